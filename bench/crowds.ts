@@ -4,6 +4,7 @@ import type { Configuration } from '../src/domain/configuration.ts';
 import { dayOf } from '../src/domain/periods.ts';
 import { loadCatalog } from '../src/postgres/catalog.ts';
 import { boardKey } from '../src/redis/keys.ts';
+import { onlyPart } from '../test/stack/only-part.ts';
 
 const START = '2025-01-01';
 const CROWDS = { small: 1_000, large: 1_000_000 };
@@ -45,7 +46,7 @@ export async function makeCrowds(options: {
   for (const [size, members] of Object.entries(CROWDS)) {
     const board = catalog?.leaderboards.find(({ key }) => key === crowds[size as keyof Crowds]);
     if (board === undefined) throw new Error('A leaderboard of the crowds is missing.');
-    const set = boardKey(0, { boardNo: board.no, runDay: dayOf(START), group: '' });
+    const set = boardKey(onlyPart(0), { boardNo: board.no, runDay: dayOf(START), group: '' });
     for (let from = 0; from < members; from += CHUNK) {
       const scored = Array.from({ length: Math.min(CHUNK, members - from) }, (_, at) => [
         // Spread over the ranks, unordered.

@@ -12,7 +12,7 @@ import { createPool } from '../src/postgres/pool.ts';
 import { createRedis, redisReady } from '../src/redis/client.ts';
 import { beliefOf, type Belief } from '../src/redis/gate.ts';
 import { JoinedCalls } from '../src/redis/script.ts';
-import { markKey, shardOf } from '../src/redis/keys.ts';
+import { markKey } from '../src/redis/keys.ts';
 import { readRedisProcessId } from '../src/redis/server-info.ts';
 import type { ScriptReply } from '../src/packed/record.ts';
 import { Script } from '../src/redis/script.ts';
@@ -21,6 +21,7 @@ import { KIND, kindField } from '../src/packed/record-fields.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
 import { outcomeOf, type DirectJob, type Outcome } from './jobs.ts';
 import { EventMaker, KEYED, shapeOf } from './shape.ts';
+import { onlyPart } from '../test/stack/only-part.ts';
 
 const TENANT = 0;
 
@@ -57,7 +58,7 @@ async function callScript(job: DirectJob): Promise<Outcome> {
       const together = joined ? new JoinedCalls(script, redis) : undefined;
       const parts = calls[no]!.map(async (events) => {
         const { tenantNo } = events[0]!.compiled.catalog;
-        const { keys, args } = eventCall(tenantNo, events, {
+        const { keys, args } = eventCall(onlyPart(tenantNo), events, {
           nowMs: Date.now(),
           retryPosition: '',
           idempotencyKeysPerDay: 1_000_000,
@@ -66,7 +67,7 @@ async function callScript(job: DirectJob): Promise<Outcome> {
         const reply = (await (belief === undefined
           ? script.run(redis, keys, args)
           : script.runBelieving(redis, belief, { keys, args, joined: together }))) as Buffer[];
-        wakeUp.touched(shardOf(tenantNo));
+        wakeUp.touched(onlyPart(tenantNo).shard);
         for (let at = 0; at < reply.length - 1; at++) replies.push(reply[at]!);
       });
       await together?.send();
@@ -97,7 +98,7 @@ async function callScript(job: DirectJob): Promise<Outcome> {
 /** Marks the shards of the tenants; returns each tenant's expected mark. */
 async function marked(redis: Redis, tenants: number): Promise<Belief[]> {
   const run = await readRedisProcessId(redis);
-  const keys = Array.from({ length: tenants }, (_, tenantNo) => markKey(shardOf(tenantNo)));
+  const keys = Array.from({ length: tenants }, (_, tenantNo) => markKey(onlyPart(tenantNo).shard));
   await redis.mset(Object.fromEntries(keys.map((key) => [key, 'bench:1'])));
   return keys.map((key) => beliefOf(key, 'bench:1', run));
 }

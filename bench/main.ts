@@ -15,6 +15,7 @@ const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
   history: () => import('./history.ts'),
   analytics: () => import('./analytics.ts'),
   rebuild: () => import('./rebuild.ts'),
+  scaling: () => import('./scaling.ts'),
 };
 
 const [name = ''] = process.argv.slice(2);

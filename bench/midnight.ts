@@ -8,6 +8,7 @@ import { DAY_MS, type Frequency, periodOf } from '../src/domain/periods.ts';
 import { dayIn, zoneOffset } from '../src/domain/zone.ts';
 import { binaryArray, BYTEA, TEXT } from '../src/postgres/persist/binary-rows.ts';
 import { userKey } from '../src/redis/keys.ts';
+import { onlyPart } from '../test/stack/only-part.ts';
 
 /** The zone of the users whose day ends; the load's users live elsewhere. */
 const ZONE = 'Pacific/Kiritimati';
@@ -34,7 +35,7 @@ export async function loadMidnight({
   for (let from = 0; from < users; from += AT_ONCE) {
     const ids = Array.from({ length: Math.min(AT_ONCE, users - from) }, (_, index) => `sleeper-${from + index}`);
     const states = ids.map((id) => stateOf(id, today));
-    await redis.mset(ids.flatMap((id, index) => [userKey(TENANT, id), states[index]!]));
+    await redis.mset(ids.flatMap((id, index) => [userKey(onlyPart(TENANT), id), states[index]!]));
     await pool.query(
       `INSERT INTO users (tenant_no, id, created, state, attributes, points, zone, due_day)
        SELECT $1, id, now(), state, '{}', '{}', $2, $3 FROM unnest($4::text[], $5::bytea[]) AS made (id, state)

@@ -77,6 +77,8 @@ export async function startLaurel(
     rateLimits?: Partial<RateLimits>;
     liveLimits?: LiveLimits;
     trustedProxies?: string;
+    /** Number of shards that hold the users of the organisation's own tenant; `null` for Laurel's default. Default: TEST_SPREAD, or 1. */
+    spread?: number | null;
   } = {},
 ): Promise<TestLaurel> {
   const stack = await testStack({
@@ -90,6 +92,10 @@ export async function startLaurel(
   const setUp = createPool(databaseUrl, { max: 1 });
   const adminKey =
     options.adminKey ?? (await new AdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null));
+  const spread = options.spread === undefined ? Number(process.env['TEST_SPREAD'] ?? 1) : options.spread;
+  // The epoch says that the spread was chosen: otherwise a cluster would spread the tenant at first.
+  const chosen = 'UPDATE tenants SET spread = $1, spread_epoch = 1 WHERE no = 0 AND spread_epoch = 0';
+  if (spread !== null) await setUp.query(chosen, [spread]);
   await setUp.end();
 
   const clock = options.testClock === true ? 'test' : (options.clock ?? systemClock);

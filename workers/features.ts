@@ -38,6 +38,7 @@ import { MessageLog, SecretErasure } from '../src/engine/webhooks/message-log.ts
 import { Resends } from '../src/engine/webhooks/webhook-deliveries.ts';
 import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { exclusively } from '../src/postgres/transaction.ts';
+import { Converting } from '../src/engine/rebuild/conversion.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
 import type { Rounds } from '../src/rounds.ts';
 import type { Delivery } from './delivery.ts';
@@ -82,6 +83,7 @@ export function createPersisting(
     gate: guard,
     keepMs,
     reporter: new Reporter({
+      redis,
       pool,
       catalogs,
       clock,
@@ -129,6 +131,7 @@ export function createJobs(
         new Resends({ pool, clock, onQueued: delivery.queued }),
         new Verifying({ redis, pool, clock }),
         new PartitionDropping({ pool, onDropped: wakeSchedule }),
+        new Converting({ redis, pool, onUnreadable: () => undefined, announce: () => core.announce('*') }),
       ],
     }),
     mayStep: core.isClockRight,
@@ -209,13 +212,14 @@ function scheduledNotifications(
 ): ScheduledWork[] {
   const { redis, pool, catalogs, clock, onFailed } = core;
   const observed = options.onPublishStep && { onStep: options.onPublishStep };
-  const publisher = new Publisher({ pool, catalogs, onMade: () => delivery.queued(), ...observed });
+  const publisher = new Publisher({ redis, pool, catalogs, onMade: () => delivery.queued(), ...observed });
   // Live streams get notifications from records themselves; the clock's notifications must be announced to them.
   const announced = (made: readonly Notification[]): void => {
     delivery.queued();
     void announceLive(redis, made);
   };
   const announcing = new Publisher({
+    redis,
     pool,
     catalogs,
     onMade: announced,

@@ -14,6 +14,7 @@ local function open_tenant_call(keys, args)
     board_prefix = args[CALL_ARG.boardPrefix],
     points_prefix = args[CALL_ARG.pointsPrefix],
     retry_position = args[CALL_ARG.retryPosition],
+    wide = args[CALL_ARG.wide] == '1',
   }
 end
 
@@ -133,10 +134,10 @@ local function write_record(call, record, changes, unheard)
   if is_event then
     local user_id = record[EVENT_RECORD.userId]
     move_points(record[EVENT_RECORD.points], call.points_prefix)
-    record[EVENT_RECORD.boards] = rank_boards(changes, user_id, call.board_prefix, unheard)
+    record[EVENT_RECORD.boards] = rank_boards(changes, user_id, call, unheard)
   else
     move_points(record[RECORD.points], call.points_prefix)
-    record[RECORD.boards] = rank_boards(changes, record[RECORD.userId], call.board_prefix, unheard)
+    record[RECORD.boards] = rank_boards(changes, record[RECORD.userId], call, unheard)
   end
   return cmsgpack.pack(record)
 end

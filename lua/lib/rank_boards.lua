@@ -83,12 +83,14 @@ end
 -- On a full leaderboard, the score of the last rank shows without counting that a lower user is not on it, which is true for
 -- most. It is read once per call and leaderboard, as long as nobody passes it. A user who stays below it does not affect
 -- what is known to the rest of the call, so such scores are held back and written together.
+-- Of a wide tenant, the sets hold only some of the users: the scores are recorded instead of ranks, and the caller counts.
 -- Returns, for changes that did more than move to another group: a list of { board no, run day, group, previous rank, rank,
 -- threshold }; rank -1: not on the leaderboard. For leaderboards with `scores`, followed by the scores before and after.
 -- `unheard`: ranks are needed only for leaderboards with `heard`. On others the scores are moved, those of a call together,
 -- and nothing is counted or returned.
 -- Cost: O(log N) per leaderboard.
-local function rank_boards(changes, user_id, prefix, unheard)
+local function rank_boards(changes, user_id, call, unheard)
+  local prefix = call.board_prefix
   -- Allocate room for the usual number.
   local ranked, thresholds = { nil, nil, nil, nil }, this_call.thresholds or held('thresholds')
   for i = 1, #changes do
@@ -106,6 +108,10 @@ local function rank_boards(changes, user_id, prefix, unheard)
       thresholds[key] = nil
     elseif unheard and not board.heard then
       move_on_board(change, user_id, prefix, key, true)
+    elseif call.wide then
+      move_on_board(change, user_id, prefix, key, true)
+      local before, unranked = group == old_group and old_score or 0, NO_RANK.unranked
+      ranked[#ranked + 1] = { board.no, run_day, group, unranked, unranked, 0, before, score }
     else
       local threshold, before = threshold_of(key, max), group == old_group and old_score or 0
       if before < threshold and score < threshold then

@@ -43,6 +43,21 @@ export function addJobs(laurel: Command): void {
     });
 }
 
+/** Adds `laurel tenants spread`. */
+export function addTenants(laurel: Command): void {
+  const tenants = laurel.command('tenants').description('over how many shards of Redis a tenant is spread');
+  withAdminOptions(tenants.command('spread'))
+    .description('spread a tenant over a number of shards; requests about it are answered 503 until that is done')
+    .argument('<shards>', 'a power of two from 1 to 256', wholeNumber)
+    .addHelpText('after', examples('tenants spread 16', 'tenants spread 16 --tenant acme'))
+    .action(async (shards: number, options: AdminOptions) => {
+      const body = { shards };
+      const begun = (await askAdmin(options, { method: 'PUT', path: '/v1/spread', body })) as ShownJob;
+      const job = await untilFinished(options, begun);
+      print(options.json, job, tableText(HEAD, [row(job)]));
+    });
+}
+
 async function list({ kind, status, limit, ...options }: ListOptions): Promise<void> {
   const query = new URLSearchParams({ limit: String(limit), ...(kind && { kind }), ...(status && { status }) });
   const jobs = (await askAdmin(options, { method: 'GET', path: `/v1/jobs?${query.toString()}` })) as ShownJob[];

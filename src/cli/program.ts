@@ -6,7 +6,7 @@ import { addDeadLetters } from './dead-letters.ts';
 import { addDoctor } from './doctor.ts';
 import { addEvents } from './events.ts';
 import { addImport } from './import.ts';
-import { addJobs } from './jobs.ts';
+import { addJobs, addTenants } from './jobs.ts';
 import { addMcp } from './mcp.ts';
 import { examples } from './command.ts';
 import { addRecompute } from './recompute.ts';
@@ -37,6 +37,7 @@ export function createProgram(): Command {
     addEvents,
     addImport,
     addJobs,
+    addTenants,
     addMcp,
     addRebuild,
     addRecompute,

@@ -13,8 +13,9 @@ import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.
 import { type PackedPause, unpack } from '../packed/state.ts';
 import { ConnectionKiller, isConnectionLost } from '../redis/outage.ts';
 import { connectionOf, onServer } from '../redis/endpoints.ts';
+import { byPart, inParts, isCurrent, userPart } from '../redis/parts.ts';
 import { gateOf, isOpen, RedisNotReady } from '../redis/gate.ts';
-import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, shardOf, userKey } from '../redis/keys.ts';
+import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, type TenantPart, userKey } from '../redis/keys.ts';
 import { comparePositions, OUTBOX_START } from '../redis/outbox.ts';
 import { NotReplicated, type ReplicaAcknowledgement } from '../redis/replica-acknowledgement.ts';
 import { type JoinedCalls, type Script, scriptNamed, type Words } from '../redis/script.ts';
@@ -96,7 +97,7 @@ interface ScriptsOptions {
 }
 
 /** A script call whose reply ends with the outbox position after the call ('' if the call wrote nothing). */
-export interface ShardCall {
+export interface PartCall {
   script: Script;
   keysAndArgs: (at: { nowMs: number; retryPosition: string }) => { keys: string[]; args: Words };
   /**
@@ -137,7 +138,7 @@ interface UserReply {
 
 /** The keys and arguments of every script that changes users of a tenant (`CALL_KEY` and `CALL_ARG` in `lua/lib/calls.lua`). */
 function keysAndArgs(
-  tenantNo: number,
+  part: TenantPart,
   {
     nowMs,
     retryPosition = '',
@@ -154,17 +155,24 @@ function keysAndArgs(
     states?: readonly (Buffer | string)[];
   },
 ): { keys: string[]; args: Words } {
-  const { keys: ofTenant, args } = tenantCall(tenantNo, { nowMs, retryPosition });
-  return { keys: [...ofTenant, ...keys], args: [...args, plan, JSON.stringify(body), ...states] };
+  const { keys: ofPart, args } = partCall(part, { nowMs, retryPosition });
+  return { keys: [...ofPart, ...keys], args: [...args, plan, JSON.stringify(body), ...states] };
 }
 
 /** The first keys and arguments of `keysAndArgs`. Calls of `record_events` begin with them, too. */
-export const tenantCall = (
-  tenantNo: number,
+export const partCall = (
+  part: TenantPart,
   { nowMs, retryPosition }: { nowMs: number; retryPosition: string },
 ): { keys: string[]; args: (string | number)[] } => ({
-  keys: [outboxKey(shardOf(tenantNo)), countersKey(tenantNo)],
-  args: [nowMs, tenantNo, boardKeyPrefix(tenantNo), pointsKeyPrefix(tenantNo), retryPosition],
+  keys: [outboxKey(part.shard), countersKey(part)],
+  args: [
+    nowMs,
+    part.tenantNo,
+    boardKeyPrefix(part),
+    pointsKeyPrefix(part),
+    retryPosition,
+    part.isWide === true ? 1 : '',
+  ],
 });
 
 /** How long a call with an unknown outcome is retried before it answers 503. */
@@ -210,16 +218,17 @@ export class Scripts {
   ): Promise<UserReply | null> {
     const { clock } = this.options;
     this.refuseOverload();
+    const part = userPart(this.options.redis, tenantNo, userId);
     const id = eventId(clock.now());
     let said = sent;
     let retried = false;
     for (;;) {
-      const replies = await this.callShard(tenantNo, {
+      const replies = await this.callPart(part, {
         script: scriptNamed(script),
         spans: span && [span],
         keysAndArgs: ({ nowMs, retryPosition }) => {
           retried = retryPosition !== '';
-          return keysAndArgs(tenantNo, {
+          return keysAndArgs(part, {
             nowMs,
             retryPosition,
             plan: compiled?.userPlan(Math.floor(nowMs / DAY_MS)).json ?? '',
@@ -230,7 +239,7 @@ export class Scripts {
               sent: said === null ? undefined : JSON.stringify(said),
               boosts: compiled?.personalBoosts.get(userId),
             },
-            keys: [userKey(tenantNo, userId), ...keys],
+            keys: [userKey(part, userId), ...keys],
             states,
           });
         },
@@ -246,23 +255,26 @@ export class Scripts {
 
   /** Drops events from quarantine. A retry changes nothing. Throws 503 if Redis does not answer. */
   async dropQuarantined(tenantNo: number, events: readonly { userId: string; id: string }[]): Promise<void> {
-    const body = { events: events.map(({ userId, id }) => ({ userId, id })) };
-    await this.callShard(tenantNo, {
-      script: scriptNamed('drop_quarantined'),
-      keysAndArgs: (at) => keysAndArgs(tenantNo, { ...at, body }),
-    });
+    const groups = byPart(this.options.redis, tenantNo, { of: events, userId: (event) => event.userId });
+    for (const [part, some] of groups) {
+      const body = { events: some.map(({ userId, id }) => ({ userId, id })) };
+      await this.callPart(part, {
+        script: scriptNamed('drop_quarantined'),
+        keysAndArgs: (at) => keysAndArgs(part, { ...at, body }),
+      });
+    }
   }
 
   /**
    * The script's replies without the position; `null` if `foundElsewhere` ended the call. Throws 503; it may have been
    * applied.
    */
-  async callShard(tenantNo: number, call: ShardCall): Promise<Buffer[] | null> {
-    if (call.spans === undefined || call.spans.length === 0) return this.make(tenantNo, call);
+  async callPart(part: TenantPart, call: PartCall): Promise<Buffer[] | null> {
+    if (call.spans === undefined || call.spans.length === 0) return this.make(part, call);
     const traces = this.options.traces!;
     const span = traces.forRequests(scriptSpan(call.script, call.events), call.spans);
     try {
-      const replies = await this.make(tenantNo, call);
+      const replies = await this.make(part, call);
       traces.ended(span);
       return replies;
     } catch (error) {
@@ -271,9 +283,9 @@ export class Scripts {
     }
   }
 
-  private async make(tenantNo: number, call: ShardCall): Promise<Buffer[] | null> {
+  private async make(part: TenantPart, call: PartCall): Promise<Buffer[] | null> {
     const { clock } = this.options;
-    const shard = shardOf(tenantNo);
+    const { shard } = part;
     let redis = connectionOf(this.options.redis, shard);
     if (redis.status !== 'ready' || !isOpen(redis, shard)) throw unavailable();
     const nowMs = clock.now();
@@ -288,6 +300,8 @@ export class Scripts {
         if (toKill !== null) await killer.killConnection(toKill);
         toKill = null;
         sentOver = killer.connectionId;
+        // The user may belong to another shard since the caller asked, or since the first try.
+        if (!isCurrent(this.options.redis, part)) throw unavailable();
         const { keys, args } = call.keysAndArgs({ nowMs, retryPosition });
         const running =
           call.isAcknowledgedLater === true
@@ -328,9 +342,11 @@ export class Scripts {
     }
   }
 
-  /** Resolves when the required replicas hold a tenant's writes; `null` if none has to. Rejects with 503. */
-  replicated(tenantNo: number): Promise<void> | null {
-    const shard = shardOf(tenantNo);
+  /**
+   * Resolves when the replicas that have to acknowledge a shard's writes have done so; `null` if none has to. Rejects
+   * with 503.
+   */
+  replicated(shard: number): Promise<void> | null {
     const acknowledgement = this.acknowledgementOf(shard);
     if (acknowledgement === null) return null;
     const position = this.positions.get(shard);
@@ -361,30 +377,44 @@ export class Scripts {
 }
 
 /**
- * Calls a script about many users, with the users' keys in the given order, and returns the script's numbers. Does not
- * retry: for work that is repeated as a whole if it fails. Throws the errors of `Script.run`. `plan`: JSON.
- * `onWritten`: see `ScriptsOptions`.
+ * Calls a script about many users, once for each of the tenant's parts that holds some of them, and returns the script's
+ * number for each user, in the given order. Does not retry: for work that is repeated as a whole if it fails. Throws the
+ * errors of `Script.run`. `plan`: JSON. `body`: the script's arguments about some of the users. `onWritten`: see
+ * `ScriptsOptions`.
  */
-export async function callUsers<S extends keyof UsersScripts>(
+export async function callUsers<S extends keyof UsersScripts, U extends { userId: string }>(
   { redis, onWritten }: Pick<ScriptsOptions, 'redis' | 'onWritten'>,
   tenantNo: number,
   {
     script,
-    userIds,
+    users,
+    body,
+    state,
     ...call
   }: {
     script: S;
     nowMs: number;
     plan: string;
-    userIds: readonly string[];
-    body: UsersScripts[S];
-    states?: readonly (Buffer | string)[];
+    users: readonly U[];
+    body: (users: readonly U[]) => UsersScripts[S];
+    state?: (user: U) => Buffer | string;
   },
 ): Promise<number[]> {
-  const { keys, args } = keysAndArgs(tenantNo, { ...call, keys: userIds.map((id) => userKey(tenantNo, id)) });
-  const replies = (await scriptNamed(script).run(redis, keys, args)) as (number | Buffer)[];
-  if (String(replies.pop()) !== '') onWritten(shardOf(tenantNo));
-  return replies as number[];
+  return inParts(redis, tenantNo, {
+    users,
+    userId: (user) => user.userId,
+    call: async (part, some) => {
+      const { keys, args } = keysAndArgs(part, {
+        ...call,
+        body: body(some),
+        keys: some.map(({ userId }) => userKey(part, userId)),
+        ...(state && { states: some.map(state) }),
+      });
+      const replies = (await scriptNamed(script).run(redis, keys, args)) as (number | Buffer)[];
+      if (String(replies.pop()) !== '') onWritten(part.shard);
+      return replies as number[];
+    },
+  });
 }
 
 const unavailable = (): AppError =>

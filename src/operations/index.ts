@@ -55,7 +55,14 @@ import {
   adminSystemGet,
 } from './admin/system.ts';
 import { adminConfigurationDiff, adminConfigurationGet, adminConfigurationPut } from './admin/configuration.ts';
-import { adminJobsCancel, adminJobsGet, adminJobsList, adminJobsRetry } from './admin/jobs.ts';
+import {
+  adminJobsCancel,
+  adminJobsGet,
+  adminJobsList,
+  adminJobsRetry,
+  adminSpreadGet,
+  adminSpreadUpdate,
+} from './admin/jobs.ts';
 import {
   adminRecomputationsApply,
   adminRecomputationsCancel,
@@ -287,6 +294,8 @@ export const adminOperations: readonly Operation[] = [
   adminVerificationsList,
   adminVerificationsCreate,
   adminVerificationsGet,
+  adminSpreadGet,
+  adminSpreadUpdate,
   adminEnvironmentsList,
   adminOrganisationGet,
   adminOrganisationUpdate,

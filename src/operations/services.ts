@@ -18,6 +18,7 @@ import type { BatchIntake } from '../engine/events/batch-intake.ts';
 import type { EventEngine } from '../engine/events/event-engine.ts';
 import type { ManyReversals } from '../engine/corrections/many-reversals.ts';
 import type { Reversals } from '../engine/corrections/reversals.ts';
+import type { Spreads } from '../engine/rebuild/conversion.ts';
 import type { Verifications } from '../engine/rebuild/verifications.ts';
 import type { Recomputations } from '../engine/recomputations/recomputations.ts';
 import type { HistoryReads } from '../engine/history/history-reads.ts';
@@ -95,6 +96,7 @@ export interface Services {
   reversals: Reversals;
   manyReversals: ManyReversals;
   jobs: Jobs;
+  spreads: Spreads;
   recomputations: Recomputations;
   verifications: Verifications;
   wrapped: WrappedReads;

@@ -14,15 +14,18 @@ export const CALL_ARG = {
   pointsPrefix: 3,
   /** `''` for a first try; for a retry, an outbox position from before the first try. */
   retryPosition: 4,
+  /** `'1'` if other shards hold users of the tenant, too: ranks are not counted (`NO_RANK.unranked`). */
+  wide: 5,
   /** JSON of `src/catalog/plan.ts`, or `''`. */
-  plan: 5,
-  body: 6,
+  plan: 6,
+  /** JSON; each script describes its own. */
+  body: 7,
   /** Packed states start here; they are not JSON. */
-  states: 7,
+  states: 8,
 } as const;
 
 /** Arguments of `record_events` after the retry position. Plans start at `firstPlan`. */
-export const EVENTS_ARG = { plans: 5, lookedUp: 6, oldKeys: 7, keysPerDay: 8, firstPlan: 9 } as const;
+export const EVENTS_ARG = { plans: 6, lookedUp: 7, oldKeys: 8, keysPerDay: 9, firstPlan: 10 } as const;
 
 /** Arguments of one event in a call of `record_events`, as offsets from its first; `size`: their number. */
 export const EVENT = {

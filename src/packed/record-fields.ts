@@ -202,7 +202,10 @@ export const RECORDED_POINTS = { system: 0, before: 1, after: 2, awards: 3 } as 
  */
 export const AWARD = { trigger: 0, awarded: 1, after: 2, boosts: 3, day: 4 } as const;
 
-/** A changed score; rank -1: not on the leaderboard. `threshold`: the score of the last rank, 0 if there is room. */
+/**
+ * A changed score. `threshold`: the score of the last rank, 0 if there is room. Ranks: `off` if the user is not on the
+ * leaderboard; `unranked` for a wide tenant, until `addRanks` (src/engine/leaderboards/wide-ranks.ts) counts them.
+ */
 export const RECORDED_BOARD = {
   board: 0,
   runDay: 1,
@@ -210,10 +213,13 @@ export const RECORDED_BOARD = {
   previousRank: 3,
   rank: 4,
   threshold: 5,
-  /** The score in the group before and after; only for leaderboards whose ranks a webhook reports. */
+  /** The score in the group before and after; only for leaderboards whose ranks a webhook reports, and on wide tenants. */
   previousScore: 6,
   score: 7,
 } as const;
+
+/** Values in place of a rank: not on the leaderboard; not counted yet. */
+export const NO_RANK = { off: -1, unranked: -2 } as const;
 
 /**
  * A change to a streak: FREQUENCY, SETTLED, first and last epoch day, and a length if SETTLED says so. In repairs also the

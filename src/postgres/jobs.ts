@@ -89,6 +89,18 @@ export async function replaceJobs(
   for (const job of jobs) await addJob(client, { kind, tenantNo, ...job });
 }
 
+/** Whether a tenant has an unfinished job of a kind. */
+export async function hasOpenJob(
+  client: Pool | PoolClient,
+  { kind, tenantNo }: { kind: JobKind; tenantNo: number },
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `SELECT FROM jobs WHERE kind = $1 AND tenant_no = $2 AND status IN ('waiting', 'running') LIMIT 1`,
+    [kind, tenantNo],
+  );
+  return rowCount === 1;
+}
+
 /** A kind that a runner can process, and the minimum age of a job before it starts. */
 export interface LeasableKind {
   kind: JobKind;

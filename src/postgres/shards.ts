@@ -2,7 +2,9 @@ import type { Pool, PoolClient } from 'pg';
 import type { RebuildStep } from '../domain/administration/system.ts';
 import { SHARD_NUMBERS, SHARDS } from '../redis/keys.ts';
 import { OUTBOX_START } from '../redis/outbox.ts';
-import type { Revisions } from './revisions.ts';
+import type { Spread } from '../redis/parts.ts';
+import { COUNT_REVISION, type Revisions } from './revisions.ts';
+import { transaction } from './transaction.ts';
 
 const READ = 'SELECT stream_id FROM outbox_cursors WHERE shard = $1';
 const CREATE = 'INSERT INTO outbox_cursors (shard, stream_id) VALUES ($1, $2) ON CONFLICT DO NOTHING';
@@ -53,9 +55,12 @@ export async function lockCursor(client: PoolClient, shard: number): Promise<Loc
   return { position, storageEpoch, revisions: { organisation, catalogs } };
 }
 
-/** Like `lockCursor`, but waits for the persister that holds the lock. */
-export async function awaitCursor(client: PoolClient, shard: number): Promise<void> {
-  await client.query(`${PLANNED_BY_KEYS}; SELECT FROM outbox_cursors WHERE shard = ${Math.trunc(shard)} FOR UPDATE`);
+/** Like `lockCursor` for some shards, but waits for the persisters that hold the locks. */
+export async function awaitCursors(client: PoolClient, shards: readonly number[]): Promise<void> {
+  const list = shards.map(Math.trunc).join();
+  await client.query(
+    `${PLANNED_BY_KEYS}; SELECT FROM outbox_cursors WHERE shard IN (${list}) ORDER BY shard FOR UPDATE`,
+  );
 }
 
 /** Moves the locked cursor and, unless it is `null`, the progress of the shard's batches. */
@@ -132,21 +137,70 @@ export async function nextEpoch(client: PoolClient): Promise<number> {
   return Number(rows[0]!.epoch);
 }
 
-/** Shards that hold tenants, including archived ones, in order. Their number never decreases, because no tenant is ever deleted. */
+/** How many shards of a cluster hold the users of the first tenant, unless an administrator chose another number. */
+export const SPREAD_ON_CLUSTER = 16;
+
+/** Spreads the first tenant over the shards of a cluster, before anything was ever written to Redis. Does nothing later. */
+export async function spreadAtFirst(pool: Pool): Promise<void> {
+  await transaction(pool, async (client) => {
+    const { rowCount } = await client.query(
+      'UPDATE redis_epoch SET epoch = 1 FROM tenants WHERE epoch = 0 AND tenants.no = 0 AND spread_epoch = 0',
+    );
+    if (rowCount === 1)
+      await setSpread(client, { tenantNo: 0, spread: SPREAD_ON_CLUSTER, epoch: 1, converting: false });
+  });
+}
+
+/** Joins `tenants` with the shard of each of their parts (`part.shard`); the rule of `partsOfSpread` (src/redis/parts.ts). */
+export const PARTS = `generate_series(0, tenants.spread - 1) AS nth,
+  LATERAL (SELECT (tenants.no + nth * (${SHARDS} / tenants.spread)) % ${SHARDS} AS shard) AS part`;
+
+/** How tenants are spread that are wide, were wide, or are being converted. The others have one part. */
+export async function readSpreads(client: Pool | PoolClient): Promise<Spread[]> {
+  const { rows } = await client.query<Spread>({
+    name: 'read_spreads',
+    text: `SELECT no AS "tenantNo", spread, spread_epoch AS epoch, converting FROM tenants
+            WHERE spread > 1 OR spread_epoch > 0 OR converting`,
+  });
+  return rows.map((row) => ({ ...row, epoch: Number(row.epoch) }));
+}
+
+/** How a tenant is spread. */
+export async function readSpread(client: Pool | PoolClient, tenantNo: number): Promise<Spread> {
+  const { rows } = await client.query<Spread>(
+    'SELECT no AS "tenantNo", spread, spread_epoch AS epoch, converting FROM tenants WHERE no = $1',
+    [tenantNo],
+  );
+  return { ...rows[0]!, epoch: Number(rows[0]!.epoch) };
+}
+
+/** Locks a tenant's row until the transaction ends. */
+export async function lockTenant(client: PoolClient, tenantNo: number): Promise<void> {
+  await client.query('SELECT FROM tenants WHERE no = $1 FOR UPDATE', [tenantNo]);
+}
+
+/** Changes how a tenant is spread, and counts it as a change of the organisation, so that no process misses it. */
+export async function setSpread(client: PoolClient, { tenantNo, spread, epoch, converting }: Spread): Promise<void> {
+  await client.query(
+    `WITH counted AS (${COUNT_REVISION})
+     UPDATE tenants SET spread = $2, spread_epoch = $3, converting = $4 WHERE no = $1`,
+    [tenantNo, spread, epoch, converting],
+  );
+}
+
+/** Shards that hold tenants, including archived ones, in order. */
 export async function usedShards(pool: Pool): Promise<number[]> {
   const { rows } = await pool.query<{ shard: number }>({
     name: 'used_shards',
-    text: 'SELECT DISTINCT no % $1 AS shard FROM tenants ORDER BY shard',
-    values: [SHARDS],
+    text: `SELECT DISTINCT part.shard FROM tenants, ${PARTS} ORDER BY shard`,
   });
   return rows.map(({ shard }) => shard);
 }
 
-/** Number of tenants per shard, including archived ones; empty shards are omitted. */
+/** Number of tenants with a part on each shard, including archived ones; empty shards are omitted. */
 export async function tenantsByShard(pool: Pool): Promise<Map<number, number>> {
   const { rows } = await pool.query<{ shard: number; tenants: number }>(
-    'SELECT no % $1 AS shard, count(*)::int AS tenants FROM tenants GROUP BY 1',
-    [SHARDS],
+    `SELECT part.shard, count(*)::int AS tenants FROM tenants, ${PARTS} GROUP BY 1`,
   );
   return new Map(rows.map(({ shard, tenants }) => [shard, tenants]));
 }

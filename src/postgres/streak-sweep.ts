@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../domain/periods.ts';
 import { transaction } from './transaction.ts';
+import { lockCursors } from './shards.ts';
 
 /** A tenant's time zone and the progress of its sweep. */
 export interface SweptZone {
@@ -70,11 +71,11 @@ export async function noteSwept(
  */
 export function dropUnusedZone(
   pool: Pool,
-  { tenantNo, zone, shard }: { tenantNo: number; zone: string; shard: number },
+  { tenantNo, zone, shards }: { tenantNo: number; zone: string; shards: readonly number[] },
 ): Promise<boolean> {
   return transaction(pool, async (client) => {
-    await client.query('SELECT FROM outbox_cursors WHERE shard = $1 FOR UPDATE', [shard]);
-    // A separate statement, so that it sees everything committed before it got the cursor.
+    await lockCursors(client, shards);
+    // A separate statement, so that it sees everything committed before it got the cursors.
     const { rowCount } = await client.query(
       `DELETE FROM streak_zones WHERE tenant_no = $1 AND zone = $2
           AND NOT EXISTS (SELECT FROM users WHERE tenant_no = $1 AND zone = $2)`,

@@ -8,8 +8,8 @@ const KIND = 'verification';
 /** How long finished verifications are shown. */
 const SHOWN_DAYS = 30;
 
-/** Its cursor says which step continues where. `generation`: the youngest of the users compared so far. */
-export type VerificationJob = Job<object, { generation?: number }> & { tenantNo: number };
+/** Its cursor says which step continues where. */
+export type VerificationJob = Job & { tenantNo: number };
 
 /** A verification with the number of differences that it found. */
 export type CountedVerification = Job & { differences: number };

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Log } from '../telemetry/log.ts';
 import type { Services } from '../operations/services.ts';
 import type { ClockSkew } from '../redis/server-info.ts';
-import { shardOf } from '../redis/keys.ts';
+import { isConverting, knownParts } from '../redis/parts.ts';
 import { orClose } from './core.ts';
 import { createLive, createServices } from './features.ts';
 import { createFrontendCore, type FrontendSettings } from './frontend-core.ts';
@@ -42,7 +42,9 @@ export async function openLaurel(options: FrontendSettings & { log: Log }): Prom
     backlog.start();
     return made;
   });
-  const isServed = (tenantNo: number): boolean => guard.isOpen(shardOf(tenantNo));
+  // A request about a user on a closed shard of a wide tenant is refused when it gets there.
+  const isServed = (tenantNo: number): boolean =>
+    !isConverting(redis, tenantNo) && knownParts(redis, tenantNo).some(({ shard }) => guard.isOpen(shard));
   return {
     services: createServices(core, live),
     metrics,

@@ -29,6 +29,7 @@ import { Reporter } from '../engine/notifications/reporter.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
 import { UserPoints } from '../engine/points/user-points.ts';
 import { Quarantine } from '../engine/corrections/quarantine.ts';
+import { Spreads } from '../engine/rebuild/conversion.ts';
 import { Verifications } from '../engine/rebuild/verifications.ts';
 import { Recomputations } from '../engine/recomputations/recomputations.ts';
 import { StreakAdmin } from '../engine/streaks/streak-admin.ts';
@@ -55,6 +56,7 @@ import { attributeValues } from '../postgres/users/attribute-values.ts';
 import { RecentRequests } from '../redis/recent-requests.ts';
 import type { FrontendCore } from './frontend-core.ts';
 import { systemState } from './system-state.ts';
+import { type TenantPart } from '../redis/keys.ts';
 
 type Feature<Names extends keyof Services> = Pick<Services, Names>;
 
@@ -119,7 +121,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
       redis,
       pool,
       clock,
-      reporter: new Reporter({ pool, catalogs, clock, onLeftOut: leftOut({ redis, log }) }),
+      reporter: new Reporter({ redis, pool, catalogs, clock, onLeftOut: leftOut({ redis, log }) }),
       onRetried: (shard) => {
         core.touched(shard);
         deliveriesQueued();
@@ -134,8 +136,8 @@ function createUsers(
   'users' | 'profiles' | 'hiding' | 'directory' | 'userExport' | 'timeline' | 'activity' | 'deletion' | 'imports'
 > {
   const { redis, pool, scripts, clock, users, caughtUp, applicationKeys, recordAudit, controlShare } = core;
-  const setsOfTenant = (tenantNo: number): Promise<string[]> => setsOfBoards({ redis, pool, clock }, tenantNo);
-  const hiding = new Hiding({ redis, pool, scripts, setsOfBoards: setsOfTenant, clock });
+  const setsOfPart = (part: TenantPart): Promise<string[]> => setsOfBoards({ redis, pool, clock }, part);
+  const hiding = new Hiding({ redis, pool, scripts, setsOfBoards: setsOfPart, clock });
   return {
     users,
     hiding,
@@ -148,7 +150,7 @@ function createUsers(
       redis,
       scripts,
       keys: applicationKeys,
-      setsOfBoards: setsOfTenant,
+      setsOfBoards: setsOfPart,
       recordAudit,
     }),
     imports: new Imports({ redis, pool, scripts, recordAudit, clock }),
@@ -221,7 +223,7 @@ function createCorrections(
     reversals,
     manyReversals: new ManyReversals({ pool, ids, reversals, persisted }),
     recomputations: new Recomputations({ pool, clock, wake: wakeJobs }),
-    verifications: new Verifications({ pool, clock, wake: wakeJobs }),
+    verifications: new Verifications({ redis: core.redis, pool, clock, wake: wakeJobs }),
   };
 }
 
@@ -293,6 +295,7 @@ function createAdministration(
   | 'environment'
   | 'system'
   | 'jobs'
+  | 'spreads'
   | 'audit'
   | 'recordAudit'
 > {
@@ -310,6 +313,7 @@ function createAdministration(
     environment: { ...core.settings.environment, priority: 1 },
     system: systemState({ redis, pool, isOpen: (shard) => guard.isOpen(shard) }),
     jobs: new Jobs({ pool, clock, wake: wakeJobs }),
+    spreads: new Spreads({ pool, clock, wake: wakeJobs }),
     audit: { read: (query) => readAudit(pool, query) },
     recordAudit: core.recordAudit,
   };

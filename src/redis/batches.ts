@@ -1,15 +1,16 @@
 import type { Redis } from 'ioredis';
 import type { BatchMetricEvent } from '../domain/event.ts';
 import { BATCH_RESULT, QUEUED_BATCH } from '../packed/call-fields.ts';
-import { batchesKey, batchProgressKey, batchResultsKey, shardOf } from './keys.ts';
+import { batchesKey, batchProgressKey, batchResultsKey, type TenantPart } from './keys.ts';
+import { userPart } from './parts.ts';
 import { comparePositions, OUTBOX_START, shardsWithEntries, waitingMs } from './outbox.ts';
 import { connectionOf, shardsInUse } from './endpoints.ts';
 import { Script } from './script.ts';
 import type { ScriptReply, UnsentReply } from '../packed/record.ts';
 import { unpackAll } from '../packed/state.ts';
 
-export interface AcceptedBatch {
-  tenantNo: number;
+/** Events of users in one part of a tenant. */
+export interface AcceptedBatch extends TenantPart {
   /** Time of its events, epoch ms. */
   acceptedMs: number;
   /** Version of the catalog that validated its events. */
@@ -41,7 +42,7 @@ export async function addBatch(redis: Redis, batch: AcceptedBatch, limit: number
     QUEUED_BATCH.events,
     JSON.stringify(batch.events),
   ];
-  const keys = [batchesKey(shardOf(batch.tenantNo))];
+  const keys = [batchesKey(batch.shard)];
   const id = (await add.runUnacknowledged(redis, keys, [limit, ...fields])) as Buffer | null;
   return id === null ? null : id.toString('latin1');
 }
@@ -61,13 +62,14 @@ export async function firstBatch(
     return reply;
   }) as [string | null, [string, string[]][]];
   const entry = entries[0];
-  return { progress: progress ?? '', batch: entry === undefined ? null : parseBatch(entry) };
+  return { progress: progress ?? '', batch: entry === undefined ? null : parseBatch(shard, entry) };
 }
 
-function parseBatch([id, fields]: [string, string[]]): QueuedBatch {
+function parseBatch(shard: number, [id, fields]: [string, string[]]): QueuedBatch {
   const [, tenantNo, , acceptedMs, , catalogVersion, , awaited, , events] = fields;
   return {
     id,
+    shard,
     tenantNo: Number(tenantNo),
     acceptedMs: Number(acceptedMs),
     catalogVersion: Number(catalogVersion),
@@ -119,9 +121,9 @@ export async function waitingBatches(
 /** Results of a batch's events, in order; `null` until all are processed. */
 export async function batchReplies(
   redis: Redis,
-  { tenantNo, batchId, events }: { tenantNo: number; batchId: string; events: number },
+  { shard, batchId, events }: { shard: number; batchId: string; events: number },
 ): Promise<BatchReply[] | null> {
-  const key = batchResultsKey(shardOf(tenantNo), batchId);
+  const key = batchResultsKey(shard, batchId);
   if (Number(await redis.hget(key, BATCH_RESULT.answered)) < events) return null;
   const { [BATCH_RESULT.answered]: _, ...steps } = await redis.hgetallBuffer(key);
   const replies: BatchReply[] = [];
@@ -139,6 +141,12 @@ export async function newestBatch(redis: Redis, shard: number): Promise<string |
   return newest?.[0] ?? null;
 }
 
+/** Number of a tenant's waiting batches in a shard. */
+export async function batchesOfTenant(redis: Redis, shard: number, tenantNo: number): Promise<number> {
+  const waiting = await redis.xrange(batchesKey(shard), '-', '+');
+  return waiting.filter((entry) => parseBatch(shard, entry).tenantNo === tenantNo).length;
+}
+
 /** Whether a batch at or before this position is still waiting. */
 export async function batchWaits(redis: Redis, shard: number, upTo: string): Promise<boolean> {
   return (await redis.xrange(batchesKey(shard), '-', upTo, 'COUNT', 1)).length > 0;
@@ -152,13 +160,13 @@ export async function queuedEventsOf(
   redis: Redis,
   { tenantNo, userId }: { tenantNo: number; userId: string },
 ): Promise<BatchMetricEvent[]> {
-  const shard = shardOf(tenantNo);
+  const { shard } = userPart(redis, tenantNo, userId);
   const { progress } = await firstBatch(redis, shard);
   const events: BatchMetricEvent[] = [];
   for (let after = '-'; ;) {
     const entries = await redis.xrange(batchesKey(shard), after, '+', 'COUNT', BATCHES);
     for (const entry of entries) {
-      const batch = parseBatch(entry);
+      const batch = parseBatch(shard, entry);
       if (batch.tenantNo !== tenantNo) continue;
       const left = batch.events.slice(eventsProcessed(progress, batch.id));
       events.push(...left.filter(({ user }) => user.id === userId));

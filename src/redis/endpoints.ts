@@ -16,6 +16,18 @@ export const noteCluster = (redis: Redis, cluster: ClusterRedis): void => void c
 /** Whether a connection leads to a cluster or one of its nodes, so that a command may touch only one shard. */
 export const isOfCluster = (redis: Redis): boolean => redis instanceof ClusterRedis || clusters.has(redis);
 
+/** Further connections to a server, and the connection that they were made from. */
+const roots = new WeakMap<Redis, Redis>();
+
+export const noteRoot = (redis: Redis, root: Redis): void => void roots.set(redis, root);
+
+/** The connection to all servers, given that or another one to one of them. */
+export function rootOf(redis: Redis): Redis {
+  const root = roots.get(redis) ?? redis;
+  return clusters.get(root) ?? root;
+}
+
+/** Reads and applies the cluster's current assignment of shards. Does nothing without a cluster. */
 export const followCluster = async (redis: Redis): Promise<void> => clusters.get(redis)?.refresh();
 
 /** The connection to the server that holds a shard. Returns `redis` itself if there is only one server. */

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { connectionOf } from './endpoints.ts';
-import { idempotencyKey, shardOf } from './keys.ts';
+import { idempotencyKey, type TenantPart } from './keys.ts';
 
 /**
  * Hot keys are stored in buckets. A tenant has 8,192 wide buckets, so that a small tenant has few, well-filled ones. A tenant is
@@ -69,11 +69,11 @@ export const fieldOfDigest = (field: string): string => field.slice(0, DIGEST_LE
 
 const CHUNK = 1000;
 
-export async function forgetUsedKeys(redis: Redis, tenantNo: number, keys: readonly UsedKey[]): Promise<void> {
+export async function forgetUsedKeys(redis: Redis, part: TenantPart, keys: readonly UsedKey[]): Promise<void> {
   for (let from = 0; from < keys.length; from += CHUNK) {
-    const pipeline = connectionOf(redis, shardOf(tenantNo)).pipeline();
+    const pipeline = connectionOf(redis, part.shard).pipeline();
     for (const { bucket, field } of keys.slice(from, from + CHUNK)) {
-      const wide = idempotencyKey(tenantNo, bucket);
+      const wide = idempotencyKey(part, bucket);
       for (const key of [wide, narrowBucket(wide, field)]) pipeline.hdel(key, field);
     }
     for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;

@@ -1,16 +1,24 @@
 import { QUARANTINED } from '../packed/guard-fields.ts';
 
 /**
- * All Redis keys. Keys of a tenant share the hash tag of the tenant's shard because one function call touches several of
- * them. `<t>` is the tenant's number.
+ * All Redis keys. Keys of a tenant's part share the hash tag of the part's shard because one function call touches several
+ * of them. `<t>` is the tenant's number.
  */
 
-/** Number of shards. A tenant is on one shard. Fixed for the life of an installation. */
+/** Number of shards. Fixed for the life of an installation. */
 export const SHARDS = 256;
 
-export const SHARD_NUMBERS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard);
+/** What one shard holds of a tenant: all that belongs to some of its users. A tenant has one part unless it is wide. */
+export interface TenantPart {
+  readonly tenantNo: number;
+  readonly shard: number;
+  /** Whether the tenant has further parts, so that no function can count ranks. */
+  readonly isWide?: boolean;
+  /** The epoch since which the tenant is spread like this; 0 if omitted. */
+  readonly epoch?: number;
+}
 
-export const shardOf = (tenantNo: number): number => tenantNo % SHARDS;
+export const SHARD_NUMBERS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /** The hash tag of a shard: all its keys are in one slot of a cluster. */
 export const shardTag = (shard: number): string => `s${shard}`;
@@ -18,7 +26,7 @@ const tag = (shard: number): string => `{${shardTag(shard)}}`;
 
 export const INSTALLATION_TAG = 'laurel';
 const INSTALLATION = `{${INSTALLATION_TAG}}`;
-const tenant = (tenantNo: number): string => `${tag(shardOf(tenantNo))}:${tenantNo}`;
+const ofPart = ({ tenantNo, shard }: TenantPart): string => `${tag(shard)}:${tenantNo}`;
 
 /** stream, per shard: records and resulting user states that Postgres does not hold yet. */
 export const outboxKey = (shard: number): string => `${tag(shard)}:outbox`;
@@ -82,10 +90,11 @@ export const isShardKey = (word: unknown): word is string => typeof word === 'st
 
 export const shardOfKey = (key: string): number => Number(key.slice(2, key.indexOf('}')));
 
-export const shardPattern = (shard: number): string => `${tag(shard)}:*`;
+/** Glob pattern of a tenant's keys on all shards. */
+export const tenantPattern = (tenantNo: number): string => `{s[0-9]*}:${tenantNo}:*`;
 
-/** Glob pattern of a tenant's keys. */
-export const tenantPattern = (tenantNo: number): string => `${tenant(tenantNo)}:*`;
+/** Glob pattern of a shard's keys. */
+export const shardPattern = (shard: number): string => `${tag(shard)}:*`;
 
 /** stream, per shard: accepted batches of events that are not processed yet, oldest first. */
 export const batchesKey = (shard: number): string => `${tag(shard)}:batches`;
@@ -97,46 +106,50 @@ export const batchProgressKey = (shard: number): string => `${tag(shard)}:batch-
 export const batchResultsKey = (shard: number, batchId: string): string => `${tag(shard)}:batch-results:${batchId}`;
 
 /** sorted set: users of a tenant whose own live streams have listeners, by expiry (epoch ms); expires. */
-export const listeningUsersKey = (tenantNo: number): string => `${tenant(tenantNo)}:listening`;
+export const listeningUsersKey = (part: TenantPart): string => `${ofPart(part)}:listening`;
 
 /** string: a user's packed state; see `state.ts`. */
-export const userKey = (tenantNo: number, userId: string): string => `${userKeyPrefix(tenantNo)}${userId}`;
-export const userKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:u:`;
+export const userKey = (part: TenantPart, userId: string): string => `${userKeyPrefix(part)}${userId}`;
+export const userKeyPrefix = (part: TenantPart): string => `${ofPart(part)}:u:`;
 
-/** hash: a bucket of used idempotency keys, digest → packed use. `bucket`: 4 hex digits, 5 if narrow; see `USED`. */
-export const idempotencyKey = (tenantNo: number, bucket: string): string => `${tenant(tenantNo)}:i:${bucket}`;
+/**
+ * hash: a bucket of used idempotency keys, digest → event time (ms). `bucket`: 4 hex digits, plus a digit if it is narrow;
+ * see `USED`.
+ */
+export const idempotencyKey = (part: TenantPart, bucket: string): string => `${ofPart(part)}:i:${bucket}`;
 
-/** Matches every `idempotencyKey` and captures the tenant's number. */
-export const IDEMPOTENCY_KEY = /^\{s\d+\}:(\d+):i:[0-9a-f]{4}[0-7]?$/;
+/** Matches every `idempotencyKey` and captures the numbers of its shard and tenant. */
+export const IDEMPOTENCY_KEY = /^\{s(\d+)\}:(\d+):i:[0-9a-f]{4}[0-7]?$/;
+/** Glob pattern that matches them and some other keys. */
 export const IDEMPOTENCY_KEYS_PATTERN = '{s*}:*:i:????*';
 
 /**
  * hash: a tenant's old used idempotency keys in compact form. `s`: segments of fingerprints; `n`: keys; `w`: the tenant is large
  * (`USED`). A segment is a string at this key, a colon and the segment's number in hex. See `lua/lib/old_keys.lua`.
  */
-export const oldKeysKey = (tenantNo: number): string => `${tenant(tenantNo)}:o`;
+export const oldKeysKey = (part: TenantPart): string => `${ofPart(part)}:o`;
 
 /** hash: the tenant's counters: `users`, `a<achievement no>` → completions, `d` increases with every deleted user. */
-export const countersKey = (tenantNo: number): string => `${tenant(tenantNo)}:n`;
+export const countersKey = (part: TenantPart): string => `${ofPart(part)}:n`;
 
 /**
  * hash: quarantined events, user → QUARANTINED, and their total number. Scripts derive the key from `boardKeyPrefix`, with
  * `QUARANTINED.keyEnd` in place of its `b:`.
  */
-export const quarantineKey = (tenantNo: number): string => `${tenant(tenantNo)}:${QUARANTINED.keyEnd}`;
+export const quarantineKey = (part: TenantPart): string => `${ofPart(part)}:${QUARANTINED.keyEnd}`;
 
 /** hash: number of users per total (> 0) of a points system, and per range of totals; see `lua/lib/held_writes.lua`. */
-export const pointsKey = (tenantNo: number, systemNo: number): string => `${pointsKeyPrefix(tenantNo)}${systemNo}`;
-export const pointsKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:p:`;
+export const pointsKey = (part: TenantPart, systemNo: number): string => `${pointsKeyPrefix(part)}${systemNo}`;
+export const pointsKeyPrefix = (part: TenantPart): string => `${ofPart(part)}:p:`;
 
 /** sorted set: users by score (> 0) on a leaderboard, in one run (first day, epoch day) and group (`''` without a breakdown). */
-export const boardKey = (tenantNo: number, board: { boardNo: number; runDay: number; group: string }): string =>
-  `${boardKeyPrefix(tenantNo)}${board.boardNo}:${board.runDay}:${board.group}`;
-export const boardKeyPrefix = (tenantNo: number): string => `${tenant(tenantNo)}:b:`;
+export const boardKey = (part: TenantPart, board: { boardNo: number; runDay: number; group: string }): string =>
+  `${boardKeyPrefix(part)}${board.boardNo}:${board.runDay}:${board.group}`;
+export const boardKeyPrefix = (part: TenantPart): string => `${ofPart(part)}:b:`;
 
 /** set: groups in which a user has or had a score > 0, in one run of a leaderboard with a breakdown. */
-export const boardGroupsKey = (tenantNo: number, { boardNo, runDay }: { boardNo: number; runDay: number }): string =>
-  `${tenant(tenantNo)}:g:${boardNo}:${runDay}`;
+export const boardGroupsKey = (part: TenantPart, { boardNo, runDay }: { boardNo: number; runDay: number }): string =>
+  `${ofPart(part)}:g:${boardNo}:${runDay}`;
 
 /** string: empty. In a cluster, writing it follows earlier writes through replication; see `replicas.ts`. */
 export const replicatedKey = (shard: number): string => `${tag(shard)}:replicated`;
@@ -154,7 +167,7 @@ export const QUEUE_PREFIX = INSTALLATION;
 
 export const BOARDS_PATTERN = '{s[0-9]*}:[0-9]*:[bg]:*';
 
-const OF_TENANT = /^\{s\d+\}:(\d+):(\w)(?::([^]*))?$/;
+const OF_TENANT = /^\{s(\d+)\}:(\d+):(\w)(?::([^]*))?$/;
 
 /** Meaning of the letters in tenants' keys. */
 const KINDS = {
@@ -168,9 +181,8 @@ const KINDS = {
   q: 'quarantine',
 } as const;
 
-/** A tenant's key: its kind (`null` if unknown) and the rest after it. */
-export interface TenantKey {
-  tenantNo: number;
+/** A tenant's key: its part, its kind (`null` if unknown) and the rest after it. */
+export interface TenantKey extends TenantPart {
   kind: (typeof KINDS)[keyof typeof KINDS] | null;
   rest: string;
 }
@@ -178,16 +190,16 @@ export interface TenantKey {
 export function tenantKey(key: string): TenantKey | null {
   const match = OF_TENANT.exec(key);
   if (match === null) return null;
-  const kind = KINDS[match[2] as keyof typeof KINDS] ?? null;
-  return { tenantNo: Number(match[1]), kind, rest: match[3] ?? '' };
+  const kind = KINDS[match[3] as keyof typeof KINDS] ?? null;
+  return { shard: Number(match[1]), tenantNo: Number(match[2]), kind, rest: match[4] ?? '' };
 }
 
-const OF_BOARD = /^\{s\d+\}:(\d+):[bg]:(\d+):(-?\d+)(?::|$)/;
+const OF_BOARD = /^\{s(\d+)\}:(\d+):[bg]:(\d+):(-?\d+)(?::|$)/;
 
 /** The leaderboard and run of a key; `null` for other keys. */
-export function boardOfKey(key: string): { tenantNo: number; boardNo: number; runDay: number } | null {
+export function boardOfKey(key: string): (TenantPart & { boardNo: number; runDay: number }) | null {
   const match = OF_BOARD.exec(key);
   if (match === null) return null;
-  const [tenantNo, boardNo, runDay] = match.slice(1).map(Number) as [number, number, number];
-  return { tenantNo, boardNo, runDay };
+  const [shard, tenantNo, boardNo, runDay] = match.slice(1).map(Number) as [number, number, number, number];
+  return { shard, tenantNo, boardNo, runDay };
 }

@@ -12,11 +12,12 @@ import {
   markKey,
   outboxKey,
   recentKey,
-  shardOf,
+  type TenantPart,
 } from './keys.ts';
 import { comparePositions, OUTBOX_START, type RawEntry, RECENT_BYTES, RECENT_MS } from './outbox.ts';
 import { Script } from './script.ts';
 import { channelOf, publishSignal } from './signals.ts';
+import { knownPart, knownParts } from './parts.ts';
 
 /** How long a tenant counts as having listeners after a frontend's last report: longer than a reconnect takes. */
 const LISTENED_MS = 120_000;
@@ -26,6 +27,10 @@ export interface LivePosition {
   outbox: string;
   announced: string;
 }
+
+/** Whether a position is at or behind another one, in both streams. */
+export const hasReached = (position: LivePosition, other: LivePosition): boolean =>
+  comparePositions(position.outbox, other.outbox) >= 0 && comparePositions(position.announced, other.announced) >= 0;
 
 /** The state of a shard's streams when a frontend reports its listeners. */
 export interface Listened {
@@ -61,7 +66,7 @@ const announce = new Script('announce_live');
  * the users, is a signal (`listened`). Throws errors of Redis.
  */
 export async function listenLive(redis: Redis, shard: number, listeners: readonly LiveListeners[]): Promise<Listened> {
-  const ofTenants = listeners.map(({ tenantNo }) => listeningUsersKey(tenantNo));
+  const ofTenants = listeners.map(({ tenantNo }) => listeningUsersKey({ tenantNo, shard }));
   const keys = [listenedKey(shard), outboxKey(shard), announcedKey(shard), ...ofTenants];
   const whom = listeners.flatMap(({ tenantNo, users, ranks }) => [
     tenantNo,
@@ -82,7 +87,14 @@ export async function listenLive(redis: Redis, shard: number, listeners: readonl
 /** Tenants whose streams had listeners within `LISTENED_MS`, and the users concerned. Throws errors of Redis. */
 export async function listenedTenants(redis: Redis): Promise<Map<number, ListenedUsers>> {
   const servers = await Promise.all(byServer(redis, shardsInUse(redis)).map(listenedOn));
-  return new Map(servers.flat());
+  const tenants = new Map<number, ListenedUsers>();
+  for (const [tenantNo, users] of servers.flat()) {
+    const others = tenants.get(tenantNo);
+    // `null`: the listeners want every user.
+    const isForAll = users === null || others === null;
+    tenants.set(tenantNo, isForAll ? null : others === undefined ? users : new Set([...others, ...users]));
+  }
+  return tenants;
 }
 
 async function listenedOn({
@@ -96,16 +108,16 @@ async function listenedOn({
   for (const shard of shards) pipeline.hgetall(listenedKey(shard));
   const [time, ...found] = await all<[[number | string, number | string], ...Record<string, string>[]]>(pipeline);
   const nowMs = Number(time[0]) * 1000;
-  const tenants = found.flatMap((listened) =>
+  const tenants = found.flatMap((listened, index) =>
     Object.entries(listened).flatMap(([field, value]) =>
       /^\d+$/.test(field) && Number(value.split(' ')[0]) > nowMs
-        ? [{ tenantNo: Number(field), isForAll: isForEverybody(listened, field, nowMs) }]
+        ? [{ tenantNo: Number(field), shard: shards[index]!, isForAll: isForEverybody(listened, field, nowMs) }]
         : [],
     ),
   );
-  const some = tenants.filter(({ isForAll }) => !isForAll).map(({ tenantNo }) => tenantNo);
+  const some = tenants.filter(({ isForAll }) => !isForAll);
   const users = await listeningUsers(redis, some, nowMs);
-  return tenants.map(({ tenantNo }) => [tenantNo, users.get(tenantNo) ?? null]);
+  return tenants.map((tenant) => [tenant.tenantNo, users.get(tenant) ?? null]);
 }
 
 /** Same rule as `listened_for` in `lua/lib/live_streams.lua`. */
@@ -114,20 +126,20 @@ function isForEverybody(listened: Record<string, string>, field: string, nowMs: 
   return Number(everybodyMs) > nowMs;
 }
 
-/** Omits tenants with too many listening users. */
+/** Omits parts with too many listening users. */
 async function listeningUsers(
   redis: Redis,
-  tenantNos: readonly number[],
+  parts: readonly TenantPart[],
   nowMs: number,
-): Promise<Map<number, Set<string>>> {
-  if (tenantNos.length === 0) return new Map();
+): Promise<Map<TenantPart, Set<string>>> {
+  if (parts.length === 0) return new Map();
   const pipeline = redis.pipeline();
-  for (const tenantNo of tenantNos)
-    pipeline.zrangebyscore(listeningUsersKey(tenantNo), nowMs, '+inf', 'LIMIT', 0, MOST_LISTENING_USERS + 1);
+  for (const part of parts)
+    pipeline.zrangebyscore(listeningUsersKey(part), nowMs, '+inf', 'LIMIT', 0, MOST_LISTENING_USERS + 1);
   const found = await all<string[][]>(pipeline);
   return new Map(
-    tenantNos.flatMap((tenantNo, index) =>
-      found[index]!.length > MOST_LISTENING_USERS ? [] : [[tenantNo, new Set(found[index])] as const],
+    parts.flatMap((part, index) =>
+      found[index]!.length > MOST_LISTENING_USERS ? [] : [[part, new Set(found[index])] as const],
     ),
   );
 }
@@ -145,9 +157,7 @@ export function gapAfter(
   { nowMs, since }: { nowMs: number; since: LivePosition },
 ): string | null {
   if (asOfMs < nowMs - RECENT_MS) return 'the position is too old';
-  const isWhole =
-    comparePositions(position.outbox, since.outbox) >= 0 && comparePositions(position.announced, since.announced) >= 0;
-  return isWhole ? null : 'the messages after the position are no longer kept';
+  return hasReached(position, since) ? null : 'the messages after the position are no longer kept';
 }
 
 export interface LiveEntries {
@@ -201,7 +211,8 @@ export function parseAnnounced([id, fields]: RawEntry): { id: string; notificati
 export async function announceLive(redis: Redis, notifications: readonly Notification[]): Promise<void> {
   const byShard = new Map<number, Notification[]>();
   for (const notification of notifications) {
-    const shard = shardOf(notification.tenantNo);
+    const { tenantNo, userId } = notification;
+    const { shard } = userId === null ? knownParts(redis, tenantNo)[0]! : knownPart(redis, tenantNo, userId);
     const some = byShard.get(shard);
     if (some === undefined) byShard.set(shard, [notification]);
     else some.push(notification);

@@ -109,6 +109,7 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   QUARANTINED: guard.QUARANTINED,
   KIND: record.KIND,
   RECORD: record.RECORD,
+  NO_RANK: record.NO_RANK,
   SETTLED: record.SETTLED,
   REFUSAL: refusal.REFUSAL,
   REPLAY: refusal.REPLAY,

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { packedUse, UNKNOWN_BODY } from './idempotency.ts';
 import { scanServers } from './endpoints.ts';
 import type { Belief } from './gate.ts';
-import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEYS_PATTERN, oldKeysKey, shardOf } from './keys.ts';
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEYS_PATTERN, oldKeysKey, shardOfKey } from './keys.ts';
 import { Script } from './script.ts';
 
 /** Used idempotency keys of one bucket. */
@@ -31,7 +31,7 @@ export async function scanBuckets(
   const [next, keys] = await scanServers(redis, cursor, { match: IDEMPOTENCY_KEYS_PATTERN, count: keysLooked });
   const buckets = keys.flatMap((bucket) => {
     const match = IDEMPOTENCY_KEY.exec(bucket);
-    return match === null ? [] : [{ tenantNo: Number(match[1]), bucket }];
+    return match === null ? [] : [{ tenantNo: Number(match[2]), bucket }];
   });
   return { cursor: next, buckets };
 }
@@ -43,7 +43,7 @@ export async function findAgedKeys(
   beforeMs: number,
 ): Promise<BucketKeys[]> {
   const found: BucketKeys[] = [];
-  for (const same of groups(buckets, ({ tenantNo }) => shardOf(tenantNo))) {
+  for (const same of groups(buckets, ({ bucket }) => shardOfKey(bucket))) {
     for (let at = 0; at < same.length; at += BUCKETS_A_CALL) {
       const some = same.slice(at, at + BUCKETS_A_CALL);
       const reply = (await findScript.run(
@@ -62,10 +62,10 @@ export async function findAgedKeys(
 /** Moves hot keys into the compact form; each call is atomic. Returns how many were still hot. Idempotent. */
 export async function ageKeys(redis: Redis, keys: readonly BucketKeys[]): Promise<number> {
   let moved = 0;
-  for (const { tenantNo, some } of calls(keys)) {
+  for (const some of calls(keys)) {
     moved += (await ageScript.run(
       redis,
-      [oldKeysKey(tenantNo), ...some.map(({ bucket }) => bucket)],
+      [oldKeysOf(some[0]!), ...some.map(({ bucket }) => bucket)],
       counted(some),
     )) as number;
   }
@@ -78,9 +78,9 @@ export async function loadOldKeys(
   keys: readonly BucketKeys[],
   beliefOf: (shard: number) => Belief,
 ): Promise<void> {
-  for (const { tenantNo, some } of calls(keys)) {
-    await loadScript.runBelieving(redis, beliefOf(shardOf(tenantNo)), {
-      keys: [oldKeysKey(tenantNo), ...some.map(({ bucket }) => bucket)],
+  for (const some of calls(keys)) {
+    await loadScript.runBelieving(redis, beliefOf(shardOfKey(some[0]!.bucket)), {
+      keys: [oldKeysOf(some[0]!), ...some.map(({ bucket }) => bucket)],
       args: counted(some),
     });
   }
@@ -92,12 +92,12 @@ export async function oldKeysHeld(
   keys: readonly { tenantNo: number; bucket: string; field: string }[],
 ): Promise<boolean[]> {
   const held = new Map<object, boolean>();
-  for (const same of groups(keys, ({ tenantNo }) => shardOf(tenantNo))) {
+  for (const same of groups(keys, ({ bucket }) => shardOfKey(bucket))) {
     for (let at = 0; at < same.length; at += KEYS_A_CALL) {
       const some = same.slice(at, at + KEYS_A_CALL);
       const reply = (await heldScript.run(
         redis,
-        some.flatMap(({ tenantNo, bucket }) => [oldKeysKey(tenantNo), bucket]),
+        some.flatMap((each) => [oldKeysOf(each), each.bucket]),
         some.map(({ field }) => field),
       )) as number[];
       for (const [index, key] of some.entries()) held.set(key, reply[index] === 1);
@@ -109,29 +109,33 @@ export async function oldKeysHeld(
 const counted = (keys: readonly BucketKeys[]): (string | number)[] =>
   keys.flatMap(({ fields }) => [fields.length, ...fields]);
 
-/** Splits keys into bounded calls, each for one tenant; a large bucket is divided. */
-function calls(keys: readonly BucketKeys[]): { tenantNo: number; some: BucketKeys[] }[] {
-  const made: { tenantNo: number; some: BucketKeys[] }[] = [];
-  for (const same of groups(keys, ({ tenantNo }) => tenantNo)) {
+/** The old keys of the part to which a bucket belongs. */
+const oldKeysOf = ({ tenantNo, bucket }: { tenantNo: number; bucket: string }): string =>
+  oldKeysKey({ tenantNo, shard: shardOfKey(bucket) });
+
+/** Splits keys into bounded calls, each for one part of a tenant; a large bucket is divided. */
+function calls(keys: readonly BucketKeys[]): BucketKeys[][] {
+  const made: BucketKeys[][] = [];
+  for (const same of groups(keys, oldKeysOf)) {
     let some: BucketKeys[] = [];
     let fields = 0;
     for (const { tenantNo, bucket, fields: all } of same) {
       for (let at = 0; at < all.length; at += KEYS_A_CALL) {
-        const part = all.slice(at, at + KEYS_A_CALL);
-        if (some.length === 0 || fields + part.length > KEYS_A_CALL) {
-          made.push({ tenantNo, some: (some = []) });
+        const few = all.slice(at, at + KEYS_A_CALL);
+        if (some.length === 0 || fields + few.length > KEYS_A_CALL) {
+          made.push((some = []));
           fields = 0;
         }
-        some.push({ tenantNo, bucket, fields: part });
-        fields += part.length;
+        some.push({ tenantNo, bucket, fields: few });
+        fields += few.length;
       }
     }
   }
   return made;
 }
 
-function groups<T>(items: readonly T[], by: (item: T) => number): T[][] {
-  const found = new Map<number, T[]>();
+function groups<T, K>(items: readonly T[], by: (item: T) => K): T[][] {
+  const found = new Map<K, T[]>();
   for (const item of items) {
     const group = found.get(by(item));
     if (group === undefined) found.set(by(item), [item]);

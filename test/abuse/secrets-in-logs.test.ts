@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { userKey } from '../../src/redis/keys.ts';
 import { RunWithFaults } from './run-with-faults.ts';
+import { onlyPart } from '../stack/only-part.ts';
 
 // One run meets one fault after the other; then the test searches everything that its processes printed for planted secrets.
 const planted = (what: string): string => `${what}${randomBytes(12).toString('hex')}`;
@@ -64,10 +65,10 @@ test('bad requests and unknown keys', async () => {
 test('a failing script', async () => {
   // Another Redis type at the user's key.
   const victim = `${secrets.userId}-2`;
-  await run.redis.set(userKey(0, victim), secrets.attribute);
+  await run.redis.set(userKey(onlyPart(0), victim), secrets.attribute);
   expect(await event({ ...person, id: victim })).toBe(500);
   await logged('attempt to index');
-  await run.redis.del(userKey(0, victim));
+  await run.redis.del(userKey(onlyPart(0), victim));
 });
 
 test("rotates Redis's password", async () => {

@@ -4,6 +4,7 @@ import { PROFILE_BYTES, STATE_BYTES } from '../../src/packed/state.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { changeState } from '../stack/change-state.ts';
+import { onlyPart } from '../stack/only-part.ts';
 
 // Every input limits what a user can say about itself.
 let laurel: TestLaurel;
@@ -129,7 +130,7 @@ test('attributes of an event and a streak rule are limited as well', async () =>
 describe('everything that Laurel keeps of a user', () => {
   const full = (from: number, count: number, value = 'x'.repeat(1_024)): object =>
     Object.fromEntries(Array.from({ length: count }, (_, no) => [`a${from + no}`, value]));
-  const stateBytes = (id: string): Promise<number> => laurel.redis.strlen(userKey(0, id));
+  const stateBytes = (id: string): Promise<number> => laurel.redis.strlen(userKey(onlyPart(0), id));
   const patch = (id: string, attributes: object) => laurel.app.patch(`/v1/users/${id}`, { attributes });
   const event = (id: string, attributes: object = {}) =>
     laurel.app.post('/v1/metrics/minutes/event', { user: { id, attributes }, value: 1 });
@@ -188,7 +189,7 @@ describe('everything that Laurel keeps of a user', () => {
   test('a user beyond the limits can be read and reduced, but cannot grow', async () => {
     await filled('old');
     const grow = "for no in pairs(state[USER.attributes]) do state[USER.attributes][no] = string.rep('y', 5000) end";
-    await changeState(laurel.redis, userKey(0, 'old'), grow);
+    await changeState(laurel.redis, userKey(onlyPart(0), 'old'), grow);
     expect(await stateBytes('old')).toBeGreaterThan(100_000);
     expect((await laurel.app.get('/v1/users/old')).status).toBe(200);
     expect(await patch('old', full(300, 1))).toMatchObject(refused);

@@ -16,6 +16,7 @@ import { dateOf, DAY_MS, dayOf } from '../../src/domain/periods.ts';
 import { EventQueues, type Part } from '../../src/engine/events/event-batcher.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { randomConfiguration } from './random-configuration.ts';
+import { onlyPart } from '../stack/only-part.ts';
 
 const DAY = dayOf('2026-03-01');
 const METRICS = [
@@ -306,11 +307,12 @@ test('a command takes fewer events if each is much work', async () => {
       }
     },
   });
+  const part = onlyPart(0);
   const events = many(
     10,
     () =>
       new Promise((resolve, reject) => {
-        queues.append(0, { event: { plan: { work } } as never, span: undefined, resolve, reject });
+        queues.append(part, { event: { plan: { work } } as never, span: undefined, resolve, reject });
       }),
   );
   await Promise.all(events);

@@ -3,6 +3,7 @@ import { boardKey, pointsKey } from '../../src/redis/keys.ts';
 import type { HttpClient } from './http.ts';
 import { microsText } from './micros.ts';
 import type { ModelUser } from './model.ts';
+import { onlyPart } from '../stack/only-part.ts';
 
 const BOARDS: Record<string, (model: ModelUser) => string> = {
   cards: ({ totals }) => microsText(totals.cards),
@@ -46,12 +47,12 @@ export async function auditBoards(
       if (rank !== above + 1) differences.push(`board ${key}: ${userId} has rank ${rank}, ${above} are above`);
     }
     const boardNo = numbers.get(`leaderboard ${key}`)!;
-    const set = boardKey(tenantNo, { boardNo, runDay: RUN_DAY, group: '' });
+    const set = boardKey(onlyPart(tenantNo), { boardNo, runDay: RUN_DAY, group: '' });
     compare(`set of board ${key}`, await members(redis, set), expected);
   }
   compare(
     'points totals',
-    await countedUsers(redis, pointsKey(tenantNo, numbers.get('points_system xp')!)),
+    await countedUsers(redis, pointsKey(onlyPart(tenantNo), numbers.get('points_system xp')!)),
     [...models.values()].flatMap(({ points }) => (points > 0 ? [String(points)] : [])),
   );
   const { body } = await app.read('/v1/achievements');

@@ -5,6 +5,7 @@ import type { HttpClient } from './http.ts';
 import { microsOf, microsText } from './micros.ts';
 import type { Metric, ModelUser } from './model.ts';
 import type { EntryPosition } from './stack.ts';
+import { onlyPart } from '../stack/only-part.ts';
 
 /** A user's rows in Postgres. */
 export interface Stored {
@@ -76,7 +77,7 @@ export async function auditUser(
   compare('completions in Postgres', rows.toSorted(), [...model.achieved].toSorted());
 
   compare('streak', (await get<{ length: number }>('streak')).length, streakOf(events));
-  const packed = await redis.getBuffer(userKey(tenantNo, id));
+  const packed = await redis.getBuffer(userKey(onlyPart(tenantNo), id));
   compare('the state in Postgres', stored.states.get(id)?.state.toString('hex'), packed?.toString('hex'));
 }
 

@@ -33,6 +33,25 @@ describe.skipIf(!hasBrowser)('the system screen, with a cluster', () => {
     };
   };
 
+  test('spreads the tenant over more shards, and back', async () => {
+    const { page, context, panel, errors } = await open({ size: WIDTHS.phone });
+    for (const [before, after] of [
+      ['1 shard', '4'],
+      ['4 shards', '1'],
+    ] as const) {
+      await panel.getByText(`This tenant uses ${before}.`).waitFor();
+      await panel.getByLabel('Number of shards').selectOption(after);
+      await panel.getByRole('button', { name: 'Spread' }).click();
+      await page.getByRole('alertdialog').getByRole('button', { name: 'Spread the tenant' }).click();
+    }
+    await panel.getByText('This tenant uses 1 shard.').waitFor();
+    await panel.scrollIntoViewIfNeeded();
+    await keep(page, 'phone-system-spread');
+    expect(await violations(page)).toEqual([]);
+    expect(errors.filter((error) => !error.includes('503'))).toEqual([]);
+    await context.close();
+  });
+
   test('shows the number of shards and tenants of each master, and which master does not answer', async () => {
     const state = expect.objectContaining({ memoryBytes: expect.any(Number) });
     const read = async () =>

@@ -5,6 +5,7 @@ import { countersKey, userKey } from '../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, violations, type Watched } from './browser.ts';
+import { onlyPart } from '../stack/only-part.ts';
 
 /** `npm run test:long` lists a million. */
 const USERS = Number(process.env['USERS'] ?? 200_000);
@@ -14,12 +15,12 @@ const ROW = 36;
 /** Users in both databases who differ only in their ID and what finds them. */
 async function makeUsers({ app, pool, redis }: TestLaurel): Promise<void> {
   await app.post('/v1/users', { id: 'a model', tz: 'Europe/London', signUpDate: '2020-01-01' });
-  const state = (await redis.getBuffer(userKey(0, 'a model')))!;
+  const state = (await redis.getBuffer(userKey(onlyPart(0), 'a model')))!;
   for (let from = 1; from <= USERS; from += AT_ONCE) {
     const to = Math.min(from + AT_ONCE - 1, USERS);
     const ids = Array.from({ length: to - from + 1 }, (_, index) => idOf(from + index));
     await Promise.all([
-      redis.mset(ids.flatMap((id) => [userKey(0, id), state])),
+      redis.mset(ids.flatMap((id) => [userKey(onlyPart(0), id), state])),
       pool.query(
         `INSERT INTO users (tenant_no, id, created, state, attributes, points, name_key)
          SELECT 0, 'user-' || lpad(n::text, 7, '0'), now(), $3, '{}', '{}', 'person ' || n
@@ -28,7 +29,7 @@ async function makeUsers({ app, pool, redis }: TestLaurel): Promise<void> {
       ),
     ]);
   }
-  await redis.hset(countersKey(0), COUNTER.users, USERS + 1);
+  await redis.hset(countersKey(onlyPart(0)), COUNTER.users, USERS + 1);
   await pool.query('ANALYZE users');
 }
 

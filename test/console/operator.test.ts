@@ -3,11 +3,12 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { outboxKey, shardOf } from '../../src/redis/keys.ts';
+import { outboxKey } from '../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, violations, WIDTHS } from './browser.ts';
+import { onlyPart } from '../stack/only-part.ts';
 
 const BADGES = 'https://badges.example.org';
 const PICTURE =
@@ -157,7 +158,7 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
 
   test('opens a dead letter, which cannot be stored again, and drops it', async () => {
     const { page, context, errors } = await signedIn();
-    await laurel.redis.xadd(outboxKey(shardOf(0)), '*', 't', '0', 'r', 'no record');
+    await laurel.redis.xadd(outboxKey(onlyPart(0).shard), '*', 't', '0', 'r', 'no record');
     await page.goto(`${laurel.adminUrl}/console/system`);
     const table = page.getByRole('region', { name: 'Dead letters' });
     await table.getByRole('button').first().waitFor();

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { outboxKey } from '../../src/redis/keys.ts';
+import { knownPart } from '../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { LiveClient, type SeenMessage } from './live-client.ts';
@@ -121,7 +123,7 @@ test('a client that comes back with the last ID gets what it missed, once, also 
   dora.close();
   await expect.poll(() => dora.ended).toBe(true);
   for (let n = 0; n < 5; n += 1) await event('dora', 5);
-  await expect.poll(() => laurel.redis.xlen('{s0}:outbox')).toBe(0);
+  await expect.poll(() => laurel.redis.xlen(outboxKey(knownPart(laurel.redis, 0, 'dora').shard))).toBe(0);
   const back = await LiveClient.open(another.appUrl, { ticket: 'used' }, dora.lastId!);
   clients.push(back);
   expect((await back.next('ready')).resumed).toBe(true);

@@ -6,7 +6,8 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { digestOf, MessageIds } from '../../src/engine/live/message-id.ts';
 import { KeyedIds } from '../../src/engine/ids.ts';
 import { announceLive } from '../../src/redis/live-streams.ts';
-import { listenedKey, markKey, recentKey } from '../../src/redis/keys.ts';
+import { listenedKey, markKey, outboxKey, recentKey } from '../../src/redis/keys.ts';
+import { knownPart } from '../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { RawConnection, rawRequest } from '../http/raw-connection.ts';
@@ -209,9 +210,10 @@ test('a client that missed removed messages gets a gap and the current state', a
   client.close();
   await expect.poll(() => client.ended).toBe(true);
   await expect.poll(() => laurel.services.live.count).toBe(0);
-  await laurel.redis.del(listenedKey(0), recentKey(0));
+  const { shard } = knownPart(laurel.redis, 0, 'reset');
+  await laurel.redis.del(listenedKey(shard), recentKey(shard));
   await event('reset', 5);
-  await expect.poll(() => laurel.redis.xlen('{s0}:outbox')).toBe(0);
+  await expect.poll(() => laurel.redis.xlen(outboxKey(shard))).toBe(0);
   const back = await open({}, laurel.appUrl, client.lastId!);
   const reset = await back.next('reset');
   expect(reset.reason).toMatch('no longer kept');
@@ -230,7 +232,7 @@ test('a last ID from before a rebuild of Redis is a gap', async () => {
   const ids = MessageIds.of(await KeyedIds.of(laurel.pool));
   const last = ids.parse((await client.next('ready')).id)!.authentic!;
   client.close();
-  const back = await open({}, laurel.appUrl, ids.format({ ...last, digest: digestOf('of another Redis', 0) }));
+  const back = await open({}, laurel.appUrl, ids.format({ ...last, digest: digestOf(['of another Redis'], 0) }));
   expect(await back.next('reset')).toMatchObject({ reason: expect.stringContaining('rebuilt') });
 });
 

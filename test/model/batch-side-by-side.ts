@@ -9,7 +9,7 @@ export class Batches {
   private readonly model: LaurelModel;
   private readonly tenantNo: number;
   private readonly intake: BatchIntake;
-  private processed: Promise<void> = Promise.resolve();
+  private processed: Promise<unknown> = Promise.resolve();
 
   constructor(engine: TestUsers, model: LaurelModel) {
     const { redis, clock, ids } = engine;
@@ -31,7 +31,7 @@ export class Batches {
       clock,
       ids,
       withAddress: async () => new Set(),
-      onAccepted: (shard) => void (this.processed = processor.drain(shard)),
+      onAccepted: (shard) => void (this.processed = Promise.all([this.processed, processor.drain(shard)])),
       overloaded: () => false,
     });
   }

@@ -9,10 +9,10 @@ import { CatalogBuilder } from '../engine/catalog-builder.ts';
 import { TestUsers } from '../engine/users/test-users.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 import { dayIn } from '../../src/domain/zone.ts';
-import { shardOf } from '../../src/redis/keys.ts';
 import { onlyTenant } from './only-tenant.ts';
 import { catalogOf, METRICS, randomCatalog, weekdays } from './random-catalog.ts';
 import { STARTS, ZONES } from './random-history.ts';
+import { onlyPart } from '../stack/only-part.ts';
 
 /** A sample on every run; `npm run test:long` is a thorough one. */
 const RUNS = Number(process.env['RUNS'] ?? 20);
@@ -95,7 +95,7 @@ async function taken(drawn: Drawn, arrives: (event: Drawn['events'][number]) => 
   engine.catalog = catalog;
   await onlyTenant(pool, catalog);
   const persister = new Persister({ redis, pool });
-  const persist = (): Promise<unknown> => persister.drain(shardOf(catalog.tenantNo));
+  const persist = (): Promise<unknown> => persister.drain(onlyPart(catalog.tenantNo).shard);
   const admin = new StreakAdmin({
     pool,
     users,

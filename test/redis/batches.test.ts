@@ -9,6 +9,7 @@ import { connectedRedis } from '../stack/connected-redis.ts';
 const SHARD = 3;
 const BATCH: AcceptedBatch = {
   tenantNo: SHARD,
+  shard: SHARD,
   acceptedMs: 1_700_000_000_000,
   catalogVersion: 2,
   awaited: true,

@@ -5,6 +5,7 @@ import { TOTALS } from '../../src/redis/lua-library.ts';
 import { forgetOtherScripts, Script } from '../../src/redis/script.ts';
 import { withEngineOn } from '../engine/events/engine.ts';
 import { testStack } from '../stack/stack.ts';
+import { onlyPart } from '../stack/only-part.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 let redis: Redis;
@@ -61,13 +62,13 @@ test('a call that fails while it writes leaves nothing to the next one', () =>
     },
     async (laurel) => {
       await laurel.event('steps', 'first', 1);
-      const [board] = await redis.keys(`${boardKeyPrefix(0)}*`);
+      const [board] = await redis.keys(`${boardKeyPrefix(onlyPart(0))}*`);
       await redis.rename(board!, `${board!}:away`);
       await redis.set(board!, 'no sorted set');
       await expect(laurel.event('steps', 'second', 1)).rejects.toThrow('WRONGTYPE');
       await redis.rename(`${board!}:away`, board!);
       await laurel.event('steps', 'third', 1);
-      const points = pointsKey(0, laurel.catalog.pointsSystems[0]!.no);
+      const points = pointsKey(onlyPart(0), laurel.catalog.pointsSystems[0]!.no);
       expect(await redis.hget(points, TOTALS.holders)).toBe('2');
       expect(await redis.zrange(board!, '0', '-1')).toEqual(['first', 'third']);
     },

@@ -18,10 +18,11 @@ import { idempotencyKey, oldKeysKey } from '../../src/redis/keys.ts';
 import { ageKeys, findAgedKeys, oldKeysHeld, scanBuckets } from '../../src/redis/old-keys.ts';
 import { readScript } from '../../src/redis/lua-library.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
+import { onlyPart } from '../stack/only-part.ts';
 
 const redis = await connectedRedis();
 const SCRIPT = readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'used_keys.lua'));
-const OLD_KEYS = oldKeysKey(0);
+const OLD_KEYS = oldKeysKey(onlyPart(0));
 /** Records one use like a script. */
 const noteUse = (bucket: string, field: string, use: string): Promise<unknown> =>
   redis.eval(
@@ -49,7 +50,7 @@ const fieldOf = (n: number): string =>
   createHash('sha1').update(`${process.env['SEED']} ${n}`).digest().toString('base64url', 2, 14);
 
 const BUCKET = '15af';
-const WIDE = idempotencyKey(0, BUCKET);
+const WIDE = idempotencyKey(onlyPart(0), BUCKET);
 
 /** Keys of one wide bucket, each with its own use: more than it takes. */
 const USES = Array.from({ length: 4 * USED.wideKeys }, (_, n) => ({
@@ -116,7 +117,7 @@ test('keys stay found while those before them become old, and each is itself old
 
 test('forgotten keys are in neither bucket', async () => {
   await noteAll();
-  await forgetUsedKeys(redis, 0, USES);
+  await forgetUsedKeys(redis, onlyPart(0), USES);
   expect(await hotOnes()).toBe(0);
   expect(await redis.keys('*')).toEqual([OLD_KEYS]);
 });

@@ -29,6 +29,7 @@ const KINDS: Readonly<Record<Job['kind'], string>> = {
   webhook_resend: 'Resend messages',
   verification: 'Verify Redis against Postgres',
   event_retention: 'Delete old events',
+  tenant_spreading: 'Spread over shards',
 };
 const TONES = { waiting: 'warn', running: 'warn', done: 'good', failed: 'bad', cancelled: 'plain' } as const;
 const STATUSES = Object.keys(TONES) as Job['status'][];

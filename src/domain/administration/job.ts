@@ -10,6 +10,7 @@ export const JOB_KINDS = [
   'webhook_resend',
   'verification',
   'event_retention',
+  'tenant_spreading',
 ] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 

@@ -34,7 +34,7 @@ export const Verification = Type.Object({
   id: Uuid,
   status: Type.Enum([...JOB_STATUSES]),
   progress: Type.Object({ done: Type.Integer(), total: Nullable(Type.Integer()) }),
-  shard: Type.Integer(),
+  shards: Type.Array(Type.Integer()),
   differences: Type.Integer(),
   endedEarly: Type.Boolean(),
   error: Nullable(Type.String()),

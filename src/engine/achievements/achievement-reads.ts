@@ -3,11 +3,11 @@ import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { AchievementWithStatsResponse, UserAchievementWithStatsResponse } from '../../domain/achievement.ts';
 import type { Achievement } from '../../domain/catalog.ts';
-import { countersKey } from '../../redis/keys.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { achievementResponse, showsTo, userAchievementResponse } from '../responses.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
+import { tenantCounters } from '../../redis/parts.ts';
 
 interface Stats {
   completions: number;
@@ -59,10 +59,10 @@ export class AchievementReads {
 
   private async stats(compiled: CompiledCatalog, achievements: Achievement[]): Promise<Stats[]> {
     const fields = [COUNTER.users, ...achievements.map(({ no }) => completionsField(no))];
-    const [users, ...completions] = await this.redis.hmget(countersKey(compiled.catalog.tenantNo), ...fields);
+    const [users = 0, ...completions] = await tenantCounters(this.redis, compiled.catalog.tenantNo, fields);
     return completions.map((count) => {
-      const share = Number(users ?? 0) === 0 ? 0 : Number(count ?? 0) / Number(users);
-      return { completions: Number(count ?? 0), rarity: Math.round(share * 10_000) / 100 };
+      const share = users === 0 ? 0 : count / users;
+      return { completions: count, rarity: Math.round(share * 10_000) / 100 };
     });
   }
 }

@@ -9,11 +9,11 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import { decodeState } from '../../packed/state.ts';
 import { type DueUser, dueUsers } from '../../postgres/users/anniversaries.ts';
-import { userKey } from '../../redis/keys.ts';
 import { eventId } from '../ids.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
 import { callUsers } from '../scripts.ts';
+import { packedUsers } from '../../redis/parts.ts';
 
 interface AnniversariesOptions {
   pool: Pool;
@@ -128,7 +128,7 @@ export class YearCounts {
   private async call(compiled: CompiledCatalog, plan: string, users: readonly DueUser[]): Promise<number[]> {
     const { tenantNo } = compiled.catalog;
     const userIds = users.map(({ userId }) => userId);
-    const states = await this.options.redis.mgetBuffer(userIds.map((userId) => userKey(tenantNo, userId)));
+    const states = await packedUsers(this.options.redis, tenantNo, userIds);
     const of = users.map(({ userId, dueMs }, index) => {
       const packed = states[index];
       const { signUp = null, tz = null } = packed ? decodeState(packed) : {};
@@ -143,7 +143,12 @@ export class YearCounts {
         offsetSeconds: tz === null ? 0 : (zoneOffset(tz, dueMs)?.offsetSeconds ?? 0),
       };
     });
-    const nowMs = users[0]!.dueMs;
-    return callUsers(this.options, tenantNo, { script: 'count_years', nowMs, plan, userIds, body: { users: of } });
+    return callUsers(this.options, tenantNo, {
+      script: 'count_years',
+      nowMs: users[0]!.dueMs,
+      plan,
+      users: of,
+      body: (some) => ({ users: [...some] }),
+    });
   }
 }

@@ -10,9 +10,8 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { Job } from '../../postgres/jobs.ts';
 import { countedUsers, countUsers, usersAfter } from '../../postgres/users/selections.ts';
-import { shardOf } from '../../redis/keys.ts';
 import { eventId } from '../ids.ts';
-import { isPersisted } from '../persist/cursor-wait.ts';
+import { isTenantPersisted } from '../persist/cursor-wait.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
 import { callUsers, stateDigest } from '../scripts.ts';
@@ -61,7 +60,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
     }
     if (job.total === null) {
       // Events from before the edit may still be in the outbox.
-      if (!(await isPersisted(this.options, shardOf(tenantNo)))) throw new Error(NOT_PERSISTED);
+      if (!(await isTenantPersisted(this.options, tenantNo))) throw new Error(NOT_PERSISTED);
       await record(async (client) => ({ total: await countUsers(client, tenantNo) }));
       return;
     }
@@ -167,8 +166,8 @@ export class BackdatingEngine implements JobWork<Backdating> {
       script: 'backdate_achievements',
       nowMs,
       plan: JSON.stringify(plan),
-      userIds: ids,
-      body: { users },
+      users,
+      body: (some) => ({ users: [...some] }),
     });
   }
 }

@@ -11,9 +11,10 @@ import { AppError } from '../../errors.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
 import { countedUsers, sampleUsers, within } from '../../postgres/users/selections.ts';
 import { listUsers } from '../../postgres/users/user-search.ts';
-import { countersKey, userKey } from '../../redis/keys.ts';
 import { Script } from '../../redis/script.ts';
+import { inParts, tenantCounters } from '../../redis/parts.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
+import { userKey } from '../../redis/keys.ts';
 
 interface AchievementPreviewOptions {
   redis: Redis;
@@ -76,7 +77,7 @@ export class AchievementPreview {
   private async count(catalogIndex: CatalogIndex, achievement: Achievement): Promise<Preview> {
     const { redis, pool, caughtUp } = this.options;
     const { tenantNo } = catalogIndex.catalog;
-    const of = Number((await redis.hget(countersKey(tenantNo), COUNTER.users)) ?? 0);
+    const [of = 0] = await tenantCounters(redis, tenantNo, [COUNTER.users]);
     const nothing = { users: null, of, figure: 'exact', examined: 0, sample: [] } as const;
     if (achievement.trigger === 'api') return { ...nothing, sample: [], reason: BY_CALL };
     await caughtUp.tenant(tenantNo);
@@ -113,10 +114,16 @@ export class AchievementPreview {
       const some = ids.slice(examined, examined + USERS_A_CALL);
       const counts = await this.counts({ catalogIndex, achievement, ids: some, leftMs: endMs - performance.now() });
       if (counts === null) break;
-      const counted = counts.size === 0 ? undefined : some.map((id) => counts.get(id) ?? false);
-      const args = [nowMs, planText, JSON.stringify({ latest, counts: counted })];
-      const keys = some.map((id) => userKey(tenantNo, id));
-      const replies = (await this.script.run(redis, keys, args)) as number[];
+      const replies = await inParts(redis, tenantNo, {
+        users: some,
+        userId: (id) => id,
+        call: async (part, own) => {
+          const counted = counts.size === 0 ? undefined : own.map((id) => counts.get(id) ?? false);
+          const args = [nowMs, planText, JSON.stringify({ latest, counts: counted })];
+          const keys = own.map((id) => userKey(part, id));
+          return (await this.script.run(redis, keys, args)) as number[];
+        },
+      });
       holders.push(...some.filter((_, index) => replies[index] === 1));
       examined += some.length;
     }

@@ -45,7 +45,7 @@ import {
   type AnalyticsSum,
 } from '../../postgres/analytics.ts';
 import { firstIdOf } from '../../postgres/partitions/event-partitions.ts';
-import { boardKey, countersKey } from '../../redis/keys.ts';
+import { tenantCounters } from '../../redis/parts.ts';
 import { groupsOfRun } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
@@ -423,9 +423,7 @@ export class AnalyticsReads {
     const { startDay, endDay } = runShownOn(playedRule(board), today);
     const run = { tenantNo, boardNo: board.no, runDay: startDay };
     const groups = await groupsOfRun(redis, board, run);
-    const standings = groups.map(
-      (group) => new LiveStandings(redis, boardKey(tenantNo, { ...run, group }), board.maxParticipants),
-    );
+    const standings = groups.map((group) => new LiveStandings(redis, { ...run, group }, board.maxParticipants));
     const participants = sumOf(await Promise.all(standings.map((each) => each.participants())));
     // Places of different groups cannot be compared.
     const isWhole = board.breakdownAttributes.length === 0;
@@ -492,16 +490,16 @@ export class AnalyticsReads {
   }
 
   private async userCount(tenantNo: number): Promise<number> {
-    return Number((await this.options.redis.hget(countersKey(tenantNo), COUNTER.users)) ?? 0);
+    return (await tenantCounters(this.options.redis, tenantNo, [COUNTER.users]))[0]!;
   }
 
   /** Numbers of users: of all, and of those who have an achievement. */
   private async holders({ catalog }: CompiledCatalog): Promise<{ users: number; of: (no: number) => number }> {
     const numbers = catalog.achievements.map(({ no }) => no);
     const fields = [COUNTER.users, ...numbers.map(completionsField)];
-    const [users, ...counts] = await this.options.redis.hmget(countersKey(catalog.tenantNo), ...fields);
-    const byNo = new Map(numbers.map((no, index) => [no, Number(counts[index] ?? 0)]));
-    return { users: Number(users ?? 0), of: (no) => byNo.get(no) ?? 0 };
+    const [users = 0, ...counts] = await tenantCounters(this.options.redis, catalog.tenantNo, fields);
+    const byNo = new Map(numbers.map((no, index) => [no, counts[index]!]));
+    return { users, of: (no) => byNo.get(no) ?? 0 };
   }
 
   private async states(tenantNo: number): Promise<UserState[]> {

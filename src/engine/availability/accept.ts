@@ -40,7 +40,7 @@ export const REBUILD_LOCK = 0x6c61_7265; // 'lare'
 const NODE_LOCKS = 0x6c62_0000;
 
 /** Each master has its own lock, so several can be rebuilt at once. Equal hashes share one. */
-const lockOf = (redis: Redis, redisProcessId: string): number =>
+export const lockOf = (redis: Redis, redisProcessId: string): number =>
   isOfCluster(redis) ? NODE_LOCKS + slotOfTag(redisProcessId) : REBUILD_LOCK;
 
 export interface AcceptOptions extends RebuildOptions {

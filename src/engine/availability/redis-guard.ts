@@ -4,13 +4,14 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { type Accepted, type ClosedReason, lastAccepted, redisProcessIdOf, runIdOf } from '../../domain/shard-state.ts';
 import { type Log, LogThrottle, OUTAGE_MS } from '../../telemetry/log.ts';
-import { readCursors, type StoredCursor } from '../../postgres/shards.ts';
+import { readCursors, readSpreads, spreadAtFirst, type StoredCursor } from '../../postgres/shards.ts';
 import { numberRanges } from '../../number-ranges.ts';
 import { OtherVersionRuns } from '../../postgres/running-versions.ts';
 import { connectAgain, isElsewhere } from '../../redis/outage.ts';
 import { followCluster, isOfCluster } from '../../redis/endpoints.ts';
 import { Gate, RedisNotReady } from '../../redis/gate.ts';
 import { markKey } from '../../redis/keys.ts';
+import { noteSpreads } from '../../redis/parts.ts';
 import { readRedisProcessId, RedisIsReplica, tookOverFrom } from '../../redis/server-info.ts';
 import { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { leftOut } from '../notifications/left-out.ts';
@@ -223,13 +224,19 @@ export class RedisGuard {
   /** Compares some shards with Postgres, has incomplete ones rebuilt, and opens the accepted ones. Never rejects. */
   private async inspect(shards: readonly number[]): Promise<void> {
     const { gate } = this;
+    const { redis, pool } = this.options;
     const cutShort = shards.filter((shard) => this.isKeyByKey(shard));
     const attempt = gate.beginInspection(shards);
     try {
       await this.discard(cutShort);
+      if (isOfCluster(redis)) await spreadAtFirst(pool);
       const { accepted, opened } = await this.accept(shards, attempt);
       await this.logLosses([...accepted.keys()].filter((shard) => lastAccepted(gate.state(shard)) !== null));
-      if (accepted.size > 0) this.options.older?.delete(this);
+      if (accepted.size > 0) {
+        this.options.older?.delete(this);
+        // A shard gets another mark when a tenant's users move to other shards, so this is read before it opens.
+        noteSpreads(redis, await readSpreads(pool));
+      }
       gate.accept(attempt, accepted);
       const [first] = accepted.values();
       if (first !== undefined) await this.logFollowed(redisProcessIdOf(first.storageEpoch));

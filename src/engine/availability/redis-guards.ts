@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { numberRanges } from '../../number-ranges.ts';
-import { usedShards } from '../../postgres/shards.ts';
+import { readSpreads, usedShards } from '../../postgres/shards.ts';
 import { connectionOf, noteShardsInUse, onPlaced, onServer, shardsInUse } from '../../redis/endpoints.ts';
+import { noteSpreads } from '../../redis/parts.ts';
 import { gateOf, type Gate } from '../../redis/gate.ts';
 import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { SharedRuns } from '../../shared-runs.ts';
@@ -144,5 +145,6 @@ export class RedisGuards {
 
   private async lookForTenants(): Promise<void> {
     noteShardsInUse(this.redis, await usedShards(this.pool).catch(() => null));
+    noteSpreads(this.redis, await readSpreads(this.pool).catch(() => []));
   }
 }

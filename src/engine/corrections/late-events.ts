@@ -17,13 +17,13 @@ import type { ScriptReply } from '../../packed/record.ts';
 import { OUTDATED, REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState } from '../../packed/state.ts';
 import { storedState } from '../../postgres/users/stored-states.ts';
-import { userKey } from '../../redis/keys.ts';
 import type { ReadyEvent } from '../events/event-call.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { Overload } from '../refusals.ts';
 import { stateDigest } from '../scripts.ts';
 import { repairsOf, replayed, type Replayed } from './packed-replay.ts';
 import { factsOfNewUser, readStreakFacts, type UserFacts } from './streak-facts.ts';
+import { packedUser } from '../../redis/parts.ts';
 
 /** Late events that a process handles at once for each tenant; each takes some queries. */
 const MOST_AT_ONCE = 4;
@@ -154,7 +154,7 @@ export class LateEvents {
     }
     const { compiled, userId } = ready;
     const { tenantNo } = compiled.catalog;
-    const live = await redis.getBuffer(userKey(tenantNo, userId));
+    const live = await packedUser(redis, tenantNo, userId);
     const nowMs = clock.now();
     if (live !== null) {
       const stored = await storedState(pool, { tenantNo, userId });
@@ -190,7 +190,7 @@ export class LateEvents {
     atMs: number,
     nowMs = this.options.clock.now(),
   ): Promise<{ day: number; second: number; today: number }> {
-    const packed = await this.options.redis.getBuffer(userKey(ready.compiled.catalog.tenantNo, ready.userId));
+    const packed = await packedUser(this.options.redis, ready.compiled.catalog.tenantNo, ready.userId);
     const tz = packed === null ? sentZone(ready) : decodeState(packed).tz;
     const { offsetSeconds } = (tz === null ? null : zoneOffset(tz, atMs)) ?? { offsetSeconds: 0 };
     const day = localDay(atMs, offsetSeconds);

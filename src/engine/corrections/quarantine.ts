@@ -29,9 +29,11 @@ import {
   readQuarantined,
 } from '../../postgres/corrections/quarantine.ts';
 import { scriptNamed } from '../../redis/script.ts';
+import { userPart } from '../../redis/parts.ts';
 import { eventAnswer, guardName } from '../events/event-answer.ts';
 import { eventCall, type ReadyEvent } from '../events/event-call.ts';
 import { matching } from '../events/prepared-event.ts';
+import { addRanksOrLeaveOut } from '../leaderboards/wide-ranks.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { refusalError } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
@@ -172,17 +174,21 @@ export class Quarantine {
   }
 
   private async attempt(event: ReadyEvent): Promise<ScriptReply> {
+    const { redis, scripts, findPersisted } = this.options;
     const { tenantNo } = event.compiled.catalog;
     let persisted: ScriptReply | undefined;
-    const replies = await this.options.scripts.callShard(tenantNo, {
+    const part = userPart(redis, tenantNo, event.userId);
+    const replies = await scripts.callPart(part, {
       script: scriptNamed('record_events'),
-      keysAndArgs: (at) => eventCall(tenantNo, [event], { ...at, idempotencyKeysPerDay: 0 }),
+      keysAndArgs: (at) => eventCall(part, [event], { ...at, idempotencyKeysPerDay: 0 }),
       foundElsewhere: async () => {
-        persisted = (await this.options.findPersisted(tenantNo, [event])).get(event.id);
+        persisted = (await findPersisted(tenantNo, [event])).get(event.id);
         return persisted !== undefined;
       },
     });
-    return persisted ?? (unpack(replies![0]!) as ScriptReply);
+    const reply = persisted ?? (unpack(replies![0]!) as ScriptReply);
+    await addRanksOrLeaveOut(redis, event.compiled, [reply]);
+    return reply;
   }
 
   private async asked(

@@ -12,10 +12,11 @@ import { GUARDED } from '../../packed/guard-fields.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import { REFUSAL, REPLAY, UNSENT } from '../../packed/refusal-fields.ts';
 import { decimalOf, type PackedTotal } from '../../packed/state.ts';
-import { addBatch, batchReplies, type BatchReply } from '../../redis/batches.ts';
+import { type AcceptedBatch, addBatch, batchReplies, type BatchReply } from '../../redis/batches.ts';
 import { acknowledged, refuseUnacknowledged } from '../../redis/gate.ts';
 import { isOtherBody, timeOfUse } from '../../redis/idempotency.ts';
-import { shardOf } from '../../redis/keys.ts';
+import { batchesKey, type TenantPart } from '../../redis/keys.ts';
+import { byPart } from '../../redis/parts.ts';
 import { Slices } from '../../slices.ts';
 import type { KeyedIds } from '../ids.ts';
 import { Overload, refusalError, SUBSCRIBED_WITHOUT_ADDRESS } from '../refusals.ts';
@@ -41,6 +42,13 @@ const MAX_WAITING = 64;
 const WAIT_MS = 25_000;
 const LOOK_MS = 20;
 
+/** The events of a batch that one part of the tenant holds. `at`: their indexes in the batch. */
+interface QueuedPart {
+  part: TenantPart;
+  batchId: string;
+  at: number[];
+}
+
 /** Accepts batches of events: checks them, queues them durably, and returns the results to a caller that waits. */
 export class BatchIntake {
   private readonly options: BatchIntakeOptions;
@@ -62,32 +70,74 @@ export class BatchIntake {
     batch: readonly BatchMetricEvent[],
     { wait, refused, onQueued }: { wait: boolean; refused?: Map<number, AppError>; onQueued?: () => void },
   ): Promise<BatchEventResult[] | null> {
-    const { redis, catalogs, clock, ids, onAccepted, overloaded } = this.options;
+    const { catalogs, clock, ids, overloaded } = this.options;
     if (overloaded()) throw tooMuch();
     const compiled = await catalogs.of(tenantNo);
     const acceptedMs = clock.now();
     await this.check(compiled, batch, { acceptedMs, refused });
     const events = batch.filter((_, index) => refused?.has(index) !== true);
     if (events.length === 0) return wait ? withRefused([], batch.length, refused) : null;
-    refuseUnacknowledged(redis, shardOf(tenantNo));
-    const batchId = await addBatch(
-      redis,
-      { tenantNo, acceptedMs, catalogVersion: compiled.catalog.version, awaited: wait, events },
-      MAX_WAITING,
-    );
-    if (batchId === null) throw tooMuch();
-    await acknowledged(redis, shardOf(tenantNo));
-    onAccepted(shardOf(tenantNo));
+    const queued = await this.queue(tenantNo, events, {
+      acceptedMs,
+      catalogVersion: compiled.catalog.version,
+      awaited: wait,
+    });
     onQueued?.();
     if (!wait) return null;
 
     const deadlineMs = performance.now() + WAIT_MS;
+    const answered = await Promise.all(queued.map((some) => this.repliesOf(some, deadlineMs)));
+    if (answered.includes(null)) return null;
+    const replies: BatchReply[] = [];
+    for (const [nth, { at }] of queued.entries())
+      for (const [index, reply] of answered[nth]!.entries()) replies[at[index]!] = reply;
+    const latest = await catalogs.of(tenantNo);
+    return withRefused(await resultsOf({ compiled: latest, ids }, events, replies), batch.length, refused);
+  }
+
+  /**
+   * Queues each part's events in its shard. Throws 503 before anything is queued if a shard is closed or too much waits
+   * there. If a server fails in between, some parts are queued, as after any 503 that came too late.
+   */
+  private async queue(
+    tenantNo: number,
+    events: readonly BatchMetricEvent[],
+    batch: Pick<AcceptedBatch, 'acceptedMs' | 'catalogVersion' | 'awaited'>,
+  ): Promise<QueuedPart[]> {
+    const { redis, onAccepted } = this.options;
+    const numbered = events.map((event, index) => ({ event, index }));
+    const groups = [...byPart(redis, tenantNo, { of: numbered, userId: ({ event }) => event.user.id })];
+    for (const [{ shard }] of groups) refuseUnacknowledged(redis, shard);
+    if (groups.length > 1) {
+      const waiting = await Promise.all(groups.map(([{ shard }]) => redis.xlen(batchesKey(shard))));
+      if (Math.max(...waiting) >= MAX_WAITING) throw tooMuch();
+    }
+    return Promise.all(
+      groups.map(async ([part, some]) => {
+        const batchId = await addBatch(
+          redis,
+          { ...part, ...batch, events: some.map(({ event }) => event) },
+          MAX_WAITING,
+        );
+        if (batchId === null) throw tooMuch();
+        await acknowledged(redis, part.shard);
+        onAccepted(part.shard);
+        return { part, batchId, at: some.map(({ index }) => index) };
+      }),
+    );
+  }
+
+  /** The answers to a part's events; `null` if they are not processed in time. */
+  private async repliesOf(
+    { part: { shard }, batchId, at }: QueuedPart,
+    deadlineMs: number,
+  ): Promise<BatchReply[] | null> {
+    const { redis } = this.options;
     while (performance.now() < deadlineMs) {
-      const replies = await batchReplies(redis, { tenantNo, batchId, events: events.length });
+      const replies = await batchReplies(redis, { shard, batchId, events: at.length });
       if (replies !== null) {
-        await acknowledged(redis, shardOf(tenantNo));
-        const latest = await catalogs.of(tenantNo);
-        return withRefused(await resultsOf({ compiled: latest, ids }, events, replies), batch.length, refused);
+        await acknowledged(redis, shard);
+        return replies;
       }
       await sleep(LOOK_MS);
     }

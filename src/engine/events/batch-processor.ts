@@ -10,7 +10,8 @@ import type { ScriptReply } from '../../packed/record.ts';
 import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
 import { unpack } from '../../packed/state.ts';
 import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../../redis/batches.ts';
-import { batchesKey, batchProgressKey, batchResultsKey, listenedKey, shardOf } from '../../redis/keys.ts';
+import { batchesKey, batchProgressKey, batchResultsKey, listenedKey, type TenantPart } from '../../redis/keys.ts';
+import { partOnShard } from '../../redis/parts.ts';
 import { scriptNamed } from '../../redis/script.ts';
 import { around, scriptSpan } from '../../telemetry/spans.ts';
 import type { Traces } from '../../telemetry/traces.ts';
@@ -136,7 +137,11 @@ export class BatchProcessor {
 
   private async send(step: BatchStep, progress: string): Promise<Outcome> {
     const { redis, traces = null, idempotencyKeysPerDay = 0 } = this.options;
-    const { keys, args } = batchStepCall(step, { progress, idempotencyKeysPerDay });
+    const { keys, args } = batchStepCall(step, {
+      part: partOnShard(redis, step.batch.tenantNo, step.batch.shard),
+      progress,
+      idempotencyKeysPerDay,
+    });
     const script = scriptNamed('record_events');
     const what = scriptSpan(script, step.ready.length);
     const [kind, ...rest] = (await around(traces, what, () => script.run(redis, keys, args))) as [Buffer, ...unknown[]];
@@ -252,14 +257,14 @@ function known(attributes: Record<string, string>, keys: ReadonlyMap<string, unk
 /** KEYS and ARGV of `lua/record_events.lua` for a step. The script applies it only if the shard's progress is `progress`. */
 function batchStepCall(
   { batch, to, ready, at, refused }: BatchStep,
-  { progress, idempotencyKeysPerDay }: { progress: string; idempotencyKeysPerDay: number },
+  { part, progress, idempotencyKeysPerDay }: { part: TenantPart; progress: string; idempotencyKeysPerDay: number },
 ): { keys: string[]; args: (string | number)[] } {
-  const { keys, args } = eventCall(batch.tenantNo, ready, {
+  const { shard } = batch;
+  const { keys, args } = eventCall(part, ready, {
     nowMs: batch.acceptedMs,
     retryPosition: '',
     idempotencyKeysPerDay,
   });
-  const shard = shardOf(batch.tenantNo);
   keys.push(batchProgressKey(shard), batchesKey(shard), batchResultsKey(shard, batch.id), listenedKey(shard));
   args.push(
     progress,

@@ -8,10 +8,12 @@ import type { ScriptReply } from '../../packed/record.ts';
 import { REFUSAL, UNKNOWN_OFFSET, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
 import { unpack } from '../../packed/state.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
-import { shardOf } from '../../redis/keys.ts';
+import type { TenantPart } from '../../redis/keys.ts';
+import { userPart } from '../../redis/parts.ts';
 import { JoinedCalls, scriptNamed } from '../../redis/script.ts';
-import type { Scripts, ShardCall } from '../scripts.ts';
+import type { PartCall, Scripts } from '../scripts.ts';
 import { withZone } from '../users/sent-user.ts';
+import { addRanksOrLeaveOut } from '../leaderboards/wide-ranks.ts';
 import { eventCall, type ReadyEvent } from './event-call.ts';
 import type { KeyQuestion, LookUpKeys } from './stored-replies.ts';
 
@@ -22,14 +24,14 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** A tenant's waiting events, in order. */
+/** The waiting events of a tenant's part, in order. */
 interface TenantQueue {
-  tenantNo: number;
+  part: TenantPart;
   waiting: Waiting[];
   parts: number;
 }
 
-/** Events of a tenant that are sent together. */
+/** Events of a tenant's part that are sent together. */
 export interface Part {
   queue: TenantQueue;
   batch: Waiting[];
@@ -48,13 +50,13 @@ const MAX_ON_THE_WAY = 2;
 const MAX_EVENTS = 64;
 
 /**
- * One queue of events for each tenant, sent to the server of the tenant's shard. If more events wait than fit into a
+ * One queue of events for each part of a tenant, sent to the server of its shard. If more events wait than fit into a
  * command, the tenants share it equally. A tenant with many events thus delays the others no more than one with few.
  */
 export class EventQueues {
   private readonly redis: Redis;
   private readonly send: (redis: Redis, parts: readonly Part[]) => Promise<void>;
-  private readonly tenants = new Map<number, TenantQueue>();
+  private readonly queues = new WeakMap<TenantPart, TenantQueue>();
   private readonly servers = new WeakMap<Redis, Server>();
 
   /** `send` resolves when the command is answered, and reports each part to `finished`. */
@@ -63,9 +65,10 @@ export class EventQueues {
     this.send = send;
   }
 
-  append(tenantNo: number, waiting: Waiting): void {
-    let queue = this.tenants.get(tenantNo);
-    if (queue === undefined) this.tenants.set(tenantNo, (queue = { tenantNo, waiting: [], parts: 0 }));
+  /** Queues an event behind the waiting ones. */
+  append(part: TenantPart, waiting: Waiting): void {
+    let queue = this.queues.get(part);
+    if (queue === undefined) this.queues.set(part, (queue = { part, waiting: [], parts: 0 }));
     queue.waiting.push(waiting);
     this.offer(queue);
   }
@@ -89,8 +92,9 @@ export class EventQueues {
     this.schedule(server);
   }
 
-  private serverOf({ tenantNo }: TenantQueue): Server {
-    const redis = connectionOf(this.redis, shardOf(tenantNo));
+  /** The shard's current server. */
+  private serverOf({ part }: TenantQueue): Server {
+    const redis = connectionOf(this.redis, part.shard);
     let server = this.servers.get(redis);
     if (server === undefined) {
       server = { redis, turns: new Set(), commands: 0, scheduled: false };
@@ -187,8 +191,9 @@ export class EventBatcher {
 
   /** Resolves with the script's reply. Rejects with 503 if Redis does not answer. `span`: the waiting request's. */
   async submit(tenantNo: number, event: ReadyEvent, span?: Span): Promise<ScriptReply> {
+    const part = userPart(this.options.redis, tenantNo, event.userId);
     return new Promise((resolve, reject) => {
-      this.queues.append(tenantNo, { event, span, resolve, reject });
+      this.queues.append(part, { event, span, resolve, reject });
     });
   }
 
@@ -201,16 +206,17 @@ export class EventBatcher {
   }
 
   private async sendPart({ queue, batch }: Part, joined: JoinedCalls): Promise<void> {
-    const { tenantNo } = queue;
+    const { part } = queue;
     const events = batch.map(({ event }) => event);
     const spans = this.options.scripts.traced ? batch.flatMap(({ span = [] }) => span) : undefined;
     try {
-      const called = this.call(tenantNo, events, { spans, joined });
+      const called = this.call(part, events, { spans, joined });
       const replies = await called.finally(() => this.queues.finished(queue));
       // The next call is sent while this one waits for its replica, which may be far away. With a replica on the same
       // machine this made no difference (5 pairs each).
-      const replicated = this.options.scripts.replicated(tenantNo);
+      const replicated = this.options.scripts.replicated(part.shard);
       if (replicated !== null) await replicated;
+      if (part.isWide === true) await addRanksOrLeaveOut(this.options.redis, events[0]!.compiled, replies);
       this.answer(queue, { batch, replies });
     } catch (error) {
       for (const { reject } of batch) reject(error);
@@ -241,7 +247,7 @@ export class EventBatcher {
 
   private async lookUp(queue: TenantQueue, questions: readonly (KeyQuestion & Waiting)[]): Promise<void> {
     try {
-      const events = await this.options.lookUpKeys(queue.tenantNo, questions);
+      const events = await this.options.lookUpKeys(queue.part.tenantNo, questions);
       const answered = questions.map((question, index) => ({ ...question, event: events[index]! }));
       this.queues.putBack(queue, answered);
     } catch (error) {
@@ -255,36 +261,36 @@ export class EventBatcher {
   }
 
   private async call(
-    tenantNo: number,
+    part: TenantPart,
     events: ReadyEvent[],
-    { spans, joined }: Pick<ShardCall, 'spans' | 'joined'> = {},
+    { spans, joined }: Pick<PartCall, 'spans' | 'joined'> = {},
   ): Promise<ScriptReply[]> {
     let persisted = new Map<string, ScriptReply>();
-    const packed = await this.options.scripts.callShard(tenantNo, {
+    const packed = await this.options.scripts.callPart(part, {
       script: this.script,
       isAcknowledgedLater: true,
       spans,
       joined,
       events: events.length,
       keysAndArgs: (at) =>
-        eventCall(tenantNo, events, { ...at, idempotencyKeysPerDay: this.options.idempotencyKeysPerDay ?? 0 }),
+        eventCall(part, events, { ...at, idempotencyKeysPerDay: this.options.idempotencyKeysPerDay ?? 0 }),
       foundElsewhere: async () => {
-        persisted = await this.options.findPersisted(tenantNo, events);
+        persisted = await this.options.findPersisted(part.tenantNo, events);
         return persisted.size > 0;
       },
     });
-    if (packed === null) return this.callOthers(tenantNo, events, persisted);
+    if (packed === null) return this.callOthers(part, events, persisted);
     return packed.map((reply) => unpack(reply) as ScriptReply);
   }
 
   /** Events of a retried call that Postgres holds get their replies from there; the others were refused and are again. */
   private async callOthers(
-    tenantNo: number,
+    part: TenantPart,
     events: ReadyEvent[],
     persisted: Map<string, ScriptReply>,
   ): Promise<ScriptReply[]> {
     const replies: ScriptReply[] = [];
-    for (const event of events) replies.push(persisted.get(event.id) ?? (await this.call(tenantNo, [event]))[0]!);
+    for (const event of events) replies.push(persisted.get(event.id) ?? (await this.call(part, [event]))[0]!);
     return replies;
   }
 }

@@ -1,9 +1,9 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { CompiledPlan } from '../../catalog/plan.ts';
 import type { Decimal } from '../../domain/decimal.ts';
-import { idempotencyKey, oldKeysKey, userKey } from '../../redis/keys.ts';
+import { idempotencyKey, oldKeysKey, type TenantPart, userKey } from '../../redis/keys.ts';
 import type { IdempotencyDigest, ScopedKey } from '../ids.ts';
-import { tenantCall } from '../scripts.ts';
+import { partCall } from '../scripts.ts';
 import type { SentUser } from '../users/sent-user.ts';
 import { packedLookedUp, type PackedLookedUp } from '../../packed/packed-arrays.ts';
 
@@ -48,9 +48,9 @@ export const scopedKey = ({ compiled, plan, userId, idempotency }: ReadyEvent): 
   key: idempotency!.key,
 });
 
-/** KEYS and ARGV of `lua/record_events.lua`; see its header. All events belong to one tenant. */
+/** KEYS and ARGV of `lua/record_events.lua`; see its header. All users are of one part. */
 export function eventCall(
-  tenantNo: number,
+  part: TenantPart,
   events: readonly ReadyEvent[],
   {
     nowMs,
@@ -59,24 +59,19 @@ export function eventCall(
   }: { nowMs: number; retryPosition: string; idempotencyKeysPerDay: number },
 ): { keys: string[]; args: (string | number)[] } {
   const planIndex = new Map<CompiledPlan, number>();
-  const { keys, args } = tenantCall(tenantNo, { nowMs, retryPosition });
+  const { keys, args } = partCall(part, { nowMs, retryPosition });
   let lookedUp: Record<number, PackedLookedUp> | null = null;
   for (const [at, event] of events.entries()) {
     if (!planIndex.has(event.plan)) planIndex.set(event.plan, planIndex.size + 1);
     if (event.lookedUp !== undefined) (lookedUp ??= {})[at + 1] = packedLookedUp(event.lookedUp);
   }
   // In the order of EVENTS_ARG.
-  args.push(
-    planIndex.size,
-    lookedUp === null ? '' : JSON.stringify(lookedUp),
-    oldKeysKey(tenantNo),
-    idempotencyKeysPerDay,
-  );
+  args.push(planIndex.size, lookedUp === null ? '' : JSON.stringify(lookedUp), oldKeysKey(part), idempotencyKeysPerDay);
   for (const plan of planIndex.keys()) args.push(plan.json);
   for (const event of events) {
-    const key = userKey(tenantNo, event.userId);
+    const key = userKey(part, event.userId);
     const { idempotency } = event;
-    keys.push(key, idempotency === null ? key : idempotencyKey(tenantNo, idempotency.bucket));
+    keys.push(key, idempotency === null ? key : idempotencyKey(part, idempotency.bucket));
     // In the order of EVENT.
     args.push(
       planIndex.get(event.plan)!,

@@ -13,10 +13,10 @@ import { readQuarantined } from '../../postgres/corrections/quarantine.ts';
 import { findPersistedEvents } from '../../postgres/persisted-events.ts';
 import { findUsedKeys } from '../../postgres/used-keys.ts';
 import { packedUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
-import { userKey } from '../../redis/keys.ts';
 import { partOf, timeOf } from '../ids.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { type ReadyEvent, scopedKey } from './event-call.ts';
+import { packedUser } from '../../redis/parts.ts';
 
 export interface KeyQuestion {
   event: ReadyEvent;
@@ -62,7 +62,7 @@ export async function persistedReplies(
   const ids = others.map(({ id }) => id);
   for (const row of await readQuarantined(servers.pool, tenantNo, ids)) {
     const event = others.find(({ id }) => id === row.id)!;
-    const packed = await servers.redis.getBuffer(userKey(tenantNo, row.userId));
+    const packed = await packedUser(servers.redis, tenantNo, row.userId);
     const state = packed === null ? null : decodeState(packed);
     const day = Math.floor((row.atMs + (state?.offsetSeconds ?? 0) * 1000) / DAY_MS);
     const guarded: GuardedRecord = {
@@ -96,7 +96,7 @@ export async function appliedReplies(
   for (const event of events) {
     const record = records.get(event.id);
     if (record === undefined) continue;
-    const packed = await redis.getBuffer(userKey(tenantNo, record[RECORD.userId]));
+    const packed = await packedUser(redis, tenantNo, record[RECORD.userId]);
     const state = packed === null ? null : decodeState(packed);
     replies.set(event.id, { ...record, [RECORD.streak]: streakOf(event, state, record[RECORD.atMs]) });
   }

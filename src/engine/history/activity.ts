@@ -8,9 +8,9 @@ import { AppError } from '../../errors.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
 import { readDays } from '../../postgres/history/activity.ts';
 import { newestCompletions } from '../../postgres/persist/completions.ts';
-import { countersKey } from '../../redis/keys.ts';
 import { userNames } from '../leaderboards/standings.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
+import { tenantCounters } from '../../redis/parts.ts';
 
 interface ActivityReadsOptions {
   redis: Redis;
@@ -31,16 +31,16 @@ export class ActivityReads {
     const { redis, pool, clock, caughtUp } = this.options;
     const { fromDay, toDay } = activityDays(asked, clock.now());
     await caughtUp.tenant(tenantNo);
-    const [counted, users] = await Promise.all([
+    const [counted, [users = 0]] = await Promise.all([
       readDays(pool, { tenantNo, fromDay, toDay }),
-      redis.hget(countersKey(tenantNo), COUNTER.users),
+      tenantCounters(redis, tenantNo, [COUNTER.users]),
     ]);
     const days: ActivityDay[] = [];
     for (let day = fromDay; day <= toDay; day += 1) {
       const { completions: achievementsCompleted = 0, ...counts } = counted.get(day) ?? {};
       days.push({ ...NOTHING, date: dateOf(day), ...counts, achievementsCompleted });
     }
-    return { from: dateOf(fromDay), to: dateOf(toDay), users: Number(users ?? 0), days };
+    return { from: dateOf(fromDay), to: dateOf(toDay), users, days };
   }
 
   /** The latest completions of achievements that still exist, newest first; at most 20. */

@@ -7,7 +7,6 @@ import type { WrappedActivityPeriod, WrappedLeaderboard } from '../../domain/his
 import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../packed/state.ts';
 import type { AttributeSum, MetricDay, PointsDay } from '../../postgres/history/days.ts';
-import { boardKey } from '../../redis/keys.ts';
 import type { PastPlace, PastRuns } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';
 import { achievementResponse, leaderboardResponse } from '../responses.ts';
@@ -120,7 +119,7 @@ async function livePlace(
   { userId, boardNo, runDay, group }: { userId: string; boardNo: number; runDay: number; group: string },
 ): Promise<PastPlace | null> {
   const max = leaderboardsByNo.get(boardNo)?.maxParticipants ?? null;
-  const found = await new LiveStandings(redis, boardKey(catalog.tenantNo, { boardNo, runDay, group }), max).find(
+  const found = await new LiveStandings(redis, { tenantNo: catalog.tenantNo, boardNo, runDay, group }, max).find(
     userId,
   );
   return found && { boardNo, runDay, rank: found.rank, value: found.score };

@@ -17,7 +17,6 @@ import { decodeState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { listFills } from '../../postgres/boards/fills.ts';
-import { userKey } from '../../redis/keys.ts';
 import { eventId } from '../ids.ts';
 import { BoardsOfTenants, countersOf, placesOf } from '../rebuild/derived-keys.ts';
 import { PROFILE_IS_FULL, STATE_IS_FULL } from '../refusals.ts';
@@ -27,6 +26,7 @@ import { addPoints } from './points.ts';
 import { beginDraft } from './profile.ts';
 import { addScores, addTotals, raisePeaks } from './scores.ts';
 import { addStreaks } from './streaks.ts';
+import { packedUser, userPart } from '../../redis/parts.ts';
 
 interface ImportsOptions {
   redis: Redis;
@@ -107,7 +107,7 @@ export class Imports {
 
   /** The outcome that a dry run can predict: whether the user exists. */
   private async look({ catalog }: CompiledCatalog, userId: string, { name }: Import): Promise<string> {
-    const packed = await this.options.redis.getBuffer(userKey(catalog.tenantNo, userId));
+    const packed = await packedUser(this.options.redis, catalog.tenantNo, userId);
     if (packed === null) return '';
     return decodeState(packed).importedBy === name ? REFUSAL.alreadyImported : REFUSAL.userExists;
   }
@@ -115,7 +115,7 @@ export class Imports {
   private async take(draft: Draft, userId: string, { name }: Import): Promise<string> {
     const { compiled, state } = draft;
     const { tenantNo } = compiled.catalog;
-    const places = placesOf(tenantNo, state, await this.boards.of(tenantNo));
+    const places = placesOf(userPart(this.options.redis, tenantNo, userId), state, await this.boards.of(tenantNo));
     const sets = places.flatMap(({ key, score, listedIn }) => [
       { key, of: { score } },
       ...(listedIn === null ? [] : [{ key: listedIn.key, of: { group: listedIn.group } }]),

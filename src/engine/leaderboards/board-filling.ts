@@ -4,8 +4,7 @@ import { putPastScores, rankPastScores } from '../../postgres/boards/past-scores
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { Progress } from '../../postgres/jobs.ts';
 import { countUsers, usersAfter } from '../../postgres/users/selections.ts';
-import { shardOf } from '../../redis/keys.ts';
-import { isPersisted } from '../persist/cursor-wait.ts';
+import { isTenantPersisted } from '../persist/cursor-wait.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
 import { boardHistory, pastRuns } from './board-history.ts';
@@ -70,7 +69,7 @@ export class BoardFilling implements JobWork<BoardFill> {
     }
     if (job.total === null) {
       // Users from before the edit may still be missing in Postgres.
-      if (!(await isPersisted(this.options, shardOf(tenantNo)))) throw new Error(NOT_PERSISTED);
+      if (!(await isTenantPersisted(this.options, tenantNo))) throw new Error(NOT_PERSISTED);
       await record(async (client) => ({
         total: await countUsers(client, tenantNo),
         result: { openRunDay: await firstOpenRun(client, job) },

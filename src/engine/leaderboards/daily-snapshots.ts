@@ -9,7 +9,6 @@ import { boardsInProgress, lockProgress, moveProgress, type BoardProgress } from
 import { addSnapshots, snapshotBefore, type TakenSnapshots } from '../../postgres/boards/snapshots.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';
-import { boardKey, shardOf } from '../../redis/keys.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';
@@ -92,9 +91,7 @@ export class DailySnapshots implements DueWork {
     return transaction(pool, async (client) => {
       if (!(await lockProgress(client, { tenantNo, boardNo, snapshotDay: nextSnapshotDay }))) return null;
       await beforeNaming(client, tenantNo);
-      const { taken, at } = await whileWhole(client, { redis, shard: shardOf(tenantNo) }, () =>
-        this.read(progress, lastDay),
-      );
+      const { taken, at } = await whileWhole(client, { redis, tenantNo }, () => this.read(progress, lastDay));
       for (const snapshots of taken) await addPlaceChanges(client, { tenantNo, boardNo }, snapshots);
       await addSnapshots(client, { tenantNo, boardNo }, taken);
       await moveProgress(client, { tenantNo, boardNo, snapshotDay: at.nextSnapshotDay });
@@ -119,7 +116,7 @@ export class DailySnapshots implements DueWork {
       const runDay = next.run.startDay;
       const boardRun = { tenantNo, boardNo, runDay };
       const groups = (await groupsOfRun(redis, board, boardRun)).map(
-        (group) => new LiveStandings(redis, boardKey(tenantNo, { ...boardRun, group }), board.maxParticipants),
+        (group) => new LiveStandings(redis, { ...boardRun, group }, board.maxParticipants),
       );
       const counts = await Promise.all(groups.map((group) => group.participants()));
       const count = counts.reduce((sum, each) => sum + each, 0);

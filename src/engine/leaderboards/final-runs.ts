@@ -17,7 +17,6 @@ import {
 import { type BoardProgress, boardsInProgress, lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
 import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';
-import { boardKey, shardOf } from '../../redis/keys.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';
@@ -115,8 +114,9 @@ export class FinalRuns implements DueWork {
   private async finish(progress: BoardProgress, lastMs: number, ending: AbortSignal): Promise<BoardProgress | null> {
     const { redis, pool } = this.options;
     const over = overRun(progress)!;
-    const shard = shardOf(progress.tenantNo);
-    const empty = await whileWhole(pool, { redis, shard }, () => this.emptyRuns(progress, lastMs));
+    const empty = await whileWhole(pool, { redis, tenantNo: progress.tenantNo }, () =>
+      this.emptyRuns(progress, lastMs),
+    );
     if (empty.length > 0) await this.finishEmpty(empty);
     else if (!(await copyRun(this.options, over, ending))) return null;
     return { ...progress, nextRunDay: (empty.at(-1) ?? over).nextRunDay };
@@ -128,7 +128,7 @@ export class FinalRuns implements DueWork {
     const empty: Over[] = [];
     for (let over = overRun(progress); over !== null && over.run.finalMs + this.graceMs <= lastMs;) {
       for (const group of await groupsOfRun(redis, over.board, over.run))
-        if ((await redis.exists(boardKey(over.run.tenantNo, { ...over.run, group }))) > 0) return empty;
+        if ((await new LiveStandings(redis, { ...over.run, group }, null).page(0, 1)).length > 0) return empty;
       empty.push(over);
       if (empty.length === MOST_EMPTY) return empty;
       over = overRun({ ...progress, nextRunDay: over.nextRunDay });
@@ -204,8 +204,7 @@ async function copyRun(options: CopyRunOptions, over: Over, ending: AbortSignal)
   const { tenantNo, boardNo, runDay, lastDay } = run;
   const runId = await beginRun(pool, run);
   await onStep?.('begun');
-  const shard = shardOf(tenantNo);
-  for (const group of await whileWhole(pool, { redis, shard }, () => groupsOfRun(redis, board, run))) {
+  for (const group of await whileWhole(pool, { redis, tenantNo }, () => groupsOfRun(redis, board, run))) {
     let isMore = true;
     while (isMore) {
       if (ending.aborted) return false;
@@ -226,13 +225,13 @@ async function copyRun(options: CopyRunOptions, over: Over, ending: AbortSignal)
 /** Copies the next members of a group. Returns false after the last ones. */
 async function copyChunk({ redis, pool, onStep }: CopyRunOptions, copying: Copying): Promise<boolean> {
   const { board, run, runId, group } = copying;
-  const live = new LiveStandings(redis, boardKey(run.tenantNo, { ...run, group }), board.maxParticipants);
+  const live = new LiveStandings(redis, { ...run, group }, board.maxParticipants);
   return transaction(pool, async (client) => {
     const copied = await lockGroup(client, runId, group);
     if (copied.isDone) return false;
     await beforeNaming(client, run.tenantNo);
     const before = (await lastCopied(client, copied)) ?? undefined;
-    const members = await whileWhole(client, { redis, shard: shardOf(run.tenantNo) }, async () =>
+    const members = await whileWhole(client, { redis, tenantNo: run.tenantNo }, async () =>
       ranked(live, await live.page(copied.members, CHUNK), { from: copied.members, before }),
     );
     const participants = members.filter(({ rank }) => rank <= (board.maxParticipants ?? Infinity)).length;

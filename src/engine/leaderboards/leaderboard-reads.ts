@@ -17,7 +17,8 @@ import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import type { UserState } from '../../packed/state.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
-import { boardGroupsKey, boardKey, shardOf } from '../../redis/keys.ts';
+import { tenantParts } from '../../redis/parts.ts';
+import { boardGroupsKey, boardKey, type TenantPart } from '../../redis/keys.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import { visibleBoards } from '../find-configured.ts';
 import { breakdownKeys, leaderboardResponse } from '../responses.ts';
@@ -148,23 +149,31 @@ export class LeaderboardReads {
     const boardRun = { boardNo: board.no, runDay: this.run(board, runDate, null).startDay };
     const keys = breakdownKeys(compiled, board);
     if (keys.length === 0) return [];
-    const redis = connectionOf(this.redis, shardOf(tenantNo));
-    const groups = await someMembers(redis, boardGroupsKey(tenantNo, boardRun), MAX_GROUPS);
-    const pipeline = redis.pipeline();
-    for (const group of groups) pipeline.zcard(boardKey(tenantNo, { ...boardRun, group }));
-    const replies = (await pipeline.exec()) ?? [];
-    return groups
-      .map((group, index): CountedGroup => {
-        const values = groupValues(group);
-        const [error, users] = replies[index]!;
-        if (error) throw error;
-        return {
-          userAttributes: Object.fromEntries(keys.map((name, at) => [name, values[at] ?? ''])),
-          users: users as number,
-        };
-      })
+    const counts = new Map<string, number>();
+    for (const part of tenantParts(this.redis, tenantNo))
+      for (const [group, users] of await this.groupsIn(part, boardRun))
+        if (counts.has(group) || counts.size < MAX_GROUPS) counts.set(group, (counts.get(group) ?? 0) + users);
+    return Array.from(counts, ([group, users]): CountedGroup => {
+      const values = groupValues(group);
+      return { userAttributes: Object.fromEntries(keys.map((name, at) => [name, values[at] ?? ''])), users };
+    })
       .filter(({ users }) => users > 0)
       .toSorted((a, b) => b.users - a.users);
+  }
+
+  /** Some groups of a run, and how many users of a part have a score in each. */
+  private async groupsIn(
+    part: TenantPart,
+    run: { boardNo: number; runDay: number },
+  ): Promise<[group: string, users: number][]> {
+    const redis = connectionOf(this.redis, part.shard);
+    const groups = await someMembers(redis, boardGroupsKey(part, run), MAX_GROUPS);
+    const pipeline = redis.pipeline();
+    for (const group of groups) pipeline.zcard(boardKey(part, { ...run, group }));
+    return ((await pipeline.exec()) ?? []).map(([error, users], index) => {
+      if (error) throw error;
+      return [groups[index]!, users as number];
+    });
   }
 
   /** Throws 403 unless the user belongs to the group, by the user's current attributes or by the user's score in the run. */
@@ -229,7 +238,7 @@ export class LeaderboardReads {
     const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
     const over = run.endDay !== null && run.endDay < this.utcDay();
     const kept = over ? await this.past.standings(boardRun, group) : null;
-    return kept ?? new LiveStandings(this.redis, boardKey(tenantNo, { ...boardRun, group }), board.maxParticipants);
+    return kept ?? new LiveStandings(this.redis, { ...boardRun, group }, board.maxParticipants);
   }
 }
 

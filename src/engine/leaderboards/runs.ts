@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { boardGroupsKey, boardKey } from '../../redis/keys.ts';
+import { tenantParts } from '../../redis/parts.ts';
 import type { Standings } from './standings.ts';
 
 export interface BoardRun {
@@ -53,12 +54,17 @@ export const NO_PAST: PastRuns = {
 /** The groups of a run in which anybody has or had a score; only '' on a board without a breakdown. */
 export async function groupsOfRun(redis: Redis, board: Leaderboard, run: BoardRun): Promise<string[]> {
   if (board.breakdownAttributes.length === 0) return [''];
-  return (await redis.smembers(boardGroupsKey(run.tenantNo, run))).sort();
+  return [...(await listedGroups(redis, run))].sort();
 }
 
 /** Removes the sorted sets of a run from Redis: those of the given groups, and those of the groups that the run lists. */
 export async function clearRun(redis: Redis, run: BoardRun, groups: readonly string[]): Promise<void> {
-  const listed = await redis.smembers(boardGroupsKey(run.tenantNo, run));
-  const keys = [...new Set([...groups, ...listed])].map((group) => boardKey(run.tenantNo, { ...run, group }));
-  await redis.unlink(boardGroupsKey(run.tenantNo, run), ...keys);
+  const all = new Set([...groups, ...(await listedGroups(redis, run))]);
+  for (const part of tenantParts(redis, run.tenantNo))
+    await redis.unlink(boardGroupsKey(part, run), ...Array.from(all, (group) => boardKey(part, { ...run, group })));
+}
+
+async function listedGroups(redis: Redis, run: BoardRun): Promise<Set<string>> {
+  const listed = tenantParts(redis, run.tenantNo).map((part) => redis.smembers(boardGroupsKey(part, run)));
+  return new Set((await Promise.all(listed)).flat());
 }

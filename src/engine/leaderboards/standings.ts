@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { nameInState } from '../../packed/state.ts';
-import { userKey } from '../../redis/keys.ts';
+import { boardKey } from '../../redis/keys.ts';
+import { packedUsers, tenantParts, userPart } from '../../redis/parts.ts';
 import { Slices } from '../../slices.ts';
 
 export interface Member {
@@ -31,61 +32,144 @@ export interface Standings {
   participantsOf(places: number): Promise<number>;
 }
 
+/** A group of a run of a board: what one ranking is made of. */
+export interface RankedGroup {
+  tenantNo: number;
+  boardNo: number;
+  /** First day of the run (epoch day). */
+  runDay: number;
+  /** '' on a board without a breakdown. */
+  group: string;
+}
+
 /** How often a user is looked for whose score changes meanwhile. */
 const FIND_TRIES = 10;
 
-/** Live standings in a sorted set, which events move. Every read takes O(log N) plus its result. */
+/** Members up to this place are read from the top of every part; later ones are searched for first. */
+const NEAR = 1_000;
+
+/**
+ * Live standings in sorted sets, which events move: one for each part of the tenant. Equal scores are ordered by part
+ * first. Every read takes O(log N) plus its result; on a wide tenant, each member is counted once while events are in
+ * flight, and a page beyond `NEAR` takes about 2 log N round trips.
+ */
 export class LiveStandings implements Standings {
   private readonly redis: Redis;
-  private readonly key: string;
+  private readonly at: RankedGroup;
   private readonly max: number | null;
 
   /** @param max number of ranks on the board; `null` for all */
-  constructor(redis: Redis, key: string, max: number | null) {
+  constructor(redis: Redis, at: RankedGroup, max: number | null) {
     this.redis = redis;
-    this.key = key;
+    this.at = at;
     this.max = max;
   }
 
   async page(from: number, count: number): Promise<Member[]> {
     if (count <= 0) return [];
-    const flat = (await this.redis.zrevrange(this.key, from, from + count - 1, 'WITHSCORES')).flat();
-    return Array.from({ length: flat.length / 2 }, (_, index) => ({
-      userId: String(flat[index * 2]),
-      score: Number(flat[index * 2 + 1]),
-    }));
+    const { keys } = this;
+    if (keys.length === 1) return this.membersOf(keys[0]!, from, count);
+    const isNear = from + count <= NEAR;
+    const starts = isNear ? keys.map(() => 0) : await this.startsOf(from);
+    const each = isNear ? from + count : count;
+    const parts = await Promise.all(keys.map((key, index) => this.membersOf(key, starts[index]!, each)));
+    // The sort is stable, so equal scores keep the order of the parts.
+    const members = parts.flat().sort((a, b) => b.score - a.score);
+    return isNear ? members.slice(from, from + count) : members.slice(0, count);
   }
 
   async rankOf({ score }: { score: number }): Promise<number> {
-    return 1 + (await this.redis.zcount(this.key, `(${score}`, '+inf'));
+    return 1 + sumOf(await this.counts(`(${score}`, '+inf'));
   }
 
   async find(userId: string): Promise<Placed | null> {
+    const parts = tenantParts(this.redis, this.at.tenantNo);
+    const own = parts.indexOf(userPart(this.redis, this.at.tenantNo, userId));
+    const key = boardKey(parts[own]!, this.at);
     for (let tries = 1; ; tries += 1) {
-      const [place, text] = await Promise.all([
-        this.redis.zrevrank(this.key, userId),
-        this.redis.zscore(this.key, userId),
-      ]);
-      if (place === null || text === null) return null;
+      const [placeInPart, text] = await Promise.all([this.redis.zrevrank(key, userId), this.redis.zscore(key, userId)]);
+      if (placeInPart === null || text === null) return null;
       const score = Number(text);
-      const [rank, after] = await Promise.all([this.rankOf({ score }), this.redis.zscore(this.key, userId)]);
+      const [above, equal, after] = await Promise.all([
+        this.counts(`(${score}`, '+inf'),
+        own === 0 ? [] : this.counts(score, score),
+        this.redis.zscore(key, userId),
+      ]);
       // A score that rose before the count would be counted above itself.
       if (after !== text && tries < FIND_TRIES) continue;
-      return this.max !== null && rank > this.max ? null : { place, rank, score };
+      const rank = 1 + sumOf(above);
+      if (this.max !== null && rank > this.max) return null;
+      return { place: sumOf(above) - above[own]! + sumOf(equal.slice(0, own)) + placeInPart, rank, score };
     }
   }
 
   async participants(): Promise<number> {
-    if (this.max === null) return this.redis.zcard(this.key);
-    const [last] = await this.page(this.max - 1, 1);
-    return last === undefined ? this.redis.zcard(this.key) : this.redis.zcount(this.key, last.score, '+inf');
+    const [last] = this.max === null ? [] : await this.page(this.max - 1, 1);
+    if (last !== undefined) return sumOf(await this.counts(last.score, '+inf'));
+    return sumOf(await Promise.all(this.keys.map((key) => this.redis.zcard(key))));
   }
 
   async participantsOf(places: number): Promise<number> {
     // A rank is never greater than the place, counted from 1.
     return this.max === null || places <= this.max ? places : Math.min(places, await this.participants());
   }
+
+  private get keys(): string[] {
+    return tenantParts(this.redis, this.at.tenantNo).map((part) => boardKey(part, this.at));
+  }
+
+  private async membersOf(key: string, from: number, count: number): Promise<Member[]> {
+    const flat = (await this.redis.zrevrange(key, from, from + count - 1, 'WITHSCORES')).flat();
+    return Array.from({ length: flat.length / 2 }, (_, index) => ({
+      userId: String(flat[index * 2]),
+      score: Number(flat[index * 2 + 1]),
+    }));
+  }
+
+  /** The number of members in a range of scores, by part. */
+  private counts(min: number | string, max: number | string): Promise<number[]> {
+    return Promise.all(this.keys.map((key) => this.redis.zcount(key, min, max)));
+  }
+
+  /**
+   * The place in each part at which the members from a place on begin. Halves the range in which the score of that place
+   * may lie, in the part that has most of it left.
+   */
+  private async startsOf(place: number): Promise<number[]> {
+    const { keys } = this;
+    const lows = keys.map(() => 0);
+    const highs = await Promise.all(keys.map((key) => this.redis.zcard(key)));
+    for (;;) {
+      const widest = keys
+        .map((_, index) => index)
+        .reduce((a, b) => (highs[b]! - lows[b]! > highs[a]! - lows[a]! ? b : a));
+      if (highs[widest]! <= lows[widest]!) return lows;
+      const [pivot] = await this.membersOf(keys[widest]!, Math.floor((lows[widest]! + highs[widest]!) / 2), 1);
+      if (pivot === undefined) return lows;
+      const [above, equal] = await Promise.all([
+        this.counts(`(${pivot.score}`, '+inf'),
+        this.counts(pivot.score, pivot.score),
+      ]);
+      const first = sumOf(above);
+      if (place < first) for (const index of keys.keys()) highs[index] = Math.min(highs[index]!, above[index]!);
+      else if (place >= first + sumOf(equal))
+        for (const index of keys.keys()) lows[index] = Math.max(lows[index]!, above[index]! + equal[index]!);
+      else return startsAmongEqual(above, equal, place - first);
+    }
+  }
 }
+
+/** The starts, given the members above a score and with it, by part, and how many of the latter come before. */
+function startsAmongEqual(above: readonly number[], equal: readonly number[], before: number): number[] {
+  let left = before;
+  return above.map((start, index) => {
+    const skipped = Math.min(left, equal[index]!);
+    left -= skipped;
+    return start + skipped;
+  });
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 
 export interface RankedMember extends Member {
   rank: number;
@@ -146,8 +230,8 @@ export async function userNames(
 ): Promise<(string | null)[]> {
   const names: (string | null)[] = [];
   for (let from = 0; from < users.length; from += CHUNK) {
-    const keys = users.slice(from, from + CHUNK).map(({ userId }) => userKey(tenantNo, userId));
-    const states = await redis.mgetBuffer(keys);
+    const ids = users.slice(from, from + CHUNK).map(({ userId }) => userId);
+    const states = await packedUsers(redis, tenantNo, ids);
     const slices = new Slices();
     for (const packed of states) {
       if (slices.over) await slices.turn();

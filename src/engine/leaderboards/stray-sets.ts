@@ -8,7 +8,7 @@ import { playedRule, runOf } from '../../domain/runs.ts';
 import { type BoardProgress, boardsInProgress } from '../../postgres/boards/progress.ts';
 import { type DeadBoard, forgetBoard, noteSwept, straySets, unclearedRuns } from '../../postgres/boards/sets.ts';
 import { connectionOf, scanServers } from '../../redis/endpoints.ts';
-import { boardGroupsKey, boardKey, boardOfKey, BOARDS_PATTERN, shardOf } from '../../redis/keys.ts';
+import { boardGroupsKey, boardKey, boardOfKey, BOARDS_PATTERN, type TenantPart } from '../../redis/keys.ts';
 import { type Boards, BoardsOfTenants } from '../rebuild/derived-keys.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Pieces, tenantPiece } from '../schedule/pieces.ts';
@@ -131,25 +131,26 @@ function dailyMs(sweptDay: number | null, upToMs: number): number | null {
 const dayBefore = (ms: number): number => Math.floor((ms - TIME_OF_DAY_MS) / DAY_MS);
 
 /**
- * The keys of a tenant's sorted sets in Redis: all runs that are not cleared, regardless of members. Some may not
+ * The keys of the sorted sets of a tenant's part in Redis: all runs that are not cleared, regardless of members. Some may not
  * exist. Excludes those of deleted boards, which `StraySets` removes. The cost does not depend on the number of users;
  * a scan of all keys took 0.55 s with a million.
  */
 export async function setsOfBoards(
   { redis, pool, clock }: { redis: Redis; pool: Pool; clock: Clock },
-  tenantNo: number,
+  part: TenantPart,
 ): Promise<string[]> {
+  const { tenantNo } = part;
   // The latest local date anywhere, and one more day for clocks that differ.
   const newest = Math.floor(clock.now() / DAY_MS) + 2;
   const [boards, uncleared] = await Promise.all([boardsInProgress(pool, tenantNo), unclearedRuns(pool, tenantNo)]);
   const runs = [...boards.flatMap((progress) => openRuns(progress, newest)), ...uncleared];
-  const pipeline = connectionOf(redis, shardOf(tenantNo)).pipeline();
-  for (const run of runs) pipeline.smembers(boardGroupsKey(tenantNo, run));
+  const pipeline = connectionOf(redis, part.shard).pipeline();
+  for (const run of runs) pipeline.smembers(boardGroupsKey(part, run));
   const replies = (await pipeline.exec()) ?? [];
   const sets = new Set<string>();
   for (const [index, [error, groups]] of replies.entries()) {
     if (error) throw error;
-    for (const group of ['', ...(groups as string[])]) sets.add(boardKey(tenantNo, { ...runs[index]!, group }));
+    for (const group of ['', ...(groups as string[])]) sets.add(boardKey(part, { ...runs[index]!, group }));
   }
   return [...sets];
 }

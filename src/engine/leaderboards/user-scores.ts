@@ -125,9 +125,9 @@ export class UserScores {
       script: 'fill_board',
       nowMs,
       plan: JSON.stringify(filled),
-      userIds: users.map(({ id }) => id),
-      body: { users: users.map(({ id, open }) => ({ userId: id, sums: open! })) },
-      states: users.map(({ state }) => (history.counted === null ? '' : state)),
+      users: users.map(({ id, open, state }) => ({ userId: id, sums: open!, state })),
+      body: (some) => ({ users: some.map(({ userId, sums }) => ({ userId, sums })) }),
+      state: ({ state }) => (history.counted === null ? '' : state),
     });
     return new Map(users.map(({ id }, index) => [id, replies[index]!]));
   }

@@ -2,9 +2,11 @@ import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { type Micros, microsNumber, toMicros } from '../../domain/decimal.ts';
+import { NO_RANK, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import { decodeState } from '../../packed/state.ts';
-import { boardKey, userKey } from '../../redis/keys.ts';
+import { packedUser, packedUsers } from '../../redis/parts.ts';
 import { LiveStandings, memberPage, ranked, userNames } from '../leaderboards/standings.ts';
+import { addRanks } from '../leaderboards/wide-ranks.ts';
 import { boardPayload, rankChanged, userJson } from '../notifications/payloads.ts';
 import {
   baseStreak,
@@ -23,7 +25,7 @@ import {
   seatOf,
   type Unsent,
 } from './live-listener.ts';
-import type { BoardMove } from './live-notifications.ts';
+import { type BoardMove, rankOf } from './live-notifications.ts';
 import type { ChangedGroup } from './pending-boards.ts';
 
 /** Rankings in a `leaderboard.changed`. It comes up to four times a second, and clients can read the rest. */
@@ -43,7 +45,7 @@ export async function boardChanged(
   at: ChangedGroup,
 ): Promise<Unsent> {
   const { tenantNo } = compiled.catalog;
-  const standings = new LiveStandings(redis, boardKey(tenantNo, at), board.maxParticipants);
+  const standings = new LiveStandings(redis, { tenantNo, ...at }, board.maxParticipants);
   const { members } = await memberPage(standings, { offset: 0, limit: LIVE_RANKINGS });
   const [places, names] = await Promise.all([
     ranked(standings, members, { from: 0, before: undefined }),
@@ -58,6 +60,34 @@ export async function boardChanged(
   const payload = boardPayload('leaderboard.changed', { compiled, board, ...at }, { status: 'active', rankings });
   return { type: 'leaderboard.changed', payload };
 }
+
+/** Counts the ranks that the moves of a wide tenant lack. Throws errors of Redis. */
+export async function rankMoves({ redis, compiled }: BoardSources, groups: readonly ChangedGroup[]): Promise<void> {
+  const unranked = groups.flatMap(({ moved: moves }) => [...moves.values()].filter(isUnranked));
+  const boards = unranked.map(({ boardNo, runDay, group, previousValue, value }) => ({
+    [RECORDED_BOARD.board]: boardNo,
+    [RECORDED_BOARD.runDay]: runDay,
+    [RECORDED_BOARD.group]: group,
+    [RECORDED_BOARD.previousRank]: NO_RANK.unranked as number,
+    [RECORDED_BOARD.rank]: NO_RANK.unranked as number,
+    [RECORDED_BOARD.threshold]: 0,
+    [RECORDED_BOARD.previousScore]: previousValue ?? 0,
+    [RECORDED_BOARD.score]: value ?? 0,
+  }));
+  await addRanks(redis, compiled, [{ [RECORD.boards]: boards }]);
+  for (const [index, move] of unranked.entries()) {
+    move.from = rankOf(boards[index]![RECORDED_BOARD.previousRank]);
+    move.to = rankOf(boards[index]![RECORDED_BOARD.rank]);
+  }
+  for (const group of groups) {
+    if (!Number.isNaN(group.best)) continue;
+    const touched = [...group.moved.values()].flatMap(({ from, to }) => [from, to]);
+    group.best = Math.min(...touched);
+    group.last = Math.max(...touched);
+  }
+}
+
+const isUnranked = ({ from, to }: BoardMove): boolean => Number.isNaN(from) || Number.isNaN(to);
 
 const numberOf = (micros: Micros | null): number | null => (micros === null ? null : microsNumber(micros));
 
@@ -113,7 +143,7 @@ export async function ranksChanged(
   const changed = compared.filter(({ held, place }) => previousRank(held, place) !== place.rank);
   // Read and decode each user once, although a user may have several streams and boards.
   const userIds = [...new Set(changed.map(({ listener }) => listener.grant.userId!))];
-  const states = userIds.length === 0 ? [] : await redis.mgetBuffer(userIds.map((userId) => userKey(tenantNo, userId)));
+  const states = userIds.length === 0 ? [] : await packedUsers(redis, tenantNo, userIds);
   const users = new Map(
     userIds.flatMap((userId, index) => {
       const packed = states[index];
@@ -165,7 +195,7 @@ export async function presentState(
 ): Promise<object | null> {
   const { userId, kind, tenantNo } = listener.grant;
   if (kind === 'admin' || userId === null) return null;
-  const packed = await redis.getBuffer(userKey(tenantNo, userId));
+  const packed = await packedUser(redis, tenantNo, userId);
   if (packed === null) return null;
   const state = decodeState(packed);
   const { day, streaks, freezes, offDays } = settledNow(compiled, state, nowMs);

@@ -1,12 +1,21 @@
+import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { shardOf } from '../../redis/keys.ts';
-import { type LivePosition, readLive } from '../../redis/live-streams.ts';
+import { hasReached, type LiveEntries, type LivePosition, readLive } from '../../redis/live-streams.ts';
 import { comparePositions, parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { seatedUser } from './board-report.ts';
-import type { LiveListener, ReadPosition } from './live-listener.ts';
+import { type LiveListener, movedIn, type ReadPosition } from './live-listener.ts';
 import { liveEntry } from './live-notifications.ts';
-import { positionBefore } from './message-id.ts';
-import { announcedIn, type FeedSources, isBefore, NOT_KEPT, type ReadMove, REBUILT, tenantOf } from './shard-tail.ts';
+import { type PartPosition, positionBefore } from './message-id.ts';
+import {
+  announcedIn,
+  type FeedSources,
+  isBefore,
+  type LastRead,
+  NOT_KEPT,
+  type ReadMove,
+  REBUILT,
+  tenantOf,
+} from './shard-tail.ts';
 
 /** A read of this many takes the process one to two milliseconds. */
 const ENTRIES_A_READ = 100;
@@ -16,8 +25,8 @@ const CATCH_UP_MS = 10_000;
 /** After this many characters, the rest waits for the next read, until the client has received these. */
 const SENT_CHARACTERS = 262_144;
 
-/** Where a reader that has come this far has to read. Messages of the last entry, and of boards, may be missing. */
-export function readFrom({ outbox, within, boards, announced }: ReadPosition): LivePosition {
+/** From where on a reader that has come this far in a part must read it. Messages of the last entry, and of boards, may be missing. */
+export function readFrom({ outbox, within, boards, announced }: PartPosition): LivePosition {
   const entries = within === null ? outbox : positionBefore(outbox);
   return { outbox: comparePositions(boards, entries) < 0 ? boards : entries, announced };
 }
@@ -25,17 +34,26 @@ export function readFrom({ outbox, within, boards, announced }: ReadPosition): L
 /** Thrown if a stream cannot continue from its position; the message says why. */
 export class CatchUpFailed extends Error {}
 
-/** Reads what one listener missed, until it has caught up with the others that follow the shard. */
+/** A part of a tenant that a stream follows. */
+export interface FollowedPart {
+  shard: number;
+  /** A connection to the shard's server. */
+  redis: Redis;
+  /** The shard's mark when the stream began. */
+  mark: string;
+}
+
+/** Reads what one listener missed, until it has caught up with the others that follow its tenant. */
 export class CatchUp {
   readonly listener: LiveListener;
   /** The position up to which the listener was informed. */
   private heard: ReadPosition;
-  /** The position up to which this has read. */
-  readUpTo: LivePosition;
+  /** The position up to which this has read each part. */
+  readonly readUpTo: LivePosition[];
   /** Moves on boards that were read but not reported to the listener yet. */
   readonly moves: ReadMove[] = [];
   private readonly sources: FeedSources;
-  private readonly mark: string;
+  private readonly parts: readonly FollowedPart[];
   private readonly turns: CatchUpTurns | null;
   private readBytes = 0;
   private readonly begunMs = performance.now();
@@ -44,73 +62,84 @@ export class CatchUp {
   constructor(
     sources: FeedSources,
     listener: LiveListener,
-    { from, mark, turns }: { from: ReadPosition; mark: string; turns: CatchUpTurns | null },
+    { from, parts, turns }: { from: ReadPosition; parts: readonly FollowedPart[]; turns: CatchUpTurns | null },
   ) {
     this.turns = turns;
     this.sources = sources;
     this.listener = listener;
     this.heard = from;
-    this.readUpTo = readFrom(from);
-    this.mark = mark;
+    this.readUpTo = from.parts.map(readFrom);
+    this.parts = parts;
   }
 
-  /** The position up to which the listener was informed about boards. */
-  get boards(): string {
-    return this.heard.boards;
+  /** The position by part up to which the listener was informed about boards. */
+  get boards(): string[] {
+    return this.heard.parts.map(({ boards }) => boards);
   }
 
-  hasReached(at: LivePosition): boolean {
-    return (
-      comparePositions(at.outbox, this.readUpTo.outbox) <= 0 &&
-      comparePositions(at.announced, this.readUpTo.announced) <= 0
-    );
+  hasReached(part: number, at: LivePosition): boolean {
+    return hasReached(this.readUpTo[part]!, at);
   }
 
   /**
-   * Reads the next entries, and waits for the client to receive them. `goal`: a position that existed before the call.
-   * If nothing more is found, everything up to it was read or belongs to other tenants. Throws errors of Redis, and
+   * Reads the next entries of a part, and waits for the client to receive them. `goal`: a position that existed before the
+   * call. If nothing more is found, everything up to it was read or belongs to other tenants. Throws errors of Redis, and
    * CatchUpFailed.
    */
-  async read(goal: LivePosition): Promise<void> {
-    const { redis } = this.sources;
-    if (this.turns === null) return void (await this.readSome(goal));
+  async read(part: number, goal: LivePosition): Promise<void> {
+    if (this.turns === null) return void (await this.readSome(part, goal));
     if (this.readBytes > CATCH_UP_BYTES || performance.now() - this.begunMs > CATCH_UP_MS)
       throw new CatchUpFailed('too much happened since the last ID');
-    await this.turns.read(redis, () => this.readSome(goal));
+    await this.turns.read(this.parts[part]!.redis, () => this.readSome(part, goal));
     await this.listener.sink.drained();
   }
 
+  /** Takes the entries that the others read last, unless this lacks entries before them. */
+  takeLast(part: number, { after, entries, announced }: LastRead): void {
+    if (!this.hasReached(part, after)) return;
+    this.take(part, { entries, announced });
+    this.listener.flush();
+  }
+
   /** Resolves with the duration (ms) of reporting the entries. */
-  private async readSome(goal: LivePosition): Promise<number> {
-    const { tenantNo } = this.listener.grant;
-    const asked = { shard: shardOf(tenantNo), after: this.readUpTo, count: ENTRIES_A_READ };
-    const { entries, announced, isMore, mark, floor } = await readLive(this.sources.redis, asked);
-    if (mark !== this.mark) throw new CatchUpFailed(REBUILT);
+  private async readSome(part: number, goal: LivePosition): Promise<number> {
+    const { redis, shard, mark: begunMark } = this.parts[part]!;
+    const asked = { shard, after: this.readUpTo[part]!, count: ENTRIES_A_READ };
+    const { entries, announced, isMore, mark, floor } = await readLive(redis, asked);
+    if (mark !== begunMark) throw new CatchUpFailed(REBUILT);
     if (isBefore(asked.after, floor)) throw new CatchUpFailed(NOT_KEPT);
     const begunMs = performance.now();
-    for (const raw of entries) {
-      this.readBytes += bytesOf(raw);
-      if (tenantOf(raw) === tenantNo) this.report(raw);
-      this.readUpTo = { ...this.readUpTo, outbox: raw[0].toString('latin1') };
-      if (this.turns !== null && this.listener.queuedCharacters >= SENT_CHARACTERS) {
-        this.listener.flush();
-        return performance.now() - begunMs;
-      }
-    }
-    for (const raw of announced) {
-      this.readBytes += bytesOf(raw);
-      const position = raw[0].toString('latin1');
-      this.readUpTo = { ...this.readUpTo, announced: position };
-      const notification = announcedIn(raw);
-      this.heard = { ...this.heard, announced: position };
-      if (notification?.tenantNo === tenantNo) this.listener.take(notification, this.heard);
-    }
-    if (!isMore && !this.hasReached(goal)) this.readUpTo = laterOf(this.readUpTo, goal);
+    const isWhole = this.take(part, { entries, announced });
+    if (isWhole && !isMore && !this.hasReached(part, goal)) this.readUpTo[part] = laterOf(this.readUpTo[part]!, goal);
     this.listener.flush();
     return performance.now() - begunMs;
   }
 
-  private report(raw: RawEntry): void {
+  /** Reports those of the entries that follow what was read. Returns false if it stopped early, for the client's sake. */
+  private take(part: number, { entries, announced }: Pick<LiveEntries, 'entries' | 'announced'>): boolean {
+    const { listener, readUpTo } = this;
+    const { tenantNo } = listener.grant;
+    for (const raw of entries) {
+      const outbox = raw[0].toString('latin1');
+      if (comparePositions(outbox, readUpTo[part]!.outbox) <= 0) continue;
+      this.readBytes += bytesOf(raw);
+      if (tenantOf(raw) === tenantNo) this.report(part, raw);
+      readUpTo[part] = { ...readUpTo[part]!, outbox };
+      if (this.turns !== null && listener.queuedCharacters >= SENT_CHARACTERS) return false;
+    }
+    for (const raw of announced) {
+      const position = raw[0].toString('latin1');
+      if (comparePositions(position, readUpTo[part]!.announced) <= 0) continue;
+      this.readBytes += bytesOf(raw);
+      readUpTo[part] = { ...readUpTo[part]!, announced: position };
+      const notification = announcedIn(raw);
+      this.heard = movedIn(this.heard, part, { announced: position });
+      if (notification?.tenantNo === tenantNo) listener.take(notification, this.heard);
+    }
+    return true;
+  }
+
+  private report(part: number, raw: RawEntry): void {
     const { listener, sources } = this;
     const { userId, tenantNo } = listener.grant;
     const compiled = sources.catalogs.get(tenantNo);
@@ -119,16 +148,15 @@ export class CatchUp {
     const wantsType = listener.wantsType.bind(listener);
     const readers = { compiled, controlShare: sources.controlShare(), wantsUser, wantsType };
     const { position, notifications, moves, users } = liveEntry(parseEntry(raw), readers, sources.onProblem);
-    const order = comparePositions(position, this.heard.outbox);
-    const { within } = this.heard;
+    const { outbox, within, boards } = this.heard.parts[part]!;
+    const order = comparePositions(position, outbox);
     for (const { no, notification } of notifications)
       if (order > 0 || (order === 0 && within !== null && no > within))
-        listener.take(notification, { ...this.heard, outbox: position, within: no });
-    if (comparePositions(position, this.heard.boards) > 0)
-      for (const move of moves) this.moves.push({ position, move });
+        listener.take(notification, movedIn(this.heard, part, { outbox: position, within: no }));
+    if (comparePositions(position, boards) > 0) for (const move of moves) this.moves.push({ part, position, move });
     const user = userId === null ? undefined : users.get(userId);
     if (user !== undefined && listener.followsPlaces) listener.user = seatedUser(user.state());
-    if (order >= 0) this.heard = { ...this.heard, outbox: position, within: null };
+    if (order >= 0) this.heard = movedIn(this.heard, part, { outbox: position, within: null });
   }
 }
 

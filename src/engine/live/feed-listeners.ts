@@ -7,7 +7,7 @@ import { RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
 import { TOTAL } from '../../packed/user-fields.ts';
 import { type LiveListeners, MOST_LISTENING_USERS } from '../../redis/live-streams.ts';
-import { boardChanged, type BoardSources, comparePlaces, moved, ranksChanged } from './board-report.ts';
+import { boardChanged, type BoardSources, comparePlaces, moved, rankMoves, ranksChanged } from './board-report.ts';
 import type { LiveGrant } from './grants.ts';
 import type { LiveListener, Unsent } from './live-listener.ts';
 import type { ChangedGroup, PendingBoards } from './pending-boards.ts';
@@ -147,12 +147,11 @@ export async function reportBoards(
   const changed: { board: Leaderboard; at: ChangedGroup; to: LiveListener[] }[] = [];
   const { catalog, leaderboardsByNo } = sources.compiled;
 
+  // Listeners that join from here on belong to the next report.
   for (const one of listeners.late) {
     for (const at of one.earlier?.pending.groups.values() ?? []) {
       const board = leaderboardsByNo.get(at.boardNo);
-      if (board === undefined) continue;
-      if (concerns(one, board, at)) changed.push({ board, at, to: [one] });
-      if (one.wantsBoard(board.id) && mayMove(one, at)) note(compare, one, board);
+      if (board !== undefined && one.wantsBoard(board.id)) changed.push({ board, at, to: [one] });
     }
     // An empty list still moves the listener's position forward.
     made.set(one, []);
@@ -160,9 +159,7 @@ export async function reportBoards(
   for (const at of pending.groups.values()) {
     const board = leaderboardsByNo.get(at.boardNo);
     if (board === undefined) continue;
-    const to = [...(listeners.ofBoard(board.id) ?? []), ...listeners.ofAdmins];
-    changed.push({ board, at, to: to.filter((one) => concerns(one, board, at)) });
-    for (const one of to) if (mayMove(one, at)) note(compare, one, board);
+    changed.push({ board, at, to: [...(listeners.ofBoard(board.id) ?? []), ...listeners.ofAdmins] });
   }
   for (const one of pending.everyPlace ? listeners.all : listeners.comparing)
     if (one.followsPlaces)
@@ -170,6 +167,14 @@ export async function reportBoards(
   listeners.comparing.clear();
   listeners.late.clear();
 
+  await rankMoves(
+    sources,
+    changed.map(({ at }) => at),
+  );
+  for (const each of changed) {
+    for (const one of each.to) if (mayMove(one, each.at)) note(compare, one, each.board);
+    each.to = each.to.filter((one) => concerns(one, each.board, each.at));
+  }
   for (const { board, at, to } of changed) {
     const wanting = to.filter((one) => one.wantsType('leaderboard.changed'));
     if (wanting.length > 0) {

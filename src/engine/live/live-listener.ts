@@ -6,17 +6,25 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { boardStatus, playedRule, runShownOn } from '../../domain/runs.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { UserState } from '../../packed/state.ts';
-import { boardKey } from '../../redis/keys.ts';
-import type { LiveListeners } from '../../redis/live-streams.ts';
+import { boardKey, shardOfKey, type TenantPart } from '../../redis/keys.ts';
+import { tenantParts, userPart } from '../../redis/parts.ts';
+import { hasReached, type LiveListeners, type LivePosition } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import { isFor, type LiveGrant } from './grants.ts';
 import type { HeldKey } from './live-keys.ts';
 import type { ClosingReason, LiveMessage, LiveSink } from './live-sink.ts';
-import type { ListenerPosition, MessageIds, ReportedPlace } from './message-id.ts';
+import type { ListenerPosition, MessageIds, PartPosition, ReportedPlace } from './message-id.ts';
 import type { PendingBoards } from './pending-boards.ts';
+import { connectionOf } from '../../redis/endpoints.ts';
 
 /** The position of the reader through which a listener is informed. Places are the listener's own. */
 export type ReadPosition = Omit<ListenerPosition, 'places'>;
+
+/** The position with changes in one of the parts. */
+export const movedIn = (at: ReadPosition, part: number, change: Partial<PartPosition>): ReadPosition => ({
+  ...at,
+  parts: at.parts.with(part, { ...at.parts[part]!, ...change }),
+});
 
 /** A place on a board as last reported, and its group. */
 export interface HeldPlace extends ReportedPlace {
@@ -41,10 +49,10 @@ export class LiveListener {
   readonly places = new Map<number, HeldPlace>();
   /** Determines where its user plays; `null` for an unknown user. */
   user: SeatedUser | null = null;
-  /** Unreported changes of boards from before it joined, and the position of its boards; `null`: none. */
-  earlier: { pending: PendingBoards; boards: string } | null = null;
-  /** The position up to which it read on its own; `null` if it is level with the others. */
-  ahead: { outbox: string; announced: string } | null = null;
+  /** Unreported changes of boards from before it joined, and the position of its boards by part; `null`: none. */
+  earlier: { pending: PendingBoards; boards: readonly string[] } | null = null;
+  /** The position by part up to which it read on its own; `null` if it is level with the others. */
+  ahead: readonly LivePosition[] | null = null;
   heartbeatMs = 0;
   closed = false;
   /** See `digestOf`. */
@@ -95,16 +103,14 @@ export class LiveListener {
     return kind === 'admin' || boardIds.includes(boardId);
   }
 
-  /** Whether it has already read an outbox entry or an announced notification. */
-  hasRead(stream: 'outbox' | 'announced', position: string): boolean {
-    return this.ahead !== null && comparePositions(position, this.ahead[stream]) <= 0;
+  /** Whether it has already read an outbox entry or an announced notification of a part. */
+  hasRead(part: number, stream: keyof LivePosition, position: string): boolean {
+    return this.ahead !== null && comparePositions(position, this.ahead[part]![stream]) <= 0;
   }
 
-  /** Whether the others have caught up with it, so that nothing is read twice any longer. */
-  isLevel(at: { outbox: string; announced: string }): boolean {
-    if (this.ahead === null) return true;
-    const { outbox, announced } = this.ahead;
-    if (comparePositions(at.outbox, outbox) < 0 || comparePositions(at.announced, announced) < 0) return false;
+  /** Whether the others have caught up with it, so that nothing is read twice any longer. `at`: theirs, by part. */
+  isLevel(at: readonly LivePosition[]): boolean {
+    if (this.ahead?.some((own, part) => !hasReached(at[part]!, own)) === true) return false;
     this.ahead = null;
     return true;
   }
@@ -177,14 +183,21 @@ export class LiveListener {
 
   /** This stream's position when the others are at a position. */
   private own(at: ReadPosition): ReadPosition {
-    const boards = this.earlier === null ? at.boards : this.earlier.boards;
-    if (this.ahead === null) return { ...at, boards };
-    const { outbox, announced } = this.ahead;
+    const { earlier, ahead } = this;
+    if (earlier === null && ahead === null) return at;
     return {
       ...at,
-      ...(comparePositions(at.outbox, outbox) <= 0 && { outbox, within: null }),
-      announced: comparePositions(at.announced, announced) < 0 ? announced : at.announced,
-      boards,
+      parts: at.parts.map((others, part) => {
+        const boards = earlier === null ? others.boards : earlier.boards[part]!;
+        if (ahead === null) return { ...others, boards };
+        const { outbox, announced } = ahead[part]!;
+        return {
+          ...others,
+          ...(comparePositions(others.outbox, outbox) <= 0 && { outbox, within: null }),
+          announced: comparePositions(others.announced, announced) < 0 ? announced : others.announced,
+          boards,
+        };
+      }),
     };
   }
 }
@@ -236,25 +249,34 @@ export async function readPlaces(redis: Redis, asked: readonly AskedPlace[]): Pr
 const PLACE_TRIES = 10;
 
 async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
-  const keys = asked.map(({ tenantNo, board, seat: { runDay, group } }) =>
-    group === null ? null : boardKey(tenantNo, { boardNo: board.no, runDay, group }),
-  );
-  const scoresOf = (of: readonly (string | null)[]): Promise<unknown[]> =>
-    each(redis, of, (pipeline, key, index) => pipeline.zscore(key, asked[index]!.userId));
+  const keysIn = (part: TenantPart, { board, seat: { runDay, group } }: AskedPlace): string[] =>
+    group === null ? [] : [boardKey(part, { boardNo: board.no, runDay, group })];
+  const scoresOf = async (of: readonly boolean[]): Promise<unknown[]> => {
+    const keys = asked.map((place, index) =>
+      of[index] === true ? keysIn(userPart(redis, place.tenantNo, place.userId), place) : [],
+    );
+    const found = await each(redis, keys, (pipeline, key, index) => pipeline.zscore(key, asked[index]!.userId));
+    return found.map(([score = null]) => score);
+  };
   const places = asked.map((): Place => null);
-  let scores = await scoresOf(keys);
-  let open = keys.map((key, index) => (scores[index] === null ? null : key));
-  for (let tries = 1; open.some((key) => key !== null); tries += 1) {
+  let scores = await scoresOf(asked.map(() => true));
+  let open = scores.map((score) => score !== null);
+  for (let tries = 1; open.includes(true); tries += 1) {
     // A score that rose before the count would be counted above itself.
+    const keys = asked.map((place, index) =>
+      open[index] === true ? tenantParts(redis, place.tenantNo).flatMap((part) => keysIn(part, place)) : [],
+    );
     const [above, after] = await Promise.all([
-      each(redis, open, (pipeline, key, index) => pipeline.zcount(key, `(${String(scores[index])}`, '+inf')),
+      each(redis, keys, (pipeline, key, index) => pipeline.zcount(key, `(${String(scores[index])}`, '+inf')),
       scoresOf(open),
     ]);
     const isSure = (index: number): boolean => after[index] === scores[index] || tries === PLACE_TRIES;
-    for (const [index, key] of open.entries())
-      if (key !== null && isSure(index))
-        places[index] = placeOf(asked[index]!, { rank: 1 + Number(above[index]), value: Number(scores[index]) });
-    open = open.map((key, index) => (after[index] === null || isSure(index) ? null : key));
+    for (const [index, isOpen] of open.entries()) {
+      if (!isOpen || !isSure(index)) continue;
+      const rank = above[index]!.reduce<number>((sum, count) => sum + Number(count), 1);
+      places[index] = placeOf(asked[index]!, { rank, value: Number(scores[index]) });
+    }
+    open = open.map((isOpen, index) => isOpen && after[index] !== null && !isSure(index));
     scores = after;
   }
   return places;
@@ -264,20 +286,30 @@ async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise
 const placeOf = ({ board: { maxParticipants } }: AskedPlace, place: { rank: number; value: number }): Place =>
   maxParticipants !== null && place.rank > maxParticipants ? null : place;
 
-/** Sends a command for each key that is not `null`. Replies are at the keys' indexes. */
+/** Sends a command for each of the keys of each place. The replies are lists in the same order. */
 async function each(
   redis: Redis,
-  keys: readonly (string | null)[],
+  places: readonly (readonly string[])[],
   command: (pipeline: ReturnType<Redis['pipeline']>, key: string, index: number) => unknown,
-): Promise<unknown[]> {
-  const pipeline = redis.pipeline();
-  for (const [index, key] of keys.entries()) if (key !== null) command(pipeline, key, index);
-  if (pipeline.length === 0) return keys.map(() => null);
-  const replies = (await pipeline.exec())!.values();
-  return keys.map((key) => {
-    if (key === null) return null;
-    const [error, reply] = replies.next().value!;
-    if (error) throw error;
-    return reply;
-  });
+): Promise<unknown[][]> {
+  const pipelines = new Map<Redis, { pipeline: ReturnType<Redis['pipeline']>; into: [index: number, at: number][] }>();
+  for (const [index, keys] of places.entries())
+    for (const [at, key] of keys.entries()) {
+      const server = connectionOf(redis, shardOfKey(key));
+      let sent = pipelines.get(server);
+      if (sent === undefined) pipelines.set(server, (sent = { pipeline: server.pipeline(), into: [] }));
+      command(sent.pipeline, key, index);
+      sent.into.push([index, at]);
+    }
+  const found: unknown[][] = places.map(() => []);
+  await Promise.all(
+    Array.from(pipelines.values(), async ({ pipeline, into }) => {
+      for (const [nth, [error, reply]] of ((await pipeline.exec()) ?? []).entries()) {
+        if (error) throw error;
+        const [index, at] = into[nth]!;
+        found[index]![at] = reply;
+      }
+    }),
+  );
+  return found;
 }

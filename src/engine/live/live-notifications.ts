@@ -5,6 +5,7 @@ import type { Notification, NotificationType } from '../../domain/notifications/
 import {
   KIND,
   kindField,
+  NO_RANK,
   RECORD,
   RECORDED_BOARD,
   RECORDED_POINTS,
@@ -31,7 +32,7 @@ export interface BoardMove {
   runDay: number;
   group: string;
   userId: string;
-  /** Ranks; Infinity if the user is not on the board. */
+  /** Ranks; Infinity if the user is not on the board, NaN until `rankMoves` counts those of a wide tenant. */
   from: number;
   to: number;
   /** The scores in the group, if the record holds them. */
@@ -79,7 +80,6 @@ const ORDER: ReadonlyMap<NotificationType, number> = new Map(
 );
 /** More than the notifications of a type that one record can make. */
 const NUMBERS_A_TYPE = 1_000;
-const NOT_ON_THE_BOARD = -1;
 
 /** The parts of an entry that a listener wants. Pure. Calls `onProblem` for unknown forms, and continues. */
 export function liveEntry(
@@ -137,7 +137,11 @@ const SILENT: ReadonlySet<string> = new Set([KIND.progress, KIND.guarded, KIND.i
 
 const isHappened = (record: EntryRecord): record is HappenedRecord => !SILENT.has(record[kindField]);
 
-const rankOf = (rank: number): number => (rank === NOT_ON_THE_BOARD ? Infinity : rank);
+/** See `BoardMove`. */
+export function rankOf(recorded: number): number {
+  if (recorded === NO_RANK.unranked) return NaN;
+  return recorded === NO_RANK.off ? Infinity : recorded;
+}
 
 function moveOf(
   compiled: CompiledCatalog,

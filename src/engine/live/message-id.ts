@@ -10,12 +10,18 @@ export interface ReportedPlace {
   value: number | null;
 }
 
-/** A listener's position. Its message IDs contain all of it, so that any frontend can resume the stream. */
-export interface ListenerPosition extends LivePosition {
+/** A listener's position in one part of its tenant. */
+export interface PartPosition extends LivePosition {
   /** Number of the last notification sent from the last entry; `null` if all were sent. */
   within: number | null;
   /** The outbox position up to which changes of boards were reported. */
   boards: string;
+}
+
+/** A listener's position. Its message IDs contain all of it, so that any frontend can resume the stream. */
+export interface ListenerPosition {
+  /** In the order of the tenant's parts. */
+  parts: readonly PartPosition[];
   /** When everything before was read, in epoch ms of Redis's clock. */
   asOfMs: number;
   /** Places by board number. */
@@ -31,9 +37,12 @@ export interface ParsedId {
   nth: number;
 }
 
-/** Identifies a tenant's data in IDs; a rebuild of Redis changes it. `mark`: the shard's. */
-export const digestOf = (mark: string, tenantNo: number): string =>
-  createHash('sha256').update(`${mark}:${tenantNo}`).digest('base64url').slice(0, 8);
+/** Identifies a tenant's data in IDs; a rebuild of Redis changes it. `marks`: those of the shards of its parts. */
+export const digestOf = (marks: readonly string[], tenantNo: number): string =>
+  createHash('sha256')
+    .update(`${marks.join(' ')}:${tenantNo}`)
+    .digest('base64url')
+    .slice(0, 8);
 
 const SEPARATOR = '~';
 
@@ -46,7 +55,7 @@ export interface LastId {
 
 /** 96 bits of an HMAC-SHA-256. */
 const SIGNATURE_CHARACTERS = 16;
-const SIGNED = /^([\w-]{22})~[\w~:;.+-]{0,8192}$/;
+const SIGNED = /^([\w-]{22})~[\w~:;.+-]{0,16384}$/;
 
 /** Makes and checks signed message IDs, which contain positions in Redis and reported ranks. */
 export class MessageIds {
@@ -60,7 +69,7 @@ export class MessageIds {
     return new MessageIds(ids.keyFor('IDs of live messages'));
   }
 
-  /** The ID of a message: text without spaces, shorter than 120 characters plus 30 for each board. */
+  /** The ID of a message: text without spaces, shorter than 120 characters plus 30 for each board and 60 for each further part. */
   format(id: ParsedId): string {
     const text = formatted(id);
     return `${text}${SEPARATOR}${this.signature(text)}`;
@@ -84,42 +93,52 @@ export class MessageIds {
 }
 
 function formatted({ session, digest, position, nth }: ParsedId): string {
-  const { outbox, announced, within, boards, asOfMs, places } = position;
-  const head = [
-    session,
-    digest,
-    shortened(outbox),
-    within ?? '',
-    announced === OUTBOX_START ? '' : shortened(announced),
-    boards === outbox ? '' : shortened(boards),
-    nth === 0 ? asOfMs.toString(36) : `${asOfMs.toString(36)}.${nth}`,
-  ].join(SEPARATOR);
+  const { parts, asOfMs, places } = position;
+  const asOf = nth === 0 ? asOfMs.toString(36) : `${asOfMs.toString(36)}.${nth}`;
+  const head = [session, digest, parts.map(formattedPart).join(';'), asOf].join(SEPARATOR);
   if (places.size === 0) return head;
   const named = [...places].map(([no, { runDay, rank, value }]) => [no, runDay, rank ?? '', value ?? ''].join(':'));
   return `${head}${SEPARATOR}${named.join(';')}`;
 }
 
-const ID =
-  /^([\w-]{22})~([\w-]{8})~([\da-z]{1,9}-\d{1,20})~(\d{0,12})~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9}-\d{1,20})?~([\da-z]{1,9})(?:\.(\d{1,9}))?(?:~([-\d.:;e+]{1,4096}))?$/;
+const formattedPart = ({ outbox, within, announced, boards }: PartPosition): string =>
+  [
+    shortened(outbox),
+    within ?? '',
+    announced === OUTBOX_START ? '' : shortened(announced),
+    boards === outbox ? '' : shortened(boards),
+  ]
+    .join(':')
+    .replace(/:+$/, '');
+
+const ID = /^([\w-]{22})~([\w-]{8})~([\da-z:;-]{1,12288})~([\da-z]{1,9})(?:\.(\d{1,9}))?(?:~([-\d.:;e+]{1,4096}))?$/;
+const PART = /^([\da-z]{1,9}-\d{1,20})(?::(\d{0,12}))?(?::([\da-z]{1,9}-\d{1,20})?)?(?::([\da-z]{1,9}-\d{1,20})?)?$/;
 
 function parsed(text: string): ParsedId | null {
   const match = ID.exec(text);
   if (match === null) return null;
-  const [, session, digest, outbox, within, announced, boards, asOf, nth, places] = match;
-  const at = lengthened(outbox!);
-  const boardsAt = boards === undefined ? at : lengthened(boards);
+  const [, session, digest, texts, asOf, nth, places] = match;
+  const parts = texts!.split(';').map(partOf);
+  if (!parts.every((part) => part !== null)) return null;
   return {
     session: session!,
     digest: digest!,
-    position: {
-      outbox: at,
-      announced: announced === undefined ? OUTBOX_START : lengthened(announced),
-      within: within === '' ? null : Number(within),
-      boards: comparePositions(boardsAt, at) > 0 ? at : boardsAt,
-      asOfMs: parseInt(asOf!, 36),
-      places: new Map((places ?? '').split(';').flatMap(placeOf)),
-    },
+    position: { parts, asOfMs: parseInt(asOf!, 36), places: new Map((places ?? '').split(';').flatMap(placeOf)) },
     nth: Number(nth ?? 0),
+  };
+}
+
+function partOf(text: string): PartPosition | null {
+  const match = PART.exec(text);
+  if (match === null) return null;
+  const [, outbox, within = '', announced, boards] = match;
+  const at = lengthened(outbox!);
+  const boardsAt = boards === undefined ? at : lengthened(boards);
+  return {
+    outbox: at,
+    announced: announced === undefined ? OUTBOX_START : lengthened(announced),
+    within: within === '' ? null : Number(within),
+    boards: comparePositions(boardsAt, at) > 0 ? at : boardsAt,
   };
 }
 

@@ -14,14 +14,12 @@ import { comparePositions, type OutboxEntry, parseEntry, type RawEntry } from '.
 import { rounds, type Rounds } from '../../rounds.ts';
 import { seatedUser } from './board-report.ts';
 import { EventSample, FeedListeners, reportBoards } from './feed-listeners.ts';
-import type { LiveListener, ReadPosition } from './live-listener.ts';
+import { type LiveListener, movedIn, type ReadPosition } from './live-listener.ts';
 import { type BoardMove, type LiveEntry, liveEntry } from './live-notifications.ts';
 import { positionBefore } from './message-id.ts';
 import { PendingBoards } from './pending-boards.ts';
 
 export interface FeedSources {
-  /** A connection that events do not use. */
-  redis: Redis;
   catalogs: { get(tenantNo: number): CompiledCatalog | undefined };
   clock: Clock;
   controlShare: () => number;
@@ -30,12 +28,20 @@ export interface FeedSources {
 }
 
 export interface ReadMove {
+  /** The part of the tenant in which it happened, and the entry's position there. */
+  part: number;
   position: string;
   move: BoardMove;
 }
 
-/** The position of a feed's reader. */
-type FeedPosition = Readonly<Omit<ReadPosition, 'boards' | 'within'>>;
+/** A part of a tenant as its feed follows it. */
+interface FeedPart {
+  readonly tail: ShardTail;
+  /** The position up to which changes of boards were reported. */
+  boards: string;
+  /** The pending changes happened after this position. */
+  pendingSince: string;
+}
 
 /** Shortest interval between two reports of boards. */
 const BOARDS_MS = 250;
@@ -45,33 +51,48 @@ const MOST_BOARDS_MS = 5_000;
 /** Longest interval between comparisons of places: midnights and deletions change places without a move. */
 const COMPARE_MS = 5_000;
 
-class TenantFeed {
+/** Hands what happens to a tenant to its listeners. Each of the tenant's parts is read by the tail of its shard. */
+export class TenantFeed {
   readonly tenantNo: number;
   readonly listeners = new FeedListeners();
+  private readonly parts: readonly FeedPart[];
   private readonly sources: FeedSources;
+  private readonly redis: () => Redis;
   private readonly samples = new WeakMap<LiveListener, EventSample>();
   private readonly touched = new Set<LiveListener>();
   private readonly joined = new Set<LiveListener>();
   private pending = new PendingBoards();
-  /** The pending changes happened after this position. */
-  private pendingSince: string;
-  /** The position up to which changes of boards were reported. */
-  private boards: string;
-  /** The position up to which everything was handed out and sent. */
-  private sent: FeedPosition;
   private reportedMs = -Infinity;
   /** When the next report may start, in ms after the start of the last one. */
   private boardsMs = BOARDS_MS;
   private comparedMs = performance.now();
   private reporting = false;
 
-  /** @param at the position from which on it receives entries */
-  constructor(tenantNo: number, sources: FeedSources, at: FeedPosition) {
+  /**
+   * `tails`: those of the tenant's parts, in order, at the positions from which on it receives entries. `redis`: returns a
+   * connection for reads of all parts.
+   */
+  constructor(
+    tenantNo: number,
+    sources: FeedSources,
+    { tails, redis }: { tails: readonly ShardTail[]; redis: () => Redis },
+  ) {
     this.tenantNo = tenantNo;
     this.sources = sources;
-    this.sent = at;
-    this.boards = at.outbox;
-    this.pendingSince = at.outbox;
+    this.redis = redis;
+    this.parts = tails.map((tail) => {
+      const { outbox } = tail.position;
+      return { tail, boards: outbox, pendingSince: outbox };
+    });
+  }
+
+  /** Whether it follows these tails. */
+  follows(tails: readonly (ShardTail | undefined)[]): boolean {
+    return tails.length === this.parts.length && this.parts.every(({ tail }, part) => tail === tails[part]);
+  }
+
+  get tails(): ShardTail[] {
+    return this.parts.map(({ tail }) => tail);
   }
 
   /** Whether a report of boards is pending or in progress: call `finish` again soon. */
@@ -84,8 +105,16 @@ class TenantFeed {
   }
 
   /** The position of messages that are sent between two reports of boards. */
-  position(at: FeedPosition): ReadPosition {
-    return { ...at, within: null, boards: this.boards };
+  position(): ReadPosition {
+    return {
+      parts: this.parts.map(({ tail: { position }, boards }) => ({
+        outbox: position.outbox,
+        announced: position.announced,
+        within: null,
+        boards,
+      })),
+      asOfMs: Math.min(...this.parts.map(({ tail }) => tail.position.asOfMs)),
+    };
   }
 
   /** Whether a listener needs the content of an entry. */
@@ -107,16 +136,17 @@ class TenantFeed {
     return liveEntry(entry, { compiled, controlShare: controlShare(), wantsUser, wantsType }, onProblem);
   }
 
-  /** Hands an entry's content to the listeners concerned. `at`: the reader's position before the entry. */
-  report(happened: LiveEntry, at: ReadPosition): void {
+  /** Hands the content of an entry, which its part's tail is reading, to the listeners concerned. */
+  report(part: number, happened: LiveEntry): void {
     const { position, notifications, moves, events, users } = happened;
+    const before = this.position();
     for (const { no, notification } of notifications)
       for (const listener of this.listeners.of(notification.userId))
-        if (!listener.hasRead('outbox', position))
-          this.hand(listener, notification, { ...at, outbox: position, within: no });
+        if (!listener.hasRead(part, 'outbox', position))
+          this.hand(listener, notification, movedIn(before, part, { outbox: position, within: no }));
     for (const listener of this.listeners.ofEvents) {
-      if (listener.hasRead('outbox', position)) continue;
-      for (const event of events) this.sample(listener, event, { ...at, outbox: position });
+      if (listener.hasRead(part, 'outbox', position)) continue;
+      for (const event of events) this.sample(listener, event, movedIn(before, part, { outbox: position }));
     }
     if (!this.listeners.followBoards) return;
     for (const move of moves) this.pending.add(move);
@@ -126,54 +156,60 @@ class TenantFeed {
         if (listener.followsPlaces) listener.user = seatedUser(user.state());
   }
 
-  /** Hands out a notification that did not come from a record. */
-  announce(notification: Notification, at: ReadPosition): void {
+  /** Hands out a notification that did not come from a record, and is the last one that its part's tail read. */
+  announce(part: number, notification: Notification): void {
+    const at = this.position();
     for (const listener of this.listeners.of(notification.userId))
-      if (!listener.hasRead('announced', at.announced)) this.hand(listener, notification, at);
+      if (!listener.hasRead(part, 'announced', at.parts[part]!.announced)) this.hand(listener, notification, at);
   }
 
-  /** Sends what was handed out, and reports boards if it is time. Call it when everything read has been handed out. */
-  finish(at: FeedPosition): void {
+  /** Sends what was handed out, and reports boards if it is time. Call it when everything read of a part was handed out. */
+  finish(part: number): void {
     for (const listener of this.touched) listener.flush();
     this.touched.clear();
-    this.sent = at;
     const nowMs = performance.now();
     if (this.listeners.followPlaces && nowMs - this.comparedMs >= COMPARE_MS) {
       this.comparedMs = nowMs;
       this.pending.everyPlace = true;
     }
-    for (const listener of this.joined) if (listener.isLevel(at)) this.joined.delete(listener);
+    if (this.joined.size > 0) {
+      const at = this.tails.map((tail) => tail.position);
+      for (const listener of this.joined) if (listener.isLevel(at)) this.joined.delete(listener);
+    }
     if (this.reporting) return;
     if (this.hasNoBoards) {
-      this.boards = this.pendingSince = at.outbox;
+      const own = this.parts[part]!;
+      own.boards = own.pendingSince = own.tail.position.outbox;
       return;
     }
     if (nowMs - this.reportedMs < this.boardsMs) return;
     this.reportedMs = nowMs;
-    void this.reportBoards(at);
+    void this.reportBoards();
   }
 
-  /** Reports pending changes of boards up to a position. Reading and sending go on meanwhile. */
-  private async reportBoards(at: FeedPosition): Promise<void> {
-    const { redis, clock, catalogs, controlShare, onProblem } = this.sources;
+  /** Reports the pending changes of boards. Reading and sending go on meanwhile. */
+  private async reportBoards(): Promise<void> {
+    const { clock, catalogs, controlShare, onProblem } = this.sources;
     const compiled = catalogs.get(this.tenantNo);
     if (compiled === undefined) return;
     const reported = this.pending;
     const late = [...this.listeners.late];
     this.pending = new PendingBoards();
-    this.pendingSince = at.outbox;
+    for (const part of this.parts) part.pendingSince = part.tail.position.outbox;
+    const upTo = this.parts.map(({ pendingSince }) => pendingSince);
     this.reporting = true;
     try {
-      const sources = { redis, compiled, controlShare: controlShare(), nowMs: clock.now() };
+      const sources = { redis: this.redis(), compiled, controlShare: controlShare(), nowMs: clock.now() };
       const made = await reportBoards(sources, this.listeners, reported);
-      const before = this.position(this.sent);
-      this.boards = at.outbox;
+      const before = this.position();
+      for (const [index, part] of this.parts.entries()) part.boards = upTo[index]!;
+      const after = this.position();
       for (const [listener, unsent] of made) {
         // The position moves with the last message only, so all are sent at once.
         for (const [index, one] of unsent.entries()) {
           const isLast = index === unsent.length - 1;
           if (isLast) listener.earlier = null;
-          listener.put(one, isLast ? { ...before, boards: at.outbox } : before);
+          listener.put(one, isLast ? after : before);
         }
         listener.earlier = null;
         listener.flush();
@@ -183,7 +219,7 @@ class TenantFeed {
     } catch (error) {
       reported.addAll(this.pending);
       this.pending = reported;
-      this.pendingSince = this.boards;
+      for (const part of this.parts) part.pendingSince = part.boards;
       for (const listener of late) if (this.listeners.all.has(listener)) this.listeners.late.add(listener);
       for (const listener of this.listeners.all) if (listener.followsPlaces) this.listeners.comparing.add(listener);
       onProblem(error);
@@ -195,12 +231,12 @@ class TenantFeed {
   /** Adds a listener that has caught up. `moves`: moves on boards that it read but did not report. */
   join(
     listener: LiveListener,
-    { readUpTo, boards, moves }: { readUpTo: { outbox: string; announced: string }; boards: string; moves: ReadMove[] },
+    { readUpTo, boards, moves }: Readonly<{ readUpTo: LivePosition[]; boards: string[]; moves: ReadMove[] }>,
   ): void {
     listener.ahead = readUpTo;
     this.joined.add(listener);
     // It gets the pending changes of this feed together with the others.
-    const own = moves.filter(({ position }) => comparePositions(position, this.pendingSince) <= 0);
+    const own = moves.filter(({ part, position }) => comparePositions(position, this.parts[part]!.pendingSince) <= 0);
     if (own.length > 0) {
       const pending = new PendingBoards();
       for (const { move } of own) pending.add(move);
@@ -224,7 +260,7 @@ class TenantFeed {
     if (sample === undefined) this.samples.set(listener, (sample = new EventSample(listener.grant)));
     const unsent = sample.take(this.sources.catalogs.get(this.tenantNo)!, event);
     if (unsent === null) return;
-    listener.put(unsent, { ...at, within: null });
+    listener.put(unsent, at);
     this.touched.add(listener);
   }
 }
@@ -253,14 +289,23 @@ const FROM_RECORDS: ReadonlySet<NotificationType> = new Set([
 /** A reader's position, and the time (epoch ms of Redis's clock) at which nothing followed it. */
 type TailPosition = Readonly<LivePosition & { asOfMs: number }>;
 
+/** What a tail read last: all entries after a position, up to the tail's. */
+export interface LastRead extends Pick<LiveEntries, 'entries' | 'announced'> {
+  after: LivePosition;
+}
+
 /** Reads a shard, when woken, for its tenants with listeners in this process. */
 export class ShardTail {
   readonly shard: number;
-  readonly feeds = new Map<number, TenantFeed>();
+  /** By tenant number: the feed, and which of its parts this shard holds. */
+  private readonly followed = new Map<number, { feed: TenantFeed; part: number }>();
   private readonly sources: FeedSources;
-  private readonly onGap: (listener: LiveListener, why: string) => void;
+  /** A connection to the shard's server that events do not use. */
+  private connection: Redis;
+  private readonly onGap: (feed: TenantFeed, why: string) => void;
   private readonly connect: () => Promise<Redis>;
   private at: TailPosition;
+  private last: LastRead | null = null;
   readonly mark: string;
   /** Redis's clock minus this process's. */
   private offsetMs: number;
@@ -270,23 +315,25 @@ export class ShardTail {
   private readonly reading: Rounds;
 
   /**
-   * Starts at the position of `begin`. `offsetMs`: Redis's clock minus `performance.now()`. `onGap`: called with a
-   * listener that was removed because the entries after its position cannot be read. `connect`: returns a connection to
-   * the shard's current server.
+   * Starts at the position of `begin`. `offsetMs`: Redis's clock minus `performance.now()`. `onGap`: called with a feed
+   * that must be removed because the entries after its position cannot be read. `connect`: returns a connection to the
+   * shard's current server.
    */
   constructor(
     shard: number,
     sources: FeedSources,
     begin: {
+      redis: Redis;
       at: TailPosition;
       offsetMs: number;
       mark: string;
-      onGap: (listener: LiveListener, why: string) => void;
+      onGap: (feed: TenantFeed, why: string) => void;
       connect: () => Promise<Redis>;
     },
   ) {
     this.shard = shard;
     this.sources = sources;
+    this.connection = begin.redis;
     this.at = begin.at;
     this.mark = begin.mark;
     this.onGap = begin.onGap;
@@ -295,21 +342,31 @@ export class ShardTail {
     this.reading = rounds(() => this.round());
   }
 
+  get redis(): Redis {
+    return this.connection;
+  }
+
   get position(): TailPosition {
     return this.at;
   }
 
-  feed(tenantNo: number): TenantFeed {
-    let feed = this.feeds.get(tenantNo);
-    if (feed === undefined) this.feeds.set(tenantNo, (feed = new TenantFeed(tenantNo, this.sources, this.at)));
-    return feed;
+  /** The entries up to its position that the last read found. */
+  get lastRead(): LastRead | null {
+    return this.last;
   }
 
-  /** Removes a listener. A tenant without listeners is no longer read. */
-  leave(listener: LiveListener): void {
-    const feed = this.feeds.get(listener.grant.tenantNo);
-    feed?.leave(listener);
-    if (feed?.listeners.isEmpty === true) this.feeds.delete(listener.grant.tenantNo);
+  get isIdle(): boolean {
+    return this.followed.size === 0;
+  }
+
+  /** Hands the entries of a tenant to a feed. `part`: which of the tenant's parts the shard holds. */
+  add(feed: TenantFeed, part: number): void {
+    this.followed.set(feed.tenantNo, { feed, part });
+  }
+
+  /** Ends that. The tenant is no longer read. */
+  remove(feed: TenantFeed): void {
+    if (this.followed.get(feed.tenantNo)?.feed === feed) this.followed.delete(feed.tenantNo);
   }
 
   /** Call it when there may be something to read. */
@@ -331,49 +388,51 @@ export class ShardTail {
       this.sources.onProblem(error);
       return RETRY_MS;
     }
-    return [...this.feeds.values()].some((feed) => feed.isWaiting) ? READ_MS : Infinity;
+    // One tail is enough to call a feed.
+    return [...this.followed.values()].some(({ feed, part }) => part === 0 && feed.isWaiting) ? READ_MS : Infinity;
   }
 
   /** Reads and reports new entries. Returns true if there are more. */
   private async read(): Promise<boolean> {
     const redis = await this.connect();
-    if (redis !== this.sources.redis) await this.moveTo(redis);
+    if (redis !== this.connection) await this.moveTo(redis);
     const askedMs = performance.now();
     if (askedMs - this.listenedMs >= LISTEN_MS) await this.listenAgain();
-    const found = await readLive(this.sources.redis, { shard: this.shard, after: this.at, count: ENTRIES_A_READ });
+    const found = await readLive(this.connection, { shard: this.shard, after: this.at, count: ENTRIES_A_READ });
     if (this.stopped) return false;
     // The state of a shard that is being rebuilt is unknown.
     if (found.mark === null) return false;
     if (found.mark !== this.mark || isBefore(this.at, found.floor)) {
-      this.letGo([...this.feeds.values()], found.mark === this.mark ? NOT_KEPT : REBUILT);
+      for (const { feed } of this.followed.values()) this.onGap(feed, found.mark === this.mark ? NOT_KEPT : REBUILT);
       return false;
     }
     this.report(found);
     if (!found.isMore) this.at = { ...this.at, asOfMs: Math.floor(askedMs + this.offsetMs) };
-    for (const feed of this.feeds.values()) feed.finish(this.at);
+    for (const { feed, part } of this.followed.values()) feed.finish(part);
     return found.isMore;
   }
 
   private report({ entries, announced }: LiveEntries): void {
+    if (entries.length > 0 || announced.length > 0) this.last = { after: this.at, entries, announced };
     for (const raw of entries) {
       const position = raw[0].toString('latin1');
-      const feed = this.feeds.get(tenantOf(raw));
-      if (feed !== undefined) this.reportEntry(feed, raw);
+      const followed = this.followed.get(tenantOf(raw));
+      if (followed !== undefined) this.reportEntry(followed, raw);
       this.at = { ...this.at, outbox: position };
     }
     for (const raw of announced) {
       this.at = { ...this.at, announced: raw[0].toString('latin1') };
       const notification = announcedIn(raw);
-      const feed = notification === null ? undefined : this.feeds.get(notification.tenantNo);
-      if (feed !== undefined) feed.announce(notification!, feed.position(this.at));
+      const followed = notification === null ? undefined : this.followed.get(notification.tenantNo);
+      if (followed !== undefined) followed.feed.announce(followed.part, notification!);
     }
   }
 
-  private reportEntry(feed: TenantFeed, raw: RawEntry): void {
+  private reportEntry({ feed, part }: { feed: TenantFeed; part: number }, raw: RawEntry): void {
     try {
       const entry = parseEntry(raw);
       const happened = feed.isInteresting(entry) ? feed.read(entry) : null;
-      if (happened !== null) feed.report(happened, feed.position(this.at));
+      if (happened !== null) feed.report(part, happened);
     } catch (error) {
       // The persister quarantines such an entry; nobody reports it.
       this.sources.onProblem(error);
@@ -382,28 +441,20 @@ export class ShardTail {
 
   /** Continues on the shard's current server in the cluster, which has its streams and marks. */
   private async moveTo(redis: Redis): Promise<void> {
-    this.sources.redis = redis;
+    this.connection = redis;
     await this.listenAgain();
   }
 
   private async listenAgain(): Promise<void> {
-    const listeners = [...this.feeds.values()].map((feed) => ({ tenantNo: feed.tenantNo, ...feed.listeners.whom }));
-    const { nowMs, since } = await listenLive(this.sources.redis, this.shard, listeners);
+    const followed = [...this.followed.values()];
+    const listeners = followed.map(({ feed }) => ({ tenantNo: feed.tenantNo, ...feed.listeners.whom }));
+    const { nowMs, since } = await listenLive(this.connection, this.shard, listeners);
     this.listenedMs = performance.now();
     this.offsetMs = nowMs - this.listenedMs;
-    for (const [index, { tenantNo }] of listeners.entries()) {
-      const feed = this.feeds.get(tenantNo);
+    for (const [index, { feed }] of followed.entries()) {
       const gap = gapAfter({ position: this.at, asOfMs: this.at.asOfMs }, { nowMs, since: since[index]! });
-      if (feed !== undefined && gap !== null) this.letGo([feed], gap);
+      if (this.followed.get(feed.tenantNo)?.feed === feed && gap !== null) this.onGap(feed, gap);
     }
-  }
-
-  private letGo(feeds: readonly TenantFeed[], why: string): void {
-    for (const feed of feeds)
-      for (const listener of feed.listeners.all) {
-        this.leave(listener);
-        this.onGap(listener, why);
-      }
   }
 }
 

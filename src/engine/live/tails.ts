@@ -4,23 +4,30 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { AppError } from '../../errors.ts';
 import { decodeState } from '../../packed/state.ts';
 import { redisReady } from '../../redis/client.ts';
-import { connectionOf } from '../../redis/endpoints.ts';
-import { markKey, shardOf, userKey } from '../../redis/keys.ts';
+import { connectionOf, isOfCluster, noteRoot } from '../../redis/endpoints.ts';
+import { isConverting, knownParts, packedUser, TenantConverting } from '../../redis/parts.ts';
+import { markKey } from '../../redis/keys.ts';
 import { gapAfter, type Listened, listenLive } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import type { Signals } from '../../redis/signals.ts';
 import { type BoardSources, comparePlaces, presentState, seatedUser } from './board-report.ts';
-import { CatchUp, CatchUpFailed, CatchUpTurns, laterOf, readFrom } from './catch-up.ts';
+import { CatchUp, CatchUpFailed, CatchUpTurns, type FollowedPart, laterOf, readFrom } from './catch-up.ts';
 import { holderOf } from './grants.ts';
 import { HEARTBEAT_S } from './live-sink.ts';
 import type { LiveListener, ReadPosition } from './live-listener.ts';
 import { digestOf, type ParsedId } from './message-id.ts';
-import { type FeedSources, REBUILT, ShardTail } from './shard-tail.ts';
+import { type FeedSources, REBUILT, ShardTail, TenantFeed } from './shard-tail.ts';
 
 /** Where a listener starts: now; after the message with an ID; or now, with a message that it missed something. */
 export type BeginFrom = ParsedId | 'start' | 'unknown' | { gap: string };
 
-type TailSources = Omit<FeedSources, 'redis' | 'catalogs'> & {
+interface BeginPart extends FollowedPart {
+  listened: Listened;
+  /** Redis's clock minus `performance.now()`. */
+  offsetMs: number;
+}
+
+type TailSources = Omit<FeedSources, 'catalogs'> & {
   /** Only duplicated: shards are read on separate connections, opened with the first listener. */
   redis: Redis;
   catalogs: FeedSources['catalogs'] & { of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog> };
@@ -32,7 +39,10 @@ const BACKSTOP_MS = 1_000;
 
 export class Tails {
   private readonly options: TailSources;
+  /** By shard. */
   private readonly tails = new Map<number, ShardTail>();
+  /** By tenant number. */
+  private readonly feeds = new Map<number, TenantFeed>();
   private readonly turns = new CatchUpTurns();
   private readonly connecting = new Map<Redis, Promise<Redis>>();
   private readonly connections = new Set<Redis>();
@@ -52,24 +62,33 @@ export class Tails {
 
   /**
    * Starts a listener. Its first message says where it is, or that it missed something and what holds now. Then it gets
-   * the messages that it missed, and follows its shard. Throws errors of Redis and Postgres, and an error if the shard
-   * is incomplete.
+   * the messages that it missed, and follows the shards of its tenant. Throws errors of Redis and Postgres, and an error if
+   * a shard is incomplete.
    */
   async begin(listener: LiveListener, from: BeginFrom): Promise<void> {
     const { tenantNo } = listener.grant;
-    const shard = shardOf(tenantNo);
-    const [redis, compiled] = await Promise.all([this.connect(shard), this.options.catalogs.of(tenantNo)]);
-    const [listened, mark] = await Promise.all([listenLive(redis, shard, [listener.whom]), redis.get(markKey(shard))]);
-    if (mark === null) throw new AppError('unavailable', 'Redis is being filled from Postgres; try again in a moment.');
-    const offsetMs = listened.nowMs - performance.now();
-    listener.digest = digestOf(mark, tenantNo);
+    const { redis: root, catalogs } = this.options;
+    if (isConverting(root, tenantNo)) throw new TenantConverting();
+    const [compiled, parts] = await Promise.all([
+      catalogs.of(tenantNo),
+      Promise.all(knownParts(root, tenantNo).map(({ shard }) => this.beginPart(listener, shard))),
+    ]);
+    listener.digest = digestOf(
+      parts.map(({ mark }) => mark),
+      tenantNo,
+    );
     listener.earlier = null;
     listener.ahead = null;
-    const now = { ...listened.last, within: null, boards: listened.last.outbox, asOfMs: listened.nowMs };
-    const why = this.whyReset(listener, from, listened);
+    const now: ReadPosition = {
+      parts: parts.map(({ listened: { last } }) => ({ ...last, within: null, boards: last.outbox })),
+      asOfMs: Math.min(...parts.map(({ listened }) => listened.nowMs)),
+    };
+    const why = this.whyReset(listener, from, parts);
     const isResumed = why === null && typeof from === 'object' && 'position' in from;
     const start: ReadPosition = isResumed ? from.position : now;
-    const sources = this.sources(redis, compiled);
+    const { controlShare, clock } = this.options;
+    const redis = this.readerOf(parts);
+    const sources = { redis, compiled, controlShare: controlShare(), nowMs: clock.now() };
     await this.seat(sources, listener, isResumed ? from : null);
     if (why === null)
       listener.put(
@@ -85,26 +104,35 @@ export class Tails {
     }
     listener.flush();
     listener.heartbeatMs = performance.now();
-    const turns = isResumed ? this.turns : null;
-    await this.catchUp(listener, { from: start, mark, redis, offsetMs, turns, ...listened });
+    await this.catchUp(listener, { from: start, parts, turns: isResumed ? this.turns : null });
   }
 
   leave(listener: LiveListener): void {
-    const shard = shardOf(listener.grant.tenantNo);
-    const tail = this.tails.get(shard);
-    tail?.leave(listener);
-    if (tail?.feeds.size === 0) this.stop(tail);
+    const feed = this.feeds.get(listener.grant.tenantNo);
+    feed?.leave(listener);
+    if (feed?.listeners.isEmpty === true) this.remove(feed);
   }
 
   heartbeat(listener: LiveListener): void {
-    const tail = this.tails.get(shardOf(listener.grant.tenantNo));
-    const feed = tail?.feeds.get(listener.grant.tenantNo);
-    if (feed?.listeners.all.has(listener) === true) listener.heartbeat(feed.position(tail!.position));
+    const feed = this.feeds.get(listener.grant.tenantNo);
+    if (feed?.listeners.all.has(listener) === true) listener.heartbeat(feed.position());
   }
 
   close(): void {
     for (const tail of this.tails.values()) this.stop(tail);
     for (const connection of this.connections) connection.disconnect();
+  }
+
+  private async beginPart(listener: LiveListener, shard: number): Promise<BeginPart> {
+    const redis = await this.connect(shard);
+    const [listened, mark] = await Promise.all([listenLive(redis, shard, [listener.whom]), redis.get(markKey(shard))]);
+    if (mark === null) throw new AppError('unavailable', 'Redis is being filled from Postgres; try again in a moment.');
+    return { shard, redis, mark, listened, offsetMs: listened.nowMs - performance.now() };
+  }
+
+  /** The connection for reads about a tenant: one that events do not use, if it leads to all of its parts. */
+  private readerOf([first, ...others]: readonly { redis: Redis }[]): Redis {
+    return others.length > 0 && isOfCluster(this.options.redis) ? this.options.redis : first!.redis;
   }
 
   private add(tail: ShardTail): void {
@@ -119,9 +147,18 @@ export class Tails {
     );
   }
 
+  /** Removes a feed, and the tails that no other feed needs. */
+  private remove(feed: TenantFeed): void {
+    if (this.feeds.get(feed.tenantNo) === feed) this.feeds.delete(feed.tenantNo);
+    for (const tail of feed.tails) {
+      tail.remove(feed);
+      if (tail.isIdle) this.stop(tail);
+    }
+  }
+
   private stop(tail: ShardTail): void {
     tail.stop();
-    this.tails.delete(tail.shard);
+    if (this.tails.get(tail.shard) === tail) this.tails.delete(tail.shard);
     if (this.tails.size > 0) return;
     this.stopListening?.();
     this.stopListening = null;
@@ -142,6 +179,7 @@ export class Tails {
 
   private async opened(server: Redis): Promise<Redis> {
     const redis = server.duplicate();
+    noteRoot(redis, this.options.redis);
     this.connections.add(redis);
     // The cluster has dropped the server.
     server.once('end', () => {
@@ -161,29 +199,30 @@ export class Tails {
     }
   }
 
-  private whyReset(listener: LiveListener, from: BeginFrom, { nowMs, last, since }: Listened): string | null {
+  private whyReset(listener: LiveListener, from: BeginFrom, parts: readonly BeginPart[]): string | null {
     if (from === 'start') return null;
     if (from === 'unknown') return 'the last ID is not valid';
     if ('gap' in from) return from.gap;
-    if (from.digest !== listener.digest)
+    const { asOfMs, parts: positions } = from.position;
+    if (from.digest !== listener.digest || positions.length !== parts.length)
       return 'the last ID is of other data, or of data from before Redis was rebuilt';
-    const { outbox, announced, asOfMs } = from.position;
-    // Announced notifications expire with their stream. Their positions are times of Redis's clock.
-    if (comparePositions(outbox, last.outbox) > 0 || Number(announced.split('-')[0]) > nowMs)
-      return 'the last ID is ahead of the stream';
-    return gapAfter({ position: readFrom(from.position), asOfMs }, { nowMs, since: since[0]! });
-  }
-
-  private sources(redis: Redis, compiled: CompiledCatalog): BoardSources {
-    const { controlShare, clock } = this.options;
-    return { redis, compiled, controlShare: controlShare(), nowMs: clock.now() };
+    const isAhead = parts.some(({ listened: { last, nowMs } }, part) => {
+      const { outbox, announced } = positions[part]!;
+      // Announced notifications expire with their stream. Their positions are times of Redis's clock.
+      return comparePositions(outbox, last.outbox) > 0 || Number(announced.split('-')[0]) > nowMs;
+    });
+    if (isAhead) return 'the last ID is ahead of the stream';
+    const gaps = parts.map(({ listened: { nowMs, since } }, part) =>
+      gapAfter({ position: readFrom(positions[part]!), asOfMs }, { nowMs, since: since[0]! }),
+    );
+    return gaps.find((gap) => gap !== null) ?? null;
   }
 
   /** Finds where the listener's user plays, and sets the listener's places as last reported, or the current ones. */
   private async seat(sources: BoardSources, listener: LiveListener, from: ParsedId | null): Promise<void> {
     if (!listener.followsPlaces) return;
     const { tenantNo, userId } = listener.grant;
-    const packed = await sources.redis.getBuffer(userKey(tenantNo, userId!));
+    const packed = await packedUser(sources.redis, tenantNo, userId!);
     listener.user = packed === null ? null : seatedUser(decodeState(packed));
     listener.places.clear();
     const boards: Leaderboard[] = sources.compiled.catalog.leaderboards.filter(({ id }) => listener.wantsBoard(id));
@@ -196,45 +235,30 @@ export class Tails {
 
   private async catchUp(
     listener: LiveListener,
-    {
-      from,
-      mark,
-      redis,
-      offsetMs,
-      turns,
-      nowMs,
-      last,
-    }: { from: ReadPosition; mark: string; redis: Redis; offsetMs: number; turns: CatchUpTurns | null } & Omit<
-      Listened,
-      'since'
-    >,
+    { from, parts, turns }: { from: ReadPosition; parts: readonly BeginPart[]; turns: CatchUpTurns | null },
   ): Promise<void> {
-    const { tenantNo } = listener.grant;
-    const shard = shardOf(tenantNo);
-    const sources = { ...this.options, redis };
-    const catchUp = new CatchUp(sources, listener, { from, mark, turns });
+    const catchUp = new CatchUp(this.options, listener, { from, parts, turns });
     try {
       while (!listener.closed) {
-        let tail = this.tails.get(shard);
-        if (tail !== undefined && tail.mark !== mark) throw new CatchUpFailed(REBUILT);
         // The others may be behind, and must not repeat what this listener knows. If they lack only entries of other
         // tenants, which may have been dropped from the outbox, they may stay behind for long.
-        const goal = tail === undefined ? last : laterOf(tail.position, last);
-        if (!catchUp.hasReached(goal)) {
-          await catchUp.read(goal);
-          continue;
+        const goals = parts.map(({ shard, mark, listened: { last } }, part) => {
+          const tail = this.tails.get(shard);
+          if (tail === undefined) return last;
+          if (tail.mark !== mark) throw new CatchUpFailed(REBUILT);
+          const goal = laterOf(tail.position, last);
+          // The tails read on while this reads other parts, so it might never have read all of them as far as they have.
+          if (tail.lastRead !== null && !catchUp.hasReached(part, goal)) catchUp.takeLast(part, tail.lastRead);
+          return goal;
+        });
+        const behind = goals.flatMap((goal, part) => (catchUp.hasReached(part, goal) ? [] : [{ goal, part }]));
+        if (behind.length === 0) {
+          this.join(listener, catchUp, parts);
+          return;
         }
-        const { readUpTo, boards, moves } = catchUp;
-        if (tail === undefined) {
-          // Use the newest position that Redis named, never one from a client: all streams of the shard continue from there.
-          const at = { ...last, asOfMs: nowMs };
-          const connect = (): Promise<Redis> => this.connect(shard);
-          tail = new ShardTail(shard, sources, { at, offsetMs, mark, onGap: this.onGap, connect });
-          this.add(tail);
-        }
-        tail.feed(tenantNo).join(listener, { readUpTo, boards, moves });
-        tail.wake();
-        return;
+        // A read that goes on would send messages after a reset.
+        const read = await Promise.allSettled(behind.map(({ goal, part }) => catchUp.read(part, goal)));
+        for (const each of read) if (each.status === 'rejected') throw each.reason;
       }
     } catch (error) {
       if (!(error instanceof CatchUpFailed)) throw error;
@@ -242,13 +266,41 @@ export class Tails {
     }
   }
 
-  private readonly onGap = (listener: LiveListener, why: string): void => {
-    const shard = shardOf(listener.grant.tenantNo);
-    const tail = this.tails.get(shard);
-    if (tail?.feeds.size === 0) this.stop(tail);
-    this.begin(listener, { gap: why }).catch((error: unknown) => {
-      this.options.onProblem(error);
-      listener.end('internal_error');
-    });
+  /** Adds a listener that has read as far as the tails. Throws CatchUpFailed if the others follow other parts. */
+  private join(listener: LiveListener, catchUp: CatchUp, parts: readonly BeginPart[]): void {
+    const { tenantNo } = listener.grant;
+    const known = this.feeds.get(tenantNo);
+    if (known?.follows(parts.map(({ shard }) => this.tails.get(shard))) === false) throw new CatchUpFailed(REBUILT);
+    const feed = known ?? this.newFeed(tenantNo, parts);
+    feed.join(listener, catchUp);
+    for (const tail of feed.tails) tail.wake();
+  }
+
+  private newFeed(tenantNo: number, parts: readonly BeginPart[]): TenantFeed {
+    const tails = parts.map((part) => this.tails.get(part.shard) ?? this.newTail(part));
+    const feed = new TenantFeed(tenantNo, this.options, { tails, redis: () => this.readerOf(tails) });
+    this.feeds.set(tenantNo, feed);
+    for (const [part, tail] of tails.entries()) tail.add(feed, part);
+    return feed;
+  }
+
+  private newTail({ shard, redis, mark, offsetMs, listened: { last, nowMs } }: BeginPart): ShardTail {
+    // Use the newest position that Redis named, never one from a client: all streams of the shard continue from there.
+    const at = { ...last, asOfMs: nowMs };
+    const connect = (): Promise<Redis> => this.connect(shard);
+    const tail = new ShardTail(shard, this.options, { redis, at, offsetMs, mark, onGap: this.onGap, connect });
+    this.add(tail);
+    return tail;
+  }
+
+  private readonly onGap = (feed: TenantFeed, why: string): void => {
+    const listeners = [...feed.listeners.all];
+    for (const listener of listeners) feed.leave(listener);
+    this.remove(feed);
+    for (const listener of listeners)
+      this.begin(listener, { gap: why }).catch((error: unknown) => {
+        this.options.onProblem(error);
+        listener.end('internal_error');
+      });
   };
 }

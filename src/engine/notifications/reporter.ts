@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Catalogs } from '../../catalog/catalogs.ts';
 import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
@@ -6,11 +7,13 @@ import { AppError } from '../../errors.ts';
 import type { NewMessage, Notification } from '../../domain/notifications/notification.ts';
 import type { Revisions } from '../../postgres/revisions.ts';
 import type { ListenedUsers } from '../../redis/live-streams.ts';
+import { addRanks } from '../leaderboards/wide-ranks.ts';
 import { type Listening, readListening } from '../../postgres/webhooks/messages.ts';
 import { type EntryReport, entryReport, type HappenedEntry, type NotedCompletion } from './entry-notifications.ts';
 import { type Listeners, listenersOf, type LiveAudience, numbersIn } from './listeners.ts';
 
 export interface ReporterOptions {
+  redis: Redis;
   pool: Pool;
   catalogs: Catalogs;
   clock?: Clock;
@@ -90,6 +93,7 @@ export class Reporter {
       const its = entries.filter((entry) => entry.tenantNo === tenantNo && concerns(entry));
       if (its.length === 0) continue;
       const found = await this.hear({ tenantNo, version: version ?? 0, entries: its });
+      if (found !== null) await this.rank(found.compiled, its);
       if (found !== null) heard.set(tenantNo, { ...found, isListened, concerns });
     }
     return { reportOf: (some) => this.reportOf(some, heard, listening) };
@@ -114,6 +118,16 @@ export class Reporter {
     const messagesFor = (each: Notification): NewMessage[] =>
       heard.get(each.tenantNo)?.listeners.messagesFor(each) ?? [];
     return { notifications, completions, messagesFor, revisions };
+  }
+
+  /** Adds the ranks that a wide tenant's records lack. Without a part's shard, they stay unranked and are not reported. */
+  private async rank(compiled: CompiledCatalog, entries: readonly HappenedEntry[]): Promise<void> {
+    const { redis, onLeftOut } = this.options;
+    await addRanks(
+      redis,
+      compiled,
+      entries.flatMap(({ records }) => records),
+    ).catch(onLeftOut);
   }
 
   /** A tenant's catalog, at least of a version, including deleted resources that the entries name. */

@@ -179,6 +179,7 @@ export function* boardNotifications({ compiled, record, wants, user }: Change): 
   for (const recorded of record[RECORD.boards] ?? []) {
     const rank = recorded[RECORDED_BOARD.rank];
     const previousRank = recorded[RECORDED_BOARD.previousRank];
+    // On a wide tenant both are unranked if they could not be counted.
     if (rank === previousRank) continue;
     const no = recorded[RECORDED_BOARD.board];
     const board = compiled.leaderboardsByNo.get(no);

@@ -58,6 +58,7 @@ import { isOf, type Report, type Reporter, type Reporting } from '../notificatio
 import { throttle } from '../notifications/throttles.ts';
 import { isAboutData, reasonFor } from './about-data.ts';
 import { type Batch, type Deletion, usedKey } from './batch.ts';
+import { knownPart } from '../../redis/parts.ts';
 
 /** The report of a batch. `isFinal`: the report is stored even if the receivers changed meanwhile. */
 export interface Reported {
@@ -153,11 +154,12 @@ async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion)
   const without = parts.map((part) => ({ ...part, packed: withoutEntry(part.packed, userId) }));
   await replaceSnapshotParts(client, tenantNo, without);
   await forgetInLetters(client, redis, deletion);
-  await forgetUsedKeys(redis, deletion.tenantNo, deletion.usedKeys);
+  const part = knownPart(redis, tenantNo, userId);
+  await forgetUsedKeys(redis, part, deletion.usedKeys);
   await deleteUser(client, deletion, (keys) =>
     forgetUsedKeys(
       redis,
-      deletion.tenantNo,
+      part,
       keys.map((key) => usedKey(deletion, key)),
     ),
   );

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { storedState } from '../../postgres/users/stored-states.ts';
-import { shardOf, userKey } from '../../redis/keys.ts';
+import { packedUser, tenantParts, userPart } from '../../redis/parts.ts';
 import { lastPosition } from '../../redis/outbox.ts';
 import { UserReads } from '../users/user-reads.ts';
 import { cursorReaches, signalAwaited } from './cursor-wait.ts';
@@ -24,7 +24,10 @@ export class CaughtUp {
   }
 
   async tenant(tenantNo: number): Promise<void> {
-    const shard = shardOf(tenantNo);
+    await Promise.all(tenantParts(this.redis, tenantNo).map(({ shard }) => this.shard(shard)));
+  }
+
+  private async shard(shard: number): Promise<void> {
     const position = await lastPosition(this.redis, shard);
     const say = signalAwaited(this.redis, shard);
     const { end, cursor } = await cursorReaches(this.pool, shard, {
@@ -41,11 +44,11 @@ export class CaughtUp {
   /** Waits for one user. Returns at once if Postgres holds the user's current state. */
   async user(tenantNo: number, userId: string): Promise<void> {
     const [live, stored] = await Promise.all([
-      this.redis.getBuffer(userKey(tenantNo, userId)),
+      packedUser(this.redis, tenantNo, userId),
       storedState(this.pool, { tenantNo, userId }),
     ]);
     if (live === null || (stored !== null && live.equals(stored))) return;
-    await this.tenant(tenantNo);
+    await this.shard(userPart(this.redis, tenantNo, userId).shard);
   }
 }
 

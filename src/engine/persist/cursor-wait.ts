@@ -5,8 +5,8 @@ import { redisProcessIdOf } from '../../domain/shard-state.ts';
 import { AppError } from '../../errors.ts';
 import { readCursor, readStorageEpoch } from '../../postgres/shards.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
+import { knownParts, tenantParts } from '../../redis/parts.ts';
 import { gateOf, RedisNotReady } from '../../redis/gate.ts';
-import { shardOf } from '../../redis/keys.ts';
 import { comparePositions, lastPosition, noteAwaited } from '../../redis/outbox.ts';
 
 /** How long to wait while the cursor stands still, and while it moves. */
@@ -21,6 +21,17 @@ export async function isPersisted(
   const position = await lastPosition(redis, shard);
   const { end } = await cursorReaches(pool, shard, { position, ...patience, onBehind: signalAwaited(redis, shard) });
   return end === 'reached';
+}
+
+/** The same for everything that was written about a tenant. */
+export async function isTenantPersisted(
+  servers: { redis: Redis; pool: Pool },
+  tenantNo: number,
+  patience = PATIENCE,
+): Promise<boolean> {
+  const parts = knownParts(servers.redis, tenantNo);
+  const persisted = await Promise.all(parts.map(({ shard }) => isPersisted(servers, shard, patience)));
+  return !persisted.includes(false);
 }
 
 /** Signals once that a caller waits. A lost signal costs time only. */
@@ -145,24 +156,30 @@ const REQUEST_PATIENCE = { stillMs: 10_000, movingMs: 30_000 };
 
 /** Resolves when Postgres holds a tenant's writes so far. Throws 503 after 10 s without progress, or 30 s. */
 export async function untilPersisted({ redis, pool }: { redis: Redis; pool: Pool }, tenantNo: number): Promise<void> {
-  if (await isPersisted({ redis, pool }, shardOf(tenantNo), REQUEST_PATIENCE)) return;
+  if (await isTenantPersisted({ redis, pool }, tenantNo, REQUEST_PATIENCE)) return;
   throw new AppError('unavailable', 'Earlier writes are not stored yet; try again in a moment.');
 }
 
 /**
- * Reads something of a shard that will be stored in Postgres. A shard that is being rebuilt, was moved away or came
+ * Reads something of a tenant that will be stored in Postgres. A shard that is being rebuilt, was moved away or came
  * back empty looks as if nobody ever had a score; functions are refused there, but plain reads are not. Throws
- * RedisNotReady if the shard was not complete throughout.
+ * RedisNotReady if a shard of the tenant was not complete throughout.
  */
 export async function whileWhole<T>(
   client: Pool | PoolClient,
-  { redis, shard }: { redis: Redis; shard: number },
+  { redis, tenantNo }: { redis: Redis; tenantNo: number },
   read: () => Promise<T>,
 ): Promise<T> {
-  const before = await epochOfComplete(client, redis, shard);
+  const epochs = async (): Promise<string> => {
+    const found: string[] = [];
+    // One after another: the client may be in a transaction.
+    for (const { shard } of tenantParts(redis, tenantNo)) found.push(await epochOfComplete(client, redis, shard));
+    return found.join();
+  };
+  const before = await epochs();
   const answer = await read();
   // A rebuild sets another storage epoch before it removes anything; so does accepting another Redis process.
-  if ((await epochOfComplete(client, redis, shard)) !== before) throw new RedisNotReady();
+  if ((await epochs()) !== before) throw new RedisNotReady();
   return answer;
 }
 

@@ -23,7 +23,7 @@ import {
   supersededUsers,
   type WholeDeadLetter,
 } from '../../postgres/corrections/dead-letters.ts';
-import { awaitCursor } from '../../postgres/shards.ts';
+import { awaitCursors } from '../../postgres/shards.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { storedState } from '../../postgres/users/stored-states.ts';
 import {
@@ -81,7 +81,7 @@ export class DeadLetters {
     const { shard, position } = before;
     const reports = await this.reportsOf(before);
     const after = await transaction(pool, async (client) => {
-      await awaitCursor(client, shard);
+      await awaitCursors(client, [shard]);
       const letter = await readLetter(client, id);
       if (letter === null) throw noLetter();
       if (letter.status === 'stored') return letter;

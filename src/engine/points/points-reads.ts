@@ -15,6 +15,7 @@ import {
 import { AppError } from '../../errors.ts';
 import { filteredPointsTotals } from '../../postgres/history/days.ts';
 import { countersKey, pointsKey } from '../../redis/keys.ts';
+import { tenantParts } from '../../redis/parts.ts';
 import { Script } from '../../redis/script.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
@@ -26,7 +27,7 @@ export class PointsReads {
   private readonly pool: Pool;
   private readonly clock: Clock;
   private readonly script = new Script('count_points');
-  /** The greatest total at the last query, by the key of a system's counts. */
+  /** The greatest total at the last query, by tenant and system. */
   private readonly greatest = new Map<string, number>();
   private readonly caughtUp: Pick<CaughtUp, 'tenant'> | null;
 
@@ -98,7 +99,7 @@ export class PointsReads {
   }
 
   private async liveSummary(tenantNo: number, systemNo: number): Promise<PointsRange[]> {
-    const key = pointsKey(tenantNo, systemNo);
+    const key = `${tenantNo} ${systemNo}`;
     // The ranges follow from the greatest total, which rarely changes: try those of the last query first.
     let bounds = summaryBounds(this.greatest.get(key) ?? 0);
     for (;;) {
@@ -117,12 +118,19 @@ export class PointsReads {
     { tenantNo, systemNo }: { tenantNo: number; systemNo: number },
     ranges: readonly { from: number; to: number }[],
   ): Promise<{ users: number; holders: number; greatest: number; counts: number[] }> {
-    const [users, holders, greatest, ...counts] = (await this.script.run(
-      this.redis,
-      [countersKey(tenantNo), pointsKey(tenantNo, systemNo)],
-      ranges.flatMap(({ from, to }) => [from, to]),
-    )) as [number, number, number, ...number[]];
-    return { users, holders, greatest, counts };
+    const args = ranges.flatMap(({ from, to }) => [from, to]);
+    const parts = (await Promise.all(
+      tenantParts(this.redis, tenantNo).map((part) =>
+        this.script.run(this.redis, [countersKey(part), pointsKey(part, systemNo)], args),
+      ),
+    )) as [users: number, holders: number, greatest: number, ...counts: number[]][];
+    const sum = (at: number): number => parts.reduce((total, part) => total + part[at]!, 0);
+    return {
+      users: sum(0),
+      holders: sum(1),
+      greatest: Math.max(...parts.map(([, , greatest]) => greatest)),
+      counts: ranges.map((_, index) => sum(3 + index)),
+    };
   }
 
   /** The levels of a points system, lowest first. Throws 404 for an unknown key. */

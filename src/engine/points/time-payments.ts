@@ -6,11 +6,11 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import type { DuePeriod } from '../../postgres/time-triggers.ts';
-import { userKey } from '../../redis/keys.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { eventId } from '../ids.ts';
 import { callUsers } from '../scripts.ts';
 import { unpackState } from '../../packed/state.ts';
+import { packedUsers } from '../../redis/parts.ts';
 
 export interface TimePaymentsOptions {
   redis: Redis;
@@ -83,7 +83,7 @@ export class TimePayments {
   }): Promise<number[]> {
     const { tenantNo } = compiled.catalog;
     const userIds = payments.map(({ userId }) => userId);
-    const states = await this.options.redis.mgetBuffer(userIds.map((userId) => userKey(tenantNo, userId)));
+    const states = await packedUsers(this.options.redis, tenantNo, userIds);
     const due = payments.map(({ userId, dueMs, triggerNos }, index) => {
       const packed = states[index];
       const zone = packed ? (unpackState(packed)[USER.zone] ?? '') : '';
@@ -97,9 +97,13 @@ export class TimePayments {
         offsetSeconds: zone === '' ? 0 : (zoneOffset(zone, dueMs)?.offsetSeconds ?? 0),
       };
     });
-    const nowMs = payments[0]!.dueMs;
-    const body = { payments: due };
-    return callUsers(this.options, tenantNo, { script: 'pay_time_triggers', nowMs, plan, userIds, body });
+    return callUsers(this.options, tenantNo, {
+      script: 'pay_time_triggers',
+      nowMs: payments[0]!.dueMs,
+      plan,
+      users: due,
+      body: (some) => ({ payments: [...some] }),
+    });
   }
 }
 

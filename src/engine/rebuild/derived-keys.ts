@@ -1,10 +1,12 @@
+import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { decimalText } from '../../domain/decimal.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { WaitingEvent } from '../../postgres/corrections/quarantine.ts';
 import type { UsedKey } from '../../postgres/used-keys.ts';
 import { clearedRuns, type StoredUser } from '../../postgres/users/stored-states.ts';
-import { boardGroupsKey, boardKey, idempotencyKey, pointsKey } from '../../redis/keys.ts';
+import { boardGroupsKey, boardKey, countersKey, idempotencyKey, pointsKey, type TenantPart } from '../../redis/keys.ts';
+import { knownPart } from '../../redis/parts.ts';
 import { fieldOfDigest, fieldOfGeneration, wideBucket } from '../../redis/idempotency.ts';
 import { totalFields } from '../../redis/lua-library.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
@@ -23,10 +25,10 @@ The keys that Laurel derives from Postgres. A rebuild writes them and `verify` c
                                        not of runs whose final
                                        standings are in board_finals alone
   set of the groups of a run           the same, of boards with a breakdown
-  counters: users                      users, counted
+  counters: users                      users of the part, counted
   counters: completions                users.state: completions, counted by achievement
   counts of a points system            users.state: totals above 0, counted by total and range (`totalFields`)
-  counters: generation of new users    users.state: the youngest there is
+  counters: generation of new users    users.state: the youngest of the part
   buckets of idempotency keys          used_keys, and quarantine.idempotency_key, with the event's ID and the user's
                                        generation;
                                        and the same of events that wait in dead letters
@@ -79,7 +81,8 @@ export class BoardsOfTenants {
   }
 }
 
-export function placesOf(tenantNo: number, state: PackedState, boards: Boards): Place[] {
+/** The sorted sets that a user is a member of. */
+export function placesOf(part: TenantPart, state: PackedState, boards: Boards): Place[] {
   const places: Place[] = [];
   // A hidden user has scores, but no place.
   if (state[USER.hidden] !== undefined) return places;
@@ -90,22 +93,23 @@ export function placesOf(tenantNo: number, state: PackedState, boards: Boards): 
     // A user without a value of the breakdown is not ranked.
     if (board.grouped && group === '') continue;
     places.push({
-      key: boardKey(tenantNo, { boardNo, runDay, group }),
+      key: boardKey(part, { boardNo, runDay, group }),
       score: decimalText({ whole, micros }),
-      listedIn: board.grouped ? { key: boardGroupsKey(tenantNo, { boardNo, runDay }), group } : null,
+      listedIn: board.grouped ? { key: boardGroupsKey(part, { boardNo, runDay }), group } : null,
     });
   }
   return places;
 }
 
+/** The fields of the part's counters that count a user. */
 export const countersOf = (state: PackedState): string[] => [
   COUNTER.users,
   ...Array.from(numbered(state[USER.completions]), ([achievementNo]) => completionsField(achievementNo)),
 ];
 
 /** The fields of each points system's counts that count a user, by the key of the hash. */
-export const totalsOf = (tenantNo: number, state: PackedState): [key: string, fields: string[]][] =>
-  Array.from(numbered(state[USER.points]), ([systemNo, total]) => [pointsKey(tenantNo, systemNo), totalFields(total)]);
+export const totalsOf = (part: TenantPart, state: PackedState): [key: string, fields: string[]][] =>
+  Array.from(numbered(state[USER.points]), ([systemNo, total]) => [pointsKey(part, systemNo), totalFields(total)]);
 
 /** The decoded state of a stored user; null if it cannot be read. */
 export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | null {
@@ -122,6 +126,7 @@ export const stateOf = (user: Pick<StoredUser, 'state'>): PackedState =>
 
 /** Where Redis stores a used idempotency key (`key`: its wide bucket), and the text of its use. `generation`: its user's. */
 export function bucketOf(
+  redis: Redis,
   used: UsedKey,
   generation: number | undefined,
 ): { tenantNo: number; key: string; field: string; value: string } {
@@ -129,7 +134,7 @@ export function bucketOf(
   const { bucket, field } = idempotencyDigest(userId, metricNo, key);
   return {
     tenantNo,
-    key: idempotencyKey(tenantNo, bucket),
+    key: idempotencyKey(knownPart(redis, tenantNo, userId), bucket),
     field: fieldOfGeneration(field, generation),
     value: String(timeOf(eventId)),
   };
@@ -142,26 +147,23 @@ export const useText = ({ key, field, value }: { key: string; field: string; val
 /** The generations (`src/redis/idempotency.ts`) of the users who are not in the first one. */
 export class Generations {
   private readonly known = new Map<string, number>();
-  private readonly youngest = new Map<number, number>();
+  /** The highest generation in a part, by the key of its counters; absent if all its users are in the first one. */
+  readonly youngest = new Map<string, number>();
 
-  note({ tenantNo, id }: StoredUser, state: PackedState): void {
+  note(part: TenantPart, id: string, state: PackedState): void {
     const generation = state[USER.generation];
     if (generation === undefined) return;
-    this.known.set(`${tenantNo}:${id}`, generation);
-    this.youngest.set(tenantNo, Math.max(generation, this.youngest.get(tenantNo) ?? 0));
+    this.known.set(`${part.tenantNo}:${id}`, generation);
+    const counters = countersKey(part);
+    this.youngest.set(counters, Math.max(generation, this.youngest.get(counters) ?? 0));
   }
 
   of({ tenantNo, userId }: UsedKey): number | undefined {
     return this.known.get(`${tenantNo}:${userId}`);
   }
-
-  /** The highest generation of a tenant, for its counter; undefined if all users are in the first one. */
-  youngestOf(tenantNo: number): number | undefined {
-    return this.youngest.get(tenantNo);
-  }
 }
 
-/** The fields of the hash of a tenant's events in quarantine. */
+/** The fields of the hash of a part's events in quarantine. */
 export function quarantineOf(events: readonly WaitingEvent[]): Map<string, string> {
   const hash = new Map<string, string>();
   for (const { userId, id, guard } of events) hash.set(userId, `${hash.get(userId) ?? ''}${id}${guard}`);

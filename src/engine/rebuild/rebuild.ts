@@ -12,6 +12,7 @@ import {
   nextEpoch,
   noteRebuild,
   readCursors,
+  readSpreads,
   setStorageEpochs,
   type StoredCursor,
 } from '../../postgres/shards.ts';
@@ -34,6 +35,7 @@ import {
   shardOfKey,
   shardPattern,
 } from '../../redis/keys.ts';
+import { noteSpreads } from '../../redis/parts.ts';
 import { comparePositions, positionAfter, readOutbox } from '../../redis/outbox.ts';
 import { readRedisProcessId } from '../../redis/server-info.ts';
 import { Reporter } from '../notifications/reporter.ts';
@@ -109,6 +111,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
       const shard = shards[index]!;
       await startOutbox({ shard, loader: loaders.get(shard)!, last, ...cursors[shard]! });
     }
+    noteSpreads(redis, await readSpreads(pool));
     await fillShards({ redis, pool, loaders, report, onUnreadable });
     for (const [shard, loader] of loaders) {
       await loader.add(['SET', markKey(shard), mark]);
@@ -207,7 +210,7 @@ async function storeOutboxes({
 }): Promise<void> {
   const { nowMs } = await readClock(pool);
   const clock = nowMs === null ? systemClock : new FixedClock(nowMs);
-  const reporter = new Reporter({ pool, catalogs: new Catalogs({ pool }), clock, onLeftOut });
+  const reporter = new Reporter({ redis, pool, catalogs: new Catalogs({ pool }), clock, onLeftOut });
   const gate = { storageEpochOf: () => storageEpoch };
   const persister = new Persister({ redis, pool, gate, reporter, ...(onSetAside && { onSetAside }) });
   const { cursors } = await readCursors(pool);

@@ -11,10 +11,11 @@ import {
   oldKeysKey,
   quarantineKey,
   SHARD_NUMBERS,
-  shardOf,
   shardOfKey,
+  type TenantPart,
   userKey,
 } from '../../redis/keys.ts';
+import { isConverting, knownPart, knownParts } from '../../redis/parts.ts';
 import { type BucketKeys, loadOldKeys } from '../../redis/old-keys.ts';
 import { scriptNamed } from '../../redis/script.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
@@ -42,6 +43,8 @@ interface FillOptions {
   loaders: Loaders;
   report: (progress: { step: 'users' | 'idempotency keys'; done: number; total: number | null }) => Promise<void>;
   onUnreadable: OnUnreadable;
+  /** Only these tenants, although they are being converted; default: all others. */
+  tenants?: readonly number[];
 }
 
 const USERS_A_PAGE = 2_000;
@@ -53,7 +56,8 @@ const OLD_AT_ONCE = 200_000;
 export async function fillShards(options: FillOptions): Promise<void> {
   const { pool, loaders } = options;
   const isAll = loaders.size === SHARD_NUMBERS.length;
-  const filling = new Filling(options, isAll ? null : await tenantsOfShards(pool, [...loaders.keys()]));
+  const { tenants = isAll ? null : await tenantsOfShards(pool, [...loaders.keys()]) } = options;
+  const filling = new Filling(options, tenants);
   await filling.loadUsers();
   await filling.loadIdempotencyKeys();
   await filling.loadQuarantine();
@@ -76,56 +80,54 @@ class Filling {
 
   /** All users, their places in sorted sets, and the counts. */
   async loadUsers(): Promise<void> {
-    const { pool, loaders, report } = this.options;
+    const { redis, pool, loaders, report } = this.options;
     const { tenants, generations, counts } = this;
     const total = tenants === null ? await estimateRows(pool, 'users') : null;
-    const seen = new Set<number>();
     let done = 0;
     for await (const page of readUsers(pool, { pageSize: USERS_A_PAGE, tenants })) {
-      const byTenant = new Map<number, StoredUser[]>();
+      const byPart = new Map<TenantPart, StoredUser[]>();
       for (const user of page) {
-        const users = byTenant.get(user.tenantNo);
-        if (users === undefined) byTenant.set(user.tenantNo, [user]);
+        if (this.isLeftOut(user.tenantNo)) continue;
+        const part = knownPart(redis, user.tenantNo, user.id);
+        if (!loaders.has(part.shard)) continue;
+        const users = byPart.get(part);
+        if (users === undefined) byPart.set(part, [user]);
         else users.push(user);
       }
-      for (const [tenantNo, users] of byTenant) await this.loadPage(tenantNo, users);
-      for (const tenantNo of byTenant.keys()) seen.add(tenantNo);
+      for (const [part, users] of byPart) await this.loadPage(part, users);
       await counts.relieve();
       done += page.length;
       await report({ step: 'users', done, total: total && Math.max(total, done) });
     }
     await counts.load();
-    for (const tenantNo of seen) {
-      const youngest = generations.youngestOf(tenantNo);
-      if (youngest === undefined) continue;
-      await this.loaderOf(tenantNo).add(['HSET', countersKey(tenantNo), COUNTER.generation, String(youngest)]);
-    }
+    for (const [key, generation] of generations.youngest)
+      await loaders.get(shardOfKey(key))!.add(['HSET', key, COUNTER.generation, String(generation)]);
     await flushed(loaders);
   }
 
-  private async loadPage(tenantNo: number, users: readonly StoredUser[]): Promise<void> {
+  private async loadPage(part: TenantPart, users: readonly StoredUser[]): Promise<void> {
     const { counts, generations } = this;
-    const loader = this.loaderOf(tenantNo);
-    const boards = await this.boards.of(tenantNo);
+    const loader = this.loaderOf(part)!;
+    const boards = await this.boards.of(part.tenantNo);
     const states: (string | Buffer)[] = [];
     const sets = new Map<string, string[]>();
     const groups = new Map<string, Set<string>>();
     for (const user of users) {
-      states.push(userKey(tenantNo, user.id), user.state);
+      states.push(userKey(part, user.id), user.state);
       const state = readState(user);
       if (state === null) {
         this.options.onUnreadable(user);
         continue;
       }
-      generations.note(user, state);
-      for (const { key, score, listedIn } of placesOf(tenantNo, state, boards)) {
+      generations.note(part, user.id, state);
+      for (const { key, score, listedIn } of placesOf(part, state, boards)) {
         const members = sets.get(key);
         if (members === undefined) sets.set(key, [score, user.id]);
         else members.push(score, user.id);
         if (listedIn !== null) groups.set(listedIn.key, (groups.get(listedIn.key) ?? new Set()).add(listedIn.group));
       }
-      counts.add(countersKey(tenantNo), countersOf(state));
-      for (const [key, fields] of totalsOf(tenantNo, state)) counts.add(key, fields);
+      counts.add(countersKey(part), countersOf(state));
+      for (const [key, fields] of totalsOf(part, state)) counts.add(key, fields);
     }
     await loader.addPairs(['MSET'], states);
     for (const [key, members] of sets) await loader.addPairs(['ZADD', key], members);
@@ -137,8 +139,10 @@ class Filling {
     const { redis, pool, loaders, report } = this.options;
     const { tenants, generations } = this;
     const { beforeMs } = await readAgeing(pool);
-    const loadHot = ({ tenantNo, key, field, value }: ReturnType<typeof bucketOf>): Promise<void> =>
-      this.loaderOf(tenantNo).add([USED.note, oldKeysKey(tenantNo), key, field, packedUse(value, UNKNOWN_BODY)]);
+    const loadHot = async ({ tenantNo, key, field, value }: ReturnType<typeof bucketOf>): Promise<void> => {
+      const part = { tenantNo, shard: shardOfKey(key) };
+      await this.loaderOf(part)?.add([USED.note, oldKeysKey(part), key, field, packedUse(value, UNKNOWN_BODY)]);
+    };
     let done = 0;
     let old = new Map<string, BucketKeys>();
     let collected = 0;
@@ -149,8 +153,9 @@ class Filling {
     };
     await readIdempotencyKeys(pool, { pageSize: KEYS_A_PAGE, tenants }, async (keys) => {
       for (const used of keys) {
-        const bucket = bucketOf(used, generations.of(used));
+        const bucket = bucketOf(redis, used, generations.of(used));
         const { tenantNo, key, field } = bucket;
+        if (!loaders.has(shardOfKey(key)) || this.isLeftOut(tenantNo)) continue;
         if (Number(bucket.value) >= beforeMs) {
           await loadHot(bucket);
           continue;
@@ -167,22 +172,33 @@ class Filling {
     await loadOld();
     // Even old ones: the compact form relies on the event in Postgres.
     for await (const used of waitingKeys({ redis, pool }, (shard) => loaders.has(shard)))
-      await loadHot(bucketOf(used, generations.of(used)));
+      await loadHot(bucketOf(redis, used, generations.of(used)));
     await flushed(loaders);
   }
 
   async loadQuarantine(): Promise<void> {
-    const { pool, loaders } = this.options;
+    const { redis, pool, loaders } = this.options;
     for (const tenantNo of await waitingTenants(pool)) {
-      if (!loaders.has(shardOf(tenantNo))) continue;
-      const hash = quarantineOf(await waitingEvents(pool, tenantNo));
-      await this.loaderOf(tenantNo).addPairs(['HSET', quarantineKey(tenantNo)], [...hash].flat());
+      const parts = knownParts(redis, tenantNo).filter(({ shard }) => loaders.has(shard));
+      if (parts.length === 0 || this.isLeftOut(tenantNo)) continue;
+      const events = await waitingEvents(pool, tenantNo);
+      for (const part of parts) {
+        const own = events.filter(({ userId }) => knownPart(redis, tenantNo, userId) === part);
+        await this.loaderOf(part)!.addPairs(['HSET', quarantineKey(part)], [...quarantineOf(own)].flat());
+      }
     }
     await flushed(loaders);
   }
 
-  private loaderOf(tenantNo: number): Loader {
-    return this.options.loaders.get(shardOf(tenantNo))!;
+  /** A rebuild leaves a tenant that is being converted to its conversion. */
+  private isLeftOut(tenantNo: number): boolean {
+    const { redis, tenants } = this.options;
+    return tenants === undefined ? isConverting(redis, tenantNo) : !tenants.includes(tenantNo);
+  }
+
+  /** `undefined` for a part whose shard is not filled. */
+  private loaderOf({ shard }: TenantPart): Loader | undefined {
+    return this.options.loaders.get(shard);
   }
 }
 

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { timeOfUse } from '../../redis/idempotency.ts';
 import { missingUsers } from '../../postgres/users/stored-states.ts';
 import { boardOfKey, tenantKey, userKey } from '../../redis/keys.ts';
+import { knownPart } from '../../redis/parts.ts';
 import {
   groupsSuspect,
   placeSuspect,
@@ -44,13 +45,19 @@ async function superfluousGroups(sides: Sides, key: string): Promise<Suspect[]> 
   return board?.grouped === true && !board.cleared.has(run.runDay) ? [] : [groupsSuspect(sides, { ...run, key })];
 }
 
-/** Users who are in Redis but not in Postgres. */
+/** Users who are in Redis but not in Postgres, or not in the part that holds them. */
 async function superfluousUsers(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
   const users = keys.flatMap((key) => {
     const of = tenantKey(key);
-    return of?.kind === 'user' ? [{ tenantNo: of.tenantNo, id: of.rest }] : [];
+    return of?.kind === 'user' ? [{ part: of, tenantNo: of.tenantNo, id: of.rest }] : [];
   });
-  return (await missingUsers(sides.pool, users)).map(({ tenantNo, id }) => stateSuspect(sides, tenantNo, id));
+  const missing = new Set((await missingUsers(sides.pool, users)).map(({ tenantNo, id }) => `${tenantNo} ${id}`));
+  return users
+    .filter(
+      ({ part, tenantNo, id }) =>
+        missing.has(`${tenantNo} ${id}`) || knownPart(sides.redis, tenantNo, id).shard !== part.shard,
+    )
+    .map(({ part, id }) => stateSuspect(sides, part, id));
 }
 
 /** The members of a sorted set, in pieces; may repeat some. */
@@ -65,12 +72,13 @@ async function* membersOf(redis: Redis, key: string): AsyncGenerator<string[]> {
 
 /** Those of some members of a board's sorted set who should not be in it according to their states. */
 export async function superfluousMembers(sides: Sides, key: string, ids: readonly string[]): Promise<Suspect[]> {
-  const { tenantNo } = tenantKey(key)!;
-  const states = ids.length === 0 ? [] : await sides.redis.mgetBuffer(ids.map((id) => userKey(tenantNo, id)));
+  const part = tenantKey(key)!;
+  const { tenantNo } = part;
+  const states = ids.length === 0 ? [] : await sides.redis.mgetBuffer(ids.map((id) => userKey(part, id)));
   const known = await sides.boards.of(tenantNo);
   return ids.flatMap((id, index) => {
     const state = states[index] ?? null;
-    const places = state === null ? [] : placesOf(tenantNo, stateOf({ state }), known);
+    const places = state === null ? [] : placesOf(part, stateOf({ state }), known);
     return places.some((place) => place.key === key) ? [] : [placeSuspect(sides, { tenantNo, id, key })];
   });
 }
@@ -105,7 +113,7 @@ async function superfluousUses(sides: Sides, keys: readonly string[]): Promise<S
 /** Those of some used keys that belong neither to a stored event nor to one in a dead letter. */
 export async function usesWithoutEvent(sides: Sides, used: readonly HotUse[]): Promise<Suspect[]> {
   const stored = await storedUses(
-    sides.pool,
+    sides,
     used.map(({ value }) => value),
   );
   const others = used.filter((use) => !stored.has(useText(use)));

@@ -8,13 +8,14 @@ import { waitingEvents } from '../../postgres/corrections/quarantine.ts';
 import { type UsedKey, usedKeysAt } from '../../postgres/used-keys.ts';
 import {
   countCompletions,
-  countUsers,
+  countUsersIn,
   pointsTotals,
   storedState,
   type StoredUser,
 } from '../../postgres/users/stored-states.ts';
 import { hotUse } from '../../redis/idempotency.ts';
-import { countersKey, quarantineKey, shardOf, tenantKey, userKey } from '../../redis/keys.ts';
+import { countersKey, quarantineKey, shardOfKey, tenantKey, type TenantPart, userKey } from '../../redis/keys.ts';
+import { knownPart, shareOf } from '../../redis/parts.ts';
 import { totalFields } from '../../redis/lua-library.ts';
 import { oldKeysHeld } from '../../redis/old-keys.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
@@ -36,16 +37,24 @@ export interface Sides {
   boards: BoardsOfTenants;
 }
 
-export const stateSuspect = ({ redis, pool }: Sides, tenantNo: number, id: string): Suspect => ({
-  key: userKey(tenantNo, id),
+/** The state under a user's key, in the part that holds the user or, superfluous, in another one. */
+export const stateSuspect = ({ redis, pool }: Sides, part: TenantPart, id: string): Suspect => ({
+  key: userKey(part, id),
   part: '',
-  redis: async () => (await redis.getBuffer(userKey(tenantNo, id)))?.toString('hex') ?? null,
-  postgres: async () => (await storedState(pool, { tenantNo, userId: id }))?.toString('hex') ?? null,
+  redis: async () => (await redis.getBuffer(userKey(part, id)))?.toString('hex') ?? null,
+  postgres: async () => {
+    if (!isHeldBy(redis, part, id)) return null;
+    return (await storedState(pool, { tenantNo: part.tenantNo, userId: id }))?.toString('hex') ?? null;
+  },
 });
 
-async function storedPlaces({ pool, boards }: Sides, tenantNo: number, id: string): Promise<Place[]> {
+const isHeldBy = (redis: Redis, { tenantNo, shard }: TenantPart, id: string): boolean =>
+  knownPart(redis, tenantNo, id).shard === shard;
+
+async function storedPlaces({ redis, pool, boards }: Sides, tenantNo: number, id: string): Promise<Place[]> {
   const packed = await storedState(pool, { tenantNo, userId: id });
-  return packed === null ? [] : placesOf(tenantNo, stateOf({ state: packed }), await boards.of(tenantNo));
+  if (packed === null) return [];
+  return placesOf(knownPart(redis, tenantNo, id), stateOf({ state: packed }), await boards.of(tenantNo));
 }
 
 export const placeSuspect = (
@@ -94,18 +103,31 @@ export const groupsSuspect = (
   },
 });
 
-/** A field of a tenant's counters: `users`, or `a<achievement>`. */
-export const counterSuspect = ({ redis, pool }: Sides, tenantNo: number, field: string): Suspect => ({
-  key: countersKey(tenantNo),
+/** A field of a part's counters: `users`, or `a<achievement>`. */
+export const counterSuspect = ({ redis, pool }: Sides, part: TenantPart, field: string): Suspect => ({
+  key: countersKey(part),
   part: field,
-  redis: async () => (await redis.hget(countersKey(tenantNo), field)) ?? '0',
-  postgres: async () =>
-    String(
-      field === COUNTER.users
-        ? await countUsers(pool, tenantNo)
-        : await countCompletions(pool, tenantNo, Number(field.slice(1))),
-    ),
+  redis: async () => (await redis.hget(countersKey(part), field)) ?? '0',
+  postgres: async () => {
+    const share = shareOf(redis, part);
+    if (share === null) return '0';
+    const count =
+      field === COUNTER.users ? countUsersIn(pool, share) : countCompletions(pool, share, Number(field.slice(1)));
+    return String(await count);
+  },
 });
+
+/**
+ * A part's counter of generations, if it is below the highest one of its users. It may be above that, since the last
+ * deleted user need not have returned.
+ */
+export const lowGeneration = (
+  key: string,
+  { held, youngest }: { held: string | null; youngest: number },
+): Difference[] =>
+  Number(held ?? 0) < youngest
+    ? [{ key, part: COUNTER.generation, redis: held ?? 'nothing', postgres: String(youngest) }]
+    : [];
 
 export const usedKeySuspect = (
   sides: Pick<Sides, 'redis' | 'pool' | 'shards'>,
@@ -116,7 +138,7 @@ export const usedKeySuspect = (
   redis: () => hotUse(sides.redis, key, field),
   postgres: async () => {
     const use = useText({ key, field, value });
-    return (await storedUses(sides.pool, [value])).has(use) || (await waitingUses(sides)).has(use) ? value : null;
+    return (await storedUses(sides, [value])).has(use) || (await waitingUses(sides)).has(use) ? value : null;
   },
 });
 
@@ -130,7 +152,9 @@ export async function missingUses(
   generationOf: (key: UsedKey) => number | undefined,
 ): Promise<Suspect[]> {
   const { redis } = sides;
-  const places = used.map((key) => bucketOf(key, generationOf(key)));
+  const places = used
+    .map((key) => bucketOf(redis, key, generationOf(key)))
+    .filter(({ key }) => sides.shards.includes(shardOfKey(key)));
   const found = await Promise.all(places.map(({ key, field }) => hotUse(redis, key, field)));
   const others = places.flatMap((place, index) => (found[index] === place.value ? [] : [{ place, hot: found[index] }]));
   // A key that is not hot may be old. It may become old in between, so this is read second.
@@ -163,9 +187,12 @@ function missingUseSuspect(sides: Sides, place: UsePlace): Suspect {
 }
 
 /** The used keys (`useText`) of stored events whose IDs have the times of some uses. */
-export async function storedUses(pool: Pool, values: readonly string[]): Promise<Set<string>> {
+export async function storedUses(
+  { redis, pool }: Pick<Sides, 'redis' | 'pool'>,
+  values: readonly string[],
+): Promise<Set<string>> {
   const times = new Set(values.map(Number));
-  return new Set((await usedKeysAt(pool, [...times])).map((used) => useText(bucketOf(used, undefined))));
+  return new Set((await usedKeysAt(pool, [...times])).map((used) => useText(bucketOf(redis, used, undefined))));
 }
 
 /** The used keys (`useText`) of events in dead letters. */
@@ -176,24 +203,31 @@ export async function waitingUses({
 }: Pick<Sides, 'redis' | 'pool' | 'shards'>): Promise<Set<string>> {
   const uses = new Set<string>();
   for await (const used of waitingKeys({ redis, pool }, (shard) => shards.includes(shard)))
-    uses.add(useText(bucketOf(used, undefined)));
+    uses.add(useText(bucketOf(redis, used, undefined)));
   return uses;
 }
 
 type Standing = Place & { tenantNo: number; id: string };
 
-/** Differences about some users; notes their places in `members`. Takes one command for each set, not for each place. */
+/** A user and the part that holds the user. */
+type PlacedUser = StoredUser & { part: TenantPart };
+
+/**
+ * Differences about some users on the shards; notes their places in `members`. Takes one command for each set, not for
+ * each place.
+ */
 export async function suspectUsers(
   sides: Sides,
   users: readonly StoredUser[],
   members: SetMembers,
 ): Promise<Suspect[]> {
-  const byShard = new Map<number, StoredUser[]>();
+  const byShard = new Map<number, PlacedUser[]>();
   const bySet = new Map<string, Standing[]>();
   for (const user of users) {
     const { tenantNo, id } = user;
-    listed(byShard, shardOf(tenantNo)).push(user);
-    for (const place of placesOf(tenantNo, stateOf(user), await sides.boards.of(tenantNo))) {
+    const part = knownPart(sides.redis, tenantNo, id);
+    listed(byShard, part.shard).push({ ...user, part });
+    for (const place of placesOf(part, stateOf(user), await sides.boards.of(tenantNo))) {
       members.note(place.key, id);
       listed(bySet, place.key).push({ ...place, tenantNo, id });
     }
@@ -216,11 +250,11 @@ function listed<K, V>(lists: Map<K, V[]>, key: K): V[] {
   return made;
 }
 
-async function suspectStates(sides: Sides, users: readonly StoredUser[]): Promise<Suspect[]> {
-  const states = await sides.redis.mgetBuffer(users.map(({ tenantNo, id }) => userKey(tenantNo, id)));
+async function suspectStates(sides: Sides, users: readonly PlacedUser[]): Promise<Suspect[]> {
+  const states = await sides.redis.mgetBuffer(users.map(({ part, id }) => userKey(part, id)));
   return users
     .filter(({ state }, index) => states[index]?.equals(state) !== true)
-    .map(({ tenantNo, id }) => stateSuspect(sides, tenantNo, id));
+    .map(({ part, id }) => stateSuspect(sides, part, id));
 }
 
 async function suspectScores(sides: Sides, key: string, standings: readonly Standing[]): Promise<Suspect[]> {
@@ -238,7 +272,7 @@ async function suspectGroup(sides: Sides, { tenantNo, id, listedIn }: Standing):
 /** The counts of a points system if they differ from the users' states: one suspect, since they change together. */
 export async function suspectPoints({ redis, pool }: Sides, key: string, noted: SetMembers): Promise<Suspect[]> {
   if (await noted.areCounted(key, heldCounts(redis, key))) return [];
-  const { tenantNo, rest } = tenantKey(key)!;
+  const { rest, ...part } = tenantKey(key)!;
   const held = async (): Promise<string | null> => {
     const counts = new Map<string, number>();
     for await (const piece of heldCounts(redis, key)) for (const [field, users] of piece) counts.set(field, users);
@@ -246,7 +280,8 @@ export async function suspectPoints({ redis, pool }: Sides, key: string, noted: 
   };
   const wanted = async (): Promise<string | null> => {
     const counts = new Map<string, number>();
-    for (const { total, users } of await pointsTotals(pool, { tenantNo, systemNo: Number(rest) }))
+    const share = shareOf(redis, part);
+    for (const { total, users } of share === null ? [] : await pointsTotals(pool, share, Number(rest)))
       for (const field of totalFields(total)) counts.set(field, (counts.get(field) ?? 0) + users);
     return countsText(counts);
   };
@@ -289,11 +324,15 @@ function quarantineText(hash: ReadonlyMap<string, string>): string | null {
   return fields.length === 0 ? null : fields.toSorted().join('; ');
 }
 
-export const quarantineSuspect = ({ redis, pool }: Sides, tenantNo: number): Suspect => ({
-  key: quarantineKey(tenantNo),
+/** A part's events in quarantine. */
+export const quarantineSuspect = ({ redis, pool }: Sides, part: TenantPart): Suspect => ({
+  key: quarantineKey(part),
   part: '',
-  redis: async () => quarantineText(new Map(Object.entries(await redis.hgetall(quarantineKey(tenantNo))))),
-  postgres: async () => quarantineText(quarantineOf(await waitingEvents(pool, tenantNo))),
+  redis: async () => quarantineText(new Map(Object.entries(await redis.hgetall(quarantineKey(part))))),
+  postgres: async () => {
+    const events = await waitingEvents(pool, part.tenantNo);
+    return quarantineText(quarantineOf(events.filter(({ userId }) => isHeldBy(redis, part, userId))));
+  },
 });
 
 /** Sums over a set of IDs, independent of their order. Equal sets have equal sums; different sets almost never do. */

@@ -8,21 +8,31 @@ import { USER } from '../../packed/user-fields.ts';
 import { resourceNumbers } from '../../postgres/catalog.ts';
 import { type UsedKey, usedKeysAfter } from '../../postgres/used-keys.ts';
 import { countUsers, usersAfter } from '../../postgres/users/selections.ts';
-import { completionCounts, estimateRows, storedStates } from '../../postgres/users/stored-states.ts';
+import { completionCounts, countUsersIn, estimateRows, storedStates } from '../../postgres/users/stored-states.ts';
 import { noteDifferences, type VerificationJob } from '../../postgres/verifications.ts';
-import { connectionOf } from '../../redis/endpoints.ts';
-import { countersKey, pointsKey, shardOf, tenantKey, tenantPattern, userKey } from '../../redis/keys.ts';
+import { byServer, scanServers } from '../../redis/endpoints.ts';
+import {
+  countersKey,
+  pointsKey,
+  shardOfKey,
+  tenantKey,
+  type TenantPart,
+  tenantPattern,
+  userKey,
+} from '../../redis/keys.ts';
+import { knownPart, knownParts, shareOf, tenantParts } from '../../redis/parts.ts';
 import { readRedisProcessId } from '../../redis/server-info.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
-import { BoardsOfTenants, readState } from './derived-keys.ts';
+import { BoardsOfTenants, Generations, readState } from './derived-keys.ts';
 import { shownDifference } from './shown-difference.ts';
 import { hotUses, type HotUse, superfluousKeys, superfluousMembers, usesWithoutEvent } from './superfluous.ts';
 import {
   confirm,
   counterSuspect,
   type Difference,
+  lowGeneration,
   missingUses,
   quarantineSuspect,
   SetMembers,
@@ -80,13 +90,12 @@ interface Compared {
   /** Differences that need no second read. */
   differences?: readonly Difference[];
   total?: number;
-  generation?: number;
 }
 
 /**
  * Compares what Redis holds of a tenant with Postgres, in both directions, like `verify`; changes nothing. A slice remembers
  * nothing but its position, so a crash or another worker continues there. It therefore finds superfluous members of sets
- * by their users' states, where `verify` compares sums. Waits while the tenant's shard is not complete.
+ * by their users' states, where `verify` compares sums. Waits while a shard of the tenant is not complete.
  */
 export class Verifying implements JobWork<VerificationJob> {
   readonly kinds = ['verification'] as const;
@@ -104,14 +113,14 @@ export class Verifying implements JobWork<VerificationJob> {
 
   async slice(job: VerificationJob, record: RecordSlice): Promise<void> {
     const { redis, pool, clock } = this;
-    const shard = shardOf(job.tenantNo);
-    const sides: Sides = { redis, pool, shards: [shard], boards: new BoardsOfTenants(pool) };
-    const { compared, found } = await whileWhole(pool, { redis, shard }, async () => {
+    const shards = tenantParts(redis, job.tenantNo).map(({ shard }) => shard);
+    const sides: Sides = { redis, pool, shards, boards: new BoardsOfTenants(pool) };
+    const { compared, found } = await whileWhole(pool, { redis, tenantNo: job.tenantNo }, async () => {
       const compared = await this.compare(sides, job);
       const confirmed = await confirm(sides, compared.suspects ?? []);
       return { compared, found: [...(compared.differences ?? []), ...confirmed].map(shownDifference) };
     });
-    const { next, done, generation, total = job.total ?? 0 } = compared;
+    const { next, done, total = job.total ?? 0 } = compared;
     await record(async (client) => {
       const isEnd = (await noteDifferences(client, job, found)) >= MOST_DIFFERENCES || next === null;
       const all = job.done + done;
@@ -119,7 +128,6 @@ export class Verifying implements JobWork<VerificationJob> {
         done,
         total: isEnd ? all : Math.max(total, all),
         ...(next !== null && { cursor: cursorOf(next) }),
-        ...(generation !== undefined && { result: { generation } }),
         ...(isEnd && { end: 'done', nowMs: clock.now() }),
       };
     });
@@ -150,26 +158,36 @@ export class Verifying implements JobWork<VerificationJob> {
     const [users, usedKeys, keys] = await Promise.all([
       countUsers(pool, tenantNo),
       estimateRows(pool, 'used_keys'),
-      connectionOf(redis, shardOf(tenantNo)).dbsize(),
+      Promise.all(byServer(redis, sides.shards).map((server) => server.redis.dbsize())),
     ]);
     const differences = await behindPostgres(sides);
     // Otherwise each value that waits in the outbox would be read twice.
     await stored(sides);
-    return { next: { step: 'users', at: '' }, done: 0, total: users + usedKeys + keys, differences };
+    return {
+      next: { step: 'users', at: '' },
+      done: 0,
+      total: users + usedKeys + keys.reduce((sum, each) => sum + each, 0),
+      differences,
+    };
   }
 
-  /** The states of users, and their places on leaderboards. */
-  private async users(sides: Sides, { tenantNo, result }: VerificationJob, after: string): Promise<Compared> {
+  /** The states of users, their places on leaderboards, and the generation of new users. */
+  private async users(sides: Sides, { tenantNo }: VerificationJob, after: string): Promise<Compared> {
     const users = await usersAfter(this.pool, { tenantNo, after, limit: USERS_A_SLICE });
     const differences: Difference[] = [];
-    let generation = result.generation ?? 0;
+    const generations = new Generations();
     const readable = users.flatMap(({ id, state }) => {
+      const part = knownPart(this.redis, tenantNo, id);
       const read = readState({ state });
-      generation = Math.max(generation, read?.[USER.generation] ?? 0);
-      if (read !== null) return [{ tenantNo, id, state }];
-      differences.push({ key: userKey(tenantNo, id), part: '', redis: 'not compared', postgres: 'cannot be read' });
-      return [];
+      if (read === null) {
+        differences.push({ key: userKey(part, id), part: '', redis: 'not compared', postgres: 'cannot be read' });
+        return [];
+      }
+      generations.note(part, id, read);
+      return [{ tenantNo, id, state }];
     });
+    for (const [key, youngest] of generations.youngest)
+      differences.push(...lowGeneration(key, { held: await this.redis.hget(key, COUNTER.generation), youngest }));
     // Users that come meanwhile need not be compared.
     const isEnd = users.length < USERS_A_SLICE;
     return {
@@ -177,7 +195,6 @@ export class Verifying implements JobWork<VerificationJob> {
       done: users.length,
       suspects: await suspectUsers(sides, readable, new SetMembers()),
       differences,
-      generation,
     };
   }
 
@@ -188,7 +205,7 @@ export class Verifying implements JobWork<VerificationJob> {
     const own = page.filter((used) => used.tenantNo === tenantNo);
     const isEnd = page.length < USES_A_SLICE;
     if (isEnd) {
-      const isOwn = (shard: number): boolean => shard === shardOf(tenantNo);
+      const isOwn = (shard: number): boolean => sides.shards.includes(shard);
       for await (const used of waitingKeys({ redis, pool }, isOwn)) if (used.tenantNo === tenantNo) own.push(used);
     }
     const states = await storedStates(pool, tenantNo, [...new Set(own.map(({ userId }) => userId))]);
@@ -205,8 +222,9 @@ export class Verifying implements JobWork<VerificationJob> {
 
   /** The other direction: what Redis holds and Postgres does not. */
   private async keys(sides: Sides, job: VerificationJob, at: string): Promise<Compared> {
-    const { tenantNo } = job;
-    const redisProcessId = await readRedisProcessId(connectionOf(this.redis, shardOf(tenantNo)));
+    const servers = byServer(this.redis, sides.shards);
+    const processIds = await Promise.all(servers.map((server) => readRedisProcessId(server.redis)));
+    const redisProcessId = processIds.join();
     const before = at === '' ? null : (JSON.parse(at) as KeysPosition);
     const position: KeysPosition =
       before?.redisProcessId === redisProcessId ? before : { redisProcessId, scan: '0', isEnd: false, open: [] };
@@ -228,12 +246,14 @@ export class Verifying implements JobWork<VerificationJob> {
     { tenantNo, done: doneBefore, total }: VerificationJob,
     position: KeysPosition,
   ): Promise<{ done: number; suspects: Suspect[] }> {
-    const server = connectionOf(this.redis, shardOf(tenantNo));
+    const { shards } = sides;
+    const match = tenantPattern(tenantNo);
     const keys: string[] = [];
     let done = 0;
     do {
-      const [next, found] = await server.scan(position.scan, 'MATCH', tenantPattern(tenantNo), 'COUNT', KEYS_A_SCAN);
-      keys.push(...found);
+      const scan = { match, count: KEYS_A_SCAN, shards };
+      const [next, found] = await scanServers(this.redis, position.scan, scan);
+      keys.push(...found.filter((key) => shards.includes(shardOfKey(key))));
       done += KEYS_A_SCAN;
       position.scan = next;
       position.isEnd = next === '0';
@@ -275,24 +295,35 @@ export class Verifying implements JobWork<VerificationJob> {
 
   /** The counters of users, and of the completions of each achievement, in the order of their names. */
   private async counters(sides: Sides, { tenantNo }: VerificationJob, after: string): Promise<Compared> {
+    const parts = knownParts(this.redis, tenantNo);
+    const fields = await Promise.all(parts.map((part) => this.countersOf(part)));
+    // A character for the part, so that the order of names is that of parts.
+    const differing = fields
+      .flatMap((some, index) =>
+        some.map((field) => ({ name: `${String.fromCharCode(256 + index)}${field}`, part: parts[index]!, field })),
+      )
+      .filter(({ name }) => name > after);
+    const now = differing.slice(0, COUNTERS_A_SLICE);
+    return {
+      next: now.length < differing.length ? { step: 'counters', at: now.at(-1)!.name } : { step: 'points', at: '' },
+      done: 0,
+      suspects: now.map(({ part, field }) => counterSuspect(sides, part, field)),
+    };
+  }
+
+  /** The fields of a part's counters that seem to differ, in order. */
+  private async countersOf(part: TenantPart): Promise<string[]> {
     const { redis, pool } = this;
+    const share = shareOf(redis, part)!;
     const [there, users, completions] = await Promise.all([
-      redis.hgetall(countersKey(tenantNo)),
-      countUsers(pool, tenantNo),
-      completionCounts(pool, tenantNo),
+      redis.hgetall(countersKey(part)),
+      countUsersIn(pool, share),
+      completionCounts(pool, share),
     ]);
     const wanted = new Map([[COUNTER.users as string, users]]);
     for (const [no, count] of completions) wanted.set(completionsField(no), count);
     const names = new Set([...wanted.keys(), ...Object.keys(there).filter((field) => COUNTS.test(field))]);
-    const differing = [...names]
-      .toSorted()
-      .filter((field) => field > after && Number(there[field] ?? 0) !== (wanted.get(field) ?? 0));
-    const now = differing.slice(0, COUNTERS_A_SLICE);
-    return {
-      next: now.length < differing.length ? { step: 'counters', at: now.at(-1)! } : { step: 'points', at: '' },
-      done: 0,
-      suspects: now.map((field) => counterSuspect(sides, tenantNo, field)),
-    };
+    return [...names].toSorted().filter((field) => Number(there[field] ?? 0) !== (wanted.get(field) ?? 0));
   }
 
   /** How many users have each total, one points system a slice. */
@@ -300,27 +331,15 @@ export class Verifying implements JobWork<VerificationJob> {
     const systems = await resourceNumbers(this.pool, tenantNo, 'points_system');
     const next = systems.find((no) => no > Number(after));
     if (next === undefined) return { next: { step: 'rest', at: '' }, done: 0 };
-    return {
-      next: { step: 'points', at: String(next) },
-      done: 0,
-      suspects: await suspectPoints(sides, pointsKey(tenantNo, next), new SetMembers()),
-    };
+    const suspects: Suspect[] = [];
+    for (const part of knownParts(this.redis, tenantNo))
+      suspects.push(...(await suspectPoints(sides, pointsKey(part, next), new SetMembers())));
+    return { next: { step: 'points', at: String(next) }, done: 0, suspects };
   }
 
-  /** Events in quarantine, and the generation of new users. */
-  private async rest(sides: Sides, { tenantNo, result }: VerificationJob): Promise<Compared> {
-    const key = countersKey(tenantNo);
-    const generation = await this.redis.hget(key, COUNTER.generation);
-    const youngest = result.generation ?? 0;
-    const part = COUNTER.generation;
-    return {
-      next: null,
-      done: 0,
-      suspects: [quarantineSuspect(sides, tenantNo)],
-      // It may be higher, since the last deleted user need not have returned.
-      ...(Number(generation ?? 0) < youngest && {
-        differences: [{ key, part, redis: generation ?? 'nothing', postgres: String(youngest) }],
-      }),
-    };
+  /** Events in quarantine. */
+  private rest(sides: Sides, { tenantNo }: VerificationJob): Compared {
+    const parts = knownParts(this.redis, tenantNo);
+    return { next: null, done: 0, suspects: parts.map((part) => quarantineSuspect(sides, part)) };
   }
 }

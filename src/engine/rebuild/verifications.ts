@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
@@ -16,16 +17,18 @@ import {
   readDifferences,
   readVerification,
 } from '../../postgres/verifications.ts';
-import { shardOf } from '../../redis/keys.ts';
+import { knownParts } from '../../redis/parts.ts';
 
 /** Verifications as administrators see them; `Verifying` does the work. */
 export class Verifications {
+  private readonly redis: Redis;
   private readonly pool: Pool;
   private readonly clock: Clock;
   private readonly wake: () => Promise<void>;
 
   /** @param options.wake makes workers look for jobs */
-  constructor({ pool, clock, wake }: { pool: Pool; clock: Clock; wake: () => Promise<void> }) {
+  constructor({ redis, pool, clock, wake }: { redis: Redis; pool: Pool; clock: Clock; wake: () => Promise<void> }) {
+    this.redis = redis;
     this.pool = pool;
     this.clock = clock;
     this.wake = wake;
@@ -44,35 +47,36 @@ export class Verifications {
       throw new AppError('conflict', 'Another verification is not finished: wait for it or cancel it.');
     });
     await this.wake();
-    return shown({ ...job, differences: 0 });
+    return this.shown({ ...job, differences: 0 });
   }
 
   /** A tenant's verifications, newest first, at most a hundred. */
   async list(tenantNo: number): Promise<Verification[]> {
-    return (await listVerifications(this.pool, tenantNo)).map(shown);
+    return (await listVerifications(this.pool, tenantNo)).map((job) => this.shown(job));
   }
 
   /** One of them, with what it found. Throws 404. */
   async get(tenantNo: number, id: string): Promise<VerificationDetails> {
     const job = await readVerification(this.pool, { tenantNo, id });
     if (job === null) throw new AppError('not_found', `There is no verification with the ID '${id}'.`);
-    return { ...shown(job), found: await readDifferences(this.pool, job) };
+    return { ...this.shown(job), found: await readDifferences(this.pool, job) };
   }
-}
 
-function shown({ tenantNo, done, total, requested, started, finished, ...job }: CountedVerification): Verification {
-  const { id, status, differences, error, requestedBy } = job;
-  return {
-    id,
-    status,
-    progress: { done, total },
-    shard: shardOf(tenantNo!),
-    differences,
-    endedEarly: differences >= MOST_DIFFERENCES,
-    error,
-    requestedBy,
-    requested: requested.toISOString(),
-    started: started?.toISOString() ?? null,
-    finished: finished?.toISOString() ?? null,
-  };
+  private shown(verification: CountedVerification): Verification {
+    const { tenantNo, done, total, requested, started, finished, ...job } = verification;
+    const { id, status, differences, error, requestedBy } = job;
+    return {
+      id,
+      status,
+      progress: { done, total },
+      shards: knownParts(this.redis, tenantNo!).map(({ shard }) => shard),
+      differences,
+      endedEarly: differences >= MOST_DIFFERENCES,
+      error,
+      requestedBy,
+      requested: requested.toISOString(),
+      started: started?.toISOString() ?? null,
+      finished: finished?.toISOString() ?? null,
+    };
+  }
 }

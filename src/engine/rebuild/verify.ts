@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { readCursors } from '../../postgres/shards.ts';
+import { readCursors, readSpreads } from '../../postgres/shards.ts';
 import { readIdempotencyKeys, type UsedKey } from '../../postgres/used-keys.ts';
 import { waitingTenants } from '../../postgres/corrections/quarantine.ts';
-import { estimateRows, readUsers, tenantsOfShards } from '../../postgres/users/stored-states.ts';
+import { estimateRows, readUsers, type StoredUser, tenantsOfShards } from '../../postgres/users/stored-states.ts';
 import { compareProgress } from '../../redis/batches.ts';
 import { scanServers } from '../../redis/endpoints.ts';
 import { comparePositions, lastPosition, OUTBOX_START } from '../../redis/outbox.ts';
@@ -12,17 +12,19 @@ import {
   batchProgressKey,
   countersKey,
   outboxKey,
+  quarantineKey,
   SHARD_NUMBERS,
-  shardOf,
   shardOfKey,
   shardPattern,
   tenantKey,
 } from '../../redis/keys.ts';
+import { knownPart, knownParts, noteSpreads } from '../../redis/parts.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import {
   confirm,
   counterSuspect,
   type Difference,
+  lowGeneration,
   missingUses,
   quarantineSuspect,
   SetMembers,
@@ -63,7 +65,8 @@ export const COUNTS = /^(users|a\d+)$/;
  * of differences. Throws NotStored if no worker runs.
  */
 export async function verify(options: VerifyOptions): Promise<number> {
-  const { pool, shards = SHARD_NUMBERS } = options;
+  const { redis, pool, shards = SHARD_NUMBERS } = options;
+  noteSpreads(redis, await readSpreads(pool));
   const tenants = shards.length === SHARD_NUMBERS.length ? null : await tenantsOfShards(pool, shards);
   const verification = new Verification(options, tenants);
   await verification.positions();
@@ -86,12 +89,12 @@ class Verification {
   private readonly reported = new Set<string>();
   private readonly generations = new Generations();
   private readonly members = new SetMembers();
-  /** The expected fields of each tenant's counters. */
-  private readonly counted = new Map<number, Set<string>>();
+  /** The expected fields of each part's counters, by key. */
+  private readonly counted = new Map<string, Set<string>>();
   /** The keys of points systems' counts on either side. */
   private readonly points = new Set<string>();
-  /** The tenants with events in quarantine in Redis. */
-  private readonly quarantined = new Set<number>();
+  /** The keys of events in quarantine on either side. */
+  private readonly quarantined = new Set<string>();
 
   constructor(options: VerifyOptions, tenants: readonly number[] | null) {
     const { redis, pool, shards = SHARD_NUMBERS } = options;
@@ -107,27 +110,32 @@ class Verification {
   }
 
   async users(): Promise<void> {
-    const { pool, onProgress, onUnreadable } = this.options;
-    const { tenants } = this;
+    const { redis, pool, onProgress, onUnreadable } = this.options;
+    const { tenants, sides } = this;
     const total = tenants === null ? await estimateRows(pool, 'users') : null;
     let done = 0;
     for await (const page of readUsers(pool, { pageSize: PAGE, tenants })) {
+      const own: StoredUser[] = [];
       for (const user of page) {
+        const part = knownPart(redis, user.tenantNo, user.id);
+        if (!sides.shards.includes(part.shard)) continue;
+        own.push(user);
         const state = readState(user);
         if (state === null) {
           onUnreadable?.(user);
           continue;
         }
-        this.generations.note(user, state);
-        let fields = this.counted.get(user.tenantNo);
-        if (fields === undefined) this.counted.set(user.tenantNo, (fields = new Set([COUNTER.users])));
+        this.generations.note(part, user.id, state);
+        const counters = countersKey(part);
+        let fields = this.counted.get(counters);
+        if (fields === undefined) this.counted.set(counters, (fields = new Set([COUNTER.users])));
         for (const field of countersOf(state)) fields.add(field);
-        for (const [key, counted] of totalsOf(user.tenantNo, state)) {
+        for (const [key, counted] of totalsOf(part, state)) {
           this.points.add(key);
           for (const field of counted) this.members.note(key, field);
         }
       }
-      await this.settle(await suspectUsers(this.sides, page, this.members));
+      await this.settle(await suspectUsers(sides, own, this.members));
       done += page.length;
       onProgress?.({ step: 'users', done, total: total && Math.max(total, done) });
     }
@@ -163,9 +171,9 @@ class Verification {
       await this.settle(await superfluous(this.sides, keys, this.members));
       for (const key of keys) {
         const of = tenantKey(key);
-        if (of?.kind === 'quarantine') this.quarantined.add(of.tenantNo);
+        if (of?.kind === 'quarantine') this.quarantined.add(key);
         if (of?.kind === 'points') this.points.add(key);
-        if (of?.kind === 'counters' && !this.counted.has(of.tenantNo)) this.counted.set(of.tenantNo, new Set());
+        if (of?.kind === 'counters' && !this.counted.has(key)) this.counted.set(key, new Set());
       }
       done += keys.length;
       onProgress?.({ step: 'keys', done, total: null });
@@ -173,21 +181,16 @@ class Verification {
     } while (cursor !== '0');
   }
 
+  /** Each part's counters, in both directions. */
   async counters(): Promise<void> {
-    for (const [tenantNo, fields] of this.counted) {
-      const there = await this.options.redis.hgetall(countersKey(tenantNo));
+    for (const [key, fields] of this.counted) {
+      const part = tenantKey(key)!;
+      const there = await this.options.redis.hgetall(key);
       const names = [...fields, ...Object.keys(there)].filter((field) => COUNTS.test(field));
-      await this.settle([...new Set(names)].map((field) => counterSuspect(this.sides, tenantNo, field)));
-      // It may be higher, since the last deleted user need not have returned.
-      const youngest = this.generations.youngestOf(tenantNo) ?? 0;
-      if (Number(there[COUNTER.generation] ?? 0) < youngest) {
-        this.report({
-          key: countersKey(tenantNo),
-          part: COUNTER.generation,
-          redis: there[COUNTER.generation] ?? 'nothing',
-          postgres: String(youngest),
-        });
-      }
+      await this.settle([...new Set(names)].map((field) => counterSuspect(this.sides, part, field)));
+      const youngest = this.generations.youngest.get(key) ?? 0;
+      for (const difference of lowGeneration(key, { held: there[COUNTER.generation] ?? null, youngest }))
+        this.report(difference);
     }
   }
 
@@ -196,11 +199,13 @@ class Verification {
     for (const key of this.points) await this.settle(await suspectPoints(this.sides, key, this.members));
   }
 
+  /** Each part's events in quarantine. */
   async quarantines(): Promise<void> {
-    const waiting = await waitingTenants(this.options.pool);
-    const ofShards = waiting.filter((tenantNo) => this.sides.shards.includes(shardOf(tenantNo)));
-    const tenants = new Set([...this.quarantined, ...ofShards]);
-    await this.settle([...tenants].map((tenantNo) => quarantineSuspect(this.sides, tenantNo)));
+    const { redis, pool } = this.options;
+    for (const tenantNo of await waitingTenants(pool))
+      for (const part of knownParts(redis, tenantNo))
+        if (this.sides.shards.includes(part.shard)) this.quarantined.add(quarantineKey(part));
+    await this.settle([...this.quarantined].map((key) => quarantineSuspect(this.sides, tenantKey(key)!)));
   }
 
   private async settle(suspects: readonly Suspect[]): Promise<void> {

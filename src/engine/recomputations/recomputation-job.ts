@@ -22,9 +22,10 @@ import {
   type StoredRecomputation,
 } from '../../postgres/corrections/recomputations.ts';
 import type { Job } from '../../postgres/jobs.ts';
-import { outboxKey, shardOf } from '../../redis/keys.ts';
+import { outboxKey } from '../../redis/keys.ts';
+import { tenantParts } from '../../redis/parts.ts';
 import { eventId } from '../ids.ts';
-import { isPersisted } from '../persist/cursor-wait.ts';
+import { isTenantPersisted } from '../persist/cursor-wait.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { callUsers } from '../scripts.ts';
 import { isUnavailable } from '../unavailable.ts';
@@ -63,13 +64,13 @@ async function recomputeUsers(
     script: 'recompute_users',
     nowMs,
     plan: JSON.stringify({ ...plan, limits, ...(scored !== null && { scored }) }),
-    userIds: users.map(({ userId }) => userId),
-    body: {
+    users,
+    body: (some) => ({
       step: jobNo,
       job: id.replaceAll('-', ''),
       reverts: status === 'reverting',
-      users: users.map(({ userId, planned }) => ({ userId, id: eventId(nowMs), planned })),
-    },
+      users: some.map(({ userId, planned }) => ({ userId, id: eventId(nowMs), planned })),
+    }),
   });
   return replies as Recomputed[];
 }
@@ -111,7 +112,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
   }
 
   async slice({ tenantNo, subjectId }: RecomputationJob, record: RecordSlice): Promise<void> {
-    const { redis, pool } = this.options;
+    const { pool } = this.options;
     const job = (await readRecomputation(pool, { tenantNo, id: subjectId }))!;
     const catalog = await loadCatalog(pool, tenantNo);
     if (catalog === null) return this.fail(job, 'The tenant was deleted.', record);
@@ -120,8 +121,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
     // A board that is being filled has only some of its scores.
     if (fills.some(({ status }) => status === 'waiting' || status === 'running')) return;
     if (job.status === 'planning') await this.planSome(job, compiled, record);
-    else if ((await redis.xlen(outboxKey(shardOf(tenantNo)))) <= MOST_AHEAD)
-      await this.applySome({ job, compiled, fills }, record);
+    else if ((await this.mostAhead(tenantNo)) <= MOST_AHEAD) await this.applySome({ job, compiled, fills }, record);
   }
 
   private async planSome(job: StoredRecomputation, compiled: CompiledCatalog, record: RecordSlice): Promise<void> {
@@ -224,7 +224,15 @@ export class Recomputing implements JobWork<RecomputationJob> {
   }
 
   private async persisted({ tenantNo }: StoredRecomputation): Promise<void> {
-    if (!(await isPersisted(this.options, shardOf(tenantNo)))) throw new Error(NOT_PERSISTED);
+    if (!(await isTenantPersisted(this.options, tenantNo))) throw new Error(NOT_PERSISTED);
+  }
+
+  /** Entries in the longest outbox of the tenant's parts. */
+  private async mostAhead(tenantNo: number): Promise<number> {
+    const { redis } = this.options;
+    return Math.max(
+      ...(await Promise.all(tenantParts(redis, tenantNo).map(({ shard }) => redis.xlen(outboxKey(shard))))),
+    );
   }
 
   private async fail(job: StoredRecomputation, failed: string, record: RecordSlice): Promise<void> {

@@ -3,7 +3,8 @@ import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { moveAgeing, raiseAgeing, readAgeing } from '../../postgres/used-keys.ts';
 import { fieldOfDigest, wideBucket } from '../../redis/idempotency.ts';
-import { idempotencyKey, shardOf } from '../../redis/keys.ts';
+import { idempotencyKey, shardOfKey } from '../../redis/keys.ts';
+import { userPart } from '../../redis/parts.ts';
 import { ageKeys, type BucketKeys, findAgedKeys, scanBuckets } from '../../redis/old-keys.ts';
 import { idempotencyDigest } from '../ids.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
@@ -94,10 +95,10 @@ export class KeyAgeing implements ScheduledWork {
     const aged = await findAgedKeys(redis, buckets, beforeMs);
     await onStep?.('found');
     const persisted = new Set<number>();
-    for (const shard of new Set(aged.map(({ tenantNo }) => shardOf(tenantNo))))
+    for (const shard of new Set(aged.map(({ bucket }) => shardOfKey(bucket))))
       if (await this.isPersisted(shard, ending)) persisted.add(shard);
     if (ending.aborted) return false;
-    const stored = aged.filter(({ tenantNo }) => persisted.has(shardOf(tenantNo)));
+    const stored = aged.filter(({ bucket }) => persisted.has(shardOfKey(bucket)));
     await ageKeys(redis, stored.length === 0 ? [] : await withoutWaiting({ redis, pool }, stored));
     await onStep?.('moved');
     return true;
@@ -122,7 +123,7 @@ async function withoutWaiting(
   const waiting = new Set<string>();
   for await (const { tenantNo, userId, metricNo, key } of waitingKeys(servers)) {
     const { bucket, field } = idempotencyDigest(userId, metricNo, key);
-    waiting.add(`${idempotencyKey(tenantNo, bucket)} ${field}`);
+    waiting.add(`${idempotencyKey(userPart(servers.redis, tenantNo, userId), bucket)} ${field}`);
   }
   const isStored = (bucket: string, field: string): boolean =>
     !waiting.has(`${wideBucket(bucket)} ${fieldOfDigest(field)}`);

@@ -58,6 +58,7 @@ const RULES: Readonly<Record<JobKind, KindRules>> = {
     stays: 'Events older than EVENT_RETENTION_DAYS are dropped in any case.',
     again: null,
   },
+  tenant_spreading: { subject: null, cancel: null, stays: 'The tenant would stay closed.', again: null },
 };
 
 const isOpen = ({ status }: Pick<Job, 'status'>): boolean => status === 'waiting' || status === 'running';

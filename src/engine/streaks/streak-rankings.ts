@@ -8,8 +8,8 @@ import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import { endedStreaks, type StreakOrigin, usersByStreakOrigin } from '../../postgres/history/streaks.ts';
-import { userKey } from '../../redis/keys.ts';
 import { settledNow } from '../responses.ts';
+import { packedUsers } from '../../redis/parts.ts';
 
 /** Maximum number of users in an answer. This many are always computed. */
 const MOST_RANKED = 100;
@@ -129,7 +129,7 @@ export class StreakRankings {
   /** Those of the users who exist and are not hidden. */
   private async visible(tenantNo: number, ids: readonly string[]): Promise<[id: string, state: UserState][]> {
     if (ids.length === 0) return [];
-    const states = await this.redis.mgetBuffer(ids.map((id) => userKey(tenantNo, id)));
+    const states = await packedUsers(this.redis, tenantNo, ids);
     return ids.flatMap((id, index): [string, UserState][] => {
       const packed = states[index] ?? null;
       const state = packed === null ? null : decodeState(packed);

@@ -11,9 +11,9 @@ import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import { streakChangesSince } from '../../postgres/history/streaks.ts';
-import { userKey } from '../../redis/keys.ts';
 import { baseStreak, settledNow } from '../responses.ts';
 import type { UserReads } from '../users/user-reads.ts';
+import { packedUsers } from '../../redis/parts.ts';
 
 const MAX_PERIODS = 1000;
 const MAX_USERS = 100;
@@ -81,7 +81,7 @@ export class StreakReads {
     if (asked.length === 0 || asked.length > MAX_USERS)
       throw new AppError('unprocessable', `userIds must name 1 to ${MAX_USERS} users.`);
     const { tenantNo } = compiled.catalog;
-    const states = await this.redis.mgetBuffer(asked.map((userId) => userKey(tenantNo, userId)));
+    const states = await packedUsers(this.redis, tenantNo, asked);
     return asked
       .map((userId, index) => {
         const packed = states[index] ?? null;

@@ -14,10 +14,10 @@ import {
   type UserPage,
   zonesAt,
 } from '../../postgres/streak-sweep.ts';
-import { shardOf } from '../../redis/keys.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces, userPiece } from '../schedule/pieces.ts';
 import { SweepCalls, type SweepCallsOptions } from './sweep-calls.ts';
+import { tenantParts } from '../../redis/parts.ts';
 
 export interface StreakSweepOptions extends Omit<SweepCallsOptions, 'onUserFailed'> {
   pool: Pool;
@@ -170,10 +170,10 @@ export class StreakSweep implements ScheduledWork {
 
   /** Removes a zone without users. */
   private async drop({ tenantNo, zone }: SweptZone): Promise<boolean> {
-    const shard = shardOf(tenantNo);
-    const dropped = await dropUnusedZone(this.options.pool, { tenantNo, zone, shard });
-    // A persister may have given up meanwhile.
-    this.options.onWritten(shard);
+    const shards = tenantParts(this.options.redis, tenantNo).map(({ shard }) => shard);
+    const dropped = await dropUnusedZone(this.options.pool, { tenantNo, zone, shards });
+    // Persisters may have given up meanwhile.
+    for (const shard of shards) this.options.onWritten(shard);
     return dropped;
   }
 

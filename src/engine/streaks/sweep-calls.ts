@@ -3,8 +3,8 @@ import type { Redis } from 'ioredis';
 import { fittingCall } from '../../catalog/event-work.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { zoneOffset } from '../../domain/zone.ts';
-import { shardOf } from '../../redis/keys.ts';
 import { backlog, noteSweep, noteSweepEnd } from '../../redis/outbox.ts';
+import { tenantParts } from '../../redis/parts.ts';
 import { isUnavailable } from '../unavailable.ts';
 import { eventId } from '../ids.ts';
 import { callUsers } from '../scripts.ts';
@@ -53,7 +53,7 @@ export class SweepCalls {
   async settle(ids: readonly string[], midnight: Midnight, goesOn: () => boolean): Promise<number> {
     if (ids.length === 0) return 0;
     const { usersACall = fittingCall(midnight.work, USERS_A_CALL) } = this.options;
-    await this.goAhead(shardOf(midnight.tenantNo), goesOn);
+    for (const { shard } of tenantParts(this.options.redis, midnight.tenantNo)) await this.goAhead(shard, goesOn);
     const call = this.callFor(midnight);
     const underWay: Promise<number>[] = [];
     let done = 0;
@@ -117,14 +117,14 @@ export class SweepCalls {
         script: 'sweep_streaks',
         nowMs: dueMs,
         plan,
-        userIds: ids,
-        body: {
+        users: ids.map((userId) => ({ userId })),
+        body: (some) => ({
           zone,
           offsetSeconds: offset?.offsetSeconds ?? 0,
           untilMs: offset?.untilMs,
           idPrefix: eventId(dueMs).slice(0, 24),
-          users: ids,
-        },
+          users: some.map(({ userId }) => userId),
+        }),
       });
       return ids.length;
     };

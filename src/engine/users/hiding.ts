@@ -5,19 +5,20 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { clearedRuns } from '../../postgres/users/stored-states.ts';
-import { userKey } from '../../redis/keys.ts';
 import { KIND } from '../../packed/record-fields.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import { HIDDEN_BY } from '../../packed/user-fields.ts';
 import { unlessRefused } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
+import { packedUser, userPart } from '../../redis/parts.ts';
+import { type TenantPart } from '../../redis/keys.ts';
 
 export interface HidingOptions {
   redis: Redis;
   pool: Pool;
   scripts: Scripts;
-  /** The sorted sets of a tenant's boards that may contain users whose states do not name them. */
-  setsOfBoards: (tenantNo: number) => Promise<string[]>;
+  /** The sorted sets of boards that may contain users of a tenant's part whose states do not name them. */
+  setsOfBoards: (part: TenantPart) => Promise<string[]>;
   clock: Clock;
 }
 
@@ -38,14 +39,14 @@ export class Hiding {
     userId: string,
     { by, hidden }: { by: keyof typeof HIDDEN_BY; hidden: boolean },
   ): Promise<UserState> {
-    const { scripts, setsOfBoards } = this.options;
+    const { redis, scripts, setsOfBoards } = this.options;
     const { tenantNo } = compiled.catalog;
     const boards = await this.boards(compiled, userId);
     const called = await scripts.callUser(tenantNo, {
       script: 'hide_user',
       userId,
       body: { boards, by: HIDDEN_BY[by], hidden },
-      keys: hidden ? await setsOfBoards(tenantNo) : [],
+      keys: hidden ? await setsOfBoards(userPart(redis, tenantNo, userId)) : [],
     });
     unlessRefused(compiled, called!.reply, [KIND.user]);
     return decodeState(called!.state);
@@ -55,7 +56,7 @@ export class Hiding {
   private async boards(compiled: CompiledCatalog, userId: string): Promise<object[]> {
     const { redis, pool, clock } = this.options;
     const { leaderboards, tenantNo } = compiled.catalog;
-    const packed = await redis.getBuffer(userKey(tenantNo, userId));
+    const packed = await packedUser(redis, tenantNo, userId);
     const own = packed === null ? {} : decodeState(packed).boards;
     const cleared = await clearedRuns(pool, tenantNo);
     const today = Math.floor(clock.now() / DAY_MS);

@@ -2,7 +2,8 @@ import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import type { ApplicationKeys } from '../../postgres/access/application-keys.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
-import { userKey } from '../../redis/keys.ts';
+import { type TenantPart, userKey } from '../../redis/keys.ts';
+import { userPart } from '../../redis/parts.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
 import type { Asked, Scripts } from '../scripts.ts';
 
@@ -10,8 +11,8 @@ export interface UserDeletionOptions {
   redis: Redis;
   scripts: Scripts;
   keys: Pick<ApplicationKeys, 'deleteOf'>;
-  /** The sorted sets of a tenant's boards that may contain users whose states do not name them. */
-  setsOfBoards: (tenantNo: number) => Promise<string[]>;
+  /** The sorted sets of boards that may contain users of a tenant's part whose states do not name them. */
+  setsOfBoards: (part: TenantPart) => Promise<string[]>;
   recordAudit: RecordAudit;
 }
 
@@ -29,11 +30,14 @@ export class UserDeletion {
    * keys. Idempotent; after an error (503) some may be deleted.
    */
   async delete(tenantNo: number, userIds: readonly string[], { by, span }: Asked): Promise<string[]> {
-    this.options.scripts.refuseOverload();
-    const sets = await this.options.setsOfBoards(tenantNo);
+    const { redis, scripts, setsOfBoards } = this.options;
+    scripts.refuseOverload();
+    const sets = new Map<TenantPart, string[]>();
     const deleted: string[] = [];
     for (const userId of userIds) {
-      if (!(await this.deleteOne(tenantNo, userId, { sets, span }))) continue;
+      const part = userPart(redis, tenantNo, userId);
+      if (!sets.has(part)) sets.set(part, await setsOfBoards(part));
+      if (!(await this.deleteOne(part, userId, { sets: sets.get(part)!, span }))) continue;
       deleted.push(userId);
       const entry = { action: 'delete', kind: 'user', userId } as const;
       void this.options.recordAudit({ tenantNo, by, entries: [entry] });
@@ -42,14 +46,15 @@ export class UserDeletion {
   }
 
   private async deleteOne(
-    tenantNo: number,
+    part: TenantPart,
     userId: string,
     { sets, span }: { sets: string[]; span: Span | undefined },
   ): Promise<boolean> {
     const { redis, scripts, keys } = this.options;
+    const { tenantNo } = part;
     // First, so that the user's own device cannot create the user again.
     const hadKeys = (await keys.deleteOf(tenantNo, userId)) > 0;
-    const wasThere = (await redis.exists(userKey(tenantNo, userId))) === 1;
+    const wasThere = (await redis.exists(userKey(part, userId))) === 1;
     const called = await scripts.callUser(tenantNo, { script: 'delete_user', userId, body: {}, keys: sets, span });
     const { reply, retried } = called!;
     return hadKeys || (retried ? wasThere : reply[kindField] === KIND.deletion);

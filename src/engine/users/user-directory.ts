@@ -4,12 +4,12 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { AttributeFilter, User } from '../../domain/user.ts';
 import { AppError } from '../../errors.ts';
 import { listUsers, placeInSearch, searchUsers, type UserOrder } from '../../postgres/users/user-search.ts';
-import { userKey } from '../../redis/keys.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import type { Clock } from '../../clock.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import { settledNow, userResponse } from '../responses.ts';
+import { packedUsers } from '../../redis/parts.ts';
 
 export interface UserDirectoryOptions {
   redis: Redis;
@@ -102,7 +102,7 @@ export class UserDirectory {
     let [last, examined] = [after ?? null, 0];
     while (examined < EXAMINED) {
       const ids = await listUsers(pool, { tenantNo, order: 'asc', after: last, limit: SLICE, skip: 0 });
-      const states = ids.length === 0 ? [] : await redis.mgetBuffer(ids.map((id) => userKey(tenantNo, id)));
+      const states = ids.length === 0 ? [] : await packedUsers(redis, tenantNo, ids);
       for (const [index, userId] of ids.entries()) {
         last = userId;
         examined += 1;
@@ -163,7 +163,7 @@ export class UserDirectory {
   private async present(compiled: CompiledCatalog, ids: readonly string[]): Promise<User[]> {
     if (ids.length === 0) return [];
     const { redis, controlShare } = this.options;
-    const states = await redis.mgetBuffer(ids.map((id) => userKey(compiled.catalog.tenantNo, id)));
+    const states = await packedUsers(redis, compiled.catalog.tenantNo, ids);
     return ids.flatMap((userId, index) => {
       const packed = states[index];
       if (!packed) return [];

@@ -7,9 +7,9 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { runOf } from '../../domain/runs.ts';
 import { AppError } from '../../errors.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
-import { userKey } from '../../redis/keys.ts';
 import { findMetric } from '../find-configured.ts';
 import { showsTo, userAchievementResponse } from '../responses.ts';
+import { packedUser, packedUsers } from '../../redis/parts.ts';
 
 export class UserReads {
   private readonly redis: Redis;
@@ -27,12 +27,12 @@ export class UserReads {
 
   /** The user's state; `null` for an unknown user. */
   async find(tenantNo: number, userId: string): Promise<UserState | null> {
-    const packed = await this.redis.getBuffer(userKey(tenantNo, userId));
+    const packed = await packedUser(this.redis, tenantNo, userId);
     return packed === null ? null : decodeState(packed);
   }
 
   async withAddress(tenantNo: number, userIds: string[]): Promise<ReadonlySet<string>> {
-    const states = await this.redis.mgetBuffer(userIds.map((userId) => userKey(tenantNo, userId)));
+    const states = await packedUsers(this.redis, tenantNo, userIds);
     return new Set(userIds.filter((_, index) => states[index] && decodeState(states[index]).email));
   }
 

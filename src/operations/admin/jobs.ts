@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { Paging } from '../../domain/administration/admin.ts';
 import { JOB_KINDS, JOB_STATUSES, ShownJob } from '../../domain/administration/job.ts';
 import { Uuid } from '../../domain/schemas.ts';
+import { AppError } from '../../errors.ts';
 import type { SeenJobs } from '../../postgres/jobs.ts';
 import { operation, type Caller, type Tenant } from '../operation.ts';
 
@@ -66,4 +67,37 @@ that was cancelled: plan that again.`,
   params: Type.Object({ id: Uuid }),
   responses: { 200: ShownJob },
   handle: async ({ jobs }, call) => ({ status: 200, body: await jobs.retry(seenBy(call), call.params.id, call.by) }),
+});
+
+export const adminSpreadGet = operation({
+  id: 'admin_spread_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/spread',
+  summary: 'Over how many shards of Redis the tenant’s users are spread',
+  responses: { 200: Type.Object({ shards: Type.Integer(), converting: Type.Boolean() }) },
+  handle: async ({ spreads }, { tenant }) => {
+    const { spread, converting } = await spreads.get(tenant.no);
+    return { status: 200, body: { shards: spread, converting } };
+  },
+});
+
+export const adminSpreadUpdate = operation({
+  id: 'admin_spread_update',
+  surface: 'admin',
+  method: 'put',
+  path: '/v1/spread',
+  mayConflict: true,
+  summary: 'Spread the tenant’s users over another number of shards',
+  description: `A tenant on one shard can use one core of Redis; spread over the shards of a cluster, it can use all of them. A job fills the new
+shards from Postgres. Until it is done, requests about the tenant get 503; other tenants are served. Only a key of all tenants may do this. 409
+while such a job is not finished.`,
+  body: Type.Object({ shards: Type.Integer({ minimum: 1, maximum: 256 }) }),
+  responses: { 202: ShownJob },
+  handle: async ({ spreads, jobs }, { tenant, caller, body, by }) => {
+    if (caller.tenantNo !== null)
+      throw new AppError('forbidden', 'Only an admin key of all tenants may spread a tenant over shards.');
+    const id = await spreads.put(tenant.no, body.shards, by);
+    return { status: 202, body: await jobs.get({ tenantNo: tenant.no, ofAll: true }, id) };
+  },
 });

@@ -276,7 +276,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   status:
     '`waiting`: not started. `running`: started; also while it waits after an error. `failed`: it cannot be completed; `error` has the reason. `cancelled`: by an administrator.',
   subject:
-    'The subject of the job; null: all data of the tenant for a `verification`, otherwise the whole installation.',
+    'The subject of the job; null: all data of the tenant for a `verification` and `tenant_spreading`, otherwise the whole installation.',
   progress: 'Progress of the job.',
   attempts: 'Failures since the last success; the job retries.',
   error: 'The last failure, until a step succeeds; for a `failed` job, why it cannot be completed.',
@@ -294,7 +294,8 @@ const VERIFICATION_FIELDS: Readonly<Record<string, string>> = {
   status:
     '`waiting`: not started. `running`: started; also while it waits after an error. `done`: `differences` is final. `cancelled`: by an administrator.',
   progress: 'Progress of the verification.',
-  shard: 'The shard of the tenant, which `laurel rebuild --shard` repairs.',
+  shards:
+    'The shards of the tenant. The key of a difference begins with its shard, which `laurel rebuild --shard` repairs.',
   differences: 'Number of differences found so far; 0 when `done`: Redis and Postgres agree.',
   endedEarly: 'Whether it ended because it had found 1,000 differences.',
   error: 'The last failure, until a step succeeds.',
@@ -307,10 +308,13 @@ export const JOB_TEXTS: Readonly<Record<string, string>> = {
   'progress.done': 'Processed users, messages, events or keys.',
   'progress.total': 'How many there are, an estimate for a `verification`; null: not counted yet.',
   ...Object.fromEntries(
-    ['list', 'get', 'cancel', 'retry'].flatMap((verb) =>
-      Object.entries(FIELDS).map(([name, text]) => [`admin_jobs_${verb}.${name}`, text]),
+    ['jobs_list', 'jobs_get', 'jobs_cancel', 'jobs_retry', 'spread_update'].flatMap((id) =>
+      Object.entries(FIELDS).map(([name, text]) => [`admin_${id}.${name}`, text]),
     ),
   ),
+  'admin_spread_get.shards': 'Number of shards that hold users of the tenant.',
+  'admin_spread_update.shards': 'Number of shards that are to hold users of the tenant: a power of two.',
+  converting: 'Whether users are moved to other shards now; requests about the tenant get 503 meanwhile.',
   'subject.kind': 'Kind of the subject.',
   ...Object.fromEntries(
     ['list', 'create', 'get'].flatMap((verb) =>

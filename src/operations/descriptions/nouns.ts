@@ -58,6 +58,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   user: 'user',
   userAttributes: 'attribute',
   users: 'user',
+  spread: 'job',
   verifications: 'verification',
   webhooks: 'webhook',
 };

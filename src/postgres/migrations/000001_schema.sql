@@ -51,7 +51,12 @@ CREATE TABLE tenants (
   -- earlier streak settings, oldest first: `EarlierStreaks` of src/domain/catalog.ts
   streaks_before jsonb NOT NULL DEFAULT '[]',
   -- null: the defaults
-  event_settings jsonb
+  event_settings jsonb,
+  -- number of shards that hold the tenant's users (src/redis/parts.ts), and the epoch in which that came into force
+  spread smallint NOT NULL DEFAULT 1 CHECK (spread BETWEEN 1 AND 256 AND spread & (spread - 1) = 0),
+  spread_epoch bigint NOT NULL DEFAULT 0,
+  -- true while the users are moved to other shards; nothing else reads or writes them then
+  converting boolean NOT NULL DEFAULT false
 );
 CREATE UNIQUE INDEX tenants_customer_id ON tenants (customer_id) WHERE status = 'active';
 INSERT INTO tenants (no, id, name) VALUES (0, gen_random_uuid(), 'default');

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { SHARDS } from '../../redis/keys.ts';
+import { PARTS } from '../shards.ts';
 import { storableText } from '../storable-json.ts';
 
 export async function storedState(
@@ -135,48 +135,70 @@ export async function missingUsers(pool: Pool, users: readonly NamedUser[]): Pro
   return rows;
 }
 
-/** Numbers of the tenants on some shards, including archived ones. */
+/** Numbers of the tenants with a part on some shards, including archived ones. */
 export async function tenantsOfShards(pool: Pool, shards: readonly number[]): Promise<number[]> {
-  const { rows } = await pool.query<{ no: number }>('SELECT no FROM tenants WHERE no % $1 = ANY ($2) ORDER BY no', [
-    SHARDS,
-    shards,
-  ]);
+  const { rows } = await pool.query<{ no: number }>(
+    `SELECT DISTINCT no FROM tenants, ${PARTS} WHERE part.shard = ANY ($1) ORDER BY no`,
+    [shards],
+  );
   return rows.map(({ no }) => no);
 }
 
-export async function countUsers(pool: Pool, tenantNo: number): Promise<number> {
-  const { rows } = await pool.query<{ n: number }>('SELECT count(*) AS n FROM users WHERE tenant_no = $1', [tenantNo]);
+/** A tenant, or those of its users that one of its parts holds. */
+export interface Share {
+  tenantNo: number;
+  /** Number of the tenant's parts, and which of them; 1 and 0: all users. */
+  spread: number;
+  index: number;
+}
+
+/** Whether a part holds a user; the rule of `partIndex` (src/redis/parts.ts). `id`: expression; `$2`, `$3`: spread and index. */
+const ofPart = (id: string): string =>
+  `($2::int = 1 OR get_byte(sha256(convert_to(${id}, 'UTF8')), 0) % $2::int = $3::int)`;
+
+export async function countUsersIn(client: Pool | PoolClient, { tenantNo, spread, index }: Share): Promise<number> {
+  const { rows } = await client.query<{ n: number }>(
+    `SELECT count(*) AS n FROM users WHERE tenant_no = $1 AND ${ofPart('id')}`,
+    [tenantNo, spread, index],
+  );
   return rows[0]?.n ?? 0;
 }
 
-export async function countCompletions(pool: Pool, tenantNo: number, achievementNo: number): Promise<number> {
+/** Number of users who completed an achievement. */
+export async function countCompletions(
+  pool: Pool,
+  { tenantNo, spread, index }: Share,
+  achievementNo: number,
+): Promise<number> {
   const { rows } = await pool.query<{ n: number }>(
-    'SELECT count(*) AS n FROM completions WHERE tenant_no = $1 AND achievement_no = $2',
-    [tenantNo, achievementNo],
+    `SELECT count(*) AS n FROM completions WHERE tenant_no = $1 AND achievement_no = $4 AND ${ofPart('user_id')}`,
+    [tenantNo, spread, index, achievementNo],
   );
   return rows[0]?.n ?? 0;
 }
 
 /** Number of users who completed each achievement, by its number. Reads all of the tenant's completions. */
-export async function completionCounts(pool: Pool, tenantNo: number): Promise<Map<number, number>> {
+export async function completionCounts(pool: Pool, { tenantNo, spread, index }: Share): Promise<Map<number, number>> {
   const { rows } = await pool.query<{ no: number; users: number }>(
-    `SELECT achievement_no AS no, count(*)::float8 AS users FROM completions WHERE tenant_no = $1 GROUP BY 1`,
-    [tenantNo],
+    `SELECT achievement_no AS no, count(*)::float8 AS users FROM completions
+      WHERE tenant_no = $1 AND ${ofPart('user_id')} GROUP BY 1`,
+    [tenantNo, spread, index],
   );
   return new Map(rows.map(({ no, users }) => [no, users]));
 }
 
-/** Number of a tenant's users per total (above 0) in a points system. Reads all of the tenant's users. */
+/** Number of users per total (above 0) in a points system. Reads all of the tenant's users. */
 export async function pointsTotals(
   pool: Pool,
-  { tenantNo, systemNo }: { tenantNo: number; systemNo: number },
+  { tenantNo, spread, index }: Share,
+  systemNo: number,
 ): Promise<{ total: number; users: number }[]> {
   const { rows } = await pool.query<{ total: string; users: string }>(
-    `SELECT (points->>$2::text)::bigint AS total, count(*) AS users
+    `SELECT (points->>$4::text)::bigint AS total, count(*) AS users
        FROM users
-      WHERE tenant_no = $1 AND (points->>$2::text)::bigint > 0
+      WHERE tenant_no = $1 AND (points->>$4::text)::bigint > 0 AND ${ofPart('id')}
       GROUP BY 1`,
-    [tenantNo, String(systemNo)],
+    [tenantNo, spread, index, String(systemNo)],
   );
   return rows.map(({ total, users }) => ({ total: Number(total), users: Number(users) }));
 }

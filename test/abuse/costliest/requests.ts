@@ -67,6 +67,8 @@ const KNOWN: Known = {
   run: '2026-01-01',
   year: 2026,
   aggregation: 'daily',
+  // Another number closes the tenant until it is spread over that many.
+  shards: 1,
 };
 
 const PATH_VALUES = (path: string): Record<string, string> => ({

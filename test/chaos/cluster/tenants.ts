@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type pg from 'pg';
 import { slotOfShard } from '../../../src/redis/cluster.ts';
-import { shardOf } from '../../../src/redis/keys.ts';
 import { audit, type Findings } from '../audit.ts';
 import { Client } from '../client.ts';
 import { configuration } from '../configuration.ts';
@@ -12,6 +11,7 @@ import { ModelUser } from '../model.ts';
 import type { Random } from '../random.ts';
 import { API_KEY, type ChaosStack } from '../stack.ts';
 import type { RedisCluster, RedisGroup } from './redis-cluster.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 const OWN_USERS = 3;
 const RETRY_MS = 50;
@@ -94,7 +94,7 @@ async function numberOf(sql: pg.Client, customerId: string): Promise<number> {
 
 /** The group that holds a tenant's shard now. */
 export async function groupOf(cluster: RedisCluster, tenantNo: number): Promise<RedisGroup> {
-  const port = await cluster.masterPort(slotOfShard(shardOf(tenantNo)));
+  const port = await cluster.masterPort(slotOfShard(onlyPart(tenantNo).shard));
   return cluster.groups.find(({ nodes }) => nodes.some((node) => node.port === port))!;
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SPREAD_ON_CLUSTER } from '../../../src/postgres/shards.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { connectRedis } from '../../../src/redis/client.ts';
 import { slotOfShard } from '../../../src/redis/cluster.ts';
@@ -6,7 +7,9 @@ import { endpointsOf } from '../../../src/redis/endpoints.ts';
 import { shardPattern } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
+import { STUDY_APP } from '../../study-app.ts';
 import { makeCertificates } from '../../stack/certificates.ts';
+import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { OwnCluster } from '../../stack/own-cluster.ts';
 
 /** In the order of their numbers, which begin at 1. */
@@ -64,7 +67,7 @@ test('each tenant lives on the master of its slot, and Redis as a whole agrees w
 });
 
 describe('a cluster that requires more', () => {
-  test('TLS and a password of an ACL user', async () => {
+  test('TLS and a password of an ACL user; a new installation spreads its first tenant over the masters', async () => {
     const certificates = await makeCertificates();
     const secured = await OwnCluster.start({ secured: { certificates, password: 'not-a-secret' } });
     let own: TestLaurel | null = null;
@@ -83,7 +86,8 @@ describe('a cluster that requires more', () => {
           ...ALLOWED,
         );
       const redisUrl = secured.url.replaceAll('rediss://:not-a-secret@', 'rediss://laurel:another-secret@');
-      own = await startLaurel({ redisUrl, workers: true });
+      own = await startLaurel({ redisUrl, workers: true, spread: null });
+      expect((await own.admin.get('/v1/spread')).body).toEqual({ shards: SPREAD_ON_CLUSTER, converting: false });
       await addTenants(own, TENANTS);
       for (const tenantId of TENANTS) {
         const event = { user: { id: 'ada' }, value: 1 };
@@ -154,6 +158,38 @@ describe('a cluster that requires more', () => {
       }
     } finally {
       await named.close();
+    }
+  });
+
+  test('masters behind addresses of a network that translates them', async () => {
+    const hidden = await OwnCluster.start();
+    const proxies = hidden.nodes.map(({ url }) => new CuttingProxy(url));
+    let own: TestLaurel | null = null;
+    try {
+      const urls = await Promise.all(proxies.map((proxy) => proxy.listen()));
+      const announced = urls.map((url) => Number(new URL(url).port)).toSorted();
+      await Promise.all(
+        hidden.nodes.map((node, index) =>
+          node.command('CONFIG', 'SET', 'cluster-announce-port', Number(new URL(urls[index]!).port)),
+        ),
+      );
+      const known = async (): Promise<number[]> =>
+        ((await hidden.nodes[1]!.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][])
+          .map(([, , [, port]]) => port)
+          .toSorted();
+      await expect.poll(known).toEqual(announced);
+      own = await startLaurel({ redisUrl: urls[1]!, configuration: STUDY_APP, workers: true, spread: 4 });
+      const sent = Array.from({ length: 20 }, (_, n) =>
+        own!.app.post('/v1/metrics/flips/event', { user: { id: `user-${n}` }, value: 1 }),
+      );
+      expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(sent.map(() => 201));
+      const ports = endpointsOf(own.redis).map(({ name }) => Number(name.split(':')[1]));
+      expect(ports.toSorted()).toEqual(announced);
+      expect(proxies.filter(({ connections }) => connections === 0)).toEqual([]);
+    } finally {
+      await own?.close();
+      for (const proxy of proxies) proxy.close();
+      await hidden.close();
     }
   });
 });

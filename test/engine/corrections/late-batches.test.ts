@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BatchIntake } from '../../../src/engine/events/batch-intake.ts';
 import { BatchProcessor } from '../../../src/engine/events/batch-processor.ts';
 import type { BatchMetricEvent } from '../../../src/domain/event.ts';
-import { shardOf } from '../../../src/redis/keys.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { withReads, type ReadFixture } from '../read-fixture.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -54,7 +54,7 @@ async function take(reads: ReadFixture, events: BatchMetricEvent[], meanwhile?: 
   let draining: Promise<void> | undefined;
   const results = await intake.accept(tenantNo, events, {
     wait: true,
-    onQueued: () => void (draining = processor.drain(shardOf(tenantNo))),
+    onQueued: () => void (draining = processor.drain(onlyPart(tenantNo).shard)),
   });
   await draining;
   return results!;

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { countersKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 const CONFIGURATION: Configuration = {
   attributes: [{ key: 'kind', name: 'Kind', type: 'event' }],
@@ -148,7 +149,7 @@ test('revokes achievements on request, with the composites that need them and th
   const all = await seen();
   expect(all).toMatchObject({ points: 140, completed: ['both', 'first', 'gifts'] });
   const holders = async (): Promise<[string, string][]> => {
-    const counters = Object.entries(await laurel.redis.hgetall(countersKey(0)));
+    const counters = Object.entries(await laurel.redis.hgetall(countersKey(onlyPart(0))));
     return counters.filter(([name]) => name.startsWith('a')).toSorted(([a], [b]) => a.localeCompare(b));
   };
   const held = await holders();

@@ -3,6 +3,7 @@ import { dateOf, dayOf } from '../../../src/domain/periods.ts';
 import { boardGroupsKey, boardKey } from '../../../src/redis/keys.ts';
 import { testStack } from '../../stack/stack.ts';
 import { withEngineOn, type TestEngine } from './engine.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 beforeAll(async () => {
@@ -20,7 +21,7 @@ const scoresOf = async (laurel: TestEngine, user: string) => {
 };
 const members = (laurel: TestEngine, runDay: string, group = '') => {
   const boardNo = laurel.compiled().leaderboards.get('board')!.no;
-  return laurel.redis.zrange(boardKey(0, { boardNo, runDay: dayOf(runDay), group }), '0', '-1', 'WITHSCORES');
+  return laurel.redis.zrange(boardKey(onlyPart(0), { boardNo, runDay: dayOf(runDay), group }), '0', '-1', 'WITHSCORES');
 };
 
 test('a user who crosses the date line continues in the runs of the earlier days', () =>
@@ -72,7 +73,7 @@ test('a changed breakdown value moves the score at the next event of any metric,
       expect(await members(laurel, '2026-01-01', '2:de')).toEqual([]);
       expect(await members(laurel, '2026-01-01', '2:fr')).toEqual(['u', '5']);
       const boardNo = laurel.compiled().leaderboards.get('board')!.no;
-      const groups = await laurel.redis.smembers(boardGroupsKey(0, { boardNo, runDay: dayOf('2026-01-01') }));
+      const groups = await laurel.redis.smembers(boardGroupsKey(onlyPart(0), { boardNo, runDay: dayOf('2026-01-01') }));
       // The empty group is gone.
       expect(groups).toEqual(['2:fr']);
     },

@@ -11,16 +11,17 @@ import { RECORD } from '../../../src/packed/record-fields.ts';
 import type { HappenedRecord, ScriptReply } from '../../../src/packed/record.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { Gate } from '../../../src/redis/gate.ts';
-import { boardKeyPrefix, markKey, shardOf, userKey } from '../../../src/redis/keys.ts';
+import { boardKeyPrefix, markKey, userKey } from '../../../src/redis/keys.ts';
 import { readRedisProcessId } from '../../../src/redis/server-info.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 /** Each on its own shard. */
 const TENANTS = [1, 2, 3] as const;
 const EMPTIED = 2;
-const MARKS = Object.fromEntries(TENANTS.map((tenantNo) => [markKey(shardOf(tenantNo)), 'here:7']));
+const MARKS = Object.fromEntries(TENANTS.map((tenantNo) => [markKey(onlyPart(tenantNo).shard), 'here:7']));
 const ids = new KeyedIds(Buffer.alloc(32, 7));
 
 let stack: Awaited<ReturnType<typeof testStack>>;
@@ -73,7 +74,7 @@ function catalogOf(tenantNo: number): CompiledCatalog {
 /** What a guard knows of a Redis that holds everything. */
 async function openAll(): Promise<void> {
   const accepted = { storageEpoch: `7/${await readRedisProcessId(direct)}`, mark: 'here:7' };
-  const shards = TENANTS.map((tenantNo) => shardOf(tenantNo));
+  const shards = TENANTS.map((tenantNo) => onlyPart(tenantNo).shard);
   gate.accept(gate.beginInspection(shards), new Map(shards.map((shard) => [shard, accepted])));
 }
 
@@ -107,7 +108,7 @@ test('events of several tenants leave as one command; each is applied, those of 
   const sent = [1, 2, 3, 4].flatMap(() => TENANTS.map((tenantNo) => submit(tenantNo, 'ada')));
   expect((await Promise.all(sent)).map(totalIn)).toEqual([1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
   expect((await commands()) - before).toBe(1);
-  for (const tenantNo of TENANTS) expect(await direct.exists(userKey(tenantNo, 'ada'))).toBe(1);
+  for (const tenantNo of TENANTS) expect(await direct.exists(userKey(onlyPart(tenantNo), 'ada'))).toBe(1);
 });
 
 test('loads the script into a Redis that does not know it, and applies each part once', async () => {
@@ -119,8 +120,8 @@ test('loads the script into a Redis that does not know it, and applies each part
 test('only an emptied shard answers 503, and nothing is written to it', async () => {
   await direct.del(markKey(EMPTIED));
   expect(await ofEach('bob')).toEqual([1, 'The event store does', 1]);
-  expect(await direct.exists(userKey(EMPTIED, 'bob'))).toBe(0);
-  expect(TENANTS.map((tenantNo) => gate.isOpen(shardOf(tenantNo)))).toEqual([true, false, true]);
+  expect(await direct.exists(userKey(onlyPart(EMPTIED), 'bob'))).toBe(0);
+  expect(TENANTS.map((tenantNo) => gate.isOpen(onlyPart(tenantNo).shard))).toEqual([true, false, true]);
   await direct.set(markKey(EMPTIED), 'here:7');
   await openAll();
   expect(await ofEach('bob')).toEqual([2, 1, 2]);
@@ -139,7 +140,7 @@ test('a part that waits for its shard delays no other tenant, and is applied by 
 });
 
 test('a failing part does not affect the others', async () => {
-  const [board] = await direct.keys(`${boardKeyPrefix(EMPTIED)}*`);
+  const [board] = await direct.keys(`${boardKeyPrefix(onlyPart(EMPTIED))}*`);
   await direct.rename(board!, `${board!}:away`);
   await direct.set(board!, 'no sorted set');
   expect(await ofEach('carl')).toEqual([1, expect.stringContaining('WRONGTYPE'), 1]);

@@ -14,6 +14,7 @@ import { testStack } from '../../stack/stack.ts';
 import type { CatalogBuilder } from '../catalog-builder.ts';
 import { withEngineOn, type TestEngine } from './engine.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 beforeAll(async () => {
@@ -77,7 +78,7 @@ async function sendBatch({ redis, compiled, clock, ids, late, catalog }: TestEng
 
 /** Every set and list of the leaderboards. */
 async function boards({ redis, catalog }: TestEngine): Promise<Record<string, string[]>> {
-  const prefix = boardKeyPrefix(catalog.tenantNo);
+  const prefix = boardKeyPrefix(onlyPart(catalog.tenantNo));
   const keys = await redis.keys(`${prefix.replace(/b:$/, '[bg]:')}*`);
   const all = keys.map(async (key): Promise<[string, string[]]> => {
     const isList = (await redis.type(key)) === 'set';

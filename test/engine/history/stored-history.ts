@@ -9,6 +9,7 @@ import { transaction } from '../../../src/postgres/transaction.ts';
 import { boardKey, userKey } from '../../../src/redis/keys.ts';
 import { packState } from '../../../src/packed/pack-state.ts';
 import { USER } from '../../../src/packed/user-fields.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 const MILLION = 1_000_000;
 
@@ -121,8 +122,8 @@ export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, u
     );
     await upsertUsers(client, [{ tenantNo, id, packed }]);
   });
-  await redis.set(userKey(tenantNo, id), packed);
+  await redis.set(userKey(onlyPart(tenantNo), id), packed);
   for (const { boardNo, runDate, score } of scores) {
-    await redis.zadd(boardKey(tenantNo, { boardNo, runDay: dayOf(runDate), group: '' }), score, id);
+    await redis.zadd(boardKey(onlyPart(tenantNo), { boardNo, runDay: dayOf(runDate), group: '' }), score, id);
   }
 }

@@ -18,6 +18,7 @@ import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { emptyRedis, keysOf } from '../../stack/all-servers.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 const DAY_MS = 86_400_000;
 const HOT_DAYS = 7;
@@ -64,7 +65,8 @@ async function hotKeys(): Promise<number> {
   for (const key of await keysOf(redis, '{s?}:*:i:*')) fields += await redis.hlen(key);
   return fields;
 }
-const oldKeys = async (tenantNo = 0): Promise<number> => Number((await redis.hget(oldKeysKey(tenantNo), 'n')) ?? 0);
+const oldKeys = async (tenantNo = 0): Promise<number> =>
+  Number((await redis.hget(oldKeysKey(onlyPart(tenantNo)), 'n')) ?? 0);
 const events = async (): Promise<number> =>
   (await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM events')).rows[0]!.n;
 
@@ -84,7 +86,7 @@ const metricNo = async (): Promise<number> =>
 
 test('a key used before its tenant became large stays used, like one used after: hot, after a rebuild, old, until the user is deleted', async () => {
   const first = await flip('ada', 3, 'before');
-  await redis.hset(oldKeysKey(0), OLD_KEYS.large, 1);
+  await redis.hset(oldKeysKey(onlyPart(0)), OLD_KEYS.large, 1);
   const second = await flip('ada', 4, 'after');
   const lengths = (await keysOf(redis, '{s?}:*:i:*')).map((key) => key.split(':').at(-1)!.length);
   expect(lengths.toSorted((a, b) => a - b)).toEqual([4, 5]);
@@ -103,7 +105,7 @@ test('a key used before its tenant became large stays used, like one used after:
   await emptyRedis(redis);
   await rebuildByHand(laurel, redis);
   await stillUsed();
-  await redis.hset(oldKeysKey(0), OLD_KEYS.large, 1);
+  await redis.hset(oldKeysKey(onlyPart(0)), OLD_KEYS.large, 1);
   pass(HOT_DAYS + 1);
   await age();
   expect([await hotKeys(), await oldKeys()]).toEqual([0, 2]);

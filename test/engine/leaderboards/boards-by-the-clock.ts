@@ -7,8 +7,8 @@ import type { OnPieceFailed } from '../../../src/engine/schedule/pieces.ts';
 import { DailySnapshots } from '../../../src/engine/leaderboards/daily-snapshots.ts';
 import { BoardFilling, type FillOptions } from '../../../src/engine/leaderboards/board-filling.ts';
 import { FinalRuns, type FinalStep } from '../../../src/engine/leaderboards/final-runs.ts';
-import { Persister } from '../../../src/engine/persist/persister.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { stored } from '../../model/stored.ts';
 import { keysOf } from '../../stack/all-servers.ts';
 
 type Boards = NonNullable<Configuration['leaderboards']>;
@@ -97,7 +97,7 @@ export class BoardsByTheClock {
   /** Stores what happened in Postgres. */
   async store(): Promise<void> {
     const { redis, pool } = this.laurel;
-    await new Persister({ redis, pool }).drain(0, AbortSignal.abort());
+    await stored(redis, pool, 0);
   }
 
   /** Stores what happened, and sets the clock. */
@@ -154,5 +154,10 @@ export class BoardsByTheClock {
   /** The sorted sets of leaderboards in Redis. */
   sets(): Promise<string[]> {
     return keysOf(this.laurel.redis, '*:[bg]:*');
+  }
+
+  /** Their keys without the shard, each once: a wide tenant has a set in each part with such a user. */
+  async setNames(): Promise<string[]> {
+    return [...new Set((await this.sets()).map((key) => key.replace(/^\{s\d+\}:/, '')))];
   }
 }

@@ -42,7 +42,7 @@ test('a run is final at 12:00 UTC on the day after its last, in all zones, and r
   expect(await read()).toEqual(live);
   await boards.at('2026-11-19T12:01:10Z');
   await boards.due();
-  expect((await boards.sets()).map((key) => key.replace(/^.*:b:\d+:/, ''))).toEqual(['20776:']);
+  expect((await boards.setNames()).map((name) => name.replace(/^.*:b:\d+:/, ''))).toEqual(['20776:']);
   expect(await read()).toEqual(live);
   expect(await boards.places('run=2026-11-17')).toEqual([[1, 'west', 1]]);
 });

@@ -6,6 +6,7 @@ import { boardKey } from '../../../src/redis/keys.ts';
 import { leaderboardsAll, leaderboardsGet } from '../../../src/operations/application/leaderboards.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -65,7 +66,7 @@ test('a page: names, shared ranks, the best first, ties in a fixed order', () =>
 
 test('pages and places agree with a model, over random leaderboards with ties', async () => {
   await withBoard({ maxParticipants: null }, async (reads) => {
-    const set = boardKey(0, {
+    const set = boardKey(onlyPart(0), {
       boardNo: reads.compiled.leaderboards.get('board')!.no,
       runDay: dayOf('2026-01-01'),
       group: '',

@@ -5,6 +5,8 @@ import { LiveStandings } from '../../../src/engine/leaderboards/standings.ts';
 import { usersLeaderboard } from '../../../src/operations/application/users.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';
+import { boardKey } from '../../../src/redis/keys.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -107,8 +109,9 @@ test('reads kept runs and snapshots', async () => {
       expect(await entries(10)).toEqual(all);
       expect(await entries(1)).toEqual(all.slice(2));
       reads.at('2026-11-19T00:00:00Z');
-      await reads.laurel.redis.zadd('kept', 4, 'u', 5, 'other', 9, 'third');
-      kept.redis = new LiveStandings(reads.laurel.redis, 'kept', null);
+      const other = { tenantNo: 77, boardNo: 1, runDay: 0, group: '' };
+      await reads.laurel.redis.zadd(boardKey(onlyPart(77), other), 4, 'u', 5, 'other', 9, 'third');
+      kept.redis = new LiveStandings(reads.laurel.redis, other, null);
       expect(await of(reads, 'u')).toMatchObject({ rank: 3, value: 4 });
       expect((await entries(1))[0]).toEqual(['2026-11-18', null, 7, null, 7]);
     },

@@ -3,10 +3,11 @@ import type { Leaderboard } from '../../../src/domain/catalog.ts';
 import { readPlaces } from '../../../src/engine/live/live-listener.ts';
 import { boardKey } from '../../../src/redis/keys.ts';
 import { connectedRedis } from '../../stack/connected-redis.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 const redis = await connectedRedis();
 const SEAT = { runDay: 0, group: '' };
-const KEY = boardKey(0, { boardNo: 1, ...SEAT });
+const KEY = boardKey(onlyPart(0), { boardNo: 1, ...SEAT });
 
 test('a rank and its score are of one moment, though the user rises meanwhile', async () => {
   await redis.zadd(KEY, 12, 'ada', 30, 'bob');

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { LiveListener } from '../../../src/engine/live/live-listener.ts';
 import type { LiveMessage } from '../../../src/engine/live/live-sink.ts';
-import { ShardTail } from '../../../src/engine/live/shard-tail.ts';
+import { ShardTail, TenantFeed } from '../../../src/engine/live/shard-tail.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { LISTENED } from '../../../src/packed/call-fields.ts';
@@ -72,23 +72,23 @@ async function begin({
 }: {
   listener: LiveListener;
   from?: Listened;
-  onGap: (listener: LiveListener, why: string) => void;
+  onGap: (feed: TenantFeed, why: string) => void;
   onProblem?: (error: unknown) => void;
 }): Promise<void> {
   const { nowMs, last } = from ?? (await listenLive(redis, SHARD, [listener.whom]));
   const { catalogs } = laurel.services;
-  tail = new ShardTail(
-    SHARD,
-    { redis, catalogs, clock: systemClock, controlShare: () => 0, onProblem },
-    {
-      at: { ...last, asOfMs: nowMs },
-      offsetMs: nowMs - performance.now(),
-      mark: (await redis.get(markKey(SHARD)))!,
-      onGap,
-      connect: () => Promise.resolve(redis),
-    },
-  );
-  tail.feed(0).join(listener, { readUpTo: last, boards: last.outbox, moves: [] });
+  const sources = { catalogs, clock: systemClock, controlShare: () => 0, onProblem };
+  tail = new ShardTail(SHARD, sources, {
+    redis,
+    at: { ...last, asOfMs: nowMs },
+    offsetMs: nowMs - performance.now(),
+    mark: (await redis.get(markKey(SHARD)))!,
+    onGap,
+    connect: () => Promise.resolve(redis),
+  });
+  const feed = new TenantFeed(0, sources, { tails: [tail], redis: () => redis });
+  tail.add(feed, 0);
+  feed.join(listener, { readUpTo: [last], boards: [last.outbox], moves: [] });
   stopListening();
   stopListening = signals.listen('outbox', () => tail.wake());
 }
@@ -110,12 +110,12 @@ test('entries read during a leaderboard report are reported neither with it nor 
   expect(of('points.changed').length).toBe(1);
   await event('ada', 5);
   await expect.poll(() => of('points.changed').length).toBe(2);
-  const later = read(of('points.changed')[1]!.id).position.outbox;
+  const later = read(of('points.changed')[1]!.id).position.parts[0]!.outbox;
   expect(of('leaderboard.changed')).toEqual([]);
   release();
   await expect.poll(() => of('leaderboard.changed').length).toBe(2);
 
-  const positions = sent.map(({ id }) => read(id).position);
+  const positions = sent.map(({ id }) => read(id).position.parts[0]!);
   const order = positions.slice(1).map(({ outbox }, index) => comparePositions(positions[index]!.outbox, outbox) <= 0);
   expect(order).not.toContain(false);
   const first = sent.indexOf(of('leaderboard.changed')[0]!);
@@ -148,7 +148,7 @@ test('a long leaderboard report is followed by a rest, so that reports take a th
 test('a tail that continues after its entries were removed reports a gap to its listeners', async () => {
   tail.stop();
   const { listener } = listening([]);
-  const gaps: [LiveListener, string][] = [];
+  const gaps: [LiveListener[], string][] = [];
   const from = await listenLive(redis, SHARD, [listener.whom]);
   await event('ada', 5);
   const { last } = await listenLive(redis, SHARD, [listener.whom]);
@@ -157,6 +157,13 @@ test('a tail that continues after its entries were removed reports a gap to its 
     LISTENED.recentFloor,
     last.outbox.replace(/\d+$/, (n) => String(Number(n) + 1)),
   );
-  await begin({ listener, from, onGap: (one, why) => void gaps.push([one, why]) });
-  await expect.poll(() => gaps).toEqual([[listener, 'the messages after the position are no longer kept']]);
+  await begin({
+    listener,
+    from,
+    onGap: (feed, why) => {
+      gaps.push([[...feed.listeners.all], why]);
+      tail.remove(feed);
+    },
+  });
+  await expect.poll(() => gaps).toEqual([[[listener], 'the messages after the position are no longer kept']]);
 });

@@ -41,7 +41,7 @@ beforeAll(async () => {
     [randomUUID(), doc],
   );
   const onMade = (made: readonly { payload: string }[]): void => made.forEach((each) => note(nowMs, each));
-  const publisher = new Publisher({ pool, catalogs: new Catalogs({ pool }), onMade });
+  const publisher = new Publisher({ redis, pool, catalogs: new Catalogs({ pool }), onMade });
   windows = new Windows({ publisher, rankings: new BoardRankings(redis) });
 });
 afterAll(async () => {

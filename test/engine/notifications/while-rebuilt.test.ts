@@ -27,7 +27,7 @@ beforeEach(async () => {
     },
   });
   const { pool, redis, admin } = laurel;
-  publisher = new Publisher({ pool, catalogs: new Catalogs({ pool }) });
+  publisher = new Publisher({ redis, pool, catalogs: new Catalogs({ pool }) });
   places = new Places({ publisher, redis });
   const hook = { name: 'Test', url: 'https://hook.example', events: ['leaderboard.rank_changed'] };
   await admin.post('/v1/webhooks', [hook]);

@@ -64,6 +64,7 @@ export class Reported {
     this.clock = clock;
     const catalogs = new Catalogs({ pool: laurel.pool });
     this.reporter = new Reporter({
+      redis: laurel.redis,
       pool: laurel.pool,
       catalogs,
       clock,

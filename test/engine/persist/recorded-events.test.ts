@@ -6,6 +6,7 @@ import { decodeState } from '../../../src/packed/state.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from '../events/engine.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 let database: TestDatabase;
 let laurel: TestEngine;
@@ -78,7 +79,7 @@ test('after any events, stored at any times, Postgres agrees with Redis about ea
       const stored = rows.filter(({ id }) => id.startsWith(`run-${run}-`));
       expect(stored.map(({ id }) => id)).toEqual([...events.keys()].toSorted());
       for (const row of stored) {
-        const packed = await laurel.redis.getBuffer(userKey(0, row.id));
+        const packed = await laurel.redis.getBuffer(userKey(onlyPart(0), row.id));
         expect(row.state).toEqual(packed);
         const state = decodeState(packed!);
         const storable = Object.entries(state.attributes).map(([no, value]) => [no, value.replace('\0', '\uFFFD')]);

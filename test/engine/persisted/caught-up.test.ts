@@ -3,13 +3,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CaughtUp } from '../../../src/engine/persist/caught-up-reads.ts';
 import { readCursor } from '../../../src/postgres/shards.ts';
 import { lastPosition } from '../../../src/redis/outbox.ts';
-import { shardOf } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 // Without workers: the test moves the cursor of Postgres itself, as slowly as it wants.
 let laurel: TestLaurel;
-const shard = shardOf(0);
+const shard = onlyPart(0).shard;
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP });
   for (let event = 0; event < 3; event += 1) {

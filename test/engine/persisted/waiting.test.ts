@@ -6,14 +6,15 @@ import { BoardFilling } from '../../../src/engine/leaderboards/board-filling.ts'
 import { CaughtUp } from '../../../src/engine/persist/caught-up-reads.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { readCursor } from '../../../src/postgres/shards.ts';
-import { awaitedKey, shardOf } from '../../../src/redis/keys.ts';
+import { awaitedKey } from '../../../src/redis/keys.ts';
 import { eventually } from '../../chaos/processes.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 // Without workers: the test decides when the outbox is stored.
 let laurel: TestLaurel;
-const shard = shardOf(0);
+const shard = onlyPart(0).shard;
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: STUDY_APP });
 });

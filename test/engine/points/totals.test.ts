@@ -4,6 +4,7 @@ import { totalFields } from '../../../src/redis/lua-library.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { testStack } from '../../stack/stack.ts';
 import { withEngineOn, type TestEngine } from '../events/engine.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 beforeAll(async () => {
@@ -18,7 +19,7 @@ const withPoints = (run: (laurel: TestEngine, key: string) => Promise<void>): Pr
       builder.trigger(system, 'metric', { metricId: builder.metric('earn').id, metricThreshold: 1, points: 1 });
       builder.trigger(system, 'metric', { metricId: builder.metric('spend').id, metricThreshold: 1, points: -1 });
     },
-    (laurel) => run(laurel, pointsKey(0, laurel.catalog.pointsSystems[0]!.no)),
+    (laurel) => run(laurel, pointsKey(onlyPart(0), laurel.catalog.pointsSystems[0]!.no)),
   );
 
 const script = new Script('count_points');
@@ -47,7 +48,7 @@ async function compare(laurel: TestEngine, key: string, totals: readonly number[
     ...bounds.flatMap((from) => bounds.map((to) => [from, to])),
   ] as [number, number][];
   const args = ranges.flat();
-  const [users, ...counted] = (await script.run(laurel.redis, [countersKey(0), key], args)) as number[];
+  const [users, ...counted] = (await script.run(laurel.redis, [countersKey(onlyPart(0)), key], args)) as number[];
   expect(users).toBe(totals.length);
   expect(counted).toEqual([
     holders.length,

@@ -9,6 +9,7 @@ import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from '../events/engine.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 let proxy: CuttingProxy;
@@ -47,13 +48,13 @@ beforeEach(async () => {
 });
 
 const waiting = async (user: string): Promise<number> =>
-  ((await direct.hget(quarantineKey(0), user)) ?? '').length / 33;
+  ((await direct.hget(quarantineKey(onlyPart(0)), user)) ?? '').length / 33;
 const totalOf = async (user: string): Promise<string | undefined> => (await laurel.users.state(0, user)).totals[1];
 const KEPT = { status: 202, total: 0, guarded: { guard: 'maxValue', action: 'quarantine' } };
 
 /** The persister's row of a quarantined event. */
 async function rowOf(user: string): Promise<QuarantineRow> {
-  const id = (await direct.hget(quarantineKey(0), user))!.slice(0, 32);
+  const id = (await direct.hget(quarantineKey(onlyPart(0)), user))!.slice(0, 32);
   return {
     id,
     userId: user,
@@ -105,6 +106,8 @@ test('the reply of a drop is lost: the event is dropped', async () => {
   proxy.cutNext('replies');
   await laurel.scripts.dropQuarantined(0, [row]);
   expect(await waiting('dropped')).toBe(0);
-  expect(await direct.hget(quarantineKey(0), '')).toBe(String((await direct.hlen(quarantineKey(0))) - 1));
+  expect(await direct.hget(quarantineKey(onlyPart(0)), '')).toBe(
+    String((await direct.hlen(quarantineKey(onlyPart(0)))) - 1),
+  );
   expect(await quarantine.apply(laurel.compiled(), row)).toBeNull();
 });

@@ -6,6 +6,7 @@ import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { OwnRedis } from './own-redis.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 let master: OwnRedis;
 let replica: OwnRedis;
@@ -90,7 +91,7 @@ test('a batch that a caller waits for is answered when a replica has its results
   await insist('ada', 'first');
   const answer = await until(() => laurel.admin.post('/v1/metrics/events?wait=true', events));
   expect(answer.status).toBe(200);
-  expect(await replica.command('EXISTS', userKey(0, 'eve'))).toBe(1);
+  expect(await replica.command('EXISTS', userKey(onlyPart(0), 'eve'))).toBe(1);
 });
 
 test('with two replicas, answers nothing that only one has: the other one may be the master by now', async () => {

@@ -11,6 +11,7 @@ import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { untilTaken } from './by-hand.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 // Unstorable or unreadable data blocks no other data from being rebuilt and compared.
 let laurel: TestLaurel;
@@ -59,7 +60,7 @@ async function verified(): Promise<{ differences: Difference[]; unreadable: stri
 
 /** Differences that do not concern the counters: completions that wait are not in Postgres. */
 const keyDifferences = async (): Promise<Difference[]> =>
-  (await verified()).differences.filter(({ key }) => key !== countersKey(0));
+  (await verified()).differences.filter(({ key }) => key !== countersKey(onlyPart(0)));
 
 const refuse = (what: string): Promise<unknown> => laurel.pool.query(`ALTER TABLE ${what} NOT VALID`);
 

@@ -138,12 +138,9 @@ test('scores become those of history, in the current groups; lower ones with may
   expect(await differences()).toBe(0);
   await make(laurel, planned.id, 'revert');
   expect(await places('lands', '?userAttributes=land:fr')).toEqual([]);
-  const asBefore = [
-    ['low', 5],
-    ['kim', 5],
-    ['eve', 5],
-  ];
-  expect(await places('lands', '?userAttributes=land:de')).toEqual(asBefore);
+  // The order of equal scores depends on the parts of the tenant.
+  const asBefore = { eve: 5, kim: 5, low: 5 };
+  expect(Object.fromEntries(await places('lands', '?userAttributes=land:de'))).toEqual(asBefore);
   expect(await differences()).toBe(0);
 
   const strict = await plan(laurel, { what: ['boards'], mayRevoke: true });

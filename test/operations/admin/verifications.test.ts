@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Verification, VerificationDetails } from '../../../src/domain/administration/verification.ts';
+import { countersKey, type TenantPart, userKey } from '../../../src/redis/keys.ts';
+import { knownPart, knownParts } from '../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { keysOf } from '../../stack/all-servers.ts';
 import { STUDY_APP } from '../../study-app.ts';
 
 let laurel: TestLaurel;
@@ -23,10 +26,7 @@ async function event(n: number): Promise<void> {
 
 async function verified(options: { tenantId?: string } = {}): Promise<VerificationDetails> {
   const { status, body } = await laurel.admin.post('/v1/verifications', undefined, options);
-  expect([status, body]).toEqual([
-    202,
-    expect.objectContaining({ status: 'waiting', differences: 0, shard: expect.any(Number) }),
-  ]);
+  expect([status, body]).toEqual([202, expect.objectContaining({ status: 'waiting', differences: 0 })]);
   const read = async (): Promise<VerificationDetails> =>
     (await laurel.admin.get(`/v1/verifications/${body.id}`, options)).body;
   await expect.poll(async () => (await read()).status).toBe('done');
@@ -36,14 +36,18 @@ async function verified(options: { tenantId?: string } = {}): Promise<Verificati
   return details;
 }
 
-const keyLike = async (pattern: string): Promise<string> => (await redis.keys(pattern)).toSorted()[0]!;
+const keyLike = async (pattern: string): Promise<string> => (await keysOf(redis, pattern)).toSorted()[0]!;
+const partOf = (id: string): TenantPart => knownPart(laurel.redis, 0, id);
+const keyOf = (id: string): string => userKey(partOf(id), id);
 
 test('nothing differs, also while events continue', async () => {
   let going = true;
   const traffic = (async () => {
     for (let n = 100; going; n += 1) await event(n);
   })();
-  expect((await verified()).found).toEqual([]);
+  const { found, shards } = await verified();
+  expect(found).toEqual([]);
+  expect(shards).toEqual(knownParts(laurel.redis, 0).map(({ shard }) => shard));
   going = false;
   await traffic;
   expect((await verified()).found).toEqual([]);
@@ -54,16 +58,21 @@ test('nothing differs, also while events continue', async () => {
 });
 
 test('finds exactly what was planted, with the fields of users; deleting a user deletes what was found about them', async () => {
+  // A user of the second generation.
+  const returns = () => laurel.app.post('/v1/metrics/flips/event', { user: { id: 'returns' }, value: 1 });
+  await returns();
+  expect((await laurel.admin.delete('/v1/users?ids=returns')).status).toBe(200);
+  expect((await returns()).status).toBe(201);
   const [board, points, bucket, groups] = [
-    await keyLike('{s0}:0:b:*'),
-    await keyLike('{s0}:0:p:*'),
-    await keyLike('{s0}:0:i:*'),
-    await keyLike('{s0}:0:g:*'),
+    await keyLike('{s*}:0:b:*'),
+    await keyLike('{s*}:0:p:*'),
+    await keyLike('{s*}:0:i:*'),
+    await keyLike(`{s${partOf('user 1').shard}}:0:g:*`),
   ];
   const [field] = await redis.hkeys(bucket);
-  await redis.set('{s0}:0:u:nobody', (await redis.getBuffer('{s0}:0:u:user 1'))!);
-  await redis.set('{s0}:0:u:user 2', (await redis.getBuffer('{s0}:0:u:user 3'))!);
-  await redis.del('{s0}:0:u:user 4');
+  await redis.set(keyOf('nobody'), (await redis.getBuffer(keyOf('user 1')))!);
+  await redis.set(keyOf('user 2'), (await redis.getBuffer(keyOf('user 3')))!);
+  await redis.del(keyOf('user 4'));
   const [onBoard] = await redis.zrange(board, '0', '0');
   await redis.zincrby(board, 0.5, onBoard!);
   await redis.zadd(board, 7, 'stranger');
@@ -71,35 +80,38 @@ test('finds exactly what was planted, with the fields of users; deleting a user 
   await redis.hset('{s0}:0:p:999', '5', 1);
   await redis.hincrby('{s0}:0:n', 'users', 1);
   await redis.hset('{s0}:0:n', 'a999', 3);
+  await redis.hdel(countersKey(partOf('returns')), 'd');
   await redis.hdel(bucket, field!);
   await redis.hset(bucket, 'AAAAAAAAAAAAAAAA', 1_700_000_000_000);
-  await redis.srem(groups, '3:pro');
+  expect(await redis.srem(groups, '3:pro')).toBe(1);
   await redis.sadd('{s0}:0:g:999:20000', '3:pro');
   // Of another tenant, though on the same shard.
   await redis.set('{s0}:256:u:nobody', 'x');
 
   const { id, found } = await verified();
   const of = (kind: string): string[] =>
-    found.filter((one) => one.kind === kind).map(({ key, part }) => (part === '' ? key : `${key} ${part}`));
-  expect(of('user').map((key) => key.split(' ').slice(0, 2).join(' '))).toEqual([
-    '{s0}:0:u:nobody',
-    '{s0}:0:u:user 2',
-    '{s0}:0:u:user 4',
-  ]);
+    found
+      .filter((one) => one.kind === kind)
+      .map(({ key, part }) => (part === '' ? key : `${key} ${part}`))
+      .toSorted();
+  expect(found.flatMap(({ kind, key }) => (kind === 'user' ? [key] : [])).toSorted()).toEqual(
+    ['nobody', 'user 2', 'user 4'].map(keyOf).toSorted(),
+  );
   expect(of('leaderboard')).toEqual(expect.arrayContaining([`${board} ${onBoard}`, `${board} stranger`]));
   expect(of('leaderboardGroups')).toEqual(expect.arrayContaining([`${groups} 3:pro`, '{s0}:0:g:999:20000']));
   expect(of('points')).toEqual([points, '{s0}:0:p:999'].toSorted());
-  expect(of('counter')).toEqual(['{s0}:0:n a999', '{s0}:0:n users']);
-  expect(of('idempotencyKey').toSorted()).toEqual([`${bucket} ${field}`, `${bucket} AAAAAAAAAAAAAAAA`].toSorted());
+  const counters = ['{s0}:0:n a999', '{s0}:0:n users', `${countersKey(partOf('returns'))} d`];
+  expect(of('counter')).toEqual(counters.toSorted());
+  expect(of('idempotencyKey')).toEqual([`${bucket} ${field}`, `${bucket} AAAAAAAAAAAAAAAA`].toSorted());
   const byKey = (key: string) => found.find((one) => one.key === key);
-  expect(byKey('{s0}:0:u:user 2')).toMatchObject({
+  expect(byKey(keyOf('user 2'))).toMatchObject({
     userId: 'user 2',
     part: expect.stringContaining('createdMs'),
     redis: expect.stringMatching(/createdMs: \d+/),
     postgres: expect.stringMatching(/createdMs: \d+/),
   });
-  expect(byKey('{s0}:0:u:user 4')).toMatchObject({ redis: 'nothing', postgres: 'stored' });
-  expect(byKey('{s0}:0:u:nobody')).toMatchObject({ redis: 'stored', postgres: 'nothing' });
+  expect(byKey(keyOf('user 4'))).toMatchObject({ redis: 'nothing', postgres: 'stored' });
+  expect(byKey(keyOf('nobody'))).toMatchObject({ redis: 'stored', postgres: 'nothing' });
 
   expect((await laurel.admin.delete('/v1/users?ids=user 2')).status).toBe(200);
   const left = async (): Promise<VerificationDetails> => (await laurel.admin.get(`/v1/verifications/${id}`)).body;
@@ -148,5 +160,5 @@ test('one at a time for a tenant; cancelled as a job; read-only keys may only lo
   expect((await laurel.admin.get('/v1/verifications', { tenantId: 'b' })).body).toEqual([]);
   expect((await laurel.admin.get(`/v1/verifications/${first.id}`, { tenantId: 'b' })).status).toBe(404);
   await laurel.pool.query('ALTER TABLE jobs ALTER COLUMN due SET DEFAULT clock_timestamp()');
-  expect(await verified({ tenantId: 'b' })).toMatchObject({ shard: 1, found: [] });
+  expect(await verified({ tenantId: 'b' })).toMatchObject({ shards: [1], found: [] });
 });

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { awaitCursor } from '../../../src/postgres/shards.ts';
+import { awaitCursors } from '../../../src/postgres/shards.ts';
 import { changedPoints, packedUsers, UPDATE_POINTS, UPDATE_STATES } from '../../../src/postgres/persist/users.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
@@ -38,7 +38,7 @@ const statements = {
 
 const inBatch = <T>(work: (client: PoolClient) => Promise<T>): Promise<T> =>
   transaction(database.pool, async (client) => {
-    await awaitCursor(client, 0);
+    await awaitCursors(client, [0]);
     return work(client);
   });
 

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const TOKYO = { tenantNo: 0, zone: 'Asia/Tokyo', shard: 0 };
+const TOKYO = { tenantNo: 0, zone: 'Asia/Tokyo', shards: [0] };
 beforeEach(async () => {
   await database.pool.query('TRUNCATE users, streak_zones');
   await transaction(database.pool, (client) => noteZones(client, [{ ...TOKYO, atMs: 0 }]));

@@ -96,7 +96,7 @@ export function Verification() {
 }
 
 function Latest({ of }: { of: Details }) {
-  const { found, shard, progress, error } = of;
+  const { found, shards, progress, error } = of;
   const cancel = useChange({
     run: () => answer(admin.POST('/v1/jobs/{id}/cancel', { params: { path: { id: of.id } } })),
     done: 'The verification is cancelled.',
@@ -126,10 +126,10 @@ function Latest({ of }: { of: Details }) {
         <>
           <DataTable label="Differences" columns={COLUMNS} rows={found} rowId={({ key, part }) => `${key} ${part}`} />
           <p className="max-w-prose">
-            Redis is rebuilt from Postgres shard by shard. This command repairs the shard of this tenant; requests of
-            its tenants get 503 meanwhile:
+            Redis is rebuilt from Postgres shard by shard. This command repairs the{' '}
+            {shards.length === 1 ? 'shard' : 'shards'} of this tenant; requests of its tenants get 503 meanwhile:
           </p>
-          <Shell>{`npx laurel rebuild --shard ${shard}`}</Shell>
+          <Shell>{`npx laurel rebuild ${shards.map((shard) => `--shard ${shard}`).join(' ')}`}</Shell>
         </>
       )}
     </div>

@@ -6,7 +6,6 @@ import type { BoardStatus, LeaderboardRanking } from '../../../domain/leaderboar
 import { DAY_MS } from '../../../domain/periods.ts';
 import { boardStatus, finalMs, playedRule, runOf } from '../../../domain/runs.ts';
 import type { BoardPlace } from '../../../domain/notifications/notification.ts';
-import { boardKey, shardOf } from '../../../redis/keys.ts';
 import {
   LiveStandings,
   memberPage,
@@ -35,7 +34,7 @@ export class BoardRankings {
 
   /** Returns what `read` reads. Throws RedisNotReady if the shard was not open throughout. */
   whole<T>(client: Pool | PoolClient, tenantNo: number, read: () => Promise<T>): Promise<T> {
-    return whileWhole(client, { redis: this.redis, shard: shardOf(tenantNo) }, read);
+    return whileWhole(client, { redis: this.redis, tenantNo }, read);
   }
 
   /** The board of a run that may still move; `null` if the board is inactive or deleted, or the run is final. */
@@ -48,11 +47,7 @@ export class BoardRankings {
   }
 
   standings({ board }: Pick<BoardInPlay, 'board'>, { tenantNo, runDay, group }: Place): Standings {
-    return new LiveStandings(
-      this.redis,
-      boardKey(tenantNo, { boardNo: board.no, runDay, group }),
-      board.maxParticipants,
-    );
+    return new LiveStandings(this.redis, { tenantNo, boardNo: board.no, runDay, group }, board.maxParticipants);
   }
 
   /** The members of the board, best first, at most `MOST_PLACES`. */

@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { Catalogs } from '../../../catalog/catalogs.ts';
@@ -5,10 +6,10 @@ import type { Clock } from '../../../clock.ts';
 import type { Notification, NotificationType } from '../../../domain/notifications/notification.ts';
 import { catalogVersions } from '../../../postgres/catalog.ts';
 import { type WantingTenant, wantingTenants } from '../../../postgres/notifications/announcements.ts';
-import { awaitCursor } from '../../../postgres/shards.ts';
+import { awaitCursors } from '../../../postgres/shards.ts';
 import { transaction } from '../../../postgres/transaction.ts';
 import { insertMessages } from '../../../postgres/webhooks/messages.ts';
-import { shardOf } from '../../../redis/keys.ts';
+import { knownParts } from '../../../redis/parts.ts';
 import type { ListenedUsers } from '../../../redis/live-streams.ts';
 import { listenersOf } from '../listeners.ts';
 import type { Wants } from '../rules.ts';
@@ -17,6 +18,7 @@ import type { Wants } from '../rules.ts';
 export type PublishStep = 'made' | 'inserted' | 'published';
 
 export interface PublisherOptions {
+  redis: Redis;
   pool: Pool;
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
   /** Called after a commit with the notifications, if there were any. */
@@ -114,7 +116,7 @@ export class Publisher {
 
   /**
    * Stores the messages of the notifications that `make` returns, in one transaction with what `make` writes. Like the
-   * persister, the transaction holds the cursor of the tenant's shard from before `make` is called, so that messages
+   * persister, the transaction holds the cursors of the tenant's shards from before `make` is called, so that messages
    * about a user are in commit order. `make` must be short. If it returns `null`, nothing is written and the result is
    * false.
    * @param nowMs Laurel's clock
@@ -124,10 +126,13 @@ export class Publisher {
     nowMs: number,
     make: (client: PoolClient) => Promise<Notification[] | null>,
   ): Promise<boolean> {
-    const { pool, onMade, onStep } = this.options;
+    const { redis, pool, onMade, onStep } = this.options;
     let made: Notification[] | null = null;
     await transaction(pool, async (client) => {
-      await awaitCursor(client, shardOf(compiled.catalog.tenantNo));
+      await awaitCursors(
+        client,
+        knownParts(redis, compiled.catalog.tenantNo).map(({ shard }) => shard),
+      );
       const notifications = await make(client);
       if (notifications === null) throw new Overtaken();
       await onStep?.('made');

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../../../src/engine/rebuild/verify.ts';
 import { untilPersisted } from '../../../../src/engine/persist/cursor-wait.ts';
 import { quarantineKey } from '../../../../src/redis/keys.ts';
+import { knownPart } from '../../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { emptyRedis } from '../../../stack/all-servers.ts';
 
@@ -203,8 +204,9 @@ test('deleting a user deletes quarantined events, which the export shows before'
 test('a rebuilt Redis knows the quarantined events', async () => {
   const { eventId } = (await send('gus', 900, { key: 'g' })).body;
   await untilPersisted(laurel, 0);
-  expect(await laurel.redis.hget(quarantineKey(0), 'gus')).toMatch(/^[0-9a-f]{32}2$/);
-  await laurel.redis.hdel(quarantineKey(0), 'gus');
+  const key = quarantineKey(knownPart(laurel.redis, 0, 'gus'));
+  expect(await laurel.redis.hget(key, 'gus')).toMatch(/^[0-9a-f]{32}2$/);
+  await laurel.redis.hdel(key, 'gus');
   expect(await differences()).toHaveLength(1);
   // Processes notice that Redis is empty, and rebuild it.
   await emptyRedis(laurel.redis);

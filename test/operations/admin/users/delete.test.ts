@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { USER_TABLES } from '../../../../src/postgres/users/user-tables.ts';
+import { outboxKey } from '../../../../src/redis/keys.ts';
+import { knownParts, tenantCounters } from '../../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { keysOf } from '../../../stack/all-servers.ts';
@@ -71,8 +73,14 @@ async function keepRuns(): Promise<void> {
 
 const used = async (): Promise<number> => {
   let fields = 0;
-  for (const key of await laurel.redis.keys('{s0}:0:i:*')) fields += await laurel.redis.hlen(key);
+  for (const key of await keysOf(laurel.redis, '{s*}:0:i:*')) fields += await laurel.redis.hlen(key);
   return fields;
+};
+
+/** The number of outbox entries that Postgres has not stored. */
+const waiting = async (): Promise<number> => {
+  const lengths = knownParts(laurel.redis, 0).map(({ shard }) => laurel.redis.xlen(outboxKey(shard)));
+  return (await Promise.all(lengths)).reduce((sum, length) => sum + length, 0);
 };
 
 test('removes a user from everywhere, and leaves others unchanged', async () => {
@@ -126,7 +134,7 @@ test('a later user with the same ID is new, and no idempotency key is used', asy
   );
   expect(again.body.points.xp.total).toBe(first.points.xp.total);
   // The new user's own key stays used, even after Postgres has deleted the old one's.
-  await expect.poll(() => laurel.redis.xlen('{s0}:outbox')).toBe(0);
+  await expect.poll(waiting).toBe(0);
   expect((await flip('again', 12, 'same')).body).toMatchObject({ total: 12, idempotentReplayed: true });
   await remove('again');
   clock.set(clock.now() + 1);
@@ -185,7 +193,7 @@ test('in parallel with events, in any order: Redis and Postgres agree, and the c
       return random(8) === 0 ? remove(id) : flip(id, 1 + random(9), random(2) === 0 ? `k${n % 40}` : undefined);
     }),
   );
-  await expect.poll(() => laurel.redis.xlen('{s0}:outbox')).toBe(0);
+  await expect.poll(waiting).toBe(0);
   const live: Record<string, number> = {};
   for (const id of ids) {
     const { status, body } = await laurel.app.get(`/v1/users/${id}/metrics/flips`);
@@ -196,11 +204,11 @@ test('in parallel with events, in any order: Redis and Postgres agree, and the c
   );
   expect({ seed, live: Object.fromEntries(rows.map((row) => [row.user_id, row.total])) }).toEqual({ seed, live });
   const users = await laurel.pool.query('SELECT count(*) AS n FROM users');
-  expect(Number(await laurel.redis.hget('{s0}:0:n', 'users'))).toBe(users.rows[0].n);
+  expect(await tenantCounters(laurel.redis, 0, ['users'])).toEqual([users.rows[0].n]);
   const completions = await laurel.pool.query(
     'SELECT achievement_no AS no, count(*) AS n FROM completions GROUP BY achievement_no',
   );
-  for (const { no, n } of completions.rows) expect(Number(await laurel.redis.hget('{s0}:0:n', `a${no}`))).toBe(n);
+  for (const { no, n } of completions.rows) expect(await tenantCounters(laurel.redis, 0, [`a${no}`])).toEqual([n]);
   const keys = await laurel.pool.query('SELECT count(*) AS n FROM events WHERE idempotency_key IS NOT NULL');
   expect(await used()).toBe(keys.rows[0].n);
 });

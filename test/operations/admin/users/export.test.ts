@@ -1,6 +1,8 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
+import { batchesKey } from '../../../../src/redis/keys.ts';
+import { knownPart } from '../../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 
@@ -139,7 +141,20 @@ test('includes events of pending batches', async () => {
   ];
   // Nobody is woken for a batch that is added this way; still, a worker that happens to check may be faster than the export.
   const queued = async (): Promise<unknown> => {
-    await laurel.redis.xadd('{s0}:batches', '*', 't', 0, 'a', NOW, 'c', 0, 'w', 0, 'e', JSON.stringify(events));
+    await laurel.redis.xadd(
+      batchesKey(knownPart(laurel.redis, 0, 'eve').shard),
+      '*',
+      't',
+      0,
+      'a',
+      NOW,
+      'c',
+      0,
+      'w',
+      0,
+      'e',
+      JSON.stringify(events),
+    );
     const { body } = await exported('eve');
     expect([...body.queuedEvents, ...body.events].map(({ value }: { value: number }) => value)).toContain(1);
     return body.queuedEvents.at(-1);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../../src/domain/configuration.ts';
 import { verify } from '../../../../src/engine/rebuild/verify.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { keysOf } from '../../../stack/all-servers.ts';
 
 const BOARD = { rankBy: 'metric', metricKey: 'm', status: 'active', start: '2030-01-01' } as const;
 const CONFIGURATION: Configuration = {
@@ -225,9 +226,12 @@ test('hiding at any times, a user ends with the rank of one who did the same and
   expect(await differences()).toEqual([]);
 });
 
-/** Where Redis has a user: sets of leaderboards and scores. */
+/** Where Redis has a user: sets of leaderboards, whatever their shards, and scores. */
 async function placesOf(id: string): Promise<string[]> {
-  const sets = (await laurel.redis.keys('{s0}:0:b:*')).toSorted();
+  const sets = await keysOf(laurel.redis, '{s*}:0:b:*');
   const scores = await Promise.all(sets.map((key) => laurel.redis.zscore(key, id)));
-  return sets.flatMap((key, index) => (scores[index] === null ? [] : [`${key} ${scores[index]}`]));
+  const places = sets.flatMap((key, index) =>
+    scores[index] === null ? [] : [`${key.slice(key.indexOf('}'))} ${scores[index]}`],
+  );
+  return places.toSorted();
 }

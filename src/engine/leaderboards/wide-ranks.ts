@@ -1,0 +1,160 @@
+/** Ranks of changed scores on boards of wide tenants, which no function can count. */
+import type { Redis } from 'ioredis';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { KIND, kindField, NO_RANK, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
+import type { RecordedBoard, ScriptReply } from '../../packed/record.ts';
+import { connectionOf } from '../../redis/endpoints.ts';
+import { boardKey } from '../../redis/keys.ts';
+import { tenantParts } from '../../redis/parts.ts';
+import { SharedRuns } from '../../shared-runs.ts';
+import { LiveStandings, type RankedGroup } from './standings.ts';
+
+/** A record whose boards may lack ranks. */
+interface Ranked {
+  [RECORD.boards]?: RecordedBoard[];
+}
+
+/** A changed score whose ranks are wanted. */
+interface Unranked {
+  recorded: RecordedBoard;
+  ranked: RankedBoard;
+}
+
+/** A leaderboard, or one of its groups, in a run. */
+interface RankedBoard {
+  at: RankedGroup;
+  max: number | null;
+  /** The score of the last rank when it was last read; 0 if the board is not full. */
+  threshold: number;
+}
+
+/** Counts the ranks of a tenant: what is asked for while a round of counting runs is counted in the next one. */
+class RankRounds {
+  private readonly redis: Redis;
+  private readonly tenantNo: number;
+  private readonly boards = new Map<string, RankedBoard>();
+  private readonly rounds = new SharedRuns(() => this.count(this.waiting.splice(0)), { everyMs: 0 });
+  private waiting: Unranked[] = [];
+
+  constructor(redis: Redis, tenantNo: number) {
+    this.redis = redis;
+    this.tenantNo = tenantNo;
+  }
+
+  async add(compiled: CompiledCatalog, recorded: readonly RecordedBoard[]): Promise<void> {
+    if (this.boards.size >= MOST_BOARDS) this.boards.clear();
+    for (const each of recorded) this.waiting.push({ recorded: each, ranked: this.rankedBoard(compiled, each) });
+    await this.rounds.run();
+  }
+
+  private rankedBoard(compiled: CompiledCatalog, recorded: RecordedBoard): RankedBoard {
+    const [boardNo, runDay] = [recorded[RECORDED_BOARD.board], recorded[RECORDED_BOARD.runDay]];
+    const group = recorded[RECORDED_BOARD.group];
+    const name = `${boardNo}:${runDay}:${group}`;
+    let found = this.boards.get(name);
+    if (found === undefined)
+      this.boards.set(
+        name,
+        (found = { at: { tenantNo: this.tenantNo, boardNo, runDay, group }, max: null, threshold: 0 }),
+      );
+    found.max = compiled.leaderboardsByNo.get(boardNo)?.maxParticipants ?? null;
+    return found;
+  }
+
+  /**
+   * One round trip, in which each part counts for all of them, and more if a board's last rank moved. The last rank is
+   * checked once for each board. Scores below it are not counted, as most are on a full board.
+   */
+  private async count(unranked: readonly Unranked[]): Promise<void> {
+    const boards = [...new Set(unranked.map(({ ranked }) => ranked))].filter(({ max }) => max !== null);
+    const reaches = ({ recorded, ranked: { threshold } }: Unranked): boolean =>
+      Math.max(recorded[RECORDED_BOARD.previousScore]!, recorded[RECORDED_BOARD.score]!) >= threshold;
+    const counted = unranked.filter(reaches);
+    const sums = await this.sumOf([
+      ...boards.flatMap(({ at, threshold }) => [
+        { at, from: `(${threshold}` },
+        { at, from: String(threshold) },
+      ]),
+      ...rangesOf(counted),
+    ]);
+    await Promise.all(
+      boards.map(async (board, index) => {
+        const { at, max, threshold } = board;
+        const [above, to] = [sums[2 * index]!, sums[2 * index + 1]!];
+        if (above < max! && (threshold === 0 || to >= max!)) return;
+        const [last] = await new LiveStandings(this.redis, at, max).page(max! - 1, 1);
+        board.threshold = last?.score ?? 0;
+      }),
+    );
+    for (const each of unranked) rank(each, [Infinity, Infinity]);
+    for (const [index, each] of counted.entries()) rank(each, sums.slice(2 * (boards.length + index)));
+    const missed = unranked.filter((each) => reaches(each) && !counted.includes(each));
+    const others = missed.length === 0 ? [] : await this.sumOf(rangesOf(missed));
+    for (const [index, each] of missed.entries()) rank(each, others.slice(2 * index));
+  }
+
+  /** The number of scores in each range, over all parts. */
+  private async sumOf(ranges: readonly { at: RankedGroup; from: string }[]): Promise<number[]> {
+    const byPart = await Promise.all(
+      tenantParts(this.redis, this.tenantNo).map(async (part) => {
+        const pipeline = connectionOf(this.redis, part.shard).pipeline();
+        for (const { at, from } of ranges) pipeline.zcount(boardKey(part, at), from, '+inf');
+        return ((await pipeline.exec()) ?? []).map(([error, count]) => {
+          if (error) throw error;
+          return count as number;
+        });
+      }),
+    );
+    return ranges.map((_, index) => byPart.reduce((sum, counts) => sum + counts[index]!, 0));
+  }
+}
+
+/** The scores above the previous and the new one. */
+const rangesOf = (unranked: readonly Unranked[]): { at: RankedGroup; from: string }[] =>
+  unranked.flatMap(({ recorded, ranked: { at } }) => [
+    { at, from: `(${recorded[RECORDED_BOARD.previousScore]!}` },
+    { at, from: `(${recorded[RECORDED_BOARD.score]!}` },
+  ]);
+
+/** Notes the ranks, given the number of members above the previous and above the new score. */
+function rank({ recorded, ranked: { max, threshold } }: Unranked, above: readonly number[]): void {
+  const [before, after] = [recorded[RECORDED_BOARD.previousScore]!, recorded[RECORDED_BOARD.score]!];
+  const rankAt = (score: number, count: number): number =>
+    score <= 0 || count >= (max ?? Infinity) ? NO_RANK.off : count + 1;
+  // The user is no longer at the previous score, but may be above it.
+  recorded[RECORDED_BOARD.previousRank] = rankAt(before, above[0]! - (after > before ? 1 : 0));
+  recorded[RECORDED_BOARD.rank] = rankAt(after, above[1]!);
+  recorded[RECORDED_BOARD.threshold] = threshold;
+}
+
+const tenants = new WeakMap<Redis, Map<number, RankRounds>>();
+const MOST_BOARDS = 10_000;
+
+/**
+ * Adds the current ranks to records of a wide tenant that lack them. A user's previous rank is that of the previous score
+ * now. Throws errors of Redis.
+ */
+export async function addRanks(redis: Redis, compiled: CompiledCatalog, records: readonly Ranked[]): Promise<void> {
+  const { tenantNo } = compiled.catalog;
+  const unranked = records
+    .flatMap((record) => record[RECORD.boards] ?? [])
+    .filter((recorded) => recorded[RECORDED_BOARD.rank] === NO_RANK.unranked);
+  if (unranked.length === 0) return;
+  let known = tenants.get(redis);
+  if (known === undefined) tenants.set(redis, (known = new Map()));
+  let rounds = known.get(tenantNo);
+  if (rounds === undefined) known.set(tenantNo, (rounds = new RankRounds(redis, tenantNo)));
+  await rounds.add(compiled, unranked);
+}
+
+/** The same for replies about events. Without ranks, the answer leaves out the boards: the events are applied. */
+export async function addRanksOrLeaveOut(
+  redis: Redis,
+  compiled: CompiledCatalog,
+  replies: readonly ScriptReply[],
+): Promise<void> {
+  const applied = replies.flatMap((reply) => (reply[kindField] === KIND.event ? [reply] : []));
+  await addRanks(redis, compiled, applied).catch(() => {
+    for (const record of applied) delete record[RECORD.boards];
+  });
+}

@@ -1,0 +1,197 @@
+/** Spreads a tenant's users over another number of shards. */
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/administration/author.ts';
+import { storageEpochOf } from '../../domain/shard-state.ts';
+import { AppError } from '../../errors.ts';
+import { writeAudit } from '../../postgres/access/audit.ts';
+import { addJob, hasOpenJob, type Job } from '../../postgres/jobs.ts';
+import {
+  lockCursors,
+  lockTenant,
+  nextEpoch,
+  readCursors,
+  readSpread,
+  setSpread,
+  setStorageEpochs,
+} from '../../postgres/shards.ts';
+import { inTurn, transaction } from '../../postgres/transaction.ts';
+import { countUsers } from '../../postgres/users/selections.ts';
+import { batchesOfTenant } from '../../redis/batches.ts';
+import { byServer, connectionOf, scanServers } from '../../redis/endpoints.ts';
+import { gateOf, RedisNotReady } from '../../redis/gate.ts';
+import { markKey, shardOfKey, SHARDS, tenantPattern } from '../../redis/keys.ts';
+import { noteSpreads, partsOfSpread, type Spread } from '../../redis/parts.ts';
+import { readRedisProcessId } from '../../redis/server-info.ts';
+import { lockOf } from '../availability/accept.ts';
+import { isPersisted } from '../persist/cursor-wait.ts';
+import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
+import { markOf } from './marks.ts';
+import { fillShards, flushed, Loader, type OnUnreadable } from './shard-filling.ts';
+
+export type Conversion = Job<{ spread: number }> & { tenantNo: number };
+
+interface ConversionOptions {
+  redis: Redis;
+  pool: Pool;
+  onUnreadable: OnUnreadable;
+  /** Announces to all processes that tenants changed. */
+  announce: () => Promise<void>;
+}
+
+const KEYS_A_STEP = 1_000;
+
+/**
+ * Converts tenants. Each step is idempotent, and the tenant's row says which comes next:
+ *
+ * 1. The tenant closes: requests about it get 503 until the end.
+ * 2. Its queued batches are processed, and everything about it is stored in Postgres.
+ * 3. The new spread comes into force.
+ * 4. Its keys are removed and made again from Postgres, as in a rebuild.
+ * 5. The tenant opens.
+ *
+ * Steps 1 and 3 give the shards concerned another mark (`underNewMarks`), so that every process reads the tenant's row
+ * before it can write to them again. Other tenants on these shards wait for that, about 0.1 s.
+ */
+export class Converting implements JobWork<Conversion> {
+  readonly kinds = ['tenant_spreading'] as const;
+  readonly title = 'spreading of a tenant';
+  readonly patienceMs = 3_600_000;
+  private readonly options: ConversionOptions;
+
+  constructor(options: ConversionOptions) {
+    this.options = options;
+  }
+
+  async slice(job: Conversion, record: RecordSlice): Promise<void> {
+    const { pool } = this.options;
+    const { tenantNo, parameters } = job;
+    const at = await readSpread(pool, tenantNo);
+    const old = partsOfSpread(tenantNo, at.spread).map(({ shard }) => shard);
+    const wanted = partsOfSpread(tenantNo, parameters.spread).map(({ shard }) => shard);
+    const shards = [...new Set([...old, ...wanted])].toSorted((a, b) => a - b);
+    if (!at.converting) {
+      if (at.spread === parameters.spread) return void (await record(async () => ({ end: 'done' })));
+      await underNewMarks(this.options, shards, { ...at, converting: true });
+      await record(async (client) => ({ total: await countUsers(client, tenantNo) }));
+    } else if (at.spread !== parameters.spread) {
+      if (!(await this.isSettled(tenantNo, old))) return;
+      await underNewMarks(this.options, shards, { ...at, spread: parameters.spread });
+      await record(async () => ({}));
+    } else {
+      await this.fill(tenantNo, wanted);
+      await record(async (client) => {
+        await setSpread(client, { ...at, converting: false, epoch: await nextEpoch(client) });
+        return { end: 'done', done: job.total ?? 0 };
+      });
+      await this.options.announce();
+    }
+  }
+
+  /** Whether no batch of the tenant waits, and Postgres holds everything about it. */
+  private async isSettled(tenantNo: number, shards: readonly number[]): Promise<boolean> {
+    const { redis, pool } = this.options;
+    for (const shard of shards) if ((await batchesOfTenant(redis, shard, tenantNo)) > 0) return false;
+    const persisted = await Promise.all(shards.map((shard) => isPersisted({ redis, pool }, shard)));
+    return !persisted.includes(false);
+  }
+
+  /** Removes the tenant's keys and makes them again. Throws RedisNotReady if a shard closes meanwhile. */
+  private async fill(tenantNo: number, shards: readonly number[]): Promise<void> {
+    const { redis, pool, onUnreadable } = this.options;
+    const loaders = new Map(
+      shards.map((shard) => {
+        const server = connectionOf(redis, shard);
+        const belief = gateOf(server)?.belief(shard) ?? null;
+        if (belief === null) throw new RedisNotReady();
+        return [shard, new Loader({ redis: server, belief, beside: shards.length - 1 })];
+      }),
+    );
+    let cursor = '0';
+    do {
+      const [next, keys] = await scanServers(redis, cursor, { match: tenantPattern(tenantNo), count: KEYS_A_STEP });
+      // Those on shards that hold no part any longer are out of use.
+      for (const key of keys) {
+        const loader = loaders.get(shardOfKey(key));
+        if (loader === undefined) await redis.unlink(key);
+        else await loader.add(['UNLINK', key]);
+      }
+      cursor = next;
+    } while (cursor !== '0');
+    await flushed(loaders);
+    await fillShards({ redis, pool, loaders, onUnreadable, tenants: [tenantNo], report: async () => undefined });
+  }
+}
+
+/**
+ * Gives some shards new marks, in one transaction with a change of a tenant's spread. A process that has not inspected
+ * the shards since then can neither read nor write there. The caller waits for rebuilds of their servers. After a crash
+ * in between, the shards lack their marks and are rebuilt.
+ */
+async function underNewMarks(
+  { redis, pool }: Pick<ConversionOptions, 'redis' | 'pool'>,
+  shards: readonly number[],
+  change: Spread,
+): Promise<void> {
+  const servers = await Promise.all(
+    byServer(redis, shards).map(async (server) => ({ ...server, processId: await readRedisProcessId(server.redis) })),
+  );
+  const locks = [...new Set(servers.map((server) => lockOf(server.redis, server.processId)))].toSorted((a, b) => a - b);
+  const renew = async (): Promise<void> => {
+    await Promise.all(shards.map((shard) => redis.del(markKey(shard))));
+    const { installation, epoch } = await transaction(pool, async (client) => {
+      await lockCursors(client, shards);
+      const { installation } = await readCursors(client);
+      const epoch = await nextEpoch(client);
+      for (const server of servers)
+        await setStorageEpochs(client, server.shards, { storageEpoch: storageEpochOf(epoch, server.processId) });
+      await setSpread(client, { ...change, epoch });
+      return { installation, epoch };
+    });
+    noteSpreads(redis, [{ ...change, epoch }]);
+    await Promise.all(shards.map((shard) => redis.set(markKey(shard), markOf(installation, epoch))));
+  };
+  const locked = locks.reduceRight((work, lock) => (): Promise<void> => inTurn(pool, lock, { work }), renew);
+  await locked();
+}
+
+/** How tenants are spread, for administrators. */
+export class Spreads {
+  private readonly pool: Pool;
+  private readonly clock: Clock;
+  private readonly wake: () => Promise<void>;
+
+  /** @param options.wake makes workers look for jobs */
+  constructor({ pool, clock, wake }: { pool: Pool; clock: Clock; wake: () => Promise<void> }) {
+    this.pool = pool;
+    this.clock = clock;
+    this.wake = wake;
+  }
+
+  async get(tenantNo: number): Promise<Pick<Spread, 'spread' | 'converting'>> {
+    return readSpread(this.pool, tenantNo);
+  }
+
+  /**
+   * Asks for a tenant to be spread over a number of shards, and returns the job's ID. Throws 422 for a number that is not
+   * a power of two, 409 while the tenant is being converted.
+   */
+  async put(tenantNo: number, spread: number, by: Author): Promise<string> {
+    if (!Number.isInteger(Math.log2(spread)) || spread > SHARDS)
+      throw new AppError('unprocessable', `shards must be a power of two from 1 to ${SHARDS}.`);
+    const nowMs = this.clock.now();
+    const id = await transaction(this.pool, async (client) => {
+      await lockTenant(client, tenantNo);
+      if (await hasOpenJob(client, { kind: 'tenant_spreading', tenantNo }))
+        throw new AppError('conflict', 'The tenant is being spread already: wait until that job is done.');
+      const parameters = { spread };
+      const job = await addJob(client, { kind: 'tenant_spreading', tenantNo, parameters, requestedBy: by.who, nowMs });
+      const entry = { action: 'create', kind: 'job', id: job.id, after: { kind: job.kind, spread } } as const;
+      await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
+      return job.id;
+    });
+    await this.wake();
+    return id;
+  }
+}

@@ -1,0 +1,209 @@
+/** The parts of tenants: which shard holds a user. */
+import type { Redis } from 'ioredis';
+import { createHash } from 'node:crypto';
+import { AppError } from '../errors.ts';
+import { rootOf } from './endpoints.ts';
+import { isOpen, RedisNotReady } from './gate.ts';
+import { countersKey, SHARDS, type TenantPart, userKey } from './keys.ts';
+
+/** How a tenant is spread over shards. */
+export interface Spread {
+  tenantNo: number;
+  /** Number of parts: a power of two from 1 to SHARDS. */
+  spread: number;
+  /** The epoch in which this came into force. The later of two wins. */
+  epoch: number;
+  /** Whether the tenant is being converted, so that nothing may read or write its users. */
+  converting: boolean;
+}
+
+/** Answers about a tenant that is being converted. Nothing was done. */
+export class TenantConverting extends AppError {
+  constructor() {
+    super('unavailable', 'The users of this tenant are being spread over other shards; try again in a moment.');
+  }
+}
+
+interface Known extends Spread {
+  parts: readonly TenantPart[];
+}
+
+/** What this process knows, by the connection to Redis. Tenants that are not listed have one part. */
+const known = new WeakMap<Redis, Map<number, Known>>();
+
+function partsKnown(redis: Redis): Map<number, Known> {
+  const root = rootOf(redis);
+  let found = known.get(root);
+  if (found === undefined) known.set(root, (found = new Map()));
+  return found;
+}
+
+/** The parts of a tenant, in the order of `partIndex`. */
+export const partsOfSpread = (tenantNo: number, spread: number, epoch = 0): readonly TenantPart[] =>
+  Array.from({ length: spread }, (_, index) => ({
+    tenantNo,
+    shard: (tenantNo + index * (SHARDS / spread)) % SHARDS,
+    isWide: spread > 1,
+    epoch,
+  }));
+
+/** Notes how tenants are spread, as read from Postgres. Earlier news about a tenant changes nothing. */
+export function noteSpreads(redis: Redis, spreads: readonly Spread[]): void {
+  const noted = partsKnown(redis);
+  for (const each of spreads) {
+    const before = noted.get(each.tenantNo);
+    if (before !== undefined && before.epoch > each.epoch) continue;
+    const isSame = before?.spread === each.spread && before.epoch === each.epoch;
+    const parts = isSame ? before.parts : partsOfSpread(each.tenantNo, each.spread, each.epoch);
+    noted.set(each.tenantNo, { ...each, parts });
+  }
+}
+
+function read(redis: Redis, tenantNo: number): Known {
+  const noted = partsKnown(redis);
+  let found = noted.get(tenantNo);
+  if (found === undefined) {
+    found = { tenantNo, spread: 1, epoch: 0, converting: false, parts: partsOfSpread(tenantNo, 1) };
+    noted.set(tenantNo, found);
+  }
+  return found;
+}
+
+/** All parts of a tenant, in order, regardless of their state. */
+export const knownParts = (redis: Redis, tenantNo: number): readonly TenantPart[] => read(redis, tenantNo).parts;
+
+/** The part that holds a user, regardless of its state. */
+export function knownPart(redis: Redis, tenantNo: number, userId: string): TenantPart {
+  const { parts } = read(redis, tenantNo);
+  return parts.length === 1 ? parts[0]! : parts[partIndex(userId, parts.length)]!;
+}
+
+/** The part that a shard holds, regardless of its state; one without users if the tenant has none there. */
+export const partOnShard = (redis: Redis, tenantNo: number, shard: number): TenantPart =>
+  read(redis, tenantNo).parts.find((part) => part.shard === shard) ?? { tenantNo, shard };
+
+/** Whether a tenant is being converted. */
+export const isConverting = (redis: Redis, tenantNo: number): boolean => read(redis, tenantNo).converting;
+
+/**
+ * All parts of a tenant. Throws `TenantConverting`; and RedisNotReady if a wide tenant has a part on a closed shard.
+ * (Whether the only part of a tenant is open is known before a request begins.)
+ */
+export function tenantParts(redis: Redis, tenantNo: number): readonly TenantPart[] {
+  const { parts, converting } = read(redis, tenantNo);
+  if (converting) throw new TenantConverting();
+  if (parts.length > 1) for (const part of parts) refuseClosed(redis, part);
+  return parts;
+}
+
+/** The part that holds a user. Throws as `tenantParts` does, about this part alone. */
+export function userPart(redis: Redis, tenantNo: number, userId: string): TenantPart {
+  const { parts, converting } = read(redis, tenantNo);
+  if (converting) throw new TenantConverting();
+  if (parts.length === 1) return parts[0]!;
+  const part = parts[partIndex(userId, parts.length)]!;
+  refuseClosed(redis, part);
+  return part;
+}
+
+/** Whether a part is still one of its tenant's, and the tenant is not being converted. */
+export function isCurrent(redis: Redis, { tenantNo, epoch = 0 }: TenantPart): boolean {
+  const known = read(redis, tenantNo);
+  return !known.converting && known.epoch === epoch;
+}
+
+function refuseClosed(redis: Redis, { shard }: TenantPart): void {
+  if (!isOpen(redis, shard)) throw new RedisNotReady();
+}
+
+/**
+ * Which of a tenant's parts holds a user. Doubling the number of parts moves half of the users. Statements of Postgres use
+ * the same rule (`ofPart` of `src/postgres/users/stored-states.ts`).
+ */
+export const partIndex = (userId: string, parts: number): number =>
+  createHash('sha256').update(userId).digest()[0]! % parts;
+
+/** Which share of its tenant's users a part holds; `null` if the tenant has no part on this shard. */
+export function shareOf(
+  redis: Redis,
+  { tenantNo, shard }: TenantPart,
+): { tenantNo: number; spread: number; index: number } | null {
+  const { parts } = read(redis, tenantNo);
+  const index = parts.findIndex((part) => part.shard === shard);
+  return index === -1 ? null : { tenantNo, spread: parts.length, index };
+}
+
+/** Groups what belongs to users by the part that holds them; keeps the order within a part. */
+export function byPart<T>(
+  redis: Redis,
+  tenantNo: number,
+  { of, userId }: { of: readonly T[]; userId: (each: T) => string },
+): Map<TenantPart, T[]> {
+  const groups = new Map<TenantPart, T[]>();
+  for (const each of of) {
+    const part = userPart(redis, tenantNo, userId(each));
+    const group = groups.get(part);
+    if (group === undefined) groups.set(part, [each]);
+    else group.push(each);
+  }
+  return groups;
+}
+
+/**
+ * Calls `call` once for each part that holds some of the users, and returns its results, one for each user, in the order
+ * of `users`. Throws `TenantConverting`.
+ */
+export async function inParts<U, R>(
+  redis: Redis,
+  tenantNo: number,
+  {
+    users,
+    userId,
+    call,
+  }: {
+    users: readonly U[];
+    userId: (user: U) => string;
+    call: (part: TenantPart, some: readonly U[]) => Promise<readonly R[]>;
+  },
+): Promise<R[]> {
+  const numbered = users.map((user, index) => ({ user, index }));
+  const groups = byPart(redis, tenantNo, { of: numbered, userId: ({ user }) => userId(user) });
+  const results: R[] = [];
+  await Promise.all(
+    Array.from(groups, async ([part, some]) => {
+      const found = await call(
+        part,
+        some.map(({ user }) => user),
+      );
+      for (const [at, { index }] of some.entries()) results[index] = found[at]!;
+    }),
+  );
+  return results;
+}
+
+/**
+ * A user's packed state; `null` for an unknown user. Also while the tenant is being converted, because its batches are
+ * processed first. Throws RedisNotReady as `userPart` does.
+ */
+export async function packedUser(redis: Redis, tenantNo: number, userId: string): Promise<Buffer | null> {
+  const part = knownPart(redis, tenantNo, userId);
+  if (part.isWide === true) refuseClosed(redis, part);
+  return redis.getBuffer(userKey(part, userId));
+}
+
+/** The packed states of users, in order, with one command for each part. Throws `TenantConverting`. */
+export function packedUsers(redis: Redis, tenantNo: number, userIds: readonly string[]): Promise<(Buffer | null)[]> {
+  return inParts(redis, tenantNo, {
+    users: userIds,
+    userId: (id) => id,
+    call: (part, ids) => redis.mgetBuffer(ids.map((id) => userKey(part, id))),
+  });
+}
+
+/** The sums of a tenant's counters (`countersKey`) over its parts. Throws `TenantConverting`. */
+export async function tenantCounters(redis: Redis, tenantNo: number, fields: readonly string[]): Promise<number[]> {
+  const counted = await Promise.all(
+    tenantParts(redis, tenantNo).map((part) => redis.hmget(countersKey(part), ...fields)),
+  );
+  return fields.map((_, index) => counted.reduce((sum, counts) => sum + Number(counts[index] ?? 0), 0));
+}
