@@ -167,7 +167,7 @@ describe('a cluster that requires more', () => {
     let own: TestLaurel | null = null;
     try {
       const urls = await Promise.all(proxies.map((proxy) => proxy.listen()));
-      const announced = urls.map((url) => Number(new URL(url).port)).toSorted();
+      const announced = urls.map((url) => Number(new URL(url).port)).toSorted((one, other) => one - other);
       await Promise.all(
         hidden.nodes.map((node, index) =>
           node.command('CONFIG', 'SET', 'cluster-announce-port', Number(new URL(urls[index]!).port)),
@@ -176,7 +176,7 @@ describe('a cluster that requires more', () => {
       const known = async (): Promise<number[]> =>
         ((await hidden.nodes[1]!.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][])
           .map(([, , [, port]]) => port)
-          .toSorted();
+          .toSorted((one, other) => one - other);
       await expect.poll(known).toEqual(announced);
       own = await startLaurel({ redisUrl: urls[1]!, configuration: STUDY_APP, workers: true, spread: 4 });
       const sent = Array.from({ length: 20 }, (_, n) =>
@@ -184,7 +184,7 @@ describe('a cluster that requires more', () => {
       );
       expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(sent.map(() => 201));
       const ports = endpointsOf(own.redis).map(({ name }) => Number(name.split(':')[1]));
-      expect(ports.toSorted()).toEqual(announced);
+      expect(ports.toSorted((one, other) => one - other)).toEqual(announced);
       expect(proxies.filter(({ connections }) => connections === 0)).toEqual([]);
     } finally {
       await own?.close();
