@@ -173,11 +173,14 @@ describe('a cluster that requires more', () => {
           node.command('CONFIG', 'SET', 'cluster-announce-port', Number(new URL(urls[index]!).port)),
         ),
       );
-      const known = async (): Promise<number[]> =>
-        ((await hidden.nodes[1]!.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][])
-          .map(([, , [, port]]) => port)
-          .toSorted((one, other) => one - other);
-      await expect.poll(known).toEqual(announced);
+      const known = (): Promise<number[][]> =>
+        Promise.all(
+          hidden.nodes.map(async (node) => {
+            const ranges = (await node.command('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
+            return ranges.map(([, , [, port]]) => port).toSorted((one, other) => one - other);
+          }),
+        );
+      await expect.poll(known).toEqual(hidden.nodes.map(() => announced));
       own = await startLaurel({ redisUrl: urls[1]!, configuration: STUDY_APP, workers: true, spread: 4 });
       const sent = Array.from({ length: 20 }, (_, n) =>
         own!.app.post('/v1/metrics/flips/event', { user: { id: `user-${n}` }, value: 1 }),
