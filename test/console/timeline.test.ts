@@ -45,9 +45,9 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     await expect
       .poll(async () => {
         await timeline.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-        return timeline.getByText('First seen').count();
+        return [await timeline.getByText('First seen').count(), errors];
       })
-      .toBe(1);
+      .toEqual([1, []]);
     await keep(page, `${width}${dark ? '-dark' : ''}-timeline-end`);
     await timeline.getByText('Completed Ten flips').waitFor();
     expect(await violations(page)).toEqual([]);
