@@ -94,9 +94,8 @@ function More({ busy, failed, onSeen }: { busy: boolean; failed: boolean; onSeen
   useEffect(() => {
     if (end.current === null) return undefined;
     const observer = new IntersectionObserver(
-      ([entry]) => {
-        setVisible(entry?.isIntersecting === true);
-      },
+      // A busy page reports several changes at once; the last one holds.
+      (changes) => setVisible(changes.at(-1)?.isIntersecting === true),
       { root: end.current.parentElement, rootMargin: '200px' },
     );
     observer.observe(end.current);
