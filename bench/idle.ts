@@ -7,19 +7,18 @@
  *
  * The other checkout runs at the same time, so that both meet the same machine.
  */
-import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../src/local/free-ports.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
 import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
 import { PACKAGE_ROOT } from '../src/package-root.ts';
 import { createRedis, redisReady } from '../src/redis/client.ts';
 import { childrenOf, processCpu, redisUse, treeCpu } from './cpu.ts';
 import { IDLE_PERCENT } from './targets.ts';
+import { startMain } from './temporary-servers.ts';
 
 const SECONDS = Number(process.argv[2] ?? 60);
 const OTHER = process.argv[3];
@@ -56,27 +55,7 @@ async function startInstallation(root: string): Promise<Installation> {
   const redis = createRedis(redisServer.url);
   redis.on('error', () => undefined);
   await redisReady(redis);
-  const [appPort, adminPort] = [await freePort(), await freePort()];
-  const main = fork(join(root, 'dist/src/main.js'), {
-    cwd: root,
-    silent: true,
-    env: {
-      PATH: process.env['PATH'],
-      HOST: '127.0.0.1',
-      APP_PORT: String(appPort),
-      ADMIN_PORT: String(adminPort),
-      REDIS_URL: redisServer.url,
-      DATABASE_URL: postgres.url,
-    },
-  });
-  main.stderr?.pipe(process.stderr);
-  for (let ready = false; !ready; await sleep(200)) {
-    if (main.exitCode !== null) throw new Error(`${root} ended.`);
-    ready = await fetch(`http://127.0.0.1:${adminPort}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  }
+  const { main } = await startMain(root, { REDIS_URL: redisServer.url, DATABASE_URL: postgres.url });
   const child = (file: string): number => {
     const found = childrenOf(main.pid!).find(({ command }) => command.includes(file));
     if (found === undefined) throw new Error(`${root} runs no ${file}.`);

@@ -1,7 +1,7 @@
 /**
  * How Redis's work divides when one tenant is spread over the masters of a cluster: CPU of Redis per event, in total and on
- * the busiest master, for one Redis and for clusters of 1, 2 and 4 masters with a spread of 16 (and 64). All run at the same time and
- * take turns, so that they meet the same machine.
+ * the busiest master, for one Redis and for clusters of 1, 2 and 4 masters with a spread of 16 or 64. All run at the same
+ * time and take turns, so that they meet the same machine.
  *
  *   npm run bench -- scaling [thousands of events per measurement] [rounds]
  */
@@ -12,7 +12,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { freePort } from '../src/local/free-ports.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
 import { PACKAGE_ROOT } from '../src/package-root.ts';
 import { loadCatalog } from '../src/postgres/catalog.ts';
@@ -28,6 +27,7 @@ import type { LoadJob, Outcome } from './jobs.ts';
 import { BATCH_EVENTS } from './requests.ts';
 import { median } from './rows.ts';
 import { KEYED, shapeOf, type Shape } from './shape.ts';
+import { startMain } from './temporary-servers.ts';
 
 const API_KEY = 'bench.0123456789abcdef0123456789abcdef';
 const EVENTS = Number(process.argv[2] ?? 20) * 1_000;
@@ -61,32 +61,14 @@ async function startInstallation(
   const folder = await mkdtemp(join(tmpdir(), 'laurel-bench-scaling-'));
   const servers = masters === 0 ? await OwnRedis.start() : await OwnCluster.start({ masters });
   const postgres = await startPostgres({ directory: join(folder, 'postgres'), password: 'bench', temporary: true });
-  const [appPort, adminPort] = [await freePort(), await freePort()];
-  const main = fork(join(PACKAGE_ROOT, 'dist/src/main.js'), {
-    cwd: PACKAGE_ROOT,
-    silent: true,
-    env: {
-      PATH: process.env['PATH'],
-      HOST: '127.0.0.1',
-      APP_PORT: String(appPort),
-      ADMIN_PORT: String(adminPort),
-      REDIS_URL: servers.url,
-      DATABASE_URL: postgres.url,
-      ADMIN_API_KEY: API_KEY,
-      LAUREL_DEMO: '1',
-      RATE_LIMIT: '0',
-      IDEMPOTENCY_KEYS_PER_DAY: '0',
-      LOG_LEVEL: 'error',
-    },
+  const { main, appPort, adminPort } = await startMain(PACKAGE_ROOT, {
+    REDIS_URL: servers.url,
+    DATABASE_URL: postgres.url,
+    ADMIN_API_KEY: API_KEY,
+    RATE_LIMIT: '0',
+    IDEMPOTENCY_KEYS_PER_DAY: '0',
+    LOG_LEVEL: 'error',
   });
-  main.stderr?.pipe(process.stderr);
-  for (let ready = false; !ready; await sleep(200)) {
-    if (main.exitCode !== null) throw new Error('Laurel ended.');
-    ready = await fetch(`http://127.0.0.1:${adminPort}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  }
   await spread(`http://127.0.0.1:${adminPort}/v1/spread`, shards);
   const pool = createPool(postgres.url, { max: 1 });
   const catalog = await loadCatalog(pool, 0);

@@ -1,11 +1,14 @@
+import { fork, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { ConfigurationStore } from '../src/catalog/configuration/store.ts';
 import { loadDemo } from '../src/catalog/demo.ts';
 import type { Catalog } from '../src/domain/catalog.ts';
+import { freePort } from '../src/local/free-ports.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
 import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
 import { loadCatalog } from '../src/postgres/catalog.ts';
@@ -53,4 +56,24 @@ export async function temporaryServers({ durable }: { durable: boolean }): Promi
 export async function demoCatalog(pool: Pool): Promise<Catalog> {
   await loadDemo(new ConfigurationStore({ pool, announce: async () => undefined }));
   return (await loadCatalog(pool, 0))!;
+}
+
+/** Starts the processes of `npm start` from a built checkout. Resolves when they are ready. */
+export async function startMain(
+  root: string,
+  variables: NodeJS.ProcessEnv,
+): Promise<{ main: ChildProcess; appPort: number; adminPort: number }> {
+  const [appPort, adminPort] = [await freePort(), await freePort()];
+  const ports = { HOST: '127.0.0.1', APP_PORT: String(appPort), ADMIN_PORT: String(adminPort) };
+  const env = { PATH: process.env['PATH'], ...ports, ...variables };
+  const main = fork(join(root, 'dist/src/main.js'), { cwd: root, silent: true, env });
+  main.stderr?.pipe(process.stderr);
+  for (let ready = false; !ready; await sleep(200)) {
+    if (main.exitCode !== null) throw new Error(`${root} ended.`);
+    ready = await fetch(`http://127.0.0.1:${adminPort}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  }
+  return { main, appPort, adminPort };
 }

@@ -69,13 +69,13 @@ class RankRounds {
     const boards = [...new Set(unranked.map(({ ranked }) => ranked))].filter(({ max }) => max !== null);
     const reaches = ({ recorded, ranked: { threshold } }: Unranked): boolean =>
       Math.max(recorded[RECORDED_BOARD.previousScore]!, recorded[RECORDED_BOARD.score]!) >= threshold;
-    const counted = unranked.filter(reaches);
+    const counted = new Set(unranked.filter(reaches));
     const sums = await this.sumOf([
       ...boards.flatMap(({ at, threshold }) => [
         { at, from: `(${threshold}` },
         { at, from: String(threshold) },
       ]),
-      ...rangesOf(counted),
+      ...rangesOf([...counted]),
     ]);
     await Promise.all(
       boards.map(async (board, index) => {
@@ -87,8 +87,8 @@ class RankRounds {
       }),
     );
     for (const each of unranked) rank(each, [Infinity, Infinity]);
-    for (const [index, each] of counted.entries()) rank(each, sums.slice(2 * (boards.length + index)));
-    const missed = unranked.filter((each) => reaches(each) && !counted.includes(each));
+    for (const [index, each] of [...counted].entries()) rank(each, sums.slice(2 * (boards.length + index)));
+    const missed = unranked.filter((each) => reaches(each) && !counted.has(each));
     const others = missed.length === 0 ? [] : await this.sumOf(rangesOf(missed));
     for (const [index, each] of missed.entries()) rank(each, others.slice(2 * index));
   }

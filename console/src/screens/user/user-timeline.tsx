@@ -94,7 +94,7 @@ function More({ busy, failed, onSeen }: { busy: boolean; failed: boolean; onSeen
   useEffect(() => {
     if (end.current === null) return undefined;
     const observer = new IntersectionObserver(
-      // A busy page reports several changes at once; the last one holds.
+      // A busy page may report several changes at once. Only the last one is current.
       (changes) => setVisible(changes.at(-1)?.isIntersecting === true),
       { root: end.current.parentElement, rootMargin: '200px' },
     );
