@@ -16,6 +16,7 @@ const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
   analytics: () => import('./analytics.ts'),
   rebuild: () => import('./rebuild.ts'),
   scaling: () => import('./scaling.ts'),
+  spread: () => import('./spread.ts'),
 };
 
 const [name = ''] = process.argv.slice(2);

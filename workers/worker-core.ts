@@ -10,6 +10,7 @@ import type { OnPieceFailed } from '../src/engine/schedule/pieces.ts';
 import { createCore, orClose, type Core, type CoreSettings } from '../src/processes/core.ts';
 import { watchRedisServers } from '../src/processes/process-metrics.ts';
 import { endpointsOf } from '../src/redis/endpoints.ts';
+import { TenantConverting } from '../src/redis/parts.ts';
 import { countFailedWork } from '../src/redis/work-counts.ts';
 import { forgetOtherScripts } from '../src/redis/script.ts';
 import type { DeliveryOptions } from './delivery.ts';
@@ -79,6 +80,8 @@ export async function createWorkerCore(options: WorkersOptions, ending: AbortSig
     await changes.start();
     if (metrics) watchRedisServers(metrics.registry, guard);
     const failed: WorkerCore['failed'] = (kind, detail, error) => {
+      // Work about a tenant waits until its conversion ends.
+      if (error instanceof TenantConverting) return;
       log.error({ kind, ...detail, err: error }, 'scheduled work failed; it will be retried');
       countFailedWork(redis, kind).catch(() => undefined);
     };

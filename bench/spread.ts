@@ -1,0 +1,113 @@
+/**
+ * Spreading a tenant over several shards and back: users per second, and how long events of another tenant take meanwhile,
+ * compared with the time before.
+ *
+ *   npm run bench -- spread [thousands of users] [rounds]
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { loadCatalog } from '../src/postgres/catalog.ts';
+import type { LoadJob, Outcome } from './jobs.ts';
+import { median } from './rows.ts';
+import { KEYED, shapeOf } from './shape.ts';
+import { startStack } from './stack.ts';
+import { storeUsers } from './stored-users.ts';
+
+const USERS = Number(process.argv[2] ?? 200) * 1_000;
+const ROUNDS = Number(process.argv[3] ?? 3);
+const TENANTS = { spread: 'large', other: 'other' };
+const SHARDS = [16, 1];
+const RATE = 500;
+const SECONDS_BEFORE = 10;
+
+interface JobAnswer {
+  id: string;
+  status: string;
+  error: string | null;
+  started: string;
+  finished: string;
+}
+
+const stack = await startStack({ users: 0 });
+try {
+  const ask = async <T>(method: string, path: string, asked: { body?: unknown; tenant?: string } = {}): Promise<T> => {
+    const { body, tenant } = asked;
+    const answer = await fetch(`${stack.adminUrl}/v1${path}`, {
+      method,
+      headers: {
+        'x-api-key': stack.apiKey,
+        'content-type': 'application/json',
+        ...(tenant !== undefined && { 'tenant-id': tenant }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    // Shards close for a moment when a conversion begins.
+    if (answer.status === 503) return sleep(100).then(() => ask<T>(method, path, asked));
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as T;
+  };
+  const { multiTenancy: _, ...configuration } = await ask<Record<string, unknown>>('GET', '/configuration');
+  await ask('PATCH', '/organisation', { body: { multiTenancy: true } });
+  const tenants = Object.values(TENANTS);
+  await ask('POST', '/tenants', { body: tenants.map((customerId) => ({ customerId, name: customerId })) });
+  for (const tenant of tenants) await ask('PUT', '/configuration', { body: configuration, tenant });
+  const catalog = (await loadCatalog(stack.pool, 1))!;
+  await storeUsers(stack.pool, catalog, USERS);
+
+  const shape = shapeOf(catalog);
+  let seed = 0;
+  const send = async (seconds: number): Promise<Outcome> => {
+    const job: LoadJob = {
+      kind: 'load',
+      url: stack.url,
+      apiKey: stack.apiKey,
+      requests: 'event',
+      connections: 64,
+      amount: Math.round(RATE * seconds),
+      pace: { rate: RATE },
+      shape,
+      crowd: { users: 10_000 },
+      keyed: KEYED,
+      seed: (seed += 1),
+      tenants: [TENANTS.other],
+    };
+    return (await stack.load(job)) as Outcome;
+  };
+  /** Seconds that spreading took. */
+  const spread = async (shards: number): Promise<number> => {
+    const tenant = TENANTS.spread;
+    const { id } = await ask<JobAnswer>('PUT', '/spread', { body: { shards }, tenant });
+    for (;;) {
+      const job = await ask<JobAnswer>('GET', `/jobs/${id}`, { tenant });
+      if (job.error !== null) throw new Error(job.error);
+      if (job.status === 'done') return (Date.parse(job.finished) - Date.parse(job.started)) / 1_000;
+      await sleep(100);
+    }
+  };
+  /** Resolves when no job is left of what the configuration began. */
+  const settled = async (): Promise<void> => {
+    const left = `SELECT count(*)::int AS n FROM jobs WHERE status IN ('waiting', 'running')`;
+    while ((await stack.pool.query<{ n: number }>(left)).rows[0]!.n > 0) await sleep(500);
+    await stack.drained();
+  };
+  await settled();
+  await send(SECONDS_BEFORE);
+  await spread(SHARDS[0]!);
+  let seconds = await spread(SHARDS[1]!);
+  const ratios: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1)
+    for (const shards of SHARDS) {
+      const before = await send(SECONDS_BEFORE);
+      // The load ends before the conversion does.
+      const [meanwhile, took] = await Promise.all([send(Math.max(1, seconds * 0.8)), spread(shards)]);
+      seconds = took;
+      const ratio = meanwhile.p99 / before.p99;
+      ratios.push(ratio);
+      console.log(
+        `to ${String(shards).padStart(2)} shards: ${Math.round(USERS / took).toLocaleString('en')} users/s; another tenant's p99 ` +
+          `${before.p99.toFixed(1)} ms before, ${meanwhile.p99.toFixed(1)} ms meanwhile (${ratio.toFixed(2)}), statuses ${JSON.stringify(meanwhile.statuses)}`,
+      );
+    }
+  console.log(`p99 meanwhile / before: median ${median(ratios).toFixed(2)}`);
+} finally {
+  await stack.stop();
+}
