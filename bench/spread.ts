@@ -6,6 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadCatalog } from '../src/postgres/catalog.ts';
+import { processCpu, redisUse, treeCpu } from './cpu.ts';
 import type { LoadJob, Outcome } from './jobs.ts';
 import { median } from './rows.ts';
 import { KEYED, shapeOf } from './shape.ts';
@@ -89,10 +90,23 @@ try {
     while ((await stack.pool.query<{ n: number }>(left)).rows[0]!.n > 0) await sleep(500);
     await stack.drained();
   };
+  const cpu = async (): Promise<number[]> => [
+    processCpu(stack.pids.worker),
+    (await redisUse(stack.redis)).cpu,
+    treeCpu(stack.pids.postgres),
+  ];
   await settled();
-  await send(SECONDS_BEFORE);
   await spread(SHARDS[0]!);
   let seconds = await spread(SHARDS[1]!);
+  for (const shards of SHARDS) {
+    const before = await cpu();
+    seconds = await spread(shards);
+    const [worker, redis, postgres] = (await cpu()).map((after, no) => ((after - before[no]!) / USERS) * 1e6);
+    console.log(
+      `to ${shards} shards: ${Math.round(USERS / seconds).toLocaleString('en')} users/s; CPU in µs per user: ` +
+        `worker ${worker!.toFixed(0)}, Redis ${redis!.toFixed(0)}, Postgres ${postgres!.toFixed(0)}`,
+    );
+  }
   const ratios: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1)
     for (const shards of SHARDS) {
@@ -103,8 +117,8 @@ try {
       const ratio = meanwhile.p99 / before.p99;
       ratios.push(ratio);
       console.log(
-        `to ${String(shards).padStart(2)} shards: ${Math.round(USERS / took).toLocaleString('en')} users/s; another tenant's p99 ` +
-          `${before.p99.toFixed(1)} ms before, ${meanwhile.p99.toFixed(1)} ms meanwhile (${ratio.toFixed(2)}), statuses ${JSON.stringify(meanwhile.statuses)}`,
+        `to ${shards} shards: another tenant's p99 ${before.p99.toFixed(1)} ms before, ${meanwhile.p99.toFixed(1)} ms meanwhile ` +
+          `(${ratio.toFixed(2)}); statuses ${JSON.stringify(meanwhile.statuses)}`,
       );
     }
   console.log(`p99 meanwhile / before: median ${median(ratios).toFixed(2)}`);
