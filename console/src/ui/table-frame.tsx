@@ -26,8 +26,8 @@ const CUT = 'max-w-52 truncate';
  * A row of a phone is a card: a line for each column, with its header, the first one without. What has no header stands in front
  * of the first line, or together in the last one.
  */
-const CARD_ROW = 'block border-b border-line p-3 last:border-b-0';
-const CARD_CELL =
+export const CARD_ROW = 'block border-b border-line p-3 last:border-b-0';
+export const CARD_CELL =
   'flex items-baseline gap-4 py-0.5 break-words empty:hidden data-label:justify-between data-label:text-right data-label:before:shrink-0 data-label:before:text-xs data-label:before:text-muted data-label:before:content-[attr(data-label)]';
 const CARD_FRONT = 'float-left mr-1';
 const CARD_END = 'inline-flex align-middle empty:hidden';
@@ -36,7 +36,7 @@ const PHONE_HEAD =
   'flex flex-wrap items-center gap-x-4 border-b border-line px-3 before:text-xs before:text-muted before:content-["Sort_by"]';
 const PHONE = matchMedia('(width < 48rem)');
 
-const useIsPhone = (): boolean =>
+export const useIsPhone = (): boolean =>
   useSyncExternalStore(
     (onChange) => {
       PHONE.addEventListener('change', onChange);

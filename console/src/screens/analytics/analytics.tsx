@@ -20,6 +20,9 @@ const SHOWN: Readonly<Record<View, { name: string; of: ComponentType; isSegmente
   leaderboards: { name: 'Leaderboards', of: LeaderboardsView, isSegmented: false },
 };
 
+/** On a phone, the current tab may be beyond the edge. */
+const intoView = (tab: HTMLElement | null): void => tab?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+
 /** The analytics screen. */
 export function Analytics() {
   const { view = 'users' } = useShown();
@@ -36,6 +39,7 @@ export function Analytics() {
             key={one}
             type="button"
             aria-current={one === view ? 'page' : undefined}
+            ref={one === view ? intoView : undefined}
             className="h-9 shrink-0 rounded-md px-3 text-muted hover:bg-hover hover:text-text aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent-strong max-md:h-11"
             onClick={() => show({ view: one, id: undefined })}
           >

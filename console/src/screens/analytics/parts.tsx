@@ -3,6 +3,7 @@ import { useMemo, type ReactNode } from 'react';
 import { Chart } from '../../ui/chart.tsx';
 import { number, percent } from '../../ui/format.ts';
 import { Failed, Panel, Waiting } from '../../ui/parts.tsx';
+import { CARD_CELL, CARD_ROW, useIsPhone } from '../../ui/table-frame.tsx';
 import { CsvButton, type CsvRow } from './csv.tsx';
 
 /** Shows a query's result, its progress, or its error. */
@@ -81,8 +82,8 @@ export function TimeChart({
   );
 }
 
-/** A table of figures whose columns have a name. */
-export const FigureTable = ({
+/** A table of figures whose columns have a name. On a phone its rows are cards. */
+export function FigureTable({
   label,
   head,
   rows,
@@ -90,45 +91,54 @@ export const FigureTable = ({
   label: string;
   head: readonly string[];
   rows: readonly { key: string; cells: readonly ReactNode[] }[];
-}) => (
-  <div
-    role="region"
-    aria-label={label}
-    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and the keyboard must be able to
-    tabIndex={0}
-    className="overflow-x-auto"
-  >
-    <table className="w-full text-left">
-      <thead>
-        <tr>
-          {head.map((name, place) => (
-            <th
-              key={name}
-              scope="col"
-              className={`px-2 py-1 text-xs font-medium whitespace-nowrap text-muted ${place > 0 ? 'text-right' : ''}`}
-            >
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(({ key, cells }) => (
-          <tr key={key} className="border-t border-line">
-            {cells.map((cell, place) => (
-              <td
-                key={head[place]}
-                className={`px-2 py-1.5 ${place > 0 ? 'text-right whitespace-nowrap' : 'min-w-32'}`}
+}) {
+  const isPhone = useIsPhone();
+  const role = (name: string) => (isPhone ? { role: name } : {});
+  const cell = (place: number): string =>
+    isPhone ? CARD_CELL : `px-2 py-1.5 ${place > 0 ? 'text-right whitespace-nowrap' : 'min-w-32'}`;
+  return (
+    <div
+      role="region"
+      aria-label={label}
+      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and the keyboard must be able to
+      tabIndex={0}
+      className="overflow-x-auto"
+    >
+      <table {...role('table')} className={`w-full text-left ${isPhone ? 'block' : ''}`}>
+        <thead {...role('rowgroup')} className={isPhone ? 'sr-only' : ''}>
+          <tr {...role('row')}>
+            {head.map((name, place) => (
+              <th
+                key={name}
+                scope="col"
+                {...role('columnheader')}
+                className={`px-2 py-1 text-xs font-medium whitespace-nowrap text-muted ${place > 0 ? 'text-right' : ''}`}
               >
-                {cell}
-              </td>
+                {name}
+              </th>
             ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
-);
+        </thead>
+        <tbody {...role('rowgroup')} className={isPhone ? 'block' : ''}>
+          {rows.map(({ key, cells }) => (
+            <tr key={key} {...role('row')} className={isPhone ? CARD_ROW : 'border-t border-line'}>
+              {cells.map((shown, place) => (
+                <td
+                  key={head[place]}
+                  {...role('cell')}
+                  {...(isPhone && place > 0 && { 'data-label': head[place] })}
+                  className={cell(place)}
+                >
+                  {shown}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
 
 /** A bar chart of the counts in some ranges. */
 export function Distribution({ rows }: { rows: readonly { name: string; count: number }[] }) {
