@@ -1,6 +1,6 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { Operation } from '../operations/operation.ts';
-import { unsentDropper } from '../operations/unsent.ts';
+import { unsentDropper } from '../operations/validation.ts';
 import { adaptedWriter, type WriteAdapted } from './adapted-answer.ts';
 import type { OperationTimes, RequestMetrics } from './request-metrics.ts';
 import { bodyCheck, paramsCheck, queryParser, type Check } from './validation.ts';

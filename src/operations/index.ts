@@ -1,7 +1,43 @@
-import { adminAttributesValues, adminMetricsBatchEvents, attributes, metrics } from './admin/metrics.ts';
-import { achievements, adminAchievementsPreview, adminBackdatingsList } from './admin/achievements.ts';
-import { boosts, levels, systems, triggers } from './admin/points.ts';
-import { adminLeaderboardFillingsList, adminLeaderboardsGroups, leaderboards } from './admin/leaderboards.ts';
+import {
+  adminAttributesValues,
+  adminMetricsBatchEvents,
+  attributes,
+  metrics,
+  metricsEvent,
+  usersAllMetrics,
+  usersMetricEventSummary,
+  usersSingleMetric,
+} from './metrics.ts';
+import {
+  achievements,
+  achievementsAll,
+  achievementsComplete,
+  adminAchievementsPreview,
+  adminBackdatingsList,
+  usersAchievements,
+} from './achievements.ts';
+import {
+  boosts,
+  levels,
+  pointsBoosts,
+  pointsLevels,
+  pointsLevelSummary,
+  pointsSummary,
+  pointsSystem,
+  systems,
+  triggers,
+  usersPoints,
+  usersPointsBoosts,
+  usersPointsEventSummary,
+} from './points.ts';
+import {
+  adminLeaderboardFillingsList,
+  adminLeaderboardsGroups,
+  leaderboards,
+  leaderboardsAll,
+  leaderboardsGet,
+  usersLeaderboard,
+} from './leaderboards.ts';
 import {
   adminWebhooksCreate,
   adminWebhooksDeliveriesGet,
@@ -13,16 +49,21 @@ import {
   adminWebhooksState,
   adminWebhooksTest,
   webhooks,
-} from './admin/webhooks.ts';
-import { adminVerificationsCreate, adminVerificationsGet, adminVerificationsList } from './admin/verifications.ts';
+} from './webhooks.ts';
+import {
+  adminJobsCancel,
+  adminJobsGet,
+  adminJobsList,
+  adminJobsRetry,
+  adminSpreadGet,
+  adminSpreadUpdate,
+  adminVerificationsCreate,
+  adminVerificationsGet,
+  adminVerificationsList,
+} from './jobs.ts';
 import {
   adminActivityCompletions,
   adminActivityGet,
-  adminLiveGet,
-  adminLiveTicketsCreate,
-  adminLiveWs,
-} from './admin/activity.ts';
-import {
   adminAnalyticsAchievement,
   adminAnalyticsAchievements,
   adminAnalyticsEngagement,
@@ -35,7 +76,8 @@ import {
   adminAnalyticsSegments,
   adminAnalyticsStreaks,
   adminAnalyticsUsers,
-} from './admin/analytics.ts';
+} from './analytics.ts';
+import { adminLiveGet, adminLiveTicketsCreate, adminLiveWs, liveGet, liveTicketsCreate, liveWs } from './live.ts';
 import {
   adminAdminApiKeysCreate,
   adminAdminApiKeysDelete,
@@ -45,46 +87,42 @@ import {
   adminApplicationApiKeysCreate,
   adminApplicationApiKeysDelete,
   adminApplicationApiKeysList,
-} from './admin/api-keys.ts';
-import { adminAuditLogList } from './admin/audit-log.ts';
+  adminSessionCreate,
+  adminSessionDelete,
+  adminSessionGet,
+} from './access.ts';
+import { adminAuditLogList, adminRequestsList } from './logs.ts';
+import { adminClockDelete, adminClockGet, adminClockPut, adminSystemGet } from './system.ts';
+import { adminOpenapiGet, openapiGet } from './openapi.ts';
+import { adminConfigurationDiff, adminConfigurationGet, adminConfigurationPut } from './configuration.ts';
 import {
-  adminClockDelete,
-  adminClockGet,
-  adminClockPut,
-  openapiGet as adminOpenapiGet,
-  adminSystemGet,
-} from './admin/system.ts';
-import { adminConfigurationDiff, adminConfigurationGet, adminConfigurationPut } from './admin/configuration.ts';
-import {
-  adminJobsCancel,
-  adminJobsGet,
-  adminJobsList,
-  adminJobsRetry,
-  adminSpreadGet,
-  adminSpreadUpdate,
-} from './admin/jobs.ts';
-import {
+  adminDeadLettersDelete,
+  adminDeadLettersGet,
+  adminDeadLettersList,
+  adminDeadLettersRetry,
+  adminEventsReverse,
+  adminEventsReverseOne,
+  adminEventsSettingsGet,
+  adminEventsSettingsUpdate,
+  adminQuarantineDeleteOne,
+  adminQuarantineDrop,
+  adminQuarantineList,
+  adminQuarantineRelease,
+  adminQuarantineReleaseOne,
   adminRecomputationsApply,
   adminRecomputationsCancel,
   adminRecomputationsCreate,
   adminRecomputationsGet,
   adminRecomputationsList,
   adminRecomputationsRevert,
-} from './admin/recomputations.ts';
-import {
-  adminEventsReverse,
-  adminEventsReverseOne,
-  adminEventsSettingsGet,
-  adminEventsSettingsUpdate,
-} from './admin/events.ts';
-import { adminRequestsList } from './admin/requests.ts';
+} from './corrections.ts';
 import {
   adminEnvironmentsList,
   adminOrganisationGet,
   adminOrganisationUpdate,
   adminSettingsGet,
   adminSettingsUpdate,
-} from './admin/organisation.ts';
+} from './organisation.ts';
 import {
   adminImportsCreate,
   adminUsersDelete,
@@ -96,14 +134,14 @@ import {
   adminUsersList,
   adminUsersTimeline,
   adminUsersUpdate,
-} from './admin/users.ts';
-import { adminSessionCreate, adminSessionDelete, adminSessionGet } from './admin/session.ts';
-import {
-  adminDeadLettersDelete,
-  adminDeadLettersGet,
-  adminDeadLettersList,
-  adminDeadLettersRetry,
-} from './admin/dead-letters.ts';
+  usersCreate,
+  usersGet,
+  usersGetPreferences,
+  usersIdentify,
+  usersUpdate,
+  usersUpdatePreferences,
+  usersWrapped,
+} from './users.ts';
 import {
   adminStreaksFreezesCreate,
   adminStreaksPausesCreate,
@@ -112,48 +150,19 @@ import {
   adminStreaksRestore,
   adminStreaksSettingsGet,
   adminStreaksSettingsUpdate,
-} from './admin/streaks.ts';
+  streaksList,
+  streaksRankings,
+  usersStreak,
+} from './streaks.ts';
 import {
   adminTenantsCreate,
   adminTenantsDelete,
   adminTenantsGet,
   adminTenantsList,
   adminTenantsUpdate,
-} from './admin/tenants.ts';
-import {
-  adminQuarantineDeleteOne,
-  adminQuarantineDrop,
-  adminQuarantineList,
-  adminQuarantineRelease,
-  adminQuarantineReleaseOne,
-} from './admin/quarantine.ts';
-import { achievementsAll, achievementsComplete } from './application/achievements.ts';
-import { leaderboardsAll, leaderboardsGet } from './application/leaderboards.ts';
-import { liveGet, liveTicketsCreate, liveWs } from './application/live.ts';
-import { metricsEvent } from './application/metrics.ts';
-import { openapiGet } from './application/openapi.ts';
-import { pointsBoosts, pointsLevels, pointsLevelSummary, pointsSummary, pointsSystem } from './application/points.ts';
-import { streaksList, streaksRankings } from './application/streaks.ts';
-import {
-  usersAchievements,
-  usersAllMetrics,
-  usersCreate,
-  usersGet,
-  usersGetPreferences,
-  usersIdentify,
-  usersLeaderboard,
-  usersMetricEventSummary,
-  usersPoints,
-  usersPointsBoosts,
-  usersPointsEventSummary,
-  usersSingleMetric,
-  usersStreak,
-  usersUpdate,
-  usersUpdatePreferences,
-  usersWrapped,
-} from './application/users.ts';
+} from './tenants.ts';
 import type { Operation } from './operation.ts';
-import { resourceOperations } from './resource-operations.ts';
+import { resourceOperations } from './resource.ts';
 
 export const applicationOperations: readonly Operation[] = [
   metricsEvent,

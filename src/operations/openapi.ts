@@ -1,13 +1,15 @@
-import type { TObject, TSchema } from 'typebox';
-import { errorCodes } from '../errors.ts';
+import { type TObject, type TSchema, Type } from 'typebox';
+import { NOTIFICATION_EXAMPLES } from '../domain/notifications/examples.ts';
+import { NOTIFICATION_PAYLOADS } from '../domain/notifications/payloads.ts';
+import { WEBHOOK_EVENTS } from '../domain/notifications/webhook.ts';
+import { errorCodes, type ErrorStatus } from '../errors.ts';
 import { version } from '../version.ts';
 import { describedParameter, describedSchema } from './descriptions/described.ts';
+import { type Exchange, exchangeOf, plainSchema } from './descriptions/examples.ts';
 import { INTERFACE_VERSION, landingText } from './descriptions/landing.ts';
-import { plainSchema } from './descriptions/examples.ts';
-import { type Exchange, exchangeOf } from './examples/story.ts';
-import { openapiWebhooks, webhookHeaders } from './openapi-webhooks.ts';
-import type { Operation } from './operation.ts';
-import { ERROR_HEADERS, REFUSALS, refusalsOf } from './refusals.ts';
+import { WEBHOOK_TEXTS } from './descriptions/webhook-texts.ts';
+import { existing, type Operation, operation } from './operation.ts';
+import { jsonFile, type StaticFile } from './static-file.ts';
 
 const TITLES = { application: 'Laurel Application API', admin: 'Laurel Admin API' } as const;
 
@@ -171,4 +173,200 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
       },
     },
   };
+}
+
+/** The public document of this surface. `all` returns the surface's operations, including this one. */
+export function adminOpenapiGet(all: () => readonly Operation[]): Operation {
+  const made = new Map<number, Promise<StaticFile>>();
+  return operation({
+    id: 'admin_openapi_get',
+    surface: 'admin',
+    method: 'get',
+    path: '/v1/openapi',
+    summary: 'Describes this API',
+    scope: 'public',
+    responses: { 200: Type.Object({ openapi: Type.String(), info: Type.Object({ version: Type.String() }) }) },
+    file: (services) => {
+      const operations = existing(all(), services);
+      const file = made.get(operations.length) ?? jsonFile(JSON.stringify(openapiDocument('admin', operations)));
+      made.set(operations.length, file);
+      return file;
+    },
+  });
+}
+
+/** The public document of this surface. `all` returns the surface's operations, including this one. */
+export function openapiGet(all: () => readonly Operation[]): Operation {
+  let file: Promise<StaticFile> | undefined;
+  return operation({
+    id: 'openapi_get',
+    surface: 'application',
+    method: 'get',
+    path: '/v1/openapi',
+    summary: 'Describes this API',
+    scope: 'public',
+    responses: { 200: Type.Object({ openapi: Type.String(), info: Type.Object({ version: Type.String() }) }) },
+    file: () => (file ??= jsonFile(JSON.stringify(openapiDocument('application', all())))),
+  });
+}
+
+/** Headers of errors, and their JSON types. */
+const ERROR_HEADERS = {
+  Allow: 'string',
+  'Retry-After': 'integer',
+  'X-RateLimit-Limit': 'integer',
+  'X-RateLimit-Remaining': 'integer',
+  'X-RateLimit-Reset': 'integer',
+  'X-Request-Id': 'string',
+} as const;
+
+interface Refusal {
+  description: string;
+  /** Headers that such an answer always has. */
+  headers: readonly (keyof typeof ERROR_HEADERS)[];
+  /** Whether an operation can have this answer. */
+  of: (operation: Operation) => boolean;
+}
+
+const always = (): boolean => true;
+const withBody = ({ body }: Operation): boolean => body !== null;
+/** Whether it takes a key, or a secret instead. */
+const withKey = ({ scope, signsIn, opensStream }: Operation): boolean => scope !== 'public' || signsIn || opensStream;
+
+/** All errors and the operations that can answer with them, for the OpenAPI documents. */
+const REFUSALS: Record<ErrorStatus, Refusal> = {
+  400: { description: 'Malformed, or does not fit the schema', headers: [], of: always },
+  401: { description: 'The API key is missing or invalid, or the session has ended', headers: [], of: withKey },
+  403: { description: 'The API key does not allow this', headers: [], of: withKey },
+  404: {
+    description: 'Not found',
+    headers: [],
+    of: ({ scope, path }) => scope === 'tenant' || path.includes('{'),
+  },
+  405: { description: 'The path has no such method; `Allow` names those it has', headers: ['Allow'], of: always },
+  409: {
+    description: 'Not possible in the current state; the text says why',
+    headers: [],
+    of: ({ mayConflict }) => mayConflict,
+  },
+  413: { description: 'The body is too large', headers: [], of: withBody },
+  415: { description: 'The body is not declared as JSON', headers: [], of: withBody },
+  422: {
+    description: 'Well-formed, but cannot be used',
+    headers: [],
+    // `Tenant-ID` is required if there are several tenants. The contract also lists it for a tenant by ID.
+    of: ({ scope, path, query, body }) => scope === 'tenant' || path.includes('{') || query !== null || body !== null,
+  },
+  429: {
+    description: 'Over the limit of requests, where one is set; try again after `Retry-After` seconds',
+    headers: ['Retry-After', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'],
+    of: withKey,
+  },
+  431: { description: 'Request line and headers are too long', headers: [], of: always },
+  500: {
+    description: 'Internal error; the log knows more under `X-Request-Id`',
+    headers: ['X-Request-Id'],
+    of: always,
+  },
+  503: {
+    description: 'Not available at the moment; try again after `Retry-After` seconds',
+    headers: ['Retry-After'],
+    of: withKey,
+  },
+};
+
+/** The error statuses that an operation can answer with, ascending. */
+export const refusalsOf = (operation: Operation): ErrorStatus[] =>
+  (Object.keys(REFUSALS).map(Number) as ErrorStatus[]).filter((status) => REFUSALS[status].of(operation));
+
+interface Header {
+  name: string;
+  required: boolean;
+  description: string;
+  schema: object;
+  example: string;
+}
+
+const BODY_SIGNATURE = 'mGZP1Kxkd1R2gXqpU1pSh0C3Jt1b6Pz2cB1kz5mWc5M=';
+
+const HEADERS: Readonly<Record<string, Header>> = {
+  WebhookId: {
+    name: 'webhook-id',
+    required: true,
+    description: 'ID of the message, the same on every try, so that receivers can ignore repetitions.',
+    schema: { type: 'string', format: 'uuid' },
+    example: '0190a5f2-7c3e-8b1a-9d3e-2f6b8c1d4e5f',
+  },
+  WebhookTimestamp: {
+    name: 'webhook-timestamp',
+    required: true,
+    description: 'When this try began, in seconds since 1970. Receivers should refuse tries that are some minutes old.',
+    schema: { type: 'string', pattern: '^\\d+$' },
+    example: '1772443800',
+  },
+  WebhookSignature: {
+    name: 'webhook-signature',
+    required: true,
+    description:
+      'Signatures by Standard Webhooks 1.0, separated by spaces, each `v1,` and the Base64 of HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` ' +
+      'with the bytes that the secret’s Base64 stands for; after a rotation a second one with the previous secret for 24 hours.',
+    schema: { type: 'string' },
+    example: `v1,${BODY_SIGNATURE}`,
+  },
+  WebhookSequence: {
+    name: 'webhook-sequence',
+    required: true,
+    description:
+      'Increases with every message about a user to a webhook: a message with a smaller number than the last one is older.',
+    schema: { type: 'string', pattern: '^\\d+$' },
+    example: '4711',
+  },
+  LaurelSignature: {
+    name: 'X-Laurel-Signature',
+    required: true,
+    description:
+      'Base64 of HMAC-SHA256 of the body with the secret’s whole text. The webhook’s `header` gives it another name.',
+    schema: { type: 'string' },
+    example: BODY_SIGNATURE,
+  },
+  LaurelSignaturePrevious: {
+    name: 'X-Laurel-Signature-Previous',
+    required: false,
+    description:
+      'The same with the previous secret, for 24 hours after a rotation. Where the webhook has a `header`: that name and `-Previous`.',
+    schema: { type: 'string' },
+    example: BODY_SIGNATURE,
+  },
+};
+
+const webhookHeaders = (): Record<string, object> =>
+  Object.fromEntries(Object.entries(HEADERS).map(([name, header]) => [name, { ...header, in: 'header' }]));
+
+/** The webhooks of an OpenAPI document, derived from the schemas of their payloads. */
+function openapiWebhooks(): Record<string, object> {
+  const parameters = Object.keys(HEADERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
+  return Object.fromEntries(
+    WEBHOOK_EVENTS.map((type) => {
+      const operationId = `webhooks_${type.replace('.', '_')}`;
+      const schema = plainSchema(NOTIFICATION_PAYLOADS[type]);
+      const content = {
+        schema: describedSchema(schema, { operation: operationId, path: '', names: ['payload'] }),
+        examples: { Example: { value: NOTIFICATION_EXAMPLES[type] } },
+      };
+      const post = {
+        operationId,
+        ...WEBHOOK_TEXTS[type],
+        parameters,
+        requestBody: { required: true, content: { 'application/json': content } },
+        responses: {
+          200: {
+            description: 'Received; any 2xx counts. Anything else, or no answer within 60 seconds, is tried again.',
+          },
+          410: { description: 'No longer wanted: the webhook is disabled.' },
+        },
+        security: [],
+      };
+      return [type, { post }];
+    }),
+  );
 }

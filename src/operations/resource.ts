@@ -1,7 +1,14 @@
-import { Type, type TObject, type TSchema } from 'typebox';
-import type { Fields, ResourceOf } from '../catalog/resource-fields.ts';
-import { Ids } from '../domain/administration/admin.ts';
-import type { Catalog } from '../domain/catalog.ts';
+import { type TObject, type TSchema, Type } from 'typebox';
+import { v7 as uuid } from 'uuid';
+import { CatalogIndex } from '../catalog/catalog-index.ts';
+import type { CatalogDraft } from '../catalog/draft.ts';
+import { deleteUnreferred, updateChecked, workProblems } from '../catalog/resource-edits.ts';
+import { type Fields, listOf, parentOf, type ResourceOf, resourcesIn } from '../catalog/resource-fields.ts';
+import type { Resources } from '../catalog/resources.ts';
+import type { Problem } from '../catalog/rules/problem.ts';
+import { problemsOf } from '../catalog/rules/rules.ts';
+import { AdminIssue, DeletedResources, Ids, Paging } from '../domain/administration/admin.ts';
+import { type Catalog, MOST_RESOURCES } from '../domain/catalog.ts';
 import { FIELDS } from '../domain/fields/kinds.ts';
 import {
   answeredFields,
@@ -13,10 +20,15 @@ import {
   withDefaults,
 } from '../domain/fields/wire.ts';
 import type { Kind } from '../domain/kinds.ts';
+import { dateOf, DAY_MS } from '../domain/periods.ts';
 import { Uuid } from '../domain/schemas.ts';
+import { AppError } from '../errors.ts';
+import { Slices } from '../slices.ts';
+import { BULK_BODY_BYTES, bulkItems, deleteEach, type Deletion } from './bulk.ts';
+import { type Operation, operation } from './operation.ts';
 
 /** A kind of resource as the admin operations show it. Its schemas and conversions derive from the declaration of its fields. */
-export interface AdminResource<K extends Kind> {
+interface AdminResource<K extends Kind> {
   kind: K;
   /** For messages: 'metric'. */
   noun: string;
@@ -48,12 +60,12 @@ export interface AdminResource<K extends Kind> {
 }
 
 /** What an answer about a resource depends on, apart from the resource. */
-export interface ShownAt {
+interface ShownAt {
   catalog: Catalog;
   utcDay: number;
 }
 
-export type PartKind = 'points_level' | 'points_boost' | 'points_trigger';
+type PartKind = 'points_level' | 'points_boost' | 'points_trigger';
 type Parts = Record<string, AdminResource<PartKind>>;
 
 interface Definition<K extends Kind> {
@@ -112,4 +124,296 @@ export function adminResource<K extends Kind>(definition: Definition<K>): AdminR
     },
     show: (resource, at) => ({ id: resource.id, ...answerFrom(fields, resource), ...computed?.of(resource, at) }),
   };
+}
+
+const List = Type.Object({ systemId: Type.Optional(Uuid) });
+const One = Type.Object({ systemId: Type.Optional(Uuid), id: Uuid });
+
+const SURFACE = { surface: 'admin' } as const;
+
+/** The five operations of a resource: `<id>_list`, `_get`, `_create`, `_update` and `_delete`. */
+export const resourceOperations = <K extends Kind>(
+  resource: AdminResource<K>,
+  { create }: { create?: Operation } = {},
+): Operation[] => [
+  listOperation(resource),
+  getOperation(resource),
+  create ?? createOperation(resource),
+  updateOperation(resource),
+  deleteOperation(resource),
+];
+
+/** Oldest first. */
+const listOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
+  operation({
+    ...SURFACE,
+    id: `${resource.id}_list`,
+    method: 'get',
+    path: resource.path,
+    summary: `List: every ${resource.noun}, oldest first`,
+    params: List,
+    query: Paging,
+    responses: { 200: Type.Array(resource.answer) },
+    handle: async ({ resources, clock }, { tenant, params, query: { skip, limit } }) => {
+      const catalog = await resources.read(tenant.no);
+      const at = { catalog, utcDay: Math.floor(clock.now() / DAY_MS) };
+      const all = among(catalog, resource, params.systemId);
+      return { status: 200, body: all.slice(skip, skip + limit).map((one) => resource.show(one, at)) };
+    },
+  });
+
+const getOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
+  operation({
+    ...SURFACE,
+    id: `${resource.id}_get`,
+    method: 'get',
+    path: `${resource.path}/{id}`,
+    summary: `Get: one ${resource.noun}`,
+    params: One,
+    responses: { 200: resource.answer },
+    handle: async ({ resources, clock }, { tenant, params }) => {
+      const catalog = await resources.read(tenant.no);
+      const all = among(catalog, resource, params.systemId);
+      const found = all.find(({ id }) => id === params.id.toLowerCase());
+      if (found === undefined) throw new AppError('not_found', unknown(resource));
+      return { status: 200, body: resource.show(found, { catalog, utcDay: Math.floor(clock.now() / DAY_MS) }) };
+    },
+  });
+
+/** 201 if at least one was created, else 200. */
+function createOperation<K extends Kind>(resource: AdminResource<K>): Operation {
+  const items = bulkItems(resource.create, resource.known);
+  const Created = Type.Object({ created: Type.Array(resource.created), issues: Type.Array(AdminIssue) });
+  return operation({
+    ...SURFACE,
+    id: `${resource.id}_create`,
+    method: 'post',
+    path: resource.path,
+    summary: `Create: each item is a new ${resource.noun}`,
+    ...(resource.limits !== null && { description: resource.limits }),
+    params: List,
+    body: items.body,
+    bodyBytes: BULK_BODY_BYTES,
+    responses: { 200: Created, 201: Created },
+    handle: async ({ resources }, { tenant, by, params: { systemId }, body }) => {
+      if (resource.ofSystem) among(await resources.read(tenant.no), resource, systemId);
+      const { done, issues } = await items.each(body, async (good) => {
+        const work = { items: good, systemId };
+        return (await resources.edit(tenant.no, by, (draft) => createEach(draft, resource, work))).result;
+      });
+      return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
+    },
+  });
+}
+
+function updateOperation<K extends Kind>(resource: AdminResource<K>): Operation {
+  const items = bulkItems(resource.update, resource.known);
+  return operation({
+    ...SURFACE,
+    id: `${resource.id}_update`,
+    method: 'patch',
+    path: resource.path,
+    summary: `Update: each item changes the named fields of one ${resource.noun}`,
+    ...(resource.limits !== null && { description: resource.limits }),
+    params: List,
+    body: items.body,
+    bodyBytes: BULK_BODY_BYTES,
+    responses: { 200: Type.Object({ updated: Type.Array(resource.answer), issues: Type.Array(AdminIssue) }) },
+    handle: async ({ resources }, { tenant, by, params: { systemId }, body }) => {
+      if (resource.ofSystem) among(await resources.read(tenant.no), resource, systemId);
+      const { done, issues } = await items.each(body, async (good) => {
+        const work = { items: good as { id: string }[], systemId };
+        return (await resources.edit(tenant.no, by, (draft) => updateEach(draft, resource, work))).result;
+      });
+      return { status: 200, body: { updated: done, issues: named(resource, issues) } };
+    },
+  });
+}
+
+const deleteOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
+  operation({
+    ...SURFACE,
+    id: `${resource.id}_delete`,
+    method: 'delete',
+    path: resource.path,
+    summary: `Delete: each ${resource.noun} that nothing refers to; history keeps its name`,
+    params: List,
+    query: resource.ids,
+    responses: { 200: DeletedResources },
+    handle: async ({ resources }, { tenant, by, params: { systemId }, query }) => {
+      const work = async (ids: string[]): Promise<Deletion> => {
+        const { result } = await resources.edit(tenant.no, by, (draft) =>
+          deleteThose(draft, resource, { ids, systemId }),
+        );
+        return result;
+      };
+      const { deleted, issues } = await deleteEach(query.ids, { noun: resource.noun, work });
+      return { status: 200, body: { deleted, issues: named(resource, issues) } };
+    },
+  });
+
+/** Issues of some resources have another field with the ID. */
+const named = ({ issueId }: { issueId: string | null }, issues: AdminIssue[]): AdminIssue[] =>
+  issueId === null ? issues : issues.map((one) => (one.id === undefined ? one : { ...one, [issueId]: one.id }));
+
+/** The resources that a path refers to: all of the kind, or those of the points system in the path (404 if unknown). */
+function among<K extends Kind>(
+  catalog: Catalog,
+  { kind, ofSystem }: AdminResource<K>,
+  systemId: string | undefined,
+): ResourceOf[K][] {
+  if (!ofSystem) return listOf(catalog, kind);
+  const id = systemId?.toLowerCase() ?? '';
+  if (!catalog.pointsSystems.some((system) => system.id === id))
+    throw new AppError('not_found', 'There is no points system with this ID');
+  return listOf(catalog, kind).filter((resource) => parentOf(resource) === id);
+}
+
+/** Creates each item with its parts, or nothing of it. Returns the resource, or the reason for the failure. Runs in slices. */
+export async function createEach<K extends Kind>(
+  draft: CatalogDraft,
+  resource: AdminResource<K>,
+  { items, systemId }: { items: object[]; systemId: string | undefined },
+): Promise<(object | string)[]> {
+  among(draft.catalog, resource, systemId);
+  const slices = new Slices();
+  const outcomes: (object | string)[] = [];
+  for (const item of items) {
+    const outcome = draft.attempt(() => {
+      if (resourcesIn(draft.catalog) + sizeOf(resource, item) > MOST_RESOURCES) return FULL;
+      const { kind, most, noun } = resource;
+      if (most !== null && listOf(draft.catalog, kind).length >= most)
+        return `There are at most ${most} ${noun}s: delete some first`;
+      const made = storeWithParts(draft, resource, { items: [item], systemId: systemId?.toLowerCase() });
+      const problems = [...made.flatMap((one) => problemsIn(draft, one, '')), ...workProblems(draft)];
+      return problems.length > 0 ? textOf(problems) : shownOf(draft, made[0]!);
+    });
+    outcomes.push(outcome);
+    if (slices.over) await slices.turn();
+  }
+  return outcomes;
+}
+
+const FULL = `A configuration has at most ${MOST_RESOURCES.toLocaleString('en-US')} resources in all: delete some first`;
+
+interface Made<K extends Kind> {
+  resource: AdminResource<K>;
+  stored: ResourceOf[K];
+  parts: [name: string, made: Made<PartKind>[]][];
+}
+
+const partsOf = (item: object, name: string): object[] | undefined =>
+  (item as Record<string, object[] | undefined>)[name];
+
+const sizeOf = <K extends Kind>({ parts }: AdminResource<K>, item: object): number =>
+  Object.keys(parts).reduce((sum, name) => sum + (partsOf(item, name)?.length ?? 0), 1);
+
+/** Stores items, and then all parts of a kind at once, so that the cost is not quadratic. */
+function storeWithParts<K extends Kind>(
+  draft: CatalogDraft,
+  resource: AdminResource<K>,
+  { items, systemId }: { items: object[]; systemId: string | undefined },
+): Made<K>[] {
+  const today = dateOf(Math.floor(draft.nowMs / DAY_MS));
+  const fields = items.map(
+    (item) => ({ ...resource.fields(item, today), ...(systemId !== undefined && { systemId }) }) as Fields<K>,
+  );
+  const stored = draft.storeAll(
+    resource.kind,
+    fields.map((its) => ({ id: uuid(), fields: its })),
+  );
+  return stored.map((made, index) => ({
+    resource,
+    stored: made,
+    parts: Object.entries(resource.parts).flatMap(([name, part]) => {
+      const sent = partsOf(items[index]!, name);
+      return sent === undefined ? [] : [[name, storeWithParts(draft, part, { items: sent, systemId: made.id })]];
+    }),
+  }));
+}
+
+/** The problems of a resource and its parts; fields are named relative to the item. */
+const problemsIn = <K extends Kind>(
+  draft: CatalogDraft,
+  { resource, stored, parts }: Made<K>,
+  at: string,
+): Problem[] => [
+  ...problemsOf(resource.kind, stored, draft).map(({ field, text }) => ({ field: `${at}${field}`, text })),
+  ...parts.flatMap(([name, all]) => all.flatMap((part, index) => problemsIn(draft, part, `${at}${name}[${index}].`))),
+];
+
+const shownAt = ({ catalog, nowMs }: CatalogDraft): ShownAt => ({ catalog, utcDay: Math.floor(nowMs / DAY_MS) });
+
+const shownOf = <K extends Kind>(draft: CatalogDraft, { resource, stored, parts }: Made<K>): object => ({
+  ...resource.show(stored, shownAt(draft)),
+  ...Object.fromEntries(parts.map(([name, all]) => [name, all.map((part) => shownOf(draft, part))])),
+});
+
+/** Updates each item's resource. Returns the resource, or the reason why it stays unchanged. Runs in slices. */
+async function updateEach<K extends Kind>(
+  draft: CatalogDraft,
+  resource: AdminResource<K>,
+  { items, systemId }: { items: { id: string }[]; systemId: string | undefined },
+): Promise<(object | string)[]> {
+  const known = new Set(among(draft.catalog, resource, systemId).map(({ id }) => id));
+  const slices = new Slices();
+  const outcomes: (object | string)[] = [];
+  for (const item of items) {
+    const outcome = draft.attempt(() => {
+      const id = item.id.toLowerCase();
+      const before = known.has(id) ? draft.get(resource.kind, id) : undefined;
+      if (before === undefined) return unknown(resource);
+      const { resource: after, problems } = updateChecked(draft, resource.kind, {
+        before,
+        ...resource.updated(item, before),
+      });
+      return problems.length > 0 ? textOf(problems) : resource.show(after, shownAt(draft));
+    });
+    outcomes.push(outcome);
+    if (slices.over) await slices.turn();
+  }
+  return outcomes;
+}
+
+/** Deletes those IDs to which nothing refers. */
+async function deleteThose<K extends Kind>(
+  draft: CatalogDraft,
+  resource: AdminResource<K>,
+  { ids, systemId }: { ids: string[]; systemId: string | undefined },
+): Promise<Deletion> {
+  const known = new Set(among(draft.catalog, resource, systemId).map(({ id }) => id));
+  const there = ids.filter((id) => known.has(id));
+  const refused = await deleteUnreferred(draft, resource.kind, there);
+  return { deleted: there.filter((id) => !refused.has(id)), refused };
+}
+
+export const unknown = ({ noun }: { noun: string }): string => `There is no ${noun} with this ID`;
+
+const MOST_PROBLEMS = 10;
+
+const textOf = (problems: Problem[]): string =>
+  problems
+    .slice(0, MOST_PROBLEMS)
+    .map(({ field, text }) => `${field.replace('badgeUrl', 'badge.url')}: ${text}`)
+    .join('; ') + (problems.length > MOST_PROBLEMS ? `; and ${problems.length - MOST_PROBLEMS} more` : '');
+
+/** Not a resource's number: numbers begin with 1. */
+const NO_NUMBER = 0;
+
+/** The resource that an item would create or change, with the resulting catalog. Stores nothing. Throws 422. */
+export async function previewOf<K extends Kind>(
+  resources: Resources,
+  { tenantNo, resource, item }: { tenantNo: number; resource: AdminResource<K>; item: object },
+): Promise<{ catalog: CatalogIndex; previewed: ResourceOf[K] }> {
+  const { id } = item as { id?: string };
+  const { result } = await resources.preview(tenantNo, async (draft) => {
+    const [outcome] =
+      id === undefined
+        ? await createEach(draft, resource, { items: [item], systemId: undefined })
+        : await updateEach(draft, resource, { items: [{ ...item, id }], systemId: undefined });
+    if (typeof outcome !== 'object') throw new AppError('unprocessable', outcome ?? '');
+    const stored = draft.get(resource.kind, (outcome as { id: string }).id)!;
+    return { catalog: draft.catalog, previewed: id === undefined ? { ...stored, no: NO_NUMBER } : stored };
+  });
+  return { catalog: new CatalogIndex(result.catalog), previewed: result.previewed };
 }

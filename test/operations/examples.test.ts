@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { WebSocket } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CHAPTERS, type Exchange, exchangeOf, STORY } from '../../src/operations/examples/story.ts';
+import { CHAPTERS, type Exchange, exchangeOf, STORY } from '../../src/operations/descriptions/examples.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import { makeAjv } from '../../src/operations/validation.ts';

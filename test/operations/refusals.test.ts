@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
-import { refusalsOf } from '../../src/operations/refusals.ts';
+import { refusalsOf } from '../../src/operations/openapi.ts';
 import { contractOperation } from '../contract/contract.ts';
 
 const byId = (id: string): number[] =>

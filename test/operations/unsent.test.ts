@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { expect, test } from 'vitest';
 import type { Schema } from '../abuse/costliest/schema.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
-import { unsentDropper } from '../../src/operations/unsent.ts';
+import { unsentDropper } from '../../src/operations/validation.ts';
 
 const takesNull = ({ type, anyOf = [] }: Schema): boolean => [type].flat().includes('null') || anyOf.some(takesNull);
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Leaderboard } from '../../../src/domain/catalog.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { boardKey } from '../../../src/redis/keys.ts';
-import { leaderboardsAll, leaderboardsGet } from '../../../src/operations/application/leaderboards.ts';
+import { leaderboardsAll, leaderboardsGet } from '../../../src/operations/leaderboards.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';
 import { onlyPart } from '../../stack/only-part.ts';

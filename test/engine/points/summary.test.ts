@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { pointsSummary } from '../../../src/operations/application/points.ts';
+import { pointsSummary } from '../../../src/operations/points.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { fitting, withReads } from '../read-fixture.ts';
 

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { pointsBoosts, pointsLevels, pointsLevelSummary } from '../../../src/operations/application/points.ts';
-import { usersPoints, usersPointsBoosts } from '../../../src/operations/application/users.ts';
+import {
+  pointsBoosts,
+  pointsLevels,
+  pointsLevelSummary,
+  usersPoints,
+  usersPointsBoosts,
+} from '../../../src/operations/points.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import type { CatalogBuilder } from '../catalog-builder.ts';
 import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { StreakSettings } from '../../../src/domain/fields/tenant-settings.ts';
-import { streaksList } from '../../../src/operations/application/streaks.ts';
-import { usersStreak } from '../../../src/operations/application/users.ts';
+import { streaksList, usersStreak } from '../../../src/operations/streaks.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';
 

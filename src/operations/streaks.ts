@@ -1,8 +1,10 @@
 import { Type } from 'typebox';
-import { type AdminIssue, Ids } from '../../domain/administration/admin.ts';
-import type { Catalog } from '../../domain/catalog.ts';
+import { type AdminIssue, Ids } from '../domain/administration/admin.ts';
+import type { Catalog } from '../domain/catalog.ts';
+import { StreakSettingsAnswer, StreakSettingsChanges } from '../domain/streaks/streak-settings.ts';
 import {
   AdminStreakPause,
+  BulkStreakResponse,
   CreatedStreakFreezes,
   CreatedStreakPauses,
   DeletedStreakPauses,
@@ -10,12 +12,14 @@ import {
   RestoredStreaks,
   StreakFreezeItem,
   StreakPauseItem,
+  StreakRankings,
+  StreakRankingType,
+  StreakResponse,
   StreakUserItem,
-} from '../../domain/streaks/streak.ts';
-import { StreakSettingsAnswer, StreakSettingsChanges } from '../../domain/streaks/streak-settings.ts';
-import { NothingDone } from '../../engine/streaks/streak-admin.ts';
-import { BULK_BODY_BYTES, bulkItems, deleteEach, Warning } from '../bulk.ts';
-import { operation } from '../operation.ts';
+} from '../domain/streaks/streak.ts';
+import { NothingDone } from '../engine/streaks/streak-admin.ts';
+import { BULK_BODY_BYTES, bulkItems, deleteEach, Warning } from './bulk.ts';
+import { operation } from './operation.ts';
 
 /** Handles the items of a bulk call one after another. Outcomes that are not errors become warnings. */
 async function oneByOne<Item, Done extends object>(
@@ -186,4 +190,56 @@ export const adminStreaksPausesDelete = operation({
     const work = (ids: string[]): Promise<string[]> => streakAdmin.deletePauses(compiled, ids, { by, span });
     return { status: 200, body: await deleteEach(query.ids, { noun: 'pause', work }) };
   },
+});
+
+export const streaksList = operation({
+  id: 'streaks_list',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/streaks',
+  summary: 'The streak lengths of up to 100 users, longest first',
+  query: Type.Object({ userIds: Type.Array(Type.String()) }),
+  responses: { 200: BulkStreakResponse },
+  namedUsers: ({ query }) => query.userIds,
+  handle: async ({ catalogs, streaks }, { tenant, query }) => ({
+    status: 200,
+    body: await streaks.list(await catalogs.of(tenant.no), query.userIds),
+  }),
+});
+
+export const streaksRankings = operation({
+  id: 'streaks_rankings',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/streaks/rankings',
+  summary: 'The users with the longest streaks',
+  description:
+    'Of an earlier version of the contract; a leaderboard of streaks is its successor. `active` ranks streaks as they stand, `longest` ' +
+    'the longest that each user ever had. Users who are hidden from leaderboards are left out. An answer may be a second old.',
+  deprecated: true,
+  query: Type.Object({
+    limit: Type.Integer({ default: 10 }),
+    type: StreakRankingType,
+  }),
+  responses: { 200: StreakRankings },
+  handle: async ({ catalogs, streakRankings }, { tenant, query }) => ({
+    status: 200,
+    body: await streakRankings.top(await catalogs.of(tenant.no), query.type, query.limit),
+  }),
+});
+
+export const usersStreak = operation({
+  id: 'users_streak',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/users/{id}/streak',
+  summary: "A user's streak today, and in the periods before",
+  params: Type.Object({ id: Type.String() }),
+  query: Type.Object({ historyPeriods: Type.Integer({ default: 7 }) }),
+  responses: { 200: StreakResponse },
+  namedUsers: ({ params }) => [params.id],
+  handle: async ({ catalogs, streaks }, { tenant, params, query }) => ({
+    status: 200,
+    body: await streaks.ofUser(await catalogs.of(tenant.no), params.id, query.historyPeriods),
+  }),
 });

@@ -1,12 +1,13 @@
 import { Type } from 'typebox';
-import { MOST } from '../../catalog/event-work.ts';
-import { JOB_STATUSES } from '../../domain/administration/job.ts';
-import { Nullable, Uuid } from '../../domain/schemas.ts';
-import { UserId } from '../../domain/user.ts';
-import { AppError } from '../../errors.ts';
-import { operation } from '../operation.ts';
-import { previewOf } from '../resource-edit.ts';
-import { adminResource } from '../resource.ts';
+import { MOST } from '../catalog/event-work.ts';
+import { AchievementWithStatsResponse, UserAchievementWithStatsResponse } from '../domain/achievement.ts';
+import { JOB_STATUSES } from '../domain/administration/job.ts';
+import { AchievementCompletionResponse } from '../domain/event.ts';
+import { Nullable, Uuid } from '../domain/schemas.ts';
+import { AttributeFilter, UpsertedUser, UserId } from '../domain/user.ts';
+import { AppError } from '../errors.ts';
+import { isClient, operation } from './operation.ts';
+import { adminResource, previewOf } from './resource.ts';
 
 export const achievements = adminResource({
   kind: 'achievement',
@@ -85,5 +86,54 @@ export const adminBackdatingsList = operation({
         finished: finished === null ? null : finished.toISOString(),
       }),
     ),
+  }),
+});
+
+export const achievementsAll = operation({
+  id: 'achievements_all',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/achievements',
+  summary: 'The achievements, and how many users have them',
+  query: Type.Object({ userAttributes: Type.Optional(AttributeFilter) }),
+  responses: { 200: Type.Array(AchievementWithStatsResponse) },
+  handle: async ({ catalogs, achievements }, { tenant, query }) => ({
+    status: 200,
+    body: await achievements.list(await catalogs.of(tenant.no), query.userAttributes),
+  }),
+});
+
+export const achievementsComplete = operation({
+  id: 'achievements_complete',
+  surface: 'application',
+  method: 'post',
+  path: '/v1/achievements/{key}/complete',
+  summary: 'Complete an achievement for a user',
+  params: Type.Object({ key: Type.String() }),
+  body: Type.Object({ user: UpsertedUser }),
+  responses: { 201: AchievementCompletionResponse },
+  namedUsers: ({ body }) => [body.user.id],
+  handle: async ({ catalogs, completion }, { caller, tenant, params, body, span }) => ({
+    status: 201,
+    json: await completion.complete(await catalogs.of(tenant.no), params.key, body.user, {
+      byClient: isClient(caller),
+      span,
+    }),
+  }),
+});
+
+export const usersAchievements = operation({
+  id: 'users_achievements',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/users/{id}/achievements',
+  summary: 'The achievements a user has, and those still to get',
+  params: Type.Object({ id: Type.String() }),
+  query: Type.Object({ includeIncomplete: Type.Optional(Type.Enum(['true'])) }),
+  responses: { 200: Type.Array(UserAchievementWithStatsResponse) },
+  namedUsers: ({ params }) => [params.id],
+  handle: async ({ catalogs, achievements }, { tenant, params, query }) => ({
+    status: 200,
+    body: await achievements.ofUser(await catalogs.of(tenant.no), params.id, query.includeIncomplete === 'true'),
   }),
 });

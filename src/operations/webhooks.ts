@@ -1,9 +1,8 @@
 import { Type } from 'typebox';
-import type { Resources } from '../../catalog/resources.ts';
-import { AdminIssue } from '../../domain/administration/admin.ts';
-import { MOST_WEBHOOKS } from '../../domain/catalog.ts';
-import type { NotificationType } from '../../domain/notifications/notification.ts';
-import { Nullable, Uuid } from '../../domain/schemas.ts';
+import type { Resources } from '../catalog/resources.ts';
+import { AdminIssue } from '../domain/administration/admin.ts';
+import { MOST_WEBHOOKS } from '../domain/catalog.ts';
+import type { NotificationType } from '../domain/notifications/notification.ts';
 import {
   DeliveryQuery,
   ResendRequest,
@@ -13,15 +12,15 @@ import {
   WebhookDelivery,
   WebhookResend,
   WebhookState,
-} from '../../domain/notifications/webhook.ts';
-import type { OwnWebhook } from '../../engine/webhooks/webhook-deliveries.ts';
-import { AppError } from '../../errors.ts';
-import type { DeliveryRow, WholeDeliveryRow } from '../../postgres/webhooks/deliveries.ts';
-import type { Resend } from '../../postgres/webhooks/resends.ts';
-import { BULK_BODY_BYTES, bulkItems } from '../bulk.ts';
-import { operation } from '../operation.ts';
-import { createEach, unknown } from '../resource-edit.ts';
-import { adminResource } from '../resource.ts';
+} from '../domain/notifications/webhook.ts';
+import { Nullable, Uuid } from '../domain/schemas.ts';
+import type { OwnWebhook } from '../engine/webhooks/webhook-deliveries.ts';
+import { AppError } from '../errors.ts';
+import type { DeliveryRow, WholeDeliveryRow } from '../postgres/webhooks/deliveries.ts';
+import type { Resend } from '../postgres/webhooks/resends.ts';
+import { BULK_BODY_BYTES, bulkItems } from './bulk.ts';
+import { operation } from './operation.ts';
+import { adminResource, createEach, unknown } from './resource.ts';
 
 /** Servers that receive a tenant's notifications. The secret is not a field, because only the creation returns it. */
 export const webhooks = adminResource({

@@ -1,14 +1,17 @@
 import { Type } from 'typebox';
-import { AdminIssue, DeletedUsers, ManagedUser, Paging } from '../../domain/administration/admin.ts';
-import { GuardCount } from '../../domain/administration/quarantine.ts';
-import { TimelinePage, TimelineQuery } from '../../domain/administration/timeline.ts';
-import { ImportedOutcome, ImportedUser, ImportQuery } from '../../domain/imported-user.ts';
-import { Nullable } from '../../domain/schemas.ts';
-import { AttributeFilter, User, UserId } from '../../domain/user.ts';
-import { managedUserResponse } from '../../engine/responses.ts';
-import { AppError } from '../../errors.ts';
-import { bulkItems, deleteEach, verdict } from '../bulk.ts';
-import { operation } from '../operation.ts';
+import { AdminIssue, DeletedUsers, ManagedUser, Paging } from '../domain/administration/admin.ts';
+import { GuardCount } from '../domain/administration/quarantine.ts';
+import { TimelinePage, TimelineQuery } from '../domain/administration/timeline.ts';
+import { WrappedResponse } from '../domain/history.ts';
+import { ImportedOutcome, ImportedUser, ImportQuery } from '../domain/imported-user.ts';
+import { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../domain/notifications/preferences.ts';
+import { Nullable } from '../domain/schemas.ts';
+import { AttributeFilter, ChangedUser, UpdatedUser, UpsertedUser, User, UserId } from '../domain/user.ts';
+import { managedUserResponse } from '../engine/responses.ts';
+import { AppError } from '../errors.ts';
+import { bulkItems, deleteEach, verdict } from './bulk.ts';
+import { type Call, isClient, operation } from './operation.ts';
+import type { Services } from './services.ts';
 
 export const adminUsersList = operation({
   id: 'admin_users_list',
@@ -260,4 +263,157 @@ brought the user before: so a call can be repeated. \`dryRun\` says the same and
     const status = users.some((user) => user.status === 'imported') ? 201 : 200;
     return { status, body: { users, issues: [...issues, ...warnings] } };
   },
+});
+
+export const usersGet = operation({
+  id: 'users_get',
+  surface: 'application',
+  keyScopes: ['read', 'profile'],
+  method: 'get',
+  path: '/v1/users/{id}',
+  summary: 'A user',
+  params: Type.Object({ id: UserId }),
+  responses: { 200: User },
+  namedUsers: ({ params }) => [params.id],
+  handle: async ({ catalogs, profiles }, { tenant, params }) => ({
+    status: 200,
+    body: await profiles.get(await catalogs.of(tenant.no), params.id),
+  }),
+});
+
+/** Records the names of fields that an admin key changed, never their values. Runs in the background. */
+function recordProfileChange(
+  { recordAudit }: Pick<Services, 'recordAudit'>,
+  { tenant, caller, by }: Pick<Call<unknown, unknown, unknown>, 'tenant' | 'caller' | 'by'>,
+  { userId, sent }: { userId: string; sent: object },
+): void {
+  if (caller.kind !== 'admin') return;
+  const fields = Object.keys(sent).filter((name) => name !== 'id');
+  void recordAudit({
+    tenantNo: tenant.no,
+    by,
+    entries: [{ action: 'update', kind: 'user', userId, after: { fields } }],
+  });
+}
+
+async function changeProfile(
+  services: Services,
+  call: Pick<Call<unknown, unknown, unknown>, 'tenant' | 'caller' | 'by' | 'span'>,
+  { how, userId, sent }: { how: 'upsert' | 'update'; userId: string; sent: UpdatedUser },
+): Promise<ChangedUser> {
+  const compiled = await services.catalogs.of(call.tenant.no);
+  const options = { byClient: isClient(call.caller), span: call.span };
+  const changed = await services.profiles[how](compiled, userId, sent, options);
+  recordProfileChange(services, call, { userId, sent });
+  return changed;
+}
+
+export const usersCreate = operation({
+  id: 'users_create',
+  surface: 'application',
+  keyScopes: ['profile'],
+  audited: true,
+  method: 'post',
+  path: '/v1/users',
+  summary: 'Create or change a user',
+  body: UpsertedUser,
+  responses: { 201: ChangedUser },
+  namedUsers: ({ body }) => [body.id],
+  handle: async (services, call) => ({
+    status: 201,
+    body: await changeProfile(services, call, { how: 'upsert', userId: call.body.id, sent: call.body }),
+  }),
+});
+
+export const usersUpdate = operation({
+  id: 'users_update',
+  surface: 'application',
+  keyScopes: ['profile'],
+  audited: true,
+  method: 'patch',
+  path: '/v1/users/{id}',
+  summary: 'Change an existing user',
+  params: Type.Object({ id: UserId }),
+  body: UpdatedUser,
+  responses: { 200: ChangedUser },
+  namedUsers: ({ params }) => [params.id],
+  handle: async (services, call) => ({
+    status: 200,
+    body: await changeProfile(services, call, { how: 'update', userId: call.params.id, sent: call.body }),
+  }),
+});
+
+export const usersGetPreferences = operation({
+  id: 'users_get_preferences',
+  surface: 'application',
+  keyScopes: ['read', 'profile'],
+  method: 'get',
+  path: '/v1/users/{id}/preferences',
+  summary: 'A user’s preferences',
+  params: Type.Object({ id: Type.String() }),
+  responses: { 200: UserPreferencesResponse },
+  namedUsers: ({ params }) => [params.id],
+  handle: async ({ catalogs, profiles }, { tenant, params }) => ({
+    status: 200,
+    body: await profiles.preferences(await catalogs.of(tenant.no), params.id),
+  }),
+});
+
+export const usersIdentify = operation({
+  id: 'users_identify',
+  surface: 'application',
+  keyScopes: ['profile'],
+  audited: true,
+  method: 'put',
+  path: '/v1/users/{id}',
+  summary: 'Change a user, or create one',
+  params: Type.Object({ id: UserId }),
+  body: UpdatedUser,
+  responses: { 200: ChangedUser },
+  namedUsers: ({ params }) => [params.id],
+  handle: async (services, call) => ({
+    status: 200,
+    body: await changeProfile(services, call, { how: 'upsert', userId: call.params.id, sent: call.body }),
+  }),
+});
+
+export const usersUpdatePreferences = operation({
+  id: 'users_update_preferences',
+  surface: 'application',
+  keyScopes: ['profile'],
+  audited: true,
+  method: 'patch',
+  path: '/v1/users/{id}/preferences',
+  summary: 'Change a user’s preferences',
+  params: Type.Object({ id: Type.String() }),
+  body: UpdateUserPreferencesRequest,
+  responses: { 200: UserPreferencesResponse },
+  namedUsers: ({ params }) => [params.id],
+  handle: async (services, call) => {
+    const { tenant, params, body, span } = call;
+    const changed = await services.profiles.updatePreferences(
+      await services.catalogs.of(tenant.no),
+      params.id,
+      body,
+      span,
+    );
+    recordProfileChange(services, call, { userId: params.id, sent: body });
+    return { status: 200, body: changed };
+  },
+});
+
+export const usersWrapped = operation({
+  id: 'users_wrapped',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/users/{id}/wrapped',
+  summary: "A user's year in review",
+  params: Type.Object({ id: Type.String() }),
+  query: Type.Object({ year: Type.Optional(Type.Integer({ minimum: 1 })) }),
+  responses: { 200: WrappedResponse },
+  namedUsers: ({ params }) => [params.id],
+  handle: async ({ catalogs, wrapped }, { tenant, params, query }) => ({
+    status: 200,
+    body: await wrapped.read(await catalogs.of(tenant.no), params.id, query.year),
+  }),
 });

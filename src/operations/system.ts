@@ -1,9 +1,6 @@
-import { Type } from 'typebox';
-import { ClockTime, SystemState } from '../../domain/administration/system.ts';
-import { AppError } from '../../errors.ts';
-import { openapiDocument } from '../openapi.ts';
-import { existing, operation, type Operation } from '../operation.ts';
-import { jsonFile, type StaticFile } from '../static-file.ts';
+import { ClockTime, SystemState } from '../domain/administration/system.ts';
+import { AppError } from '../errors.ts';
+import { operation } from './operation.ts';
 
 export const adminSystemGet = operation({
   id: 'admin_system_get',
@@ -69,23 +66,3 @@ export const adminClockDelete = operation({
     return { status: 200, body: { now: new Date(clock.now()).toISOString() } };
   },
 });
-
-/** The public document of this surface. `all` returns the surface's operations, including this one. */
-export function openapiGet(all: () => readonly Operation[]): Operation {
-  const made = new Map<number, Promise<StaticFile>>();
-  return operation({
-    id: 'admin_openapi_get',
-    surface: 'admin',
-    method: 'get',
-    path: '/v1/openapi',
-    summary: 'Describes this API',
-    scope: 'public',
-    responses: { 200: Type.Object({ openapi: Type.String(), info: Type.Object({ version: Type.String() }) }) },
-    file: (services) => {
-      const operations = existing(all(), services);
-      const file = made.get(operations.length) ?? jsonFile(JSON.stringify(openapiDocument('admin', operations)));
-      made.set(operations.length, file);
-      return file;
-    },
-  });
-}

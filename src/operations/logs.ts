@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
-import { Paging } from '../../domain/administration/admin.ts';
-import { Nullable, Uuid } from '../../domain/schemas.ts';
-import { UserId } from '../../domain/user.ts';
-import { AUDIT_ACTIONS } from '../../postgres/access/audit.ts';
-import { operation } from '../operation.ts';
+import { Paging } from '../domain/administration/admin.ts';
+import { ShownRequest } from '../domain/recent-request.ts';
+import { Nullable, Uuid } from '../domain/schemas.ts';
+import { UserId } from '../domain/user.ts';
+import { AUDIT_ACTIONS } from '../postgres/access/audit.ts';
+import { operation } from './operation.ts';
 
 const AuditEntry = Type.Object({
   at: Type.String({ format: 'date-time' }),
@@ -51,4 +52,29 @@ export const adminAuditLogList = operation({
       }),
     ),
   }),
+});
+
+export const adminRequestsList = operation({
+  id: 'admin_requests_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/requests',
+  summary: 'The tenant’s latest requests, newest first: path, status, duration and key',
+  description:
+    'Requests of both APIs whose key was accepted, for an hour: the latest 1,000, or 100 of each tenant with multi-tenancy. ' +
+    'Bodies and queries are not kept. A process lists up to 50 requests a second, 20 of them of one key. Reads of the console and of this list are not listed.',
+  query: Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 1_000, default: 100 }) }),
+  responses: { 200: Type.Array(ShownRequest) },
+  handle: async ({ recentRequests }, { tenant, query: { limit } }) => {
+    // Entries have the machine's time, whatever a test clock says.
+    const found = await recentRequests.read(tenant.no, { limit, nowMs: Date.now() });
+    return {
+      status: 200,
+      body: found.map(({ atMs, prefix, ...request }) => ({
+        at: new Date(atMs).toISOString(),
+        ...request,
+        key: prefix,
+      })),
+    };
+  },
 });

@@ -1,13 +1,13 @@
 import { Type } from 'typebox';
-import { AdminIssue, AdminTenant, DeletedResources, Ids, Paging } from '../../domain/administration/admin.ts';
-import type { Created as New } from '../../domain/fields/field.ts';
-import { TENANT } from '../../domain/fields/organisation.ts';
-import { changedFields, createdFields } from '../../domain/fields/wire.ts';
-import { Uuid } from '../../domain/schemas.ts';
-import { AppError } from '../../errors.ts';
-import type { TenantRefusal, TenantRow } from '../../postgres/tenants.ts';
-import { BULK_BODY_BYTES, bulkItems, deleteEach } from '../bulk.ts';
-import { operation } from '../operation.ts';
+import { AdminIssue, AdminTenant, DeletedResources, Ids, Paging } from '../domain/administration/admin.ts';
+import type { Created as New } from '../domain/fields/field.ts';
+import { TENANT } from '../domain/fields/organisation.ts';
+import { changedFields, createdFields } from '../domain/fields/wire.ts';
+import { Uuid } from '../domain/schemas.ts';
+import { AppError } from '../errors.ts';
+import type { TenantRefusal, TenantRow } from '../postgres/tenants.ts';
+import { BULK_BODY_BYTES, bulkItems, deleteEach } from './bulk.ts';
+import { operation } from './operation.ts';
 
 const tenantAnswer = ({ id, customerId, name, status, created, updated }: TenantRow): AdminTenant => ({
   id,

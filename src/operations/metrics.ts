@@ -1,20 +1,24 @@
 import { Type } from 'typebox';
-import { writersIn } from '../../catalog/rules/references.ts';
+import { writersIn } from '../catalog/rules/references.ts';
+import { MetricResponse } from '../domain/achievement.ts';
 import {
   BatchEventResults,
   BatchEventsResponse,
   BatchMetricEvent,
+  EventResponse,
   MAX_BATCH,
+  MetricEvent,
   RANGE_OF_SUMS,
-} from '../../domain/event.ts';
-import { Uuid, WritableBy } from '../../domain/schemas.ts';
-import { AppError } from '../../errors.ts';
-import { Slices } from '../../slices.ts';
-import { uncheckedItems } from '../bulk.ts';
-import { operation } from '../operation.ts';
-import { adminResource } from '../resource.ts';
-import { unknown } from '../resource-edit.ts';
-import { faultFinder } from '../validation.ts';
+} from '../domain/event.ts';
+import { EventSummaryEntry, EventSummaryQuery } from '../domain/history.ts';
+import { Uuid, WritableBy } from '../domain/schemas.ts';
+import { rejectProfile } from '../engine/users/sent-user.ts';
+import { AppError } from '../errors.ts';
+import { Slices } from '../slices.ts';
+import { uncheckedItems } from './bulk.ts';
+import { isClient, operation } from './operation.ts';
+import { adminResource, unknown } from './resource.ts';
+import { faultFinder } from './validation.ts';
 
 const eventFault = faultFinder(BatchMetricEvent);
 
@@ -119,4 +123,73 @@ export const adminAttributesValues = operation({
     if (attribute === undefined) throw new AppError('not_found', unknown(attributes));
     return { status: 200, body: await attributeValues(tenant.no, attribute, limit) };
   },
+});
+
+export const metricsEvent = operation({
+  id: 'metrics_event',
+  surface: 'application',
+  keyScopes: ['events'],
+  method: 'post',
+  path: '/v1/metrics/{key}/event',
+  aliases: ['/api/metrics/{key}/event'],
+  summary: 'Record an event of a user against a metric',
+  description: `Adds \`value\` to the user's total of the metric, and answers what that changed. A user who is not known is created.
+
+An unknown metric in the path is 422; in a batch (\`POST /v1/metrics/events\` of the Admin API) it is 404. ${RANGE_OF_SUMS}`,
+  idempotent: true,
+  params: Type.Object({ key: Type.String() }),
+  body: MetricEvent,
+  responses: { 201: EventResponse, 202: EventResponse },
+  namedUsers: ({ body }) => [body.user.id],
+  handle: ({ events }, { caller, tenant, params, body, idempotencyKey, span }) => {
+    if (caller.scope === 'events') rejectProfile(body.user);
+    const byClient = isClient(caller);
+    return events.record(tenant.no, params.key, { event: body, idempotencyKey, byClient, span });
+  },
+});
+
+export const usersAllMetrics = operation({
+  id: 'users_all_metrics',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/users/{id}/metrics',
+  summary: "A user's totals of all metrics, and their achievements",
+  params: Type.Object({ id: Type.String() }),
+  responses: { 200: Type.Array(MetricResponse) },
+  namedUsers: ({ params }) => [params.id],
+  handle: async ({ catalogs, users }, { tenant, params }) => ({
+    status: 200,
+    body: await users.metrics(await catalogs.of(tenant.no), params.id),
+  }),
+});
+
+export const usersMetricEventSummary = operation({
+  id: 'users_metric_event_summary',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/users/{id}/metrics/{key}/event-summary',
+  summary: "A user's total of a metric by day, week or month",
+  params: Type.Object({ id: Type.String(), key: Type.String() }),
+  query: EventSummaryQuery,
+  responses: { 200: Type.Array(EventSummaryEntry) },
+  namedUsers: ({ params }) => [params.id],
+  handle: async ({ catalogs, history }, { tenant, params, query }) => ({
+    status: 200,
+    body: await history.metricSummary(await catalogs.of(tenant.no), { userId: params.id, key: params.key, query }),
+  }),
+});
+
+export const usersSingleMetric = operation({
+  id: 'users_single_metric',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/users/{id}/metrics/{key}',
+  summary: "A user's total of a metric, and its achievements",
+  params: Type.Object({ id: Type.String(), key: Type.String() }),
+  responses: { 200: MetricResponse },
+  namedUsers: ({ params }) => [params.id],
+  handle: async ({ catalogs, users }, { tenant, params }) => ({
+    status: 200,
+    body: await users.metric(await catalogs.of(tenant.no), params.id, params.key),
+  }),
 });

@@ -12,10 +12,11 @@ import {
   AnalyticsSegments,
   AnalyticsStreaks,
   AnalyticsUsers,
-} from '../../domain/analytics-responses.ts';
-import { AttributeFilter } from '../../domain/user.ts';
-import { LocalDate, Uuid } from '../../domain/schemas.ts';
-import { operation } from '../operation.ts';
+} from '../domain/analytics-responses.ts';
+import { Activity, RecentCompletion } from '../domain/history.ts';
+import { LocalDate, Uuid } from '../domain/schemas.ts';
+import { AttributeFilter } from '../domain/user.ts';
+import { operation } from './operation.ts';
 
 const Range = { from: Type.Optional(LocalDate), to: Type.Optional(LocalDate) };
 const Query = Type.Object({
@@ -219,5 +220,34 @@ export const adminAnalyticsLeaderboards = operation({
   handle: async ({ analytics, catalogs }, { tenant, query }) => ({
     status: 200,
     body: await analytics.leaderboards(await catalogs.of(tenant.no), query),
+  }),
+});
+
+export const adminActivityGet = operation({
+  id: 'admin_activity_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/activity',
+  summary: 'Activity on each UTC day: events, active and new users, points, completed achievements',
+  description:
+    'By default the last 30 days up to today. Both days are included, at most 366. A day is a UTC day, by the time at which an ' +
+    'event was applied. Active users are those who sent at least one event on the day; each counts once. Points are those ' +
+    'awarded by all points systems together; deductions are not subtracted. The activity of a user who is deleted later stays ' +
+    'counted, and so does an event that is reversed later; the reversal itself does not count as an event.',
+  query: Type.Object({ from: Type.Optional(LocalDate), to: Type.Optional(LocalDate) }),
+  responses: { 200: Activity },
+  handle: async ({ activity }, { tenant, query }) => ({ status: 200, body: await activity.days(tenant.no, query) }),
+});
+
+export const adminActivityCompletions = operation({
+  id: 'admin_activity_completions',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/activity/completions',
+  summary: 'The latest completions of achievements, newest first, about 20',
+  responses: { 200: Type.Array(RecentCompletion) },
+  handle: async ({ activity, catalogs }, { tenant }) => ({
+    status: 200,
+    body: await activity.completions(await catalogs.of(tenant.no)),
   }),
 });

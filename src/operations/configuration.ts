@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { Configuration, ConfigurationChange, DemoChoice, DemoResource } from '../../domain/configuration.ts';
-import { operation } from '../operation.ts';
+import { Configuration, ConfigurationChange, DemoChoice, DemoResource } from '../domain/configuration.ts';
+import { operation } from './operation.ts';
 
 export const adminConfigurationGet = operation({
   id: 'admin_configuration_get',

@@ -1,0 +1,138 @@
+import { Type } from 'typebox';
+import { MOST } from '../catalog/event-work.ts';
+import { JOB_STATUSES } from '../domain/administration/job.ts';
+import {
+  LeaderboardResponseWithRankings,
+  LeaderboardWithStatus,
+  UserLeaderboardResponseWithHistory,
+} from '../domain/leaderboard.ts';
+import { boardStatus } from '../domain/runs.ts';
+import { LocalDate, Uuid } from '../domain/schemas.ts';
+import { AttributeFilter, StringMap } from '../domain/user.ts';
+import { AppError } from '../errors.ts';
+import { isClient, operation } from './operation.ts';
+import { adminResource, unknown } from './resource.ts';
+
+export const leaderboards = adminResource({
+  kind: 'leaderboard',
+  noun: 'leaderboard',
+  limits: `At most ${MOST.leaderboard} that rank by one metric, by one points system or by the streak are active or scheduled at a time.`,
+  id: 'admin_leaderboards',
+  path: '/v1/leaderboards',
+  // A board's dates move it from `scheduled` to `active` to `finished`, regardless of the stored status.
+  computed: { schemas: {}, of: (board, { utcDay }) => ({ status: boardStatus(board, utcDay) ?? 'inactive' }) },
+});
+
+const Filling = Type.Object({
+  leaderboardId: Type.String({ format: 'uuid' }),
+  status: Type.Enum([...JOB_STATUSES]),
+  /** Users examined so far, of how many (`null` before the start), and how many of them have a score from history. */
+  usersDone: Type.Integer(),
+  usersTotal: Type.Union([Type.Integer(), Type.Null()]),
+  scored: Type.Integer(),
+  requested: Type.String({ format: 'date-time' }),
+  finished: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+});
+
+export const adminLeaderboardFillingsList = operation({
+  id: 'admin_leaderboard_fillings_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/leaderboard-fillings',
+  summary: 'Progress of filling activated leaderboards from history',
+  responses: { 200: Type.Array(Filling) },
+  handle: async ({ boardFills }, { tenant }) => ({
+    status: 200,
+    body: (await boardFills.list(tenant.no)).map(({ subjectId, status, done, total, result, requested, finished }) => ({
+      leaderboardId: subjectId!,
+      status,
+      usersDone: done,
+      usersTotal: total,
+      scored: result.scored ?? 0,
+      requested: requested.toISOString(),
+      finished: finished === null ? null : finished.toISOString(),
+    })),
+  }),
+});
+
+export const adminLeaderboardsGroups = operation({
+  id: 'admin_leaderboards_groups',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/leaderboards/{id}/groups',
+  summary: 'The groups of a leaderboard with a breakdown, each with how many users are in it, largest first',
+  description:
+    'Of the present run, or of that which begins on `run`. A run that has ended has groups until its scores are final. ' +
+    'Of a leaderboard with more than 1,000 groups, any 1,000 are counted.',
+  params: Type.Object({ id: Uuid }),
+  query: Type.Object({ run: Type.Optional(LocalDate) }),
+  responses: { 200: Type.Array(Type.Object({ userAttributes: StringMap, users: Type.Integer() })) },
+  handle: async ({ catalogs, leaderboards: reads }, { tenant, params, query: { run } }) => {
+    const compiled = await catalogs.of(tenant.no);
+    const id = params.id.toLowerCase();
+    const board = compiled.catalog.leaderboards.find((one) => one.id === id);
+    if (board === undefined) throw new AppError('not_found', unknown(leaderboards));
+    return { status: 200, body: await reads.groups(compiled, board.key, run) };
+  },
+});
+
+export const leaderboardsGet = operation({
+  id: 'leaderboards_get',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/leaderboards/{key}',
+  summary: "A page of a leaderboard's rankings, from the top or around a user, of the current or a past run",
+  description:
+    'Of a leaderboard with breakdown attributes an application key reads the group of its own user: any other is 403.',
+  params: Type.Object({ key: Type.String() }),
+  query: Type.Object({
+    // Negative only with a userId, for the neighbours above; the engine checks this.
+    offset: Type.Integer({ default: 0 }),
+    limit: Type.Integer({ minimum: 0, default: 10 }),
+    run: Type.Optional(Type.String({ format: 'date' })),
+    userId: Type.Optional(Type.String()),
+    userAttributes: Type.Optional(AttributeFilter),
+  }),
+  responses: { 200: LeaderboardResponseWithRankings },
+  namedUsers: ({ query }) => (query.userId === undefined ? [] : [query.userId]),
+  handle: async ({ catalogs, leaderboards }, { caller, tenant, params, query }) => ({
+    status: 200,
+    body: await leaderboards.rankings(await catalogs.of(tenant.no), params.key, {
+      ...query,
+      groupOf: isClient(caller) ? caller.userId : null,
+    }),
+  }),
+});
+
+export const leaderboardsAll = operation({
+  id: 'leaderboards_all',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/leaderboards',
+  summary: 'Leaderboards that are active or scheduled, and finished ones on request',
+  query: Type.Object({ includeFinished: Type.Boolean({ default: false }) }),
+  responses: { 200: Type.Array(LeaderboardWithStatus) },
+  handle: async ({ catalogs, leaderboards }, { tenant, query }) => ({
+    status: 200,
+    body: leaderboards.list(await catalogs.of(tenant.no), query.includeFinished),
+  }),
+});
+
+export const usersLeaderboard = operation({
+  id: 'users_leaderboard',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/users/{id}/leaderboards/{key}',
+  summary: "A user's rank and value on a leaderboard, with daily snapshots",
+  params: Type.Object({ id: Type.String(), key: Type.String() }),
+  query: Type.Object({
+    run: Type.Optional(Type.String({ format: 'date' })),
+    numEvents: Type.Integer({ minimum: 0, maximum: 100, default: 10 }),
+  }),
+  responses: { 200: UserLeaderboardResponseWithHistory },
+  namedUsers: ({ params }) => [params.id],
+  handle: async ({ catalogs, leaderboards }, { tenant, params, query }) => ({
+    status: 200,
+    body: await leaderboards.ofUser(await catalogs.of(tenant.no), params.id, { key: params.key, ...query }),
+  }),
+});
