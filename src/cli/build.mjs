@@ -1,10 +1,89 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import process, { argv, execPath, versions } from 'node:process';
+import process, { argv, execPath, pid, versions } from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { buildConsole, CONSOLE_BUILT } from './build-console.mjs';
-import { digestOf, filesBelow, isBuilt, stampBuilt } from './built.mjs';
+
+// A build is current if its stamp, a file next to it, has the digest of its sources.
+
+/** All files in a folder, at any depth; empty if the folder does not exist. Absolute paths, sorted. */
+const filesBelow = (root, folder) =>
+  existsSync(join(root, folder))
+    ? readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name))
+        .sort()
+    : [];
+
+/**
+ * A digest of the files' names and contents, and of Node's version. Ignores times: a checkout changes them, and a copy
+ * may keep them. About 30 ms for 500 files.
+ */
+function digestOf(root, files) {
+  const digest = createHash('sha256').update(versions.node);
+  for (const file of files) {
+    const content = readFileSync(file);
+    digest.update(`\0${file.slice(root.length)}\0${content.length}\0`).update(content);
+  }
+  return digest.digest('hex');
+}
+
+/** Whether the build is complete, and its sources had this digest. `stamp`: its path from the root. */
+function isBuilt(root, stamp, digest) {
+  let built;
+  try {
+    built = JSON.parse(readFileSync(join(root, stamp), 'utf8'));
+  } catch {
+    return false;
+  }
+  const whole = Object.entries(built.sizes).every(
+    ([file, size]) => statSync(join(root, file), { throwIfNoEntry: false })?.size === size,
+  );
+  return whole && built.digest === digest;
+}
+
+/** Records the built folders' contents and their sources' digest. Sizes reveal files that are missing or cut short. */
+function stampBuilt(root, stamp, { digest, folders }) {
+  const files = folders.flatMap((folder) => filesBelow(root, folder));
+  const sizes = Object.fromEntries(files.map((file) => [file.slice(root.length), statSync(file).size]));
+  const unfinished = join(root, `${stamp}.${pid}`);
+  writeFileSync(unfinished, JSON.stringify({ digest, sizes }));
+  renameSync(unfinished, join(root, stamp));
+}
+
+/** Written last and removed first: without it the build is incomplete. */
+const CONSOLE_STAMP = 'dist/.console.json';
+const CONSOLE_FOLDERS = ['dist/console', 'dist/reference'];
+/** Build results, relative to the package's folder. */
+const CONSOLE_BUILT = [CONSOLE_STAMP, ...CONSOLE_FOLDERS];
+
+const consoleDependsOn = (root) => [
+  // Generated files contain only types, which leave no trace in the build.
+  ...filesBelow(root, 'console').filter((file) => !file.startsWith(join(root, 'console/generated/'))),
+  // The forms, and the console's other imports.
+  ...filesBelow(root, 'src/domain'),
+  join(root, 'package-lock.json'),
+];
+
+/**
+ * Ensures that the built console matches its sources. Returns false, and leaves no build, if it cannot be built.
+ * Without the builder (a production installation), the existing build is used.
+ * @param options.root of the package, an absolute path that ends with a slash
+ * @param options.force builds even if nothing changed
+ */
+function buildConsole({ root, force = false }) {
+  if (!existsSync(join(root, 'console/build.mjs')) || !existsSync(join(root, 'node_modules/@tailwindcss/vite')))
+    return true;
+  const digest = digestOf(root, consoleDependsOn(root));
+  if (!force && isBuilt(root, CONSOLE_STAMP, digest)) return true;
+  for (const built of CONSOLE_BUILT) rmSync(join(root, built), { recursive: true, force: true });
+  process.stderr.write('Building the console, only after a change: up to a minute …\n');
+  const built = spawnSync(execPath, ['console/build.mjs'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+  if (built.status === 0) stampBuilt(root, CONSOLE_STAMP, { digest, folders: CONSOLE_FOLDERS });
+  else for (const folder of CONSOLE_FOLDERS) rmSync(join(root, folder), { recursive: true, force: true });
+  return built.status === 0;
+}
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Written last and removed first: without it the build is incomplete. */

@@ -3,8 +3,8 @@ import { type Command, Option } from 'commander';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import type { DemoChoice, DemoResource, ConfigurationChange } from '../domain/configuration.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import type { Pulled } from './source/configuration.ts';
-import { type Source, type SourceFlags, sourceOf } from './source/server.ts';
+import type { Pulled } from './source-configuration.ts';
+import { type Source, type SourceFlags, sourceOf } from './source.ts';
 
 export function addConfig(laurel: Command): void {
   const config = laurel
@@ -60,7 +60,7 @@ function countsText(resources: Record<string, number>): string {
 
 /** Loads TypeBox, which checks the source's answers, only when needed. */
 async function readFrom(source: Source, partial: boolean): Promise<Pulled> {
-  const { pullSource } = await import('./source/configuration.ts');
+  const { pullSource } = await import('./source-configuration.ts');
   return pullSource(source, { partial });
 }
 

@@ -2,18 +2,15 @@ import { Command } from 'commander';
 import { version } from '../version.ts';
 import { withAdminOptionsAnywhere } from './admin-api.ts';
 import { addConfig } from './config.ts';
-import { addDeadLetters } from './dead-letters.ts';
-import { addDoctor } from './doctor.ts';
-import { addEvents } from './events.ts';
+import { addDeadLetters, addEvents, addRecompute } from './corrections.ts';
+import { addDoctor, addRebuild, addVerify } from './doctor.ts';
 import { addImport } from './import.ts';
 import { addJobs, addTenants } from './jobs.ts';
 import { addMcp } from './mcp.ts';
 import { examples } from './command.ts';
-import { addRecompute } from './recompute.ts';
 import { addSend } from './send.ts';
 import { addShadow } from './shadow.ts';
 import { addUsers } from './users.ts';
-import { addRebuild, addVerify } from './verify.ts';
 import { addWebhooks } from './webhooks.ts';
 
 const ENVIRONMENT = `

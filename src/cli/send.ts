@@ -3,8 +3,17 @@ import { basename } from 'node:path';
 import { Option, type Command } from 'commander';
 import type { BatchEventResults, BatchEventsResponse, BatchMetricEvent } from '../domain/event.ts';
 import { askPatiently, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { CommandError, counted, examples, EXIT, print, progressBar, tableText } from './command.ts';
-import { jsonLines, type Line } from './source/json-lines.ts';
+import {
+  CommandError,
+  counted,
+  examples,
+  EXIT,
+  jsonLines,
+  type Line,
+  print,
+  progressBar,
+  tableText,
+} from './command.ts';
 
 interface Options extends AdminOptions {
   metric?: string;

@@ -1,12 +1,23 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { rename, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { PassThrough, pipeline } from 'node:stream';
+import type { Pool } from 'undici';
 import { CommandError, examples, EXIT, jsonText, wholeNumber } from './command.ts';
-import { sourceAddress } from './source/server.ts';
-import type { Follower } from './shadow/follower.ts';
-import { createProxy } from './shadow/proxy.ts';
-import { Report } from './shadow/report.ts';
+import {
+  type Answer,
+  bodyValue,
+  type Exchange,
+  headerOf,
+  headersWhere,
+  Kept,
+  Report,
+  type RequestFacts,
+  requestFacts,
+} from './shadow-comparison.ts';
+import type { Follower } from './shadow-follower.ts';
+import { sourceAddress } from './source.ts';
 
 interface Options {
   from: string;
@@ -71,7 +82,7 @@ async function run(options: Options): Promise<void> {
     onFirst: (line) => void process.stderr.write(`Differs: ${line}\n`),
   });
   report.hide(key);
-  const [{ Pool }, { Follower }] = await Promise.all([import('undici'), import('./shadow/follower.ts')]);
+  const [{ Pool }, { Follower }] = await Promise.all([import('undici'), import('./shadow-follower.ts')]);
   const upstream = { pool: new Pool(source.origin), prefix: source.pathname.replace(/\/+$/, '') };
   const follower = new Follower({
     ...options,
@@ -173,3 +184,236 @@ const stopSignal = (): Promise<void> =>
   });
 
 const after = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms).unref());
+
+interface ProxyOptions {
+  source: { pool: Pool; prefix: string };
+  follower: Follower;
+  report: Report;
+}
+
+/** Headers about a connection instead of the message (RFC 9110, 7.6.1), and those that the client library sets itself. */
+const HOP_BY_HOP = /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|host|expect)$/;
+/** Longer than load balancers keep an idle connection, so that they close it first. */
+const KEEP_ALIVE_MS = 75_000;
+/** Maximum number of idempotency keys whose state is remembered. */
+const MOST_KEYS = 100_000;
+
+/** A request that the source is answering. */
+type InFlight = Partial<RequestFacts> & Pick<Exchange, 'userOverlapped' | 'othersOverlapped'> & { isAnswered: boolean };
+
+/**
+ * A server that passes each request unchanged to the source and each answer unchanged to the client, and then both to
+ * the follower. It adds, follows and repeats nothing. Laurel's failures never reach the client.
+ */
+function createProxy(options: ProxyOptions): Server {
+  const inFlight = new Set<InFlight>();
+  const keys = new IdempotencyKeys();
+  const server = createServer((request, response) => {
+    response.sendDate = false;
+    response.on('error', () => undefined);
+    forward(request, response, { ...options, inFlight, keys }).catch((error: unknown) => fail(response, error));
+  });
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  return server;
+}
+
+async function forward(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { source, follower, report, inFlight, keys }: ProxyOptions & { inFlight: Set<InFlight>; keys: IdempotencyKeys },
+): Promise<void> {
+  const path = request.url!;
+  const method = request.method!;
+  const { rawHeaders } = request;
+  report.count('forwarded');
+  report.hide(headerOf(rawHeaders, 'x-api-key'));
+  const sent = new Kept();
+  const entry: InFlight = { userOverlapped: false, othersOverlapped: false, isAnswered: false };
+  const onSent = (): void => {
+    // The source has the whole request, so it may change something from now on.
+    Object.assign(entry, requestFacts(method, path, sent.whole() ?? Buffer.alloc(0)));
+    if (entry.isAnswered) return;
+    noteOverlaps(entry, inFlight);
+    inFlight.add(entry);
+  };
+  const outcome = (): Outcome => ({ method, path, headers: rawHeaders, body: sent.whole(), entry });
+  let answered;
+  try {
+    answered = await source.pool.request({
+      method: method as 'GET',
+      path: source.prefix + path,
+      headers: headersWhere(rawHeaders, (name) => !HOP_BY_HOP.test(name)),
+      body: bodyOf(request, sent, onSent),
+      responseHeaders: 'raw',
+    });
+  } catch (error) {
+    notAnswered(outcome(), { follower, report, keys, why: 'the source did not answer' });
+    throw error;
+  } finally {
+    entry.isAnswered = true;
+    inFlight.delete(entry);
+  }
+  const { statusCode, body } = answered;
+  const headers = answered.headers as unknown as string[];
+  let complete: (answer: Answer | null) => void = () => undefined;
+  const sourceAnswer = new Promise<Answer | null>((resolve) => (complete = resolve));
+  answeredBy({ ...outcome(), sourceStatus: statusCode, sourceAnswer }, { follower, report, keys });
+
+  response.writeHead(
+    statusCode,
+    headersWhere(headers, (name) => !HOP_BY_HOP.test(name)),
+  );
+  if (headerOf(headers, 'content-length') === undefined) response.flushHeaders();
+  const received = new Kept();
+  try {
+    for await (const chunk of body) {
+      received.add(chunk as Uint8Array);
+      // Do not wait for a client that has disconnected; the answer is still compared.
+      if (!response.destroyed && !response.write(chunk)) await drained(response);
+    }
+    response.end();
+    const whole = received.whole();
+    const encoding = headerOf(headers, 'content-encoding');
+    complete({ status: statusCode, body: whole === null ? undefined : bodyValue(whole, encoding) });
+  } catch (error) {
+    complete(null);
+    throw error;
+  }
+}
+
+/** Resolves when more may be written, or the client has disconnected. */
+const drained = (response: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+  });
+
+/** Streams a request's body and keeps a copy; `null` if there is no body. Calls `onSent` when it is complete. */
+function bodyOf(request: IncomingMessage, sent: Kept, onSent: () => void): PassThrough | null {
+  const { 'content-length': length, 'transfer-encoding': chunked } = request.headers;
+  if (chunked === undefined && (length === undefined || length === '0')) {
+    onSent();
+    return null;
+  }
+  const body = new PassThrough({
+    transform(chunk: Buffer, _encoding, passed) {
+      sent.add(chunk);
+      passed(null, chunk);
+    },
+    flush(passed) {
+      onSent();
+      passed();
+    },
+  });
+  // If the client disconnects in between, the request to the source ends as well.
+  pipeline(request, body, () => undefined);
+  return body;
+}
+
+/** Answers for a source that does not answer, or breaks off an unfinished answer. */
+function fail(response: ServerResponse, error: unknown): void {
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  const { code = 'no answer' } = error as NodeJS.ErrnoException;
+  const isLate = code === 'UND_ERR_HEADERS_TIMEOUT';
+  response.writeHead(isLate ? 504 : 502, { 'Content-Type': 'application/json' });
+  response.end(JSON.stringify({ error: `The source of laurel shadow does not answer (${code})` }));
+}
+
+/** Notes, for concurrent requests, whether one of them may change the other's answer. */
+function noteOverlaps(entry: InFlight, inFlight: ReadonlySet<InFlight>): void {
+  for (const other of inFlight) {
+    if (other.writes !== true && entry.writes !== true) continue;
+    const isSameUser = entry.user !== null && entry.user === other.user;
+    if (isSameUser) entry.userOverlapped = other.userOverlapped = true;
+    else {
+      if (other.writes === true) entry.othersOverlapped = true;
+      if (entry.writes === true) other.othersOverlapped = true;
+    }
+  }
+}
+
+interface Outcome {
+  method: string;
+  path: string;
+  headers: string[];
+  /** `null` if it is too long to compare. */
+  body: Buffer | null;
+  entry: InFlight;
+}
+
+interface Following {
+  follower: Follower;
+  report: Report;
+  keys: IdempotencyKeys;
+}
+
+/** Passes the requests that the source accepted to the follower, and counts the others. */
+function answeredBy(outcome: Outcome & Pick<Exchange, 'sourceStatus' | 'sourceAnswer'>, following: Following): void {
+  const { entry, headers, sourceStatus } = outcome;
+  const { follower, report, keys } = following;
+  const exchange = exchangeOf(outcome);
+  if (exchange === null) return report.notCompared('it is not of the Application API, or too long');
+  if (isUncertain(sourceStatus))
+    return notAnswered(outcome, { ...following, why: `the source answered ${sourceStatus}` });
+  // Nothing has changed at the source: the key lacks the right, there were too many requests, maintenance, or a redirect.
+  if ([401, 403, 429, 503].includes(sourceStatus) || (sourceStatus >= 300 && sourceStatus < 400))
+    return report.notCompared(`the source answered ${sourceStatus}`);
+  const key = entry.writes === true ? headerOf(headers, 'idempotency-key') : undefined;
+  if (key !== undefined && sourceStatus < 300) {
+    const state = keys.get(key);
+    if (sourceStatus === 202 && state === undefined)
+      return report.notCompared('it repeats an event from before this run');
+    if (state === 'uncertain') exchange.repeats = true;
+    keys.set(key, 'given');
+  }
+  follower.take(exchange);
+}
+
+/** Whether a source with this answer may or may not have applied the request. */
+const isUncertain = (status: number): boolean => status >= 500 && status !== 503;
+
+/** Handles a write with an unknown outcome at the source. A client that repeats it with its key will settle the outcome. */
+function notAnswered(outcome: Outcome, { follower, report, keys, why }: Following & { why: string }): void {
+  report.notCompared(why);
+  const exchange = exchangeOf({ ...outcome, sourceStatus: 0, sourceAnswer: Promise.resolve(null) });
+  if (exchange?.writes !== true) return;
+  const key = headerOf(outcome.headers, 'idempotency-key');
+  if (key === undefined) follower.setAside(exchange, `${why}: whether it applied the request is unknown`);
+  else if (keys.get(key) === undefined) keys.set(key, 'uncertain');
+}
+
+function exchangeOf({
+  entry,
+  body,
+  ...rest
+}: Outcome & Pick<Exchange, 'sourceStatus' | 'sourceAnswer'>): Exchange | null {
+  const { operation, user = null, writes = false, userOverlapped, othersOverlapped } = entry;
+  if (operation === undefined || body === null) return null;
+  return {
+    ...rest,
+    method: rest.method as Exchange['method'],
+    operation,
+    user,
+    writes,
+    body,
+    userOverlapped,
+    othersOverlapped,
+    repeats: false,
+  };
+}
+
+/** Idempotency keys whose events were sent to Laurel in this run, and those with an unknown outcome at the source. */
+class IdempotencyKeys {
+  private readonly states = new Map<string, 'given' | 'uncertain'>();
+
+  get = (key: string): 'given' | 'uncertain' | undefined => this.states.get(key);
+
+  set(key: string, state: 'given' | 'uncertain'): void {
+    this.states.delete(key);
+    this.states.set(key, state);
+    if (this.states.size > MOST_KEYS) this.states.delete(this.states.keys().next().value!);
+  }
+}

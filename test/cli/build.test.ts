@@ -10,15 +10,7 @@ let root: string;
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'laurel-test-build-'));
   for (const folder of ['src/cli', 'workers', 'node_modules']) await mkdir(join(root, folder), { recursive: true });
-  for (const name of [
-    'tsconfig.json',
-    'tsconfig.build.json',
-    'package.json',
-    'package-lock.json',
-    'src/cli/build.mjs',
-    'src/cli/built.mjs',
-    'src/cli/build-console.mjs',
-  ])
+  for (const name of ['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json', 'src/cli/build.mjs'])
     await cp(join(PACKAGE_ROOT, name), join(root, name));
   for (const name of ['typescript', '@typescript', '@types', 'undici-types'])
     await symlink(join(PACKAGE_ROOT, 'node_modules', name), join(root, 'node_modules', name));

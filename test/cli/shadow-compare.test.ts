@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { differencesOf, OWN_FIELDS, bodyValue, requestFacts } from '../../src/cli/shadow/exchange.ts';
+import { bodyValue, differencesOf, OWN_FIELDS, requestFacts } from '../../src/cli/shadow-comparison.ts';
 import { applicationOperations } from '../../src/operations/index.ts';
 
 const paths = (

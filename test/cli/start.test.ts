@@ -22,5 +22,5 @@ test('every command starts with only the argument parser and the logger', () => 
   const seen = new Set<string>();
   expect([...packagesOf(join(PACKAGE_ROOT, 'src/cli/main.ts'), seen)].toSorted()).toEqual(['commander', 'pino']);
   const names = [...seen].map((file) => relative(PACKAGE_ROOT, file));
-  expect(names).toContain('src/cli/recompute.ts');
+  expect(names).toContain('src/cli/corrections.ts');
 });

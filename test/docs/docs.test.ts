@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { STEPS } from '../../src/cli/recompute.ts';
+import { STEPS } from '../../src/cli/corrections.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { allDocuments, brokenLinks, codeOf } from './documents.ts';
 

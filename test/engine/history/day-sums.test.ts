@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readUser } from '../../../src/cli/source/users.ts';
+import { readUser } from '../../../src/cli/source-users.ts';
 import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { sumUsers } from '../../../src/postgres/persist/day-sums.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';

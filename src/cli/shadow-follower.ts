@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { differencesOf, bodyValue, headerOf, headersWhere, Kept, type Answer, type Exchange } from './exchange.ts';
-import type { Report } from './report.ts';
+import {
+  type Answer,
+  bodyValue,
+  differencesOf,
+  type Exchange,
+  headerOf,
+  headersWhere,
+  Kept,
+  type Report,
+} from './shadow-comparison.ts';
 
 export interface FollowerOptions {
   /** Laurel's Application API, without `/v1`. */

@@ -1,8 +1,7 @@
-import type { ImportedUser } from '../../domain/imported-user.ts';
-import { CommandError } from '../command.ts';
-import type { Report } from './import-report.ts';
-import { addLines, cutUnfinished, jsonLines, textLines } from './json-lines.ts';
-import { fatalRefusal, type Source, SourceRefusal } from './server.ts';
+import type { Reported } from '../domain/import-outcomes.ts';
+import type { ImportedUser } from '../domain/imported-user.ts';
+import { addLines, CommandError, cutUnfinished, jsonLines, textLines } from './command.ts';
+import { fatalRefusal, type Source, SourceRefusal } from './source.ts';
 
 /** After this many consecutive users without an answer, the source counts as unreachable. */
 const MOST_AWAY = 3;
@@ -13,7 +12,8 @@ interface Reading {
   rows: string;
   systemKeys: readonly string[];
   boards: BoardGroups;
-  report: Report;
+  /** Adds lines about users to the import's report. */
+  report: { add(lines: readonly Reported[]): Promise<void> };
   concurrency: number;
   /** Reads only the first ones; `undefined` for all. */
   sample: number | undefined;

@@ -1,17 +1,17 @@
 import { type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
-import { Export } from '../../catalog/configuration/export.ts';
-import type { DocumentKind, ResourceOf } from '../../catalog/resource-fields.ts';
-import { type Achievement, type Catalog, emptyCatalog, MOST_RESOURCES } from '../../domain/catalog.ts';
-import { DaysOff, type StreakSettings } from '../../domain/fields/tenant-settings.ts';
-import type { Configuration } from '../../domain/configuration.ts';
-import { type Field, TODAY } from '../../domain/fields/field.ts';
-import { FIELDS } from '../../domain/fields/kinds.ts';
-import { isNeeded, schemasOf, storedFrom, withDefaults } from '../../domain/fields/wire.ts';
-import { LISTS } from '../../domain/kinds.ts';
-import type { AttributeCondition } from '../../domain/schemas.ts';
-import { CommandError } from '../command.ts';
-import { fatalRefusal, plain, type Source, SourceRefusal } from './server.ts';
+import { Export } from '../catalog/configuration/export.ts';
+import type { DocumentKind, ResourceOf } from '../catalog/resource-fields.ts';
+import { type Achievement, type Catalog, emptyCatalog, MOST_RESOURCES } from '../domain/catalog.ts';
+import type { Configuration } from '../domain/configuration.ts';
+import { type Field, TODAY } from '../domain/fields/field.ts';
+import { FIELDS } from '../domain/fields/kinds.ts';
+import { DaysOff, type StreakSettings } from '../domain/fields/tenant-settings.ts';
+import { isNeeded, schemasOf, storedFrom, withDefaults } from '../domain/fields/wire.ts';
+import { LISTS } from '../domain/kinds.ts';
+import type { AttributeCondition } from '../domain/schemas.ts';
+import { CommandError } from './command.ts';
+import { fatalRefusal, plain, type Source, SourceRefusal } from './source.ts';
 
 // Reads the configuration of another server of the contract's Admin API as a document. Reads only fields of the contract.
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { shortened } from '../../errors.ts';
-import { CommandError } from '../command.ts';
+import { shortened } from '../errors.ts';
+import { CommandError } from './command.ts';
 
 export class SourceRefusal extends Error {
   readonly status: number;
