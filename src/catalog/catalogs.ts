@@ -1,8 +1,7 @@
 import type { Pool } from 'pg';
 import { AppError } from '../errors.ts';
 import { catalogVersions, loadCatalog } from '../postgres/catalog.ts';
-import { Listener } from '../postgres/listener.ts';
-import { readRevisions, REVISIONS_CHANNEL, type RevisionsSeen } from '../postgres/revisions.ts';
+import { Listener, readRevisions, REVISIONS_CHANNEL, type RevisionsSeen } from '../postgres/revisions.ts';
 import type { Signals } from '../redis/signals.ts';
 import { SharedRuns } from '../shared-runs.ts';
 import { compileCatalog, type CompiledCatalog } from './compiled-catalog.ts';

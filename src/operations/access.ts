@@ -15,8 +15,11 @@ import { changedFields, createdFields } from '../domain/fields/wire.ts';
 import { Nullable, Uuid } from '../domain/schemas.ts';
 import { UserId } from '../domain/user.ts';
 import { AppError } from '../errors.ts';
-import type { AdminKeyRow } from '../postgres/access/admin-key-rows.ts';
-import type { AdminKeyRefusal, CreatedAdminKey as CreatedAdminKeyRow } from '../postgres/access/admin-keys.ts';
+import type {
+  AdminKeyRefusal,
+  AdminKeyRow,
+  CreatedAdminKey as CreatedAdminKeyRow,
+} from '../postgres/access/admin-keys.ts';
 import type {
   ApplicationKeyRow,
   CreatedApplicationKey as CreatedApplicationKeyRow,

@@ -44,11 +44,11 @@ import type { OwnWebhook, WebhookDeliveries } from '../engine/webhooks/webhook-d
 import type { Backdating } from '../engine/achievements/backdating.ts';
 import type { AdminKeys } from '../postgres/access/admin-keys.ts';
 import type { AuditQuery, AuditRow, RecordAudit } from '../postgres/access/audit.ts';
-import type { BoardFill } from '../postgres/boards/fills.ts';
+import type { BoardFill } from '../postgres/boards/progress.ts';
 import type { ApplicationKeys } from '../postgres/access/application-keys.ts';
 import type { Sessions } from '../postgres/access/sessions.ts';
 import type { Tenants } from '../postgres/tenants.ts';
-import type { AttributeValueCount } from '../postgres/users/attribute-values.ts';
+import type { AttributeValueCount } from '../postgres/users/selections.ts';
 import type { RecentRequests } from '../redis/recent-requests.ts';
 import type { WholeDeliveryRow } from '../postgres/webhooks/deliveries.ts';
 import type { ShownSecret } from '../postgres/webhooks/secrets.ts';

@@ -16,8 +16,7 @@ import {
 import { Nullable, Uuid } from '../domain/schemas.ts';
 import type { OwnWebhook } from '../engine/webhooks/webhook-deliveries.ts';
 import { AppError } from '../errors.ts';
-import type { DeliveryRow, WholeDeliveryRow } from '../postgres/webhooks/deliveries.ts';
-import type { Resend } from '../postgres/webhooks/resends.ts';
+import type { DeliveryRow, Resend, WholeDeliveryRow } from '../postgres/webhooks/deliveries.ts';
 import { BULK_BODY_BYTES, bulkItems } from './bulk.ts';
 import { operation } from './operation.ts';
 import { adminResource, createEach, unknown } from './resource.ts';

@@ -3,9 +3,8 @@ import { COUNTED, MOST_VALUES, SEGMENT, type Counted } from '../domain/analytics
 import { decimalOfMicros, decimalText, toMicros } from '../domain/decimal.ts';
 import type { Days } from '../domain/periods.ts';
 import { binaryArray, binaryBigIntegers, binaryIntegers, TEXT } from './persist/binary-rows.ts';
-import { OF_SAMPLED_USER } from './history/sampled-changes.ts';
-import { eventsAndSums } from './partitions/event-retention.ts';
-import { mayBeEarlier, readSinceDay } from './partitions/id-windows.ts';
+import { OF_SAMPLED_USER } from './history/days.ts';
+import { eventsAndSums, mayBeEarlier, readSinceDay } from './partitions.ts';
 import type { NamedUser } from './persist/events.ts';
 import { storableText } from './storable-json.ts';
 

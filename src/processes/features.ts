@@ -45,14 +45,14 @@ import { sendTest, WebhookDeliveries } from '../engine/webhooks/webhook-deliveri
 import type { Services } from '../operations/services.ts';
 import { AdminKeys } from '../postgres/access/admin-keys.ts';
 import { readAudit } from '../postgres/access/audit.ts';
-import { listFills } from '../postgres/boards/fills.ts';
+import { listFills } from '../postgres/boards/progress.ts';
 import { isReversalStored } from '../postgres/corrections/reversals.ts';
 import { findKeys } from '../postgres/access/keys.ts';
 import { latestJobs } from '../postgres/jobs.ts';
 import { findSessionEnds, Sessions } from '../postgres/access/sessions.ts';
 import { isStreakCallStored } from '../postgres/history/streaks.ts';
 import { webhookSecrets } from '../postgres/webhooks/secrets.ts';
-import { attributeValues } from '../postgres/users/attribute-values.ts';
+import { attributeValues } from '../postgres/users/selections.ts';
 import { RecentRequests } from '../redis/recent-requests.ts';
 import type { FrontendCore } from './frontend-core.ts';
 import { systemState } from './system-state.ts';

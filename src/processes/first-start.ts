@@ -7,7 +7,7 @@ import { AdminKeys } from '../postgres/access/admin-keys.ts';
 import { makeSignInToken } from '../postgres/access/sessions.ts';
 import { loadCatalog } from '../postgres/catalog.ts';
 import { migrate } from '../postgres/migrate.ts';
-import { retentionTooShort } from '../postgres/partitions/event-retention.ts';
+import { retentionTooShort } from '../postgres/partitions.ts';
 import { createPool } from '../postgres/pool.ts';
 import { refuseOtherVersions } from '../postgres/running-versions.ts';
 import { connectRedis, redisReady } from '../redis/client.ts';

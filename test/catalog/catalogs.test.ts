@@ -3,9 +3,8 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Catalogs, Changes, type ChangesOptions } from '../../src/catalog/catalogs.ts';
-import { LISTENER } from '../../src/postgres/listener.ts';
+import { countRevision, LISTENER, readRevisions } from '../../src/postgres/revisions.ts';
 import { createPool } from '../../src/postgres/pool.ts';
-import { countRevision, readRevisions } from '../../src/postgres/revisions.ts';
 import { publishSignal, Signals } from '../../src/redis/signals.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 

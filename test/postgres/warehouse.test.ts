@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startPostgres, type LocalServer } from '../../src/local/postgres-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { dropEvents, moveNextUsers } from '../../src/postgres/partitions/event-retention.ts';
+import { dropEvents, moveNextUsers } from '../../src/postgres/partitions.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { transaction } from '../../src/postgres/transaction.ts';

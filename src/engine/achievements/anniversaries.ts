@@ -8,7 +8,7 @@ import { yearsAt } from '../../domain/anniversary.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import { decodeState } from '../../packed/state.ts';
-import { type DueUser, dueUsers } from '../../postgres/users/anniversaries.ts';
+import { type DueUser, dueUsers } from '../../postgres/users/selections.ts';
 import { eventId } from '../ids.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';

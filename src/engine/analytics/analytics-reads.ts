@@ -44,7 +44,7 @@ import {
   topValues,
   type AnalyticsSum,
 } from '../../postgres/analytics.ts';
-import { firstIdOf } from '../../postgres/partitions/event-partitions.ts';
+import { firstIdOf } from '../../postgres/partitions.ts';
 import { tenantCounters } from '../../redis/parts.ts';
 import { groupsOfRun } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';

@@ -34,7 +34,7 @@ import {
   type StoredEvent,
   type StoredReversal,
 } from '../../postgres/corrections/reversals.ts';
-import { isDropped } from '../../postgres/partitions/event-retention.ts';
+import { isDropped } from '../../postgres/partitions.ts';
 import { docsThen } from '../../postgres/timeline/catalog-then.ts';
 import { inSnapshot, transaction } from '../../postgres/transaction.ts';
 import { unlessRefused } from '../refusals.ts';

@@ -7,7 +7,7 @@ import { dateOf, DAY_MS, dayOf, type Days, isDate } from '../../domain/periods.t
 import { AppError } from '../../errors.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
 import { readDays } from '../../postgres/history/activity.ts';
-import { newestCompletions } from '../../postgres/persist/completions.ts';
+import { newestCompletions } from '../../postgres/persist/events.ts';
 import { userNames } from '../leaderboards/standings.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { tenantCounters } from '../../redis/parts.ts';

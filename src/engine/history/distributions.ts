@@ -1,10 +1,6 @@
 import type { Pool } from 'pg';
 import type { Days } from '../../domain/periods.ts';
-import {
-  type SampledChanges,
-  sampledMetricChanges,
-  sampledPointsChanges,
-} from '../../postgres/history/sampled-changes.ts';
+import { type SampledChanges, sampledMetricChanges, sampledPointsChanges } from '../../postgres/history/days.ts';
 
 /**
  * Percentiles come from a sample of this many users of the tenant, chosen by a hash of their IDs. They are exact up to

@@ -16,7 +16,7 @@ import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
-import { listFills } from '../../postgres/boards/fills.ts';
+import { listFills } from '../../postgres/boards/progress.ts';
 import { eventId } from '../ids.ts';
 import { BoardsOfTenants, countersOf, placesOf } from '../rebuild/derived-keys.ts';
 import { PROFILE_IS_FULL, STATE_IS_FULL } from '../refusals.ts';

@@ -1,5 +1,5 @@
 import { compileCatalog } from '../../catalog/compiled-catalog.ts';
-import { type BoardFill, deletePastScores, firstOpenRun } from '../../postgres/boards/fills.ts';
+import { type BoardFill, deletePastScores, firstOpenRun } from '../../postgres/boards/progress.ts';
 import { putPastScores, rankPastScores } from '../../postgres/boards/past-scores.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { Progress } from '../../postgres/jobs.ts';

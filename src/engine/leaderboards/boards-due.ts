@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { dayStartMs } from '../../domain/zone.ts';
-import { boardsInProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
+import { type BoardProgress, boardsInProgress } from '../../postgres/boards/progress.ts';
 import { zonesOf } from '../../postgres/streak-sweep.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import type { OnPieceFailed, Pieces } from '../schedule/pieces.ts';

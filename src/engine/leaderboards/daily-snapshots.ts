@@ -5,7 +5,7 @@ import { toMicros } from '../../domain/decimal.ts';
 import { DAY_MS, dayOf } from '../../domain/periods.ts';
 import { playedRule, runOf, type Run } from '../../domain/runs.ts';
 import { addAnalytics, type AnalyticsRow } from '../../postgres/analytics.ts';
-import { boardsInProgress, lockProgress, moveProgress, type BoardProgress } from '../../postgres/boards/progress.ts';
+import { type BoardProgress, boardsInProgress, lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
 import { addSnapshots, snapshotBefore, type TakenSnapshots } from '../../postgres/boards/snapshots.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';

@@ -5,8 +5,15 @@ import type { Pool } from 'pg';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';
-import { type BoardProgress, boardsInProgress } from '../../postgres/boards/progress.ts';
-import { type DeadBoard, forgetBoard, noteSwept, straySets, unclearedRuns } from '../../postgres/boards/sets.ts';
+import {
+  type BoardProgress,
+  boardsInProgress,
+  type DeadBoard,
+  forgetBoard,
+  noteSwept,
+  straySets,
+  unclearedRuns,
+} from '../../postgres/boards/progress.ts';
 import { connectionOf, scanServers } from '../../redis/endpoints.ts';
 import { boardGroupsKey, boardKey, boardOfKey, BOARDS_PATTERN, type TenantPart } from '../../redis/keys.ts';
 import { type Boards, BoardsOfTenants } from '../rebuild/derived-keys.ts';

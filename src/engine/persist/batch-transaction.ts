@@ -16,10 +16,16 @@ import {
 import { countGuarded, insertQuarantined, settleQuarantined } from '../../postgres/corrections/quarantine.ts';
 import { addDayCounts } from '../../postgres/history/activity.ts';
 import { resetPlaces } from '../../postgres/notifications/places.ts';
-import { insertAwards } from '../../postgres/persist/awards.ts';
-import { insertCompletions, keepNewestCompletions } from '../../postgres/persist/completions.ts';
+import {
+  insertAwards,
+  insertCompletions,
+  insertEvents,
+  insertReversals,
+  keepNewestCompletions,
+  type NamedUser,
+  noteDatedAhead,
+} from '../../postgres/persist/events.ts';
 import { keepDaySums } from '../../postgres/persist/day-sums.ts';
-import { insertEvents, insertReversals, type NamedUser, noteDatedAhead } from '../../postgres/persist/events.ts';
 import { insertImportedCompletions, insertImportedDays, splitImported } from '../../postgres/persist/imported.ts';
 import { insertRecomputed } from '../../postgres/persist/recomputed.ts';
 import {

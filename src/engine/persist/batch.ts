@@ -22,9 +22,14 @@ import type {
 import { decimalOf, unpackAll } from '../../packed/state.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
 import type { DayCountsRow } from '../../postgres/history/activity.ts';
-import type { AwardRow } from '../../postgres/persist/awards.ts';
-import type { CompletionRow } from '../../postgres/persist/completions.ts';
-import type { EventKey, EventRow, NamedUser, ReversalRow } from '../../postgres/persist/events.ts';
+import type {
+  AwardRow,
+  CompletionRow,
+  EventKey,
+  EventRow,
+  NamedUser,
+  ReversalRow,
+} from '../../postgres/persist/events.ts';
 import type { RecomputedRow } from '../../postgres/persist/recomputed.ts';
 import type { StreakChangeRow, StreakPauseRow, SupersededChanges } from '../../postgres/persist/streaks.ts';
 import { isProgress } from '../../redis/batches.ts';

@@ -3,7 +3,7 @@ import { NO_LENGTH } from '../../packed/packed-import.ts';
 import type { ImportedRecord, RecordedSettlement } from '../../packed/record.ts';
 import { COMPLETED, IMPORTED_AWARD, IMPORTED_DAY, RECORD, SETTLEMENT } from '../../packed/record-fields.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
-import type { AwardRow } from '../../postgres/persist/awards.ts';
+import type { AwardRow } from '../../postgres/persist/events.ts';
 import type { ImportedCompletionRow, ImportedDayRow } from '../../postgres/persist/imported.ts';
 import type { StreakChangeRow, StreakPauseRow } from '../../postgres/persist/streaks.ts';
 import { eventId } from '../ids.ts';

@@ -5,7 +5,7 @@ import type { PlanBoard } from '../../catalog/plan.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';
-import type { BoardFill } from '../../postgres/boards/fills.ts';
+import type { BoardFill } from '../../postgres/boards/progress.ts';
 import type { StoredRecomputation } from '../../postgres/corrections/recomputations.ts';
 
 /** A run that has begun in some zone and is not final: first and last day (epoch days). Without a last day it does not end. */

@@ -6,7 +6,7 @@ import { pointsLimits } from '../../catalog/compile/points.ts';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { RECOMPUTED } from '../../packed/call-fields.ts';
-import { type BoardFill, listFills } from '../../postgres/boards/fills.ts';
+import { type BoardFill, listFills } from '../../postgres/boards/progress.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import {
   beginPlanning,

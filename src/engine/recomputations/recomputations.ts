@@ -13,7 +13,7 @@ import type {
 } from '../../domain/administration/recomputation.ts';
 import { AppError } from '../../errors.ts';
 import { type AuditAction, writeAudit } from '../../postgres/access/audit.ts';
-import { detailsFromDay } from '../../postgres/partitions/event-retention.ts';
+import { detailsFromDay } from '../../postgres/partitions.ts';
 import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 import {
   activeRecomputation,

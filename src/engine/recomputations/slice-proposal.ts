@@ -17,7 +17,7 @@ import {
   usersWithLateEvents,
 } from '../../postgres/corrections/recomputation-history.ts';
 import type { PlannedRow, StoredRecomputation } from '../../postgres/corrections/recomputations.ts';
-import { detailsFromDay } from '../../postgres/partitions/event-retention.ts';
+import { detailsFromDay } from '../../postgres/partitions.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
 import { boundsOf, openBoards } from './open-boards.ts';

@@ -7,7 +7,7 @@ import {
   makeEventPartition,
   mostEventsOfADay,
   readEventPartitions,
-} from '../../postgres/partitions/event-partitions.ts';
+} from '../../postgres/partitions.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 
 /** Number of days for which partitions exist in advance. No partition need be created for that long. */

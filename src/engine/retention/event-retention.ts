@@ -1,8 +1,14 @@
 import type { Pool } from 'pg';
 import { DAY_MS } from '../../domain/periods.ts';
 import { addJob, type Job, openJobs, type Progress } from '../../postgres/jobs.ts';
-import { type EventPartition, readEventPartitions } from '../../postgres/partitions/event-partitions.ts';
-import { dropEvents, eventsLeft, mostLateDays, moveNextUsers } from '../../postgres/partitions/event-retention.ts';
+import {
+  dropEvents,
+  type EventPartition,
+  eventsLeft,
+  mostLateDays,
+  moveNextUsers,
+  readEventPartitions,
+} from '../../postgres/partitions.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 

@@ -4,7 +4,7 @@ import type { Author } from '../../domain/administration/author.ts';
 import type { JobKind, JobStatus, ShownJob } from '../../domain/administration/job.ts';
 import { AppError } from '../../errors.ts';
 import { writeAudit } from '../../postgres/access/audit.ts';
-import { deletePastScores } from '../../postgres/boards/fills.ts';
+import { deletePastScores } from '../../postgres/boards/progress.ts';
 import { cancelRecomputation, readRecomputation, setStatus } from '../../postgres/corrections/recomputations.ts';
 import {
   cancelJob,

@@ -5,7 +5,7 @@ import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { Caused, TimelineRule } from '../../domain/administration/timeline.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import type { StoredResource, Then } from '../../postgres/timeline/catalog-then.ts';
-import type { TimelineAwardRow, TimelineCompletionRow } from '../../postgres/timeline/causes.ts';
+import type { TimelineAwardRow, TimelineCompletionRow } from '../../postgres/timeline/events.ts';
 import type { CatalogThen, ResourceThen } from './catalog-then.ts';
 import { type Happening, thenOf } from './happening.ts';
 

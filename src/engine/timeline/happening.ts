@@ -1,4 +1,4 @@
-import type { TimelineAwardRow, TimelineCompletionRow, TimelineEventRow } from '../../postgres/timeline/causes.ts';
+import type { TimelineAwardRow, TimelineCompletionRow, TimelineEventRow } from '../../postgres/timeline/events.ts';
 import type { TimelineRecomputationRow } from '../../postgres/timeline/entries.ts';
 import type { Then } from '../../postgres/timeline/catalog-then.ts';
 

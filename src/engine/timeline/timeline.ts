@@ -17,14 +17,16 @@ import {
 import { uuidText } from '../../domain/schemas.ts';
 import type { UserState } from '../../packed/state.ts';
 import { type QuarantineRow, unreleasedOf } from '../../postgres/corrections/quarantine.ts';
-import { detailsFrom } from '../../postgres/partitions/event-retention.ts';
+import { detailsFrom } from '../../postgres/partitions.ts';
 import {
   awardCauses,
   awardsOf,
   completionsOf,
+  eventIds,
   eventsOf,
+  reversalIds,
   type TimelineCompletionRow,
-} from '../../postgres/timeline/causes.ts';
+} from '../../postgres/timeline/events.ts';
 import {
   auditRows,
   finalRows,
@@ -37,7 +39,6 @@ import {
   type TimelineStreakRow,
   type TimelineRange,
 } from '../../postgres/timeline/entries.ts';
-import { eventIds, reversalIds } from '../../postgres/timeline/events.ts';
 import { quarantinedAnswer } from '../corrections/quarantine.ts';
 import { spanOf } from '../span.ts';
 import type { UserReads } from '../users/user-reads.ts';

@@ -9,10 +9,10 @@ import {
   noteFullQueues,
   releaseLeases,
   renewLeases,
+  takeMessages,
   upcoming,
   webhookTargets,
-} from '../../postgres/webhooks/leases.ts';
-import { takeMessages } from '../../postgres/webhooks/tries.ts';
+} from '../../postgres/webhooks/tries.ts';
 import { rounds, type Rounds } from '../../rounds.ts';
 import { Endpoint, GIVEN_UP_AFTER_MS } from './endpoint.ts';
 import type { Outcome, Sender } from './sender.ts';

@@ -1,5 +1,4 @@
-import type { LeasedWebhook, WebhookTarget } from '../../postgres/webhooks/leases.ts';
-import type { DueMessage, Wanted } from '../../postgres/webhooks/tries.ts';
+import type { DueMessage, LeasedWebhook, Wanted, WebhookTarget } from '../../postgres/webhooks/tries.ts';
 
 /** Number of consecutive failures that opens the breaker. */
 export const OPENS_AFTER = 10;

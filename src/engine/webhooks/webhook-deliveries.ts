@@ -12,24 +12,22 @@ import { writeAudit } from '../../postgres/access/audit.ts';
 import { openJobs, type Progress, recordProgress } from '../../postgres/jobs.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import {
+  addResend,
+  countSelected,
   type DeliveryRow,
+  hasRoom,
   listDeliveries,
+  listResends,
   markTest,
   readDelivery,
   readWebhookState,
+  requeueMessage,
+  requeueSome,
+  type Resend,
   type WebhookStateRow,
   type WholeDeliveryRow,
 } from '../../postgres/webhooks/deliveries.ts';
 import { insertMessages } from '../../postgres/webhooks/messages.ts';
-import {
-  addResend,
-  countSelected,
-  hasRoom,
-  listResends,
-  requeueMessage,
-  requeueSome,
-  type Resend,
-} from '../../postgres/webhooks/resends.ts';
 import { hasSecret } from '../../postgres/webhooks/secrets.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { spanOf } from '../span.ts';

@@ -159,3 +159,6 @@ export class KeyUses {
     );
   }
 }
+
+/** SQL: whether a key can create others. Without such a key, nobody could ever create one again. */
+export const CAN_CREATE_KEYS = `status = 'active' AND access = 'full' AND tenant_no IS NULL`;

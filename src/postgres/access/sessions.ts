@@ -4,9 +4,8 @@ import type { Clock } from '../../clock.ts';
 import { type Author, parseApiKey } from '../../domain/administration/author.ts';
 import { type Announce, countRevision } from '../revisions.ts';
 import { transaction } from '../transaction.ts';
-import { CAN_CREATE_KEYS } from './admin-key-rows.ts';
+import { CAN_CREATE_KEYS, GatheredLookup, keyHash, keyLookup, type KeyRecord } from './keys.ts';
 import { writeAudit } from './audit.ts';
-import { GatheredLookup, keyHash, keyLookup, type KeyRecord } from './keys.ts';
 
 interface NewSession {
   /** Secret in the cookie. Only its hash is stored. */

@@ -1,8 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { dateOf } from '../../domain/periods.ts';
 import type { HistorySum } from '../../packed/packed-arrays.ts';
-import { awardsAndSums, eventsAndSums } from '../partitions/event-retention.ts';
-import { mayBeEarlier, readSinceDay } from '../partitions/id-windows.ts';
+import { awardsAndSums, eventsAndSums, mayBeEarlier, readSinceDay } from '../partitions.ts';
 import { storableText } from '../storable-json.ts';
 
 /** What a leaderboard adds up: values of a metric's events, or awards of a points system. */

@@ -1,5 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Leaderboard } from '../../domain/catalog.ts';
+import { type Job, latestJobs, replaceJobs } from '../jobs.ts';
+import { transaction } from '../transaction.ts';
 
 export interface BoardProgress {
   tenantNo: number;
@@ -90,4 +92,103 @@ export async function moveProgress(
       WHERE tenant_no = $1 AND board_no = $2`,
     [tenantNo, boardNo, to.runDay !== undefined, to.runDay ?? null, to.snapshotDay ?? null],
   );
+}
+
+export type BoardFill = Job<
+  { boardNo: number },
+  {
+    /** First day of the first run in Redis; `null` if all runs are past. Set from the first slice on. */
+    openRunDay?: number | null;
+    /** Number of users with a score from history. */
+    scored?: number;
+  }
+> & { tenantNo: number };
+
+/** Requests that leaderboards be filled, from the beginning if they are being filled already; in the edit's transaction. */
+export async function requestFills(
+  client: PoolClient,
+  tenantNo: number,
+  boards: readonly { id: string; no: number }[],
+): Promise<void> {
+  const jobs = boards.map(({ id, no }) => ({ subjectId: id, parameters: { boardNo: no } }));
+  await replaceJobs(client, { kind: 'leaderboard_filling', tenantNo, jobs });
+  await deletePastScores(
+    client,
+    tenantNo,
+    boards.map(({ no }) => no),
+  );
+}
+
+export async function deletePastScores(
+  client: PoolClient,
+  tenantNo: number,
+  boardNos: readonly number[],
+): Promise<void> {
+  await client.query('DELETE FROM board_past_scores WHERE tenant_no = $1 AND board_no = ANY ($2)', [
+    tenantNo,
+    boardNos,
+  ]);
+}
+
+/** First day of a leaderboard's first run in Redis; `null` if all runs are past. */
+export async function firstOpenRun(
+  client: PoolClient,
+  { tenantNo, parameters: { boardNo } }: BoardFill,
+): Promise<number | null> {
+  const { rows } = await client.query<{ openRunDay: number | null }>(
+    'SELECT next_run_day AS "openRunDay" FROM board_progress WHERE tenant_no = $1 AND board_no = $2',
+    [tenantNo, boardNo],
+  );
+  return rows[0]?.openRunDay ?? null;
+}
+
+export const listFills = (pool: Pool, tenantNo: number): Promise<BoardFill[]> =>
+  latestJobs(pool, { kind: 'leaderboard_filling', tenantNo });
+
+/** A leaderboard that was deleted, or that got a new number because its scoring changed. */
+export interface DeadBoard {
+  tenantNo: number;
+  boardNo: number;
+}
+
+/** Boards that no longer exist but may have sets in Redis, and the last scan's day (`null`: never). */
+export async function straySets(pool: Pool): Promise<{ dead: DeadBoard[]; sweptDay: number | null }> {
+  const [{ rows: dead }, { rows: swept }] = await Promise.all([
+    pool.query<DeadBoard>({
+      name: 'dead_boards',
+      text: `SELECT tenant_no AS "tenantNo", board_no AS "boardNo" FROM board_progress AS progress
+        WHERE NOT EXISTS (SELECT FROM catalog_resources AS resource
+                           WHERE resource.tenant_no = progress.tenant_no AND resource.no = progress.board_no
+                             AND resource.kind = 'leaderboard' AND resource.deleted IS NULL)`,
+    }),
+    pool.query<{ sweptDay: number }>({ name: 'stray_sets', text: 'SELECT swept_day AS "sweptDay" FROM stray_sets' }),
+  ]);
+  return { dead, sweptDay: swept[0]?.sweptDay ?? null };
+}
+
+export async function forgetBoard(pool: Pool, { tenantNo, boardNo }: DeadBoard): Promise<void> {
+  await transaction(pool, async (client) => {
+    await client.query(
+      'UPDATE board_runs SET is_cleared = true WHERE tenant_no = $1 AND board_no = $2 AND NOT is_cleared',
+      [tenantNo, boardNo],
+    );
+    await client.query('DELETE FROM board_progress WHERE tenant_no = $1 AND board_no = $2', [tenantNo, boardNo]);
+  });
+}
+
+export async function noteSwept(pool: Pool, day: number): Promise<void> {
+  await pool.query(
+    `INSERT INTO stray_sets (swept_day) VALUES ($1)
+     ON CONFLICT (one) DO UPDATE SET swept_day = greatest(stray_sets.swept_day, EXCLUDED.swept_day)`,
+    [day],
+  );
+}
+
+/** A tenant's runs that ended or are being copied, and whose sorted sets may still be in Redis. */
+export async function unclearedRuns(pool: Pool, tenantNo: number): Promise<{ boardNo: number; runDay: number }[]> {
+  const { rows } = await pool.query<{ boardNo: number; runDay: number }>(
+    `SELECT board_no AS "boardNo", run_day AS "runDay" FROM board_runs WHERE tenant_no = $1 AND NOT is_cleared`,
+    [tenantNo],
+  );
+  return rows;
 }

@@ -1,8 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { dateOf, type Frequency } from '../../domain/periods.ts';
 import { FREQUENCIES, type Settlement, type SettlementKind } from '../../domain/streaks/settle.ts';
-import { eventsAndSums } from '../partitions/event-retention.ts';
-import { isEarlier, readSinceDay } from '../partitions/id-windows.ts';
+import { eventsAndSums, isEarlier, readSinceDay } from '../partitions.ts';
 import { SETTLEMENT_KINDS } from '../persist/streaks.ts';
 
 /** A row of `streak_changes`, with its origin and what superseded it. */

@@ -1,7 +1,7 @@
 /** Notifications for emails: the users who are due, and the claims that prevent a second one. */
 import type { Pool, PoolClient } from 'pg';
 import { dayOf } from '../../domain/periods.ts';
-import { isEarlier, readSinceDay } from '../partitions/id-windows.ts';
+import { isEarlier, readSinceDay } from '../partitions.ts';
 import { storableText } from '../storable-json.ts';
 
 interface EmailUser {

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { type Decimal, decimalText } from '../../domain/decimal.ts';
-import { addAwards, addEvents } from '../partitions/event-retention.ts';
+import { addAwards, addEvents } from '../partitions.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 import { binaryArray, binaryIntegers, TEXT } from './binary-rows.ts';
 import type { NamedUser } from './events.ts';

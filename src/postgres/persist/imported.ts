@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { type Decimal, decimalText } from '../../domain/decimal.ts';
 import { storableText } from '../storable-json.ts';
-import type { AwardRow } from './awards.ts';
+import type { AwardRow } from './events.ts';
 
 /** Sum of a user's events of a metric on a local day, from another system. */
 export interface ImportedDayRow {

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { codeOf } from '../../network-errors.ts';
-import { eventsAndSums } from '../partitions/event-retention.ts';
+import { eventsAndSums } from '../partitions.ts';
 import { transaction } from '../transaction.ts';
 
 /** IDs of about `percent` of a tenant's users, from random pages. Reads that share of all tenants' users. */
@@ -75,4 +75,73 @@ export async function within<T>(
     if (error instanceof Error && codeOf(error) === CANCELLED) return null;
     throw error;
   }
+}
+
+/** Users, or events, that are looked at. */
+const EXAMINED = 2_000;
+const TIME_MS = 500;
+
+/** A value of an attribute, and how many of those that were looked at have it. */
+export interface AttributeValueCount {
+  value: string;
+  count: number;
+}
+
+const SOURCES = {
+  // A fair sample: the index has the users in a random order.
+  user: `SELECT attributes FROM users WHERE tenant_no = $1 ORDER BY hashtextextended(id, 0), id LIMIT ${EXAMINED}`,
+  // The latest events of all tenants, so that a tenant with few events costs no more than others.
+  event: `SELECT attributes FROM (SELECT tenant_no, attributes FROM events ORDER BY id DESC LIMIT ${EXAMINED}) AS latest
+           WHERE tenant_no = $1`,
+} as const;
+
+/** The most frequent values of an attribute in a sample; none if Postgres takes too long. */
+export async function attributeValues(
+  pool: Pool,
+  {
+    tenantNo,
+    attribute,
+    limit,
+  }: { tenantNo: number; attribute: { no: number; key: string; type: keyof typeof SOURCES }; limit: number },
+): Promise<AttributeValueCount[]> {
+  const found = await within(pool, TIME_MS, async (client) => {
+    const { rows } = await client.query<AttributeValueCount>(
+      `SELECT attributes ->> $2::text AS value, count(*)::int AS count FROM (${SOURCES[attribute.type]}) AS examined
+        WHERE attributes ? $2::text GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT $3`,
+      // Users have attributes by number, events by key.
+      [tenantNo, attribute.type === 'user' ? String(attribute.no) : attribute.key, limit],
+    );
+    return rows;
+  });
+  return found ?? [];
+}
+
+export interface DueUser {
+  tenantNo: number;
+  /** Version of the tenant's catalog at the time of the read. */
+  version: number;
+  userId: string;
+  dueMs: number;
+}
+
+/**
+ * Users whose years must be counted up to a time (epoch ms), earliest first, except those of archived tenants. A user whose
+ * last state could not be stored is skipped until it is, because the row is outdated. Reads an index.
+ * @param except numbers of tenants to skip
+ */
+export async function dueUsers(
+  pool: Pool,
+  { upToMs, except, limit }: { upToMs: number; except: readonly number[]; limit: number },
+): Promise<DueUser[]> {
+  const { rows } = await pool.query<DueUser>(
+    `SELECT users.tenant_no AS "tenantNo", tenants.catalog_version AS version, users.id AS "userId",
+            anniversary_ms AS "dueMs"
+       FROM users
+       JOIN tenants ON tenants.no = users.tenant_no AND tenants.status = 'active'
+       JOIN organisation ON multi_tenancy = (users.tenant_no > 0)
+      WHERE anniversary_ms <= $1 AND owed_position IS NULL AND users.tenant_no <> ALL ($2::int[])
+      ORDER BY anniversary_ms, users.tenant_no, users.id LIMIT $3`,
+    [upToMs, except, limit],
+  );
+  return rows;
 }

@@ -1,6 +1,161 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { storableJson } from '../storable-json.ts';
 import { transaction } from '../transaction.ts';
+import { type SigningSecrets, signingSecrets } from './secrets.ts';
+
+export interface LeasedWebhook {
+  webhookId: string;
+  tenantNo: number;
+  /** Failed tries since the last successful one. */
+  failures: number;
+  /** Time of the first of them (epoch ms, Laurel's clock); `null` if there are none. */
+  failingSinceMs: number | null;
+}
+
+/** Webhooks to which Laurel may send: existing and enabled, of an active tenant. */
+const SENDABLE = `
+  webhook_state AS state
+  JOIN catalog_resources AS resource ON resource.id = state.webhook_id
+   AND resource.deleted IS NULL AND (resource.doc ->> 'enabled')::boolean
+  JOIN organisation ON multi_tenancy = (state.tenant_no > 0)`;
+
+/** Leases up to `most` webhooks with due messages for `leaseMs`, one holder each. `nowMs`: Laurel's clock. */
+export async function leaseWebhooks(
+  pool: Pool,
+  { holder, nowMs, leaseMs, most }: { holder: string; nowMs: number; leaseMs: number; most: number },
+): Promise<LeasedWebhook[]> {
+  const { rows } = await pool.query<LeasedWebhook>(
+    `UPDATE webhook_state AS leased SET holder = $1, held_until = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
+      WHERE webhook_id = ANY (ARRAY(
+              SELECT state.webhook_id FROM ${SENDABLE}
+               WHERE (state.holder IS NULL OR state.held_until < clock_timestamp())
+                 AND (state.open_until IS NULL OR state.open_until <= clock_timestamp())
+                 AND EXISTS (SELECT FROM webhook_queue AS queued
+                              WHERE queued.webhook_id = state.webhook_id AND queued.due_ms <= $2)
+               LIMIT $4 FOR UPDATE OF state SKIP LOCKED))
+    RETURNING webhook_id AS "webhookId", tenant_no AS "tenantNo", failures,
+              (extract(epoch FROM failing_since) * 1000)::float8 AS "failingSinceMs"`,
+    [holder, nowMs, leaseMs, most],
+  );
+  return rows;
+}
+
+/** Extends a process's leases to `leaseMs` from now. Returns the webhooks that it still holds. */
+export async function renewLeases(pool: Pool, holder: string, leaseMs: number): Promise<Set<string>> {
+  const { rows } = await pool.query<{ id: string }>(
+    `UPDATE webhook_state SET held_until = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
+      WHERE holder = $1 RETURNING webhook_id AS id`,
+    [holder, leaseMs],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+export async function releaseLeases(pool: Pool, holder: string, webhookIds: readonly string[]): Promise<void> {
+  await pool.query(
+    'UPDATE webhook_state SET holder = NULL, held_until = NULL WHERE holder = $1 AND webhook_id = ANY ($2::uuid[])',
+    [holder, webhookIds],
+  );
+}
+
+/** Where a webhook's messages are sent, and the secrets that sign them. */
+export interface WebhookTarget extends SigningSecrets {
+  webhookId: string;
+  name: string;
+  url: string;
+  /** Name of the signature header that uses the whole secret; `undefined` for the default. */
+  header: string | undefined;
+}
+
+/** Targets of those webhooks to which Laurel may send. `nowMs`: Laurel's clock. */
+export async function webhookTargets(
+  pool: Pool,
+  webhookIds: readonly string[],
+  nowMs: number,
+): Promise<Map<string, WebhookTarget>> {
+  const { rows } = await pool.query<{ webhookId: string; name: string; url: string; header: string | null }>(
+    `SELECT state.webhook_id AS "webhookId", doc ->> 'name' AS name, doc ->> 'url' AS url, doc ->> 'header' AS header
+       FROM ${SENDABLE} WHERE state.webhook_id = ANY ($1::uuid[])`,
+    [webhookIds],
+  );
+  const secrets = await signingSecrets(pool, webhookIds, nowMs);
+  const targets = new Map<string, WebhookTarget>();
+  for (const { header, ...row } of rows) {
+    const signing = secrets.get(row.webhookId);
+    // Nothing may be sent without a signature.
+    if (signing !== undefined) targets.set(row.webhookId, { ...row, header: header ?? undefined, ...signing });
+  }
+  return targets;
+}
+
+/** When the next work is due that is not due yet. */
+interface Upcoming {
+  /** Next retry of a message (epoch ms, Laurel's clock), or `null`. */
+  dueMs: number | null;
+  /** When a due webhook becomes free of its breaker or another lease, in ms from now, or `null`. */
+  freeInMs: number | null;
+}
+
+/** The next work for a holder of leases. One index probe per webhook. `nowMs`: Laurel's clock. */
+export async function upcoming(pool: Pool, { holder, nowMs }: { holder: string; nowMs: number }): Promise<Upcoming> {
+  const { rows } = await pool.query<Upcoming>(
+    `SELECT min(next.due_ms) FILTER (WHERE next.due_ms > $1) AS "dueMs",
+            (extract(epoch FROM min(free.at) FILTER (WHERE free.at > clock_timestamp() AND next.due_ms <= $1)
+                                - clock_timestamp()) * 1000)::float8 AS "freeInMs"
+       FROM ${SENDABLE}
+      CROSS JOIN LATERAL (
+              SELECT greatest(open_until, CASE WHEN state.holder <> $2 THEN held_until END) AS at) AS free
+      CROSS JOIN LATERAL (
+              (SELECT due_ms FROM webhook_queue AS queued
+                WHERE queued.webhook_id = state.webhook_id ORDER BY due_ms LIMIT 1)
+              UNION ALL
+              (SELECT due_ms FROM webhook_queue AS queued
+                WHERE queued.webhook_id = state.webhook_id AND due_ms > $1 ORDER BY due_ms LIMIT 1)) AS next`,
+    [nowMs, holder],
+  );
+  return rows[0]!;
+}
+
+/** Records whether at least `limit` messages wait for each webhook, so that no more are queued. */
+export async function noteFullQueues(pool: Pool, limit: number): Promise<void> {
+  await pool.query(
+    `UPDATE webhook_state AS state SET is_full = measured.is_full
+       FROM (SELECT webhook_id, EXISTS (SELECT FROM (
+                      SELECT FROM webhook_queue AS queued WHERE queued.webhook_id = known.webhook_id
+                       LIMIT 1 OFFSET $1) AS beyond) AS is_full
+               FROM webhook_state AS known) AS measured
+      WHERE measured.webhook_id = state.webhook_id AND state.is_full <> measured.is_full`,
+    [limit - 1],
+  );
+}
+
+/** Messages that wait for webhooks to which Laurel may send. */
+interface WaitingMessages {
+  count: number;
+  /** Age of the oldest message, ms by Laurel's clock; 0 if none waits. */
+  oldestMs: number;
+}
+
+export async function waitingMessages(pool: Pool, nowMs: number): Promise<WaitingMessages> {
+  const { rows } = await pool.query<{ count: number; created: number | null }>(
+    `SELECT count(*) AS count, (extract(epoch FROM min(queued.created)) * 1000)::float8 AS created
+       FROM webhook_queue AS queued WHERE queued.webhook_id IN (SELECT state.webhook_id FROM ${SENDABLE})`,
+  );
+  const { count, created } = rows[0]!;
+  return { count, oldestMs: created === null ? 0 : Math.max(0, nowMs - created) };
+}
+
+/** Records that Laurel disabled a webhook, and why. Resets its failures for when it is enabled again. */
+export async function noteDisabled(
+  client: PoolClient,
+  { webhookId, reason, nowMs }: { webhookId: string; reason: string; nowMs: number },
+): Promise<void> {
+  await client.query(
+    `UPDATE webhook_state SET disabled_reason = $2, disabled_at = to_timestamp($3::float8 / 1000),
+            failures = 0, failing_since = NULL, open_until = NULL
+      WHERE webhook_id = $1`,
+    [webhookId, reason, nowMs],
+  );
+}
 
 /** A request for messages by the holder of a webhook's lease. */
 export interface Wanted {

@@ -1,9 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { DAY_MS, dayOf } from '../../../src/domain/periods.ts';
-import { firstIdOf } from '../../../src/postgres/partitions/event-partitions.ts';
-import { insertAwards } from '../../../src/postgres/persist/awards.ts';
-import { insertEvents } from '../../../src/postgres/persist/events.ts';
+import { firstIdOf } from '../../../src/postgres/partitions.ts';
+import { insertAwards, insertEvents } from '../../../src/postgres/persist/events.ts';
 import { upsertUsers } from '../../../src/postgres/persist/users.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { boardKey, userKey } from '../../../src/redis/keys.ts';

@@ -1,10 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EventPartitionsAhead, widthFor } from '../../../src/engine/retention/event-partitions.ts';
-import {
-  firstIdOf,
-  makeEventPartition,
-  readEventPartitions,
-} from '../../../src/postgres/partitions/event-partitions.ts';
+import { firstIdOf, makeEventPartition, readEventPartitions } from '../../../src/postgres/partitions.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 
 const DAY_MS = 86_400_000;

@@ -13,13 +13,13 @@ import { historySums } from '../../../src/postgres/boards/past-scores.ts';
 import {
   metricDays,
   pointsDays,
+  sampledMetricChanges,
+  sampledPointsChanges,
+  userAttributeSums,
   userMetricDays,
   userPointsDays,
-  userAttributeSums,
 } from '../../../src/postgres/history/days.ts';
-import { sampledMetricChanges, sampledPointsChanges } from '../../../src/postgres/history/sampled-changes.ts';
-import { dropEvents, moveNextUsers, retentionTooShort } from '../../../src/postgres/partitions/event-retention.ts';
-import { readEventPartitions } from '../../../src/postgres/partitions/event-partitions.ts';
+import { dropEvents, moveNextUsers, readEventPartitions, retentionTooShort } from '../../../src/postgres/partitions.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { dateOf } from '../../../src/domain/periods.ts';
 import { redisReady } from '../../../src/redis/client.ts';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
-import { makeEventPartition } from '../../../src/postgres/partitions/event-partitions.ts';
+import { makeEventPartition } from '../../../src/postgres/partitions.ts';
 import { startLaurel } from '../../laurel.ts';
 
 const DAY_MS = 86_400_000;

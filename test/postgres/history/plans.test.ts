@@ -2,14 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   METRIC_DAYS,
   POINTS_DAYS,
+  SAMPLED_METRIC_CHANGES,
+  SAMPLED_POINTS_CHANGES,
+  USER_ATTRIBUTE_SUMS,
   USER_METRIC_DAYS,
   USER_POINTS_DAYS,
   userMetricDays,
-  USER_ATTRIBUTE_SUMS,
 } from '../../../src/postgres/history/days.ts';
-import { SAMPLED_METRIC_CHANGES, SAMPLED_POINTS_CHANGES } from '../../../src/postgres/history/sampled-changes.ts';
-import { addEvents } from '../../../src/postgres/partitions/event-retention.ts';
-import { firstIdOf } from '../../../src/postgres/partitions/event-partitions.ts';
+import { addEvents, firstIdOf } from '../../../src/postgres/partitions.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 
 /** Of a time in each of the partitions: the past, now, and in no partition. */

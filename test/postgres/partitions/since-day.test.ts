@@ -1,18 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { historySums } from '../../../src/postgres/boards/past-scores.ts';
-import { METRIC_DAYS, metricDays, POINTS_DAYS, pointsDays } from '../../../src/postgres/history/days.ts';
 import {
+  METRIC_DAYS,
+  metricDays,
+  POINTS_DAYS,
+  pointsDays,
   SAMPLED_METRIC_CHANGES,
   SAMPLED_POINTS_CHANGES,
   sampledMetricChanges,
   sampledPointsChanges,
-} from '../../../src/postgres/history/sampled-changes.ts';
+} from '../../../src/postgres/history/days.ts';
 import { activeUsers } from '../../../src/postgres/notifications/emails.ts';
-import {
-  firstIdOf,
-  makeEventPartition,
-  readEventPartitions,
-} from '../../../src/postgres/partitions/event-partitions.ts';
+import { firstIdOf, makeEventPartition, readEventPartitions } from '../../../src/postgres/partitions.ts';
 import { noteDatedAhead } from '../../../src/postgres/persist/events.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { dateOf } from '../../../src/domain/periods.ts';

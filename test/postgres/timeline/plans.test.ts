@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FIRST_POSITION, firstIdAt, LAST_POSITION } from '../../../src/domain/administration/timeline.ts';
-import { awardCausesStatement, AWARDS_OF_CAUSES } from '../../../src/postgres/timeline/causes.ts';
-import { eventIds, eventIdsStatement, lateIdsStatement } from '../../../src/postgres/timeline/events.ts';
+import {
+  awardCausesStatement,
+  AWARDS_OF_CAUSES,
+  eventIds,
+  eventIdsStatement,
+  lateIdsStatement,
+} from '../../../src/postgres/timeline/events.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 
 /** Of the busy user, on one day. */

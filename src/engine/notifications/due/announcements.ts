@@ -14,14 +14,14 @@ import type { Leaderboard, PointsBoost } from '../../../domain/catalog.ts';
 import { DAY_MS, dayOf } from '../../../domain/periods.ts';
 import { boardStatus, playedRule } from '../../../domain/runs.ts';
 import { finalGroups } from '../../../postgres/boards/final-runs.ts';
-import type { WantingTenant } from '../../../postgres/notifications/announcements.ts';
 import {
   beginProgress,
   endProgress,
   moveNotificationProgress,
   notificationProgress,
   type NotificationProgress,
-} from '../../../postgres/notifications/progress.ts';
+  type WantingTenant,
+} from '../../../postgres/notifications/due.ts';
 import { KeptRuns } from '../../leaderboards/kept-runs.ts';
 import { groupsOfRun } from '../../leaderboards/runs.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';

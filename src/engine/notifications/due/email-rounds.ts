@@ -9,7 +9,7 @@ import {
   idsOfZone,
   movedUsers,
 } from '../../../postgres/notifications/emails.ts';
-import { moveNotificationProgress, type NotificationProgress } from '../../../postgres/notifications/progress.ts';
+import { moveNotificationProgress, type NotificationProgress } from '../../../postgres/notifications/due.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { type DueEmail, type EmailKind, REACTIVATIONS, RECAPS, STREAK_REMINDERS } from './email-kinds.ts';

@@ -5,8 +5,8 @@ import {
   endProgress,
   notificationProgress,
   type NotificationProgress,
-} from '../../../postgres/notifications/progress.ts';
-import { readOrganisation } from '../../../postgres/organisation.ts';
+} from '../../../postgres/notifications/due.ts';
+import { readOrganisation } from '../../../postgres/tenants.ts';
 import { zonesOf } from '../../../postgres/streak-sweep.ts';
 import type { EmailKind, EmailSettings } from './email-kinds.ts';
 import type { Publisher, Wanting } from './publisher.ts';

@@ -2,7 +2,7 @@ import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { PointsBoost } from '../../../domain/catalog.ts';
 import { DAY_MS, dayOf } from '../../../domain/periods.ts';
 import { dayStartMs } from '../../../domain/zone.ts';
-import { announcedBoosts, claimBoost } from '../../../postgres/notifications/announcements.ts';
+import { announcedBoosts, claimBoost } from '../../../postgres/notifications/due.ts';
 import { storedZones } from '../../../postgres/users/stored-states.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';

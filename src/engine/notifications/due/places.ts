@@ -7,7 +7,12 @@ import type { Notification } from '../../../domain/notifications/notification.ts
 import { DAY_MS } from '../../../domain/periods.ts';
 import { finalMs, playedRule, type Run, runOf } from '../../../domain/runs.ts';
 import { boardsInProgress } from '../../../postgres/boards/progress.ts';
-import { wantingTenants } from '../../../postgres/notifications/announcements.ts';
+import {
+  beginProgress,
+  endProgress,
+  notificationProgress,
+  wantingTenants,
+} from '../../../postgres/notifications/due.ts';
 import {
   boardsToCompare,
   followBoards,
@@ -20,9 +25,8 @@ import {
   reportedPlaces,
   savePlaces,
 } from '../../../postgres/notifications/places.ts';
-import { beginProgress, endProgress, notificationProgress } from '../../../postgres/notifications/progress.ts';
 import { enterWindows } from '../../../postgres/notifications/windows.ts';
-import { readOrganisation } from '../../../postgres/organisation.ts';
+import { readOrganisation } from '../../../postgres/tenants.ts';
 import { storedStates } from '../../../postgres/users/stored-states.ts';
 import { groupsOfRun } from '../../leaderboards/runs.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';

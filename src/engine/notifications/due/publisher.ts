@@ -5,7 +5,7 @@ import type { Catalogs } from '../../../catalog/catalogs.ts';
 import type { Clock } from '../../../clock.ts';
 import type { Notification, NotificationType } from '../../../domain/notifications/notification.ts';
 import { catalogVersions } from '../../../postgres/catalog.ts';
-import { type WantingTenant, wantingTenants } from '../../../postgres/notifications/announcements.ts';
+import { type WantingTenant, wantingTenants } from '../../../postgres/notifications/due.ts';
 import { awaitCursors } from '../../../postgres/shards.ts';
 import { transaction } from '../../../postgres/transaction.ts';
 import { insertMessages } from '../../../postgres/webhooks/messages.ts';

@@ -10,7 +10,7 @@ import {
   takeEndedWindows,
   tenantsWithEndedWindows,
 } from '../../../postgres/notifications/windows.ts';
-import { wantingTenants } from '../../../postgres/notifications/announcements.ts';
+import { wantingTenants } from '../../../postgres/notifications/due.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { listenersOf } from '../listeners.ts';
