@@ -4,6 +4,7 @@ import { earning } from '../catalog/compile/streak.ts';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import type { AchievementResponse, UserAchievementResponse } from '../domain/achievement.ts';
 import type { ManagedUser } from '../domain/administration/admin.ts';
+import type { EventReversal } from '../domain/administration/reversal.ts';
 import { signUpDate } from '../domain/anniversary.ts';
 import type {
   Achievement,
@@ -15,16 +16,16 @@ import type {
   PointsTrigger,
   StreaksInForce,
 } from '../domain/catalog.ts';
+import { decimalNumber } from '../domain/decimal.ts';
+import type { LeaderboardResponse } from '../domain/leaderboard.ts';
 import {
   daysOffFrom,
   type Frequency,
   isOnWeekday,
-  ownDaysOff,
   type OwnDaysOff,
+  ownDaysOff,
   weekdaySet,
 } from '../domain/periods.ts';
-import { groupValues, type User } from '../domain/user.ts';
-import type { LeaderboardResponse } from '../domain/leaderboard.ts';
 import {
   boostStatus,
   type PointsBoostResponse,
@@ -32,14 +33,16 @@ import {
   type PointsResponse,
   type PointsTriggerResponse,
 } from '../domain/points.ts';
-import type { AttributeCondition } from '../domain/schemas.ts';
+import { type AttributeCondition, uuidText } from '../domain/schemas.ts';
 import { type SettledStreaks, settleStreaks, type StreakSettlementRule } from '../domain/streaks/settle.ts';
 import { type StreakAsLeft, streakDates } from '../domain/streaks/streak.ts';
+import { groupValues, type User } from '../domain/user.ts';
 import { dayIn } from '../domain/zone.ts';
-import { RECORDED_STREAK } from '../packed/record-fields.ts';
-import type { RecordedStreak } from '../packed/record.ts';
-import type { UserState } from '../packed/state.ts';
+import { COMPLETED, RECORD, RECORDED_POINTS, RECORDED_STREAK, REVERSAL, SHORTFALL } from '../packed/record-fields.ts';
+import type { HappenedRecord, PackedCompletion, RecordedStreak } from '../packed/record.ts';
+import { decimalOf, type UserState } from '../packed/state.ts';
 import { HIDDEN_BY } from '../packed/user-fields.ts';
+import type { StoredEvent, StoredReversal } from '../postgres/corrections/reversals.ts';
 
 interface ShownUser {
   userId: string;
@@ -322,3 +325,67 @@ function eventAttributeFields(
   const pairs = attributePairs(compiled, conditions);
   return pairs.length === 1 ? { eventAttribute: pairs[0]!, eventAttributes: pairs } : { eventAttributes: pairs };
 }
+
+export function reversalAnswer(compiled: CompiledCatalog, record: HappenedRecord, dryRun: boolean): EventReversal {
+  const reversal = record[RECORD.reversal]!;
+  const metric = compiled.metricsByNo.get(record[RECORD.metric]!);
+  // Lua's MessagePack encodes an empty table as a map.
+  const shortfalls = new Map(
+    Object.values(reversal[REVERSAL.shortfalls]).map((each) => [each[SHORTFALL.system], each[SHORTFALL.points]]),
+  );
+  const points = (record[RECORD.points] ?? []).flatMap((changed) => {
+    const no = changed[RECORDED_POINTS.system];
+    const system = compiled.catalog.pointsSystems.find((each) => each.no === no);
+    const total = changed[RECORDED_POINTS.after];
+    if (system === undefined) return [];
+    return [
+      {
+        key: system.key,
+        total,
+        changed: total - changed[RECORDED_POINTS.before],
+        shortfall: shortfalls.get(no) ?? 0,
+      },
+    ];
+  });
+  return {
+    status: reversal[REVERSAL.voids] === 1 ? 'reversed' : 'restored',
+    dryRun,
+    eventId: uuidText(reversal[REVERSAL.root]),
+    reversalId: dryRun ? null : uuidText(record[RECORD.id]),
+    userId: record[RECORD.userId],
+    metricKey: metric?.key ?? null,
+    value: decimalNumber(decimalOf(record[RECORD.value]!)),
+    total: decimalNumber(decimalOf(record[RECORD.total]!)),
+    streak: record[RECORD.streak]![RECORDED_STREAK.length],
+    points,
+    revokedAchievements: achievementKeys(compiled, reversal[REVERSAL.revoked]),
+    restoredAchievements: achievementKeys(compiled, reversal[REVERSAL.restored]),
+  };
+}
+
+export function unchangedReversal(
+  compiled: CompiledCatalog,
+  { root, last, dryRun }: { root: StoredEvent; last: StoredReversal; dryRun: boolean },
+): EventReversal {
+  const value = Number(root.value);
+  return {
+    status: 'unchanged',
+    dryRun,
+    eventId: uuidText(root.id),
+    reversalId: uuidText(last.id),
+    userId: root.userId,
+    metricKey: compiled.metricsByNo.get(root.metricNo)?.key ?? null,
+    value: last.inForce ? 0 - value : value,
+    total: null,
+    streak: null,
+    points: [],
+    revokedAchievements: [],
+    restoredAchievements: [],
+  };
+}
+
+const achievementKeys = (compiled: CompiledCatalog, completions: readonly PackedCompletion[]): string[] =>
+  Object.values(completions).flatMap((each) => {
+    const achievement = compiled.achievementsByNo.get(each[COMPLETED.achievement]);
+    return achievement === undefined ? [] : [achievement.key ?? achievement.id];
+  });

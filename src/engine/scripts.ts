@@ -21,7 +21,7 @@ import { NotReplicated, type ReplicaAcknowledgement } from '../redis/replica-ack
 import { type JoinedCalls, type Script, scriptNamed, type Words } from '../redis/script.ts';
 import { problemOf, scriptSpan } from '../telemetry/spans.ts';
 import type { Traces } from '../telemetry/traces.ts';
-import type { ReversalPlan } from './corrections/reversal-plan.ts';
+import type { ReversalPlan } from './corrections/packed-replay.ts';
 import { eventId } from './ids.ts';
 import type { PlannedUser } from './recomputations/planned-user.ts';
 import { refuseOverload } from './refusals.ts';

@@ -1,8 +1,10 @@
+import type { PlanAchievement, PlanBoard } from '../../catalog/plan.ts';
+import type { Micros } from '../../domain/decimal.ts';
 import type { StreakReplay } from '../../domain/streaks/replay.ts';
 import { FREQUENCIES, type Settlement } from '../../domain/streaks/settle.ts';
 import type { RunningStreak } from '../../domain/streaks/streak-machine.ts';
-import type { Micros } from '../../domain/decimal.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
+import type { Compensated, PackedCompletion } from '../../packed/record.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 
 /** A replay as `lua/lib/replay.lua` takes it. Settlements are packed as SETTLEMENT, streaks as STREAK. */
@@ -70,3 +72,58 @@ export const packedStreak = ({ length, startDay, lastPeriod, extendedMs, current
 /** A TOTAL without peak: both parts have the same sign. */
 const packedMicros = (micros: Micros): [number, number] => [Number(micros / MILLION), Number(micros % MILLION)];
 const MILLION = 1_000_000n;
+
+/** The argument of `lua/reverse_event.lua`, which uses these names. */
+export interface ReversalPlan {
+  /** See `stateDigest`. */
+  expected: string;
+  /** 32 hex digits. `root`: the original event. `reversed`: that event, or its last reversal. */
+  root: string;
+  reversed: string;
+  /** True if the original event stops counting; false if it counts again. */
+  voids: boolean;
+  metric: number;
+  /** The value of the reversed event. */
+  whole: number;
+  micros: number;
+  /** When the original event happened, and the user's local day (epoch day) then. */
+  occurredMs: number;
+  occurredDay: number;
+  /** The local day (epoch day) of its awards. A late event awards on the day on which it arrives. */
+  day: number;
+  /** Event attributes as JSON; omitted if there are none. */
+  attributes?: string;
+  /** The user's streaks and freezes after the reversal (`lua/lib/replay.lua`), and the stored changes that no longer hold. */
+  replayed: Replayed;
+  superseded: string[];
+  repairs: number[][];
+  /** Numbers of the achievements and triggers that counted the event. */
+  counted: number[];
+  /** Points to take; negative if they are given back. */
+  awards: Compensated[];
+  /** IDs of awards that stay unchanged because another reversal in force has already taken them. */
+  held: string[];
+  /** Maximum points of the systems, by number. */
+  limits: Record<number, number>;
+  revoked: Revocation[];
+  restored: PackedCompletion[];
+  /** Changes in the non-final runs in which the event counted. */
+  boards: BoardMove[];
+}
+
+/** An achievement to revoke unless the user still qualifies, and its awards that the event itself does not include. */
+export interface Revocation {
+  achievement: PlanAchievement;
+  awards: Compensated[];
+}
+
+export interface BoardMove {
+  board: PlanBoard;
+  /** First day of the run (epoch day). */
+  run: number;
+  /** On boards of the metric. */
+  whole?: number;
+  micros?: number;
+  /** On boards of points: 32 hex digits of each award whose points are taken or given back. */
+  awards?: string[];
+}

@@ -1,45 +1,43 @@
 import type { Pool, PoolClient } from 'pg';
+import { compileAchievement } from '../../catalog/compile/achievements.ts';
+import { compileBoard } from '../../catalog/compile/boards.ts';
+import { pointsLimits } from '../../catalog/compile/points.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { PlanBoard } from '../../catalog/plan.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
-import type { PointsTrigger } from '../../domain/catalog.ts';
-import { decimalNumber, toMicros } from '../../domain/decimal.ts';
-import { dayOf } from '../../domain/periods.ts';
-import { type ChangedEvents, replayStreaks } from '../../domain/streaks/replay.ts';
 import type { EventReversal } from '../../domain/administration/reversal.ts';
+import type { Achievement, Leaderboard, PointsTrigger } from '../../domain/catalog.ts';
+import { parseDecimal, toMicros } from '../../domain/decimal.ts';
+import { dayOf } from '../../domain/periods.ts';
+import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { uuidText } from '../../domain/schemas.ts';
+import { type ChangedEvents, replayStreaks, type StreakReplay } from '../../domain/streaks/replay.ts';
+import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import {
-  COMPENSATED,
-  COMPLETED,
-  KIND,
-  kindField,
-  RECORD,
-  RECORDED_POINTS,
-  RECORDED_STREAK,
-  REVERSAL,
-  SHORTFALL,
-} from '../../packed/record-fields.ts';
+import { COMPENSATED, KIND, kindField } from '../../packed/record-fields.ts';
 import type { Compensated, HappenedRecord, PackedCompletion } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
-import { decimalOf } from '../../packed/state.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { QUARANTINE_STATUS, readQuarantined } from '../../postgres/corrections/quarantine.ts';
 import {
   readAwards,
+  readAwardsOf,
+  readCompletions,
   readEvent,
   readHeld,
   readLastReversal,
   readRoot,
+  type StoredCompletion,
   type StoredEvent,
-  type StoredReversal,
 } from '../../postgres/corrections/reversals.ts';
 import { isDropped } from '../../postgres/partitions.ts';
 import { docsThen } from '../../postgres/timeline/catalog-then.ts';
 import { inSnapshot, transaction } from '../../postgres/transaction.ts';
 import { unlessRefused } from '../refusals.ts';
+import { reversalAnswer, unchangedReversal } from '../responses.ts';
 import { type Scripts, stateDigest } from '../scripts.ts';
-import { type PlannedReversal, reversalPlan, type ReversalPlan, revocationsOf } from './reversal-plan.ts';
+import { type BoardMove, repairsOf, replayed, type ReversalPlan, type Revocation } from './packed-replay.ts';
 import { readStreakFacts } from './streak-facts.ts';
 
 interface ReversalsOptions {
@@ -160,7 +158,7 @@ export class Reversals {
       if (root === null) throw unknownEvent(request.id);
       const last = await readLastReversal(client, root.id);
       if (last !== null && (event.id === root.id ? last.inForce : last.id !== event.id))
-        return { unchanged: unchangedAnswer(compiled, { root, last, dryRun: request.dryRun }) };
+        return { unchanged: unchangedReversal(compiled, { root, last, dryRun: request.dryRun }) };
       const counted = await countedBy(client, compiled, root);
       if (last?.inForce === true) {
         const awards = last.awards.map(negated);
@@ -265,66 +263,174 @@ const refusal = (message: string): AppError => new AppError('not_found', message
 
 const shown = (id: string): string => (id.includes('-') ? id : uuidText(id));
 
-function reversalAnswer(compiled: CompiledCatalog, record: HappenedRecord, dryRun: boolean): EventReversal {
-  const reversal = record[RECORD.reversal]!;
-  const metric = compiled.metricsByNo.get(record[RECORD.metric]!);
-  // Lua's MessagePack encodes an empty table as a map.
-  const shortfalls = new Map(
-    Object.values(reversal[REVERSAL.shortfalls]).map((each) => [each[SHORTFALL.system], each[SHORTFALL.points]]),
-  );
-  const points = (record[RECORD.points] ?? []).flatMap((changed) => {
-    const no = changed[RECORDED_POINTS.system];
-    const system = compiled.catalog.pointsSystems.find((each) => each.no === no);
-    const total = changed[RECORDED_POINTS.after];
-    if (system === undefined) return [];
-    return [
-      {
-        key: system.key,
-        total,
-        changed: total - changed[RECORDED_POINTS.before],
-        shortfall: shortfalls.get(no) ?? 0,
-      },
-    ];
-  });
+function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal): ReversalPlan {
+  const { root, voids, reversed, counted, awards, held, revoked, restored, expected, replay } = planned;
+  const value = parseDecimal(root.value);
+  const sign = voids ? 1 : -1;
   return {
-    status: reversal[REVERSAL.voids] === 1 ? 'reversed' : 'restored',
-    dryRun,
-    eventId: uuidText(reversal[REVERSAL.root]),
-    reversalId: dryRun ? null : uuidText(record[RECORD.id]),
-    userId: record[RECORD.userId],
-    metricKey: metric?.key ?? null,
-    value: decimalNumber(decimalOf(record[RECORD.value]!)),
-    total: decimalNumber(decimalOf(record[RECORD.total]!)),
-    streak: record[RECORD.streak]![RECORDED_STREAK.length],
-    points,
-    revokedAchievements: achievementKeys(compiled, reversal[REVERSAL.revoked]),
-    restoredAchievements: achievementKeys(compiled, reversal[REVERSAL.restored]),
+    expected,
+    root: root.id,
+    reversed,
+    voids,
+    metric: root.metricNo,
+    whole: sign * value.whole,
+    micros: sign * value.micros,
+    occurredMs: root.occurredMs,
+    occurredDay: dayOf(root.localDate),
+    day: awardDay(planned),
+    ...(root.attributes !== null && { attributes: JSON.stringify(root.attributes) }),
+    replayed: replayed(replay),
+    ...repairsOf(replay),
+    counted,
+    awards,
+    held,
+    limits: pointsLimits(compiled.catalog),
+    revoked,
+    restored,
+    boards: boardMoves(compiled, planned, { whole: -sign * value.whole, micros: -sign * value.micros }),
   };
 }
 
-function unchangedAnswer(
+/** The stored data that a reversal is built from, and its replay. */
+interface PlannedReversal {
+  expected: string;
+  replay: StreakReplay;
+  root: StoredEvent;
+  reversed: string;
+  voids: boolean;
+  /** See `ReversalPlan`. */
+  counted: number[];
+  awards: Compensated[];
+  held: string[];
+  revoked: Revocation[];
+  restored: PackedCompletion[];
+  /** The user's zone; `null` means UTC. */
+  tz: string | null;
+  nowMs: number;
+}
+
+/** The local day (epoch day) of an event's awards. A late event awards on the day on which it arrives. */
+const awardDay = ({ root, tz }: Pick<PlannedReversal, 'root' | 'tz'>): number =>
+  root.occurredMs === root.atMs ? dayOf(root.localDate) : dayIn(tz, root.atMs);
+
+/** Changes in runs that are not final: of the event's local day on metric boards, of the awards on points boards. */
+function boardMoves(
   compiled: CompiledCatalog,
-  { root, last, dryRun }: { root: StoredEvent; last: StoredReversal; dryRun: boolean },
-): EventReversal {
-  const value = Number(root.value);
-  return {
-    status: 'unchanged',
-    dryRun,
-    eventId: uuidText(root.id),
-    reversalId: uuidText(last.id),
-    userId: root.userId,
-    metricKey: compiled.metricsByNo.get(root.metricNo)?.key ?? null,
-    value: last.inForce ? 0 - value : value,
-    total: null,
-    streak: null,
-    points: [],
-    revokedAchievements: [],
-    restoredAchievements: [],
-  };
+  planned: PlannedReversal,
+  { whole, micros }: { whole: number; micros: number },
+): BoardMove[] {
+  const { root, tz, nowMs } = planned;
+  const taken = takenBy(planned);
+  const moves: BoardMove[] = [];
+  for (const board of compiled.catalog.leaderboards) {
+    const ofMetric = isOfMetric(compiled, board, root);
+    if (board.status === 'inactive' || (!ofMetric && board.rankBy !== 'points')) continue;
+    const rule = playedRule(board);
+    const planBoard = compileBoard(compiled, board, { metric: null, days: [] });
+    /** The first day (epoch day) of the open run that contains a time; `null` if there is none. */
+    const runAt = ({ day, atMs }: { day: number; atMs: number }): number | null => {
+      const run = runOf(rule, day);
+      if (run === null || (run.endDay !== null && nowMs >= finalMs(run.endDay))) return null;
+      return insideWindow(planBoard, secondOfDay(tz, atMs)) ? run.startDay : null;
+    };
+    if (ofMetric) {
+      const run = runAt({ day: dayOf(root.localDate), atMs: root.occurredMs });
+      if (run !== null) moves.push({ board: planBoard, run, whole, micros });
+      continue;
+    }
+    const byRun = new Map<number, string[]>();
+    for (const each of taken) {
+      const run = each.system === planBoard.system ? runAt(each) : null;
+      if (run !== null) byRun.set(run, [...(byRun.get(run) ?? []), each.award]);
+    }
+    for (const [run, awards] of byRun) moves.push({ board: planBoard, run, awards });
+  }
+  return moves;
 }
 
-const achievementKeys = (compiled: CompiledCatalog, completions: readonly PackedCompletion[]): string[] =>
-  Object.values(completions).flatMap((each) => {
-    const achievement = compiled.achievementsByNo.get(each[COMPLETED.achievement]);
-    return achievement === undefined ? [] : [achievement.key ?? achievement.id];
+/** The awards that may be taken or given back, with day and time: a composite may have awarded days after the event. */
+function takenBy({ root, awards, revoked, tz }: PlannedReversal) {
+  return [...awards, ...revoked.flatMap((each) => each.awards)].map((taken) => ({
+    award: taken[COMPENSATED.award],
+    system: taken[COMPENSATED.system],
+    day: taken[COMPENSATED.day] ?? awardDay({ root, tz }),
+    atMs: taken[COMPENSATED.atMs] ?? root.atMs,
+  }));
+}
+
+const isOfMetric = (compiled: CompiledCatalog, { rankBy, metricId }: Leaderboard, { metricNo }: StoredEvent): boolean =>
+  rankBy === 'metric' && compiled.catalog.metrics.some(({ id, no }) => id === metricId && no === metricNo);
+
+/** The second of the local day in the user's current zone. */
+function secondOfDay(tz: string | null, atMs: number): number {
+  const offset = tz === null ? 0 : (zoneOffset(tz, atMs)?.offsetSeconds ?? 0);
+  return (((Math.floor(atMs / 1000) + offset) % 86_400) + 86_400) % 86_400;
+}
+
+/** The same rule as in `lua/lib/board_scores.lua`. */
+function insideWindow({ from = 0, to = 86_400 }: PlanBoard, second: number): boolean {
+  return from <= to ? second >= from && second < to : second >= from || second < to;
+}
+
+/** The achievements that a reversal revokes, each before those that require it. These are the achievements that the
+ * event completed, those completed by reversed events for which this event may still have qualified the user, and
+ * composites that require one of them, whenever completed. `awards`: the event's own awards.
+ */
+async function revocationsOf(
+  client: PoolClient,
+  compiled: CompiledCatalog,
+  { event, awards }: { event: StoredEvent; awards: readonly Compensated[] },
+): Promise<Revocation[]> {
+  const { tenantNo, triggers, pointsSystems } = compiled.catalog;
+  const { userId } = event;
+  const completions = await readCompletions(client, tenantNo, event);
+  const completed = new Map(completions.map((completion) => [completion.achievementNo, completion]));
+  const gone = cascade(compiled, event, completed);
+  const ids = new Set(gone.map(({ id }) => id));
+  const systemNos = new Map(pointsSystems.map(({ id, no }) => [id, no]));
+  const paying = triggers.filter(
+    ({ type, achievementId }) => type === 'achievement' && achievementId !== null && ids.has(achievementId),
+  );
+  const others = await readAwardsOf(client, {
+    tenantNo,
+    userId,
+    triggers: paying.map(({ no, systemId }) => ({ no, systemNo: systemNos.get(systemId) ?? 0 })),
+    timesMs: gone.map(({ no }) => completed.get(no)!.atMs),
   });
+  const own = new Set(awards.map((award) => award[COMPENSATED.award]));
+  const paidBy = new Map(paying.map(({ no, achievementId }) => [no, achievementId]));
+  return gone.map((achievement) => ({
+    achievement: compileAchievement(compiled, achievement),
+    awards: others.filter(
+      (award) => !own.has(award[COMPENSATED.award]) && paidBy.get(award[COMPENSATED.trigger]) === achievement.id,
+    ),
+  }));
+}
+
+function cascade(
+  { catalog }: CompiledCatalog,
+  event: StoredEvent,
+  completed: ReadonlyMap<number, StoredCompletion>,
+): Achievement[] {
+  const metricId = catalog.metrics.find(({ no }) => no === event.metricNo)?.id;
+  const gone = catalog.achievements.filter(({ no, trigger, metricId: counted }) => {
+    const completion = completed.get(no);
+    const ofMetric = trigger === 'metric' && counted === metricId;
+    return completion?.ofEvent === true && (ofMetric || trigger === 'streak');
+  });
+  const ids = new Set(gone.map(({ id }) => id));
+  for (let more = gone; more.length > 0;) {
+    more = catalog.achievements.filter(
+      ({ no, id, trigger, achievementIds }) =>
+        trigger === 'achievement' &&
+        !ids.has(id) &&
+        completed.has(no) &&
+        achievementIds.some((needed) => ids.has(needed)),
+    );
+    for (const achievement of more) {
+      gone.push(achievement);
+      ids.add(achievement.id);
+    }
+  }
+  return gone;
+}
