@@ -4,7 +4,7 @@
 
 --[[
 Reverses an event, or a reversal, in one atomic step: total, counts, streaks, achievements, points and scores in runs that are not
-final. The caller computed the changes from Postgres (src/engine/corrections/packed-replay.ts). Does nothing if the user has changed
+final. The caller computed the changes from Postgres (src/engine/corrections/reversals.ts). Does nothing if the user has changed
 since, because any event may be the one that meets a streak's period.
 
 KEYS: those of a call about one user (lib/user_call).

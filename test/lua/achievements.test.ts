@@ -1,0 +1,156 @@
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Counter, PlanAchievement, PlanConditions } from '../../src/catalog/plan.ts';
+import { parseDecimal } from '../../src/domain/decimal.ts';
+import { changesOf } from '../../src/engine/recomputations/ledger.ts';
+import { UserReplay } from '../../src/engine/recomputations/user-replay.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
+import { packState } from '../../src/packed/pack-state.ts';
+import { decodeState } from '../../src/packed/state.ts';
+import { STREAK, USER } from '../../src/packed/user-fields.ts';
+import { readScript } from '../../src/redis/lua-library.ts';
+import { connectedRedis } from '../stack/connected-redis.ts';
+
+// lua/lib/achievements.lua completes achievements for the user as each event leaves it; changesOf of
+// src/engine/recomputations/ledger.ts finds those for which a user ever qualified.
+
+const redis = await connectedRedis();
+const SEED = Number(process.env['SEED']);
+
+/** Applies events one by one, and completes achievements after each. */
+const TEXT = `${readScript(join(PACKAGE_ROOT, 'lua/lib/achievements.lua'))}
+local state, case, completed = unpack_state(ARGV[1]), cjson.decode(ARGV[2]), {}
+for i, event in ipairs(case.events) do
+  add_to_total(state[${USER.totals + 1}], event.metric, event.whole, event.micros)
+  for _, no in ipairs(event.counting) do
+    add_to_total(state[${USER.counts + 1}], no, event.whole, event.micros)
+  end
+  state[streak_at[case.frequency] + ${STREAK.length}] = event.streak
+  complete_achievements(state, case.achievements, i, completed)
+end
+return pack_state(state)`;
+
+const attributeNo = fc.integer({ min: 1, max: 2 });
+const value = fc.constantFrom('pro', 'free');
+const conditions: fc.Arbitrary<PlanConditions | undefined> = fc.option(
+  fc.array(fc.tuple(attributeNo, value), { minLength: 1, maxLength: 2 }),
+  { nil: undefined, freq: 1 },
+);
+const metric = fc.integer({ min: 1, max: 2 });
+const frequency = fc.constantFrom(1 as const, 2 as const, 3 as const);
+
+const MOST = 6;
+const achievementNo = fc.integer({ min: 1, max: MOST });
+
+type Rule = Pick<PlanAchievement, 'metric' | 'whole' | 'micros' | 'counted' | 'length' | 'of'>;
+const rule: fc.Arbitrary<Rule> = fc.oneof(
+  fc.record({ metric, threshold: fc.constantFrom('0.000001', '0.5', '1', '2', '2.5', '4', '6') }).chain((one) =>
+    fc.boolean().map((counted) => ({
+      metric: one.metric,
+      ...parseDecimal(one.threshold),
+      ...(counted && { counted: true as const }),
+    })),
+  ),
+  fc.record({ length: fc.integer({ min: 1, max: 5 }) }),
+  fc.record({ of: fc.uniqueArray(achievementNo, { minLength: 1, maxLength: 2 }) }),
+);
+
+const histories = fc.record({
+  frequency,
+  attributes: fc.uniqueArray(fc.tuple(attributeNo, value), { selector: ([no]) => no, maxLength: 2 }),
+  rules: fc.array(fc.record({ rule, users: conditions }), { minLength: 1, maxLength: MOST }),
+  events: fc.array(
+    fc.record({
+      metric,
+      value: fc.constantFrom('-3', '-1', '-0.5', '0.000001', '0.5', '1', '2', '2.5'),
+      /** Achievements whose conditions the event's attributes meet. */
+      matching: fc.uniqueArray(achievementNo, { maxLength: MOST }),
+      streak: fc.nat(5),
+    }),
+    { minLength: 1, maxLength: 8 },
+  ),
+});
+
+const name = (no: number): string => `of ${no}`;
+
+/** The history as `UserReplay` takes it, which counts matching events. */
+function replayed(
+  achievements: readonly PlanAchievement[],
+  events: readonly { metric: number; value: string; matching: readonly number[] }[],
+): UserReplay {
+  const counters = new Map<number, Counter[]>();
+  for (const { no, metric: of, counted } of achievements)
+    if (counted) counters.set(of!, [...(counters.get(of!) ?? []), { no, conditions: [[name(no), 'yes']] }]);
+  const replay = new UserReplay({
+    rules: { systems: [], achievements: [], metricNos: [], counters, streaks: false },
+    ledgers: [],
+    completions: [],
+    fixed: [],
+    sinceDay: 0,
+    imported: null,
+    tz: null,
+    mayLose: false,
+  });
+  for (const [at, event] of events.entries())
+    replay.event({
+      userId: 'ada',
+      id: String(at),
+      metricNo: event.metric,
+      value: event.value,
+      atMs: at,
+      day: 0,
+      isDated: false,
+      attributes: Object.fromEntries(event.matching.map((no) => [name(no), 'yes'])),
+      streak: null,
+    });
+  return replay;
+}
+
+test('a recomputation finds the achievements that events complete', async () => {
+  await fc.assert(
+    fc.asyncProperty(histories, async ({ frequency: every, attributes, rules, events }) => {
+      const achievements = rules.map(({ rule: its, users }, index): PlanAchievement => ({
+        no: index + 1,
+        ...its,
+        ...(its.length !== undefined && { frequency: every }),
+        ...(users !== undefined && { users }),
+      }));
+      const counts = (no: number, of: number): boolean =>
+        achievements.some((one) => one.no === no && one.counted === true && one.metric === of);
+      const sent = events.map((event) => ({
+        metric: event.metric,
+        ...parseDecimal(event.value),
+        counting: event.matching.filter((no) => counts(no, event.metric)),
+        streak: event.streak,
+      }));
+      const start = packState({
+        [USER.createdMs]: 0,
+        [USER.updatedMs]: 0,
+        [USER.totals]: {},
+        [USER.counts]: {},
+        [USER.completions]: {},
+        [USER.attributes]: Object.fromEntries(attributes),
+      });
+      const case_ = JSON.stringify({ frequency: every, achievements, events: sent });
+      const state = decodeState((await redis.callBuffer('EVAL', TEXT, 0, start, case_)) as Buffer);
+      const completed = Object.keys(state.completions).map(Number);
+
+      const replay = replayed(achievements, events);
+      const reached = {
+        state,
+        highestCount: (no: number) => replay.highestCount(no),
+        longestStreak: Math.max(...events.map(({ streak }) => streak)),
+      };
+      // Nothing is lost, and nothing is gained beyond what the events completed.
+      expect(changesOf(achievements, reached, () => true)).toEqual({ gained: [], lost: [] });
+      const from = { ...reached, state: { ...state, completions: {} } };
+      const { gained } = changesOf(achievements, from, () => true);
+      // Only the whole part of a highest total is stored, so an achievement with a fraction may be missed.
+      const exact = achievements.every(({ counted, micros = 0 }) => counted === true || micros === 0);
+      if (exact) expect(gained.toSorted()).toEqual(completed.toSorted());
+      else expect(completed).toEqual(expect.arrayContaining(gained));
+    }),
+    { numRuns: 1_000, ...(Number.isNaN(SEED) ? {} : { seed: SEED }) },
+  );
+});
