@@ -289,7 +289,7 @@ export interface CompletionRow {
   backdated: boolean;
 }
 
-const INSERT = `
+const INSERT_COMPLETIONS = `
   INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by, catalog_version, backdated)
   SELECT tenant_no, user_id, achievement_no, to_timestamp(at_ms / 1000.0), caused_by, catalog_version, backdated
   FROM unnest($1::int[], $2::text[], $3::int[], $4::bigint[], $5::uuid[], $6::bigint[], $7::boolean[])
@@ -301,7 +301,7 @@ export async function insertCompletions(client: PoolClient, completions: readonl
   if (completions.length === 0) return;
   await client.query({
     name: 'persist_completions',
-    text: INSERT,
+    text: INSERT_COMPLETIONS,
     values: [
       binaryIntegers(completions.map((row) => row.tenantNo)),
       binaryArray(
@@ -322,13 +322,13 @@ const NEWEST_KEPT = 20;
 /** One transaction in this many also deletes old rows, which takes 0.5 ms. */
 const DROPPED_EVERY = 64;
 
-const ADD = `
+const ADD_NEWEST = `
   INSERT INTO newest_completions (tenant_no, user_id, achievement_no, at)
   SELECT tenant_no, user_id, achievement_no, to_timestamp(at_ms / 1000.0)
   FROM unnest($1::int[], $2::text[], $3::int[], $4::bigint[]) AS completed (tenant_no, user_id, achievement_no, at_ms)
   RETURNING no`;
 
-const DROP = `
+const DROP_OLDER = `
   DELETE FROM newest_completions USING unnest($1::int[]) AS tenant (tenant_no)
    WHERE newest_completions.tenant_no = tenant.tenant_no
      AND no <= (SELECT no FROM newest_completions AS kept WHERE kept.tenant_no = tenant.tenant_no
@@ -339,13 +339,14 @@ export async function keepNewestCompletions(client: PoolClient, rows: readonly C
   if (rows.length === 0) return;
   const newest = lastOfEach(rows);
   const tenants = newest.map(({ tenantNo }) => tenantNo);
-  const added = await client.query<{ no: string }>(ADD, [
+  const added = await client.query<{ no: string }>(ADD_NEWEST, [
     tenants,
     newest.map(({ userId }) => storableText(userId)),
     newest.map(({ achievementNo }) => achievementNo),
     newest.map(({ atMs }) => atMs),
   ]);
-  if (added.rows.some(({ no }) => Number(no) % DROPPED_EVERY === 0)) await client.query(DROP, [[...new Set(tenants)]]);
+  if (added.rows.some(({ no }) => Number(no) % DROPPED_EVERY === 0))
+    await client.query(DROP_OLDER, [[...new Set(tenants)]]);
 }
 
 /** The last `NEWEST_KEPT` rows of each tenant, in order. */
