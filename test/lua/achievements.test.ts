@@ -107,6 +107,14 @@ function replayed(
   return replay;
 }
 
+/** 2.5 was reached. A total of 2 is left, and no peak beside it, since that has the same whole part. */
+const FELL_WITHIN_A_UNIT = {
+  frequency: 1 as const,
+  attributes: [],
+  rules: [{ rule: { metric: 1, ...parseDecimal('2.5') }, users: undefined }],
+  events: (['2.5', '-0.5'] as const).map((sent) => ({ metric: 1, value: sent, matching: [], streak: 0 })),
+};
+
 test('a recomputation finds the achievements that events complete', async () => {
   await fc.assert(
     fc.asyncProperty(histories, async ({ frequency: every, attributes, rules, events }) => {
@@ -148,9 +156,9 @@ test('a recomputation finds the achievements that events complete', async () => 
       const { gained } = changesOf(achievements, from, () => true);
       // Only the whole part of a highest total is stored, so an achievement with a fraction may be missed.
       const exact = achievements.every(({ counted, micros = 0 }) => counted === true || micros === 0);
-      if (exact) expect(gained.toSorted()).toEqual(completed.toSorted());
+      if (exact) expect(new Set(gained)).toEqual(new Set(completed));
       else expect(completed).toEqual(expect.arrayContaining(gained));
     }),
-    { numRuns: 1_000, ...(Number.isNaN(SEED) ? {} : { seed: SEED }) },
+    { numRuns: 1_000, examples: [[FELL_WITHIN_A_UNIT]], ...(Number.isNaN(SEED) ? {} : { seed: SEED }) },
   );
 });

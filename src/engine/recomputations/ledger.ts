@@ -110,7 +110,8 @@ const MILLION = 1_000_000n;
 
 /**
  * Whether a user qualifies for an achievement, or ever did. The rule of `lua/lib/achievements.lua`, which only considers the
- * present. `micros`: the largest fraction that a highest total may have had, since only its whole part is stored.
+ * present; `test/lua/achievements.test.ts` compares. `micros`: the largest fraction that a highest total may have had, since
+ * only its whole part is stored.
  */
 function everQualified(
   achievement: PlanAchievement,
@@ -122,10 +123,11 @@ function everQualified(
   const wanted = BigInt(achievement.whole ?? 0) * MILLION + BigInt(achievement.micros ?? 0);
   if (achievement.counted) return highestCount(achievement.no) >= wanted;
   const no = achievement.metric ?? 0;
-  const total = state.totals[no];
-  if (total === undefined) return false;
-  const peak = state.peaks[no];
-  return toMicros(total) >= wanted || (peak !== undefined && toMicros(peak) + micros >= wanted);
+  if (state.totals[no] === undefined) return false;
+  const total = toMicros(state.totals[no]);
+  // The whole part of the highest total is stored only while it is above that of the current one.
+  const peak = state.peaks[no] === undefined ? (total / MILLION) * MILLION : toMicros(state.peaks[no]);
+  return total >= wanted || peak + micros >= wanted;
 }
 
 /** Achievements that a user gains and loses by the current rules. `may`: which ones may be lost. */
