@@ -8,6 +8,7 @@ import {
   TimeOfDay as Time,
   WholeNumber,
 } from './schemas.ts';
+import { SentAttributes, UserId } from './user.ts';
 
 /** Means "no limit" to clients that require a number. Fits into a 32-bit integer. */
 const MOST_PARTICIPANTS = 2_147_483_647;
@@ -72,6 +73,16 @@ export const LeaderboardResponseWithRankings = Type.Object({
 });
 export type LeaderboardResponseWithRankings = Static<typeof LeaderboardResponseWithRankings>;
 
+/** Which users to rank among themselves, and which part of the ranking to show. */
+export const RankingsAmongRequest = Type.Object({
+  userIds: Type.Array(UserId, { minItems: 1, maxItems: 500 }),
+  around: Type.Optional(UserId),
+  offset: Type.Optional(Type.Integer()),
+  limit: Type.Optional(Type.Integer({ minimum: 0 })),
+  run: Type.Optional(LocalDate),
+  userAttributes: Type.Optional(SentAttributes),
+});
+
 /** A user's rank and score at the end of a day (for today: now), and those of the previous entry. */
 export const LeaderboardEvent = Type.Object({
   date: LocalDate,
@@ -88,6 +99,8 @@ export const UserLeaderboardResponseWithHistory = Type.Object({
   status: BoardStatus,
   rank: Nullable(Type.Integer()),
   value: NullableWholeNumber(),
+  percentile: Nullable(Type.Number()),
+  participants: Nullable(Type.Integer()),
   history: Type.Array(LeaderboardEvent),
 });
 export type UserLeaderboardResponseWithHistory = Static<typeof UserLeaderboardResponseWithHistory>;

@@ -36,6 +36,7 @@ import {
   leaderboards,
   leaderboardsAll,
   leaderboardsGet,
+  leaderboardsRankings,
   usersLeaderboard,
 } from './leaderboards.ts';
 import {
@@ -193,6 +194,7 @@ export const applicationOperations: readonly Operation[] = [
   pointsLevelSummary,
   leaderboardsAll,
   leaderboardsGet,
+  leaderboardsRankings,
   liveTicketsCreate,
   liveGet,
   liveWs,

@@ -4,13 +4,14 @@ import { JOB_STATUSES } from '../domain/administration/job.ts';
 import {
   LeaderboardResponseWithRankings,
   LeaderboardWithStatus,
+  RankingsAmongRequest,
   UserLeaderboardResponseWithHistory,
 } from '../domain/leaderboard.ts';
 import { boardStatus } from '../domain/runs.ts';
 import { LocalDate, Uuid } from '../domain/schemas.ts';
 import { AttributeFilter, StringMap } from '../domain/user.ts';
 import { AppError } from '../errors.ts';
-import { isClient, operation } from './operation.ts';
+import { BODY_BYTES, isClient, operation } from './operation.ts';
 import { adminResource, unknown } from './resource.ts';
 
 export const leaderboards = adminResource({
@@ -99,6 +100,32 @@ export const leaderboardsGet = operation({
     status: 200,
     body: await leaderboards.rankings(await catalogs.of(tenant.no), params.key, {
       ...query,
+      groupOf: isClient(caller) ? caller.userId : null,
+    }),
+  }),
+});
+
+export const leaderboardsRankings = operation({
+  id: 'leaderboards_rankings',
+  surface: 'application',
+  keyScopes: ['read'],
+  method: 'post',
+  path: '/v1/leaderboards/{key}/rankings',
+  summary: 'Up to 500 users, such as friends, ranked among themselves',
+  description:
+    'Ranks count only the given users. Users without a score in the run, hidden and unknown ones are left out, and those beyond ' +
+    '`maxParticipants` are not. An application key may ask only about lists that contain its own user. Of a leaderboard with ' +
+    'breakdown attributes it reads the group of its own user; an admin key without `userAttributes` reads all groups together.',
+  params: Type.Object({ key: Type.String() }),
+  body: RankingsAmongRequest,
+  // Fits 500 IDs of the maximum length.
+  bodyBytes: 4 * BODY_BYTES,
+  responses: { 200: LeaderboardResponseWithRankings },
+  namedUsers: ({ caller, body: { userIds } }) => (userIds.includes(caller.userId ?? '') ? [] : userIds),
+  handle: async ({ catalogs, leaderboards }, { caller, tenant, params, body }) => ({
+    status: 200,
+    body: await leaderboards.among(await catalogs.of(tenant.no), params.key, {
+      ...body,
       groupOf: isClient(caller) ? caller.userId : null,
     }),
   }),

@@ -282,6 +282,13 @@ export function* scoresOf(packed: PackedScores): Generator<UnpackedScore> {
   }
 }
 
+/**
+ * Whether a score is in a sorted set, if its user is not hidden. `isGrouped`: the board has a breakdown, so that a user
+ * who lacks a value of it is not ranked.
+ */
+export const hasPlace = ({ group, whole, micros }: UnpackedScore, isGrouped: boolean): boolean =>
+  whole >= 0 && micros >= 0 && (whole > 0 || micros > 0) && !(isGrouped && group === '');
+
 function boardScores(packed: PackedScores): Record<number, BoardScore[]> {
   const boards: Record<number, BoardScore[]> = {};
   for (const { boardNo, runDay, group, ...score } of scoresOf(packed))

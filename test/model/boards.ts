@@ -69,8 +69,13 @@ export function standings(
   board: Leaderboard,
   { run, group }: { run: Run; group: Record<string, string> },
 ): Place[] {
-  const scored = [...users.values()]
-    .filter((user) => same(groupOf(catalog, board, { user, run }), group))
+  const members = [...users.values()].filter((user) => same(groupOf(catalog, board, { user, run }), group));
+  return rankedAmong(board, { run, users: members }).filter(({ rank }) => rank <= (board.maxParticipants ?? Infinity));
+}
+
+/** Those of some users who have a score in a leaderboard's run, best first, ranked among themselves with shared ranks. */
+export function rankedAmong(board: Leaderboard, { run, users }: { run: Run; users: readonly ModelUser[] }): Place[] {
+  const scored = users
     .map((user) => ({ userId: user.id, score: scoreOf(board, user, run) }))
     .filter(({ score }) => score > 0n);
   return scored
@@ -79,7 +84,6 @@ export function standings(
       rank: 1 + scored.filter((other) => other.score > score).length,
       value: wire(score),
     }))
-    .filter(({ rank }) => rank <= (board.maxParticipants ?? Infinity))
     .sort((a, b) => a.rank - b.rank);
 }
 

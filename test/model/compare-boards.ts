@@ -1,7 +1,7 @@
 import type { Leaderboard } from '../../src/domain/catalog.ts';
 import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
-import { groupOf, standings, type Place } from './boards.ts';
+import { groupOf, rankedAmong, standings, type Place } from './boards.ts';
 import { latestRuns, runOf, wall, type Run } from './calendar.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import type { Said } from './seen.ts';
@@ -36,6 +36,7 @@ export class CompareBoards {
       const groups = board.breakdownAttributes.length === 0 ? [{}] : [{ plan: 'free' }, { plan: 'pro' }];
       const runs = latestRuns(board, wall(this.model.nowMs, null).date);
       for (const run of runs) for (const group of groups) parts.push(await this.standings(board, run, group));
+      for (const run of runs) parts.push(await this.among(board, run));
       for (const user of this.model.users.values()) parts.push(await this.place(board, user));
     }
     return parts;
@@ -71,19 +72,53 @@ export class CompareBoards {
     return rankings.map(({ userId, rank, value }) => ({ userId, rank, value }));
   }
 
+  /** All users but the first, ranked among themselves across groups. */
+  private async among(board: Leaderboard, run: Run): Promise<Said> {
+    const [, ...users] = this.model.users.values();
+    const { rankings } = await this.leaderboards.among(this.engine.compiled(), board.key, {
+      userIds: ['nobody', ...users.map(({ id }) => id)],
+      run: run.start,
+    });
+    const ranked = users.filter((user) => groupOf(this.model.catalog, board, { user, run }) !== null);
+    const what = [board.key, run.start, 'among'];
+    return {
+      engine: [...what, inOrder(rankings.map(({ userId, rank, value }) => ({ userId, rank, value })))],
+      model: [...what, inOrder(rankedAmong(board, { run, users: ranked }))],
+    };
+  }
+
   private async place(board: Leaderboard, user: ModelUser): Promise<Said> {
     const { catalog, nowMs } = this.model;
     const run = runOf(board, wall(nowMs, user.tz).date);
     if (run === null) return { engine: null, model: null };
     const query = { key: board.key, numEvents: 0 };
-    const { rank, value } = await this.leaderboards.ofUser(this.engine.compiled(), user.id, query);
+    const { rank, value, percentile, participants } = await this.leaderboards.ofUser(
+      this.engine.compiled(),
+      user.id,
+      query,
+    );
     const group = groupOf(catalog, board, { user, run });
     const places = group === null ? [] : standings(this.model, board, { run, group });
     const place = places.find(({ userId }) => userId === user.id);
+    const all = group === null ? [] : standings(this.model, { ...board, maxParticipants: null }, { run, group });
+    const score = all.find(({ userId }) => userId === user.id)?.value;
+    const behind = score === undefined ? null : all.filter(({ value: other }) => other <= score).length / all.length;
     const who = { board: board.key, user: user.id };
     return {
-      engine: { ...who, rank, value: rank === null ? null : value },
-      model: { ...who, rank: place?.rank ?? null, value: place?.value ?? null },
+      engine: {
+        ...who,
+        rank,
+        value: rank === null ? null : value,
+        percentile,
+        ...(score !== undefined && { participants }),
+      },
+      model: {
+        ...who,
+        rank: place?.rank ?? null,
+        value: place?.value ?? null,
+        percentile: behind === null ? null : Number((Math.floor(behind * 1000 + 1e-9) / 10).toFixed(1)),
+        ...(score !== undefined && { participants: all.length }),
+      },
     };
   }
 }

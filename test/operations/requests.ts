@@ -24,6 +24,10 @@ export const APPLICATION_REQUESTS: Record<string, ValidRequest> = {
   ),
   leaderboards_all: to('/v1/leaderboards'),
   leaderboards_get: of((id) => `/v1/leaderboards/flips?userId=${id}`),
+  leaderboards_rankings: of(
+    () => '/v1/leaderboards/flips/rankings',
+    (id) => ({ userIds: [id] }),
+  ),
   live_tickets_create: of(
     () => '/v1/live/tickets',
     (id) => ({ userId: id }),

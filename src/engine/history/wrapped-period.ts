@@ -122,7 +122,7 @@ async function livePlace(
   const found = await new LiveStandings(redis, { tenantNo: catalog.tenantNo, boardNo, runDay, group }, max).find(
     userId,
   );
-  return found && { boardNo, runDay, rank: found.rank, value: found.score };
+  return found?.isOn === true ? { boardNo, runDay, rank: found.rank, value: found.score } : null;
 }
 
 /** The best place on each board in runs that overlap some days, by board key. */

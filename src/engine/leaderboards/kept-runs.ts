@@ -1,5 +1,12 @@
 import type { Pool } from 'pg';
-import { finalGroup, finalMember, finalOf, finalPage, finalPlaces } from '../../postgres/boards/final-runs.ts';
+import {
+  finalGroup,
+  finalMember,
+  finalOf,
+  finalPage,
+  finalPlaces,
+  finalScores,
+} from '../../postgres/boards/final-runs.ts';
 import { lastSnapshots } from '../../postgres/boards/snapshots.ts';
 import type { BoardRun, PastPlace, PastRuns, Snapshot } from './runs.ts';
 import { entryOf, userHash } from './snapshot-parts.ts';
@@ -11,15 +18,22 @@ class FinalStandings implements Standings {
   private readonly tenantNo: number;
   /** `null` if nobody was in the group. */
   private readonly groupId: number | null;
+  private readonly members: number;
   private readonly count: number;
 
   constructor(
     pool: Pool,
-    { tenantNo, id, participants }: { tenantNo: number; id: number | null; participants: number },
+    {
+      tenantNo,
+      id,
+      members,
+      participants,
+    }: { tenantNo: number; id: number | null; members: number; participants: number },
   ) {
     this.pool = pool;
     this.tenantNo = tenantNo;
     this.groupId = id;
+    this.members = members;
     this.count = participants;
   }
 
@@ -35,7 +49,11 @@ class FinalStandings implements Standings {
 
   async find(userId: string): Promise<Placed | null> {
     const member = await this.member(userId);
-    return member !== null && member.place < this.count ? member : null;
+    return member && { ...member, isOn: member.place < this.count };
+  }
+
+  async scored(): Promise<number> {
+    return this.members;
   }
 
   async participants(): Promise<number> {
@@ -46,7 +64,7 @@ class FinalStandings implements Standings {
     return Math.min(places, this.count);
   }
 
-  private async member(userId: string): Promise<(Placed & Member) | null> {
+  private async member(userId: string): Promise<(Omit<Placed, 'isOn'> & Member) | null> {
     const { tenantNo, groupId } = this;
     return groupId === null ? null : finalMember(this.pool, { tenantNo, groupId }, userId);
   }
@@ -63,6 +81,10 @@ export class KeptRuns implements PastRuns {
   async standings(run: BoardRun, group: string): Promise<Standings | null> {
     const found = await finalGroup(this.pool, run, group);
     return found === null ? null : new FinalStandings(this.pool, { ...found, tenantNo: run.tenantNo });
+  }
+
+  async scores(run: BoardRun, group: string | null, userIds: readonly string[]): Promise<Member[] | null> {
+    return finalScores(this.pool, run, { group, userIds });
   }
 
   async groupOf({ tenantNo, ...run }: BoardRun, userId: string): Promise<string | null> {

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
+import type { Static } from 'typebox';
 import { type AttributeFilter, groupName, groupValues } from '../../domain/user.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import type {
@@ -8,6 +9,7 @@ import type {
   LeaderboardEvent,
   LeaderboardResponseWithRankings,
   LeaderboardWithStatus,
+  RankingsAmongRequest,
   UserLeaderboardResponseWithHistory,
 } from '../../domain/leaderboard.ts';
 import { didYouMean } from '../../domain/nearest.ts';
@@ -15,16 +17,28 @@ import { dateOf, DAY_MS, dayOf, isDate } from '../../domain/periods.ts';
 import { boardStatus, playedRule, type Run, runFrom, runShownOn } from '../../domain/runs.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import type { UserState } from '../../packed/state.ts';
+import { decodeState, type PackedState, unpackState, type UserState } from '../../packed/state.ts';
+import { USER } from '../../packed/user-fields.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
-import { tenantParts } from '../../redis/parts.ts';
+import { packedUsers, tenantParts } from '../../redis/parts.ts';
+import { Slices } from '../../slices.ts';
 import { boardGroupsKey, boardKey, type TenantPart } from '../../redis/keys.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import { visibleBoards } from '../find-configured.ts';
 import { breakdownKeys, leaderboardResponse } from '../responses.ts';
 import { groupOfUser, type UserReads } from '../users/user-reads.ts';
-import { type BoardRun, NO_PAST, type PastRuns, type Snapshot } from './runs.ts';
-import { LiveStandings, memberPage, ranked, type Standings, userNames } from './standings.ts';
+import { type BoardRun, groupsOfRun, NO_PAST, type PastRuns, type Snapshot } from './runs.ts';
+import {
+  GivenStandings,
+  LiveStandings,
+  type Member,
+  memberPage,
+  percentileOf,
+  ranked,
+  rankedScore,
+  type Standings,
+  userNames,
+} from './standings.ts';
 
 /** Maximum number of rankings in an answer, since a board without a maximum may have a million. */
 const MAX_LIMIT = 10_000;
@@ -47,6 +61,9 @@ interface PageQuery {
   /** On a board with a breakdown, only the group of this user may be read; `null` allows all groups. */
   groupOf?: string | null;
 }
+
+/** A request for a ranking of some users alone. `around`: one of them, from whom `offset` counts. */
+type AmongQuery = Static<typeof RankingsAmongRequest> & Pick<PageQuery, 'groupOf'>;
 
 /** Reads leaderboards. Ranks are current; streak boards follow midnight by some seconds. */
 export class LeaderboardReads {
@@ -94,8 +111,7 @@ export class LeaderboardReads {
   ): Promise<LeaderboardResponseWithRankings> {
     const { board, status } = this.find(compiled, key);
     const group = groupOfFilter(compiled, board, userAttributes);
-    if (offset < 0 && userId === undefined)
-      throw new AppError('unprocessable', 'offset must not be negative without a userId to count from.');
+    requireStart(offset, { userId });
     if (limit > MAX_LIMIT) throw new AppError('unprocessable', `limit must be at most ${MAX_LIMIT}.`);
     const user = userId === undefined ? null : await this.users.find(compiled.catalog.tenantNo, userId);
     const run = this.run(board, runDate, user?.tz ?? null);
@@ -115,6 +131,98 @@ export class LeaderboardReads {
     return { ...leaderboardResponse(compiled, board), status, rankings };
   }
 
+  /**
+   * Ranks some users among themselves, also those beyond the board's maximum. Users who are unknown, hidden or without a
+   * score are left out. Without `userAttributes`, users of all groups are ranked together, or those of `groupOf`'s group.
+   * The run is chosen as in `rankings`, by the local date of `around`. Takes one read per part of the tenant, and one of
+   * Postgres if the run is over. Errors as `rankings`; 422 if `around` is not one of the users.
+   */
+  async among(
+    compiled: CompiledCatalog,
+    key: string,
+    { userIds, around, offset = 0, limit = userIds.length, run: runDate, userAttributes, groupOf = null }: AmongQuery,
+  ): Promise<LeaderboardResponseWithRankings> {
+    const { board, status } = this.find(compiled, key);
+    const named = new Set(userIds);
+    if (around !== undefined && !named.has(around))
+      throw new AppError('unprocessable', 'around must be one of userIds.');
+    requireStart(offset, { around });
+    const users = await this.given(compiled.catalog.tenantNo, [...named]);
+    const run = this.run(board, runDate, users.get(around ?? '')?.state[USER.zone] ?? null);
+    const group = await this.groupAmong(compiled, { board, run, userAttributes, groupOf }, users);
+    const scores = group === undefined ? [] : await this.scores(compiled, { board, run, group }, users);
+    const given = new GivenStandings(scores);
+    const { from, members } = await memberPage(given, { offset, limit, userId: around });
+    const page = await ranked(given, members, { from, before: undefined });
+    const rankings = page.map(({ userId, rank, score }) => ({
+      userId,
+      userName: users.get(userId)?.state[USER.name] ?? null,
+      rank,
+      value: score,
+    }));
+    return { ...leaderboardResponse(compiled, board), status, rankings };
+  }
+
+  /** The states of those of some users who exist. */
+  private async given(tenantNo: number, userIds: readonly string[]): Promise<Map<string, GivenUser>> {
+    const users = new Map<string, GivenUser>();
+    const slices = new Slices();
+    for (const [index, packed] of (await packedUsers(this.redis, tenantNo, userIds)).entries()) {
+      if (packed !== null) users.set(userIds[index]!, { packed, state: unpackState(packed) });
+      if (slices.over) await slices.turn();
+    }
+    return users;
+  }
+
+  /** The group to rank users in: '' without a breakdown; `null` for all; undefined if `groupOf` is in none. */
+  private async groupAmong(
+    compiled: CompiledCatalog,
+    {
+      board,
+      run,
+      userAttributes,
+      groupOf,
+    }: { board: Leaderboard; run: Run; userAttributes: Record<string, string> | undefined; groupOf: string | null },
+    users: ReadonlyMap<string, GivenUser>,
+  ): Promise<string | null | undefined> {
+    if (board.breakdownAttributes.length === 0 || userAttributes !== undefined) {
+      const pairs = Object.entries(userAttributes ?? {}).map(([name, value]) => `${name}:${value}`);
+      const group = groupOfFilter(compiled, board, pairs);
+      if (group !== '' && groupOf !== null) await this.requireGroup(compiled, { board, run, group }, groupOf);
+      return group;
+    }
+    if (groupOf === null) return null;
+    const own = users.get(groupOf);
+    if (own === undefined) return undefined;
+    const boardRun = { tenantNo: compiled.catalog.tenantNo, boardNo: board.no, runDay: run.startDay };
+    const state = decodeState(own.packed);
+    return (
+      (await this.scoredGroup(boardRun, { userId: groupOf, state })) ?? groupOfUser(compiled, board, state) ?? undefined
+    );
+  }
+
+  /** The scores of those of some users who have one in a run and group (`null`: in any). */
+  private async scores(
+    compiled: CompiledCatalog,
+    { board, run, group }: { board: Leaderboard; run: Run; group: string | null },
+    users: ReadonlyMap<string, GivenUser>,
+  ): Promise<Member[]> {
+    const boardRun = { tenantNo: compiled.catalog.tenantNo, boardNo: board.no, runDay: run.startDay };
+    if (this.isOver(run)) {
+      const ids = [...users.keys()];
+      const final = await this.past.scores(boardRun, group, ids);
+      if (final !== null || ids.length === 0) return final ?? [];
+      // Users forget their scores in ended runs, final or not.
+      const groups = group === null ? await groupsOfRun(this.redis, board, boardRun) : [group];
+      const of = (name: string): LiveStandings => new LiveStandings(this.redis, { ...boardRun, group: name }, null);
+      return (await Promise.all(groups.map((name) => of(name).scoresOf(ids)))).flat();
+    }
+    return Array.from(users).flatMap(([userId, { state }]) => {
+      const found = rankedScore(state, boardRun, board.breakdownAttributes.length > 0);
+      return found === null || (group !== null && found.group !== group) ? [] : [{ userId, score: found.score }];
+    });
+  }
+
   /** A user's place and the last `numEvents` daily snapshots, oldest first. Throws 404, and 422 as `rankings` does. */
   async ofUser(
     compiled: CompiledCatalog,
@@ -128,15 +236,17 @@ export class LeaderboardReads {
     const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
     const group = board.breakdownAttributes.length === 0 ? '' : await this.scoredGroup(boardRun, { userId, state });
     const standings = group === null ? null : await this.standings(compiled, { board, run, group });
-    const found = standings === null ? null : await standings.find(userId);
-    const place = { rank: found?.rank ?? null, value: found?.score ?? null };
+    const [found, participants] =
+      standings === null ? [null, null] : await Promise.all([standings.find(userId), standings.scored()]);
+    const place = found?.isOn === true ? { rank: found.rank, value: found.score } : { rank: null, value: null };
+    const percentile = found === null || participants === null ? null : percentileOf(found.rank, participants);
 
     const atMs = this.clock.now();
     const day = dayIn(state.tz, atMs);
     const goesOn = day >= run.startDay && (run.endDay === null || day <= run.endDay);
     const snapshots = numEvents === 0 ? [] : await this.past.snapshots(boardRun, userId, numEvents + 1);
     const history = leaderboardHistory(snapshots, goesOn ? { day, atMs, ...place } : null, numEvents);
-    return { ...leaderboardResponse(compiled, board), status, ...place, history };
+    return { ...leaderboardResponse(compiled, board), status, ...place, percentile, participants, history };
   }
 
   /**
@@ -229,6 +339,11 @@ export class LeaderboardReads {
     return run;
   }
 
+  /** Whether a run may be final. */
+  private isOver({ endDay }: Run): boolean {
+    return endDay !== null && endDay < this.utcDay();
+  }
+
   /** The stored standings of a final run, else the live ones. */
   private async standings(
     compiled: CompiledCatalog,
@@ -236,10 +351,22 @@ export class LeaderboardReads {
   ): Promise<Standings> {
     const { tenantNo } = compiled.catalog;
     const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
-    const over = run.endDay !== null && run.endDay < this.utcDay();
-    const kept = over ? await this.past.standings(boardRun, group) : null;
+    const kept = this.isOver(run) ? await this.past.standings(boardRun, group) : null;
     return kept ?? new LiveStandings(this.redis, { ...boardRun, group }, board.maxParticipants);
   }
+}
+
+/** A user of a request: the packed state, and the same unpacked. */
+interface GivenUser {
+  packed: Buffer;
+  state: PackedState;
+}
+
+/** Throws 422 for a negative offset without the user (its field in the request) from whom it counts. */
+function requireStart(offset: number, from: Record<string, string | undefined>): void {
+  const [field, user] = Object.entries(from)[0]!;
+  if (offset < 0 && user === undefined)
+    throw new AppError('unprocessable', `offset must not be negative without a ${field} to count from.`);
 }
 
 /** The group that a `userAttributes` filter names: a value for exactly the breakdown attributes. Throws 422. */

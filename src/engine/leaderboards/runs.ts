@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { boardGroupsKey, boardKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
-import type { Standings } from './standings.ts';
+import type { Member, Standings } from './standings.ts';
 
 export interface BoardRun {
   tenantNo: number;
@@ -33,6 +33,8 @@ export interface PastPlace {
 export interface PastRuns {
   /** The final standings of a run and group; `null` if the run is not final, so that the scores in Redis count. */
   standings(run: BoardRun, group: string): Promise<Standings | null>;
+  /** The final scores of those of some users who have one, in any group if it is `null`; `null` if the run is not final. */
+  scores(run: BoardRun, group: string | null, userIds: readonly string[]): Promise<Member[] | null>;
   /** The group in which a user ended a final run; `null` if in none. */
   groupOf(run: BoardRun, userId: string): Promise<string | null>;
   /** A user's last `count` daily snapshots in a run, oldest first. Those of a final run end with its final place. */
@@ -45,6 +47,7 @@ export interface PastRuns {
 /** Without stored results: runs are readable while Redis holds them, and the history consists of the current day. */
 export const NO_PAST: PastRuns = {
   standings: async () => null,
+  scores: async () => null,
   groupOf: async () => null,
   snapshots: async () => [],
   places: async () => [],

@@ -1,7 +1,9 @@
 import type { Redis } from 'ioredis';
-import { nameInState } from '../../packed/state.ts';
+import { decimalNumber } from '../../domain/decimal.ts';
+import { hasPlace, nameInState, type PackedState, scoresOf } from '../../packed/state.ts';
+import { USER } from '../../packed/user-fields.ts';
 import { boardKey } from '../../redis/keys.ts';
-import { packedUsers, tenantParts, userPart } from '../../redis/parts.ts';
+import { inParts, packedUsers, tenantParts, userPart } from '../../redis/parts.ts';
 import { Slices } from '../../slices.ts';
 
 export interface Member {
@@ -14,6 +16,8 @@ export interface Placed {
   place: number;
   rank: number;
   score: number;
+  /** Whether the rank is within the board's maximum. */
+  isOn: boolean;
 }
 
 /**
@@ -25,8 +29,11 @@ export interface Standings {
   /** At most `count` members, starting at a place. */
   page(from: number, count: number): Promise<Member[]>;
   rankOf(member: Member): Promise<number>;
-  /** The user's place and rank; `null` if the user is not on the board. */
+  /** The user's place and rank; `null` for a user without a score. */
   find(userId: string): Promise<Placed | null>;
+  /** The number of users with a score, on the board or not. */
+  scored(): Promise<number>;
+  /** The number of users on the board. */
   participants(): Promise<number>;
   /** The same, at most `places`. Cheaper, but may exceed the number of members. */
   participantsOf(places: number): Promise<number>;
@@ -98,15 +105,31 @@ export class LiveStandings implements Standings {
       // A score that rose before the count would be counted above itself.
       if (after !== text && tries < FIND_TRIES) continue;
       const rank = 1 + sumOf(above);
-      if (this.max !== null && rank > this.max) return null;
-      return { place: sumOf(above) - above[own]! + sumOf(equal.slice(0, own)) + placeInPart, rank, score };
+      const place = sumOf(above) - above[own]! + sumOf(equal.slice(0, own)) + placeInPart;
+      return { place, rank, score, isOn: this.max === null || rank <= this.max };
     }
+  }
+
+  /** Those of some users who have a score, with one command for each part. */
+  async scoresOf(userIds: readonly string[]): Promise<Member[]> {
+    const scores = await inParts(this.redis, this.at.tenantNo, {
+      users: userIds,
+      userId: (id) => id,
+      call: (part, ids) => this.redis.zmscore(boardKey(part, this.at), ...ids),
+    });
+    return userIds.flatMap((userId, index) => {
+      const text = scores[index] ?? null;
+      return text === null ? [] : [{ userId, score: Number(text) }];
+    });
+  }
+
+  async scored(): Promise<number> {
+    return sumOf(await Promise.all(this.keys.map((key) => this.redis.zcard(key))));
   }
 
   async participants(): Promise<number> {
     const [last] = this.max === null ? [] : await this.page(this.max - 1, 1);
-    if (last !== undefined) return sumOf(await this.counts(last.score, '+inf'));
-    return sumOf(await Promise.all(this.keys.map((key) => this.redis.zcard(key))));
+    return last === undefined ? this.scored() : sumOf(await this.counts(last.score, '+inf'));
   }
 
   async participantsOf(places: number): Promise<number> {
@@ -171,6 +194,69 @@ function startsAmongEqual(above: readonly number[], equal: readonly number[], be
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 
+/** The standings of some members alone, without a maximum of ranks. */
+export class GivenStandings implements Standings {
+  private readonly members: readonly Member[];
+
+  constructor(members: readonly Member[]) {
+    this.members = members.toSorted(
+      (a, b) => b.score - a.score || Buffer.compare(Buffer.from(b.userId), Buffer.from(a.userId)),
+    );
+  }
+
+  async page(from: number, count: number): Promise<Member[]> {
+    return this.members.slice(from, from + count);
+  }
+
+  async rankOf({ score }: { score: number }): Promise<number> {
+    return 1 + this.members.findIndex((member) => member.score === score);
+  }
+
+  async find(userId: string): Promise<Placed | null> {
+    const place = this.members.findIndex((member) => member.userId === userId);
+    const member = this.members[place];
+    return member === undefined ? null : { ...member, place, rank: await this.rankOf(member), isOn: true };
+  }
+
+  async scored(): Promise<number> {
+    return this.members.length;
+  }
+
+  async participants(): Promise<number> {
+    return this.members.length;
+  }
+
+  async participantsOf(places: number): Promise<number> {
+    return Math.min(places, this.members.length);
+  }
+}
+
+/**
+ * A user's score in a run of a board, and its group, as the sorted sets have it; `null` for a user who is not ranked.
+ * @param isGrouped whether the board has a breakdown
+ */
+export function rankedScore(
+  state: PackedState,
+  { boardNo, runDay }: { boardNo: number; runDay: number },
+  isGrouped: boolean,
+): { group: string; score: number } | null {
+  if (state[USER.hidden] !== undefined) return null;
+  for (const score of scoresOf(state[USER.boards] ?? []))
+    if (score.boardNo === boardNo && score.runDay === runDay && hasPlace(score, isGrouped))
+      return { group: score.group, score: decimalNumber(score) };
+  return null;
+}
+
+/**
+ * The share of the users with a score with the same score as the user or a lower one, in percent. Rounded down to one
+ * decimal, so that only the first have 100.
+ */
+export function percentileOf(rank: number, participants: number): number {
+  // While events are in flight, the two may be from different moments.
+  const all = Math.max(participants, rank);
+  return Math.floor((1_000 * (all - rank + 1)) / all) / 10;
+}
+
 export interface RankedMember extends Member {
   rank: number;
 }
@@ -208,7 +294,7 @@ export async function memberPage(
   let from = offset;
   if (userId !== undefined) {
     const found = await standings.find(userId);
-    if (found === null) return { from, members: [] };
+    if (found?.isOn !== true) return { from, members: [] };
     from = Math.max(found.place + offset, 0);
   }
   const count = (await standings.participantsOf(from + limit)) - from;

@@ -12,7 +12,7 @@ import { totalFields } from '../../redis/lua-library.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
 import { isPackedState, numbered } from '../../packed/unpack-state.ts';
-import { type PackedState, scoresOf, unpackState } from '../../packed/state.ts';
+import { hasPlace, type PackedState, scoresOf, unpackState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { idempotencyDigest, timeOf } from '../ids.ts';
 
@@ -86,15 +86,13 @@ export function placesOf(part: TenantPart, state: PackedState, boards: Boards): 
   const places: Place[] = [];
   // A hidden user has scores, but no place.
   if (state[USER.hidden] !== undefined) return places;
-  for (const { boardNo, runDay, group, whole, micros } of scoresOf(state[USER.boards] ?? [])) {
+  for (const score of scoresOf(state[USER.boards] ?? [])) {
+    const { boardNo, runDay, group } = score;
     const board = boards.get(boardNo);
-    if (board === undefined || board.cleared.has(runDay)) continue;
-    if (whole < 0 || micros < 0 || (whole === 0 && micros === 0)) continue;
-    // A user without a value of the breakdown is not ranked.
-    if (board.grouped && group === '') continue;
+    if (board === undefined || board.cleared.has(runDay) || !hasPlace(score, board.grouped)) continue;
     places.push({
       key: boardKey(part, { boardNo, runDay, group }),
-      score: decimalText({ whole, micros }),
+      score: decimalText(score),
       listedIn: board.grouped ? { key: boardGroupsKey(part, { boardNo, runDay }), group } : null,
     });
   }

@@ -30,6 +30,8 @@ const BY_NAME: Readonly<Record<string, readonly unknown[]>> = {
   name: ['Flashcards flipped'],
   id: ['18'],
   userId: ['18'],
+  userIds: ['18'],
+  around: ['18'],
   userName: ['Ada'],
   cursor: ['4711', '0190a5f2-7c3e-7b1a-9d3e-2f6b8c1d4e5f'],
   email: ['ada@example.org'],

@@ -50,6 +50,10 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   mostActiveWeek: 'The week with the most events.',
   pendingLeaderboards:
     'Keys of leaderboards on which the score is still in the previous group; the next event moves it.',
+  'users_leaderboard.percentile':
+    'Share of the participants with the same score as the user or a lower one, in percent, rounded down to one decimal; 100 only for the first. Null: the user has no score.',
+  'users_leaderboard.participants':
+    'Number of users with a score in this run, and in the user’s group; also those beyond `maxParticipants`. Null: the user is in no group.',
   percentChange: 'The change as a share of the total before, in percent.',
   percentileThisPeriod: 'Share of the users, in percent, who are behind the user.',
   periodEnd: 'Last local day of the streak period.',
@@ -124,6 +128,16 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   'history.rank': 'The rank at the end of the day, or now; null: not on the board.',
   'history.timestamp': 'Time of this rank.',
   'rankings.value': 'The user’s score.',
+  'leaderboards_rankings.userIds': 'The users to rank. A repeated ID counts once.',
+  'leaderboards_rankings.around': 'One of the users; `offset` then counts from this user’s place.',
+  'leaderboards_rankings.offset':
+    'How many places to skip; 0 by default. With `around` it may be negative, for the places above.',
+  'leaderboards_rankings.limit': 'Maximum number of places in the answer; by default all.',
+  'leaderboards_rankings.run':
+    'First day of the run; by default the current one, which the UTC date decides, or the local date of `around`.',
+  'leaderboards_rankings.userAttributes':
+    'The group of a leaderboard with breakdown attributes: their values, by key. By default all groups are ranked together; with an application key, its user’s group is ranked.',
+  'leaderboards_rankings.rank': 'Rank among the given users; the same for equal scores.',
   'leaderboard.value': 'The user’s score; null: there is none.',
   'leaderboards.value': 'The user’s score; null: there is none.',
   'users_leaderboard.value': 'The user’s score; null: there is none.',

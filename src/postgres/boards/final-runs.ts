@@ -146,9 +146,9 @@ export async function finalGroup(
   pool: Pool,
   { tenantNo, boardNo, runDay }: RunNamed,
   name: string,
-): Promise<{ id: number | null; participants: number } | null> {
-  const { rows } = await pool.query<{ id: number | null; participants: number }>(
-    `SELECT grp.id, coalesce(grp.participants, 0) AS participants
+): Promise<{ id: number | null; members: number; participants: number } | null> {
+  const { rows } = await pool.query<{ id: number | null; members: number; participants: number }>(
+    `SELECT grp.id, coalesce(grp.members, 0) AS members, coalesce(grp.participants, 0) AS participants
        FROM board_runs AS run LEFT JOIN board_run_groups AS grp
               ON grp.run_id = run.id AND text_digest(grp.name) = text_digest($4)
       WHERE ${FINAL_RUN}`,
@@ -190,6 +190,24 @@ export async function finalMember(
     [tenantNo, groupId, storableText(userId)],
   );
   return rows[0] ?? null;
+}
+
+/** The scores of those of some users who have one in a final run; `group`: `null` for any. `null` if the run is not final. */
+export async function finalScores(
+  pool: Pool,
+  { tenantNo, boardNo, runDay }: RunNamed,
+  { group, userIds }: { group: string | null; userIds: readonly string[] },
+): Promise<{ userId: string; score: number }[] | null> {
+  const { rows } = await pool.query<{ userId: string | null; score: number }>(
+    `SELECT member.user_id AS "userId", member.score
+       FROM board_runs AS run
+       LEFT JOIN (board_run_groups AS grp JOIN board_finals AS member ON member.group_id = grp.id)
+              ON grp.run_id = run.id AND ($5::text IS NULL OR text_digest(grp.name) = text_digest($5))
+             AND member.tenant_no = $1 AND member.user_id = ANY ($4)
+      WHERE ${FINAL_RUN}`,
+    [tenantNo, boardNo, runDay, userIds.map(storableText), group === null ? null : storableText(group)],
+  );
+  return rows.length === 0 ? null : rows.filter((row): row is { userId: string; score: number } => row.userId !== null);
 }
 
 interface FinalPlace {

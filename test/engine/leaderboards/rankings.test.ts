@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Leaderboard } from '../../../src/domain/catalog.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { boardKey } from '../../../src/redis/keys.ts';
-import { leaderboardsAll, leaderboardsGet } from '../../../src/operations/leaderboards.ts';
+import { leaderboardsAll, leaderboardsGet, leaderboardsRankings } from '../../../src/operations/leaderboards.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';
 import { onlyPart } from '../../stack/only-part.ts';
@@ -134,6 +134,105 @@ test("around a user: the offset counts from the user's place, and starts at the 
     await expect(page(reads, { limit: 10_001 })).rejects.toMatchObject({ code: 'unprocessable' });
   }));
 
+type Among = Parameters<ReadFixture['leaderboards']['among']>[2];
+
+async function among(reads: ReadFixture, userIds: string[], query: Partial<Among> = {}) {
+  const answer = await reads.leaderboards.among(reads.compiled, 'board', { userIds, ...query });
+  return fitting(leaderboardsRankings, answer).rankings.map(({ rank, userId, value }) => [rank, userId, value]);
+}
+
+test('among given users: ranks count them alone, each once, also beyond the last rank of the leaderboard', () =>
+  withBoard({ maxParticipants: 1 }, async (reads) => {
+    for (const [user, value] of [
+      ['a', 9],
+      ['b', 8],
+      ['c', 8],
+      ['d', 0.5],
+      ['e', -1],
+    ] as const)
+      await reads.laurel.event('m', user, value);
+    const known = ['nobody', 'd', 'e', 'b', 'c', 'd', 'b'];
+    const all = [
+      [1, 'c', 8],
+      [1, 'b', 8],
+      [3, 'd', 0.5],
+    ];
+    expect(await among(reads, known)).toEqual(all);
+    expect(await among(reads, known, { offset: 1, limit: 1 })).toEqual(all.slice(1, 2));
+    expect(await among(reads, known, { around: 'd', offset: -1 })).toEqual(all.slice(1));
+    expect(await among(reads, known, { around: 'c', offset: -1, limit: 2 })).toEqual(all.slice(0, 2));
+    expect(await among(reads, known, { around: 'e' })).toEqual([]);
+    expect(await among(reads, ['nobody'])).toEqual([]);
+    await expect(among(reads, known, { around: 'a' })).rejects.toMatchObject({
+      code: 'unprocessable',
+      message: 'around must be one of userIds.',
+    });
+    await expect(among(reads, known, { offset: -1 })).rejects.toMatchObject({ code: 'unprocessable' });
+  }));
+
+test('among given users: pages agree with the whole leaderboard, over random subsets with ties', () =>
+  withBoard({ maxParticipants: null }, async (reads) => {
+    const ids = Array.from({ length: 25 }, (_, n) => `u${n}`);
+    for (const [n, id] of ids.entries()) await reads.laurel.event('m', id, (n * 7) % 6);
+    const everyone = await places(reads, { limit: 100 });
+    const query = fc.record({
+      userIds: fc.uniqueArray(fc.constantFrom(...ids), { minLength: 1 }),
+      offset: fc.integer({ min: -6, max: 12 }),
+      limit: fc.integer({ min: 0, max: 30 }),
+      isAround: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(query, async ({ userIds, offset, limit, isAround }) => {
+        if (offset < 0 && !isAround) return;
+        const given = everyone.filter(([, id]) => userIds.includes(id as string));
+        const expected = given.map(([, id, value]) => [
+          1 + given.filter((other) => other[2]! > value!).length,
+          id,
+          value,
+        ]);
+        const place = given.findIndex(([, id]) => id === userIds[0]);
+        const from = isAround ? Math.max(0, place + offset) : offset;
+        expect(await among(reads, userIds, { offset, limit, ...(isAround && { around: userIds[0]! }) })).toEqual(
+          isAround && place === -1 ? [] : expected.slice(from, from + limit),
+        );
+      }),
+      { numRuns: 60 },
+    );
+  }));
+
+test('among given users of a leaderboard with a breakdown: all groups together, one by its values, or the own one', () =>
+  withBoard(
+    {},
+    async (reads) => {
+      for (const [id, land, value] of [
+        ['a', 'de', 5],
+        ['b', 'fr', 7],
+        ['c', 'de', 6],
+      ] as const)
+        await reads.laurel.event('m', { id, attributes: { land } }, value);
+      await reads.laurel.event('m', 'landless', 9);
+      const ids = ['a', 'b', 'c', 'landless'];
+      const german = [
+        [1, 'c', 6],
+        [2, 'a', 5],
+      ];
+      expect(await among(reads, ids)).toEqual([
+        [1, 'b', 7],
+        [2, 'c', 6],
+        [3, 'a', 5],
+      ]);
+      expect(await among(reads, ids, { userAttributes: { land: 'de' } })).toEqual(german);
+      expect(await among(reads, ids, { groupOf: 'a' })).toEqual(german);
+      expect(await among(reads, ids, { groupOf: 'landless' })).toEqual([]);
+      await expect(among(reads, ids, { groupOf: 'a', userAttributes: { land: 'fr' } })).rejects.toMatchObject({
+        code: 'forbidden',
+      });
+      for (const userAttributes of [{}, { other: 'x' }, { land: 'de', other: 'x' }])
+        await expect(among(reads, ids, { userAttributes })).rejects.toMatchObject({ code: 'unprocessable' });
+    },
+    ['land'],
+  ));
+
 test('a breakdown: a group needs all its values; a leaderboard without a breakdown accepts none', () =>
   withBoard(
     { maxParticipants: 1 },
@@ -169,11 +268,18 @@ test("runs: the UTC date's, the named user's local date's, and by first day", ()
     expect(await places(reads)).toEqual([[1, 'utc', 1]]);
     expect(await places(reads, { userId: 'east' })).toEqual([[1, 'east', 2]]);
     expect(await places(reads, { userId: 'utc' })).toEqual([[1, 'utc', 1]]);
+    expect(await among(reads, ['utc', 'east'])).toEqual([[1, 'utc', 1]]);
+    expect(await among(reads, ['utc', 'east'], { around: 'east' })).toEqual([[1, 'east', 2]]);
     expect(await places(reads, { run: '2026-11-19' })).toEqual([[1, 'east', 2]]);
+    expect(await among(reads, ['utc', 'east'], { run: '2026-11-19' })).toEqual([[1, 'east', 2]]);
     reads.at('2026-11-19T00:30:00Z');
     expect(await places(reads)).toEqual([[1, 'east', 2]]);
     expect(await places(reads, { run: '2026-11-18' })).toEqual([[1, 'utc', 1]]);
     expect(await places(reads, { run: '2026-11-17' })).toEqual([]);
+    // A user's next event after days forgets the score in a run that is not final yet.
+    reads.at('2026-11-21T12:00:00Z');
+    await reads.laurel.event('m', 'utc', 5);
+    expect(await among(reads, ['utc', 'east'], { run: '2026-11-18' })).toEqual([[1, 'utc', 1]]);
     for (const run of ['2026-10-31', '2026-02-30', 'today'])
       await expect(page(reads, { run })).rejects.toMatchObject({ code: 'unprocessable' });
   }));

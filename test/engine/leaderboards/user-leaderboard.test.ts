@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { NO_PAST, type PastRuns } from '../../../src/engine/leaderboards/runs.ts';
-import { LiveStandings } from '../../../src/engine/leaderboards/standings.ts';
+import { LiveStandings, percentileOf } from '../../../src/engine/leaderboards/standings.ts';
 import { usersLeaderboard } from '../../../src/operations/leaderboards.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';
@@ -32,7 +32,7 @@ test('rank and value are live, null when not listed; the history contains today'
       ] as const)
         await reads.laurel.event('m', user, value);
       const second = await of(reads, 'b');
-      expect(second).toMatchObject({ key: 'board', rank: 2, value: 8 });
+      expect(second).toMatchObject({ key: 'board', rank: 2, value: 8, percentile: 66.6, participants: 3 });
       expect(second.history).toEqual([
         {
           date: '2026-11-18',
@@ -44,13 +44,36 @@ test('rank and value are live, null when not listed; the history contains today'
         },
       ]);
       expect((await of(reads, 'b', { numEvents: 0 })).history).toEqual([]);
-      for (const user of ['c', 'd'])
-        expect(await of(reads, user)).toMatchObject({ rank: null, value: null, history: [] });
+      // Beyond the last rank, a user is still among those with a score.
+      for (const [user, percentile] of [
+        ['c', 33.3],
+        ['d', null],
+      ] as const)
+        expect(await of(reads, user)).toMatchObject({
+          rank: null,
+          value: null,
+          percentile,
+          participants: 3,
+          history: [],
+        });
       await reads.laurel.event('m', 'b', -2);
       expect(await of(reads, 'c')).toMatchObject({ rank: 2, value: 7 });
       await expect(of(reads, 'nobody')).rejects.toMatchObject({ code: 'not_found' });
     },
   ));
+
+test.each([
+  [1, 1, 100],
+  [1, 3, 100],
+  [3, 3, 33.3],
+  [2, 3, 66.6],
+  [2, 1_000_000, 99.9],
+  [1_000_000, 1_000_000, 0],
+  // The number of participants was read before others came.
+  [3, 2, 33.3],
+])('rank %i of %i: percentile %d', (rank, participants, percentile) =>
+  expect(percentileOf(rank, participants)).toBe(percentile),
+);
 
 test("the user's own group, and the run of the user's local date", () =>
   withReads(
@@ -68,7 +91,7 @@ test("the user's own group, and the run of the user's local date", () =>
       expect(await of(reads, 'a')).toMatchObject({ rank: 1, value: 9 });
       expect(await of(reads, 'b')).toMatchObject({ rank: 1, value: 5, history: [{ date: '2026-11-19' }] });
       expect(await of(reads, 'b', { run: '2026-11-18' })).toMatchObject({ rank: null, value: null, history: [] });
-      expect(await of(reads, 'none')).toMatchObject({ rank: null, value: null });
+      expect(await of(reads, 'none')).toMatchObject({ rank: null, value: null, percentile: null, participants: null });
       await expect(of(reads, 'a', { run: '2025-11-18' })).rejects.toMatchObject({ code: 'unprocessable' });
     },
   ));
