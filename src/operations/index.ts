@@ -143,6 +143,14 @@ import {
   usersWrapped,
 } from './users.ts';
 import {
+  adminUsersSpendings,
+  spendingsCapture,
+  spendingsHold,
+  spendingsRefund,
+  spendingsRelease,
+  spendingsSpend,
+} from './spendings.ts';
+import {
   adminStreaksFreezesCreate,
   adminStreaksPausesCreate,
   adminStreaksPausesDelete,
@@ -184,6 +192,11 @@ export const applicationOperations: readonly Operation[] = [
   streaksRankings,
   usersPoints,
   usersPointsBoosts,
+  spendingsSpend,
+  spendingsHold,
+  spendingsCapture,
+  spendingsRelease,
+  spendingsRefund,
   usersLeaderboard,
   usersWrapped,
   pointsSystem,
@@ -263,6 +276,7 @@ export const adminOperations: readonly Operation[] = [
   adminMetricsBatchEvents,
   adminUsersList,
   adminUsersFiltered,
+  adminUsersSpendings,
   adminUsersTimeline,
   adminUsersGet,
   adminUsersUpdate,

@@ -78,6 +78,7 @@ export class CatalogBuilder {
       description: null,
       badgeUrl: null,
       maxPoints: null,
+      spendableByUsers: false,
       ...fields,
     };
     this.catalog.pointsSystems.push(system);

@@ -27,6 +27,12 @@ export const POINTS_SYSTEM = {
     default: null,
     form: { hint: 'Empty: no maximum' },
   }),
+  spendableByUsers: field(Type.Boolean(), {
+    label: "Users' keys may spend points",
+    description: "Whether users' keys may spend points of their user. Admin keys always may.",
+    default: false,
+    addition: true,
+  }),
 } as const;
 
 export const POINTS_LEVEL = {
