@@ -78,7 +78,7 @@ export class CatalogBuilder {
       description: null,
       badgeUrl: null,
       maxPoints: null,
-      spendableByUsers: false,
+      spendableByUsers: null,
       ...fields,
     };
     this.catalog.pointsSystems.push(system);

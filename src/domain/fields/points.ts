@@ -29,9 +29,12 @@ export const POINTS_SYSTEM = {
   }),
   spendableByUsers: field(Type.Boolean(), {
     label: "Users' keys may spend points",
-    description: "Whether users' keys may spend points of their user. Admin keys always may.",
-    default: false,
+    description: "Whether users' keys may spend points of their user; null or false: no. Admin keys always may.",
+    clearable: true,
+    default: null,
+    ifUnset: 'omitted',
     addition: true,
+    normalise: (allowed: boolean) => (allowed ? true : null),
   }),
 } as const;
 

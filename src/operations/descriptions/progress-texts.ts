@@ -277,7 +277,6 @@ export const SPENDING_TEXTS: Readonly<Record<string, string>> = {
   closedBy: 'Captures, releases and refunds of it, oldest first.',
   'admin_users_spendings.status': 'What became of it.',
   'admin_users_spendings.idempotencyKey': 'The idempotency key of the request.',
-  spendableByUsers: 'Whether users’ keys may spend points of their user.',
   ...Object.fromEntries(
     SPENDING_PLACES.flatMap((place) => Object.entries(OF_SPENDING).map(([name, text]) => [`${place}.${name}`, text])),
   ),
