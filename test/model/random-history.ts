@@ -75,7 +75,11 @@ const event = fc.record({
   deck: maybe(fc.constantFrom(...DECKS), 50),
 });
 const nthSystem = fc.nat(1);
-const amount = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.constantFrom(1, 30, 1000));
+/** A number of points, or a share of the balance in percent. */
+const amount = fc.oneof(
+  fc.record({ points: fc.constantFrom(1, 2, 5, 1000) }),
+  fc.record({ percent: fc.constantFrom(10, 50, 100, 101) }),
+);
 const steps = {
   event,
   batch: fc.record({ do: fc.constant('batch' as const), events: fc.array(event, { minLength: 1, maxLength: 6 }) }),
@@ -157,9 +161,9 @@ const step = fc.oneof(
   { weight: 1, arbitrary: steps.unpause },
   { weight: 1, arbitrary: steps.restore },
   { weight: 1, arbitrary: steps.reset },
-  { weight: 3, arbitrary: steps.spend },
+  { weight: 4, arbitrary: steps.spend },
   { weight: 2, arbitrary: steps.hold },
-  { weight: 2, arbitrary: steps.close },
+  { weight: 3, arbitrary: steps.close },
 );
 export type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 

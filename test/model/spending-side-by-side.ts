@@ -49,7 +49,8 @@ export class SpendingSideBySide {
     const system = systems[step.system % Math.max(1, systems.length)];
     if (system === undefined) return NOTHING;
     const key = (step.do === 'spend' ? step.key : null) ?? `own ${(this.keys += 1)}`;
-    const { amount, user: userId } = step;
+    const { user: userId } = step;
+    const amount = this.amountOf(step.amount, { userId, systemId: system.id });
     const keyed = { idempotencyKey: key, byClient: false };
     const compiled = this.engine.compiled();
     const purse = { userId, key: system.key };
@@ -60,6 +61,16 @@ export class SpendingSideBySide {
     const id = typeof engine === 'object' ? engine.id : '';
     if (id !== '' && !this.made.some((one) => one.id === id)) this.made.push({ id, userId, key: system.key });
     return { engine: outcomeOf(engine), model: this.modelOpen(system, userId, { id, amount, key, expiresMs }) };
+  }
+
+  private amountOf(
+    drawn: { points: number } | { percent: number },
+    { userId, systemId }: { userId: string; systemId: string },
+  ): number {
+    if ('points' in drawn) return drawn.points;
+    const user = this.model.users.get(userId);
+    const balance = user === undefined ? 0 : this.balance(user, systemId);
+    return Math.max(1, Math.ceil((balance * drawn.percent) / 100));
   }
 
   private modelOpen(
