@@ -38,7 +38,7 @@ local function backdate(user, counts, own_boosts)
   local outcome = settle_user(state, plan, now)
   take_counts(state, counts)
   complete_achievements(state, plan.achievements, now, outcome.completed)
-  local ledgers = open_ledgers(plan, state, own_boosts)
+  local ledgers = open_ledgers(plan, state, own_boosts, now)
   local changes, completed, version = {}, #outcome.completed > 0, plan.version
   if fire_triggers(ledgers, {}, state, outcome) then
     user.state = nil

@@ -28,7 +28,7 @@ local replies, applied, touched = {}, {}, {}
 local function celebrate(user, state, at, offset, own_boosts)
   local outcome = settle_user(state, plan, at, nil, offset)
   complete_achievements(state, plan.achievements, at, outcome.completed)
-  local ledgers = open_ledgers(plan, state, own_boosts)
+  local ledgers = open_ledgers(plan, state, own_boosts, at)
   fire_triggers(ledgers, {}, state, outcome)
   close_ledgers(ledgers, state)
   local changes = score_call(plan, state, ledgers, outcome)

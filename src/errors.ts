@@ -71,6 +71,11 @@ export const ERRORS = {
     title: 'Not possible in the present state',
     remedy: 'Do what `error` says first, or wait.',
   },
+  insufficient_balance: {
+    status: 409,
+    title: 'The balance does not cover what should be spent or held',
+    remedy: 'Spend no more than `balance`, or wait until the user has earned more. Nothing was spent.',
+  },
   payload_too_large: {
     status: 413,
     title: 'The body is too large',
@@ -157,19 +162,26 @@ export class AppError extends Error {
   readonly status: ErrorStatus;
   /** Help for the caller, for the body's `hint`. Never contains a secret or another tenant's data. */
   readonly hint: string | undefined;
+  /** Further fields of the body. */
+  readonly fields: { balance?: number };
   /** Extra response headers, e.g. `Allow` of a 405. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
     code: ErrorCode,
     message: string,
-    { headers = {}, hint }: { headers?: Readonly<Record<string, string>>; hint?: string | undefined } = {},
+    {
+      headers = {},
+      hint,
+      fields = {},
+    }: { headers?: Readonly<Record<string, string>>; hint?: string | undefined; fields?: AppError['fields'] } = {},
   ) {
     super(shortened(message, TEXT_LENGTH));
     this.name = 'AppError';
     this.code = code;
     this.status = ERRORS[code].status;
     this.hint = hint;
+    this.fields = fields;
     this.headers = code === 'unavailable' ? { 'Retry-After': '1', ...headers } : headers;
   }
 }

@@ -223,7 +223,7 @@ local function apply_event(event, state, is_new)
     active_before = nil,
   }
 
-  local ledgers = open_ledgers(plan, state, event.boosts)
+  local ledgers = open_ledgers(plan, state, event.boosts, now)
   if is_new then
     welcome_user(ledgers, state, day)
   end

@@ -82,10 +82,23 @@ local function award_points(ledger, trigger, multiples, state, day)
   end
 end
 
+-- A user's balance in a points system: the total minus points spent, minus open holds. Below zero if points were taken away after
+-- they were spent. src/engine/points/spendings.ts has the same rule.
+local function balance_of(state, system_no, now)
+  local spent, holds = state[USER.spent], state[USER.holds]
+  local balance = (state[USER.points][system_no] or 0) - (spent and spent[system_no] or 0)
+  for at = 1, holds and #holds or 0, HOLD.size do
+    if holds[at + HOLD.system] == system_no and holds[at + HOLD.expiresMs] > now then
+      balance = balance - holds[at + HOLD.amount]
+    end
+  end
+  return balance
+end
+
 -- One ledger per points system: the total before the event, the awards so far, and `left`, which blocking triggers may spend: the
 -- balance before the event's awards. The user's own boosts are added to the plan's.
-local function open_ledgers(plan, state, own_boosts)
-  local ledgers = {}
+local function open_ledgers(plan, state, own_boosts, now)
+  local ledgers, spends = {}, state[USER.spent] or state[USER.holds]
   for i = 1, #plan.systems do
     local system = plan.systems[i]
     local boosts = system.boosts
@@ -97,7 +110,8 @@ local function open_ledgers(plan, state, own_boosts)
       end
     end
     local total = state[USER.points][system.no] or 0
-    ledgers[i] = { system = system, before = total, total = total, left = total, boosts = boosts, awards = {} }
+    local left = spends and balance_of(state, system.no, now) or total
+    ledgers[i] = { system = system, before = total, total = total, left = left, boosts = boosts, awards = {} }
   end
   return ledgers
 end

@@ -50,7 +50,7 @@ local function apply_request(request, state, is_new)
   if request.sent then
     set_preferences(state, request.sent, outcome.day)
   end
-  local ledgers = open_ledgers(plan, state, request.boosts)
+  local ledgers = open_ledgers(plan, state, request.boosts, now)
   if is_new then
     welcome_user(ledgers, state, outcome.day)
   end
@@ -103,14 +103,18 @@ local function open_user_call(keys, args, may_be_new)
   return call
 end
 
--- Ends a call about one user. Writes the state, unless it is too large, with the record and its leaderboard changes. Returns: the
--- script's reply: the packed record or refusal; the user's packed state; the position in the outbox ('' if nothing was written).
-local function close_user_call(call, record, changes)
+-- Ends a call about one user. Writes the state, unless it is too large, with the record and its leaderboard changes. `write`: makes
+-- the script's own writes; or nil. Returns: the script's reply: the packed record or refusal; the user's packed state; the position in
+-- the outbox ('' if nothing was written).
+local function close_user_call(call, record, changes, write)
   local user = call.user
   local packed = pack_state(user.state)
   local full = lack_of_room(user.state, packed, user.packed)
   if full then
     return unwritten({ [RECORD.kind] = full })
+  end
+  if write then
+    write()
   end
   user.packed = packed
   local reply = write_record(call, record, changes)

@@ -72,6 +72,8 @@ function subjectOf(entry: TimelineEntry): string {
       return `${entry.value} ${entry.metric.name}`;
     case 'quarantine':
       return `${entry.value} ${entry.metric.name}, ${entry.status}: ${entry.guard}`;
+    case 'spending':
+      return `${entry.type} ${entry.amount} ${entry.pointsSystem.name}, ${entry.balance} left`;
     case 'achievement':
       return entry.achievement.name;
     case 'recomputation':

@@ -27,6 +27,7 @@ export const TIMELINE_KINDS = [
   'recomputation',
   'achievement',
   'award',
+  'spending',
   'user_creation',
   'streak',
   'leaderboard',

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { KeyValue } from './achievement.ts';
 import { dayOf } from './periods.ts';
+import { Uuid } from './schemas.ts';
 
 const NullableText = Type.Union([Type.String(), Type.Null()]);
 
@@ -81,6 +82,8 @@ export const GetUserPointsResponse = Type.Object({
   key: Type.String(),
   ...systemFields,
   total: Type.Integer(),
+  /** Missing if the user never spent anything of the system and users' keys may not. */
+  balance: Type.Optional(Type.Integer()),
   level: Type.Union([PointsLevelResponse, Type.Null()]),
   awards: Type.Array(PointsAwardResponse),
 });
@@ -104,6 +107,72 @@ export function boostStatus(
   if (day < dayOf(start)) return 'scheduled';
   return end !== null && day > dayOf(end) ? 'finished' : 'active';
 }
+
+const Reason = Type.String({ minLength: 1, maxLength: 500 });
+const Reference = Type.String({ minLength: 1, maxLength: 255 });
+
+/** Sums of points are below 10^15. */
+const Amount = Type.Integer({ minimum: 1, maximum: 999_999_999_999_999 });
+
+export const SpendRequest = Type.Object({
+  amount: Amount,
+  reason: Type.Optional(Reason),
+  reference: Type.Optional(Reference),
+});
+export type SpendRequest = Static<typeof SpendRequest>;
+
+const LONGEST_HOLD_SECONDS = 30 * 86_400;
+
+export const HoldRequest = Type.Object({
+  ...SpendRequest.properties,
+  expiresIn: Type.Integer({ minimum: 1, maximum: LONGEST_HOLD_SECONDS }),
+});
+export type HoldRequest = Static<typeof HoldRequest>;
+
+const NullableUuid = Type.Union([Uuid, Type.Null()]);
+const NullableTime = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
+
+/** A change of a user's balance. It is never changed itself. */
+export const BalanceChange = Type.Object({
+  id: Uuid,
+  type: Type.Enum(['spend', 'hold', 'capture', 'release', 'refund']),
+  /** Key of the points system; `null` if it was deleted. */
+  pointsSystem: NullableText,
+  amount: Type.Integer(),
+  /** The balance afterwards. */
+  balance: Type.Integer(),
+  /** The spending or hold that a capture, release or refund closes. */
+  spendingId: NullableUuid,
+  /** Of a hold. */
+  expiresAt: NullableTime,
+  reason: NullableText,
+  reference: NullableText,
+  createdAt: Type.String({ format: 'date-time' }),
+});
+export type BalanceChange = Static<typeof BalanceChange>;
+
+/** A spending or hold with its later changes. */
+export const Spending = Type.Object({
+  ...BalanceChange.properties,
+  status: Type.Enum(['spent', 'held', 'captured', 'released', 'expired', 'refunded']),
+  idempotencyKey: NullableText,
+  /** Captures, releases and refunds, in order. */
+  closedBy: Type.Array(BalanceChange),
+});
+export type Spending = Static<typeof Spending>;
+
+export const Spendings = Type.Object({
+  spendings: Type.Array(Spending),
+  nextCursor: NullableText,
+});
+export type Spendings = Static<typeof Spendings>;
+
+export const SpendingsQuery = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+  cursor: Type.Optional(Uuid),
+  pointsSystem: Type.Optional(Type.String()),
+});
+export type SpendingsQuery = Static<typeof SpendingsQuery>;
 
 /** Number of users who have `from` to `to` points, both inclusive. */
 export const PointsRange = Type.Object({

@@ -3,8 +3,17 @@ import { SUM_BOUND } from '../domain/decimal.ts';
 import { AppError } from '../errors.ts';
 import type { HappenedRecord, Refusal, ScriptReply } from '../packed/record.ts';
 import { kindField } from '../packed/record-fields.ts';
-import { BLOCKED, OUT_OF_RANGE, REFUSAL, SERVER_ONLY, SUM, TOO_MANY_KEYS } from '../packed/refusal-fields.ts';
+import {
+  BLOCKED,
+  INSUFFICIENT,
+  OUT_OF_RANGE,
+  REFUSAL,
+  SERVER_ONLY,
+  SUM,
+  TOO_MANY_KEYS,
+} from '../packed/refusal-fields.ts';
 import { PROFILE_BYTES, STATE_BYTES } from '../packed/state.ts';
+import { HOLD } from '../packed/user-fields.ts';
 
 export const SUBSCRIBED_WITHOUT_ADDRESS =
   'user.subscribeToEmails cannot be true: the user has no e-mail address on record.';
@@ -16,6 +25,8 @@ export const STATE_IS_FULL = `The user's data would have more than ${STATE_BYTES
 export const PROFILE_IS_FULL =
   `The user's name, e-mail address, device tokens and attributes would have more than ${PROFILE_BYTES} bytes together: ` +
   'shorten or clear some.';
+
+export const NO_SPENDING = 'There is no spending or hold with this ID of the user in this points system.';
 
 export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): AppError {
   if (reply[kindField] === REFUSAL.noAddress) {
@@ -32,6 +43,18 @@ export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): App
     const system = compiled.pointsSystemsById.get(trigger?.systemId ?? '');
     return new AppError('out_of_points', `Out of points: the user's balance in '${system?.key}' does not cover this.`);
   }
+  if (reply[kindField] === REFUSAL.insufficient) {
+    const balance = reply[INSUFFICIENT.balance];
+    return new AppError('insufficient_balance', `The balance is ${balance}: it does not cover the amount.`, {
+      fields: { balance },
+    });
+  }
+  if (reply[kindField] === REFUSAL.manyHolds)
+    return new AppError(
+      'conflict',
+      `The user has ${HOLD.most} open holds in this points system: capture or release some.`,
+    );
+  if (reply[kindField] === REFUSAL.notHeld) return new AppError('not_found', NO_SPENDING);
   if (reply[kindField] === REFUSAL.tooManyKeys)
     return new AppError(
       'too_many_requests',

@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts';
 import type { Author } from '../domain/administration/author.ts';
 import { DAY_MS } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
+import type { PackedLookedUp } from '../packed/packed-arrays.ts';
 import { kindField } from '../packed/record-fields.ts';
 import type { ScriptReply } from '../packed/record.ts';
 import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.ts';
@@ -40,10 +41,29 @@ export type StreakChange =
   | { reset: true }
   | { restore: { length: number; first: number; last: number; since: number } };
 
+/** A change of a user's balance (`lua/change_balance.lua`), and the key that it uses. */
+export interface BalanceCall {
+  change: {
+    kind: number;
+    system: number;
+    amount?: number;
+    expiresInMs?: number;
+    of?: string;
+    reason?: string | undefined;
+    reference?: string | undefined;
+    key?: string | undefined;
+  };
+  field?: string;
+  use?: string;
+  keysPerDay?: number;
+  lookedUp?: Record<number, PackedLookedUp> | undefined;
+}
+
 interface UserScripts {
   identify_user: { mustExist: boolean };
   complete_achievement: { achievement: PlanAchievement };
   adjust_streak: { change: StreakChange };
+  change_balance: BalanceCall;
   reverse_event: { reversal: ReversalPlan; dryRun: boolean };
   hide_user: { boards: readonly object[]; by: number; hidden: boolean };
   delete_user: object;
@@ -117,6 +137,8 @@ export interface PartCall {
 interface UserCall<S extends keyof UserScripts> {
   script: S;
   userId: string;
+  /** The record's ID (32 hex digits); default: a new one. */
+  id?: string;
   body: UserScripts[S];
   /** Passes the plan of user changes, and the boosts, to the script. Omit it for scripts that need neither. */
   compiled?: CompiledCatalog;
@@ -214,12 +236,22 @@ export class Scripts {
    */
   async callUser<S extends keyof UserScripts>(
     tenantNo: number,
-    { script, userId, body, compiled, sent = null, keys = [], states = [], isStored, span }: UserCall<S>,
+    {
+      script,
+      userId,
+      id = eventId(this.options.clock.now()),
+      body,
+      compiled,
+      sent = null,
+      keys = [],
+      states = [],
+      isStored,
+      span,
+    }: UserCall<S>,
   ): Promise<UserReply | null> {
     const { clock } = this.options;
     this.refuseOverload();
     const part = userPart(this.options.redis, tenantNo, userId);
-    const id = eventId(clock.now());
     let said = sent;
     let retried = false;
     for (;;) {

@@ -95,7 +95,7 @@ export function write(res: HttpResponse, response: Response, how: How): void {
 /** The response for an expected failure. A hint that is not the error's own may be given. */
 export const errorResponse = (error: AppError, hint = error.hint): Response => ({
   status: error.status,
-  json: JSON.stringify({ error: error.message, code: error.code, hint }),
+  json: JSON.stringify({ error: error.message, code: error.code, hint, ...error.fields }),
   headers: error.headers,
 });
 

@@ -144,6 +144,14 @@ import {
   usersWrapped,
 } from './users.ts';
 import {
+  adminUsersSpendings,
+  spendingsCapture,
+  spendingsHold,
+  spendingsRefund,
+  spendingsRelease,
+  spendingsSpend,
+} from './spendings.ts';
+import {
   adminStreaksFreezesCreate,
   adminStreaksPausesCreate,
   adminStreaksPausesDelete,
@@ -185,6 +193,11 @@ export const applicationOperations: readonly Operation[] = [
   streaksRankings,
   usersPoints,
   usersPointsBoosts,
+  spendingsSpend,
+  spendingsHold,
+  spendingsCapture,
+  spendingsRelease,
+  spendingsRefund,
   usersLeaderboard,
   usersWrapped,
   pointsSystem,
@@ -265,6 +278,7 @@ export const adminOperations: readonly Operation[] = [
   adminMetricsBatchEvents,
   adminUsersList,
   adminUsersFiltered,
+  adminUsersSpendings,
   adminUsersTimeline,
   adminUsersGet,
   adminUsersUpdate,

@@ -168,6 +168,7 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
               examples: ['not_found'],
             },
             hint: { type: 'string', description: 'What may help, for a person, e.g. a similar key that exists.' },
+            balance: { type: 'integer', description: 'With `insufficient_balance`: what the user can spend.' },
           },
         },
       },

@@ -28,6 +28,7 @@ import type { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import type { Live } from '../engine/live/live.ts';
 import type { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import type { PointsReads } from '../engine/points/points-reads.ts';
+import type { Spendings } from '../engine/points/spendings.ts';
 import type { UserPoints } from '../engine/points/user-points.ts';
 import type { Quarantine } from '../engine/corrections/quarantine.ts';
 import type { StreakAdmin } from '../engine/streaks/streak-admin.ts';
@@ -86,6 +87,7 @@ export interface Services {
   completion: AchievementCompletion;
   points: PointsReads;
   userPoints: UserPoints;
+  spendings: Spendings;
   streaks: StreakReads;
   streakRankings: StreakRankings;
   streakAdmin: StreakAdmin;

@@ -119,6 +119,8 @@ export const RECORD = {
   completions: 'cp',
   /** For `KIND.imported`: IANA name of the user's zone; `''` for UTC. */
   zone: 'z',
+  /** BALANCE_CHANGE. */
+  balance: 'ba',
   /** For `KIND.progress`: see `src/redis/batches.ts`. */
   progress: 'p',
 } as const;
@@ -195,6 +197,26 @@ export const RECORDED_STREAK = {
 
 /** A points system's total before and after, and a list of AWARDs. */
 export const RECORDED_POINTS = { system: 0, before: 1, after: 2, awards: 3 } as const;
+
+/**
+ * A change of a user's balance in a points system: the system's number, BALANCE, amount, balance after it; ID (32 hex
+ * digits) of the spending or hold that it closes; expiry of a hold (epoch ms); reason, reference and idempotency key of the
+ * request. `false` for what it lacks. The total of the points does not change.
+ */
+export const BALANCE_CHANGE = {
+  system: 0,
+  kind: 1,
+  amount: 2,
+  balance: 3,
+  of: 4,
+  expiresMs: 5,
+  reason: 6,
+  reference: 7,
+  idempotencyKey: 8,
+} as const;
+
+/** A captured hold is a spending. Stored numbers must never change. */
+export const BALANCE = { spend: 1, hold: 2, capture: 3, release: 4, refund: 5 } as const;
 
 /**
  * A trigger's award, the total after it, numbers of the boosts applied, and its local day (epoch day; absent: that of the

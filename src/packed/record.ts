@@ -1,6 +1,8 @@
 import type { ErrorCode } from '../errors.ts';
 import type {
   AWARD,
+  BALANCE,
+  BALANCE_CHANGE,
   IMPORTED_AWARD,
   IMPORTED_DAY,
   kindField,
@@ -21,6 +23,7 @@ import type {
 import type { GUARDED } from './guard-fields.ts';
 import type {
   BLOCKED,
+  INSUFFICIENT,
   MAYBE_STORED,
   OUT_OF_RANGE,
   TOO_MANY_KEYS,
@@ -62,6 +65,7 @@ export interface HappenedRecord {
   [RECORD.completed]?: number[];
   [RECORD.points]?: RecordedPoints[];
   [RECORD.boards]?: RecordedBoard[];
+  [RECORD.balance]?: RecordedBalanceChange;
   [RECORD.attributes]?: string;
   [RECORD.idempotencyKey]?: string;
   [RECORD.guard]?: RecordedGuard;
@@ -231,6 +235,18 @@ export interface RecordedPoints {
   [RECORDED_POINTS.awards]: RecordedAward[];
 }
 
+export interface RecordedBalanceChange {
+  [BALANCE_CHANGE.system]: number;
+  [BALANCE_CHANGE.kind]: (typeof BALANCE)[keyof typeof BALANCE];
+  [BALANCE_CHANGE.amount]: number;
+  [BALANCE_CHANGE.balance]: number;
+  [BALANCE_CHANGE.of]: string | false;
+  [BALANCE_CHANGE.expiresMs]: number | false;
+  [BALANCE_CHANGE.reason]: string | false;
+  [BALANCE_CHANGE.reference]: string | false;
+  [BALANCE_CHANGE.idempotencyKey]: string | false;
+}
+
 export interface RecordedAward {
   [AWARD.trigger]: number;
   [AWARD.awarded]: number;
@@ -265,6 +281,8 @@ export type Refusal =
       [REPLAY.quarantined]?: string;
     }
   | { [kindField]: typeof REFUSAL.outOfPoints; [BLOCKED.trigger]: number }
+  | { [kindField]: typeof REFUSAL.insufficient; [INSUFFICIENT.balance]: number }
+  | { [kindField]: typeof REFUSAL.manyHolds | typeof REFUSAL.notHeld }
   | {
       [kindField]: typeof REFUSAL.outOfRange;
       [OUT_OF_RANGE.metric]: number;

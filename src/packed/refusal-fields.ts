@@ -4,6 +4,12 @@ export const REFUSAL = {
   replay: 'r',
   /** A blocking trigger cannot be paid; see BLOCKED. */
   outOfPoints: 'o',
+  /** The balance does not cover what should be spent or held; see INSUFFICIENT. */
+  insufficient: 'b',
+  /** The user has `HOLD.most` open holds in the points system. */
+  manyHolds: 'mh',
+  /** The hold was captured or released, or has expired; or the user made no such spending. */
+  notHeld: 'nh',
   /** A sum would leave its range; see OUT_OF_RANGE. */
   outOfRange: 'v',
   /** The packed state would exceed `STATE_BYTES`. */
@@ -42,13 +48,15 @@ export const REFUSAL = {
 } as const;
 
 /**
- * The packed use, see `lua/lib/used_keys.lua`; current total, RECORDED_STREAK and local day; for a guarded metric, the
+ * The packed use, see `lua/lib/used_keys.lua`; for events also the current total, RECORDED_STREAK and local day; for a guarded metric, the
  * user's QUARANTINED.
  */
 export const REPLAY = { use: 'use', total: 't', streak: 's', day: 'd', quarantined: 'q' } as const;
 
 /** Number of the blocking trigger. */
 export const BLOCKED = { trigger: 'trigger' } as const;
+
+export const INSUFFICIENT = { balance: 'balance' } as const;
 
 /** Number of the metric, the kind of sum (SUM), and the number of its achievement, trigger or leaderboard. */
 export const OUT_OF_RANGE = { metric: 'm', sum: 'of', no: 'no' } as const;

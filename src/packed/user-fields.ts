@@ -78,9 +78,13 @@ export const USER = {
   importedBy: 51,
   /** When the user was imported (epoch ms); absent if not. Recomputations change nothing from before. */
   importedMs: 52,
+  /** Points system number → points spent and not refunded, without open holds. */
+  spent: 53,
+  /** Flat list of HOLDs, oldest first: those not yet closed. Expired ones stay until the next change of a balance. */
+  holds: 54,
 } as const;
 
-export const STATE_SIZE = 53;
+export const STATE_SIZE = 55;
 
 /**
  * `day`: greater than the number of keys that a user may use per day. `days`: days are counted modulo this, so that the sum
@@ -115,6 +119,12 @@ export const STREAK = {
 
 /** Stored numbers of streak frequencies. */
 export const FREQUENCY = { none: 0, daily: 1, weekly: 2, monthly: 3 } as const;
+
+/**
+ * Points that are held for a spending that is not certain yet: number of the points system, ID (32 hex digits), amount, time
+ * of expiry (epoch ms). `most`: the limit per user and points system. `size`: distance to the next hold.
+ */
+export const HOLD = { system: 0, id: 1, amount: 2, expiresMs: 3, size: 4, most: 50 } as const;
 
 /** A pause of streaks: first and last local day (epoch days), 32 hex digits of a UUID. */
 export const PAUSE = { firstDay: 0, lastDay: 1, id: 2 } as const;

@@ -6,6 +6,7 @@ import { transaction } from './transaction.ts';
 
 interface AskedKey {
   userId: string;
+  /** The metric's number; for a change of a balance see `balance_changes`. */
   metricNo: number;
   key: string;
   /** The part of the event's ID that derives from the key, 16 hex digits. */
@@ -36,7 +37,10 @@ const FIND = `
        WHERE tenant_no = $2 AND id >= $5::uuid AND ${HAS_PART}
    ))
   UNION ALL
-  SELECT ${FOUND_COLUMNS} FROM quarantine WHERE ${HAS_PART} AND idempotency_key IS NOT NULL AND tenant_no = $2`;
+  SELECT ${FOUND_COLUMNS} FROM quarantine WHERE ${HAS_PART} AND idempotency_key IS NOT NULL AND tenant_no = $2
+  UNION ALL
+  SELECT ${FOUND_COLUMNS} FROM balance_changes
+   WHERE tenant_no = $2 AND user_id = ANY ($3::text[]) AND ${HAS_PART} AND idempotency_key IS NOT NULL`;
 
 interface Row {
   id: string;
@@ -48,7 +52,10 @@ interface Row {
 const firstUnindexed = async (pool: Pool): Promise<string> =>
   (await pool.query<{ id: string }>(UNINDEXED)).rows[0]?.id ?? FIRST_ID;
 
-/** For each key, the ID (32 hex digits) of the event that used it; `null` if no stored event, quarantined ones included, did. */
+/**
+ * For each key, the ID (32 hex digits) of the event or change of a balance that used it; `null` if none that is stored did,
+ * including events in quarantine.
+ */
 export async function findUsedKeys(
   pool: Pool,
   tenantNo: number,
@@ -108,7 +115,8 @@ const USED_COLUMNS =
 
 const usedKeysWhere = (where: string): string =>
   `SELECT ${USED_COLUMNS} FROM used_keys WHERE ${where}
-   UNION ALL SELECT ${USED_COLUMNS} FROM quarantine WHERE idempotency_key IS NOT NULL AND ${where}`;
+   UNION ALL SELECT ${USED_COLUMNS} FROM quarantine WHERE idempotency_key IS NOT NULL AND ${where}
+   UNION ALL SELECT ${USED_COLUMNS} FROM balance_changes WHERE idempotency_key IS NOT NULL AND ${where}`;
 
 export async function readIdempotencyKeys(
   pool: Pool,

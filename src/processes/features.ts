@@ -27,6 +27,7 @@ import { MessageIds } from '../engine/live/message-id.ts';
 import { leftOut } from '../engine/notifications/left-out.ts';
 import { Reporter } from '../engine/notifications/reporter.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
+import { Spendings } from '../engine/points/spendings.ts';
 import { UserPoints } from '../engine/points/user-points.ts';
 import { Quarantine } from '../engine/corrections/quarantine.ts';
 import { Spreads } from '../engine/rebuild/conversion.ts';
@@ -169,11 +170,13 @@ function createAchievements(
   };
 }
 
-function createPoints(core: FrontendCore): Feature<'points' | 'userPoints'> {
-  const { redis, pool, clock, caughtUp } = core;
+function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'spendings'> {
+  const { redis, pool, clock, caughtUp, scripts, ids, recordAudit, persisted } = core;
+  const { idempotencyKeysPerDay } = core.settings;
   return {
     points: new PointsReads({ redis, pool, clock, caughtUp }),
     userPoints: new UserPoints({ pool, users: core.usersWithHistory, clock }),
+    spendings: new Spendings({ redis, pool, scripts, ids, clock, idempotencyKeysPerDay, recordAudit, persisted }),
   };
 }
 

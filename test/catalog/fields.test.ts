@@ -172,6 +172,7 @@ const FULL: Configuration = {
       key: 'xp',
       name: 'XP',
       maxPoints: 100,
+      spendableByUsers: true,
       ...described,
       levels: [{ key: 'low', name: 'Low', points: 5, ...described }],
       triggers: [
@@ -282,10 +283,10 @@ describe('a configuration with every property', () => {
       attributes: without('attribute', expected.attributes),
       metrics: without('metric', expected.metrics),
       achievements: expected.achievements,
-      pointsSystems: expected.pointsSystems,
+      pointsSystems: without('points_system', expected.pointsSystems),
       leaderboards: expected.leaderboards,
     });
-    expect(JSON.stringify(document)).not.toMatch(/guards|writableBy/);
+    expect(JSON.stringify(document)).not.toMatch(/guards|writableBy|spendableByUsers/);
   });
 });
 

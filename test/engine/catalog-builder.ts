@@ -78,6 +78,7 @@ export class CatalogBuilder {
       description: null,
       badgeUrl: null,
       maxPoints: null,
+      spendableByUsers: null,
       ...fields,
     };
     this.catalog.pointsSystems.push(system);

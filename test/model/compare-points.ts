@@ -6,7 +6,7 @@ import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import { levelOf } from './points.ts';
 import type { Said } from './seen.ts';
-import { matches, pointsOf, type ModelUser } from './user.ts';
+import { matches, outstanding, pointsOf, type ModelUser } from './user.ts';
 
 /** More than a history makes. */
 const AWARDS = 10_000;
@@ -34,6 +34,7 @@ export class ComparePoints {
     return {
       engine: {
         total: read.total,
+        balance: read.balance,
         level: read.level?.key ?? null,
         awards: inOrder(
           read.awards.map(({ date, awarded, total: after, trigger, boosts = [] }) => [
@@ -47,6 +48,9 @@ export class ComparePoints {
       },
       model: {
         total,
+        balance: user.spendings.some(({ systemId }) => systemId === id)
+          ? total - outstanding(user, id, this.model.nowMs)
+          : undefined,
         level: levelOf(this.model.catalog, id, total),
         awards: inOrder(
           awards.map(({ atMs, awarded, total: after, triggerId, boostIds }) => [

@@ -245,6 +245,7 @@ export class LaurelModel {
             looks: [],
             events: [],
             awards: [],
+            spendings: [],
             shown: new Map(),
             completed: new Map(),
             prefers: {},

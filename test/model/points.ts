@@ -1,7 +1,7 @@
 import type { Catalog, PointsBoost, PointsTrigger } from '../../src/domain/catalog.ts';
 import { named } from './conditions.ts';
 import { micros, multiplied } from './decimals.ts';
-import { matches, peakOf, pointsOf, type Award, type ModelUser } from './user.ts';
+import { matches, outstanding, peakOf, pointsOf, type Award, type ModelUser } from './user.ts';
 
 /** The effect of one step of a user, which triggers examine. */
 export interface Step {
@@ -65,7 +65,8 @@ export function isOutOfPoints(catalog: Catalog, step: Step): boolean {
   return catalog.pointsSystems.some(({ id }) => {
     const all = fired(catalog, id, step);
     const first = all.filter(({ trigger }) => trigger.type === 'user_creation');
-    let balance = pointsOf({ ...step.before, awards: awardsOf(catalog, id, first, step) }, id);
+    const earned = pointsOf({ ...step.before, awards: awardsOf(catalog, id, first, step) }, id);
+    let balance = earned - outstanding(step.before, id, step.atMs);
     return all.some(({ trigger, points }) => {
       if (!trigger.blockIfOutOfPoints || points > 0) return false;
       balance += points;

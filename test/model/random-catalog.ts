@@ -62,6 +62,8 @@ const system = fc.record({
   levels: fc.uniqueArray(fc.constantFrom(0, 1, 5, 10, 20, 100), { maxLength: 3 }),
   triggers: fc.array(trigger, { maxLength: 5 }),
   boosts: fc.array(boost, { maxLength: 3 }),
+  /** Points of each new user, which can be spent. */
+  welcome: maybe(fc.constantFrom(5, 20)),
 });
 
 const board = fc.record({
@@ -102,7 +104,7 @@ const streaks = fc.record({
 
 export const randomCatalog = fc.record({
   achievements: fc.array(achievement, { maxLength: 6 }),
-  systems: fc.array(system, { maxLength: 2 }),
+  systems: fc.array(system, { maxLength: 2, size: 'max' }),
   boards: fc.array(board, { maxLength: 3 }),
   streaks,
 });
@@ -151,10 +153,11 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
     });
     ids.push(id);
   }
-  for (const [index, { maxPoints, levels, triggers, boosts }] of drawn.systems.entries()) {
+  for (const [index, { maxPoints, levels, triggers, boosts, welcome }] of drawn.systems.entries()) {
     const owner = builder.system(`xp${index}`, { maxPoints });
     for (const points of levels) builder.level(owner, `from-${points}`, points);
     for (const one of triggers) addTrigger(one, owner);
+    if (welcome !== null) builder.trigger(owner, 'user_creation', { points: welcome, status: 'active' });
     for (const { from, days, user, plan: forPlan, multiplier, rounding } of boosts) {
       const start = day(from);
       const end = days === null ? null : day(from + days);

@@ -74,6 +74,12 @@ const event = fc.record({
   signUp: maybe(signUp, 15),
   deck: maybe(fc.constantFrom(...DECKS), 50),
 });
+const nthSystem = fc.nat(1);
+/** A number of points, or a share of the balance in percent. */
+const amount = fc.oneof(
+  fc.record({ points: fc.constantFrom(1, 2, 5, 1000) }),
+  fc.record({ percent: fc.constantFrom(10, 50, 100, 101) }),
+);
 const steps = {
   event,
   batch: fc.record({ do: fc.constant('batch' as const), events: fc.array(event, { minLength: 1, maxLength: 6 }) }),
@@ -115,6 +121,25 @@ const steps = {
   unpause: fc.record({ do: fc.constant('unpause' as const), nth: fc.nat(5) }),
   restore: fc.record({ do: fc.constant('restore' as const), user }),
   reset: fc.record({ do: fc.constant('reset' as const), user }),
+  spend: fc.record({
+    do: fc.constant('spend' as const),
+    user,
+    system: nthSystem,
+    amount,
+    key: maybe(fc.constantFrom('s1', 's2'), 40),
+  }),
+  hold: fc.record({
+    do: fc.constant('hold' as const),
+    user,
+    system: nthSystem,
+    amount,
+    seconds: fc.constantFrom(1, 3_600, 86_400, 2_592_000),
+  }),
+  close: fc.record({
+    do: fc.constant('close' as const),
+    how: fc.constantFrom('capture' as const, 'release' as const, 'refund' as const),
+    nth: fc.nat(7),
+  }),
   sweep: fc.record({ do: fc.constant('sweep' as const) }),
   read: fc.record({ do: fc.constant('read' as const) }),
 };
@@ -136,6 +161,9 @@ const step = fc.oneof(
   { weight: 1, arbitrary: steps.unpause },
   { weight: 1, arbitrary: steps.restore },
   { weight: 1, arbitrary: steps.reset },
+  { weight: 4, arbitrary: steps.spend },
+  { weight: 2, arbitrary: steps.hold },
+  { weight: 3, arbitrary: steps.close },
 );
 export type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 

@@ -11,6 +11,7 @@ import { onlyTenant } from './only-tenant.ts';
 import { Payday } from './payday-side-by-side.ts';
 import { freezesOf } from './random-catalog.ts';
 import type { History, Step } from './random-history.ts';
+import { SpendingSideBySide } from './spending-side-by-side.ts';
 import { StreakAdminSideBySide } from './streak-admin-side-by-side.ts';
 import { Sweep } from './sweep-side-by-side.ts';
 import { refused, seenCompletion, seenEvent, type Said } from './seen.ts';
@@ -28,6 +29,7 @@ export class SideBySide {
   private readonly sweep: Sweep;
   private readonly payday: Payday;
   private readonly batches: Batches;
+  private readonly spending: SpendingSideBySide;
   /** The selected streaks were those of another frequency before. */
   private isSwitched = false;
   private readonly homes: History['homes'];
@@ -45,6 +47,7 @@ export class SideBySide {
     this.sweep = new Sweep(engine, this.model, pool);
     this.payday = new Payday(engine, this.model, pool);
     this.batches = new Batches(engine, this.model);
+    this.spending = new SpendingSideBySide(engine, this.model, pool);
     engine.catalog = catalog;
     engine.clock.set(startMs);
   }
@@ -90,6 +93,10 @@ export class SideBySide {
       case 'restore':
       case 'reset':
         return this.streakAdmin.take(step);
+      case 'spend':
+      case 'hold':
+      case 'close':
+        return this.spending.take(step);
       case 'settings':
         return this.settings({
           ...(step.enabled !== null && { enabled: step.enabled }),

@@ -23,6 +23,29 @@ export interface RecordedEvent extends Happened {
   counts: Record<Frequency, LocalDate> | null;
 }
 
+/** Points that were spent, or are held until `expiresMs`. */
+export interface Spending {
+  id: string;
+  systemId: string;
+  amount: number;
+  key: string;
+  expiresMs: number | null;
+  /** The balance in its answer. */
+  balance: number;
+  /** What closed it, in order, with the balance in the answer. */
+  closed: { how: 'capture' | 'release' | 'refund'; balance: number }[];
+}
+
+export const wasClosed = ({ closed }: Spending, by: Spending['closed'][number]['how']): boolean =>
+  closed.some(({ how }) => how === by);
+
+/** Whether points of a spending or hold are missing at a time. */
+const isOutstanding = (spending: Spending, nowMs: number): boolean => {
+  if (wasClosed(spending, 'refund')) return false;
+  if (spending.expiresMs === null || wasClosed(spending, 'capture')) return true;
+  return !wasClosed(spending, 'release') && spending.expiresMs > nowMs;
+};
+
 export interface Award extends Happened {
   systemId: string;
   triggerId: string;
@@ -50,6 +73,7 @@ export interface ModelUser {
   looks: Look[];
   events: RecordedEvent[];
   awards: Award[];
+  spendings: Spending[];
   /** The length of the streak as leaderboards show it, by leaderboard ID: from the last evaluation. */
   shown: Map<string, number>;
   /** Achievement ID → epoch ms. */
@@ -88,6 +112,12 @@ const counted = (user: ModelUser, metricId: string, only: Readonly<Record<string
   user.events
     .filter((event) => event.metricId === metricId && matches(event.attributes, only))
     .map((event) => event.amount);
+
+/** Points spent and not refunded, and points held at a time. */
+export const outstanding = (user: ModelUser, systemId: string, nowMs: number): number =>
+  user.spendings
+    .filter((spending) => spending.systemId === systemId && isOutstanding(spending, nowMs))
+    .reduce((sum, { amount }) => sum + amount, 0);
 
 export const pointsOf = (user: ModelUser, systemId: string): number =>
   user.awards.filter((award) => award.systemId === systemId).reduce((total, { awarded }) => total + awarded, 0);

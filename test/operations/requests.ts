@@ -5,6 +5,8 @@ export interface ValidRequest {
   body?: (user: string) => unknown;
   /** Whether it names a user: an application key may name its own only. */
   namesUser: boolean;
+  /** For admin keys only: about a spending that does not exist, so that they get 404. */
+  isForServers?: true;
 }
 
 const to = (path: string): ValidRequest => ({ path: () => path, namesUser: false });
@@ -12,6 +14,10 @@ const of = (path: (user: string) => string, body?: (user: string) => unknown): V
   path,
   namesUser: true,
   ...(body && { body }),
+});
+const ofServers = (rest: string): ValidRequest => ({
+  ...of((id) => `/v1/users/${id}/points/xp/${rest.replace('{}', '00000000-0000-7000-8000-000000000000')}`),
+  isForServers: true,
 });
 const day = 'aggregation=daily&startDate=2026-11-18&endDate=2026-11-19';
 
@@ -54,6 +60,17 @@ export const APPLICATION_REQUESTS: Record<string, ValidRequest> = {
   users_identify: of(
     (id) => `/v1/users/${id}`,
     () => ({ name: 'Ada' }),
+  ),
+  spendings_capture: ofServers('holds/{}/capture'),
+  spendings_hold: of(
+    (id) => `/v1/users/${id}/points/xp/hold`,
+    () => ({ amount: 1, expiresIn: 60 }),
+  ),
+  spendings_refund: ofServers('spendings/{}/refund'),
+  spendings_release: ofServers('holds/{}/release'),
+  spendings_spend: of(
+    (id) => `/v1/users/${id}/points/xp/spend`,
+    () => ({ amount: 1 }),
   ),
   users_leaderboard: of((id) => `/v1/users/${id}/leaderboards/flips`),
   users_metric_event_summary: of((id) => `/v1/users/${id}/metrics/flips/event-summary?${day}`),

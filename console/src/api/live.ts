@@ -19,6 +19,8 @@ const OF_USER: readonly LiveType[] = [
   'streak.freeze_earned',
   'points.changed',
   'points.level_changed',
+  'points.spent',
+  'points.refunded',
   'leaderboard.rank_changed',
 ];
 /** Messages within this time cause one read. */

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { BalanceChange } from '../points.ts';
 import { TIMELINE_KINDS } from '../kinds.ts';
 import { LocalDate, Nullable, Uuid, uuidText } from '../schemas.ts';
 import { QuarantinedEvent } from './quarantine.ts';
@@ -127,6 +128,15 @@ const QuarantineEntry = Type.Object({
 });
 export type QuarantineEntry = Static<typeof QuarantineEntry>;
 
+/** Points were spent, held, captured, released or refunded. */
+const SpendingEntry = Type.Object({
+  kind: Type.Literal('spending'),
+  ...Entry,
+  ...BalanceChange.properties,
+  pointsSystem: Named,
+});
+export type SpendingEntry = Static<typeof SpendingEntry>;
+
 /** A completion without an event: by an API call, by the clock (anniversaries) or after a catalog edit. */
 const AchievementEntry = Type.Object({
   kind: Type.Literal('achievement'),
@@ -203,6 +213,7 @@ export const TimelineEntry = Type.Union([
   EventEntry,
   ReversalEntry,
   QuarantineEntry,
+  SpendingEntry,
   AchievementEntry,
   RecomputationEntry,
   ClockEntry,

@@ -27,6 +27,15 @@ export const POINTS_SYSTEM = {
     default: null,
     form: { hint: 'Empty: no maximum' },
   }),
+  spendableByUsers: field(Type.Boolean(), {
+    label: "Users' keys may spend points",
+    description: "Whether users' keys may spend points of their user; null or false: no. Admin keys always may.",
+    clearable: true,
+    default: null,
+    ifUnset: 'omitted',
+    addition: true,
+    normalise: (allowed: boolean) => (allowed ? true : null),
+  }),
 } as const;
 
 export const POINTS_LEVEL = {

@@ -1,6 +1,6 @@
 import type { UserAchievementResponse } from '../achievement.ts';
 import type { LeaderboardResponseWithRankings } from '../leaderboard.ts';
-import type { MetricEventPointsResponse, PointsLevelResponse } from '../points.ts';
+import type { BalanceChange, MetricEventPointsResponse, PointsLevelResponse } from '../points.ts';
 import type { User } from '../user.ts';
 import type { BoardOfWebhook, BoostOfWebhook, PayloadOf } from './payloads.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
@@ -52,6 +52,19 @@ const streak: PayloadOf<'streak.started'>['streak'] = {
   freezeAutoEarnAmount: 1,
 };
 const longerStreak = { ...streak, length: 5, started: '2026-02-26' };
+
+const spending: BalanceChange = {
+  id: `${ID}8`,
+  type: 'spend',
+  pointsSystem: 'xp',
+  amount: 40,
+  balance: 500,
+  spendingId: null,
+  expiresAt: null,
+  reason: null,
+  reference: 'order-1042',
+  createdAt: AT,
+};
 
 const level: PointsLevelResponse = {
   id: `${ID}3`,
@@ -168,6 +181,13 @@ export const NOTIFICATION_EXAMPLES: { readonly [T in (typeof WEBHOOK_EVENTS)[num
     points: { ...system, total: points.total },
     previousLevel: null,
     newLevel: level,
+  },
+  'points.spent': { type: 'points.spent', user, points: system, spending },
+  'points.refunded': {
+    type: 'points.refunded',
+    user,
+    points: system,
+    spending: { ...spending, id: `${ID}9`, type: 'refund', balance: 540, spendingId: spending.id, reference: null },
   },
   'points.boost_started': {
     type: 'points.boost_started',

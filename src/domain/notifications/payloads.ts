@@ -1,13 +1,16 @@
 import { type Static, type TProperties, Type } from 'typebox';
 import { KeyValue, UserAchievementResponse } from '../achievement.ts';
 import { BoardStatus, leaderboardFields, LeaderboardResponseWithRankings } from '../leaderboard.ts';
-import { MetricEventPointsResponse, PointsLevelResponse, PointsResponse } from '../points.ts';
+import { BalanceChange, MetricEventPointsResponse, PointsLevelResponse, PointsResponse } from '../points.ts';
 import { LocalDate, Nullable, NullableWholeNumber } from '../schemas.ts';
 import { streakFields, StreakResponse } from '../streaks/streak.ts';
 import { User } from '../user.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
-/** Schemas of the 18 webhook payloads, as the contract defines them. All senders and documents derive from these. */
+/**
+ * Schemas of the 20 webhook payloads: 18 as the contract defines them, and those about spendings. All senders and documents
+ * derive from these.
+ */
 
 type WebhookType = (typeof WEBHOOK_EVENTS)[number];
 
@@ -57,6 +60,8 @@ export type BoardOfWebhook = Static<typeof BoardOfWebhook>;
 
 const level = Nullable(PointsLevelResponse);
 
+const spendingFields = { ...aboutUser, points: PointsResponse, spending: BalanceChange };
+
 export const NOTIFICATION_PAYLOADS = {
   'achievement.completed': payload('achievement.completed', { ...aboutUser, achievement: UserAchievementResponse }),
   'streak.started': payload('streak.started', { ...aboutUser, streak: Streak }),
@@ -79,6 +84,8 @@ export const NOTIFICATION_PAYLOADS = {
     previousLevel: level,
     newLevel: level,
   }),
+  'points.spent': payload('points.spent', spendingFields),
+  'points.refunded': payload('points.refunded', spendingFields),
   'points.boost_started': payload('points.boost_started', { timestamp, boost: BoostOfWebhook }),
   'points.boost_finished': payload('points.boost_finished', { timestamp, boost: BoostOfWebhook }),
   'leaderboard.started': payload('leaderboard.started', { leaderboard: BoardWithRankings }),

@@ -11,6 +11,8 @@ export const WEBHOOK_EVENTS = [
   'streak.freeze_earned',
   'points.changed',
   'points.level_changed',
+  'points.spent',
+  'points.refunded',
   'points.boost_started',
   'points.boost_finished',
   'leaderboard.started',

@@ -13,9 +13,9 @@ import { readQuarantined } from '../../postgres/corrections/quarantine.ts';
 import { findPersistedEvents } from '../../postgres/persisted-events.ts';
 import { findUsedKeys } from '../../postgres/used-keys.ts';
 import { packedUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
-import { partOf, timeOf } from '../ids.ts';
+import { partOf, type ScopedKey, timeOf } from '../ids.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
-import { type ReadyEvent, scopedKey } from './event-call.ts';
+import { type LookedUp, type ReadyEvent, scopedKey } from './event-call.ts';
 import { packedUser } from '../../redis/parts.ts';
 
 export interface KeyQuestion {
@@ -28,26 +28,45 @@ export type LookUpKeys = (tenantNo: number, questions: readonly KeyQuestion[]) =
 
 /** Looks up old idempotency keys. Throws errors of Postgres; 503 if it may still hold a deleted user. */
 export async function lookUpKeys(
-  { redis, pool }: { redis: Redis; pool: Pool },
+  servers: { redis: Redis; pool: Pool },
   tenantNo: number,
   questions: readonly KeyQuestion[],
 ): Promise<ReadyEvent[]> {
   const own = questions.filter(({ asked }) => asked[UNKNOWN_USE.token] !== undefined);
-  if (own.length === 0) return questions.map(({ event }) => event);
-  // The user is of a newer generation: a former user with this ID, deleted a moment ago, may have used the key.
-  if (own.some(({ asked }) => asked[UNKNOWN_USE.generation] !== undefined))
-    await untilPersisted({ redis, pool }, tenantNo);
-  const scoped = own.map(({ event }) => scopedKey(event));
-  const found = await findUsedKeys(
-    pool,
+  const answers = await lookUpUses(
+    servers,
     tenantNo,
-    scoped.map((key, index) => ({ ...key, idPart: partOf(own[index]!.event.id) })),
+    own.map(({ event, asked }) => ({ scoped: scopedKey(event), id: event.id, asked })),
   );
-  const uses = found.map((id) => (id === null ? '' : packedUse(timeOf(id), UNKNOWN_BODY)));
-  return questions.map(({ event, asked }) => {
-    const token = asked[UNKNOWN_USE.token];
-    return token === undefined ? event : { ...event, lookedUp: { token, use: uses.shift()! } };
+  return questions.map((question) => {
+    const at = own.indexOf(question);
+    return at === -1 ? question.event : { ...question.event, lookedUp: answers[at]! };
   });
+}
+
+interface UseQuestion {
+  scoped: ScopedKey;
+  /** The ID that the script got, 32 hex digits. */
+  id: string;
+  asked: KeyQuestion['asked'];
+}
+
+/** Whether old idempotency keys of a tenant were used. Throws as `lookUpKeys` does. */
+export async function lookUpUses(
+  { redis, pool }: { redis: Redis; pool: Pool },
+  tenantNo: number,
+  questions: readonly UseQuestion[],
+): Promise<LookedUp[]> {
+  if (questions.length === 0) return [];
+  // The user is of a newer generation: a former user with this ID, deleted a moment ago, may have used the key.
+  if (questions.some(({ asked }) => asked[UNKNOWN_USE.generation] !== undefined))
+    await untilPersisted({ redis, pool }, tenantNo);
+  const asked = questions.map(({ scoped, id }) => ({ ...scoped, idPart: partOf(id) }));
+  const found = await findUsedKeys(pool, tenantNo, asked);
+  return found.map((id, at) => ({
+    token: questions[at]!.asked[UNKNOWN_USE.token]!,
+    use: id === null ? '' : packedUse(timeOf(id), UNKNOWN_BODY),
+  }));
 }
 
 /** Replies to events that Postgres holds, by event ID: applied ones and those in quarantine. */

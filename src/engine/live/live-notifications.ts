@@ -75,6 +75,8 @@ const ORDER: ReadonlyMap<NotificationType, number> = new Map(
       'achievement.completed',
       'points.changed',
       'points.level_changed',
+      'points.spent',
+      'points.refunded',
     ] as const
   ).map((type, order) => [type, order]),
 );

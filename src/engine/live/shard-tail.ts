@@ -282,6 +282,8 @@ const FROM_RECORDS: ReadonlySet<NotificationType> = new Set([
   'streak.freeze_earned',
   'points.changed',
   'points.level_changed',
+  'points.spent',
+  'points.refunded',
   'leaderboard.changed',
   'leaderboard.rank_changed',
 ]);

@@ -12,6 +12,7 @@ import {
   boardNotifications,
   pointsNotifications,
   RecordedUser,
+  spendingNotifications,
   streakNotifications,
   type Wants,
 } from './rules.ts';
@@ -168,7 +169,7 @@ function completionsOf(
 
 /**
  * The wanted notifications of a record, in this order: changes of the streak by the clock, the streak, achievements,
- * points, ranks. Pure. The user in each payload is in the state after the entry; everything else comes from the record.
+ * points, spendings, ranks. Pure. The user in each payload is in the state after the entry; everything else comes from the record.
  * Omits resources that were deleted meanwhile; of backdating, everything but changes by the clock; of recomputations,
  * achievements. Throws if the user's state or the record has an unknown form.
  */
@@ -181,7 +182,7 @@ export function fromRecord(
   const reported = [...streakNotifications(change)];
   if (record[RECORD.backdated] === undefined) {
     if (record[RECORD.recomputation] === undefined) reported.push(...achievementNotifications(change));
-    reported.push(...pointsNotifications(change), ...boardNotifications(change));
+    reported.push(...pointsNotifications(change), ...spendingNotifications(change), ...boardNotifications(change));
   }
   return reported.map(({ type, no, about, place, payload }) => ({
     type,

@@ -4,7 +4,7 @@ import type { BoardStatus, LeaderboardRanking } from '../../domain/leaderboard.t
 import type { PayloadOf } from '../../domain/notifications/payloads.ts';
 import type { NotificationType } from '../../domain/notifications/notification.ts';
 import { dateOf } from '../../domain/periods.ts';
-import type { PointsAwardResponse } from '../../domain/points.ts';
+import type { BalanceChange, PointsAwardResponse } from '../../domain/points.ts';
 import { runOf } from '../../domain/runs.ts';
 import type { StreakResponse } from '../../domain/streaks/streak.ts';
 import type { UserState } from '../../packed/state.ts';
@@ -110,6 +110,13 @@ export function pointsChanged(
     },
   });
 }
+
+/** Payload of `points.spent` or `points.refunded`. */
+export const spendingChanged = (
+  type: 'points.spent' | 'points.refunded',
+  user: UserJson,
+  { system, spending }: { system: PointsSystem; spending: BalanceChange },
+): string => userPayloadJson(type, user, { points: pointsResponse(system), spending });
 
 export const levelChanged = (
   user: UserJson,

@@ -6,6 +6,7 @@ import type { PointsAwardResponse, PointsTriggerResponse } from '../../domain/po
 import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import {
   AWARD,
+  BALANCE,
   RECORD,
   RECORDED_BOARD,
   RECORDED_POINTS,
@@ -19,6 +20,7 @@ import { decodeState, type UserState } from '../../packed/state.ts';
 import { FREQUENCY } from '../../packed/user-fields.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import { awardId } from '../ids.ts';
+import { balanceChangeAnswer, balanceChangeOf } from '../points/balances.ts';
 import { boostResponse, recordedStreak, triggerResponse } from '../responses.ts';
 import {
   achievementCompleted,
@@ -29,6 +31,7 @@ import {
   onceACatalog,
   pointsChanged,
   rankChanged,
+  spendingChanged,
   streakExtended,
   streakLost,
   type UserJson,
@@ -150,6 +153,24 @@ export function* pointsNotifications({ compiled, record, wants, user }: Change):
     }
   }
 }
+
+/** `points.spent` for a spending or a captured hold, `points.refunded` for a refund. */
+export function* spendingNotifications({ compiled, record, wants, user }: Change): Generator<Reported> {
+  const change = balanceChangeOf(compiled.catalog.tenantNo, record);
+  const type = change === null ? undefined : SPENDING_TYPES.get(change.kind);
+  const system = compiled.pointsSystemsByNo.get(change?.systemNo ?? 0);
+  if (change === null || type === undefined || system === undefined) return;
+  const about = { pointsSystemId: system.id };
+  if (!wants(type, about)) return;
+  const payload = spendingChanged(type, user.json(), { system, spending: balanceChangeAnswer(compiled, change) });
+  yield { type, no: system.no, about, payload };
+}
+
+const SPENDING_TYPES: ReadonlyMap<number, 'points.spent' | 'points.refunded'> = new Map([
+  [BALANCE.spend, 'points.spent'],
+  [BALANCE.capture, 'points.spent'],
+  [BALANCE.refund, 'points.refunded'],
+]);
 
 const triggers = onceACatalog<number, PointsTriggerResponse>();
 

@@ -6,6 +6,7 @@ import { OUTBOX } from '../../packed/call-fields.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import type { UncheckedRecord } from '../../packed/record.ts';
 import { forgetValuesOf } from '../../postgres/analytics.ts';
+import { insertBalanceChanges } from '../../postgres/balance-changes.ts';
 import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
 import {
   deleteLetters,
@@ -126,6 +127,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertStreakChanges(client, batch.streakChanges);
   await writeStreakPauses(client, batch.pauses);
   await insertStreakCalls(client, batch.streakCalls);
+  await insertBalanceChanges(client, batch.balanceChanges);
   const imported = await splitImported(client, { days: batch.importedDays, awards: batch.importedAwards });
   await insertImportedDays(client, imported.kept.days);
   await insertImportedCompletions(client, batch.importedCompletions);

@@ -21,6 +21,7 @@ import type {
 } from '../../packed/record.ts';
 import { decimalOf, unpackAll } from '../../packed/state.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
+import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
 import type { DayCountsRow } from '../../postgres/history/activity.ts';
 import type {
   AwardRow,
@@ -37,6 +38,7 @@ import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
 import { parseEntry, type RawEntry, type ReadEntry } from '../../redis/outbox.ts';
 import { AnalyticsTally, EntryUsers } from '../analytics/tally.ts';
 import { awardId, idempotencyDigest } from '../ids.ts';
+import { balanceChangeOf } from '../points/balances.ts';
 import type { HappenedEntry } from '../notifications/entry-notifications.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
 import { addGuarded, addGuardsOf, type GuardedRows } from './guarded-rows.ts';
@@ -91,6 +93,7 @@ export interface Batch extends GuardedRows, ImportedRows {
   pauses: StreakPauseRow[];
   /** IDs of administrators' calls that changed a streak. */
   streakCalls: string[];
+  balanceChanges: BalanceChangeRow[];
   /** Entries to report. */
   entries: HappenedEntry[];
   touched: UsersByNews;
@@ -177,6 +180,7 @@ const noRows = (): Rows => ({
   supersededChanges: [],
   pauses: [],
   streakCalls: [],
+  balanceChanges: [],
   importedDays: [],
   importedCompletions: [],
   importedAwards: [],
@@ -231,7 +235,7 @@ function addDeletion(
   batch.analytics.forget(tenantNo, userId);
   let deletion = batch.deletions.find((known) => !others(known));
   if (deletion === undefined) batch.deletions.push((deletion = { tenantNo, userId, generation, usedKeys: [] }));
-  for (const event of [...batch.events, ...batch.quarantined]) {
+  for (const event of [...batch.events, ...batch.quarantined, ...batch.balanceChanges]) {
     const { metricNo, idempotencyKey: key } = event;
     if (!others(event) && key !== null) deletion.usedKeys.push(usedKey({ userId, generation }, { metricNo, key }));
   }
@@ -245,6 +249,7 @@ function addDeletion(
   batch.streakChanges = batch.streakChanges.filter(others);
   batch.supersededChanges = batch.supersededChanges.filter(others);
   batch.pauses = batch.pauses.filter(others);
+  batch.balanceChanges = batch.balanceChanges.filter(others);
   batch.importedDays = batch.importedDays.filter(others);
   batch.importedCompletions = batch.importedCompletions.filter(others);
   batch.importedAwards = batch.importedAwards.filter(others);
@@ -303,6 +308,8 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
     else batch.reversals.push(reversalOf(record, event));
     addGuardsOf(batch, tenantNo, record);
   }
+  const balanceChange = balanceChangeOf(tenantNo, record);
+  if (balanceChange !== null) batch.balanceChanges.push(balanceChange);
   if (record[RECORD.byAdmin] === 1) batch.streakCalls.push(record[RECORD.id]);
   for (const achievementNo of record[RECORD.completed] ?? []) {
     const backdated = record[RECORD.backdated] === 1 || record[RECORD.recomputation] !== undefined;

@@ -8,6 +8,7 @@ import type { UserState } from '../../packed/state.ts';
 import { latestAwards } from '../../postgres/history/days.ts';
 import { findSystem } from '../find-configured.ts';
 import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../responses.ts';
+import { balanceOf, hasSpent } from './balances.ts';
 import type { UserReads } from '../users/user-reads.ts';
 
 export class UserPoints {
@@ -33,7 +34,17 @@ export class UserPoints {
     const awards = await awardHistory(this.pool, compiled, { userId, systemNo: system.no, limit, day });
     const total = state.points[system.no] ?? 0;
     const level = compiled.levelOf(system.id, total);
-    return { ...pointsResponse(system), total, level: level === null ? null : levelResponse(level), awards };
+    const balance =
+      system.spendableByUsers || hasSpent(state, system.no)
+        ? { balance: balanceOf(state, system.no, this.clock.now()) }
+        : {};
+    return {
+      ...pointsResponse(system),
+      total,
+      ...balance,
+      level: level === null ? null : levelResponse(level),
+      awards,
+    };
   }
 
   /** Boosts that apply to a user's awards today, oldest first. Throws 404. */

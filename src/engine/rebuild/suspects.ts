@@ -4,7 +4,11 @@ import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { COUNTER } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
+import { holdsOf } from '../../packed/state.ts';
+import { numbered } from '../../packed/unpack-state.ts';
+import { USER } from '../../packed/user-fields.ts';
 import { waitingEvents } from '../../postgres/corrections/quarantine.ts';
+import { type Outstanding, readOutstanding } from '../../postgres/balance-changes.ts';
 import { type UsedKey, usedKeysAt } from '../../postgres/used-keys.ts';
 import {
   countCompletions,
@@ -26,6 +30,7 @@ import {
   type Place,
   placesOf,
   quarantineOf,
+  readState,
   stateOf,
   useText,
 } from './derived-keys.ts';
@@ -50,6 +55,56 @@ export const stateSuspect = ({ redis, pool }: Sides, part: TenantPart, id: strin
 
 const isHeldBy = (redis: Redis, { tenantNo, shard }: TenantPart, id: string): boolean =>
   knownPart(redis, tenantNo, id).shard === shard;
+
+/** Spent and held points of a user as text, by points system; `''` for a user who never spent anything. */
+function balanceText(holdings: readonly { systemNo: number; spent: number; holds: readonly string[] }[]): string {
+  return holdings
+    .toSorted((a, b) => a.systemNo - b.systemNo)
+    .map(
+      ({ systemNo, spent, holds }) =>
+        `${systemNo}: ${[`${spent} spent`, ...holds.map((hold) => `${hold} held`)].join(', ')}`,
+    )
+    .join('; ');
+}
+
+function balanceTextOf(state: Buffer | null): string {
+  const { [USER.spent]: spent, [USER.holds]: packed = [] } = state === null ? {} : (readState({ state }) ?? {});
+  const holds = holdsOf(packed);
+  return balanceText(
+    Array.from(numbered(spent), ([systemNo, amount]) => ({
+      systemNo,
+      spent: amount,
+      holds: holds.filter((hold) => hold.systemNo === systemNo).map(({ id, amount: held }) => `${id} ${held}`),
+    })),
+  );
+}
+
+/** The same of some users, from the changes of balances in Postgres. */
+async function storedBalances(pool: Pool, users: readonly NamedUser[]): Promise<Map<string, string>> {
+  const byUser = new Map<string, Outstanding[]>();
+  const asked = users.map(({ tenantNo, id }) => ({ tenantNo, userId: id }));
+  for (const each of await readOutstanding(pool, asked)) listed(byUser, nameOf(each.tenantNo, each.userId)).push(each);
+  return new Map(Array.from(byUser, ([name, all]) => [name, balanceText(all)]));
+}
+
+type NamedUser = Pick<StoredUser, 'tenantNo' | 'id'>;
+const nameOf = (tenantNo: number, id: string): string => `${tenantNo} ${id}`;
+
+/** A user's spent and held points: the state in Redis, and the sum of the changes in Postgres. */
+const balanceSuspect = ({ redis, pool }: Sides, part: TenantPart, id: string): Suspect => ({
+  key: userKey(part, id),
+  part: 'spent',
+  redis: async () => balanceTextOf(await redis.getBuffer(userKey(part, id))),
+  postgres: async () =>
+    (await storedBalances(pool, [{ tenantNo: part.tenantNo, id }])).get(nameOf(part.tenantNo, id)) ?? '',
+});
+
+async function suspectBalances(sides: Sides, users: readonly PlacedUser[]): Promise<Suspect[]> {
+  const stored = await storedBalances(sides.pool, users);
+  return users
+    .filter(({ tenantNo, id, state }) => balanceTextOf(state) !== (stored.get(nameOf(tenantNo, id)) ?? ''))
+    .map(({ part, id }) => balanceSuspect(sides, part, id));
+}
 
 async function storedPlaces({ redis, pool, boards }: Sides, tenantNo: number, id: string): Promise<Place[]> {
   const packed = await storedState(pool, { tenantNo, userId: id });
@@ -234,6 +289,7 @@ export async function suspectUsers(
   }
   const found = await Promise.all([
     ...Array.from(byShard.values(), (some) => suspectStates(sides, some)),
+    suspectBalances(sides, Array.from(byShard.values()).flat()),
     ...Array.from(bySet, ([key, standings]) => suspectScores(sides, key, standings)),
     // The members of a set are in one group.
     ...Array.from(bySet.values(), ([first]) => suspectGroup(sides, first!)),

@@ -1,9 +1,10 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
-import type { UncheckedRecord } from '../../packed/record.ts';
+import type { HappenedRecord, UncheckedRecord } from '../../packed/record.ts';
 import { waitingEntries, type WaitingEntry } from '../../postgres/corrections/dead-letters.ts';
 import type { UsedKey } from '../../postgres/used-keys.ts';
+import { balanceChangeOf } from '../points/balances.ts';
 import { keptEntry, readEntry, unpackFields } from '../../redis/outbox.ts';
 
 /** An entry takes at most a few hundred KB. */
@@ -44,16 +45,14 @@ function keysOf({ parts }: WaitingEntry, packed: Buffer | null): UsedKey[] {
 
 const EVENT_ID = /^[0-9a-f]{32}$/;
 
-/** The key that a record's event used; `null` if it used none or the record is unreadable. */
+/** The key that a record's event or change of a balance used; `null` if it used none or the record is unreadable. */
 function keyOf(tenantNo: number, value: unknown): UsedKey | null {
   const record = (value ?? {}) as UncheckedRecord;
-  if (record[kindField] !== KIND.event && record[kindField] !== KIND.guarded) return null;
-  const {
-    [RECORD.id]: eventId,
-    [RECORD.userId]: userId,
-    [RECORD.metric]: metricNo,
-    [RECORD.idempotencyKey]: key,
-  } = record;
+  const change = Array.isArray(record[RECORD.balance]) ? balanceChangeOf(tenantNo, record as HappenedRecord) : null;
+  if (change === null && record[kindField] !== KIND.event && record[kindField] !== KIND.guarded) return null;
+  const { [RECORD.id]: eventId, [RECORD.userId]: userId } = record;
+  const metricNo = change === null ? record[RECORD.metric] : change.metricNo;
+  const key = change === null ? record[RECORD.idempotencyKey] : change.idempotencyKey;
   if (typeof eventId !== 'string' || !EVENT_ID.test(eventId) || !Number.isInteger(metricNo)) return null;
   if (typeof userId !== 'string' || typeof key !== 'string') return null;
   return { tenantNo, userId, metricNo: Number(metricNo), key, eventId };

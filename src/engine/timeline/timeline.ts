@@ -10,12 +10,14 @@ import {
   POSITION_KIND,
   positionOf,
   type QuarantineEntry,
+  type SpendingEntry,
   type TimelineEntry,
   type TimelinePage,
   type TimelineQuery,
 } from '../../domain/administration/timeline.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import type { UserState } from '../../packed/state.ts';
+import { balanceChangesIn, type BalanceChangeRow } from '../../postgres/balance-changes.ts';
 import { type QuarantineRow, unreleasedOf } from '../../postgres/corrections/quarantine.ts';
 import { detailsFrom } from '../../postgres/partitions.ts';
 import {
@@ -40,6 +42,7 @@ import {
   type TimelineRange,
 } from '../../postgres/timeline/entries.ts';
 import { quarantinedAnswer } from '../corrections/quarantine.ts';
+import { balanceChangeAnswer } from '../points/balances.ts';
 import { spanOf } from '../span.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { CatalogThen } from './catalog-then.ts';
@@ -120,7 +123,13 @@ export class Timeline {
     const happened = new Map((await this.happenings(asked, positions)).map((one) => [one.position, one]));
     await then.load(
       found.flatMap((one) =>
-        one.is === 'final' ? [one.row.boardNo] : one.is === 'quarantine' ? [one.row.metricNo] : [],
+        one.is === 'final'
+          ? [one.row.boardNo]
+          : one.is === 'quarantine'
+            ? [one.row.metricNo]
+            : one.is === 'spending'
+              ? [one.row.systemNo]
+              : [],
       ),
     );
     await loadCauses(then, [...happened.values()]);
@@ -134,6 +143,7 @@ export class Timeline {
       else if (one.is === 'streak') entry = streakEntry(position, one.row);
       else if (one.is === 'final') entry = finalEntry(position, one.row, then);
       else if (one.is === 'quarantine') entry = quarantineEntry(compiled, one.row, then);
+      else if (one.is === 'spending') entry = spendingEntry(compiled, one.row, then);
       else if (one.is === 'audit') entry = administrationEntry(position, one.row);
       else if (!(await this.hasAwardedAtCreation(asked))) entry = creationEntry(position, state.createdMs);
       if (entry !== null) entries.push(entry);
@@ -180,6 +190,7 @@ type Found =
   | { position: string; is: 'streak'; row: TimelineStreakRow }
   | { position: string; is: 'final'; row: TimelineFinalRow }
   | { position: string; is: 'quarantine'; row: QuarantineRow }
+  | { position: string; is: 'spending'; row: BalanceChangeRow }
   | { position: string; is: 'audit'; row: TimelineAuditRow };
 
 type Completions = ReadonlyMap<string, TimelineCompletionRow[]>;
@@ -209,6 +220,8 @@ const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
   // At the position of the event that it becomes if it is released.
   quarantine: async ({ pool, range }) =>
     (await unreleasedOf(pool, range)).map((row) => ({ position: uuidText(row.id), is: 'quarantine', row })),
+  spending: async ({ pool, range }) =>
+    (await balanceChangesIn(pool, range)).map((row) => ({ position: uuidText(row.id), is: 'spending', row })),
   recomputation: async ({ pool, range }) => happening(await recomputationIds(pool, range)),
   award: async ({ pool, range }) => happening(await awardCauses(pool, range)),
   achievement: async ({ completions, range }) => happening(inRange([...completions.keys()], range)),
@@ -269,6 +282,17 @@ const placed = <Row extends { atMs: number; no: number }, F>(
   found: (row: Row) => F,
 ): (F & { position: string })[] =>
   rows.map((row) => ({ ...found(row), position: positionOf({ atMs: row.atMs, kind, number: row.no }) }));
+
+const spendingEntry = (compiled: CompiledCatalog, row: BalanceChangeRow, then: CatalogThen): SpendingEntry => {
+  const change = balanceChangeAnswer(compiled, row);
+  return {
+    ...change,
+    kind: 'spending',
+    position: change.id,
+    at: change.createdAt,
+    pointsSystem: then.namedNo(row.systemNo),
+  };
+};
 
 /** An event that a guard holds, or held until it was dropped. Its metric must be loaded. */
 function quarantineEntry(compiled: CompiledCatalog, row: QuarantineRow, then: CatalogThen): QuarantineEntry {

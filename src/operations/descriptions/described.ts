@@ -1,7 +1,7 @@
 import { ADMINISTRATION_TEXTS, CONFIGURATION_TEXTS, IMPORT_TEXTS, JOB_TEXTS } from './administration-texts.ts';
 import { CORRECTION_TEXTS, GUARD_TEXTS, RECOMPUTATION_TEXTS, TIMELINE_TEXTS } from './correction-texts.ts';
 import { exampleOf, type Schema } from './examples.ts';
-import { ANALYTICS_TEXTS, OF_RANGE, PROGRESS_TEXTS } from './progress-texts.ts';
+import { ANALYTICS_TEXTS, OF_RANGE, PROGRESS_TEXTS, SPENDING_TEXTS } from './progress-texts.ts';
 import { LIVE_TEXTS, PAYLOAD_TEXTS } from './webhook-texts.ts';
 
 /**
@@ -17,6 +17,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   ...TIMELINE_TEXTS,
   ...LIVE_TEXTS,
   ...PROGRESS_TEXTS,
+  ...SPENDING_TEXTS,
   ...CONFIGURATION_TEXTS,
   ...ANALYTICS_TEXTS,
   ...ADMINISTRATION_TEXTS,
@@ -198,6 +199,9 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   run: 'A day of the run to show; by default the current run.',
   numEvents: 'Maximum number of entries in `history`.',
   year: 'The year; by default the current one.',
+  holdId: 'ID of the hold.',
+  spendingId: 'ID of the spending, or of the captured hold.',
+  'admin_users_spendings:pointsSystem': 'Key of a points system; by default all.',
   'streaks_rankings:type': '`active`: by the length now; `longest`: by the longest length that a user ever had.',
 
   type: 'Only messages of this type.',

@@ -43,6 +43,14 @@ export const WEBHOOK_TEXTS: Readonly<Record<NotificationType, WebhookText>> = {
     summary: 'A user reached another level, or fell back to one',
     description: 'At once. `newLevel` is null for a user who fell below the first level.',
   },
+  'points.spent': {
+    summary: 'Points of a user were spent',
+    description: 'At once, also for a hold that was captured. `spending.balance` says what is left to spend.',
+  },
+  'points.refunded': {
+    summary: 'A spending was refunded',
+    description: 'At once. `spending.spendingId` says which, `spending.balance` what the user can spend now.',
+  },
   'points.boost_started': {
     summary: 'A boost of points begins',
     description:

@@ -417,6 +417,33 @@ CREATE INDEX quarantine_of_user ON quarantine (tenant_no, user_id, id);
 -- Bytes 7 to 14 of the ID come from a digest of tenant, user, metric and key.
 CREATE INDEX quarantine_used_keys ON quarantine USING hash (substr(uuid_send(id), 7, 8)) WHERE idempotency_key IS NOT NULL;
 
+-- Changes of users' balances: a row for each spending, hold, capture, release and refund. Rows never change, so a row is also the
+-- answer to each repetition of its request. They are kept until the user is deleted.
+CREATE TABLE balance_changes (
+  id uuid PRIMARY KEY,
+  tenant_no integer NOT NULL,
+  user_id text NOT NULL,
+  system_no integer NOT NULL,
+  -- 1 spent, 2 held, 3 captured, 4 released, 5 refunded
+  kind smallint NOT NULL,
+  amount bigint NOT NULL,
+  -- after the change; below zero if points had been taken away after they were spent
+  balance bigint NOT NULL,
+  -- the spending or hold that a refund, capture or release closes
+  closes uuid,
+  -- of a hold
+  expires_at timestamptz,
+  reason text,
+  reference text,
+  at timestamptz NOT NULL,
+  -- The used key, and what it is scoped by in place of a metric: minus the number of the points system for the client's key of a spending
+  -- or hold; 0 for a refund, whose key is the ID of the spending, so that a spending is refunded once.
+  metric_no integer NOT NULL,
+  idempotency_key text
+);
+CREATE INDEX balance_changes_of_user ON balance_changes (tenant_no, user_id, id);
+CREATE INDEX balance_changes_closing ON balance_changes (closes) WHERE closes IS NOT NULL;
+
 -- How often guards stopped events of a user.
 CREATE TABLE guard_counts (
   tenant_no integer NOT NULL,

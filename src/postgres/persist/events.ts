@@ -148,11 +148,11 @@ export interface EventKey {
 /** Events per statement: a user may have very many, and their keys are passed on. */
 const EVENTS = 10_000;
 
-/** Tables of events with idempotency keys. */
-const TABLES = ['events', 'quarantine'] as const;
+/** Tables with idempotency keys. */
+const TABLES = ['events', 'quarantine', 'balance_changes'] as const;
 
 /**
- * Deletes a user's events, including quarantined ones, and their used keys, in the client's transaction. Passes the
+ * Deletes a user's events, including quarantined ones, and changes of balances, with their used keys, in the client's transaction. Passes the
  * idempotency keys to `onKeys`, some at a time. Identifies rows by ID, because their location (`ctid`) changes with
  * concurrent updates and is not unique across partitions.
  */

@@ -55,6 +55,14 @@ export const USER_TABLES: readonly UserTable[] = [
     words: { guard: GUARD_WORDS, status: { 1: 'waiting', 2: 'released', 3: 'dropped' } },
   },
   {
+    table: 'balance_changes',
+    user: 'user_id',
+    section: 'spendings',
+    order: ['id'],
+    hidden: ['metric_no'],
+    words: { kind: { 1: 'spend', 2: 'hold', 3: 'capture', 4: 'release', 5: 'refund' } },
+  },
+  {
     table: 'guard_counts',
     user: 'user_id',
     section: 'guards',

@@ -49,6 +49,20 @@ export function saidOf(entry: TimelineEntry): ReactNode {
           </span>
         </>
       );
+    case 'spending':
+      return (
+        <>
+          <strong>
+            {SPENDING[entry.type]} {number(entry.amount)}
+          </strong>{' '}
+          <SystemName of={entry.pointsSystem} />{' '}
+          <span className="text-muted">
+            balance {number(entry.balance)}
+            {entry.reason !== null && `; ${entry.reason}`}
+            {entry.reference !== null && `; ${entry.reference}`}
+          </span>
+        </>
+      );
     case 'achievement':
       return (
         <>
@@ -96,6 +110,14 @@ export function saidOf(entry: TimelineEntry): ReactNode {
       );
   }
 }
+
+const SPENDING = {
+  spend: 'Spent',
+  hold: 'Held',
+  capture: 'Captured',
+  release: 'Released',
+  refund: 'Refunded',
+} as const;
 
 const COMPLETED_BY = { call: 'by a call', clock: 'by the clock', backdating: 'by earlier events' } as const;
 

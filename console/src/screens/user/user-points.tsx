@@ -49,7 +49,7 @@ function Ledger({ id, system, name }: { id: string; system: string; name: string
       </Panel>
     );
   if (points.isPending) return null;
-  const { total, level, maxPoints, awards } = points.data;
+  const { total, balance, level, maxPoints, awards } = points.data;
   return (
     <Panel
       title={
@@ -62,6 +62,7 @@ function Ledger({ id, system, name }: { id: string; system: string; name: string
       <p className="mb-2">
         <span className="text-lg font-semibold">{number(total)}</span>
         {maxPoints !== null && <span className="text-muted"> of {number(maxPoints)} at most</span>}
+        {balance !== undefined && <span className="text-muted">, {number(balance)} left to spend</span>}
       </p>
       {awards.length === 0 ? (
         <p className="text-muted">No points were awarded yet.</p>

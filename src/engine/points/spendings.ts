@@ -1,0 +1,303 @@
+import type { Span } from '@opentelemetry/api';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/administration/author.ts';
+import type { PointsSystem } from '../../domain/catalog.ts';
+import type {
+  BalanceChange,
+  HoldRequest,
+  Spending,
+  Spendings as SpendingsPage,
+  SpendingsQuery,
+  SpendRequest,
+} from '../../domain/points.ts';
+import { uuidText } from '../../domain/schemas.ts';
+import { AppError } from '../../errors.ts';
+import { packedLookedUp } from '../../packed/packed-arrays.ts';
+import { BALANCE, KIND, kindField } from '../../packed/record-fields.ts';
+import type { ScriptReply } from '../../packed/record.ts';
+import { REFUSAL, REPLAY } from '../../packed/refusal-fields.ts';
+import type { RecordAudit } from '../../postgres/access/audit.ts';
+import { type BalanceChangeRow, listSpendings, readBalanceChanges } from '../../postgres/balance-changes.ts';
+import { storableText } from '../../postgres/storable-json.ts';
+import { packedUse, timeOfUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
+import { idempotencyKey as bucketKey, oldKeysKey } from '../../redis/keys.ts';
+import { userPart } from '../../redis/parts.ts';
+import { lookUpUses } from '../events/stored-replies.ts';
+import { findSystem } from '../find-configured.ts';
+import { idempotencyDigest, type KeyedIds, type ScopedKey, timeOf } from '../ids.ts';
+import { NO_SPENDING, unlessRefused } from '../refusals.ts';
+import type { BalanceCall, Scripts } from '../scripts.ts';
+import { balanceChangeAnswer, balanceChangeOf, keyScope, REFUND_SCOPE } from './balances.ts';
+
+interface SpendingsOptions {
+  redis: Redis;
+  pool: Pool;
+  scripts: Scripts;
+  ids: KeyedIds;
+  clock: Clock;
+  /** The most idempotency keys that a user may use per UTC day; 0: no limit. */
+  idempotencyKeysPerDay: number;
+  recordAudit: RecordAudit;
+  /** Resolves when Postgres holds the tenant's writes so far; rejects with 503 if that takes too long. */
+  persisted: (tenantNo: number) => Promise<void>;
+}
+
+/** The points of a user in a system. */
+interface Purse {
+  userId: string;
+  /** Key of the points system. */
+  key: string;
+}
+
+interface Keyed {
+  idempotencyKey: string | null;
+  /** Whether an end user's key asks. */
+  byClient: boolean;
+  span?: Span | undefined;
+}
+
+type Change = BalanceCall['change'];
+
+/** A change, and whether an earlier request made it. */
+interface Made {
+  row: BalanceChangeRow;
+  isReplay: boolean;
+}
+
+/**
+ * Spends points. A repeated request gets the first answer, however late it comes: Postgres keeps each change, and the used
+ * keys (`src/redis/idempotency.ts`) say that it was made. The total of the points, which levels and leaderboards count,
+ * never changes.
+ */
+export class Spendings {
+  private readonly options: SpendingsOptions;
+
+  constructor(options: SpendingsOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Spends points, or with `expiresIn` holds them, once for each idempotency key. Throws 400 without a key; 403 for a user's
+   * key that may not spend; 404 for an unknown user or points system; 409 if the balance does not suffice, if the key was
+   * used for another request, or beyond `HOLD.most` holds; 429; 503.
+   */
+  async open(
+    compiled: CompiledCatalog,
+    { userId, key }: Purse,
+    { expiresIn, ...request }: SpendRequest & Partial<HoldRequest>,
+    keyed: Keyed,
+  ): Promise<BalanceChange> {
+    const system = findSystem(compiled, key);
+    const { idempotencyKey, byClient, span } = keyed;
+    if (byClient && !system.spendableByUsers)
+      throw new AppError('forbidden', `Users' keys may not spend points of '${key}' (spendableByUsers).`);
+    if (idempotencyKey === null)
+      throw new AppError(
+        'invalid',
+        'The header Idempotency-Key is missing: spending needs one, so that it happens once.',
+      );
+    const scoped = {
+      tenantNo: compiled.catalog.tenantNo,
+      userId,
+      metricNo: keyScope(system.no),
+      key: idempotencyKey,
+    };
+    const asked = {
+      kind: expiresIn === undefined ? BALANCE.spend : BALANCE.hold,
+      system: system.no,
+      amount: request.amount,
+      ...(expiresIn !== undefined && { expiresInMs: expiresIn * 1000 }),
+      // As Postgres stores them, so that each repetition is the same.
+      reason: storable(request.reason),
+      reference: storable(request.reference),
+      key: idempotencyKey,
+    };
+    const { row, isReplay } = await this.use(compiled, scoped, asked, span);
+    if (isReplay && !isSame(row, asked))
+      throw new AppError('conflict', 'The Idempotency-Key was used for another request: use a new key.');
+    return balanceChangeAnswer(compiled, row);
+  }
+
+  /**
+   * Spends what a hold holds (capture), or gives it back (release). Idempotent. Throws 404 for an unknown hold; 409 if it
+   * was closed otherwise or has expired; 503.
+   */
+  async close(
+    compiled: CompiledCatalog,
+    { userId, key }: Purse,
+    { how, id: hold, span }: { how: 'capture' | 'release'; id: string; span?: Span | undefined },
+  ): Promise<BalanceChange> {
+    const kind = BALANCE[how];
+    const system = findSystem(compiled, key);
+    const of = hold.replaceAll('-', '');
+    const { tenantNo } = compiled.catalog;
+    const body = { change: { kind, system: system.no, of } };
+    const called = await this.options.scripts.callUser(tenantNo, { script: 'change_balance', userId, body, span });
+    if (called!.reply[kindField] !== REFUSAL.notHeld)
+      return balanceChangeAnswer(compiled, changeIn(compiled, called!.reply));
+    const { closings } = await this.find(tenantNo, { userId, system, id: of });
+    const closing = closingOf(closings);
+    if (closing?.kind === kind) return balanceChangeAnswer(compiled, closing);
+    throw new AppError('conflict', `The hold ${closing === undefined ? 'has expired' : CLOSED[closing.kind]}.`);
+  }
+
+  /**
+   * Gives back the whole amount of a spending or captured hold, once. Idempotent: another refund is answered like the
+   * first. Throws 404 for an unknown spending; 409 for a hold that was not captured; 503.
+   */
+  async refund(
+    compiled: CompiledCatalog,
+    { userId, key }: Purse,
+    { id, by, span }: { id: string; by: Author; span?: Span | undefined },
+  ): Promise<BalanceChange> {
+    const system = findSystem(compiled, key);
+    const { tenantNo } = compiled.catalog;
+    const of = id.replaceAll('-', '');
+    const { spending, closings } = await this.find(tenantNo, { userId, system, id: of });
+    if (spending.kind === BALANCE.hold && closingOf(closings)?.kind !== BALANCE.capture)
+      throw new AppError('conflict', 'The hold was not captured, so that there is nothing to refund.');
+    const scoped = { tenantNo, userId, metricNo: REFUND_SCOPE, key: of };
+    const change = { kind: BALANCE.refund, system: system.no, amount: spending.amount, of };
+    const { row, isReplay } = await this.use(compiled, scoped, change, span);
+    if (!isReplay) {
+      const { amount } = row;
+      const entry = { action: 'reverse', kind: 'spending', id, userId, after: { pointsSystem: key, amount } } as const;
+      void this.options.recordAudit({ tenantNo, by, entries: [entry] });
+    }
+    return balanceChangeAnswer(compiled, row);
+  }
+
+  /** A page of a user's spendings and holds, newest first. Includes everything answered before. Throws 404 for a system. */
+  async list(
+    compiled: CompiledCatalog,
+    userId: string,
+    { limit, cursor, pointsSystem }: SpendingsQuery,
+  ): Promise<SpendingsPage> {
+    const { pool, clock, persisted } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const systemNo = pointsSystem === undefined ? null : findSystem(compiled, pointsSystem).no;
+    await persisted(tenantNo);
+    const rows = await listSpendings(pool, { tenantNo, userId, systemNo, before: cursor ?? null, limit: limit + 1 });
+    const page = rows.slice(0, limit);
+    const changes = await readBalanceChanges(
+      pool,
+      { tenantNo, userId },
+      page.map(({ id }) => id),
+    );
+    const nowMs = clock.now();
+    const spendings = page.map((row): Spending => {
+      const closings = changes.filter(({ closes }) => closes === row.id);
+      return {
+        ...balanceChangeAnswer(compiled, row),
+        status: statusOf(row, { closings, nowMs }),
+        idempotencyKey: row.idempotencyKey,
+        closedBy: closings.map((closing) => balanceChangeAnswer(compiled, closing)),
+      };
+    });
+    return { spendings, nextCursor: rows.length > limit ? uuidText(page.at(-1)!.id) : null };
+  }
+
+  /** Makes a change that uses a key, unless the key was used before. Throws 404, 409, 429, 503. */
+  private async use(
+    compiled: CompiledCatalog,
+    scoped: ScopedKey,
+    change: Change,
+    span: Span | undefined,
+  ): Promise<Made> {
+    const { redis, pool, scripts, ids, clock, idempotencyKeysPerDay } = this.options;
+    const { tenantNo, userId } = scoped;
+    const id = ids.make(clock.now(), scoped);
+    const { bucket, field } = idempotencyDigest(userId, scoped.metricNo, scoped.key);
+    const isRefund = scoped.metricNo === REFUND_SCOPE;
+    let lookedUp: BalanceCall['lookedUp'];
+    for (;;) {
+      const part = userPart(redis, tenantNo, userId);
+      const called = await scripts.callUser(tenantNo, {
+        script: 'change_balance',
+        userId,
+        id,
+        keys: [oldKeysKey(part), bucketKey(part, bucket)],
+        body: {
+          change,
+          field,
+          use: packedUse(timeOf(id), UNKNOWN_BODY),
+          keysPerDay: isRefund ? 0 : idempotencyKeysPerDay,
+          lookedUp,
+        },
+        span,
+      });
+      const { reply } = called!;
+      if (reply[kindField] === REFUSAL.unknownUse) {
+        const [answer] = await lookUpUses({ redis, pool }, tenantNo, [{ scoped, id, asked: reply }]);
+        lookedUp = { 1: packedLookedUp(answer!) };
+        continue;
+      }
+      if (reply[kindField] !== REFUSAL.replay) return { row: changeIn(compiled, reply), isReplay: false };
+      const first = ids.make(Number(timeOfUse(reply[REPLAY.use])), scoped);
+      const row = (await this.read(scoped, first)).find((each) => each.id === first);
+      // Its outbox entry is a dead letter.
+      if (row === undefined) throw new AppError('unavailable', 'The first answer is not stored; try again later.');
+      return { row, isReplay: true };
+    }
+  }
+
+  /** A spending or hold, and what closed it. Throws 404. */
+  private async find(
+    tenantNo: number,
+    { userId, system, id }: { userId: string; system: PointsSystem; id: string },
+  ): Promise<{ spending: BalanceChangeRow; closings: BalanceChangeRow[] }> {
+    const rows = await this.read({ tenantNo, userId }, id);
+    const spending = rows.find((row) => row.id === id);
+    if (spending === undefined || spending.closes !== null || spending.systemNo !== system.no)
+      throw new AppError('not_found', NO_SPENDING);
+    return { spending, closings: rows.filter(({ closes }) => closes === id) };
+  }
+
+  /** A change, and those that close it. Waits until Postgres holds what was written before. */
+  private async read(of: { tenantNo: number; userId: string }, id: string): Promise<BalanceChangeRow[]> {
+    await this.options.persisted(of.tenantNo);
+    return readBalanceChanges(this.options.pool, of, [id]);
+  }
+}
+
+/** A hold's capture or release. */
+const closingOf = (closings: readonly BalanceChangeRow[]): BalanceChangeRow | undefined =>
+  closings.find(({ kind }) => kind !== BALANCE.refund);
+
+const CLOSED: Readonly<Record<number, string>> = {
+  [BALANCE.capture]: 'was captured',
+  [BALANCE.release]: 'was released',
+};
+
+const storable = (text: string | undefined): string | undefined => (text === undefined ? text : storableText(text));
+
+/** The change in the record of a reply. Throws the error for a refusal. */
+function changeIn(compiled: CompiledCatalog, reply: ScriptReply): BalanceChangeRow {
+  const record = unlessRefused(compiled, reply, [KIND.user]);
+  return balanceChangeOf(compiled.catalog.tenantNo, record)!;
+}
+
+function isSame(row: BalanceChangeRow, asked: Change): boolean {
+  return (
+    row.kind === asked.kind &&
+    row.amount === asked.amount &&
+    row.reason === (asked.reason ?? null) &&
+    row.reference === (asked.reference ?? null) &&
+    (row.expiresMs === null || row.expiresMs - row.atMs === asked.expiresInMs)
+  );
+}
+
+function statusOf(
+  { kind, expiresMs }: BalanceChangeRow,
+  { closings, nowMs }: { closings: readonly BalanceChangeRow[]; nowMs: number },
+): Spending['status'] {
+  const kinds = new Set(closings.map((closing) => closing.kind));
+  if (kinds.has(BALANCE.refund)) return 'refunded';
+  if (kind === BALANCE.spend) return 'spent';
+  if (kinds.has(BALANCE.capture)) return 'captured';
+  if (kinds.has(BALANCE.release)) return 'released';
+  return (expiresMs ?? 0) > nowMs ? 'held' : 'expired';
+}

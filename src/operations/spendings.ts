@@ -1,0 +1,121 @@
+import { Type } from 'typebox';
+import { BalanceChange, HoldRequest, Spendings, SpendingsQuery, SpendRequest } from '../domain/points.ts';
+import { Uuid } from '../domain/schemas.ts';
+import { UserId } from '../domain/user.ts';
+import { AppError } from '../errors.ts';
+import { type Call, type Caller, isClient, operation } from './operation.ts';
+import type { Services } from './services.ts';
+
+export const adminUsersSpendings = operation({
+  id: 'admin_users_spendings',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/users/{id}/spendings',
+  summary: 'What a user spent of points, newest first, and what became of it',
+  params: Type.Object({ id: UserId }),
+  query: SpendingsQuery,
+  responses: { 200: Spendings },
+  handle: async ({ catalogs, spendings, users }, { tenant, params, query }) => {
+    await users.state(tenant.no, params.id);
+    return { status: 200, body: await spendings.list(await catalogs.of(tenant.no), params.id, query) };
+  },
+});
+
+const PURSE = { id: UserId, key: Type.String() };
+
+const ONCE =
+  'Needs the header `Idempotency-Key`: a repeated request with the same key gets the first answer, however late it comes. ' +
+  'With another body it is 409. For users’ keys the points system must allow it (`spendableByUsers`).';
+
+const openingOf = (body: typeof SpendRequest | typeof HoldRequest) => ({
+  surface: 'application' as const,
+  method: 'post' as const,
+  idempotent: true,
+  mayConflict: true,
+  params: Type.Object(PURSE),
+  body,
+  knownFields: body,
+  responses: { 201: BalanceChange },
+  namedUsers: ({ params }: Opened) => [params.id],
+  handle: async ({ catalogs, spendings }: Services, { caller, tenant, params, body, ...call }: Opened) => {
+    const keyed = { idempotencyKey: call.idempotencyKey, byClient: isClient(caller), span: call.span };
+    const purse = { userId: params.id, key: params.key };
+    return { status: 201, body: await spendings.open(await catalogs.of(tenant.no), purse, body, keyed) };
+  },
+});
+type Opened = Call<{ id: string; key: string }, unknown, SpendRequest | HoldRequest>;
+
+export const spendingsSpend = operation({
+  id: 'spendings_spend',
+  path: '/v1/users/{id}/points/{key}/spend',
+  summary: 'Spend points of a user',
+  description: `Lowers the balance, never below zero: 409 with the balance if it does not suffice. The total, which levels and leaderboards count, stays. ${ONCE}`,
+  ...openingOf(SpendRequest),
+});
+
+export const spendingsHold = operation({
+  id: 'spendings_hold',
+  path: '/v1/users/{id}/points/{key}/hold',
+  summary: 'Hold points of a user until they are captured or released',
+  description: `Held points cannot be spent otherwise. The hold ends by itself after \`expiresIn\` seconds. ${ONCE}`,
+  ...openingOf(HoldRequest),
+});
+
+/** Users could give themselves back what they paid with. */
+function refuseClient(caller: Caller): void {
+  if (isClient(caller))
+    throw new AppError('forbidden', 'Only admin keys may capture and release holds and refund spendings.');
+}
+
+const closingOf = (how: 'capture' | 'release') => ({
+  surface: 'application' as const,
+  method: 'post' as const,
+  path: `/v1/users/{id}/points/{key}/holds/{holdId}/${how}`,
+  description:
+    'For admin keys. A repeated request gets the first answer. 409 if the hold was closed otherwise or has expired.',
+  mayConflict: true,
+  params: Type.Object({ ...PURSE, holdId: Uuid }),
+  responses: { 200: BalanceChange },
+  namedUsers: ({ params }: Closed) => [params.id],
+  handle: async ({ catalogs, spendings }: Services, { caller, tenant, params, span }: Closed) => {
+    refuseClient(caller);
+    const { id: userId, key, holdId: id } = params;
+    return {
+      status: 200,
+      body: await spendings.close(await catalogs.of(tenant.no), { userId, key }, { how, id, span }),
+    };
+  },
+});
+type Closed = Call<{ id: string; key: string; holdId: string }, unknown, unknown>;
+
+export const spendingsCapture = operation({
+  id: 'spendings_capture',
+  summary: 'Spend the points of a hold',
+  ...closingOf('capture'),
+});
+
+export const spendingsRelease = operation({
+  id: 'spendings_release',
+  summary: 'Give back the points of a hold',
+  ...closingOf('release'),
+});
+
+export const spendingsRefund = operation({
+  id: 'spendings_refund',
+  surface: 'application',
+  audited: true,
+  method: 'post',
+  path: '/v1/users/{id}/points/{key}/spendings/{spendingId}/refund',
+  summary: 'Give back the points of a spending',
+  description:
+    'For admin keys. Gives back the whole amount, once: a repeated request gets the first answer. A captured hold is a spending, too.',
+  mayConflict: true,
+  params: Type.Object({ ...PURSE, spendingId: Uuid }),
+  responses: { 200: BalanceChange },
+  namedUsers: ({ params }) => [params.id],
+  handle: async ({ catalogs, spendings }, { caller, tenant, params: { id: userId, key, spendingId }, by, span }) => {
+    refuseClient(caller);
+    const asked = { id: spendingId, by, span };
+    return { status: 200, body: await spendings.refund(await catalogs.of(tenant.no), { userId, key }, asked) };
+  },
+});

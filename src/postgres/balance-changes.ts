@@ -1,0 +1,149 @@
+import type { Pool, PoolClient } from 'pg';
+import { BALANCE } from '../packed/record-fields.ts';
+import { storableText } from './storable-json.ts';
+import type { TimelineRange } from './timeline/entries.ts';
+
+/** A row of `balance_changes`. */
+export interface BalanceChangeRow {
+  /** 32 hex digits. */
+  id: string;
+  tenantNo: number;
+  userId: string;
+  systemNo: number;
+  kind: (typeof BALANCE)[keyof typeof BALANCE];
+  amount: number;
+  /** After the change. */
+  balance: number;
+  /** The spending or hold that it closes, 32 hex digits. */
+  closes: string | null;
+  expiresMs: number | null;
+  reason: string | null;
+  reference: string | null;
+  atMs: number;
+  /** What the key is scoped by. */
+  metricNo: number;
+  idempotencyKey: string | null;
+}
+
+const INSERT = `
+  INSERT INTO balance_changes (id, tenant_no, user_id, system_no, kind, amount, balance, closes, expires_at, reason, reference,
+                               at, metric_no, idempotency_key)
+  SELECT id, tenant_no, user_id, system_no, kind, amount, balance, closes, to_timestamp(expires_ms / 1000.0), reason, reference,
+         to_timestamp(at_ms / 1000.0), metric_no, idempotency_key
+  FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::int[], $6::bigint[], $7::bigint[], $8::uuid[], $9::bigint[],
+              $10::text[], $11::text[], $12::bigint[], $13::int[], $14::text[])
+    AS made (id, tenant_no, user_id, system_no, kind, amount, balance, closes, expires_ms, reason, reference, at_ms, metric_no,
+             idempotency_key)`;
+
+const storable = (text: string | null): string | null => (text === null ? null : storableText(text));
+
+/** Adds changes. An existing ID is an error (23505), because the cursor guarantees that each is new. */
+export async function insertBalanceChanges(client: PoolClient, rows: readonly BalanceChangeRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  await client.query(INSERT, [
+    rows.map((row) => row.id),
+    rows.map((row) => row.tenantNo),
+    rows.map((row) => storableText(row.userId)),
+    rows.map((row) => row.systemNo),
+    rows.map((row) => row.kind),
+    rows.map((row) => row.amount),
+    rows.map((row) => row.balance),
+    rows.map((row) => row.closes),
+    rows.map((row) => row.expiresMs),
+    rows.map((row) => storable(row.reason)),
+    rows.map((row) => storable(row.reference)),
+    rows.map((row) => row.atMs),
+    rows.map((row) => row.metricNo),
+    rows.map((row) => storable(row.idempotencyKey)),
+  ]);
+}
+
+const COLUMNS = `
+  replace(id::text, '-', '') AS id, tenant_no AS "tenantNo", user_id AS "userId", system_no AS "systemNo", kind,
+  amount::float8, balance::float8, replace(closes::text, '-', '') AS closes, epoch_ms(expires_at)::float8 AS "expiresMs",
+  reason, reference, epoch_ms(at)::float8 AS "atMs", metric_no AS "metricNo", idempotency_key AS "idempotencyKey"`;
+
+interface OfUser {
+  tenantNo: number;
+  userId: string;
+}
+
+/** A user's changes with one of some IDs, and those that close one of them, in order. */
+export async function readBalanceChanges(
+  pool: Pool,
+  { tenantNo, userId }: OfUser,
+  ids: readonly string[],
+): Promise<BalanceChangeRow[]> {
+  const { rows } = await pool.query<BalanceChangeRow>(
+    `SELECT ${COLUMNS} FROM balance_changes
+      WHERE (id = ANY ($3::uuid[]) OR closes = ANY ($3::uuid[])) AND tenant_no = $1 AND user_id = $2 ORDER BY balance_changes.id`,
+    [tenantNo, storableText(userId), ids],
+  );
+  return rows;
+}
+
+/** A user's spendings and holds, newest first. `before`: only those with smaller IDs. */
+export async function listSpendings(
+  pool: Pool,
+  {
+    tenantNo,
+    userId,
+    systemNo,
+    before,
+    limit,
+  }: OfUser & { systemNo: number | null; before: string | null; limit: number },
+): Promise<BalanceChangeRow[]> {
+  const { rows } = await pool.query<BalanceChangeRow>(
+    `SELECT ${COLUMNS} FROM balance_changes
+      WHERE tenant_no = $1 AND user_id = $2 AND closes IS NULL AND ($3::int IS NULL OR system_no = $3)
+        AND ($4::uuid IS NULL OR balance_changes.id < $4)
+      ORDER BY balance_changes.id DESC LIMIT $5`,
+    [tenantNo, storableText(userId), systemNo, before, limit],
+  );
+  return rows;
+}
+
+/** A user's changes in a part of a timeline. */
+export async function balanceChangesIn(
+  pool: Pool,
+  { tenantNo, userId, above, below, newest, limit }: TimelineRange,
+): Promise<BalanceChangeRow[]> {
+  const { rows } = await pool.query<BalanceChangeRow>(
+    `SELECT ${COLUMNS} FROM balance_changes
+      WHERE tenant_no = $1 AND user_id = $2 AND balance_changes.id > $3::uuid AND balance_changes.id < $4::uuid
+      ORDER BY balance_changes.id ${newest ? 'DESC' : ''} LIMIT $5`,
+    [tenantNo, storableText(userId), above, below, limit],
+  );
+  return rows;
+}
+
+/** The sum of a user's changes in a points system. */
+export interface Outstanding extends OfUser {
+  systemNo: number;
+  /** Spent and not refunded. */
+  spent: number;
+  /** Open holds as `<ID> <amount>`, oldest first. */
+  holds: string[];
+}
+
+/**
+ * The sums of some users' changes, by user and points system. The state loses expired holds with the user's next
+ * change, so a hold counts as open until a change was made after its expiry.
+ */
+export async function readOutstanding(pool: Pool, users: readonly OfUser[]): Promise<Outstanding[]> {
+  const { rows } = await pool.query<Outstanding>(
+    `WITH own AS (
+       SELECT made.*, max(at) OVER (PARTITION BY tenant_no, user_id) AS last_at
+         FROM unnest($1::int[], $2::text[]) AS asked (tenant_no, user_id) JOIN balance_changes AS made USING (tenant_no, user_id)
+     )
+     SELECT tenant_no AS "tenantNo", user_id AS "userId", system_no AS "systemNo",
+            sum(CASE kind WHEN ${BALANCE.spend} THEN amount WHEN ${BALANCE.capture} THEN amount
+                          WHEN ${BALANCE.refund} THEN -amount ELSE 0 END)::float8 AS spent,
+            coalesce(array_agg(replace(id::text, '-', '') || ' ' || amount ORDER BY id) FILTER (
+              WHERE kind = ${BALANCE.hold} AND expires_at > last_at
+                AND NOT EXISTS (SELECT FROM balance_changes AS closing WHERE closing.closes = own.id)), '{}') AS holds
+       FROM own GROUP BY tenant_no, user_id, system_no`,
+    [users.map(({ tenantNo }) => tenantNo), users.map(({ userId }) => storableText(userId))],
+  );
+  return rows;
+}
