@@ -79,10 +79,16 @@ export interface HistorySum {
   [HISTORY_SUM.runDay]: number;
   [HISTORY_SUM.whole]: number;
   [HISTORY_SUM.micros]: number;
+  [HISTORY_SUM.reached]?: number;
 }
 
-/** HISTORY_SUM with sum 0. */
-export const emptyHistorySum = (runDay: number): HistorySum => [runDay, 0, 0];
+export const historySum = (
+  runDay: number,
+  { whole, micros, reached = 0 }: Decimal & { reached?: number },
+): HistorySum => [runDay, whole, micros, reached];
+
+/** HISTORY_SUM without a score. `floor`: see `floorOf`. */
+export const emptyHistorySum = (runDay: number, floor: number): HistorySum => [runDay, floor, 0];
 
 export interface UnsentEvent {
   [UNSENT_EVENT.index]: number;

@@ -35,6 +35,7 @@ import type {
   SUM,
   UNSENT,
 } from './refusal-fields.ts';
+import type { HistorySum } from './packed-arrays.ts';
 import type { PackedPause, PackedTotal } from './state.ts';
 
 /**
@@ -177,6 +178,8 @@ export interface RecomputedScore {
   [RECOMPUTED_SCORE.micros]: number;
   [RECOMPUTED_SCORE.oldGroup]: string;
   [RECOMPUTED_SCORE.group]: string;
+  [RECOMPUTED_SCORE.was]?: HistorySum;
+  [RECOMPUTED_SCORE.is]?: HistorySum;
 }
 
 export interface Compensated {

@@ -3,7 +3,7 @@ import { type Decimal, decimalText } from '../domain/decimal.ts';
 import type { OwnDaysOff } from '../domain/periods.ts';
 import { EVENT_RECORD, KIND, kindField, RECORD } from './record-fields.ts';
 import { numbered, type Numbered, stateValues, unpackr } from './unpack-state.ts';
-import { DAYS_OFF, PAUSE, SCORE, SIGN_UP, STREAK, STREAK_RULE, THRESHOLD, TOTAL, USER } from './user-fields.ts';
+import { DAYS_OFF, PAUSE, SCORE, SCORE_TIME, SIGN_UP, STREAK, STREAK_RULE, THRESHOLD, TOTAL, USER } from './user-fields.ts';
 
 /**
  * The readable form of a user's state. The packed form is a sequence of msgpack values in one Redis key, written by
@@ -91,7 +91,10 @@ interface StreakRule {
 interface BoardScore {
   runDay: number;
   group: string;
+  /** The best is the highest: on a board in ascending order, it is the negated value (`turned`). */
   score: string;
+  /** When it was reached (epoch, microseconds), on boards that need to know. */
+  reached?: number;
 }
 
 /** Largest packed state in bytes. Changes that would exceed it are refused; see `lua/lib/users.lua`. */
@@ -205,6 +208,7 @@ export interface PackedState {
   [USER.generation]?: number;
   [USER.importedBy]?: string;
   [USER.importedMs]?: number;
+  [USER.scoreTimes]?: number[];
 }
 
 /** Unpacks a user's state, regardless of the version of Laurel that wrote it. Throws if it is invalid. */
@@ -283,16 +287,25 @@ export function* scoresOf(packed: PackedScores): Generator<UnpackedScore> {
 }
 
 /**
- * Whether a score is in a sorted set, if its user is not hidden. `isGrouped`: the board has a breakdown, so that a user
- * who lacks a value of it is not ranked.
+ * Whether a score is in a sorted set, if its user is not hidden: above the board's `floor` and, on a board with a breakdown
+ * (`grouped`), not of a user who lacks a value of it.
  */
-export const hasPlace = ({ group, whole, micros }: UnpackedScore, isGrouped: boolean): boolean =>
-  whole >= 0 && micros >= 0 && (whole > 0 || micros > 0) && !(isGrouped && group === '');
+export const hasPlace = (
+  { group, whole, micros }: UnpackedScore,
+  { grouped, floor }: { grouped: boolean; floor: number },
+): boolean =>
+  (floor !== 0 || (whole >= 0 && micros >= 0 && (whole > 0 || micros > 0))) && !(grouped && group === '');
 
-function boardScores(packed: PackedScores): Record<number, BoardScore[]> {
+function boardScores(packed: PackedScores, times: readonly number[]): Record<number, BoardScore[]> {
+  const reached = new Map<string, number>();
+  for (let at = 0; at < times.length; at += SCORE_TIME.size)
+    reached.set(`${times[at + SCORE_TIME.board]} ${times[at + SCORE_TIME.runDay]}`, times[at + SCORE_TIME.reached]!);
   const boards: Record<number, BoardScore[]> = {};
-  for (const { boardNo, runDay, group, ...score } of scoresOf(packed))
-    (boards[boardNo] ??= []).push({ runDay, group, score: decimalText(score) });
+  for (const { boardNo, runDay, group, ...score } of scoresOf(packed)) {
+    const at = reached.get(`${boardNo} ${runDay}`);
+    const scored = { runDay, group, score: decimalText(score), ...(at !== undefined && { reached: at }) };
+    (boards[boardNo] ??= []).push(scored);
+  }
   return boards;
 }
 
@@ -334,7 +347,7 @@ export function decodeState(packed: Buffer): UserState {
     points: mapNumbered(state[USER.points], (total) => total),
     completions: mapNumbered(state[USER.completions], (at) => at),
     timePaid: mapNumbered(state[USER.timePaid], (at) => at),
-    boards: boardScores(state[USER.boards] ?? []),
+    boards: boardScores(state[USER.boards] ?? [], state[USER.scoreTimes] ?? []),
     importedBy: state[USER.importedBy] ?? null,
     importedMs: state[USER.importedMs] ?? null,
   };

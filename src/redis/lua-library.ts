@@ -104,6 +104,7 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   STREAK: user.STREAK,
   FREQUENCY: user.FREQUENCY,
   SCORE: user.SCORE,
+  SCORE_TIME: user.SCORE_TIME,
   GUARD: guard.GUARD,
   GUARD_ACTION: guard.GUARD_ACTION,
   QUARANTINED: guard.QUARANTINED,

@@ -33,7 +33,7 @@ local fields = {
   [USER.completions] = { [4] = 1650000000000 }, [USER.timePaid] = { [6] = 1660000000000 },
   [USER.boards] = { 8, 20000, '3:red', 12, 500000, 8, 19993, '', 1, 0 },
   [USER.guarded] = { [9] = { 472222, 5, 0, 19675, 8, 500000, 1700000000000 } },
-  [USER.owed] = { [6] = 12 }, [USER.corrections] = 4, [USER.recomputed] = 7, [USER.hidden] = 3, [USER.generation] = 2, [USER.importedBy] = 'crm', [USER.importedMs] = 1772000000000,
+  [USER.owed] = { [6] = 12 }, [USER.corrections] = 4, [USER.recomputed] = 7, [USER.hidden] = 3, [USER.generation] = 2, [USER.importedBy] = 'crm', [USER.importedMs] = 1772000000000, [USER.scoreTimes] = { 8, 20000, 1790000000000001 },
 }
 for position, value in pairs(fields) do state[position] = value end`,
   'round trip',
@@ -85,7 +85,7 @@ const DECODED: UserState = {
   importedMs: 1_772_000_000_000,
   boards: {
     8: [
-      { runDay: 20000, group: '3:red', score: '12.5' },
+      { runDay: 20000, group: '3:red', score: '12.5', reached: 1_790_000_000_000_001 },
       { runDay: 19993, group: '', score: '1' },
     ],
   },
@@ -116,7 +116,7 @@ test('trailing absent fields take no space; a state ends after its streaks at th
     streaks: { daily: { length: 0 } },
   });
   const gone = await byRedis(
-    `state[${USER.importedMs + 1}] = nil state[${USER.importedBy + 1}] = nil return pack_state(state)`,
+    `state[${USER.scoreTimes + 1}] = nil state[${USER.importedMs + 1}] = nil state[${USER.importedBy + 1}] = nil return pack_state(state)`,
   );
   expect(unpackAll(gone)).toHaveLength(USER.importedBy);
 });
