@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Decimal } from '../domain/decimal.ts';
-import type { HISTORY_SUM, LOOKED_UP, UNSENT_EVENT } from './call-fields.ts';
+import type { LOOKED_UP, UNSENT_EVENT } from './call-fields.ts';
 import type { Compensated, PackedCompletion, RecordedGuard } from './record.ts';
-import type { PackedPause, PackedThreshold, PackedTotal } from './state.ts';
+import type { HistorySum, PackedPause, PackedThreshold, PackedTotal } from './state.ts';
 import type { STREAK_RULE } from './user-fields.ts';
 
 // Creates the arrays that TypeScript packs. No other code needs to know the order of their positions.
@@ -74,13 +74,6 @@ export interface PackedLookedUp {
 }
 
 export const packedLookedUp = ({ token, use }: { token: string; use: string }): PackedLookedUp => [token, use];
-
-export interface HistorySum {
-  [HISTORY_SUM.runDay]: number;
-  [HISTORY_SUM.whole]: number;
-  [HISTORY_SUM.micros]: number;
-  [HISTORY_SUM.reached]?: number;
-}
 
 export const historySum = (
   runDay: number,

@@ -35,7 +35,7 @@ import type {
   SUM,
   UNSENT,
 } from './refusal-fields.ts';
-import type { HistorySum } from './packed-arrays.ts';
+import type { HistorySum } from './state.ts';
 import type { PackedPause, PackedTotal } from './state.ts';
 
 /**

@@ -1,9 +1,21 @@
 import type { SignUp } from '../domain/anniversary.ts';
 import { type Decimal, decimalText } from '../domain/decimal.ts';
 import type { OwnDaysOff } from '../domain/periods.ts';
+import type { HISTORY_SUM } from './call-fields.ts';
 import { EVENT_RECORD, KIND, kindField, RECORD } from './record-fields.ts';
 import { numbered, type Numbered, stateValues, unpackr } from './unpack-state.ts';
-import { DAYS_OFF, PAUSE, SCORE, SCORE_TIME, SIGN_UP, STREAK, STREAK_RULE, THRESHOLD, TOTAL, USER } from './user-fields.ts';
+import {
+  DAYS_OFF,
+  PAUSE,
+  SCORE,
+  SCORE_TIME,
+  SIGN_UP,
+  STREAK,
+  STREAK_RULE,
+  THRESHOLD,
+  TOTAL,
+  USER,
+} from './user-fields.ts';
 
 /**
  * The readable form of a user's state. The packed form is a sequence of msgpack values in one Redis key, written by
@@ -171,6 +183,14 @@ interface PackedSignUp {
 /** SCOREs in a row, by number of the leaderboard, newest run first. */
 export type PackedScores = (number | string)[];
 
+/** HISTORY_SUM. */
+export interface HistorySum {
+  [HISTORY_SUM.runDay]: number;
+  [HISTORY_SUM.whole]: number;
+  [HISTORY_SUM.micros]: number;
+  [HISTORY_SUM.reached]?: number;
+}
+
 /** An unpacked state. Absent fields are nil in Lua. Streaks are a list here and flat in the bytes. */
 export interface PackedState {
   [USER.createdMs]: number;
@@ -293,8 +313,7 @@ export function* scoresOf(packed: PackedScores): Generator<UnpackedScore> {
 export const hasPlace = (
   { group, whole, micros }: UnpackedScore,
   { grouped, floor }: { grouped: boolean; floor: number },
-): boolean =>
-  (floor !== 0 || (whole >= 0 && micros >= 0 && (whole > 0 || micros > 0))) && !(grouped && group === '');
+): boolean => (floor !== 0 || (whole >= 0 && micros >= 0 && (whole > 0 || micros > 0))) && !(grouped && group === '');
 
 function boardScores(packed: PackedScores, times: readonly number[]): Record<number, BoardScore[]> {
   const reached = new Map<string, number>();

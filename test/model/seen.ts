@@ -31,7 +31,15 @@ const seenPoints = (points: EventResponse['points']) =>
   );
 
 type BoardChange = EventResponse['leaderboards'][string];
-const seenBoard = ({ start, end, rank, previousRank, threshold, full, breakdownAttributeValues = [] }: BoardChange) => ({
+const seenBoard = ({
+  start,
+  end,
+  rank,
+  previousRank,
+  threshold,
+  full,
+  breakdownAttributeValues = [],
+}: BoardChange) => ({
   start,
   end,
   rank,

@@ -3,7 +3,7 @@ import type { Micros } from '../../domain/decimal.ts';
 import type { StreakReplay } from '../../domain/streaks/replay.ts';
 import { FREQUENCIES, type Settlement } from '../../domain/streaks/settle.ts';
 import type { RunningStreak } from '../../domain/streaks/streak-machine.ts';
-import type { HistorySum } from '../../packed/packed-arrays.ts';
+import type { HistorySum } from '../../packed/state.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';

@@ -17,7 +17,8 @@ import { type ChangedEvents, replayStreaks, type StreakReplay } from '../../doma
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
-import { emptyHistorySum, historySum, type HistorySum } from '../../packed/packed-arrays.ts';
+import { emptyHistorySum, historySum } from '../../packed/packed-arrays.ts';
+import type { HistorySum } from '../../packed/state.ts';
 import { COMPENSATED, KIND, kindField } from '../../packed/record-fields.ts';
 import type { Compensated, HappenedRecord, PackedCompletion } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';

@@ -5,7 +5,8 @@ import { clamped, decimalNumber, decimalOfMicros, microsNumber, parseDecimal, to
 import { NO_SCORE } from '../../domain/leaderboard.ts';
 import { groupName } from '../../domain/user.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
-import { emptyHistorySum, historySum, type HistorySum } from '../../packed/packed-arrays.ts';
+import { emptyHistorySum, historySum } from '../../packed/packed-arrays.ts';
+import type { HistorySum } from '../../packed/state.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
 import type { Compensated } from '../../packed/record.ts';
 import type { UserState } from '../../packed/state.ts';
@@ -188,7 +189,8 @@ function differenceOf(
     return difference === 0n ? null : difference;
   }
   const none = emptyHistorySum(first, floor);
-  const was = score === undefined ? none : historySum(first, { ...parseDecimal(score.score), reached: score.reached ?? 0 });
+  const was =
+    score === undefined ? none : historySum(first, { ...parseDecimal(score.score), reached: score.reached ?? 0 });
   const becomes =
     sum === undefined
       ? none

@@ -1,6 +1,6 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Compensated, PackedCompletion, RecomputedScore } from '../../packed/record.ts';
-import type { HistorySum } from '../../packed/packed-arrays.ts';
+import type { HistorySum } from '../../packed/state.ts';
 import { COMPENSATED, RECOMPUTED_SCORE } from '../../packed/record-fields.ts';
 import type { AppliedChanges } from '../../postgres/persist/recomputed.ts';
 import type { PlannedScore } from './planned-scores.ts';
@@ -60,7 +60,13 @@ export function toApply(compiled: CompiledCatalog, createdMs: number, plan: User
     restore: [],
     revoke,
     awards: awards.filter(({ award }) => compiled.pointsSystemsByNo.has(award[COMPENSATED.system])),
-    scores: scores.map(({ from: _, to: __, moves: ___, ...score }) => score),
+    scores: scores.map(({ no, run, whole, micros, was, becomes }) => ({
+      no,
+      run,
+      whole,
+      micros,
+      ...(was !== undefined && becomes !== undefined && { was, becomes }),
+    })),
     keeps,
     ...(corrections !== undefined && { corrections }),
   };

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { type Fold, turned } from '../../domain/leaderboard.ts';
 import { dateOf } from '../../domain/periods.ts';
-import type { HistorySum } from '../../packed/packed-arrays.ts';
+import type { HistorySum } from '../../packed/state.ts';
 import { awardsAndSums, eventsAndSums, mayBeEarlier, readSinceDay } from '../partitions.ts';
 import { storableText } from '../storable-json.ts';
 

@@ -121,15 +121,16 @@ describe.each([
       .toSorted((a: Place, b: Place) => a.rank - b.rank || (a.userId < b.userId ? -1 : 1));
   };
 
-  const expectStandings = async (keys: readonly string[] = KEYS, as = (key: string): string => key): Promise<void> => {
-    for (const key of keys)
-      for (const runDay of RUN_DAYS)
-        expect([key, runDay, await placesOf(as(key), runDay)]).toEqual([
-          key,
-          runDay,
-          standings(SCORINGS[key]!, inRun(events, runDay), 2),
-        ]);
-  };
+  const eachRun = <T>(of: (key: string, runDay: string) => T): T[] =>
+    KEYS.flatMap((key) => RUN_DAYS.map((runDay) => of(key, runDay)));
+
+  /** The places of all boards in both runs. `as`: the board's key. */
+  const shown = (as = (key: string): string => key): Promise<[string, string, Place[]][]> =>
+    Promise.all(eachRun(async (key, runDay) => [key, runDay, await placesOf(as(key), runDay)]));
+
+  /** The same, as they must be. */
+  const wanted = (): [string, string, Place[]][] =>
+    eachRun((key, runDay) => [key, runDay, standings(SCORINGS[key]!, inRun(events, runDay), 2)]);
 
   async function event(user: string, value: number, occurredMs: number | null): Promise<void> {
     const occurred = occurredMs === null ? {} : { occurredAt: new Date(occurredMs).toISOString() };
@@ -201,7 +202,7 @@ describe.each([
             await event(one.user, one.value, one.hoursAgo === null ? null : clock.now() - one.hoursAgo * HOUR);
           } else if (events.length > 0) await reverse(events[one.nth % events.length]!);
         }
-        await expectStandings();
+        expect(await shown()).toEqual(wanted());
       }),
       { numRuns: RUNS, seed: SEED, endOnFailure: true },
     );
@@ -212,7 +213,7 @@ describe.each([
     const both = configuration([...configured(() => ({})), ...copies]);
     expect((await laurel.admin.put('/v1/configuration', both)).status).toBe(200);
     await filled(laurel);
-    await expectStandings(KEYS, (key) => `${key}-copy`);
+    expect(await shown((key) => `${key}-copy`)).toEqual(wanted());
     const { figures } = await plan(laurel, { what: ['boards'] });
     expect(figures).toMatchObject({ gaining: 0, losing: 0, failed: 0 });
     const differences: unknown[] = [];
@@ -225,6 +226,6 @@ describe.each([
     expect(await dump(redis)).toEqual(before);
     redis.disconnect();
     await expect.poll(async () => (await fetch(`${laurel.adminUrl}/readyz`)).status).toBe(200);
-    await expectStandings();
+    expect(await shown()).toEqual(wanted());
   });
 });
