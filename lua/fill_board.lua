@@ -1,4 +1,4 @@
---- @include "lib/board_scores"
+--- @include "lib/put_score"
 --- @include "lib/calls"
 --- @include "lib/streaks"
 
@@ -42,10 +42,33 @@ local function total_of(state)
   return total[TOTAL.whole], total[TOTAL.micros]
 end
 
+-- Takes the user's score in each run if it is later or better than the one from history: it contains what happened since.
+local function take_scores(sums, state)
+  local scores = state[USER.boards]
+  for _, sum in ipairs(sums) do
+    local at = run_place(scores, board.no, sum[HISTORY_SUM.runDay])
+    if is_score(scores, at, board.no, sum[HISTORY_SUM.runDay]) then
+      local whole, micros = scores[at + SCORE.whole], scores[at + SCORE.micros]
+      local reached = score_time(state, board.no, sum[HISTORY_SUM.runDay])
+      local is_worse = decimal_reaches(sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros], whole, micros)
+        == (board.fold == 'max')
+      if board.fold == 'last' then
+        is_worse = reached < (sum[HISTORY_SUM.reached] or 0)
+      end
+      if sum[HISTORY_SUM.whole] == board.floor or not is_worse then
+        sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros], sum[HISTORY_SUM.reached] = whole, micros, reached
+      end
+    end
+  end
+end
+
 -- Adds what the user gained since the sums were made. Returns: false if it is uncertain which run the gain belongs to.
 local function catch_up(sums, state, counted)
   if plan.exact or board.from or board.to then
     return false
+  elseif board.fold then
+    take_scores(sums, state)
+    return true
   end
   local whole, micros = total_of(state)
   local then_whole, then_micros = total_of(counted)
@@ -53,14 +76,17 @@ local function catch_up(sums, state, counted)
   if whole == 0 and micros == 0 then
     return true
   end
+  if board.sign then
+    whole, micros = 0 - whole, 0 - micros
+  end
   local run_day = run_on(local_day(state, now))
   if not run_day or run_day < 0 or run_day ~= run_on(local_day(counted, counted[USER.updatedMs])) then
     return false
   end
   for _, sum in ipairs(sums) do
     if sum[HISTORY_SUM.runDay] == run_day then
-      sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros] =
-        decimal_add(sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros], whole, micros)
+      local before = sum[HISTORY_SUM.whole] == board.floor and 0 or sum[HISTORY_SUM.whole]
+      sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros] = decimal_add(before, sum[HISTORY_SUM.micros], whole, micros)
       return true
     end
   end
@@ -68,23 +94,22 @@ local function catch_up(sums, state, counted)
   return true
 end
 
--- Sets the scores. Returns: whether any is above 0, and the leaderboard changes.
+-- Sets the scores. Returns: whether any is on the leaderboard, and the leaderboard changes.
 local function set_scores(state, sums)
-  local scores = state[USER.boards]
-  local changes, any = {}, false
+  local changes, any, floor = {}, false, board.floor or 0
+  local group = board_group(board, state[USER.attributes]) or ''
   for _, sum in ipairs(sums) do
-    local group = board_group(board, state[USER.attributes]) or ''
-    local run_day, whole, micros = sum[HISTORY_SUM.runDay], clamped(sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros])
-    local at = score_slot(scores, board.no, run_day)
-    local old_group, old_score =
-      scores[at + SCORE.group], decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
-    local score = decimal_score(whole, micros)
-    any = any or score > 0 and not state[USER.hidden]
-    if score ~= old_score or group ~= old_group then
-      scores[at + SCORE.group], scores[at + SCORE.whole], scores[at + SCORE.micros] = group, whole, micros
+    local run_day, whole, micros = sum[HISTORY_SUM.runDay], sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros]
+    if whole ~= board.floor then
+      whole, micros = clamped(whole, micros)
+    end
+    local old_score, score, old_group = put_score(state, board, run_day, group, whole, micros, sum[HISTORY_SUM.reached])
+    any = any or score > floor and not state[USER.hidden]
+    if score ~= old_score or group ~= old_group and whole ~= board.floor then
       local ranked = not state[USER.hidden] and not (board.groups and group == '')
       local stood = not state[USER.hidden] and not (board.groups and old_group == '')
-      changes[#changes + 1] = { board, run_day, group, old_group, stood and old_score or 0, ranked and score or 0 }
+      changes[#changes + 1] =
+        { board, run_day, group, old_group, stood and old_score or floor, ranked and score or floor }
     end
   end
   return any, changes

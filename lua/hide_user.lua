@@ -47,9 +47,9 @@ for _, board in ipairs((before == 0) ~= (after == 0) and call.body.boards or {})
   local at = board_place(scores, board.no)
   while scores[at] == board.no do
     local run_day, group = scores[at + SCORE.runDay], scores[at + SCORE.group]
-    local score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
-    if score > 0 and not (board.groups and group == '') and not contains(board.cleared, run_day) then
-      local previous, next_score = before == 0 and score or 0, after == 0 and score or 0
+    local score, floor = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros]), board.floor or 0
+    if score > floor and not (board.groups and group == '') and not contains(board.cleared, run_day) then
+      local previous, next_score = before == 0 and score or floor, after == 0 and score or floor
       changes[#changes + 1] = { board, run_day, group, group, previous, next_score, not contains(board.runs, run_day) }
     end
     at = at + SCORE.size

@@ -1,4 +1,4 @@
---- @include "lib/board_scores"
+--- @include "lib/put_score"
 --- @include "lib/calls"
 --- @include "lib/compensate"
 --- @include "lib/points"
@@ -125,10 +125,15 @@ local function awarded_in(board, run, points, today)
   return sum
 end
 
+local function same_score(one, other)
+  return one[HISTORY_SUM.whole] == other[HISTORY_SUM.whole] and one[HISTORY_SUM.micros] == other[HISTORY_SUM.micros]
+end
+
 -- Changes a user's scores in runs that are not final as a recomputation planned, and moves them to the current groups. On
 -- leaderboards of points, adds the awards of the same recomputation to the runs of their days.
--- `planned`: scores, a list of { no, run, whole, micros }; `group` and `instead`: if the score is still in group `instead`,
--- move it back to `group`; keeps: lower no score.
+-- `planned`: scores, a list of { no, run, whole, micros } or, for leaderboards with a floor, { no, run, was, becomes }, both
+-- HISTORY_SUMs: a score that is no longer `was` stays. `group` and `instead`: if the score is still in group `instead`, move it
+-- back to `group`; keeps: lower no score.
 -- `by`: boards, a list of { board, runs = a list of { first, last }, filled = the leaderboard was filled since, so its
 -- scores need only the awards }; points, a list of RECORDED_POINTS; reverts: the planned scores already include the awards.
 -- Writes: the state's boards. Returns: changes (see score_boards); a list of RECOMPUTED_SCORE.
@@ -149,31 +154,44 @@ local function recompute_scores(state, planned, by, outcome)
     if planned.keeps and (whole < 0 or micros < 0) then
       whole, micros = 0, 0
     end
-    local scores = state[USER.boards]
-    local is_there = is_score(scores, run_place(scores, board.no, run.first), board.no, run.first)
-    if not is_there and whole == 0 and micros == 0 or not (plan or whole ~= 0) then
+    local scores, floor = state[USER.boards], board.floor or 0
+    local at = run_place(scores, board.no, run.first)
+    local is_there = is_score(scores, at, board.no, run.first)
+    local held = { run.first, floor, 0, 0 }
+    if is_there then
+      local reached = score_time(state, board.no, run.first)
+      held = { run.first, scores[at + SCORE.whole], scores[at + SCORE.micros], reached }
+    end
+    local is_planned = plan and plan.becomes and not of.filled and same_score(held, plan.was)
+    local becomes = is_planned and plan.becomes or held
+    local is_moved = whole ~= 0 or micros ~= 0 or becomes ~= held
+    if not is_there and not is_moved or not (plan or whole ~= 0) then
       return
     end
-    local at = score_slot(scores, board.no, run.first)
-    local old_group = scores[at + SCORE.group]
-    local old_score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
+    local old_group = is_there and scores[at + SCORE.group] or ''
     local group = board_group(board, state[USER.attributes]) or ''
     if plan and plan.group then
       group = old_group == plan.instead and plan.group or old_group
     end
-    if whole == 0 and micros == 0 and group == old_group then
+    if not is_moved and group == old_group then
       return
     end
-    scores[at + SCORE.group] = group
-    scores[at + SCORE.whole], scores[at + SCORE.micros] =
-      clamped(decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros))
+    local new_whole, new_micros = becomes[HISTORY_SUM.whole], becomes[HISTORY_SUM.micros]
+    if new_whole ~= board.floor then
+      new_whole, new_micros = clamped(decimal_add(new_whole, new_micros, whole, micros))
+    end
+    local reached = becomes[HISTORY_SUM.reached]
+    local old_score, score = put_score(state, board, run.first, group, new_whole, new_micros, reached)
     done[#done + 1] = { board.no, run.first, whole, micros, old_group, group }
+    if board.floor then
+      done[#done][RECOMPUTED_SCORE.was], done[#done][RECOMPUTED_SCORE.is] = held, becomes
+    end
     -- A user who is hidden, or lacks a value of the breakdown, keeps the score but has no place.
     local stood = not state[USER.hidden] and not (board.groups and old_group == '')
     local stands = not state[USER.hidden] and not (board.groups and group == '')
     if stood or stands then
-      local score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
-      changes[#changes + 1] = { board, run.first, group, old_group, stood and old_score or 0, stands and score or 0 }
+      changes[#changes + 1] =
+        { board, run.first, group, old_group, stood and old_score or floor, stands and score or floor }
     end
   end
   for _, of in ipairs(by.boards) do

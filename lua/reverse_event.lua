@@ -1,4 +1,5 @@
 --- @include "lib/compensate"
+--- @include "lib/put_score"
 --- @include "lib/replay"
 --- @include "lib/user_call"
 
@@ -16,9 +17,10 @@ Errors: those of Redis only.
 Writes: outbox, user, counters, points totals, boards.
 Cost: O(size of the user + awards + boards × log N).
 ]]
--- Adds to a user's scores in runs that are not final, which need not be the current ones. Skips a run without a score of the
--- user: it is final, or older than the runs that the state holds.
--- `moves`: a list of { board (a PlanBoard without runs), run (its first day), whole and micros, or awards (IDs) }.
+-- Adds to a user's scores in runs that are not final, which need not be the current ones, or replaces them. Skips additions
+-- in a run without a score of the user: it is final, or older than the runs that the state holds.
+-- `moves`: a list of { board (a PlanBoard without runs), run (its first day), whole and micros, or awards (IDs), or score (a
+-- HISTORY_SUM, which replaces the score) }.
 -- `moved_by`: by award ID, the change of the total; see `compensate`. Returns: a list of changes, see `score_boards`.
 local function correct_scores(state, moves, moved_by)
   local changes = {}
@@ -29,16 +31,20 @@ local function correct_scores(state, moves, moved_by)
       whole = whole + (moved_by[award] or 0)
     end
     local at = run_place(scores, board.no, move.run)
-    if is_score(scores, at, board.no, move.run) and (whole ~= 0 or micros ~= 0) then
-      local group = scores[at + SCORE.group]
-      local old_score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
-      scores[at + SCORE.whole], scores[at + SCORE.micros] =
-        clamped(decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros))
-      -- A hidden user, or one who lacks a value of the breakdown, is not ranked.
-      if not state[USER.hidden] and (group ~= '' or not board.groups) then
-        local score = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros])
-        changes[#changes + 1] = { board, move.run, group, group, old_score, score, false }
-      end
+    local is_there = is_score(scores, at, board.no, move.run)
+    local group = is_there and scores[at + SCORE.group] or board_group(board, state[USER.attributes]) or ''
+    local old_score, score, reached
+    if move.score then
+      whole, micros, reached =
+        move.score[HISTORY_SUM.whole], move.score[HISTORY_SUM.micros], move.score[HISTORY_SUM.reached]
+      old_score, score = put_score(state, board, move.run, group, whole, micros, reached)
+    elseif is_there and (whole ~= 0 or micros ~= 0) then
+      whole, micros = clamped(decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros))
+      old_score, score = put_score(state, board, move.run, group, whole, micros)
+    end
+    -- A hidden user, or one who lacks a value of the breakdown, is not ranked.
+    if score ~= old_score and not state[USER.hidden] and (group ~= '' or not board.groups) then
+      changes[#changes + 1] = { board, move.run, group, group, old_score, score, false }
     end
   end
   return changes

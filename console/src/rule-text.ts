@@ -154,6 +154,8 @@ export function boostText(boost: Boost, named: Named): string {
 
 interface Board {
   rankBy: 'metric' | 'points' | 'streak';
+  aggregate?: 'sum' | 'max' | 'min' | 'last' | null | undefined;
+  order?: 'descending' | 'ascending' | null | undefined;
   metricId?: string | null | undefined;
   pointsSystemId?: string | null | undefined;
   runUnit?: string | null | undefined;
@@ -164,11 +166,15 @@ interface Board {
   endTime?: string | null | undefined;
 }
 
-/** The subject of a ranking: `Flashcards flipped`, `points of XP`, `length of the streak`. */
-function rankingText({ rankBy, metricId, pointsSystemId }: Board, named: Named): string {
+const AGGREGATES = { sum: '', max: 'the highest ', min: 'the lowest ', last: 'the latest ' };
+
+/** The subject of a ranking: `Flashcards flipped`, `the lowest Lap time (lowest first)`, `points of XP`. */
+function rankingText({ rankBy, aggregate, order, metricId, pointsSystemId }: Board, named: Named): string {
   switch (rankBy) {
-    case 'metric':
-      return nameOf(named.metrics, metricId ?? '');
+    case 'metric': {
+      const first = order === 'ascending' ? ' (lowest first)' : '';
+      return `${AGGREGATES[aggregate ?? 'sum']}${nameOf(named.metrics, metricId ?? '')}${first}`;
+    }
     case 'points':
       return `points of ${nameOf(named.systems, pointsSystemId ?? '')}`;
     case 'streak':

@@ -107,8 +107,8 @@ local function out_of_points(ledgers, outcome, attributes)
   return nil
 end
 
--- Removes scores of leaderboards that no longer exist from the user's state, at the first event of a UTC day; otherwise they
--- would stay forever. `plan.present`: { newest, boards }. A leaderboard with a number above the newest belongs to a newer
+-- Removes scores of leaderboards that no longer exist from the user's state, and the times of scores that are gone, at the first
+-- event of a UTC day; otherwise they would stay forever. `plan.present`: { newest, boards }. A leaderboard with a number above the newest belongs to a newer
 -- catalog, which the sender of this plan does not have yet.
 local function drop_gone_boards(plan, state)
   local today_ms = (plan.firstDay + 1) * 86400000
@@ -125,6 +125,16 @@ local function drop_gone_boards(plan, state)
     end
   end
   state[USER.boards] = kept
+  local times, kept_times = state[USER.scoreTimes], {}
+  for at = 1, times and #times or 0, SCORE_TIME.size do
+    local no, day = times[at], times[at + SCORE_TIME.runDay]
+    if is_score(kept, run_place(kept, no, day), no, day) then
+      for offset = 0, SCORE_TIME.size - 1 do
+        kept_times[#kept_times + 1] = times[at + offset]
+      end
+    end
+  end
+  state[USER.scoreTimes] = next(kept_times) and kept_times or nil
 end
 
 -- Records in a state that the user sent an event; call it before `updatedMs` changes. Returns, for the first event of

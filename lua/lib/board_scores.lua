@@ -25,23 +25,19 @@ local function is_score(scores, at, no, run_day)
   return scores[at] == no and scores[at + SCORE.runDay] == run_day
 end
 
--- Index of the user's score in a run of a leaderboard, in the flat list (see `board_place`). Creates it with score 0 if necessary.
--- Cost: O(scores). If several may have to be created, use `score_block`.
-local function score_slot(scores, no, run_day)
-  local at = run_place(scores, no, run_day)
-  if not is_score(scores, at, no, run_day) then
-    local size = #scores
-    -- Append first: a list that is filled from the end would become a map.
-    for offset = 1, SCORE.size do
-      scores[size + offset] = 0
-    end
-    for behind = size, at, -1 do
-      scores[behind + SCORE.size] = scores[behind]
-    end
-    scores[at + SCORE.board], scores[at + SCORE.runDay], scores[at + SCORE.group] = no, run_day, ''
-    scores[at + SCORE.whole], scores[at + SCORE.micros] = 0, 0
+-- Notes when a score was reached; `only_later`: unless it is known to have been reached later. Returns: whether it was noted.
+local function put_time(state, no, run_day, reached, only_later)
+  local times = state[USER.scoreTimes] or {}
+  local at = 1
+  while times[at] and not (times[at] == no and times[at + SCORE_TIME.runDay] == run_day) do
+    at = at + SCORE_TIME.size
   end
-  return at
+  if only_later and times[at] and times[at + SCORE_TIME.reached] > reached then
+    return false
+  end
+  times[at], times[at + SCORE_TIME.runDay], times[at + SCORE_TIME.reached] = no, run_day, reached
+  state[USER.scoreTimes] = times
+  return true
 end
 
 -- The user's score in a run of a leaderboard: a list and the index in it. Creates it with score 0 if necessary. If it was
@@ -161,6 +157,38 @@ local function double_at(scores, at)
   return micros == 0 and whole or decimal_score(whole, micros)
 end
 
+-- What an event makes of a user's score on a leaderboard of a metric with another aggregate or order than the highest sum. In
+-- ascending order (`sign`), scores are negated, so that the highest is always the best.
+-- `place`: see `run_place`.
+-- Writes: the time of the latest value. Returns: whole, micros, whether it is the first score in the run; nil if the score
+-- stays.
+local function next_score(board, event, state, place, run_day)
+  local scores, whole, micros, fold = state[USER.boards], event.whole, event.micros, board.fold
+  local is_first = not is_score(scores, place, board.no, run_day)
+  if fold == 'last' then
+    local reached = 1000 * (event.occurred and event.occurred.at or event.now)
+    if not put_time(state, board.no, run_day, reached, not is_first) then
+      return nil
+    end
+  end
+  if board.sign then
+    whole, micros = 0 - whole, 0 - micros
+  end
+  if is_first then
+    return whole, micros, true
+  end
+  local old_whole, old_micros = scores[place + SCORE.whole], scores[place + SCORE.micros]
+  if not fold then
+    whole, micros = decimal_add(old_whole, old_micros, whole, micros)
+  elseif fold ~= 'last' and decimal_reaches(old_whole, old_micros, whole, micros) == (fold == 'max') then
+    return nil
+  end
+  if whole == old_whole and micros == old_micros then
+    return nil
+  end
+  return whole, micros, false
+end
+
 -- Adds what an event earned to the user's scores. A user who lacks a value of the breakdown is not ranked but keeps the score (group
 -- ''), which counts once there is a value. A user whose value changed moves with the score, whether the event earned anything or
 -- not, at any time of day; a call that is not an event (`event.call`) moves the score only if it earned something.
@@ -176,7 +204,7 @@ local function score_boards(event, state, ledgers, outcome)
   local from, blocks = 1, nil
   for i = 1, #boards do
     local board = boards[i]
-    local no, by, groups = board.no, board.by, board.groups
+    local no, by, groups, floor = board.no, board.by, board.groups, board.floor
     local run_day, second = board.runs[row], outcome.second
     if event.occurred and by == 'metric' then
       second = event.occurred.second
@@ -184,19 +212,25 @@ local function score_boards(event, state, ledgers, outcome)
     end
     if run_day and run_day >= 0 then
       local inside = not (board.from or board.to) or inside_window(board, second)
-      local whole, micros, streak_score = 0, 0, nil
+      -- What the event adds to the score or, on leaderboards of streaks or with a floor, the new score.
+      local whole, micros, is_first = 0, 0, false
       local at = board_place(scores, no, from)
       from = at
       local earned = false
       if inside and by == 'metric' then
-        whole, micros = event.whole, event.micros
-        earned = whole ~= 0 or micros ~= 0
+        if floor then
+          whole, micros, is_first = next_score(board, event, state, run_place(scores, no, run_day, at), run_day)
+          earned = whole ~= nil
+        else
+          whole, micros = event.whole, event.micros
+          earned = whole ~= 0 or micros ~= 0
+        end
       elseif inside and by == 'points' then
         whole = points_earned(ledgers, board.system)
         earned = whole ~= 0
       elseif inside and by == 'streak' then
-        streak_score = outcome.length
-        earned = (scores[at] == no and scores[at + SCORE.whole] or 0) ~= streak_score
+        whole = outcome.length
+        earned = (scores[at] == no and scores[at + SCORE.whole] or 0) ~= whole
       end
       -- Most users have a score in only one run of a leaderboard, the current one, which this check finds.
       local is_only = scores[at] == no and scores[at + SCORE.runDay] == run_day and scores[at + SCORE.size] ~= no
@@ -214,10 +248,13 @@ local function score_boards(event, state, ledgers, outcome)
           blocks = blocks or {}
           list, at = score_block(scores, no, run_day, board.runs[1], at, blocks)
         end
-        local old_group, old_score = list[at + SCORE.group], double_at(list, at)
-        if streak_score then
-          list[at + SCORE.whole] = streak_score
-        else
+        local old_group, old_score = list[at + SCORE.group], is_first and floor or double_at(list, at)
+        if earned and (floor or by == 'streak') then
+          list[at + SCORE.whole], list[at + SCORE.micros] = whole, micros
+          if board.sign and not board.fold and leaves_range(whole, 0 - event.whole, 0 - event.micros) then
+            left_on = no
+          end
+        elseif earned then
           local sum, sum_micros = decimal_add(list[at + SCORE.whole], list[at + SCORE.micros], whole, micros)
           if by == 'points' then
             sum, sum_micros = clamped(sum, sum_micros)
@@ -228,7 +265,7 @@ local function score_boards(event, state, ledgers, outcome)
         end
         if group then
           if groups and old_group == '' then
-            old_score = 0
+            old_score = floor or 0
           end
           list[at + SCORE.group] = group
           -- Hidden users have the same state as others, but are in no sorted set.

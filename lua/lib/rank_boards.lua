@@ -17,52 +17,53 @@ local function leave_set(prefix, key, user_id)
   leave_board(prefix, run, group, user_id)
 end
 
--- Moves a user between the sorted sets of a run, from the old group to the new one, with the new score; scores <= 0 are in
--- no set. Groups of a leaderboard with a breakdown are also listed in a set, for readers of the whole run (see `leave_board`
--- for its key).
--- `change`: { board, run day, group, old group, old score, score }. With an old score <= 0, the user was in no set.
+-- Moves a user between the sorted sets of a run, from the old group to the new one, with the new score; scores up to the
+-- leaderboard's floor are in no set. Groups of a leaderboard with a breakdown are also listed in a set, for readers of the
+-- whole run (see `leave_board` for its key).
+-- `change`: { board, run day, group, old group, old score, score }. With an old score up to the floor, the user was in no set.
 -- `later`: the new score may be held back (see held_writes); without it, it is written at once.
 local function move_on_board(change, user_id, prefix, key, later)
   local board, run_day, group = change[CHANGE.board], change[CHANGE.runDay], change[CHANGE.group]
   local old_group, old_score, score = change[CHANGE.oldGroup], change[CHANGE.oldScore], change[CHANGE.score]
-  local stood = old_score > 0
+  local floor = board.floor or 0
+  local stood, stands = old_score > floor, score > floor
   if stood and group ~= old_group then
     leave_board(prefix, board.no .. ':' .. run_day, old_group, user_id)
     stood = false
   end
-  if score > 0 and later then
+  if stands and later then
     hold_score(key, score, user_id)
-  elseif score > 0 then
+  elseif stands then
     write_held(key)
     redis.call('ZADD', key, text_of(score), user_id)
   elseif stood then
     leave_board(prefix, board.no .. ':' .. run_day, group, user_id)
   end
-  if score > 0 and board.groups and not stood then
+  if stands and board.groups and not stood then
     redis.call('SADD', string.gsub(prefix, 'b:$', 'g:') .. board.no .. ':' .. run_day, group)
   end
 end
 
--- The rank of a score; -1 if it is below `lowest` or the rank is beyond `max`. Cost: O(log N).
-local function rank_of(key, score, max, lowest)
-  if score <= 0 or score < lowest then
+-- The rank of a score above `floor`; -1 if it is below `lowest` or the rank is beyond `max`. Cost: O(log N).
+local function rank_of(key, score, max, lowest, floor)
+  if score <= floor or score < lowest then
     return -1
   end
   local rank = 1 + redis.call('ZCOUNT', key, '(' .. text_of(score), '+inf')
   return (max and rank > max) and -1 or rank
 end
 
--- The score of the last rank on a full leaderboard; 0 if it is not full or has no maximum.
-local function threshold_of(key, max)
+-- The score of the last rank on a full leaderboard; `floor` if it is not full or has no maximum.
+local function threshold_of(key, max, floor)
   if not max then
-    return 0
+    return floor
   end
   local thresholds = this_call.thresholds or held('thresholds')
   local known = thresholds[key]
   if not known then
     write_held(key)
     local last = text_of(max - 1)
-    known = tonumber(redis.call('ZREVRANGE', key, last, last, 'WITHSCORES')[2]) or 0
+    known = tonumber(redis.call('ZREVRANGE', key, last, last, 'WITHSCORES')[2]) or floor
     thresholds[key] = known
   end
   return known
@@ -79,7 +80,7 @@ local function run_prefix(prefix, no, run_day)
 end
 
 -- Moves a user on the leaderboards' sorted sets and returns the ranks. Equal scores share a rank: 1 + the number of members
--- above. A score <= 0 is not on the leaderboard; with `max`, neither is a rank beyond it.
+-- above. A score up to the leaderboard's floor (default: 0) is not on it; with `max`, neither is a rank beyond it.
 -- On a full leaderboard, the score of the last rank shows without counting that a lower user is not on it, which is true for
 -- most. It is read once per call and leaderboard, as long as nobody passes it. A user who stays below it does not affect
 -- what is known to the rest of the call, so such scores are held back and written together.
@@ -97,7 +98,7 @@ local function rank_boards(changes, user_id, call, unheard)
     local change = changes[i]
     local board, run_day, group, old_group =
       change[CHANGE.board], change[CHANGE.runDay], change[CHANGE.group], change[CHANGE.oldGroup]
-    local old_score, score, max = change[CHANGE.oldScore], change[CHANGE.score], board.max
+    local old_score, score, max, floor = change[CHANGE.oldScore], change[CHANGE.score], board.max, board.floor or 0
     local run = run_prefix(prefix, board.no, run_day)
     local key = run .. group
     if group ~= old_group then
@@ -110,23 +111,23 @@ local function rank_boards(changes, user_id, call, unheard)
       move_on_board(change, user_id, prefix, key, true)
     elseif call.wide then
       move_on_board(change, user_id, prefix, key, true)
-      local before, unranked = group == old_group and old_score or 0, NO_RANK.unranked
-      ranked[#ranked + 1] = { board.no, run_day, group, unranked, unranked, 0, before, score }
+      local before, unranked = group == old_group and old_score or floor, NO_RANK.unranked
+      ranked[#ranked + 1] = { board.no, run_day, group, unranked, unranked, floor, before, score }
     else
-      local threshold, before = threshold_of(key, max), group == old_group and old_score or 0
+      local threshold, before = threshold_of(key, max, floor), group == old_group and old_score or floor
       if before < threshold and score < threshold then
         move_on_board(change, user_id, prefix, key, true)
         ranked[#ranked + 1] = { board.no, run_day, group, -1, -1, threshold }
       else
         write_held(key)
-        local previous = rank_of(key, before, max, threshold)
+        local previous = rank_of(key, before, max, threshold, floor)
         move_on_board(change, user_id, prefix, key)
         -- A user who was and stays above the last rank does not change who has it.
-        if threshold == 0 or before <= threshold or score <= threshold then
+        if threshold == floor or before <= threshold or score <= threshold then
           thresholds[key] = nil
-          threshold = threshold_of(key, max)
+          threshold = threshold_of(key, max, floor)
         end
-        local record = { board.no, run_day, group, previous, rank_of(key, score, max, threshold), threshold }
+        local record = { board.no, run_day, group, previous, rank_of(key, score, max, threshold, floor), threshold }
         if board.scores then
           record[RECORDED_BOARD.previousScore], record[RECORDED_BOARD.score] = before, score
         end

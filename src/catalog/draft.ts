@@ -195,6 +195,8 @@ export class CatalogDraft {
 /** Fields that determine a leaderboard's scores. Changing one makes the scores meaningless. */
 export const SCORING = [
   'rankBy',
+  'aggregate',
+  'order',
   'metricId',
   'pointsSystemId',
   'start',

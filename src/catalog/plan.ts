@@ -1,3 +1,5 @@
+import type { Fold } from '../domain/leaderboard.ts';
+
 /**
  * A plan: everything the script needs to apply an event of one metric, compiled per catalog version and UTC day. A local day differs
  * from the UTC day by at most one, so day-dependent data comes in rows for three days and Lua contains no calendar rules. Numbers
@@ -124,6 +126,11 @@ export interface PlanBoard {
   /** `none`: events of this plan do not change its scores. */
   by: 'metric' | 'points' | 'streak' | 'none';
   system?: number;
+  /** What a score is of the events' values; absent: their sum. Values are negated with `sign`, in ascending order. */
+  fold?: Fold;
+  sign?: -1;
+  /** Scores up to this one are not on the board; absent: 0. Present whenever `fold` or `sign` is. */
+  floor?: number;
   max?: number;
   /** Seconds of the local day: events count from `from` until before `to`. */
   from?: number;

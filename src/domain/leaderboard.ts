@@ -15,6 +15,36 @@ const MOST_PARTICIPANTS = 2_147_483_647;
 
 const TimeOfDay = Nullable(Time);
 
+export interface Scoring {
+  aggregate: 'sum' | 'max' | 'min' | 'last' | null;
+  order: 'descending' | 'ascending' | null;
+}
+
+/** In place of a score of a user who has none, on boards on which 0 is a score; below all scores, and exact. */
+export const NO_SCORE = -(2 ** 53);
+
+/**
+ * Scores up to this one are not on a board. On a board of the highest sum, nobody begins with a score, so it is 0. On others,
+ * every user with an event in the run has a score.
+ */
+export const floorOf = ({ aggregate, order }: Scoring): number =>
+  (aggregate ?? 'sum') === 'sum' && order !== 'ascending' ? 0 : NO_SCORE;
+
+/**
+ * The value of a score, and the score of a value. In states, records and sorted sets the highest score is the best: on a board
+ * in ascending order it is the negated value, and `max` and `min` change places.
+ */
+export const turned = ({ order }: Scoring, score: number): number => (order === 'ascending' ? 0 - score : score);
+
+export type Fold = 'max' | 'min' | 'last';
+
+/** What a score is of values that are already negated in ascending order; `null`: their sum. */
+export function foldOf({ aggregate, order }: Scoring): Fold | null {
+  if (aggregate === 'last') return 'last';
+  if (aggregate !== 'max' && aggregate !== 'min') return null;
+  return (aggregate === 'max') === (order !== 'ascending') ? 'max' : 'min';
+}
+
 export const BoardStatus = Type.Enum(['active', 'scheduled', 'finished']);
 export type BoardStatus = Static<typeof BoardStatus>;
 
@@ -23,6 +53,8 @@ export const leaderboardFields = {
   name: Type.String(),
   key: Type.String(),
   rankBy: Type.Enum(['points', 'streak', 'metric']),
+  aggregate: Type.Optional(Type.Enum(['max', 'min', 'last'])),
+  order: Type.Optional(Type.Enum(['ascending'])),
   breakdownAttribute: Nullable(Type.String()),
   breakdownAttributes: Type.Array(Type.String()),
   metricKey: Type.Optional(Type.String()),
@@ -49,6 +81,8 @@ export const MetricEventLeaderboardResponse = Type.Object({
   previousRank: Nullable(Type.Integer()),
   // Scores, and so thresholds, of a decimal metric are decimal.
   threshold: WholeNumber(),
+  // Only on boards on which 0 is a score, since a threshold of 0 then does not say that there is room.
+  full: Type.Optional(Type.Boolean()),
   breakdownAttributeValue: Type.Optional(Type.String()),
   breakdownAttributeValues: Type.Optional(Type.Array(KeyValue)),
 });

@@ -285,11 +285,14 @@ export function leaderboardResponse(compiled: CompiledCatalog, board: Leaderboar
   const metric = board.rankBy === 'metric' ? compiled.metricsById.get(board.metricId ?? '') : undefined;
   const system = board.rankBy === 'points' ? compiled.pointsSystemsById.get(board.pointsSystemId ?? '') : undefined;
   const keys = breakdownKeys(compiled, board);
+  const foldedBy = board.aggregate ?? 'sum';
   return {
     id: board.id,
     name: board.name,
     key: board.key,
     rankBy: board.rankBy,
+    ...(foldedBy !== 'sum' && { aggregate: foldedBy }),
+    ...(board.order === 'ascending' && { order: board.order }),
     breakdownAttribute: keys[0] ?? null,
     breakdownAttributes: keys,
     ...(metric !== undefined && { metricKey: metric.key, metricName: metric.name }),

@@ -145,8 +145,11 @@ export const CHANGE = {
 /** A record to write, with its CHANGEs. */
 export const APPLIED = { record: 0, changes: 1 } as const;
 
-/** A user's sum over a run's history: the run's first day (epoch day), then TOTAL without peak. */
-export const HISTORY_SUM = { runDay: 0, whole: 1, micros: 2 } as const;
+/**
+ * A user's score in a run by history: the run's first day (epoch day), whole and micros, and when it was reached (see SCORE_TIME).
+ * `whole` is NO_SCORE if the user has none, on leaderboards on which 0 is a score.
+ */
+export const HISTORY_SUM = { runDay: 0, whole: 1, micros: 2, reached: 3 } as const;
 
 /** An event of a batch that was not sent to the script: its index in the batch, then UNSENT. */
 export const UNSENT_EVENT = { index: 0, code: 1, message: 2 } as const;

@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Decimal } from '../domain/decimal.ts';
-import type { HISTORY_SUM, LOOKED_UP, UNSENT_EVENT } from './call-fields.ts';
+import type { LOOKED_UP, UNSENT_EVENT } from './call-fields.ts';
 import type { Compensated, PackedCompletion, RecordedGuard } from './record.ts';
-import type { PackedPause, PackedThreshold, PackedTotal } from './state.ts';
+import type { HistorySum, PackedPause, PackedThreshold, PackedTotal } from './state.ts';
 import type { STREAK_RULE } from './user-fields.ts';
 
 // Creates the arrays that TypeScript packs. No other code needs to know the order of their positions.
@@ -75,14 +75,13 @@ export interface PackedLookedUp {
 
 export const packedLookedUp = ({ token, use }: { token: string; use: string }): PackedLookedUp => [token, use];
 
-export interface HistorySum {
-  [HISTORY_SUM.runDay]: number;
-  [HISTORY_SUM.whole]: number;
-  [HISTORY_SUM.micros]: number;
-}
+export const historySum = (
+  runDay: number,
+  { whole, micros, reached = 0 }: Decimal & { reached?: number },
+): HistorySum => [runDay, whole, micros, reached];
 
-/** HISTORY_SUM with sum 0. */
-export const emptyHistorySum = (runDay: number): HistorySum => [runDay, 0, 0];
+/** HISTORY_SUM without a score. `floor`: see `floorOf`. */
+export const emptyHistorySum = (runDay: number, floor: number): HistorySum => [runDay, floor, 0];
 
 export interface UnsentEvent {
   [UNSENT_EVENT.index]: number;

@@ -159,9 +159,19 @@ export const RECOMPUTATION = {
 
 /**
  * A recomputation's change of a score, including awards: number of the leaderboard, first day of the run (epoch day), whole,
- * micros, and the groups before and after.
+ * micros, and the groups before and after. On leaderboards on which 0 is a score, also HISTORY_SUMs before and after instead
+ * of a difference.
  */
-export const RECOMPUTED_SCORE = { board: 0, runDay: 1, whole: 2, micros: 3, oldGroup: 4, group: 5 } as const;
+export const RECOMPUTED_SCORE = {
+  board: 0,
+  runDay: 1,
+  whole: 2,
+  micros: 3,
+  oldGroup: 4,
+  group: 5,
+  was: 6,
+  is: 7,
+} as const;
 
 /**
  * An award to take: its ID (32 hex digits), numbers, points, local day (epoch day) and time (epoch ms). Reversals that were
@@ -225,7 +235,7 @@ export const BALANCE = { spend: 1, hold: 2, capture: 3, release: 4, refund: 5 } 
 export const AWARD = { trigger: 0, awarded: 1, after: 2, boosts: 3, day: 4 } as const;
 
 /**
- * A changed score. `threshold`: the score of the last rank, 0 if there is room. Ranks: `off` if the user is not on the
+ * A changed score. `threshold`: the score of the last rank; the leaderboard's floor (`floorOf`) if there is room. Ranks: `off` if the user is not on the
  * leaderboard; `unranked` for a wide tenant, until `addRanks` (src/engine/leaderboards/wide-ranks.ts) counts them.
  */
 export const RECORDED_BOARD = {

@@ -38,6 +38,7 @@ import type {
   SUM,
   UNSENT,
 } from './refusal-fields.ts';
+import type { HistorySum } from './state.ts';
 import type { PackedPause, PackedTotal } from './state.ts';
 
 /**
@@ -181,6 +182,8 @@ export interface RecomputedScore {
   [RECOMPUTED_SCORE.micros]: number;
   [RECOMPUTED_SCORE.oldGroup]: string;
   [RECOMPUTED_SCORE.group]: string;
+  [RECOMPUTED_SCORE.was]?: HistorySum;
+  [RECOMPUTED_SCORE.is]?: HistorySum;
 }
 
 export interface Compensated {

@@ -1,9 +1,22 @@
 import type { SignUp } from '../domain/anniversary.ts';
 import { type Decimal, decimalText } from '../domain/decimal.ts';
 import type { OwnDaysOff } from '../domain/periods.ts';
+import type { HISTORY_SUM } from './call-fields.ts';
 import { EVENT_RECORD, KIND, kindField, RECORD } from './record-fields.ts';
 import { numbered, type Numbered, stateValues, unpackr } from './unpack-state.ts';
-import { DAYS_OFF, HOLD, PAUSE, SCORE, SIGN_UP, STREAK, STREAK_RULE, THRESHOLD, TOTAL, USER } from './user-fields.ts';
+import {
+  DAYS_OFF,
+  HOLD,
+  PAUSE,
+  SCORE,
+  SCORE_TIME,
+  SIGN_UP,
+  STREAK,
+  STREAK_RULE,
+  THRESHOLD,
+  TOTAL,
+  USER,
+} from './user-fields.ts';
 
 /**
  * The readable form of a user's state. The packed form is a sequence of msgpack values in one Redis key, written by
@@ -103,7 +116,10 @@ interface StreakRule {
 interface BoardScore {
   runDay: number;
   group: string;
+  /** The best is the highest: on a board in ascending order, it is the negated value (`turned`). */
   score: string;
+  /** When it was reached (epoch, microseconds), on boards that need to know. */
+  reached?: number;
 }
 
 /** Largest packed state in bytes. Changes that would exceed it are refused; see `lua/lib/users.lua`. */
@@ -182,6 +198,13 @@ export type PackedScores = (number | string)[];
 
 /** HOLDs in a row. */
 export type PackedHolds = (number | string)[];
+/** HISTORY_SUM. */
+export interface HistorySum {
+  [HISTORY_SUM.runDay]: number;
+  [HISTORY_SUM.whole]: number;
+  [HISTORY_SUM.micros]: number;
+  [HISTORY_SUM.reached]?: number;
+}
 
 /** An unpacked state. Absent fields are nil in Lua. Streaks are a list here and flat in the bytes. */
 export interface PackedState {
@@ -222,6 +245,7 @@ export interface PackedState {
   [USER.importedMs]?: number;
   [USER.spent]?: Numbered<number>;
   [USER.holds]?: PackedHolds;
+  [USER.scoreTimes]?: number[];
 }
 
 /** Unpacks a user's state, regardless of the version of Laurel that wrote it. Throws if it is invalid. */
@@ -300,16 +324,24 @@ export function* scoresOf(packed: PackedScores): Generator<UnpackedScore> {
 }
 
 /**
- * Whether a score is in a sorted set, if its user is not hidden. `isGrouped`: the board has a breakdown, so that a user
- * who lacks a value of it is not ranked.
+ * Whether a score is in a sorted set, if its user is not hidden: above the board's `floor` and, on a board with a breakdown
+ * (`grouped`), not of a user who lacks a value of it.
  */
-export const hasPlace = ({ group, whole, micros }: UnpackedScore, isGrouped: boolean): boolean =>
-  whole >= 0 && micros >= 0 && (whole > 0 || micros > 0) && !(isGrouped && group === '');
+export const hasPlace = (
+  { group, whole, micros }: UnpackedScore,
+  { grouped, floor }: { grouped: boolean; floor: number },
+): boolean => (floor !== 0 || (whole >= 0 && micros >= 0 && (whole > 0 || micros > 0))) && !(grouped && group === '');
 
-function boardScores(packed: PackedScores): Record<number, BoardScore[]> {
+function boardScores(packed: PackedScores, times: readonly number[]): Record<number, BoardScore[]> {
+  const reached = new Map<string, number>();
+  for (let at = 0; at < times.length; at += SCORE_TIME.size)
+    reached.set(`${times[at + SCORE_TIME.board]} ${times[at + SCORE_TIME.runDay]}`, times[at + SCORE_TIME.reached]!);
   const boards: Record<number, BoardScore[]> = {};
-  for (const { boardNo, runDay, group, ...score } of scoresOf(packed))
-    (boards[boardNo] ??= []).push({ runDay, group, score: decimalText(score) });
+  for (const { boardNo, runDay, group, ...score } of scoresOf(packed)) {
+    const at = reached.get(`${boardNo} ${runDay}`);
+    const scored = { runDay, group, score: decimalText(score), ...(at !== undefined && { reached: at }) };
+    (boards[boardNo] ??= []).push(scored);
+  }
   return boards;
 }
 
@@ -364,9 +396,9 @@ export function decodeState(packed: Buffer): UserState {
     points: mapNumbered(state[USER.points], (total) => total),
     completions: mapNumbered(state[USER.completions], (at) => at),
     timePaid: mapNumbered(state[USER.timePaid], (at) => at),
-    boards: boardScores(state[USER.boards] ?? []),
     spent: mapNumbered(state[USER.spent], (amount) => amount),
     holds: holdsOf(state[USER.holds] ?? []),
+    boards: boardScores(state[USER.boards] ?? [], state[USER.scoreTimes] ?? []),
     importedBy: state[USER.importedBy] ?? null,
     importedMs: state[USER.importedMs] ?? null,
   };

@@ -82,9 +82,11 @@ export const USER = {
   spent: 53,
   /** Flat list of HOLDs, oldest first: those not yet closed. Expired ones stay until the next change of a balance. */
   holds: 54,
+  /** Flat list of SCORE_TIMEs, of scores on leaderboards that need them; absent for none. */
+  scoreTimes: 55,
 } as const;
 
-export const STATE_SIZE = 55;
+export const STATE_SIZE = 56;
 
 /**
  * `day`: greater than the number of keys that a user may use per day. `days`: days are counted modulo this, so that the sum
@@ -154,7 +156,11 @@ export const SCORE = {
   runDay: 1,
   /** `''` without a breakdown, and for users who lack a value of it. */
   group: 2,
+  /** On leaderboards in ascending order, the negated value: the highest score is always the best. */
   whole: 3,
   micros: 4,
   size: 5,
 } as const;
+
+/** When a user reached the score in a run of a leaderboard (epoch, microseconds), in one list like SCOREs. */
+export const SCORE_TIME = { board: 0, runDay: 1, reached: 2, size: 3 } as const;

@@ -106,6 +106,7 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   FREQUENCY: user.FREQUENCY,
   SCORE: user.SCORE,
   HOLD: user.HOLD,
+  SCORE_TIME: user.SCORE_TIME,
   GUARD: guard.GUARD,
   GUARD_ACTION: guard.GUARD_ACTION,
   QUARANTINED: guard.QUARANTINED,

@@ -204,6 +204,8 @@ const FULL: Configuration = {
       description: 'Who flips most',
       status: 'active',
       rankBy: 'metric',
+      aggregate: 'min',
+      order: 'ascending',
       metricKey: 'flips',
       maxParticipants: 10,
       start: TODAY,
@@ -284,9 +286,9 @@ describe('a configuration with every property', () => {
       metrics: without('metric', expected.metrics),
       achievements: expected.achievements,
       pointsSystems: without('points_system', expected.pointsSystems),
-      leaderboards: expected.leaderboards,
+      leaderboards: without('leaderboard', expected.leaderboards),
     });
-    expect(JSON.stringify(document)).not.toMatch(/guards|writableBy|spendableByUsers/);
+    expect(JSON.stringify(document)).not.toMatch(/guards|writableBy|aggregate|spendableByUsers/);
   });
 });
 

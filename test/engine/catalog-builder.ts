@@ -147,6 +147,8 @@ export class CatalogBuilder {
       description: null,
       status: 'active',
       rankBy,
+      aggregate: null,
+      order: null,
       metricId: null,
       pointsSystemId: null,
       maxParticipants: 1000,

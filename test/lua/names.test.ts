@@ -11,8 +11,8 @@ import { inlineNames, lineAt, luaTokens } from '../../src/redis/lua-library.ts';
 const PACKED = /^(state|copy|counted|record|refusal|sent)$/;
 /** Words of plans, as short as a packed field. */
 const SHORT_WORDS = ['no', 'at', 'of', 'by', 'to', 'on', 'id'];
-/** Texts compared beside codes: nothing, no digit, true; the kinds of leaderboards in a plan. */
-const COMPARED = ['', '-', '1', 'metric', 'points', 'streak'];
+/** Texts compared beside codes: nothing, no digit, true; the kinds and folds of leaderboards in a plan. */
+const COMPARED = ['', '-', '1', 'metric', 'points', 'streak', 'max', 'last'];
 /** The first of a list, and positions in replies of Redis. */
 const BARE = [
   'fields [ 1 ]',

@@ -9,8 +9,11 @@ export interface Place {
   value: number;
 }
 
-/** What a user earned inside a run; null if nothing that counts happened in it. */
-export function scoreOf(board: Leaderboard, user: ModelUser, run: Run): bigint {
+/** Whether only scores above 0 are on a leaderboard. Otherwise everybody with an event in the run is. */
+const isUsual = ({ aggregate, order }: Leaderboard): boolean => aggregate === null && order === null;
+
+/** A user's score in a run; null for none, on a leaderboard on which 0 is a score. */
+export function scoreOf(board: Leaderboard, user: ModelUser, run: Run): bigint | null {
   const inside = (day: LocalDate, time: string): boolean =>
     day >= run.start && (run.end === null || day <= run.end) && inHours(board, time);
   if (board.rankBy === 'streak') return BigInt(user.shown.get(board.id) ?? 0) * 1_000_000n;
@@ -22,8 +25,13 @@ export function scoreOf(board: Leaderboard, user: ModelUser, run: Run): bigint {
       : user.awards
           .filter((award) => award.systemId === board.pointsSystemId && inside(award.date, award.time))
           .map(({ awarded }) => BigInt(awarded) * 1_000_000n);
-  return sum(earned);
+  if (earned.length === 0) return noScore(board);
+  const sorted = earned.toSorted((a, b) => (a < b ? -1 : Number(a > b)));
+  return { sum: sum(earned), max: sorted.at(-1)!, min: sorted[0]!, last: earned.at(-1)! }[board.aggregate ?? 'sum'];
 }
+
+/** The score of a user who has none. */
+export const noScore = (board: Leaderboard): bigint | null => (isUsual(board) ? 0n : null);
 
 /** The user's values of the attributes that split a leaderboard, as last evaluated in a run; null if one was missing. */
 export function groupOf(
@@ -77,16 +85,19 @@ export function standings(
 export function rankedAmong(board: Leaderboard, { run, users }: { run: Run; users: readonly ModelUser[] }): Place[] {
   const scored = users
     .map((user) => ({ userId: user.id, score: scoreOf(board, user, run) }))
-    .filter(({ score }) => score > 0n);
+    .flatMap(({ userId, score }) => (score === null || (isUsual(board) && score <= 0n) ? [] : [{ userId, score }]));
+  const isBetter = (one: bigint, other: bigint): boolean => (board.order === 'ascending' ? one < other : one > other);
   return scored
     .map(({ userId, score }) => ({
       userId,
-      rank: 1 + scored.filter((other) => other.score > score).length,
+      rank: 1 + scored.filter((other) => isBetter(other.score, score)).length,
       value: wire(score),
     }))
     .sort((a, b) => a.rank - b.rank);
 }
 
-/** The lowest score on a full leaderboard, else 0. */
-export const thresholdOf = (board: Leaderboard, places: readonly Place[]): number =>
-  board.maxParticipants !== null && places.length >= board.maxParticipants ? places.at(-1)!.value : 0;
+/** The last score on a full leaderboard, else 0; and whether it is full, if 0 may be a score. */
+export function thresholdOf(board: Leaderboard, places: readonly Place[]): { threshold: number; full?: boolean } {
+  const full = board.maxParticipants !== null && places.length >= board.maxParticipants;
+  return { threshold: full ? places.at(-1)!.value : 0, ...(!isUsual(board) && { full }) };
+}

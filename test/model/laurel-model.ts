@@ -1,7 +1,7 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
 import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 import { completes } from './achievements.ts';
-import { groupOf, scoreOf, showLength, standings, thresholdOf } from './boards.ts';
+import { groupOf, noScore, scoreOf, showLength, standings, thresholdOf } from './boards.ts';
 import { addDays, runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
@@ -307,7 +307,7 @@ export class LaurelModel {
       const group = groupOf(this.catalog, board, { user: after, run });
       if (group === null) continue;
       const score = scoreOf(board, after, run);
-      const scoreBefore = before === null ? 0n : scoreOf(board, before, run);
+      const scoreBefore = before === null ? noScore(board) : scoreOf(board, before, run);
       if (score === scoreBefore) continue;
       const world = (me: ModelUser | null) => {
         const users = new Map(this.users);
@@ -324,7 +324,7 @@ export class LaurelModel {
         end: run.end,
         rank: rankIn(now),
         previousRank: rankIn(then),
-        threshold: thresholdOf(board, now),
+        ...thresholdOf(board, now),
         group,
       };
     }

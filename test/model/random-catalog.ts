@@ -68,6 +68,8 @@ const system = fc.record({
 
 const board = fc.record({
   by: fc.constantFrom('metric', 'points', 'streak'),
+  aggregate: fc.constantFrom(null, null, 'max' as const, 'min' as const, 'last' as const),
+  order: fc.constantFrom(null, null, 'ascending' as const),
   of: metric,
   status,
   max: maybe(fc.integer({ min: 1, max: 3 })),
@@ -170,7 +172,7 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
     const isPlain = by === 'streak';
     builder.leaderboard(`board${index}`, by, {
       ...(by === 'points' && { pointsSystemId: systems[one.of % systems.length]!.id }),
-      ...(by === 'metric' && { metricId: metrics[one.of]!.id }),
+      ...(by === 'metric' && { metricId: metrics[one.of]!.id, aggregate: one.aggregate, order: one.order }),
       status: one.status,
       maxParticipants: one.max,
       start: day(one.from),

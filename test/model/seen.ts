@@ -31,12 +31,21 @@ const seenPoints = (points: EventResponse['points']) =>
   );
 
 type BoardChange = EventResponse['leaderboards'][string];
-const seenBoard = ({ start, end, rank, previousRank, threshold, breakdownAttributeValues = [] }: BoardChange) => ({
+const seenBoard = ({
   start,
   end,
   rank,
   previousRank,
   threshold,
+  full,
+  breakdownAttributeValues = [],
+}: BoardChange) => ({
+  start,
+  end,
+  rank,
+  previousRank,
+  threshold,
+  ...(full !== undefined && { full }),
   group: Object.fromEntries(breakdownAttributeValues.map(({ key, value }) => [key, value])),
 });
 

@@ -34,7 +34,7 @@ local fields = {
   [USER.boards] = { 8, 20000, '3:red', 12, 500000, 8, 19993, '', 1, 0 },
   [USER.guarded] = { [9] = { 472222, 5, 0, 19675, 8, 500000, 1700000000000 } },
   [USER.owed] = { [6] = 12 }, [USER.corrections] = 4, [USER.recomputed] = 7, [USER.hidden] = 3, [USER.generation] = 2, [USER.importedBy] = 'crm', [USER.importedMs] = 1772000000000,
-  [USER.spent] = { [5] = 30 }, [USER.holds] = { 5, 'h', 7, 1800000000000 },
+  [USER.spent] = { [5] = 30 }, [USER.holds] = { 5, 'h', 7, 1800000000000 }, [USER.scoreTimes] = { 8, 20000, 1790000000000001 },
 }
 for position, value in pairs(fields) do state[position] = value end`,
   'round trip',
@@ -88,7 +88,7 @@ const DECODED: UserState = {
   holds: [{ systemNo: 5, id: 'h', amount: 7, expiresMs: 1800000000000 }],
   boards: {
     8: [
-      { runDay: 20000, group: '3:red', score: '12.5' },
+      { runDay: 20000, group: '3:red', score: '12.5', reached: 1_790_000_000_000_001 },
       { runDay: 19993, group: '', score: '1' },
     ],
   },
@@ -118,8 +118,8 @@ test('trailing absent fields take no space; a state ends after its streaks at th
     name: null,
     streaks: { daily: { length: 0 } },
   });
-  const gone = await byRedis(`state[${USER.holds + 1}] = nil state[${USER.spent + 1}] = nil return pack_state(state)`);
-  expect(unpackAll(gone)).toHaveLength(USER.spent);
+  const last = [USER.spent, USER.holds, USER.scoreTimes].map((position) => `state[${position + 1}] = nil`);
+  expect(unpackAll(await byRedis(`${last.join(' ')} return pack_state(state)`))).toHaveLength(USER.spent);
 });
 
 test('a script packs each field that it set in a state, and none that it removed', async () => {

@@ -4,7 +4,18 @@ import { Sheet } from '../ui/dialogs.tsx';
 import { Form } from '../ui/form.tsx';
 import { Failed } from '../ui/parts.tsx';
 import { FieldInput } from './field-input.tsx';
-import { fieldOf, isEmpty, isRequired, isShown, keyOf, problemOf, sentOf, type Field, type Values } from './field.ts';
+import {
+  fieldOf,
+  isEmpty,
+  isRequired,
+  isShown,
+  keyOf,
+  problemOf,
+  sentOf,
+  type Field,
+  type Values,
+  valueIn,
+} from './field.ts';
 import { Previewed, usePreview, type Preview } from './preview.tsx';
 
 interface FieldsFormProps {
@@ -44,7 +55,7 @@ export function Editor({ open, noun, create, update, onClose, ...form }: EditorP
 }
 
 const initialOf = (fields: readonly Field[], item: Values | null): Values =>
-  Object.fromEntries(fields.map(({ name, initial }) => [name, item === null ? initial : item[name]]));
+  Object.fromEntries(fields.map((field) => [field.name, valueIn(item ?? {}, field)]));
 
 /** A form of declared fields. An error of the API that names a field is shown at this field. */
 export function FieldsForm({ fields, item, save: saveValues, done, preview, onSaved }: FieldsFormProps) {

@@ -41,6 +41,10 @@ function holds(when: Field['when'], values: Values): boolean {
   return when.is.length === 0 ? !isEmpty(value) : when.is.includes(value as string | boolean);
 }
 
+/** A field's value in an answer. Answers omit defaults of fields that other servers lack. */
+export const valueIn = (item: Values, { name, initial }: Field): unknown =>
+  item[name] === undefined ? initial : item[name];
+
 /** Whether the form of a resource shows a field, and sends it. */
 export const isShown = ({ when, onlyChanged }: Field, values: Values, isNew: boolean): boolean =>
   holds(when, values) && !(isNew && onlyChanged === true);
@@ -65,7 +69,7 @@ export function sentOf(fields: readonly Field[], values: Values, before: Values 
     if (!isShown(field, values, before === null) || (before !== null && field.fixed)) continue;
     const value = toSend(field, values[field.name], before === null);
     if (value === undefined) continue;
-    const was = before?.[field.name];
+    const was = before === null ? undefined : valueIn(before, field);
     if (before !== null && (JSON.stringify(value) === JSON.stringify(was) || (isEmpty(value) && isEmpty(was))))
       continue;
     sent[field.name] = value;

@@ -1,4 +1,5 @@
 import type { Leaderboard } from '../../domain/catalog.ts';
+import { floorOf, foldOf } from '../../domain/leaderboard.ts';
 import { runOf } from '../../domain/runs.ts';
 import { LISTS } from '../../domain/kinds.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
@@ -21,12 +22,16 @@ export function compileBoard(
     no: board.no,
     by: board.rankBy === 'metric' && board.metricId !== metric?.id ? 'none' : board.rankBy,
     system: catalogIndex.pointsSystemsById.get(board.pointsSystemId ?? '')?.no,
+    fold: foldOf(board) ?? undefined,
+    sign: board.order === 'ascending' ? -1 : undefined,
+    floor: floorOf(board) || undefined,
     max: board.maxParticipants ?? undefined,
     from: board.startTime === null ? undefined : secondOfDay(board.startTime),
     to: board.endTime === null ? undefined : secondOfDay(board.endTime),
     groups: groups.length === 0 ? undefined : groups,
     runs: days.map((day) => runOf(board, day)?.startDay ?? -1),
-    scores: isWantedBy(catalogIndex, board, ['leaderboard.rank_changed']) || undefined,
+    // Only for the highest sum do a score and an event's value say what the score was before.
+    scores: floorOf(board) !== 0 || isWantedBy(catalogIndex, board, ['leaderboard.rank_changed']) || undefined,
     heard: isWantedBy(catalogIndex, board, ['leaderboard.rank_changed', 'leaderboard.changed']) || undefined,
   });
 }

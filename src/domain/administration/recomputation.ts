@@ -55,7 +55,7 @@ const PointsFigures = Type.Object({
   taken: Type.Integer(),
 });
 
-/** For one leaderboard's runs that are not final: how many users get a higher score, a lower score, or another group. */
+/** For one leaderboard's runs that are not final: how many users get a better score, a worse score, or another group. */
 const BoardFigures = Type.Object({
   id: Type.String(),
   key: Type.String(),
@@ -83,7 +83,14 @@ export const RecomputedUser = Type.Object({
   lost: Type.Array(Type.String()),
   points: Type.Array(Type.Object({ key: Type.String(), from: Type.Integer(), to: Type.Integer() })),
   boards: Type.Array(
-    Type.Object({ key: Type.String(), run: LocalDate, from: Type.Number(), to: Type.Number(), moves: Type.Boolean() }),
+    Type.Object({
+      key: Type.String(),
+      run: LocalDate,
+      // `null`: no score, on boards on which 0 is a score.
+      from: Nullable(Type.Number()),
+      to: Nullable(Type.Number()),
+      moves: Type.Boolean(),
+    }),
   ),
   status: Type.Enum(['planned', 'applied', 'reverted', 'skipped', 'failed']),
   reason: Nullable(Type.String()),

@@ -66,6 +66,7 @@ const CausedScore = Type.Object({
   /** First day of the run. */
   run: LocalDate,
   change: Type.Number(),
+  aggregate: Type.Optional(Type.Enum(['max', 'min', 'last'])),
 });
 
 const Caused = Type.Union([CausedStreak, CausedAchievement, CausedAward, CausedLevel, CausedScore]);

@@ -5,6 +5,14 @@ import { DESCRIPTION, field, KEY, METRIC_ID, NAME, only, TODAY } from './field.t
 /** Leaderboards of streaks have one run without an end. */
 const HAS_RUNS = only('rankBy', 'metric', 'points');
 
+const OF_METRIC = only('rankBy', 'metric');
+
+/** Defaults are stored and shown as no value, as on other servers of the contract, which lack these fields. */
+const unlessDefault =
+  (byDefault: string) =>
+  (value: string): string | null =>
+    value === byDefault ? null : value;
+
 export const LEADERBOARD = {
   name: NAME,
   key: KEY,
@@ -18,7 +26,37 @@ export const LEADERBOARD = {
       options: { metric: 'total of a metric', streak: 'length of the streak', points: 'points' },
     },
   }),
-  metricId: { ...METRIC_ID, required: true, when: only('rankBy', 'metric') },
+  aggregate: field(Type.Enum(['sum', 'max', 'min', 'last']), {
+    label: 'A score is',
+    description:
+      'What a score is of a run’s events: the `sum` of their values (default), the highest (`max`), the lowest (`min`) or the ' +
+      '`last` one.',
+    default: null,
+    addition: true,
+    when: OF_METRIC,
+    normalise: unlessDefault('sum'),
+    form: {
+      initial: 'sum',
+      options: {
+        sum: 'the sum of all values',
+        max: 'the highest value',
+        min: 'the lowest value',
+        last: 'the latest value',
+      },
+    },
+  }),
+  order: field(Type.Enum(['descending', 'ascending']), {
+    label: 'First is',
+    description:
+      'Whether the highest score is first (`descending`, the default) or the lowest (`ascending`). Unless the board ranks the ' +
+      'highest sum, everybody with an event in the run is on it, also with a score of 0 or below.',
+    default: null,
+    addition: true,
+    when: OF_METRIC,
+    normalise: unlessDefault('descending'),
+    form: { initial: 'descending', options: { descending: 'the highest score', ascending: 'the lowest score' } },
+  }),
+  metricId: { ...METRIC_ID, required: true, when: OF_METRIC },
   pointsSystemId: field(Uuid, {
     label: 'Points system',
     description: 'ID of the points system.',

@@ -423,7 +423,7 @@ export class AnalyticsReads {
     const { startDay, endDay } = runShownOn(playedRule(board), today);
     const run = { tenantNo, boardNo: board.no, runDay: startDay };
     const groups = await groupsOfRun(redis, board, run);
-    const standings = groups.map((group) => new LiveStandings(redis, { ...run, group }, board.maxParticipants));
+    const standings = groups.map((group) => new LiveStandings(redis, { ...run, group }, board));
     const participants = sumOf(await Promise.all(standings.map((each) => each.participants())));
     // Places of different groups cannot be compared.
     const isWhole = board.breakdownAttributes.length === 0;

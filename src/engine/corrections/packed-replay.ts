@@ -3,6 +3,7 @@ import type { Micros } from '../../domain/decimal.ts';
 import type { StreakReplay } from '../../domain/streaks/replay.ts';
 import { FREQUENCIES, type Settlement } from '../../domain/streaks/settle.ts';
 import type { RunningStreak } from '../../domain/streaks/streak-machine.ts';
+import type { HistorySum } from '../../packed/state.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
@@ -121,9 +122,11 @@ export interface BoardMove {
   board: PlanBoard;
   /** First day of the run (epoch day). */
   run: number;
-  /** On boards of the metric. */
+  /** On boards of the metric's highest sum. */
   whole?: number;
   micros?: number;
+  /** On other boards of the metric: the score that remains. */
+  score?: HistorySum;
   /** On boards of points: 32 hex digits of each award whose points are taken or given back. */
   awards?: string[];
 }

@@ -8,17 +8,23 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { EventReversal } from '../../domain/administration/reversal.ts';
 import type { Achievement, Leaderboard, PointsTrigger } from '../../domain/catalog.ts';
-import { parseDecimal, toMicros } from '../../domain/decimal.ts';
+import { clamped, decimalNumber, decimalOfMicros, type Micros, parseDecimal, toMicros } from '../../domain/decimal.ts';
+import { type Fold, floorOf, foldOf, NO_SCORE, turned } from '../../domain/leaderboard.ts';
 import { dayOf } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import { type ChangedEvents, replayStreaks, type StreakReplay } from '../../domain/streaks/replay.ts';
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
+import { HISTORY_SUM } from '../../packed/call-fields.ts';
+import { emptyHistorySum, historySum } from '../../packed/packed-arrays.ts';
+import type { HistorySum } from '../../packed/state.ts';
 import { COMPENSATED, KIND, kindField } from '../../packed/record-fields.ts';
 import type { Compensated, HappenedRecord, PackedCompletion } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
+import type { UserState } from '../../packed/state.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
+import { type CountedMetric, historySums } from '../../postgres/boards/past-scores.ts';
 import { QUARANTINE_STATUS, readQuarantined } from '../../postgres/corrections/quarantine.ts';
 import {
   readAwards,
@@ -34,6 +40,7 @@ import {
 import { isDropped } from '../../postgres/partitions.ts';
 import { docsThen } from '../../postgres/timeline/catalog-then.ts';
 import { inSnapshot, transaction } from '../../postgres/transaction.ts';
+import { boardHistory, offsetsOf } from '../leaderboards/board-history.ts';
 import { unlessRefused } from '../refusals.ts';
 import { reversalAnswer, unchangedReversal } from '../responses.ts';
 import { type Scripts, stateDigest } from '../scripts.ts';
@@ -63,7 +70,7 @@ interface ReversalRequest {
 const TRIES = 16;
 
 /** The fields of a reversal that come from the user's streaks. */
-type OfUser = 'expected' | 'replay' | 'tz' | 'nowMs';
+type OfUser = 'expected' | 'replay' | 'tz' | 'scores' | 'nowMs';
 
 type Found = { unchanged: EventReversal } | { planned: Omit<PlannedReversal, OfUser> };
 
@@ -104,6 +111,7 @@ export class Reversals {
         expected: stateDigest(packed!),
         replay,
         tz: state.tz,
+        scores: await scoresAfter(pool, compiled, { ...found.planned, state, nowMs }),
         nowMs,
       });
       const record = await this.make(compiled, userId, { reversal: plan, dryRun: request.dryRun });
@@ -306,6 +314,8 @@ interface PlannedReversal {
   restored: PackedCompletion[];
   /** The user's zone; `null` means UTC. */
   tz: string | null;
+  /** By number of the board: see `scoresAfter`. */
+  scores: ReadonlyMap<number, HistorySum>;
   nowMs: number;
 }
 
@@ -335,7 +345,10 @@ function boardMoves(
     };
     if (ofMetric) {
       const run = runAt({ day: dayOf(root.localDate), atMs: root.occurredMs });
-      if (run !== null) moves.push({ board: planBoard, run, whole, micros });
+      const score = planned.scores.get(board.no);
+      if (run === null) continue;
+      if (floorOf(board) === 0) moves.push({ board: planBoard, run, whole, micros });
+      else if (score !== undefined) moves.push({ board: planBoard, run, score });
       continue;
     }
     const byRun = new Map<number, string[]>();
@@ -346,6 +359,65 @@ function boardMoves(
     for (const [run, awards] of byRun) moves.push({ board: planBoard, run, awards });
   }
   return moves;
+}
+
+/**
+ * The scores that change once the event is reversed, or counts again, by number of the board: of boards of the metric that
+ * are not of the highest sum, in the event's run. The next best value is looked for only if the event holds the score, since
+ * the event that holds it may have been dropped.
+ */
+async function scoresAfter(
+  pool: Pool,
+  compiled: CompiledCatalog,
+  { root, voids, state, nowMs }: Pick<PlannedReversal, 'root' | 'voids' | 'nowMs'> & { state: UserState },
+): Promise<Map<number, HistorySum>> {
+  const scores = new Map<number, HistorySum>();
+  const { tenantNo, leaderboards } = compiled.catalog;
+  const { userId } = root;
+  for (const board of leaderboards) {
+    const run = runOf(playedRule(board), dayOf(root.localDate));
+    if (floorOf(board) === 0 || !isOfMetric(compiled, board, root) || run === null) continue;
+    const { counted, window } = boardHistory(compiled, board, nowMs);
+    const score = state.boards[board.no]?.find(({ runDay }) => runDay === run.startDay);
+    const fold = foldOf(board);
+    const value = BigInt(turned(board, 1)) * toMicros(root.value);
+    if (voids && score !== undefined && fold !== null && !holds(score, fold, { value, occurredMs: root.occurredMs }))
+      continue;
+    const [found] = await historySums(pool, {
+      tenantNo,
+      ids: [userId],
+      // Of a sum, only whether an event remains is asked.
+      counted: { ...(counted as CountedMetric), fold: fold ?? 'last' },
+      runDays: [run.startDay],
+      lastDay: run.endDay,
+      times: window && { ...window, offsets: offsetsOf([{ userId, tz: state.tz }], { fromDay: run.startDay, nowMs }) },
+      changed: voids ? { removed: root.id } : { added: root.id },
+    });
+    const remains = found?.sums[0] ?? emptyHistorySum(run.startDay, NO_SCORE);
+    if (fold === null) {
+      const sum = toMicros(score?.score ?? '0') + (voids ? -value : value);
+      const isEmpty = sum === 0n && remains[HISTORY_SUM.whole] === NO_SCORE;
+      scores.set(board.no, isEmpty ? remains : historySum(run.startDay, clamped(decimalOfMicros(sum))));
+    } else if (voids || score === undefined || !isBetter(score, fold, remains)) scores.set(board.no, remains);
+  }
+  return scores;
+}
+
+type Held = UserState['boards'][number][number];
+
+/** Whether an event with this value may be the one that holds a score. */
+function holds({ score, reached = 0 }: Held, fold: Fold, event: { value: Micros; occurredMs: number }): boolean {
+  return fold === 'last' ? reached < 1000 * (event.occurredMs + 1) : toMicros(score) === event.value;
+}
+
+/** Whether a score is better, or later, than the best that is stored. */
+function isBetter({ score, reached = 0 }: Held, fold: Fold, stored: HistorySum): boolean {
+  if (fold === 'last') return reached > (stored[HISTORY_SUM.reached] ?? 0);
+  const [held, best] = [
+    Number(score),
+    decimalNumber({ whole: stored[HISTORY_SUM.whole], micros: stored[HISTORY_SUM.micros] }),
+  ];
+  return fold === 'max' ? held > best : held < best;
 }
 
 /** The awards that may be taken or given back, with day and time: a composite may have awarded days after the event. */

@@ -1,5 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decimalNumber, decimalText } from '../../domain/decimal.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { floorOf, NO_SCORE, turned } from '../../domain/leaderboard.ts';
 import { GUARD_NAMES, type GuardName } from '../../domain/administration/guards.ts';
 import { dateOf } from '../../domain/periods.ts';
 import { runOf } from '../../domain/runs.ts';
@@ -114,14 +116,21 @@ export function pointsJson(compiled: CompiledCatalog, record: HappenedRecord): s
   return `{${systems.join(',')}}`;
 }
 
-function boardsJson(parts: AnswerFragments, boards: RecordedBoard[]): string {
+function boardsJson(compiled: CompiledCatalog, parts: AnswerFragments, boards: RecordedBoard[]): string {
   const rank = (value: number): string => (value === -1 ? 'null' : String(value));
   const texts = boards.map((board) => {
     const no = board[RECORDED_BOARD.board];
     const previousRank = rank(board[RECORDED_BOARD.previousRank]);
-    return `${parts.board(`${no} ${board[RECORDED_BOARD.runDay]}`)},"rank":${rank(board[RECORDED_BOARD.rank])},"previousRank":${previousRank},"threshold":${board[RECORDED_BOARD.threshold]}${parts.group(no, board[RECORDED_BOARD.group])}}`;
+    return `${parts.board(`${no} ${board[RECORDED_BOARD.runDay]}`)},"rank":${rank(board[RECORDED_BOARD.rank])},"previousRank":${previousRank},${thresholdJson(compiled.leaderboardsByNo.get(no)!, board[RECORDED_BOARD.threshold])}${parts.group(no, board[RECORDED_BOARD.group])}}`;
   });
   return `{${texts.join(',')}}`;
+}
+
+/** The value of the last rank; 0 if the leaderboard has room. */
+function thresholdJson(board: Leaderboard, threshold: number): string {
+  if (floorOf(board) === 0) return `"threshold":${threshold}`;
+  const isFull = threshold !== NO_SCORE;
+  return `"threshold":${isFull ? turned(board, threshold) : 0},"full":${isFull}`;
 }
 
 export function eventAnswer(compiled: CompiledCatalog, record: HappenedRecord, idempotencyKey: string | null): string {
@@ -136,7 +145,7 @@ export function eventAnswer(compiled: CompiledCatalog, record: HappenedRecord, i
   return (
     `{"eventId":"${uuidText(record[RECORD.id])}","metricId":"${metricId}","total":${total}` +
     `,"achievements":[${achievements}],"currentStreak":${streakJson(compiled, record[RECORD.streak]!, record[RECORD.day])}` +
-    `,"points":${pointsJson(compiled, record)},"leaderboards":${boardsJson(parts, record[RECORD.boards] ?? [])}${key}${clampedJson(record)}}`
+    `,"points":${pointsJson(compiled, record)},"leaderboards":${boardsJson(compiled, parts, record[RECORD.boards] ?? [])}${key}${clampedJson(record)}}`
   );
 }
 

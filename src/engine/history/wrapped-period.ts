@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { UserAchievementResponse } from '../../domain/achievement.ts';
 import type { Days } from '../../domain/periods.ts';
+import { floorOf } from '../../domain/leaderboard.ts';
 import { boardStatus, runOf } from '../../domain/runs.ts';
 import type { WrappedActivityPeriod, WrappedLeaderboard } from '../../domain/history.ts';
 import { dayIn } from '../../domain/zone.ts';
@@ -96,9 +97,13 @@ export async function userPlaces(
   { userId, state, utcDay }: { userId: string; state: UserState; utcDay: number },
 ): Promise<Place[]> {
   const { tenantNo } = compiled.catalog;
-  const live = Object.entries(state.boards).flatMap(([no, scores]) =>
-    scores.filter(({ score }) => Number(score) > 0).map((score) => ({ boardNo: Number(no), ...score })),
-  );
+  const live = Object.entries(state.boards).flatMap(([no, scores]) => {
+    const board = compiled.leaderboardsByNo.get(Number(no));
+    if (board === undefined) return [];
+    return scores
+      .filter(({ score }) => Number(score) > floorOf(board))
+      .map((score) => ({ boardNo: board.no, ...score }));
+  });
   const [ended, kept] = await Promise.all([past.places(tenantNo, userId), past.kept(tenantNo, live)]);
   const current = await Promise.all(
     live.filter((score) => !kept.has(score)).map((score) => livePlace(redis, compiled, { userId, ...score })),
@@ -118,10 +123,10 @@ async function livePlace(
   { catalog, leaderboardsByNo }: CompiledCatalog,
   { userId, boardNo, runDay, group }: { userId: string; boardNo: number; runDay: number; group: string },
 ): Promise<PastPlace | null> {
-  const max = leaderboardsByNo.get(boardNo)?.maxParticipants ?? null;
-  const found = await new LiveStandings(redis, { tenantNo: catalog.tenantNo, boardNo, runDay, group }, max).find(
-    userId,
-  );
+  const board = leaderboardsByNo.get(boardNo);
+  if (board === undefined) return null;
+  const standings = new LiveStandings(redis, { tenantNo: catalog.tenantNo, boardNo, runDay, group }, board);
+  const found = await standings.find(userId);
   return found?.isOn === true ? { boardNo, runDay, rank: found.rank, value: found.score } : null;
 }
 

@@ -8,6 +8,7 @@ import {
   toDecimal,
   toMicros,
 } from '../../domain/decimal.ts';
+import { floorOf, foldOf, turned } from '../../domain/leaderboard.ts';
 import { groupName } from '../../domain/user.ts';
 import type { ImportedUser } from '../../domain/imported-user.ts';
 import { dayOf, isDate } from '../../domain/periods.ts';
@@ -110,15 +111,16 @@ export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUs
   for (const board of compiled.catalog.leaderboards.toSorted((a, b) => a.no - b.no)) {
     if (board.status !== 'active' && board.status !== 'finished') continue;
     const scores = [...scoresOn(draft, board)]
-      .filter(([runDay, score]) => score !== 0n && !isFinal(board, runDay, nowMs))
+      .filter(([runDay, score]) => (score !== 0n || floorOf(board) !== 0) && !isFinal(board, runDay, nowMs))
       .toSorted(([a], [b]) => b - a);
     if (scores.length === 0) continue;
-    if (board.startTime !== null || board.endTime !== null) {
-      skipped.push({
-        field: `leaderboards.${board.key}`,
-        reason: 'its runs start or end at a time of day, and the history has days only',
-        days: 0,
-      });
+    const needed =
+      board.startTime !== null || board.endTime !== null
+        ? 'its runs start or end at a time of day'
+        : foldOf(board) !== null && 'its scores are values of single events';
+    if (needed !== false) {
+      const reason = `${needed}, and the history has days only`;
+      skipped.push({ field: `leaderboards.${board.key}`, reason, days: 0 });
       continue;
     }
     const group = groupOf(draft, board, shown[board.key]?.group);
@@ -138,7 +140,8 @@ function scoresOn({ compiled, days, awards, state, today }: Draft, board: Leader
   };
   if (board.rankBy === 'metric') {
     const metric = compiled.metricsById.get(board.metricId ?? '');
-    for (const { metricNo, day, change } of days) if (metricNo === metric?.no) add(day, change);
+    const sign = BigInt(turned(board, 1));
+    for (const { metricNo, day, change } of days) if (metricNo === metric?.no) add(day, sign * change);
   } else if (board.rankBy === 'points') {
     const system = compiled.pointsSystemsById.get(board.pointsSystemId ?? '');
     for (const { systemNo, day, awarded } of awards) if (systemNo === system?.no) add(day, BigInt(awarded) * MILLION);

@@ -85,7 +85,7 @@ export class BoardFilling implements JobWork<BoardFill> {
       await putPastScores(client, fill, pastScores(compiled, board, done));
       if (end) {
         const past = pastRuns(board, history, fill.openRunDay);
-        await rankPastScores(client, { ...fill, max: board.maxParticipants }, past);
+        await rankPastScores(client, { tenantNo, board }, past);
         // Left over if the board was active before, and inactive when these runs ended.
         for (const { runDay } of past) await clearRun(this.options.redis, { ...fill, runDay }, ['']);
       }

@@ -1,6 +1,7 @@
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
+import { floorOf, foldOf } from '../../domain/leaderboard.ts';
 import { DAY_MS, dayOf } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { zoneOffset } from '../../domain/zone.ts';
@@ -37,7 +38,13 @@ export function boardHistory(compiled: CompiledCatalog, board: Leaderboard, nowM
 }
 
 function countedBy(compiled: CompiledCatalog, board: Leaderboard): Counted | null {
-  if (board.rankBy === 'metric') return { metricNo: compiled.metricsById.get(board.metricId ?? '')?.no ?? 0 };
+  if (board.rankBy === 'metric')
+    return {
+      metricNo: compiled.metricsById.get(board.metricId ?? '')?.no ?? 0,
+      negated: board.order === 'ascending',
+      fold: foldOf(board),
+      always: floorOf(board) !== 0,
+    };
   if (board.rankBy === 'points')
     return { systemNo: compiled.pointsSystemsById.get(board.pointsSystemId ?? '')?.no ?? 0 };
   return null;

@@ -116,7 +116,7 @@ export class DailySnapshots implements DueWork {
       const runDay = next.run.startDay;
       const boardRun = { tenantNo, boardNo, runDay };
       const groups = (await groupsOfRun(redis, board, boardRun)).map(
-        (group) => new LiveStandings(redis, { ...boardRun, group }, board.maxParticipants),
+        (group) => new LiveStandings(redis, { ...boardRun, group }, board),
       );
       const counts = await Promise.all(groups.map((group) => group.participants()));
       const count = counts.reduce((sum, each) => sum + each, 0);

@@ -128,7 +128,7 @@ export class FinalRuns implements DueWork {
     const empty: Over[] = [];
     for (let over = overRun(progress); over !== null && over.run.finalMs + this.graceMs <= lastMs;) {
       for (const group of await groupsOfRun(redis, over.board, over.run))
-        if ((await new LiveStandings(redis, { ...over.run, group }, null).page(0, 1)).length > 0) return empty;
+        if ((await new LiveStandings(redis, { ...over.run, group }, over.board).page(0, 1)).length > 0) return empty;
       empty.push(over);
       if (empty.length === MOST_EMPTY) return empty;
       over = overRun({ ...progress, nextRunDay: over.nextRunDay });
@@ -225,7 +225,7 @@ async function copyRun(options: CopyRunOptions, over: Over, ending: AbortSignal)
 /** Copies the next members of a group. Returns false after the last ones. */
 async function copyChunk({ redis, pool, onStep }: CopyRunOptions, copying: Copying): Promise<boolean> {
   const { board, run, runId, group } = copying;
-  const live = new LiveStandings(redis, { ...run, group }, board.maxParticipants);
+  const live = new LiveStandings(redis, { ...run, group }, board);
   return transaction(pool, async (client) => {
     const copied = await lockGroup(client, runId, group);
     if (copied.isDone) return false;

@@ -151,7 +151,7 @@ export class LeaderboardReads {
     const run = this.run(board, runDate, users.get(around ?? '')?.state[USER.zone] ?? null);
     const group = await this.groupAmong(compiled, { board, run, userAttributes, groupOf }, users);
     const scores = group === undefined ? [] : await this.scores(compiled, { board, run, group }, users);
-    const given = new GivenStandings(scores);
+    const given = new GivenStandings(scores, board);
     const { from, members } = await memberPage(given, { offset, limit, userId: around });
     const page = await ranked(given, members, { from, before: undefined });
     const rankings = page.map(({ userId, rank, score }) => ({
@@ -214,11 +214,11 @@ export class LeaderboardReads {
       if (final !== null || ids.length === 0) return final ?? [];
       // Users forget their scores in ended runs, final or not.
       const groups = group === null ? await groupsOfRun(this.redis, board, boardRun) : [group];
-      const of = (name: string): LiveStandings => new LiveStandings(this.redis, { ...boardRun, group: name }, null);
+      const of = (name: string): LiveStandings => new LiveStandings(this.redis, { ...boardRun, group: name }, board);
       return (await Promise.all(groups.map((name) => of(name).scoresOf(ids)))).flat();
     }
     return Array.from(users).flatMap(([userId, { state }]) => {
-      const found = rankedScore(state, boardRun, board.breakdownAttributes.length > 0);
+      const found = rankedScore(state, board, run.startDay);
       return found === null || (group !== null && found.group !== group) ? [] : [{ userId, score: found.score }];
     });
   }
@@ -352,7 +352,7 @@ export class LeaderboardReads {
     const { tenantNo } = compiled.catalog;
     const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
     const kept = this.isOver(run) ? await this.past.standings(boardRun, group) : null;
-    return kept ?? new LiveStandings(this.redis, { ...boardRun, group }, board.maxParticipants);
+    return kept ?? new LiveStandings(this.redis, { ...boardRun, group }, board);
   }
 }
 

@@ -1,11 +1,14 @@
 import type { Redis } from 'ioredis';
+import type { Leaderboard } from '../../domain/catalog.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
+import { floorOf, turned } from '../../domain/leaderboard.ts';
 import { hasPlace, nameInState, type PackedState, scoresOf } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { boardKey } from '../../redis/keys.ts';
 import { inParts, packedUsers, tenantParts, userPart } from '../../redis/parts.ts';
 import { Slices } from '../../slices.ts';
 
+/** A user with a value on a board. */
 export interface Member {
   userId: string;
   score: number;
@@ -21,7 +24,7 @@ export interface Placed {
 }
 
 /**
- * The scores in one run and group of a board, best first; equal ones in descending byte order of the user ID. Users
+ * The values in one run and group of a board, best first; equal ones in descending byte order of the user ID. Users
  * with a rank up to the board's maximum are on the board, including all who share the last rank. Other users with a
  * score may follow them.
  */
@@ -55,24 +58,34 @@ const FIND_TRIES = 10;
 /** Members up to this place are read from the top of every part; later ones are searched for first. */
 const NEAR = 1_000;
 
+/** The fields of a board that its standings depend on. */
+export type RankedBoard = Pick<Leaderboard, 'aggregate' | 'order' | 'maxParticipants'>;
+
 /**
- * Live standings in sorted sets, which events move: one for each part of the tenant. Equal scores are ordered by part
- * first. Every read takes O(log N) plus its result; on a wide tenant, each member is counted once while events are in
+ * Live standings in sorted sets, which events move: one for each part of the tenant. The sets hold scores, the answers
+ * values (`turned`). Equal scores are ordered by part first. Every read takes O(log N) plus its result; on a wide tenant, each member is counted once while events are in
  * flight, and a page beyond `NEAR` takes about 2 log N round trips.
  */
 export class LiveStandings implements Standings {
   private readonly redis: Redis;
   private readonly at: RankedGroup;
+  private readonly board: RankedBoard;
   private readonly max: number | null;
 
-  /** @param max number of ranks on the board; `null` for all */
-  constructor(redis: Redis, at: RankedGroup, max: number | null) {
+  constructor(redis: Redis, at: RankedGroup, board: RankedBoard) {
     this.redis = redis;
     this.at = at;
-    this.max = max;
+    this.board = board;
+    this.max = board.maxParticipants;
   }
 
   async page(from: number, count: number): Promise<Member[]> {
+    const members = await this.best(from, count);
+    return members.map(({ userId, score }) => ({ userId, score: this.turned(score) }));
+  }
+
+  /** A page with scores as in the sets. */
+  private async best(from: number, count: number): Promise<Member[]> {
     if (count <= 0) return [];
     const { keys } = this;
     if (keys.length === 1) return this.membersOf(keys[0]!, from, count);
@@ -86,7 +99,7 @@ export class LiveStandings implements Standings {
   }
 
   async rankOf({ score }: { score: number }): Promise<number> {
-    return 1 + sumOf(await this.counts(`(${score}`, '+inf'));
+    return 1 + sumOf(await this.counts(`(${this.turned(score)}`, '+inf'));
   }
 
   async find(userId: string): Promise<Placed | null> {
@@ -106,7 +119,7 @@ export class LiveStandings implements Standings {
       if (after !== text && tries < FIND_TRIES) continue;
       const rank = 1 + sumOf(above);
       const place = sumOf(above) - above[own]! + sumOf(equal.slice(0, own)) + placeInPart;
-      return { place, rank, score, isOn: this.max === null || rank <= this.max };
+      return { place, rank, score: this.turned(score), isOn: this.max === null || rank <= this.max };
     }
   }
 
@@ -119,7 +132,7 @@ export class LiveStandings implements Standings {
     });
     return userIds.flatMap((userId, index) => {
       const text = scores[index] ?? null;
-      return text === null ? [] : [{ userId, score: Number(text) }];
+      return text === null ? [] : [{ userId, score: this.turned(Number(text)) }];
     });
   }
 
@@ -128,13 +141,17 @@ export class LiveStandings implements Standings {
   }
 
   async participants(): Promise<number> {
-    const [last] = this.max === null ? [] : await this.page(this.max - 1, 1);
+    const [last] = this.max === null ? [] : await this.best(this.max - 1, 1);
     return last === undefined ? this.scored() : sumOf(await this.counts(last.score, '+inf'));
   }
 
   async participantsOf(places: number): Promise<number> {
     // A rank is never greater than the place, counted from 1.
     return this.max === null || places <= this.max ? places : Math.min(places, await this.participants());
+  }
+
+  private turned(score: number): number {
+    return turned(this.board, score);
   }
 
   private get keys(): string[] {
@@ -198,9 +215,9 @@ const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each)
 export class GivenStandings implements Standings {
   private readonly members: readonly Member[];
 
-  constructor(members: readonly Member[]) {
+  constructor(members: readonly Member[], board: Leaderboard) {
     this.members = members.toSorted(
-      (a, b) => b.score - a.score || Buffer.compare(Buffer.from(b.userId), Buffer.from(a.userId)),
+      (a, b) => turned(board, b.score - a.score) || Buffer.compare(Buffer.from(b.userId), Buffer.from(a.userId)),
     );
   }
 
@@ -231,19 +248,17 @@ export class GivenStandings implements Standings {
   }
 }
 
-/**
- * A user's score in a run of a board, and its group, as the sorted sets have it; `null` for a user who is not ranked.
- * @param isGrouped whether the board has a breakdown
- */
+/** A user's value in a run of a board, and its group, as in the sorted sets; `null` for a user who is not ranked. */
 export function rankedScore(
   state: PackedState,
-  { boardNo, runDay }: { boardNo: number; runDay: number },
-  isGrouped: boolean,
+  board: Leaderboard,
+  runDay: number,
 ): { group: string; score: number } | null {
   if (state[USER.hidden] !== undefined) return null;
+  const placed = { grouped: board.breakdownAttributes.length > 0, floor: floorOf(board) };
   for (const score of scoresOf(state[USER.boards] ?? []))
-    if (score.boardNo === boardNo && score.runDay === runDay && hasPlace(score, isGrouped))
-      return { group: score.group, score: decimalNumber(score) };
+    if (score.boardNo === board.no && score.runDay === runDay && hasPlace(score, placed))
+      return { group: score.group, score: turned(board, decimalNumber(score)) };
   return null;
 }
 

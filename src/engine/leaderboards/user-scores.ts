@@ -6,10 +6,12 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { clamped, decimalNumber } from '../../domain/decimal.ts';
+import { floorOf } from '../../domain/leaderboard.ts';
 import { groupName } from '../../domain/user.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
-import { emptyHistorySum, type HistorySum } from '../../packed/packed-arrays.ts';
+import { emptyHistorySum } from '../../packed/packed-arrays.ts';
+import type { HistorySum } from '../../packed/state.ts';
 import { decodeState } from '../../packed/state.ts';
 import { historySums, type HistorySums, type PastScore } from '../../postgres/boards/past-scores.ts';
 import { callUsers } from '../scripts.ts';
@@ -91,7 +93,7 @@ export class UserScores {
     const first = runDays[0]!;
     const rows =
       counted === null
-        ? users.map(({ id, state }) => ({ id, state, sums: [emptyHistorySum(first)] }))
+        ? users.map(({ id, state }) => ({ id, state, sums: [emptyHistorySum(first, 0)] }))
         : await historySums(this.options.pool, {
             tenantNo,
             ids: users.map(({ id }) => id),
@@ -106,7 +108,7 @@ export class UserScores {
               ),
             },
           });
-    return rows.map((row) => summed(row, { boardNo: board.no, openRunDay }));
+    return rows.map((row) => summed(row, board, openRunDay));
   }
 
   /** Sets the scores of open runs. Returns for each user 1 for a score, 0 for none, -1 if the user must be summed up again. */
@@ -143,21 +145,19 @@ interface SummedUser {
   open: HistorySum[] | null;
 }
 
-/** Splits a user's sums at the first run that Redis holds (`null`: none). Previous scores without a source become 0. */
-function summed(
-  { id, state, sums }: HistorySums,
-  { boardNo, openRunDay }: { boardNo: number; openRunDay: number | null },
-): SummedUser {
+/** Splits a user's sums at the first run that Redis holds (`null`: none). Previous scores without a source become 0 or are removed. */
+function summed({ id, state, sums }: HistorySums, board: Leaderboard, openRunDay: number | null): SummedUser {
+  const floor = floorOf(board);
   const past = sums.filter(
     (sum) =>
       (openRunDay === null || sum[HISTORY_SUM.runDay] < openRunDay) &&
-      (sum[HISTORY_SUM.whole] > 0 || sum[HISTORY_SUM.micros] > 0),
+      (sum[HISTORY_SUM.whole] > floor || (floor === 0 && sum[HISTORY_SUM.micros] > 0)),
   );
   if (openRunDay === null) return { id, state, past, open: null };
   const open = sums.filter((sum) => sum[HISTORY_SUM.runDay] >= openRunDay);
-  for (const { runDay } of decodeState(state).boards[boardNo] ?? [])
+  for (const { runDay } of decodeState(state).boards[board.no] ?? [])
     if (runDay >= openRunDay && !open.some((sum) => sum[HISTORY_SUM.runDay] === runDay))
-      open.push(emptyHistorySum(runDay));
+      open.push(emptyHistorySum(runDay, floor));
   return { id, state, past, open: open.length === 0 ? null : open };
 }
 

@@ -1,13 +1,14 @@
 /** Ranks of changed scores on boards of wide tenants, which no function can count. */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { floorOf, turned } from '../../domain/leaderboard.ts';
 import { KIND, kindField, NO_RANK, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import type { RecordedBoard, ScriptReply } from '../../packed/record.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { boardKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
 import { SharedRuns } from '../../shared-runs.ts';
-import { LiveStandings, type RankedGroup } from './standings.ts';
+import { LiveStandings, type RankedBoard, type RankedGroup } from './standings.ts';
 
 /** A record whose boards may lack ranks. */
 interface Ranked {
@@ -17,22 +18,25 @@ interface Ranked {
 /** A changed score whose ranks are wanted. */
 interface Unranked {
   recorded: RecordedBoard;
-  ranked: RankedBoard;
+  ranked: BoardRanks;
 }
 
 /** A leaderboard, or one of its groups, in a run. */
-interface RankedBoard {
+interface BoardRanks {
   at: RankedGroup;
-  max: number | null;
-  /** The score of the last rank when it was last read; 0 if the board is not full. */
+  board: RankedBoard;
+  /** The score of the last rank when it was last read; the board's floor if it is not full. */
   threshold: number;
 }
+
+/** Nobody sees the ranks of a deleted leaderboard. */
+const DELETED: RankedBoard = { aggregate: null, order: null, maxParticipants: null };
 
 /** Counts the ranks of a tenant: what is asked for while a round of counting runs is counted in the next one. */
 class RankRounds {
   private readonly redis: Redis;
   private readonly tenantNo: number;
-  private readonly boards = new Map<string, RankedBoard>();
+  private readonly boards = new Map<string, BoardRanks>();
   private readonly rounds = new SharedRuns(() => this.count(this.waiting.splice(0)), { everyMs: 0 });
   private waiting: Unranked[] = [];
 
@@ -43,21 +47,22 @@ class RankRounds {
 
   async add(compiled: CompiledCatalog, recorded: readonly RecordedBoard[]): Promise<void> {
     if (this.boards.size >= MOST_BOARDS) this.boards.clear();
-    for (const each of recorded) this.waiting.push({ recorded: each, ranked: this.rankedBoard(compiled, each) });
+    for (const each of recorded) this.waiting.push({ recorded: each, ranked: this.boardRanks(compiled, each) });
     await this.rounds.run();
   }
 
-  private rankedBoard(compiled: CompiledCatalog, recorded: RecordedBoard): RankedBoard {
+  private boardRanks(compiled: CompiledCatalog, recorded: RecordedBoard): BoardRanks {
     const [boardNo, runDay] = [recorded[RECORDED_BOARD.board], recorded[RECORDED_BOARD.runDay]];
+    const board = compiled.leaderboardsByNo.get(boardNo) ?? DELETED;
     const group = recorded[RECORDED_BOARD.group];
     const name = `${boardNo}:${runDay}:${group}`;
     let found = this.boards.get(name);
     if (found === undefined)
       this.boards.set(
         name,
-        (found = { at: { tenantNo: this.tenantNo, boardNo, runDay, group }, max: null, threshold: 0 }),
+        (found = { at: { tenantNo: this.tenantNo, boardNo, runDay, group }, board, threshold: floorOf(board) }),
       );
-    found.max = compiled.leaderboardsByNo.get(boardNo)?.maxParticipants ?? null;
+    found.board = board;
     return found;
   }
 
@@ -66,7 +71,9 @@ class RankRounds {
    * checked once for each board. Scores below it are not counted, as most are on a full board.
    */
   private async count(unranked: readonly Unranked[]): Promise<void> {
-    const boards = [...new Set(unranked.map(({ ranked }) => ranked))].filter(({ max }) => max !== null);
+    const boards = [...new Set(unranked.map(({ ranked }) => ranked))].filter(
+      ({ board }) => board.maxParticipants !== null,
+    );
     const reaches = ({ recorded, ranked: { threshold } }: Unranked): boolean =>
       Math.max(recorded[RECORDED_BOARD.previousScore]!, recorded[RECORDED_BOARD.score]!) >= threshold;
     const counted = new Set(unranked.filter(reaches));
@@ -78,12 +85,12 @@ class RankRounds {
       ...rangesOf([...counted]),
     ]);
     await Promise.all(
-      boards.map(async (board, index) => {
-        const { at, max, threshold } = board;
-        const [above, to] = [sums[2 * index]!, sums[2 * index + 1]!];
-        if (above < max! && (threshold === 0 || to >= max!)) return;
-        const [last] = await new LiveStandings(this.redis, at, max).page(max! - 1, 1);
-        board.threshold = last?.score ?? 0;
+      boards.map(async (ranks, index) => {
+        const { at, board, threshold } = ranks;
+        const [above, to, max] = [sums[2 * index]!, sums[2 * index + 1]!, board.maxParticipants!];
+        if (above < max && (threshold === floorOf(board) || to >= max)) return;
+        const [last] = await new LiveStandings(this.redis, at, board).page(max - 1, 1);
+        ranks.threshold = last === undefined ? floorOf(board) : turned(board, last.score);
       }),
     );
     for (const each of unranked) rank(each, [Infinity, Infinity]);
@@ -117,10 +124,10 @@ const rangesOf = (unranked: readonly Unranked[]): { at: RankedGroup; from: strin
   ]);
 
 /** Notes the ranks, given the number of members above the previous and above the new score. */
-function rank({ recorded, ranked: { max, threshold } }: Unranked, above: readonly number[]): void {
+function rank({ recorded, ranked: { board, threshold } }: Unranked, above: readonly number[]): void {
   const [before, after] = [recorded[RECORDED_BOARD.previousScore]!, recorded[RECORDED_BOARD.score]!];
   const rankAt = (score: number, count: number): number =>
-    score <= 0 || count >= (max ?? Infinity) ? NO_RANK.off : count + 1;
+    score <= floorOf(board) || count >= (board.maxParticipants ?? Infinity) ? NO_RANK.off : count + 1;
   // The user is no longer at the previous score, but may be above it.
   recorded[RECORDED_BOARD.previousRank] = rankAt(before, above[0]! - (after > before ? 1 : 0));
   recorded[RECORDED_BOARD.rank] = rankAt(after, above[1]!);

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { type Micros, microsNumber, toMicros } from '../../domain/decimal.ts';
+import { turned } from '../../domain/leaderboard.ts';
 import { NO_RANK, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import { decodeState } from '../../packed/state.ts';
 import { packedUser, packedUsers } from '../../redis/parts.ts';
@@ -45,7 +46,7 @@ export async function boardChanged(
   at: ChangedGroup,
 ): Promise<Unsent> {
   const { tenantNo } = compiled.catalog;
-  const standings = new LiveStandings(redis, { tenantNo, ...at }, board.maxParticipants);
+  const standings = new LiveStandings(redis, { tenantNo, ...at }, board);
   const { members } = await memberPage(standings, { offset: 0, limit: LIVE_RANKINGS });
   const [places, names] = await Promise.all([
     ranked(standings, members, { from: 0, before: undefined }),
@@ -64,15 +65,15 @@ export async function boardChanged(
 /** Counts the ranks that the moves of a wide tenant lack. Throws errors of Redis. */
 export async function rankMoves({ redis, compiled }: BoardSources, groups: readonly ChangedGroup[]): Promise<void> {
   const unranked = groups.flatMap(({ moved: moves }) => [...moves.values()].filter(isUnranked));
-  const boards = unranked.map(({ boardNo, runDay, group, previousValue, value }) => ({
+  const boards = unranked.map(({ boardNo, runDay, group, previousScore, score }) => ({
     [RECORDED_BOARD.board]: boardNo,
     [RECORDED_BOARD.runDay]: runDay,
     [RECORDED_BOARD.group]: group,
     [RECORDED_BOARD.previousRank]: NO_RANK.unranked as number,
     [RECORDED_BOARD.rank]: NO_RANK.unranked as number,
     [RECORDED_BOARD.threshold]: 0,
-    [RECORDED_BOARD.previousScore]: previousValue ?? 0,
-    [RECORDED_BOARD.score]: value ?? 0,
+    [RECORDED_BOARD.previousScore]: previousScore ?? 0,
+    [RECORDED_BOARD.score]: score ?? 0,
   }));
   await addRanks(redis, compiled, [{ [RECORD.boards]: boards }]);
   for (const [index, move] of unranked.entries()) {
@@ -98,11 +99,12 @@ export function moved({ compiled }: BoardSources, board: Leaderboard, move: Boar
   const text = user.state().boards[board.no]?.find((score) => score.runDay === runDay)?.score;
   const score = text === undefined ? null : toMicros(text);
   const previous = score === null || earned === null ? null : score - earned;
+  const valueOf = (known: number | null): number | null => (known === null ? null : turned(board, known));
   const place = {
     rank: to === Infinity ? null : to,
-    value: to === Infinity ? null : (move.value ?? numberOf(score)),
+    value: to === Infinity ? null : valueOf(move.score ?? numberOf(score)),
     previousRank: from === Infinity ? null : from,
-    previousValue: from === Infinity ? null : (move.previousValue ?? numberOf(previous)),
+    previousValue: from === Infinity ? null : valueOf(move.previousScore ?? numberOf(previous)),
   };
   const payload = rankChanged(user.json(), { compiled, board, runDay, group }, place);
   return { type: 'leaderboard.rank_changed', payload };

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
+import { turned } from '../../domain/leaderboard.ts';
 import type { LiveType } from '../../domain/notifications/live.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
 import { DAY_MS } from '../../domain/periods.ts';
@@ -228,7 +229,7 @@ export interface AskedPlace {
   userId: string;
 }
 
-/** Rank and score; `null` if the user is not on the board. */
+/** Rank and value; `null` if the user is not on the board. */
 type Place = { rank: number; value: number } | null;
 
 /**
@@ -274,7 +275,7 @@ async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise
     for (const [index, isOpen] of open.entries()) {
       if (!isOpen || !isSure(index)) continue;
       const rank = above[index]!.reduce<number>((sum, count) => sum + Number(count), 1);
-      places[index] = placeOf(asked[index]!, { rank, value: Number(scores[index]) });
+      places[index] = placeOf(asked[index]!, { rank, score: Number(scores[index]) });
     }
     open = open.map((isOpen, index) => isOpen && after[index] !== null && !isSure(index));
     scores = after;
@@ -283,8 +284,8 @@ async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise
 }
 
 /** The place, if the leaderboard has so many. */
-const placeOf = ({ board: { maxParticipants } }: AskedPlace, place: { rank: number; value: number }): Place =>
-  maxParticipants !== null && place.rank > maxParticipants ? null : place;
+const placeOf = ({ board }: AskedPlace, { rank, score }: { rank: number; score: number }): Place =>
+  board.maxParticipants !== null && rank > board.maxParticipants ? null : { rank, value: turned(board, score) };
 
 /** Sends a command for each of the keys of each place. The replies are lists in the same order. */
 async function each(

@@ -1,6 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { decimalText, type Micros, toMicros } from '../../domain/decimal.ts';
+import { floorOf } from '../../domain/leaderboard.ts';
 import type { Notification, NotificationType } from '../../domain/notifications/notification.ts';
 import {
   KIND,
@@ -36,8 +37,8 @@ export interface BoardMove {
   from: number;
   to: number;
   /** The scores in the group, if the record holds them. */
-  previousValue: number | null;
-  value: number | null;
+  previousScore: number | null;
+  score: number | null;
   /** The change of the score; `null` if unknown. */
   earned: Micros | null;
   atMs: number;
@@ -160,8 +161,8 @@ function moveOf(
     userId: record[RECORD.userId],
     from: rankOf(recorded[RECORDED_BOARD.previousRank]),
     to: rankOf(recorded[RECORDED_BOARD.rank]),
-    previousValue: recorded[RECORDED_BOARD.previousScore] ?? null,
-    value: recorded[RECORDED_BOARD.score] ?? null,
+    previousScore: recorded[RECORDED_BOARD.previousScore] ?? null,
+    score: recorded[RECORDED_BOARD.score] ?? null,
     earned: board === undefined ? null : earnedOn(compiled, board, record),
     atMs: record[RECORD.atMs],
     user,
@@ -172,7 +173,7 @@ function moveOf(
 export function earnedOn(compiled: CompiledCatalog, board: Leaderboard, record: HappenedRecord): Micros | null {
   // Hiding or showing a user does not change the score.
   if (record[kindField] === KIND.user && record[RECORD.points] === undefined) return 0n;
-  if (board.rankBy === 'metric') return earnedOfMetric(record);
+  if (board.rankBy === 'metric') return floorOf(board) === 0 ? earnedOfMetric(record) : null;
   if (board.rankBy === 'streak') return whole(earnedOfStreak(compiled, record));
   const system = compiled.pointsSystemsById.get(board.pointsSystemId ?? '')?.no;
   const points = record[RECORD.points]?.find((each) => each[RECORDED_POINTS.system] === system);

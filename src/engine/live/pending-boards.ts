@@ -12,10 +12,10 @@ export interface ChangedGroup {
   moved: Map<string, BoardMove>;
 }
 
-const behind = ({ from, previousValue, earned }: BoardMove, later: BoardMove): BoardMove => ({
+const behind = ({ from, previousScore, earned }: BoardMove, later: BoardMove): BoardMove => ({
   ...later,
   from,
-  previousValue,
+  previousScore,
   earned: earned === null || later.earned === null ? null : earned + later.earned,
 });
 

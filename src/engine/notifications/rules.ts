@@ -1,5 +1,6 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement } from '../../domain/catalog.ts';
+import { turned } from '../../domain/leaderboard.ts';
 import type { BoardPlace, NotificationSubject, NotificationType } from '../../domain/notifications/notification.ts';
 import { periodOf } from '../../domain/periods.ts';
 import type { PointsAwardResponse, PointsTriggerResponse } from '../../domain/points.ts';
@@ -207,12 +208,13 @@ export function* boardNotifications({ compiled, record, wants, user }: Change): 
     if (board === undefined) continue;
     const about = { leaderboardId: board.id };
     if (!wants('leaderboard.rank_changed', about)) continue;
-    const on = <T>(place: number, value: T): T | null => (place === NOT_ON_THE_BOARD ? null : value);
+    const isOn = (place: number): boolean => place !== NOT_ON_THE_BOARD;
+    const valueOf = (score: number | null): number | null => (score === null ? null : turned(board, score));
     const change = {
-      rank: on(rank, rank),
-      value: on(rank, recorded[RECORDED_BOARD.score] ?? scoreIn(user.state(), recorded)),
-      previousRank: on(previousRank, previousRank),
-      previousValue: on(previousRank, recorded[RECORDED_BOARD.previousScore] ?? null),
+      rank: isOn(rank) ? rank : null,
+      value: isOn(rank) ? valueOf(recorded[RECORDED_BOARD.score] ?? scoreIn(user.state(), recorded)) : null,
+      previousRank: isOn(previousRank) ? previousRank : null,
+      previousValue: isOn(previousRank) ? valueOf(recorded[RECORDED_BOARD.previousScore] ?? null) : null,
     };
     const runDay = recorded[RECORDED_BOARD.runDay];
     const group = recorded[RECORDED_BOARD.group];

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { decimalText } from '../../domain/decimal.ts';
+import { floorOf } from '../../domain/leaderboard.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { WaitingEvent } from '../../postgres/corrections/quarantine.ts';
 import type { UsedKey } from '../../postgres/used-keys.ts';
@@ -21,7 +22,7 @@ The keys that Laurel derives from Postgres. A rebuild writes them and `verify` c
 
   key                                  from
   user                                 users.state, byte for byte
-  sorted set of a board, run, group    users.state: scores above 0 of users who are not hidden, of boards that are not deleted;
+  sorted set of a board, run, group    users.state: scores above the board's floor of users who are not hidden, of boards that are not deleted;
                                        not of runs whose final
                                        standings are in board_finals alone
   set of the groups of a run           the same, of boards with a breakdown
@@ -47,15 +48,19 @@ export interface Place {
   listedIn: { key: string; group: string } | null;
 }
 
-/** A tenant's boards: number → whether users are ranked in groups, and the runs that Redis no longer holds. */
-export type Boards = ReadonlyMap<number, { grouped: boolean; cleared: ReadonlySet<number> }>;
+/** A tenant's boards: number → whether users are ranked in groups, the floor of scores, and the runs that Redis no longer holds. */
+export type Boards = ReadonlyMap<number, { grouped: boolean; floor: number; cleared: ReadonlySet<number> }>;
 
 async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
   const [catalog, cleared] = await Promise.all([loadCatalog(pool, tenantNo), clearedRuns(pool, tenantNo)]);
   return new Map(
-    catalog?.leaderboards.map(({ no, breakdownAttributes }) => [
-      no,
-      { grouped: breakdownAttributes.length > 0, cleared: cleared.get(no) ?? new Set() },
+    catalog?.leaderboards.map((board) => [
+      board.no,
+      {
+        grouped: board.breakdownAttributes.length > 0,
+        floor: floorOf(board),
+        cleared: cleared.get(board.no) ?? new Set(),
+      },
     ]),
   );
 }
@@ -89,7 +94,7 @@ export function placesOf(part: TenantPart, state: PackedState, boards: Boards): 
   for (const score of scoresOf(state[USER.boards] ?? [])) {
     const { boardNo, runDay, group } = score;
     const board = boards.get(boardNo);
-    if (board === undefined || board.cleared.has(runDay) || !hasPlace(score, board.grouped)) continue;
+    if (board === undefined || board.cleared.has(runDay) || !hasPlace(score, board)) continue;
     places.push({
       key: boardKey(part, { boardNo, runDay, group }),
       score: decimalText(score),

@@ -1,9 +1,12 @@
 import type { PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanBoard } from '../../catalog/plan.ts';
-import { clamped, decimalOfMicros, microsNumber, toMicros } from '../../domain/decimal.ts';
+import { clamped, decimalNumber, decimalOfMicros, microsNumber, parseDecimal, toMicros } from '../../domain/decimal.ts';
+import { NO_SCORE } from '../../domain/leaderboard.ts';
 import { groupName } from '../../domain/user.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
+import { emptyHistorySum, historySum } from '../../packed/packed-arrays.ts';
+import type { HistorySum } from '../../packed/state.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
 import type { Compensated } from '../../packed/record.ts';
 import type { UserState } from '../../packed/state.ts';
@@ -18,7 +21,10 @@ export interface PlannedScore {
   /** The change in addition to the points of the plan's awards. */
   whole: number;
   micros: number;
-  /** The score at planning time, and the proposed one. */
+  /** Instead, on boards on which 0 is a score: the score at planning time, and the proposed one. */
+  was?: HistorySum;
+  becomes?: HistorySum;
+  /** The same as numbers; NO_SCORE for none. */
   from: number;
   to: number;
   /** Whether it moves to another group. */
@@ -41,7 +47,17 @@ export function plannedScores(
     const group = groupOf(board, state);
     return runs.flatMap((run) => {
       const score = state.boards[board.no]?.find(({ runDay }) => runDay === run.first);
-      const beside = differences.get(scoreKey(board.no, run.first)) ?? 0n;
+      const difference = differences.get(scoreKey(board.no, run.first));
+      if (board.floor !== undefined)
+        return replacedScore({
+          board,
+          run,
+          score,
+          moves: score !== undefined && score.group !== group,
+          keeps,
+          difference,
+        });
+      const beside = typeof difference === 'bigint' ? difference : 0n;
       const awarded = BigInt(awardedIn(board, run, awards)) * MILLION;
       const moves = score !== undefined && score.group !== group;
       const added = keeps && beside + awarded < 0n ? 0n : beside + awarded;
@@ -52,6 +68,32 @@ export function plannedScores(
     });
   });
 }
+
+function replacedScore({
+  board,
+  run,
+  score,
+  moves,
+  keeps,
+  difference,
+}: {
+  board: PlanBoard;
+  run: OpenRun;
+  score: { score: string } | undefined;
+  moves: boolean;
+  keeps: boolean;
+  difference: bigint | Replacement | undefined;
+}): PlannedScore[] {
+  const planned = { no: board.no, run: run.first, whole: 0, micros: 0, moves };
+  const from = score === undefined ? NO_SCORE : Number(score.score);
+  const replacement = typeof difference === 'object' ? difference : undefined;
+  if (replacement === undefined || (keeps && numberOf(replacement.becomes) < from))
+    return moves ? [{ ...planned, from, to: from }] : [];
+  return [{ ...planned, ...replacement, from, to: numberOf(replacement.becomes) }];
+}
+
+const numberOf = (sum: HistorySum): number =>
+  decimalNumber({ whole: sum[HISTORY_SUM.whole], micros: sum[HISTORY_SUM.micros] });
 
 /** The group of a user's current attributes, as in `lua/lib/board_scores.lua`; '' if the user lacks a value. */
 function groupOf({ groups = [] }: PlanBoard, { attributes }: UserState): string {
@@ -69,8 +111,17 @@ function awardedIn({ by, system, from, to }: PlanBoard, run: OpenRun, awards: re
 const isIn = ({ first, last = Infinity }: OpenRun, day: number | undefined): boolean =>
   day !== undefined && day >= first && day <= last;
 
-/** By board and run (`scoreKey`): the score by history minus the current one, in millionths. Omits equal ones. */
-export type ScoreDifferences = ReadonlyMap<string, bigint>;
+/** The current score, and the one by history. */
+interface Replacement {
+  was: HistorySum;
+  becomes: HistorySum;
+}
+
+/**
+ * By board and run (`scoreKey`): the score by history minus the current one, in millionths, or on boards on which 0 is a score
+ * both. Omits equal ones.
+ */
+export type ScoreDifferences = ReadonlyMap<string, bigint | Replacement>;
 
 const scoreKey = (boardNo: number, runDay: number): string => `${boardNo} ${runDay}`;
 
@@ -85,20 +136,21 @@ interface ScoredUsers {
 
 /**
  * The differences between history and scores of users in open runs, by user. Streak boards have no history. On boards
- * with a time of day, scores stay unchanged if the times are unknown: in runs whose first events were dropped, and for
- * imported users.
+ * with a time of day, or of the highest, lowest or last value, scores stay unchanged if single events are unknown: in runs
+ * whose first events were dropped, and for imported users.
  */
 export async function scoreDifferences(
   client: PoolClient,
   { compiled, boards, users, nowMs, detailsFromDay }: ScoredUsers,
 ): Promise<ReadonlyMap<string, ScoreDifferences>> {
-  const differences = new Map<string, Map<string, bigint>>();
+  const differences = new Map<string, Map<string, bigint | Replacement>>();
   for (const { board, runs } of boards) {
     const leaderboard = compiled.leaderboardsByNo.get(board.no)!;
     const { counted, lastDay, window } = boardHistory(compiled, leaderboard, nowMs);
     const first = runs[0]!.first;
-    if (counted === null || (window !== null && detailsFromDay !== null && first < detailsFromDay)) continue;
-    const known = [...users].filter(([, { importedMs }]) => window === null || importedMs === null);
+    const needsEvents = window !== null || board.fold !== undefined;
+    if (counted === null || (needsEvents && detailsFromDay !== null && first < detailsFromDay)) continue;
+    const known = [...users].filter(([, { importedMs }]) => !needsEvents || importedMs === null);
     if (known.length === 0) continue;
     const rows = await historySums(client, {
       tenantNo: compiled.catalog.tenantNo,
@@ -117,14 +169,33 @@ export async function scoreDifferences(
     for (const { id, sums } of rows)
       for (const run of runs) {
         const sum = sums.find((each) => each[HISTORY_SUM.runDay] === run.first);
-        const score = users.get(id)!.boards[board.no]?.find(({ runDay }) => runDay === run.first)?.score ?? '0';
-        const difference = (sum === undefined ? 0n : sumMicros(sum)) - toMicros(score);
-        if (difference === 0n) continue;
-        const own = differences.get(id) ?? new Map<string, bigint>();
+        const score = users.get(id)!.boards[board.no]?.find(({ runDay }) => runDay === run.first);
+        const difference = differenceOf(board, run, { sum, score });
+        if (difference === null) continue;
+        const own = differences.get(id) ?? new Map<string, bigint | Replacement>();
         differences.set(id, own.set(scoreKey(board.no, run.first), difference));
       }
   }
   return differences;
+}
+
+function differenceOf(
+  { floor }: PlanBoard,
+  { first }: OpenRun,
+  { sum, score }: { sum: HistorySum | undefined; score: { score: string; reached?: number } | undefined },
+): bigint | Replacement | null {
+  if (floor === undefined) {
+    const difference = (sum === undefined ? 0n : sumMicros(sum)) - toMicros(score?.score ?? '0');
+    return difference === 0n ? null : difference;
+  }
+  const none = emptyHistorySum(first, floor);
+  const was =
+    score === undefined ? none : historySum(first, { ...parseDecimal(score.score), reached: score.reached ?? 0 });
+  const becomes =
+    sum === undefined
+      ? none
+      : historySum(first, { ...decimalOfMicros(sumMicros(sum)), reached: sum[HISTORY_SUM.reached] ?? 0 });
+  return numberOf(was) === numberOf(becomes) ? null : { was, becomes };
 }
 
 function sumMicros(sum: { [HISTORY_SUM.whole]: number; [HISTORY_SUM.micros]: number }): bigint {

@@ -1,5 +1,6 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Compensated, PackedCompletion, RecomputedScore } from '../../packed/record.ts';
+import type { HistorySum } from '../../packed/state.ts';
 import { COMPENSATED, RECOMPUTED_SCORE } from '../../packed/record-fields.ts';
 import type { AppliedChanges } from '../../postgres/persist/recomputed.ts';
 import type { PlannedScore } from './planned-scores.ts';
@@ -30,6 +31,9 @@ export interface ScoreMove {
   micros: number;
   group?: string;
   instead?: string;
+  /** Instead of a change, on boards on which 0 is a score: the score that is replaced if it is still the same. */
+  was?: HistorySum;
+  becomes?: HistorySum;
 }
 
 export interface UserPlan extends Omit<PlannedUser, 'created' | 'restore' | 'scores'> {
@@ -56,7 +60,13 @@ export function toApply(compiled: CompiledCatalog, createdMs: number, plan: User
     restore: [],
     revoke,
     awards: awards.filter(({ award }) => compiled.pointsSystemsByNo.has(award[COMPENSATED.system])),
-    scores: scores.map(({ no, run, whole, micros }) => ({ no, run, whole, micros })),
+    scores: scores.map(({ no, run, whole, micros, was, becomes }) => ({
+      no,
+      run,
+      whole,
+      micros,
+      ...(was !== undefined && becomes !== undefined && { was, becomes }),
+    })),
     keeps,
     ...(corrections !== undefined && { corrections }),
   };
@@ -83,6 +93,10 @@ const takenBack = (score: RecomputedScore): ScoreMove => ({
   micros: -score[RECOMPUTED_SCORE.micros],
   group: score[RECOMPUTED_SCORE.oldGroup],
   instead: score[RECOMPUTED_SCORE.group],
+  ...(score[RECOMPUTED_SCORE.is] !== undefined && {
+    was: score[RECOMPUTED_SCORE.is],
+    becomes: score[RECOMPUTED_SCORE.was]!,
+  }),
 });
 
 function opposite(award: Compensated): Compensated {

@@ -1,4 +1,5 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { NO_SCORE, turned } from '../../domain/leaderboard.ts';
 import { dateOf } from '../../domain/periods.ts';
 import type {
   Recomputation,
@@ -60,7 +61,9 @@ function userAnswer(compiled: CompiledCatalog, row: RecomputedUserRow<UserPlan>)
     }),
     boards: (plan?.scores ?? []).flatMap(({ no, run, from, to, moves }) => {
       const board = compiled.leaderboardsByNo.get(no);
-      return board === undefined ? [] : [{ key: board.key, run: dateOf(run), from, to, moves }];
+      if (board === undefined) return [];
+      const valueOf = (score: number): number | null => (score === NO_SCORE ? null : turned(board, score));
+      return [{ key: board.key, run: dateOf(run), from: valueOf(from), to: valueOf(to), moves }];
     }),
     status: statusOf(row),
     reason:

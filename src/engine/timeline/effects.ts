@@ -1,5 +1,6 @@
 import type { Achievement, Leaderboard, PointsBoost, PointsLevel, PointsTrigger } from '../../domain/catalog.ts';
 import { dateOf, DAY_MS, dayOf } from '../../domain/periods.ts';
+import { floorOf, foldOf } from '../../domain/leaderboard.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { Caused, TimelineRule } from '../../domain/administration/timeline.ts';
@@ -203,10 +204,11 @@ function scoresOf(then: CatalogThen, happening: Happening, { when, user }: { whe
   return then.there('leaderboard', when.atMs).flatMap((resource) => {
     const board = then.at(resource, when).doc as Leaderboard;
     const change = changeOf(then, board, scored);
-    const run = change === 0 || !counts(board, scored, user) ? null : runOf(playedRule(board), scored.localDay);
-    return run === null
-      ? []
-      : [{ kind: 'leaderboard' as const, leaderboard: then.named(resource.id), run: dateOf(run.startDay), change }];
+    const run = change === null || !counts(board, scored, user) ? null : runOf(playedRule(board), scored.localDay);
+    if (run === null || change === null) return [];
+    const aggregate = board.aggregate ?? 'sum';
+    const score = { leaderboard: then.named(resource.id), run: dateOf(run.startDay), change };
+    return [{ kind: 'leaderboard' as const, ...score, ...(aggregate !== 'sum' && { aggregate }) }];
   });
 }
 
@@ -217,16 +219,29 @@ function counts(board: Leaderboard, { secondOfDay }: Scored, { attributeIds }: U
   return board.endTime === null || secondOfDay < secondOf(board.endTime);
 }
 
-function changeOf(then: CatalogThen, board: Leaderboard, { metricId, happening: { event, awards } }: Scored): number {
+/**
+ * What the score changed by or, on a board of the highest, lowest or last value, the value that competed there; `null` if
+ * nothing counted.
+ */
+function changeOf(
+  then: CatalogThen,
+  board: Leaderboard,
+  { metricId, happening: { event, awards } }: Scored,
+): number | null {
+  const unless0 = (change: number): number | null => (change === 0 ? null : change);
   switch (board.rankBy) {
     case 'metric':
-      return board.metricId === metricId ? (event?.value ?? 0) : 0;
+      if (board.metricId !== metricId || event === null) return null;
+      if (foldOf(board) !== null) return event.reverses === null ? event.value : null;
+      return floorOf(board) === 0 ? unless0(event.value) : event.value;
     case 'points':
-      return awards
-        .filter(({ systemNo }) => then.byNo(systemNo)?.id === board.pointsSystemId)
-        .reduce((sum, { awarded }) => sum + awarded, 0);
+      return unless0(
+        awards
+          .filter(({ systemNo }) => then.byNo(systemNo)?.id === board.pointsSystemId)
+          .reduce((sum, { awarded }) => sum + awarded, 0),
+      );
     case 'streak':
-      return event?.streak ? 1 : 0;
+      return event?.streak ? 1 : null;
   }
 }
 

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
+import { turned } from '../../domain/leaderboard.ts';
 import { dateOf, weekdaysOf } from '../../domain/periods.ts';
 import type { UserState } from '../../packed/state.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
@@ -128,9 +129,11 @@ export class UserExport {
       points: named(state.points, (total) => total),
       streaks: Object.fromEntries(streaks),
       freezes: state.freezes,
-      leaderboards: named(state.boards, (scores) =>
-        scores.map(({ runDay, group, score }) => ({ firstDay: dateOf(runDay), group, score: Number(score) })),
-      ),
+      leaderboards: named(state.boards, (scores, no) => {
+        const board = compiled.leaderboardsByNo.get(no);
+        const valueOf = (score: string): number => (board === undefined ? Number(score) : turned(board, Number(score)));
+        return scores.map(({ runDay, group, score }) => ({ firstDay: dateOf(runDay), group, score: valueOf(score) }));
+      }),
     };
   }
 }

@@ -1,11 +1,23 @@
 import type { Pool, PoolClient } from 'pg';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import { type Fold, turned } from '../../domain/leaderboard.ts';
 import { dateOf } from '../../domain/periods.ts';
-import type { HistorySum } from '../../packed/packed-arrays.ts';
+import type { HistorySum } from '../../packed/state.ts';
 import { awardsAndSums, eventsAndSums, mayBeEarlier, readSinceDay } from '../partitions.ts';
 import { storableText } from '../storable-json.ts';
 
-/** What a leaderboard adds up: values of a metric's events, or awards of a points system. */
-export type Counted = { metricNo: number } | { systemNo: number };
+/** What a leaderboard scores: values of a metric's events, or awards of a points system. */
+export type Counted = CountedMetric | { systemNo: number };
+
+export interface CountedMetric {
+  metricNo: number;
+  /** Whether values are negated, in ascending order. */
+  negated?: boolean;
+  /** `null` or absent: the sum. */
+  fold?: Fold | null;
+  /** Whether every user with an event in a run has a score, whatever it is. */
+  always?: boolean;
+}
 
 /** The times of day that count, and the users' zone offsets. */
 export interface CountedTimes {
@@ -26,15 +38,34 @@ interface HistoryQuery {
   lastDay: number | null;
   /** `null` if all times of day count. */
   times: CountedTimes | null;
+  /** An event (32 hex digits) that is about to be reversed (`removed`), or to count again. Only for single events. */
+  changed?: { removed?: string; added?: string };
 }
 
 export interface HistorySums {
   id: string;
   /** The packed state, from the same snapshot as the sums. */
   state: Buffer;
-  /** Run day, whole, micros; only for runs with events or awards. */
+  /** Only for runs with events or awards. */
   sums: HistorySum[];
 }
+
+/** SQL: the order in which the first event of a run is the score. Of equal values the earliest counts. */
+const ORDER: Record<Fold, string> = {
+  max: 'score DESC, occurred, id',
+  min: 'score, occurred, id',
+  last: 'occurred DESC, id DESC',
+};
+
+const OCCURRED = 'coalesce(occurred_at, at)';
+
+/**
+ * SQL: whether an event is one that counts. An import brings sums of days instead. Parameters: an event that is about to be
+ * reversed, and one that is about to count again.
+ */
+const isCounted = (removed: string, added: string): string => `
+  reverses IS NULL AND NOT imported AND id IS DISTINCT FROM ${removed}::uuid AND (id = ${added}::uuid OR id <> ALL (ARRAY(
+    SELECT root_id FROM reversals WHERE reversals.tenant_no = $1 AND reversals.user_id = users.id AND in_force)))`;
 
 /** `at`: SQL for the time of the event or award. */
 const times = (at: string): string => `
@@ -49,9 +80,10 @@ const times = (at: string): string => `
            END)`;
 
 const statement = (counted: Counted, held: CountedTimes | null): string => {
+  const ofMetric = 'metricNo' in counted ? counted : null;
   const [table, value, no, at] =
-    'metricNo' in counted
-      ? (['events', 'value', 'metric_no', 'coalesce(occurred_at, at)'] as const)
+    ofMetric !== null
+      ? (['events', ofMetric.negated ? '-value' : 'value', 'metric_no', OCCURRED] as const)
       : (['awards', 'awarded', 'system_no', 'at'] as const);
   const where = `${no} = $3 AND local_date >= ($4::date[])[1] AND ($6::date IS NULL OR local_date <= $6)`;
   const asked = { user: 'users.id', where, firstId: '$7' };
@@ -61,17 +93,34 @@ const statement = (counted: Counted, held: CountedTimes | null): string => {
     held === null
       ? kept
       : `(SELECT * FROM ${table} WHERE tenant_no = $1 AND user_id = users.id AND ${where} AND id >= $7::uuid${times(at)})`;
+  const single = `
+    SELECT width_bucket(local_date, $4::date[]) AS run, ${value} AS score, ${OCCURRED} AS occurred, id
+      FROM events
+     WHERE tenant_no = $1 AND user_id = users.id AND ${where} AND id >= $7::uuid
+       AND ${held === null ? isCounted('$8', '$9') : `${isCounted('$14', '$15')}${times(at)}`}`;
+  const summed = `
+    SELECT width_bucket(local_date, $4::date[]) AS run, sum(${value})::numeric AS score, NULL::timestamptz AS occurred
+      FROM ${from} AS counted GROUP BY 1`;
+  const runs = ofMetric?.fold
+    ? `SELECT DISTINCT ON (run) * FROM (${single}) AS counted ORDER BY run, ${ORDER[ofMetric.fold]}`
+    : ofMetric?.always === true
+      ? `SELECT * FROM (${summed}) AS sums
+            WHERE score <> 0 OR EXISTS (SELECT FROM (${single}) AS counted WHERE counted.run = sums.run)`
+      : summed;
   return `
     SELECT users.id, users.state, ${mayBeEarlier('($5::integer[])[1]')} AS "mayBeEarlier", coalesce((
-             SELECT json_agg(json_build_array(($5::integer[])[run], trunc(total), ((total - trunc(total)) * 1000000)::integer))
-               FROM (SELECT width_bucket(local_date, $4::date[]) AS run, sum(${value})::numeric AS total
-                       FROM ${from} AS counted GROUP BY 1) AS runs), '[]') AS sums
+             SELECT json_agg(json_build_array(($5::integer[])[run], trunc(score), ((score - trunc(score)) * 1000000)::integer,
+                                              coalesce((extract(epoch FROM occurred) * 1000000)::bigint, 0)))
+               FROM (${runs}) AS runs), '[]') AS sums
       FROM users WHERE users.tenant_no = $1 AND users.id = ANY ($2)`;
 };
 
-/** What some users have earned on a leaderboard, by run. */
+/**
+ * The scores of some users on a leaderboard, by run. The highest, lowest or last event is looked for among the stored events:
+ * not among those that retention dropped, nor in what an import brought.
+ */
 export async function historySums(client: Pool | PoolClient, query: HistoryQuery): Promise<HistorySums[]> {
-  const { tenantNo, ids, counted, runDays, lastDay, times } = query;
+  const { tenantNo, ids, counted, runDays, lastDay, times, changed = {} } = query;
   const no = 'metricNo' in counted ? counted.metricNo : counted.systemNo;
   const values: unknown[] = [
     tenantNo,
@@ -93,6 +142,8 @@ export async function historySums(client: Pool | PoolClient, query: HistoryQuery
       times.to,
     );
   }
+  if ('metricNo' in counted && (counted.fold || counted.always === true))
+    more.push(changed.removed ?? null, changed.added ?? null);
   const found = await readSinceDay(runDays[0]!, {
     rows: async (firstId) => {
       const parameters = [...values, firstId, ...more];
@@ -133,7 +184,7 @@ export async function putPastScores(
 /** Creates final runs from collected scores. Runs that are already final stay unchanged. */
 export async function rankPastScores(
   client: PoolClient,
-  { tenantNo, boardNo, max }: { tenantNo: number; boardNo: number; max: number | null },
+  { tenantNo, board }: { tenantNo: number; board: Leaderboard },
   runs: readonly { runDay: number; lastDay: number; finalMs: number }[],
 ): Promise<void> {
   await client.query(
@@ -155,15 +206,16 @@ export async function rankPastScores(
          FROM ranked GROUP BY run_id, group_name RETURNING id, run_id, name
      )
      INSERT INTO board_finals (group_id, place, tenant_no, user_id, rank, score)
-     SELECT groups.id, place, $1, user_id, rank, score
+     SELECT groups.id, place, $1, user_id, rank, score * $7::integer
        FROM ranked JOIN groups ON groups.run_id = ranked.run_id AND groups.name = ranked.group_name`,
     [
       tenantNo,
-      boardNo,
+      board.no,
       runs.map(({ runDay }) => runDay),
       runs.map(({ lastDay }) => lastDay),
       runs.map(({ finalMs }) => new Date(finalMs)),
-      max,
+      board.maxParticipants,
+      turned(board, 1),
     ],
   );
 }

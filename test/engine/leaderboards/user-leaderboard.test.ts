@@ -134,7 +134,11 @@ test('reads kept runs and snapshots', async () => {
       reads.at('2026-11-19T00:00:00Z');
       const other = { tenantNo: 77, boardNo: 1, runDay: 0, group: '' };
       await reads.laurel.redis.zadd(boardKey(onlyPart(77), other), 4, 'u', 5, 'other', 9, 'third');
-      kept.redis = new LiveStandings(reads.laurel.redis, other, null);
+      kept.redis = new LiveStandings(reads.laurel.redis, other, {
+        aggregate: null,
+        order: null,
+        maxParticipants: null,
+      });
       expect(await of(reads, 'u')).toMatchObject({ rank: 3, value: 4 });
       expect((await entries(1))[0]).toEqual(['2026-11-18', null, 7, null, 7]);
     },

@@ -9,8 +9,8 @@ const move = (userId: string, from: number, to: number, more: Partial<BoardMove>
   userId,
   from,
   to,
-  previousValue: from,
-  value: to,
+  previousScore: from,
+  score: to,
   earned: 5n,
   atMs: 0,
   user: undefined,
@@ -26,8 +26,8 @@ test('merges several moves of a user into one, and keeps the ranks of a group th
   expect(group!.moved.get('ada')).toMatchObject({
     from: Infinity,
     to: 4,
-    previousValue: Infinity,
-    value: 4,
+    previousScore: Infinity,
+    score: 4,
     earned: 10n,
   });
 });

@@ -9,6 +9,8 @@ type Recomputation = AdminRead<'/v1/recomputations/{id}'>;
 type Figures = Recomputation['figures'];
 type Planned = Recomputation['samples']['gaining'][number];
 
+const scoreText = (score: number | null): string => (score === null ? 'none' : number(score));
+
 /** Number of users who gain and lose, by resource. */
 export function RecomputationFigures({ figures }: { figures: Figures }) {
   const { users, gaining, losing, unchanged, failed, achievements, points, boards } = figures;
@@ -89,7 +91,7 @@ const COLUMNS: readonly Column<Planned>[] = [
     id: 'boards',
     header: 'Leaderboards',
     cell: ({ boards }) =>
-      boards.map(({ key, run, from, to }) => `${key} (${run}): ${number(from)} → ${number(to)}`).join(', '),
+      boards.map(({ key, run, from, to }) => `${key} (${run}): ${scoreText(from)} → ${scoreText(to)}`).join(', '),
   },
   { id: 'reason', header: 'Reason', cell: ({ reason }) => reason ?? '' },
 ];

@@ -180,7 +180,8 @@ export function CausedLine({ caused }: { caused: Caused }) {
     case 'leaderboard':
       return (
         <li className="text-muted">
-          {signed(caused.change)} on <BoardName of={caused.leaderboard} />, run of {caused.run}
+          {caused.aggregate === undefined ? signed(caused.change) : `${number(caused.change)} counts`} on{' '}
+          <BoardName of={caused.leaderboard} />, run of {caused.run}
         </li>
       );
   }

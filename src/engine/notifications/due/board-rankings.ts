@@ -47,7 +47,7 @@ export class BoardRankings {
   }
 
   standings({ board }: Pick<BoardInPlay, 'board'>, { tenantNo, runDay, group }: Place): Standings {
-    return new LiveStandings(this.redis, { tenantNo, boardNo: board.no, runDay, group }, board.maxParticipants);
+    return new LiveStandings(this.redis, { tenantNo, boardNo: board.no, runDay, group }, board);
   }
 
   /** The members of the board, best first, at most `MOST_PLACES`. */
