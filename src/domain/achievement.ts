@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
-import { INSTEAD_OF_NULL, Nullable, OLDER_VALUES } from './schemas.ts';
+import { Repeat } from './repeat.ts';
+import { INSTEAD_OF_NULL, LocalDate, Nullable, OLDER_VALUES } from './schemas.ts';
 
 export const KeyValue = Type.Object({ key: Type.String(), value: Type.String() });
 
@@ -22,6 +23,7 @@ export const achievementFields = {
   userAttributes: Type.Array(KeyValue),
   eventAttribute: Type.Optional(KeyValue),
   eventAttributes: Type.Optional(Type.Array(KeyValue)),
+  repeat: Type.Optional(Repeat),
 };
 
 export const AchievementResponse = Type.Object(achievementFields);
@@ -29,7 +31,30 @@ export type AchievementResponse = Static<typeof AchievementResponse>;
 
 const achievedAt = Nullable(Type.String({ format: 'date-time' }), { [INSTEAD_OF_NULL]: null });
 
-export const UserAchievementResponse = Type.Object({ ...achievementFields, achievedAt });
+/** A user's period of a repeating achievement: its local days, and the sum of its events. */
+const QuestPeriod = Type.Object({
+  start: LocalDate,
+  end: LocalDate,
+  progress: Type.Number(),
+  completed: Type.Boolean(),
+});
+
+/** Only for repeating achievements: how often the user has completed it, and a period. */
+const questFields = { timesCompleted: Type.Optional(Type.Integer()), period: Type.Optional(QuestPeriod) };
+
+/** A repeating achievement in whose period an event counts, in the answer to the event. */
+export const QuestProgress = Type.Object({
+  id: Type.String(),
+  key: Type.Optional(Type.String()),
+  name: Type.String(),
+  metricValue: Type.Number(),
+  repeat: Repeat,
+  timesCompleted: Type.Integer(),
+  period: QuestPeriod,
+});
+export type QuestProgress = Static<typeof QuestProgress>;
+
+export const UserAchievementResponse = Type.Object({ ...achievementFields, achievedAt, ...questFields });
 export type UserAchievementResponse = Static<typeof UserAchievementResponse>;
 
 const stats = { completions: Type.Integer(), rarity: Type.Number() };
@@ -41,6 +66,7 @@ export const UserAchievementWithStatsResponse = Type.Object({
   ...achievementFields,
   ...stats,
   achievedAt,
+  ...questFields,
 });
 export type UserAchievementWithStatsResponse = Static<typeof UserAchievementWithStatsResponse>;
 

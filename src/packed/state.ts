@@ -3,7 +3,19 @@ import { type Decimal, decimalText } from '../domain/decimal.ts';
 import type { OwnDaysOff } from '../domain/periods.ts';
 import { EVENT_RECORD, KIND, kindField, RECORD } from './record-fields.ts';
 import { numbered, type Numbered, stateValues, unpackr } from './unpack-state.ts';
-import { DAYS_OFF, PAUSE, SCORE, SIGN_UP, STREAK, STREAK_RULE, THRESHOLD, TOTAL, USER } from './user-fields.ts';
+import {
+  DAYS_OFF,
+  PAUSE,
+  QUEST,
+  QUEST_PERIOD,
+  SCORE,
+  SIGN_UP,
+  STREAK,
+  STREAK_RULE,
+  THRESHOLD,
+  TOTAL,
+  USER,
+} from './user-fields.ts';
 
 /**
  * The readable form of a user's state. The packed form is a sequence of msgpack values in one Redis key, written by
@@ -49,6 +61,8 @@ export interface UserState {
   points: Record<number, number>;
   /** Achievement number → epoch ms of completion. */
   completions: Record<number, number>;
+  /** Number of a repeating achievement → completions, and the sums of the latest periods. */
+  quests: Record<number, Quest>;
   /** Number of a `time` trigger → end of the last period that it paid, epoch ms. */
   timePaid: Record<number, number>;
   /** Leaderboard number → scores in runs that are not final, newest first. */
@@ -70,6 +84,12 @@ export interface StreakState {
   currentPeriod: number | null;
   /** Metric number → sum of values in the current period. */
   sums: Record<number, string>;
+}
+
+export interface Quest {
+  times: number;
+  /** Newest first; `value`: decimal text. */
+  periods: { period: number; value: string; done: boolean }[];
 }
 
 interface Pause {
@@ -165,6 +185,18 @@ interface PackedSignUp {
   [SIGN_UP.sinceMs]: number;
 }
 
+export interface PackedQuestPeriod {
+  [QUEST_PERIOD.period]: number;
+  [QUEST_PERIOD.whole]: number;
+  [QUEST_PERIOD.micros]: number;
+  [QUEST_PERIOD.done]: number;
+}
+
+export interface PackedQuest {
+  [QUEST.times]: number;
+  [QUEST.periods]: PackedQuestPeriod[];
+}
+
 /** SCOREs in a row, by number of the leaderboard, newest run first. */
 export type PackedScores = (number | string)[];
 
@@ -205,6 +237,7 @@ export interface PackedState {
   [USER.generation]?: number;
   [USER.importedBy]?: string;
   [USER.importedMs]?: number;
+  [USER.quests]?: Numbered<PackedQuest>;
 }
 
 /** Unpacks a user's state, regardless of the version of Laurel that wrote it. Throws if it is invalid. */
@@ -257,6 +290,15 @@ function streakRule(packed: PackedStreakRule): StreakRule {
     })),
   };
 }
+
+const quest = (packed: PackedQuest): Quest => ({
+  times: packed[QUEST.times],
+  periods: packed[QUEST.periods].map((each) => ({
+    period: each[QUEST_PERIOD.period],
+    value: decimalText({ whole: each[QUEST_PERIOD.whole], micros: each[QUEST_PERIOD.micros] }),
+    done: each[QUEST_PERIOD.done] === 1,
+  })),
+});
 
 const ownDaysOff = (packed: PackedDaysOff): OwnDaysOff => ({
   set: packed[DAYS_OFF.set],
@@ -326,6 +368,7 @@ export function decodeState(packed: Buffer): UserState {
     daysOff: daysOff === undefined ? null : ownDaysOff(daysOff),
     points: mapNumbered(state[USER.points], (total) => total),
     completions: mapNumbered(state[USER.completions], (at) => at),
+    quests: mapNumbered(state[USER.quests], quest),
     timePaid: mapNumbered(state[USER.timePaid], (at) => at),
     boards: boardScores(state[USER.boards] ?? []),
     importedBy: state[USER.importedBy] ?? null,

@@ -59,6 +59,7 @@ export class CatalogBuilder {
       trigger,
       metricId: null,
       metricValue: null,
+      repeat: null,
       streakLength: null,
       anniversaryYears: null,
       achievementIds: [],

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { type Catalog } from '../../src/domain/catalog.ts';
 import { DEFAULT_STREAK_SETTINGS, type StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
+import type { Repeat } from '../../src/domain/repeat.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 
 /** Catalogs with a bit of everything, small enough that random histories reach their contents. */
@@ -29,6 +30,7 @@ const achievement = fc.record({
   amount: fc.constantFrom(0.1, 0.3, 1, 5, 10.5, 100),
   length: fc.integer({ min: 1, max: 4 }),
   parts: fc.uniqueArray(fc.nat(7), { minLength: 1, maxLength: 3 }),
+  repeat: maybe(fc.constantFrom<Repeat>('daily', 'weekly', 'monthly', { days: 3 })),
   plan,
   deck,
   status: fc.constantFrom('active', 'active', 'active', 'locked', 'inactive'),
@@ -144,6 +146,7 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
         metricId: metrics[one.metric]!.id,
         metricValue: one.amount,
         eventAttributes: ofDeck(one.deck),
+        repeat: one.repeat,
       }),
       ...(type === 'streak' && { streakLength: one.length }),
       ...(type === 'anniversary' && { anniversaryYears: one.length }),

@@ -34,6 +34,7 @@ local fields = {
   [USER.boards] = { 8, 20000, '3:red', 12, 500000, 8, 19993, '', 1, 0 },
   [USER.guarded] = { [9] = { 472222, 5, 0, 19675, 8, 500000, 1700000000000 } },
   [USER.owed] = { [6] = 12 }, [USER.corrections] = 4, [USER.recomputed] = 7, [USER.hidden] = 3, [USER.generation] = 2, [USER.importedBy] = 'crm', [USER.importedMs] = 1772000000000,
+  [USER.quests] = { [4] = { 2, { { 20001, 12, 500000, 1 } } } },
 }
 for position, value in pairs(fields) do state[position] = value end`,
   'round trip',
@@ -80,6 +81,7 @@ const DECODED: UserState = {
   signUp: { day: 17000, years: 3, sinceMs: 1600000000001 },
   points: { 5: 40 },
   completions: { 4: 1650000000000 },
+  quests: { 4: { times: 2, periods: [{ period: 20001, value: '12.5', done: true }] } },
   timePaid: { 6: 1660000000000 },
   importedBy: 'crm',
   importedMs: 1_772_000_000_000,
@@ -116,7 +118,7 @@ test('trailing absent fields take no space; a state ends after its streaks at th
     streaks: { daily: { length: 0 } },
   });
   const gone = await byRedis(
-    `state[${USER.importedMs + 1}] = nil state[${USER.importedBy + 1}] = nil return pack_state(state)`,
+    `state[${USER.quests + 1}] = nil state[${USER.importedMs + 1}] = nil state[${USER.importedBy + 1}] = nil return pack_state(state)`,
   );
   expect(unpackAll(gone)).toHaveLength(USER.importedBy);
 });

@@ -90,6 +90,8 @@ interface Edit<K extends Kind> {
 
 function* achievementChanges({ before, after }: Edit<'achievement'>): Generator<Problem> {
   if (before.key !== null && after.key !== before.key) yield problem('key', `cannot be changed: it is '${before.key}'`);
+  if (before.trigger === after.trigger && !isDeepStrictEqual(before.repeat, after.repeat))
+    yield problem('repeat', 'cannot be changed: create another achievement');
   if (before.trigger !== after.trigger && before.status !== 'inactive' && after.status !== 'inactive') {
     yield problem('trigger', `can be changed only while the achievement is inactive: set status 'inactive' first`);
   }

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { TIMELINE_KINDS } from '../kinds.ts';
+import { Repeat } from '../repeat.ts';
 import { LocalDate, Nullable, Uuid, uuidText } from '../schemas.ts';
 import { QuarantinedEvent } from './quarantine.ts';
 
@@ -17,6 +18,7 @@ export const TimelineRule = Type.Object({
   points: Type.Optional(Type.Integer()),
   metric: Type.Optional(Named),
   threshold: Type.Optional(Type.Number()),
+  repeat: Type.Optional(Repeat),
   streakLength: Type.Optional(Type.Integer()),
   achievements: Type.Optional(Type.Array(Named)),
   timeUnit: Type.Optional(Type.Enum(['hours', 'days'])),

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { Repeat } from '../repeat.ts';
 import { Uuid } from '../schemas.ts';
 import {
   BADGE,
@@ -45,6 +46,19 @@ export const ACHIEVEMENT = {
     default: null,
     required: true,
     when: only('trigger', 'metric'),
+  }),
+  repeat: field(Repeat, {
+    label: 'Repeats',
+    description:
+      'How often users can complete it: `daily`, `weekly`, `monthly` or every `days` days, by the user’s local days. Only the ' +
+      'events of a period count towards `metricValue`. If omitted, users complete it once. Cannot be changed later.',
+    default: null,
+    fixed: true,
+    when: only('trigger', 'metric'),
+    addition: true,
+    form: {
+      hint: 'Whether users complete it once, or once a period of their local days. This cannot be changed later.',
+    },
   }),
   streakLength: { ...STREAK_LENGTH, when: only('trigger', 'streak') },
   achievementIds: field(Type.Array(Uuid), {

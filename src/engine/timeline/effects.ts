@@ -154,6 +154,7 @@ function achievementRule(then: CatalogThen, was: ResourceThen): TimelineRule | n
     ...(type === 'metric' && {
       metric: then.named(achievement.metricId),
       threshold: achievement.metricValue ?? 0,
+      ...(achievement.repeat && { repeat: achievement.repeat }),
     }),
     ...(type === 'streak' && { streakLength: achievement.streakLength ?? 1 }),
     ...(type === 'achievement' && { achievements: achievement.achievementIds.map((id) => then.named(id)) }),
