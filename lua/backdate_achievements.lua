@@ -38,7 +38,8 @@ end
 -- Completes the current periods of repeating achievements.
 local function complete_quests(state, outcome)
   for _, quest in ipairs(plan.quests or {}) do
-    local kept = quests.find(state, quest.no, quests.period(quest, outcome.row))
+    local period = quests.period(quest, outcome.row)
+    local kept = period and quests.find(state, quest.no, period)
     local settled = kept and quests.settle(quest, state, kept, now, outcome)
     if settled and settled[RECORDED_QUEST.completed] == 1 then
       outcome.quests = outcome.quests or {}

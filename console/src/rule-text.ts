@@ -19,6 +19,9 @@ export interface Rule {
   threshold?: number;
   /** Of an achievement that users complete once a period. */
   repeat?: Repeat;
+  /** First and last day on which an achievement counts. */
+  startDate?: string;
+  endDate?: string;
   streakLength?: number;
   achievements?: readonly { name: string }[];
   timeUnit?: string;
@@ -52,6 +55,8 @@ interface StoredRule extends Limited {
   metricValue?: number | undefined;
   metricThreshold?: number | undefined;
   repeat?: Repeat | undefined;
+  startDate?: string | null | undefined;
+  endDate?: string | null | undefined;
   streakLength?: number | undefined;
   achievementId?: string | undefined;
   achievementIds?: readonly string[] | undefined;
@@ -73,6 +78,12 @@ const UNITS = { daily: 'day', weekly: 'week', monthly: 'month' } as const;
 /** `every day`, `every 3 days`. */
 export const repeatText = (repeat: Repeat): string =>
   typeof repeat === 'string' ? every(1, UNITS[repeat]) : every(repeat.days, 'day');
+
+/** ` every day from 2026-12-01 to 2026-12-24`; '' for an achievement that counts for ever, once. */
+const whenText = ({ repeat, startDate, endDate }: Pick<Rule, 'repeat' | 'startDate' | 'endDate'>): string =>
+  [repeat && repeatText(repeat), startDate && `from ${startDate}`, endDate && `to ${endDate}`]
+    .flatMap((part) => (part ? [` ${part}`] : []))
+    .join('');
 
 /** A resource's name; its ID if the resource was not read. */
 const nameOf = (resources: Resources, id: string): string => resources?.find((one) => one.id === id)?.name ?? id;
@@ -98,6 +109,8 @@ function ruleOf(type: Rule['type'], stored: StoredRule, named: Named): Rule {
     ...(stored.metricId !== undefined && { metric: { name: nameOf(named.metrics, stored.metricId) } }),
     threshold: stored.metricThreshold ?? stored.metricValue ?? 0,
     ...(stored.repeat !== undefined && { repeat: stored.repeat }),
+    ...(stored.startDate && { startDate: stored.startDate }),
+    ...(stored.endDate && { endDate: stored.endDate }),
     streakLength: stored.streakLength ?? 0,
     achievements: achievementIds.map((id) => ({ name: nameOf(named.achievements, id) })),
     timeUnit: stored.timeUnit ?? '',
@@ -128,7 +141,7 @@ function subjectText({ type, points, ...rule }: Rule): string {
   const names = (rule.achievements ?? []).map(({ name }) => name);
   switch (type) {
     case 'metric':
-      return `${isRepeated ? 'every ' : ''}${number(rule.threshold ?? 0)} ${rule.metric?.name ?? ''}${rule.repeat === undefined ? '' : ` ${repeatText(rule.repeat)}`}`;
+      return `${isRepeated ? 'every ' : ''}${number(rule.threshold ?? 0)} ${rule.metric?.name ?? ''}${whenText(rule)}`;
     case 'streak':
       return isRepeated
         ? `every ${number(rule.streakLength ?? 0)} periods of a streak`

@@ -7,12 +7,17 @@
 -- One table, because a function library has at most 200 local variables.
 local quests = {}
 
--- Number of the period with the day of a row of the plan's periods. Same rule as `periodOf` of src/domain/repeat.ts.
+-- Number of the period with the day of a row of the plan's periods; nil outside of the season. Same rule as `periodOf` of
+-- src/domain/repeat.ts.
 function quests.period(quest, row)
-  if quest.days then
-    return math.floor((row[ROW.day] - quest.from) / quest.days)
+  local day = row[ROW.day]
+  if quest.from and day < quest.from or quest.to and day > quest.to then
+    return nil
   end
-  return row[quest.frequency]
+  if quest.days then
+    return math.floor((day - quest.first) / quest.days) + 1
+  end
+  return quest.frequency and row[quest.frequency] or 1
 end
 
 -- Writes: the state's quests, if the user has none of this number yet.
@@ -102,7 +107,7 @@ function quests.count(event, state, outcome, row)
     local own = late and late.quests and late.quests[tostring(quest.no)]
     if (not late or own) and (not quest.counted or outcome.peaks and outcome.peaks[quest.no]) then
       local period = own and own.period or quests.period(quest, row)
-      local kept = quests.keep(state, quest.no, period)
+      local kept = period and quests.keep(state, quest.no, period)
       local sum = kept or own and own.whole and { period, own.whole, own.micros, own.done }
       if sum then
         sum[QUEST_PERIOD.whole], sum[QUEST_PERIOD.micros] =

@@ -91,10 +91,13 @@ export interface PlanAchievement {
 export interface PlanQuest extends Required<Pick<PlanAchievement, 'no' | 'whole' | 'micros'>> {
   users?: PlanConditions;
   counted?: true;
-  /** 1 daily, 2 weekly, 3 monthly; or periods of `days` days, of which number 0 begins on the epoch day `from`. */
+  /** First and last local day (epoch days) on which events count. */
+  from?: number;
+  to?: number;
+  /** 1 daily, 2 weekly, 3 monthly; or periods of `days` days, of which number 1 begins on the epoch day `first`; else one period. */
   frequency?: 1 | 2 | 3;
   days?: number;
-  from?: number;
+  first?: number;
 }
 
 export interface PlanTrigger {

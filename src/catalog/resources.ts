@@ -44,6 +44,8 @@ const CONDITIONS = [
   'trigger',
   'metricId',
   'metricValue',
+  'startDate',
+  'endDate',
   'streakLength',
   'anniversaryYears',
   'achievementIds',

@@ -24,6 +24,8 @@ export const achievementFields = {
   eventAttribute: Type.Optional(KeyValue),
   eventAttributes: Type.Optional(Type.Array(KeyValue)),
   repeat: Type.Optional(Repeat),
+  startDate: Type.Optional(LocalDate),
+  endDate: Type.Optional(LocalDate),
 };
 
 export const AchievementResponse = Type.Object(achievementFields);
@@ -31,25 +33,25 @@ export type AchievementResponse = Static<typeof AchievementResponse>;
 
 const achievedAt = Nullable(Type.String({ format: 'date-time' }), { [INSTEAD_OF_NULL]: null });
 
-/** A user's period of a repeating achievement: its local days, and the sum of its events. */
+/** A user's period of a quest: its local days (`null`: open), and the sum of its events. */
 const QuestPeriod = Type.Object({
-  start: LocalDate,
-  end: LocalDate,
+  start: Nullable(LocalDate),
+  end: Nullable(LocalDate),
   progress: Type.Number(),
   completed: Type.Boolean(),
 });
 
-/** Only for repeating achievements: how often the user has completed it, and a period. */
+/** Only for quests: how often the user has completed it, if it repeats, and a period. */
 const questFields = { timesCompleted: Type.Optional(Type.Integer()), period: Type.Optional(QuestPeriod) };
 
-/** A repeating achievement in whose period an event counts, in the answer to the event. */
+/** A quest in whose period an event counts, in the answer to the event. */
 export const QuestProgress = Type.Object({
   id: Type.String(),
   key: Type.Optional(Type.String()),
   name: Type.String(),
   metricValue: Type.Number(),
-  repeat: Repeat,
-  timesCompleted: Type.Integer(),
+  repeat: Type.Optional(Repeat),
+  timesCompleted: Type.Optional(Type.Integer()),
   period: QuestPeriod,
 });
 export type QuestProgress = Static<typeof QuestProgress>;

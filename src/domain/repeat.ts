@@ -1,6 +1,6 @@
-/** Periods of repeating achievements, by local days (epoch days). */
+/** Quests: achievements that count events in periods of local days (epoch days), once or again and again. */
 import { Type, type Static } from 'typebox';
-import { type Days, periodEnd, periodOf as periodOfFrequency, periodStart, type WeekStart } from './periods.ts';
+import { type Days, dayOf, periodEnd, periodOf as periodOfFrequency, periodStart, type WeekStart } from './periods.ts';
 
 export const LONGEST_REPEAT_DAYS = 366;
 
@@ -10,21 +10,57 @@ export const Repeat = Type.Union([
 ]);
 export type Repeat = Static<typeof Repeat>;
 
-/** Periods of a number of days follow each other from 1970-01-01 on. */
-export const FIRST_DAY = 0;
+/** When an achievement's events count. Dates are its first and last local day. */
+export interface Season {
+  repeat: Repeat | null;
+  startDate: string | null;
+  endDate: string | null;
+}
 
-/** Number of the period with a day. `quests.period` in `lua/lib/quests.lua` has the same rule. */
-export const periodOf = (repeat: Repeat, day: number, weekStart: WeekStart): number =>
-  typeof repeat === 'string' ? periodOfFrequency(day, repeat, weekStart) : Math.floor((day - FIRST_DAY) / repeat.days);
+/** Whether an achievement counts events by period. Without `repeat`, its only period is its season. */
+export const isQuest = ({ repeat, startDate, endDate }: Season): boolean =>
+  repeat !== null || startDate !== null || endDate !== null;
+
+/** Periods of days are counted from the first day of the season, else from 1970-01-01. */
+export const firstDayOf = ({ startDate }: Season): number => (startDate === null ? 0 : dayOf(startDate));
+
+/** Number of a season. Those of periods are above 0, too. */
+export const SEASON = 1;
+
+const ANY_DAY: Days = { fromDay: 0, toDay: 2_000_000 };
+
+/** First and last day of a season; far away if it has none. */
+export const seasonOf = ({ startDate, endDate }: Season): Days => ({
+  fromDay: startDate === null ? ANY_DAY.fromDay : dayOf(startDate),
+  toDay: endDate === null ? ANY_DAY.toDay : dayOf(endDate),
+});
+
+/** Number of the period with a day; `null` outside of the season. `quests.period` in `lua/lib/quests.lua` has the same rule. */
+export function periodOf(season: Season, day: number, weekStart: WeekStart): number | null {
+  const { fromDay, toDay } = seasonOf(season);
+  const { repeat } = season;
+  if (day < fromDay || day > toDay) return null;
+  if (repeat === null) return SEASON;
+  if (typeof repeat === 'string') return periodOfFrequency(day, repeat, weekStart);
+  return Math.floor((day - firstDayOf(season)) / repeat.days) + 1;
+}
 
 /** Days of the longest period. */
-export const longestPeriod = (repeat: Repeat): number =>
-  typeof repeat === 'string' ? { daily: 1, weekly: 7, monthly: 31 }[repeat] : repeat.days;
+export function longestPeriod(season: Season): number {
+  const { repeat } = season;
+  if (repeat === null) return ANY_DAY.toDay;
+  return typeof repeat === 'string' ? { daily: 1, weekly: 7, monthly: 31 }[repeat] : repeat.days;
+}
 
-/** First and last day of a period. */
-export function daysOf(repeat: Repeat, period: number, weekStart: WeekStart): Days {
-  if (typeof repeat === 'string')
-    return { fromDay: periodStart(period, repeat, weekStart), toDay: periodEnd(period, repeat, weekStart) };
-  const fromDay = FIRST_DAY + period * repeat.days;
-  return { fromDay, toDay: fromDay + repeat.days - 1 };
+/** First and last day of a period, within the season. */
+export function daysOf(season: Season, period: number, weekStart: WeekStart): Days {
+  const { repeat } = season;
+  const days = seasonOf(season);
+  if (repeat === null) return days;
+  const first = firstDayOf(season);
+  const all =
+    typeof repeat === 'string'
+      ? { fromDay: periodStart(period, repeat, weekStart), toDay: periodEnd(period, repeat, weekStart) }
+      : { fromDay: first + (period - 1) * repeat.days, toDay: first + period * repeat.days - 1 };
+  return { fromDay: Math.max(all.fromDay, days.fromDay), toDay: Math.min(all.toDay, days.toDay) };
 }

@@ -18,7 +18,7 @@ import type {
 } from '../domain/catalog.ts';
 import { decimalNumber, decimalText } from '../domain/decimal.ts';
 import type { LeaderboardResponse } from '../domain/leaderboard.ts';
-import { daysOf, periodOf, type Repeat } from '../domain/repeat.ts';
+import { daysOf, isQuest, periodOf } from '../domain/repeat.ts';
 import {
   dateOf,
   daysOffFrom,
@@ -115,6 +115,8 @@ export function achievementResponse(compiled: CompiledCatalog, achievement: Achi
       ...eventAttributeFields(compiled, achievement.eventAttributes),
     }),
     ...(achievement.repeat !== null && { repeat: achievement.repeat }),
+    ...(achievement.startDate !== null && { startDate: achievement.startDate }),
+    ...(achievement.endDate !== null && { endDate: achievement.endDate }),
     userAttributes: attributePairs(compiled, achievement.userAttributes),
   };
 }
@@ -135,41 +137,45 @@ export function userAchievementResponse(
 
 const timeOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
 
-/** The fields of a repeating achievement in the user's current period; none for others. */
+type QuestFields = Pick<UserAchievementResponse, 'timesCompleted' | 'period'>;
+
+/** The fields of a quest in the user's current period; without a period outside of its season; none for others. */
 export function currentQuest(
   compiled: CompiledCatalog,
-  { no, repeat }: Achievement,
+  achievement: Achievement,
   { quests, tz }: Pick<UserState, 'quests' | 'tz'>,
   nowMs: number,
-): Pick<UserAchievementResponse, 'timesCompleted' | 'period'> {
-  if (repeat === null) return {};
-  const period = periodOf(repeat, dayIn(tz, nowMs), compiled.catalog.streaks.weekStart);
-  const { times = 0, periods = [] } = quests[no] ?? {};
+): QuestFields {
+  if (!isQuest(achievement)) return {};
+  const period = periodOf(achievement, dayIn(tz, nowMs), compiled.catalog.streaks.weekStart);
+  const { times = 0, periods = [] } = quests[achievement.no] ?? {};
   const { value = '0', done = false } = periods.find((each) => each.period === period) ?? {};
-  return questFields(compiled, repeat, { times, period, value, done });
+  return questFields(compiled, achievement, { times, period, value, done });
 }
 
-/** The fields of a repeating achievement that depend on the user. `value`: the period's sum, decimal text. */
-export function questFields(
+/** The fields of a quest that depend on the user. `value`: the period's sum, decimal text. */
+function questFields(
   { catalog }: CompiledCatalog,
-  repeat: Repeat,
-  { times, period, value, done }: { times: number; period: number; value: string; done: boolean },
-): Required<Pick<UserAchievementResponse, 'timesCompleted' | 'period'>> {
-  const { fromDay, toDay } = daysOf(repeat, period, catalog.streaks.weekStart);
-  return {
-    timesCompleted: times,
-    period: { start: dateOf(fromDay), end: dateOf(toDay), progress: Number(value), completed: done },
-  };
+  quest: Achievement,
+  { times, period, value, done }: { times: number; period: number | null; value: string; done: boolean },
+): QuestFields {
+  const counted = quest.repeat === null ? {} : { timesCompleted: times };
+  if (period === null) return counted;
+  const { fromDay, toDay } = daysOf(quest, period, catalog.streaks.weekStart);
+  const [isOpen, isEndless] = [quest.repeat === null && quest.startDate === null, quest.repeat === null && quest.endDate === null];
+  const start = isOpen ? null : dateOf(fromDay);
+  const end = isEndless ? null : dateOf(toDay);
+  return { ...counted, period: { start, end, progress: Number(value), completed: done } };
 }
 
-/** The same fields from a record, of the achievement that it completed. */
+/** The same fields from a record; none of achievements that are no quests. */
 export function recordedQuest(
   compiled: CompiledCatalog,
-  { repeat }: Achievement,
+  achievement: Achievement,
   quest: RecordedQuest | null,
-): Pick<UserAchievementResponse, 'timesCompleted' | 'period'> {
-  if (repeat === null || quest === null) return {};
-  return questFields(compiled, repeat, {
+): QuestFields {
+  if (quest === null || !isQuest(achievement)) return {};
+  return questFields(compiled, achievement, {
     times: quest[RECORDED_QUEST.times],
     period: quest[RECORDED_QUEST.period],
     value: decimalText({ whole: quest[RECORDED_QUEST.whole], micros: quest[RECORDED_QUEST.micros] }),

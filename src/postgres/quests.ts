@@ -8,8 +8,8 @@ interface AskedDays {
   metricNo: number;
   /** Only events with these attributes (by key); `null`: all events. */
   attributes: Record<string, string> | null;
-  /** Only these local days (epoch days); default: all. */
-  days?: Days;
+  /** Only these local days (epoch days). */
+  days: Days;
   /** At most this many days of each user, the latest ones. */
   most: number;
 }
@@ -32,13 +32,10 @@ const daysOfUser = (byAttributes: boolean): string => `
     })} AS kept
    GROUP BY local_date ORDER BY local_date DESC LIMIT $7`;
 
-/** Epoch days that PostgreSQL's dates can represent. */
-const ANY_DAY: Days = { fromDay: 0, toDay: 2_000_000 };
-
 /** Sums of the events of some users on local days, newest first. Includes sums of dropped events. */
 export async function daySums(
   client: PoolClient,
-  { tenantNo, ids, metricNo, attributes, days = ANY_DAY, most }: AskedDays,
+  { tenantNo, ids, metricNo, attributes, days, most }: AskedDays,
 ): Promise<DaySum[]> {
   const { rows } = await client.query<DaySum>(
     `SELECT asked.id AS "userId", own.local_date - DATE '1970-01-01' AS day, own.sum::text AS sum

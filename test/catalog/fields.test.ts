@@ -160,6 +160,8 @@ const FULL: Configuration = {
       metricKey: 'flips',
       metricValue: 10,
       repeat: 'weekly',
+      startDate: '2026-01-05',
+      endDate: '2026-12-31',
       ...conditions,
     },
     { name: 'Week', trigger: 'streak', streakLength: 7 },

@@ -60,6 +60,8 @@ export class CatalogBuilder {
       metricId: null,
       metricValue: null,
       repeat: null,
+      startDate: null,
+      endDate: null,
       streakLength: null,
       anniversaryYears: null,
       achievementIds: [],

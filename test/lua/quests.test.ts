@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { decimalOfMicros } from '../../src/domain/decimal.ts';
-import { periodOf as frequencyPeriod, periodStart } from '../../src/domain/periods.ts';
+import { dateOf, periodOf as frequencyPeriod, periodStart } from '../../src/domain/periods.ts';
 import { daysOf, longestPeriod, periodOf, type Repeat } from '../../src/domain/repeat.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { QUEST_PERIODS } from '../../src/packed/user-fields.ts';
@@ -30,7 +30,9 @@ return cjson.encode({ told = told, times = quest and quest[QUEST.times] or 0, at
 )}`;
 
 const WEEK_START = 'monday';
-const repeats: Repeat[] = ['daily', 'weekly', 'monthly', { days: 1 }, { days: 3 }, { days: 10 }];
+const repeats: (Repeat | null)[] = ['daily', 'weekly', 'monthly', { days: 1 }, { days: 3 }, { days: 10 }, null];
+/** The local day (epoch day) on which histories begin. */
+const FIRST = 20_000;
 const NUMBERS: Readonly<Record<string, number>> = { daily: 1, weekly: 2, monthly: 3 };
 
 /** The plan's periods on a day. */
@@ -40,7 +42,9 @@ function row(day: number): number[] {
 }
 
 const history = fc.record({
-  repeat: fc.constantFrom<Repeat[]>(...repeats),
+  repeat: fc.constantFrom<(Repeat | null)[]>(...repeats),
+  /** First and last day of the season, from the first day of the history. */
+  season: fc.tuple(fc.option(fc.integer({ min: -5, max: 20 })), fc.option(fc.integer({ min: 10, max: 60 }))),
   wanted: fc.constantFrom(500_000, 3_000_000, 7_250_000),
   events: fc.array(
     fc.record({
@@ -55,13 +59,21 @@ const history = fc.record({
 
 test('an event counts in the period of its day, and a period is completed once', async () => {
   await fc.assert(
-    fc.asyncProperty(history, async ({ repeat, wanted, events }) => {
-      const first = 20_000;
+    fc.asyncProperty(history, async ({ repeat, season, wanted, events }) => {
+      const [from, to] = season.map((day) => (day === null ? null : FIRST + Math.max(day, season[0] ?? day)));
+      const rule = {
+        repeat,
+        startDate: from === null ? null : dateOf(from!),
+        endDate: to === null ? null : dateOf(to!),
+      };
       const quest = {
         no: 7,
         whole: Math.floor(wanted / 1e6),
         micros: wanted % 1e6,
-        ...(typeof repeat === 'string' ? { frequency: NUMBERS[repeat] } : { days: repeat.days, from: 0 }),
+        ...(from !== null && { from }),
+        ...(to !== null && { to }),
+        ...(typeof repeat === 'string' && { frequency: NUMBERS[repeat] }),
+        ...(typeof repeat === 'object' && repeat !== null && { days: repeat.days, first: from ?? 0 }),
       };
       const sums = new Map<number, number>();
       const done = new Set<number>();
@@ -70,10 +82,16 @@ test('an event counts in the period of its day, and a period is completed once',
       const steps: object[] = [];
       const expected: unknown[] = [];
       for (const [index, { day: share, value, isKnown }] of events.entries()) {
-        const day = first + Math.floor(share * longestPeriod(repeat));
-        const period = periodOf(repeat, day, WEEK_START);
-        const { fromDay, toDay } = daysOf(repeat, period, WEEK_START);
-        expect(day >= fromDay && day <= toDay).toBe(true);
+        const day = FIRST + Math.floor(share * (repeat === null ? 10 : longestPeriod(rule)));
+        const period = periodOf(rule, day, WEEK_START);
+        expect(period === null).toBe(day < (from ?? day) || day > (to ?? day));
+        if (period === null) {
+          steps.push({ quest, ...decimalOfMicros(BigInt(value)), row: row(day) });
+          expected.push([false, 0]);
+          continue;
+        }
+        const { fromDay, toDay } = daysOf(rule, period, WEEK_START);
+        expect(period > 0 && day >= fromDay && day <= toDay).toBe(true);
         const isKept = kept().length < QUEST_PERIODS.most || kept().some((each) => each <= period);
         const before = sums.get(period) ?? 0;
         const known = decimalOfMicros(BigInt(before));

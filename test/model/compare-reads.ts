@@ -7,7 +7,7 @@ import { CompareBoards } from './compare-boards.ts';
 import { ComparePoints } from './compare-points.ts';
 import { wire } from './decimals.ts';
 import type { LaurelModel } from './laurel-model.ts';
-import { periodNamed, sumIn } from './quests.ts';
+import { isQuest, periodNamed, sumIn } from './quests.ts';
 import type { Said } from './seen.ts';
 import { stored } from './stored.ts';
 import { historyOf, pausesOf } from './streak-answer.ts';
@@ -69,7 +69,8 @@ export class CompareReads {
           id,
           Date.parse(achievedAt!),
           completions,
-          ...(period === undefined ? [] : [timesCompleted, period.progress, period.completed]),
+          ...(timesCompleted === undefined ? [] : [timesCompleted]),
+          ...(period === undefined ? [] : [period.progress, period.completed]),
         ]),
       },
       model: {
@@ -87,12 +88,15 @@ export class CompareReads {
 
   /** A repeating achievement's completions and current period. */
   private quest(user: ModelUser, achievement: Achievement): unknown[] {
+    if (!isQuest(achievement)) return [];
     const { id, repeat } = achievement;
-    if (repeat === null) return [];
     const { catalog, nowMs } = this.model;
     const done = user.quests.get(id) ?? new Set();
-    const period = periodNamed(repeat, wall(nowMs, user.tz).date, catalog.streaks.weekStart);
-    return [done.size, wire(sumIn(catalog, user, achievement, period)), done.has(period)];
+    const period = periodNamed(achievement, wall(nowMs, user.tz).date, catalog.streaks.weekStart);
+    return [
+      ...(repeat === null ? [] : [done.size]),
+      ...(period === null ? [] : [wire(sumIn(catalog, user, achievement, period)), done.has(period)]),
+    ];
   }
 
   /** The lengths of all, longest first; equal ones in the requested order. */

@@ -5,7 +5,7 @@ import { groupOf, scoreOf, showLength, standings, thresholdOf } from './boards.t
 import { addDays, runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
-import { completedPeriod } from './quests.ts';
+import { completedPeriod, isQuest } from './quests.ts';
 import { streakAnswer } from './streak-answer.ts';
 import { bringTo, countsFor, extend, firstStreaks, jump, type Streaks } from './streak.ts';
 import { endedPeriods } from './time-passing.ts';
@@ -285,7 +285,7 @@ export class LaurelModel {
     const changed = this.award(step);
     for (const id of completed) {
       const achievement = this.catalog.achievements.find((one) => one.id === id)!;
-      const period = achievement.repeat === null ? null : completedPeriod(this.catalog, after, achievement)!;
+      const period = isQuest(achievement) ? completedPeriod(this.catalog, after, achievement)! : null;
       if (period !== null) after.quests.set(id, new Set([...(after.quests.get(id) ?? []), period]));
       after.completed.set(id, this.nowMs);
     }

@@ -31,6 +31,7 @@ const achievement = fc.record({
   length: fc.integer({ min: 1, max: 4 }),
   parts: fc.uniqueArray(fc.nat(7), { minLength: 1, maxLength: 3 }),
   repeat: maybe(fc.constantFrom<Repeat>('daily', 'weekly', 'monthly', { days: 3 })),
+  season: maybe(fc.tuple(maybe(fc.integer({ min: -10, max: 5 })), maybe(fc.integer({ min: 5, max: 40 }))), 25),
   plan,
   deck,
   status: fc.constantFrom('active', 'active', 'active', 'locked', 'inactive'),
@@ -126,6 +127,7 @@ export const freezesOf = (drawn: Drawn['streaks']['freezes']): StreakSettings['f
 export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Catalog {
   const builder = new CatalogBuilder(tenantNo);
   const day = (days: number): string => new Date(todayMs + days * 86_400_000).toISOString().slice(0, 10);
+  const dayOrNull = (days: number | null | undefined): string | null => (days == null ? null : day(days));
   const planId = builder.attribute('plan', 'user').id;
   const deckId = builder.attribute('deck', 'event').id;
   const ofPlan = (value: string | null) => (value === null ? [] : [{ attributeId: planId, attributeValue: value }]);
@@ -147,6 +149,8 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
         metricValue: one.amount,
         eventAttributes: ofDeck(one.deck),
         repeat: one.repeat,
+        startDate: dayOrNull(one.season?.[0]),
+        endDate: dayOrNull(one.season?.[1]),
       }),
       ...(type === 'streak' && { streakLength: one.length }),
       ...(type === 'anniversary' && { anniversaryYears: one.length }),

@@ -1,7 +1,8 @@
 import type { Achievement, Metric } from '../../domain/catalog.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
-import { FIRST_DAY } from '../../domain/repeat.ts';
+import { dayOf } from '../../domain/periods.ts';
+import { firstDayOf, isQuest } from '../../domain/repeat.ts';
 import type { PlanAchievement, PlanQuest } from '../plan.ts';
 import { present, userConditions } from './parts.ts';
 import { FREQUENCY } from './streak.ts';
@@ -43,11 +44,11 @@ export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achi
 /** The metric's active repeating achievements. */
 export const questsOf = ({ catalog }: CatalogIndex, metric: Metric): Achievement[] =>
   catalog.achievements.filter(
-    ({ status, repeat, metricId }) => status === 'active' && repeat !== null && metricId === metric.id,
+    (achievement) => achievement.status === 'active' && isQuest(achievement) && achievement.metricId === metric.id,
   );
 
 export function compileQuest(catalogIndex: CatalogIndex, achievement: Achievement): PlanQuest {
-  const { repeat } = achievement;
+  const { repeat, startDate, endDate } = achievement;
   const { no, users, whole = 0, micros = 0, counted } = compileAchievement(catalogIndex, achievement);
   return present<PlanQuest>({
     no,
@@ -55,7 +56,10 @@ export function compileQuest(catalogIndex: CatalogIndex, achievement: Achievemen
     whole,
     micros,
     counted,
-    ...(typeof repeat === 'string' ? { frequency: FREQUENCY[repeat] } : { days: repeat?.days, from: FIRST_DAY }),
+    from: startDate === null ? undefined : dayOf(startDate),
+    to: endDate === null ? undefined : dayOf(endDate),
+    ...(typeof repeat === 'string' && { frequency: FREQUENCY[repeat] }),
+    ...(typeof repeat === 'object' && repeat !== null && { days: repeat.days, first: firstDayOf(achievement) }),
   });
 }
 
@@ -90,7 +94,7 @@ export function compileAchievements(
  */
 export function achievementsFor(catalogIndex: CatalogIndex, metric: Metric | null): Achievement[] {
   return catalogIndex.catalog.achievements.filter((achievement) => {
-    if (achievement.status !== 'active' || achievement.trigger === 'api' || achievement.repeat !== null) return false;
+    if (achievement.status !== 'active' || achievement.trigger === 'api' || isQuest(achievement)) return false;
     if (metric === null) return achievement.trigger === 'achievement';
     const always =
       achievement.trigger === 'metric' ? achievement.metricId === metric.id : achievement.trigger !== 'anniversary';

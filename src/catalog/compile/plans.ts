@@ -1,5 +1,6 @@
 import type { Achievement, Metric } from '../../domain/catalog.ts';
 import { periodOf, periodStart } from '../../domain/periods.ts';
+import { isQuest } from '../../domain/repeat.ts';
 import { achievementsFor, compileAchievement, compileAchievements, compileQuest, questsOf } from './achievements.ts';
 import { compileBoard, presentBoards } from './boards.ts';
 import { compileGuards, countersFor } from './parts.ts';
@@ -21,12 +22,12 @@ export function compileBackdatingPlan(catalogIndex: CatalogIndex, nos: ReadonlyS
   const achievements = catalogIndex.catalog.achievements
     .filter(({ no, status, trigger }) => status === 'active' && (nos.has(no) || trigger === 'achievement'))
     .filter(({ trigger }) => trigger !== 'api');
-  const repeating = achievements.filter(({ repeat }) => repeat !== null);
+  const repeating = achievements.filter(isQuest);
   return {
     ...compilePlanOf(catalogIndex, null, utcDay).plan,
     achievements: compileAchievements(
       catalogIndex,
-      achievements.filter(({ repeat }) => repeat === null),
+      achievements.filter((achievement) => !isQuest(achievement)),
     ),
     ...(repeating.length > 0 && { quests: repeating.map((achievement) => compileQuest(catalogIndex, achievement)) }),
   };
@@ -37,7 +38,7 @@ export const compilePreviewPlan = (catalogIndex: CatalogIndex, achievement: Achi
   ...compilePlanOf(catalogIndex, null, utcDay).plan,
   // Of a repeating achievement, the sum of the user's current period counts.
   achievements: [
-    { ...compileAchievement(catalogIndex, achievement), ...(achievement.repeat !== null && { counted: true }) },
+    { ...compileAchievement(catalogIndex, achievement), ...(isQuest(achievement) && { counted: true }) },
   ],
   systems: [],
   boards: [],

@@ -27,7 +27,15 @@ export function* achievementProblems(achievement: Achievement, catalog: Catalog)
   if (anniversaryYears !== null) yield* whole('anniversaryYears', anniversaryYears, { min: 1, max: MOST_YEARS });
   if (repeat !== null && typeof repeat === 'object')
     yield* whole('repeat.days', repeat.days, { min: 1, max: LONGEST_REPEAT_DAYS });
+  yield* seasonProblems(achievement);
   yield* partProblems(achievement, catalog);
+}
+
+function* seasonProblems({ startDate, endDate }: Achievement): Generator<Problem> {
+  if (startDate !== null && !isDate(startDate)) yield problem('startDate', 'must be a date (YYYY-MM-DD)');
+  if (endDate !== null && !isDate(endDate)) yield problem('endDate', 'must be a date (YYYY-MM-DD)');
+  else if (startDate !== null && endDate !== null && endDate < startDate)
+    yield problem('endDate', 'must not be before startDate');
 }
 
 function* partProblems({ id, achievementIds }: Achievement, catalog: Catalog): Generator<Problem> {

@@ -19,6 +19,8 @@ export const TimelineRule = Type.Object({
   metric: Type.Optional(Named),
   threshold: Type.Optional(Type.Number()),
   repeat: Type.Optional(Repeat),
+  startDate: Type.Optional(LocalDate),
+  endDate: Type.Optional(LocalDate),
   streakLength: Type.Optional(Type.Integer()),
   achievements: Type.Optional(Type.Array(Named)),
   timeUnit: Type.Optional(Type.Enum(['hours', 'days'])),

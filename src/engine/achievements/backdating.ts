@@ -7,6 +7,7 @@ import { fittingCall } from '../../catalog/event-work.ts';
 import type { Clock } from '../../clock.ts';
 import { clamped, parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
+import { isQuest } from '../../domain/repeat.ts';
 import type { PackedQuestPeriod } from '../../packed/state.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { Job } from '../../postgres/jobs.ts';
@@ -18,7 +19,7 @@ import { isTenantPersisted } from '../persist/cursor-wait.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
 import { callUsers, stateDigest } from '../scripts.ts';
-import { isQuest, latestPeriods } from './quests.ts';
+import { latestPeriods } from './quests.ts';
 
 /** A job that completes an activated or edited achievement for the users who already qualify. */
 export type Backdating = Job<{ achievementNo: number }, { completed?: number }> & { tenantNo: number };
@@ -110,7 +111,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
   }): Promise<number> {
     const achievement = compiled.achievementsByNo.get(request.parameters.achievementNo)!;
     const counting =
-      achievement.trigger === 'metric' && (achievement.eventAttributes.length > 0 || achievement.repeat !== null);
+      achievement.trigger === 'metric' && (achievement.eventAttributes.length > 0 || isQuest(achievement));
     let waiting = ids;
     let completed = 0;
     for (let tries = 0; waiting.length > 0; tries += 1) {

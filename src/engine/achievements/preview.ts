@@ -7,7 +7,7 @@ import { latestSignUp } from '../../domain/anniversary.ts';
 import type { Achievement } from '../../domain/catalog.ts';
 import { clamped, decimalOfMicros, parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { periodOf } from '../../domain/repeat.ts';
+import { isQuest, periodOf } from '../../domain/repeat.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
@@ -20,7 +20,7 @@ import { Script } from '../../redis/script.ts';
 import { inParts, tenantCounters } from '../../redis/parts.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { userKey } from '../../redis/keys.ts';
-import { isQuest, periodSums, type Quest } from './quests.ts';
+import { periodSums } from './quests.ts';
 
 interface AchievementPreviewOptions {
   redis: Redis;
@@ -183,7 +183,7 @@ export class AchievementPreview {
     leftMs,
   }: {
     catalogIndex: CatalogIndex;
-    quest: Quest;
+    quest: Achievement;
     ids: string[];
     leftMs: number;
   }): Promise<Map<string, number[]> | null> {
@@ -195,7 +195,8 @@ export class AchievementPreview {
       return new Map(
         Array.from(states, ([id, state]) => {
           const today = dayIn(unpackState(state)[USER.zone] ?? null, nowMs);
-          const sum = sums.get(id)?.get(periodOf(quest.repeat, today, streaks.weekStart)) ?? 0n;
+          const period = periodOf(quest, today, streaks.weekStart);
+          const sum = (period === null ? undefined : sums.get(id)?.get(period)) ?? 0n;
           const { whole, micros } = clamped(decimalOfMicros(sum));
           return [id, [whole, micros]];
         }),

@@ -5,16 +5,11 @@ import { questsOf } from '../../catalog/compile/achievements.ts';
 import type { Achievement } from '../../domain/catalog.ts';
 import { clamped, decimalOfMicros, toMicros } from '../../domain/decimal.ts';
 import type { Days } from '../../domain/periods.ts';
-import { daysOf, longestPeriod, periodOf } from '../../domain/repeat.ts';
+import { daysOf, longestPeriod, periodOf, seasonOf } from '../../domain/repeat.ts';
 import { packedQuestPeriod } from '../../packed/packed-arrays.ts';
 import type { PackedQuestPeriod, UserState } from '../../packed/state.ts';
 import { QUEST_PERIODS } from '../../packed/user-fields.ts';
 import { completedPeriods, daySums } from '../../postgres/quests.ts';
-
-/** An achievement that repeats. */
-export type Quest = Achievement & { repeat: NonNullable<Achievement['repeat']> };
-
-export const isQuest = (achievement: Achievement): achievement is Quest => achievement.repeat !== null;
 
 /** Whether an event's attributes (by key) meet an achievement's conditions. */
 export const matches = (
@@ -27,7 +22,7 @@ export const matches = (
     return key !== undefined && attributes?.[key] === attributeValue;
   });
 
-const conditionsOf = ({ attributesById }: CatalogIndex, { eventAttributes }: Quest): Record<string, string> | null =>
+const conditionsOf = ({ attributesById }: CatalogIndex, { eventAttributes }: Achievement): Record<string, string> | null =>
   eventAttributes.length === 0
     ? null
     : Object.fromEntries(
@@ -41,7 +36,7 @@ const conditionsOf = ({ attributesById }: CatalogIndex, { eventAttributes }: Que
 export async function periodSums(
   client: PoolClient,
   catalogIndex: CatalogIndex,
-  { quest, ids, days }: { quest: Quest; ids: readonly string[]; days?: Days },
+  { quest, ids, days }: { quest: Achievement; ids: readonly string[]; days?: Days },
 ): Promise<Map<string, Map<number, bigint>>> {
   const { tenantNo, streaks } = catalogIndex.catalog;
   const rows = await daySums(client, {
@@ -49,14 +44,15 @@ export async function periodSums(
     ids,
     metricNo: catalogIndex.metricsById.get(quest.metricId ?? '')?.no ?? 0,
     attributes: conditionsOf(catalogIndex, quest),
-    most: longestPeriod(quest.repeat) * QUEST_PERIODS.most,
-    ...(days !== undefined && { days }),
+    most: longestPeriod(quest) * QUEST_PERIODS.most,
+    days: days ?? seasonOf(quest),
   });
   const sums = new Map<string, Map<number, bigint>>();
   for (const { userId, day, sum } of rows) {
     const own = sums.get(userId) ?? new Map<number, bigint>();
     sums.set(userId, own);
-    const period = periodOf(quest.repeat, day, streaks.weekStart);
+    const period = periodOf(quest, day, streaks.weekStart);
+    if (period === null) continue;
     own.set(period, (own.get(period) ?? 0n) + toMicros(sum));
   }
   return sums;
@@ -66,7 +62,7 @@ export async function periodSums(
 export async function latestPeriods(
   client: PoolClient,
   catalogIndex: CatalogIndex,
-  { quest, ids }: { quest: Quest; ids: readonly string[] },
+  { quest, ids }: { quest: Achievement; ids: readonly string[] },
 ): Promise<Map<string, PackedQuestPeriod[]>> {
   const { tenantNo } = catalogIndex.catalog;
   const sums = await periodSums(client, catalogIndex, { quest, ids });
@@ -93,18 +89,23 @@ export interface LateQuest {
 }
 
 /** The periods in which an event of a day (epoch day) counts, by number of the quest. */
-export const periodsOfDay = (catalogIndex: CatalogIndex, metricNo: number, day: number): Map<Quest, number> => {
+export const periodsOfDay = (catalogIndex: CatalogIndex, metricNo: number, day: number): Map<Achievement, number> => {
   const metric = catalogIndex.metricsByNo.get(metricNo);
   const { weekStart } = catalogIndex.catalog.streaks;
-  const quests = metric === undefined ? [] : questsOf(catalogIndex, metric).filter(isQuest);
-  return new Map(quests.map((quest) => [quest, periodOf(quest.repeat, day, weekStart)]));
+  const quests = metric === undefined ? [] : questsOf(catalogIndex, metric);
+  return new Map(
+    quests.flatMap((quest) => {
+      const period = periodOf(quest, day, weekStart);
+      return period === null ? [] : [[quest, period] as const];
+    }),
+  );
 };
 
 /** The same with the sums that the user's state does not keep. `state`: `null` for a new user. */
 export async function lateQuests(
   client: PoolClient,
   catalogIndex: CatalogIndex,
-  { userId, state, periods }: { userId: string; state: UserState | null; periods: ReadonlyMap<Quest, number> },
+  { userId, state, periods }: { userId: string; state: UserState | null; periods: ReadonlyMap<Achievement, number> },
 ): Promise<Record<number, LateQuest>> {
   const { tenantNo, streaks } = catalogIndex.catalog;
   const late: Record<number, LateQuest> = {};
@@ -112,7 +113,7 @@ export async function lateQuests(
     late[quest.no] = { period };
     const kept = state?.quests[quest.no]?.periods ?? [];
     if (kept.length < QUEST_PERIODS.most || kept.some((each) => each.period <= period)) continue;
-    const days = daysOf(quest.repeat, period, streaks.weekStart);
+    const days = daysOf(quest, period, streaks.weekStart);
     const sums = await periodSums(client, catalogIndex, { quest, ids: [userId], days });
     const completed = await completedPeriods(client, { tenantNo, ids: [userId], achievementNos: [quest.no] });
     const { whole, micros } = clamped(decimalOfMicros(sums.get(userId)?.get(period) ?? 0n));

@@ -36,7 +36,7 @@ import {
 import { isDropped } from '../../postgres/partitions.ts';
 import { docsThen } from '../../postgres/timeline/catalog-then.ts';
 import { inSnapshot, transaction } from '../../postgres/transaction.ts';
-import { matches, periodsOfDay, periodSums, type Quest } from '../achievements/quests.ts';
+import { matches, periodsOfDay, periodSums } from '../achievements/quests.ts';
 import { unlessRefused } from '../refusals.ts';
 import { reversalAnswer, unchangedReversal } from '../responses.ts';
 import { type Scripts, stateDigest } from '../scripts.ts';
@@ -288,7 +288,7 @@ function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal): Reve
 }
 
 /** The periods in which an event counts, by the current conditions of the active repeating achievements. */
-const countedPeriods = (compiled: CompiledCatalog, event: StoredEvent): Map<Quest, number> =>
+const countedPeriods = (compiled: CompiledCatalog, event: StoredEvent): Map<Achievement, number> =>
   new Map(
     [...periodsOfDay(compiled, event.metricNo, dayOf(event.localDate))].filter(([quest]) =>
       matches(compiled, quest, event.attributes),
@@ -447,7 +447,7 @@ async function missedPeriods(
   for (const [quest, period] of countedPeriods(compiled, event)) {
     const completion = completions.find((each) => each.achievementNo === quest.no && each.period === period);
     if (completion?.ofEvent !== true) continue;
-    const days = daysOf(quest.repeat, period, compiled.catalog.streaks.weekStart);
+    const days = daysOf(quest, period, compiled.catalog.streaks.weekStart);
     const sums = await periodSums(client, compiled, { quest, ids: [userId], days });
     const left = (sums.get(userId)?.get(period) ?? 0n) - toMicros(value);
     if (left < toMicros(decimalText(toDecimal(quest.metricValue ?? 0))))

@@ -167,8 +167,8 @@ function progressJson(compiled: CompiledCatalog, record: HappenedRecord): string
         ...(key !== null && { key }),
         name,
         metricValue: metricValue ?? 0,
-        repeat: repeat!,
-        timesCompleted: fields.timesCompleted!,
+        ...(repeat !== null && { repeat }),
+        ...fields,
         period: fields.period,
       },
     ];

@@ -1,7 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { signUpDay, yearsAt } from '../../domain/anniversary.ts';
 import type { ImportedUser } from '../../domain/imported-user.ts';
-import { periodOf } from '../../domain/repeat.ts';
+import { isQuest, periodOf } from '../../domain/repeat.ts';
 import { dayIn, zoneName, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { SENT } from '../../packed/call-fields.ts';
@@ -9,7 +9,7 @@ import { packedQuest } from '../../packed/packed-arrays.ts';
 import { packedDaysOff, packedSignUp, packedStreakRule } from '../../packed/packed-import.ts';
 import { HIDDEN_BY, USER } from '../../packed/user-fields.ts';
 import type { PackedQuest, PackedState } from '../../packed/state.ts';
-import { isQuest, latestOf } from '../achievements/quests.ts';
+import { latestOf } from '../achievements/quests.ts';
 import { BadImport, type Draft, namedAchievement, SkippedUser } from './draft.ts';
 import { sentPreferences } from '../users/preferences.ts';
 
@@ -134,9 +134,11 @@ function addCompletions(draft: Draft, { achievements = [] }: ImportedUser): void
   for (const [index, completion] of achievements.entries()) {
     const atMs = pastMs(`achievements[${index}].achievedAt`, completion.achievedAt, nowMs);
     const achievement = namedAchievement(compiled, completion);
-    if (achievement !== undefined) {
-      const { no, repeat } = achievement;
-      const period = repeat === null ? undefined : periodOf(repeat, dayIn(tz, atMs), weekStart);
+    const period = achievement && isQuest(achievement) ? periodOf(achievement, dayIn(tz, atMs), weekStart) : undefined;
+    if (period === null)
+      skipped.push({ field: 'achievements', reason: `'${achievement!.name}' cannot be completed on that day`, days: 0 });
+    else if (achievement !== undefined) {
+      const { no } = achievement;
       completions[no] = period === undefined ? atMs : Math.max(completions[no] ?? 0, atMs);
       rows.set(`${no} ${period}`, { achievementNo: no, atMs, ...(period !== undefined && { period }) });
     } else {
@@ -161,7 +163,8 @@ export function addQuests({ compiled, state, days, completions }: Draft): void {
     for (const { day, change } of quest.eventAttributes.length > 0
       ? []
       : days.filter((one) => one.metricNo === metricNo)) {
-      const period = periodOf(quest.repeat, day, streaks.weekStart);
+      const period = periodOf(quest, day, streaks.weekStart);
+      if (period === null) continue;
       sums.set(period, (sums.get(period) ?? 0n) + change);
     }
     if (sums.size > 0)

@@ -2,7 +2,9 @@
 import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import { CatalogIndex } from '../../catalog/catalog-index.ts';
+import type { Achievement } from '../../domain/catalog.ts';
 import { decimalOfMicros, decimalText } from '../../domain/decimal.ts';
+import { isQuest } from '../../domain/repeat.ts';
 import { decodeState, type Quest as HeldQuest } from '../../packed/state.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import { completedPeriods } from '../../postgres/quests.ts';
@@ -10,7 +12,7 @@ import { inSnapshot } from '../../postgres/transaction.ts';
 import { type StoredUser, storedStates } from '../../postgres/users/stored-states.ts';
 import { userKey } from '../../redis/keys.ts';
 import { knownPart } from '../../redis/parts.ts';
-import { isQuest, periodSums, type Quest } from '../achievements/quests.ts';
+import { periodSums } from '../achievements/quests.ts';
 import type { Suspect } from './suspects.ts';
 
 interface Servers {
@@ -21,19 +23,19 @@ interface Servers {
 /** The quests of tenants, read once per verification. */
 export class QuestsOfTenants {
   private readonly pool: Pool;
-  private readonly known = new Map<number, Promise<{ index: CatalogIndex; quests: Quest[] } | null>>();
+  private readonly known = new Map<number, Promise<{ index: CatalogIndex; quests: Achievement[] } | null>>();
 
   constructor(pool: Pool) {
     this.pool = pool;
   }
 
-  of(tenantNo: number): Promise<{ index: CatalogIndex; quests: Quest[] } | null> {
+  of(tenantNo: number): Promise<{ index: CatalogIndex; quests: Achievement[] } | null> {
     let known = this.known.get(tenantNo);
     if (known === undefined) this.known.set(tenantNo, (known = this.read(tenantNo)));
     return known;
   }
 
-  private async read(tenantNo: number): Promise<{ index: CatalogIndex; quests: Quest[] } | null> {
+  private async read(tenantNo: number): Promise<{ index: CatalogIndex; quests: Achievement[] } | null> {
     const catalog = await loadCatalog(this.pool, tenantNo);
     const quests = catalog?.achievements.filter(isQuest) ?? [];
     return catalog === null || quests.length === 0 ? null : { index: new CatalogIndex(catalog), quests };
@@ -63,7 +65,7 @@ export async function suspectQuests(
 function questSuspect(
   { redis, pool }: Servers,
   index: CatalogIndex,
-  { quest, id }: { quest: Quest; id: string },
+  { quest, id }: { quest: Achievement; id: string },
 ): Suspect {
   const { tenantNo } = index.catalog;
   const key = userKey(knownPart(redis, tenantNo, id), id);
@@ -85,7 +87,7 @@ function questSuspect(
 async function textsOf(
   client: PoolClient,
   index: CatalogIndex,
-  { quest, ids }: { quest: Quest; ids: readonly string[] },
+  { quest, ids }: { quest: Achievement; ids: readonly string[] },
 ): Promise<{ held: Map<string, string>; stored: Map<string, string> }> {
   const { tenantNo } = index.catalog;
   const states = await storedStates(client, tenantNo, ids);

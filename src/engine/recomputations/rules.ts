@@ -2,10 +2,10 @@ import { compileAchievement, compileQuest, questsOf } from '../../catalog/compil
 import { compileBoost, compileTrigger } from '../../catalog/compile/points.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Counter, PlanAchievement, PlanBoost, PlanQuest, PlanTrigger } from '../../catalog/plan.ts';
-import type { PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
+import type { Achievement, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 import { decimalText, toMicros } from '../../domain/decimal.ts';
-import { daysOf, periodOf } from '../../domain/repeat.ts';
-import { isQuest, matches, type Quest } from '../achievements/quests.ts';
+import { daysOf, isQuest, periodOf } from '../../domain/repeat.ts';
+import { matches } from '../achievements/quests.ts';
 
 export interface SystemRules {
   no: number;
@@ -20,8 +20,8 @@ export interface SystemRules {
 export interface QuestRule extends Pick<PlanQuest, 'no' | 'users'> {
   /** The sum that completes a period, in millionths. */
   wanted: bigint;
-  /** Number of the period with a local day (epoch day). */
-  periodOf: (day: number) => number;
+  /** Number of the period with a local day (epoch day); `null` outside of the season. */
+  periodOf: (day: number) => number | null;
   /** Last local day of a period. */
   lastDay: (period: number) => number;
   firstDay: (period: number) => number;
@@ -47,7 +47,7 @@ export function rulesOf(compiled: CompiledCatalog, { points, utcDay }: { points:
   const systems = catalog.pointsSystems.map((system) => systemRules(compiled, system));
   const achievements = catalog.achievements
     .filter(({ status, trigger }) => status === 'active' && trigger !== 'api' && trigger !== 'anniversary')
-    .filter(({ repeat }) => repeat === null)
+    .filter((achievement) => !isQuest(achievement))
     .map((achievement) => compileAchievement(compiled, achievement));
   const counters = new Map<number, Counter[]>();
   for (const { no, key } of catalog.metrics) {
@@ -57,7 +57,7 @@ export function rulesOf(compiled: CompiledCatalog, { points, utcDay }: { points:
   }
   const quests = new Map(
     catalog.metrics.flatMap((metric): [number, QuestRule[]][] => {
-      const repeating = questsOf(compiled, metric).filter(isQuest);
+      const repeating = questsOf(compiled, metric);
       return repeating.length === 0 ? [] : [[metric.no, repeating.map((quest) => questRule(compiled, quest))]];
     }),
   );
@@ -72,16 +72,16 @@ export function rulesOf(compiled: CompiledCatalog, { points, utcDay }: { points:
   };
 }
 
-function questRule(compiled: CompiledCatalog, quest: Quest): QuestRule {
+function questRule(compiled: CompiledCatalog, quest: Achievement): QuestRule {
   const { weekStart } = compiled.catalog.streaks;
   const { no, users, whole, micros } = compileQuest(compiled, quest);
   return {
     no,
     ...(users !== undefined && { users }),
     wanted: toMicros(decimalText({ whole, micros })),
-    periodOf: (day) => periodOf(quest.repeat, day, weekStart),
-    firstDay: (period) => daysOf(quest.repeat, period, weekStart).fromDay,
-    lastDay: (period) => daysOf(quest.repeat, period, weekStart).toDay,
+    periodOf: (day) => periodOf(quest, day, weekStart),
+    firstDay: (period) => daysOf(quest, period, weekStart).fromDay,
+    lastDay: (period) => daysOf(quest, period, weekStart).toDay,
     counts: (attributes) => matches(compiled, quest, attributes),
   };
 }

@@ -3,6 +3,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanBoost } from '../../catalog/plan.ts';
 import { dateOf, DAY_MS, dayOf } from '../../domain/periods.ts';
 import type { RecomputationAsked } from '../../domain/administration/recomputation.ts';
+import { isQuest } from '../../domain/repeat.ts';
 import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { decodeState, unpackState, type UserState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
@@ -218,11 +219,13 @@ export function missingDetails(
     return `what: 'points' needs all events in their order, and ${dropped} 'achievements' and 'boards' can be computed without.`;
   if (!what.includes('achievements')) return null;
   const counting = catalog.achievements.find(
-    ({ status, trigger, eventAttributes, repeat }) =>
-      status === 'active' && trigger === 'metric' && (eventAttributes.length > 0 || repeat !== null),
+    (achievement) =>
+      achievement.status === 'active' &&
+      achievement.trigger === 'metric' &&
+      (achievement.eventAttributes.length > 0 || isQuest(achievement)),
   );
   if (counting !== undefined)
-    return `what: 'achievements' needs all events, for '${counting.key ?? counting.name}' counts those ${counting.repeat === null ? 'with certain attributes' : 'of each period'}, and ${dropped} 'boards' can be computed without.`;
+    return `what: 'achievements' needs all events, for '${counting.key ?? counting.name}' counts those ${isQuest(counting) ? 'of each period' : 'with certain attributes'}, and ${dropped} 'boards' can be computed without.`;
   if (mayRevoke)
     return `mayRevoke needs all awards, to know what achievements paid, and ${dropped} Without it achievements can be computed.`;
   return null;

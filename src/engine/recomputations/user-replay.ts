@@ -93,6 +93,7 @@ export class UserReplay {
     for (const { no, periodOf, counts } of this.options.rules.quests.get(event.metricNo) ?? []) {
       if (!counts(event.attributes)) continue;
       const period = periodOf(event.day);
+      if (period === null) continue;
       const name = `${no} ${period}`;
       const running = this.periods.get(name) ?? { no, period, sum: 0n, peak: 0n };
       this.periods.set(name, running);

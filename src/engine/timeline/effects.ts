@@ -155,6 +155,8 @@ function achievementRule(then: CatalogThen, was: ResourceThen): TimelineRule | n
       metric: then.named(achievement.metricId),
       threshold: achievement.metricValue ?? 0,
       ...(achievement.repeat && { repeat: achievement.repeat }),
+      ...(achievement.startDate && { startDate: achievement.startDate }),
+      ...(achievement.endDate && { endDate: achievement.endDate }),
     }),
     ...(type === 'streak' && { streakLength: achievement.streakLength ?? 1 }),
     ...(type === 'achievement' && { achievements: achievement.achievementIds.map((id) => then.named(id)) }),

@@ -59,8 +59,8 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   personalization:
     'Whether users may have metrics, thresholds, an evaluation mode and days off of their own. Switching the streak off is always allowed.',
   period: 'A period of a repeating achievement: the current one or, of an event, the one in which it counts.',
-  'period.start': 'First local day of the period.',
-  'period.end': 'Last local day of the period.',
+  'period.start': 'First local day of the period; null: since ever.',
+  'period.end': 'Last local day of the period; null: for ever.',
   'period.progress': 'Sum of the events that count in the period.',
   'period.completed': 'Whether the user has completed the achievement in the period.',
   points: 'Points.',

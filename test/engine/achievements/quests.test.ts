@@ -381,3 +381,36 @@ test('verify finds a lost completion and a wrong sum', async () => {
   await laurel.pool.query("UPDATE events SET value = 10 WHERE user_id = 'pia'");
   expect(await differences()).toEqual([]);
 });
+
+test('a season counts only the events of its days, and completes within it', async () => {
+  await to('2030-07-01T12:00:00Z');
+  const season = { ...QUEST, name: 'Summer', key: 'summer', startDate: '2030-07-03', endDate: '2030-07-05' };
+  const { metricKey: _, ...fields } = season;
+  const metricId = (await laurel.admin.get('/v1/metrics')).body[0].id as string;
+  const { body } = await laurel.admin.post('/v1/achievements', [{ ...fields, metricId }]);
+  expect(body.issues).toEqual([]);
+  await backdated(laurel);
+  expect((await event('sam', 9)).achievementProgress.map(({ key }: Answer) => key)).not.toContain('summer');
+  expect(await quest('sam', 'summer')).toMatchObject({ startDate: '2030-07-03', endDate: '2030-07-05', achievedAt: null });
+  expect(await quest('sam', 'summer')).not.toHaveProperty('period');
+  await to('2030-07-04T12:00:00Z');
+  const inside = await event('sam', 9);
+  expect(progressOf(inside, 'summer')).toMatchObject({
+    period: { start: '2030-07-03', end: '2030-07-05', progress: 9, completed: false },
+  });
+  expect(progressOf(inside, 'summer')).not.toHaveProperty('timesCompleted');
+  await event('tom', 9);
+  await to('2030-07-10T12:00:00Z');
+  expect(completedBy(await event('tom', 9))).not.toContain('summer');
+  expect(completedBy(await event('sam', 1, { occurredAt: '2030-07-05T09:00:00Z' }))).toContain('summer');
+  expect(completedBy(await event('sam', 9, { occurredAt: '2030-07-05T10:00:00Z' }))).not.toContain('summer');
+  await change('summer', { endDate: '2030-07-10' });
+  await backdated(laurel);
+  expect((await quest('tom', 'summer')).achievedAt).toBe('2030-07-10T12:00:00.000Z');
+  expect((await quest('sam', 'summer')).period).toMatchObject({ progress: 19, completed: true });
+  const none = await laurel.admin.patch('/v1/achievements', [
+    { id: await idOf('summer'), startDate: null, endDate: null },
+  ]);
+  expect(JSON.stringify(none.body)).toContain('cannot get any, nor lose all');
+  await rebuilt();
+});

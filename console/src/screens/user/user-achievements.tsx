@@ -65,7 +65,9 @@ export function UserAchievements({ id }: { id: string }) {
                 </span>
                 {period !== undefined && (
                   <span className="block truncate text-xs text-muted">
-                    {`Completed ${counted(timesCompleted ?? 0, 'time')} · ${progressText(period)}`}
+                    {[timesCompleted !== undefined && `Completed ${counted(timesCompleted, 'time')}`, progressText(period)]
+                      .filter(Boolean)
+                      .join(' · ')}
                   </span>
                 )}
               </span>
@@ -87,12 +89,12 @@ function progressText({
   progress,
   completed,
 }: {
-  start: string;
-  end: string;
+  start: string | null;
+  end: string | null;
   progress: number;
   completed: boolean;
 }): string {
-  const days = start === end ? `on ${start}` : `from ${start} to ${end}`;
+  const days = start === end ? `on ${start}` : [start && `from ${start}`, end && `to ${end}`].filter(Boolean).join(' ');
   return completed ? `completed ${days}` : `${number(progress)} ${days}`;
 }
 
