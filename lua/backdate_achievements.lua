@@ -2,6 +2,7 @@
 --- @include "lib/board_scores"
 --- @include "lib/calls"
 --- @include "lib/points"
+--- @include "lib/quests"
 --- @include "lib/streaks"
 
 --[[
@@ -12,7 +13,8 @@ repeated call changes nothing.
 KEYS: those of every call (lib/calls), then the users.
 ARGV: those of every call, with the plan of `compileBackdatingPlan`; body: users, a list of { userId, id (of the record, 32 hex),
       boosts (the user's own, JSON text), counts (of matching events, a list of { no (the achievement's), total (TOTAL) }; missing
-      if nothing is counted), digest (SHA-1 of the packed state to which the counts belong) }.
+      if nothing is counted), quests (periods of repeating achievements, a list of { no, periods (QUEST_PERIODs, newest first) };
+      missing for none), digest (SHA-1 of the packed state to which counts and periods belong) }.
 Returns: one number per user: 1 completed something, 0 nothing, -1 the state has changed since the counts were taken (nothing was
       done for this user; the caller must count again); then the position in the outbox ('' if nothing was written).
 Errors: those of Redis only.
@@ -23,26 +25,43 @@ local call = open_call(KEYS, ARGV)
 local plan, now = call.plan, call.now
 local replies, applied, touched = {}, {}, {}
 
--- Stores counts of matching events. Later events continue from them.
-local function take_counts(state, counts)
-  for _, count in ipairs(counts or {}) do
+-- Stores counts of matching events, and sums of periods. Later events continue from them.
+local function take_counts(state, each)
+  for _, count in ipairs(each.counts or {}) do
     state[USER.counts][count.no] = count.total
+  end
+  for _, quest in ipairs(each.quests or {}) do
+    quests.of(state, quest.no)[QUEST.periods] = quest.periods
+  end
+end
+
+-- Completes the current periods of repeating achievements.
+local function complete_quests(state, outcome)
+  for _, quest in ipairs(plan.quests or {}) do
+    local period = quests.period(quest, outcome.row)
+    local kept = period and quests.find(state, quest.no, period)
+    local settled = kept and quests.settle(quest, state, kept, now, outcome)
+    if settled and settled[RECORDED_QUEST.completed] == 1 then
+      outcome.quests = outcome.quests or {}
+      outcome.quests[#outcome.quests + 1] = settled
+    end
   end
 end
 
 -- Applies the backdating to a user in memory. Returns: the record without its ID, and the leaderboard changes; nil if there
 -- is nothing to write. A blocking trigger refuses all completions, as it would in an event. The counts stay, so that the
 -- first event that can pay completes the achievements.
-local function backdate(user, counts, own_boosts)
-  local state = state_of(user)
+local function backdate(user, each, own_boosts)
+  local state, counts = state_of(user), each.counts or each.quests
   local outcome = settle_user(state, plan, now)
-  take_counts(state, counts)
+  take_counts(state, each)
+  complete_quests(state, outcome)
   complete_achievements(state, plan.achievements, now, outcome.completed)
   local ledgers = open_ledgers(plan, state, own_boosts, now)
   local changes, completed, version = {}, #outcome.completed > 0, plan.version
   if fire_triggers(ledgers, {}, state, outcome) then
     user.state = nil
-    take_counts(state_of(user), counts)
+    take_counts(state_of(user), each)
     completed, ledgers, version, outcome.settlements = false, {}, nil, nil
   elseif completed or counts then
     close_ledgers(ledgers, state)
@@ -54,6 +73,7 @@ local function backdate(user, counts, own_boosts)
   local record = user_record(completed and KIND.completion or KIND.user, user, now, outcome)
   record[RECORD.backdated] = 1
   record[RECORD.completed] = completed and outcome.completed or nil
+  record[RECORD.quests] = completed and outcome.quests or nil
   record[RECORD.points] = points_record(ledgers)
   record[RECORD.version] = version
   return record, changes
@@ -62,10 +82,10 @@ end
 for n, each in ipairs(call.body.users) do
   local user = read_user({}, call.keys[n], each.userId)
   replies[n] = 0
-  if user.packed and each.counts and redis.sha1hex(user.packed) ~= each.digest then
+  if user.packed and each.digest and redis.sha1hex(user.packed) ~= each.digest then
     replies[n] = -1
   elseif user.packed then
-    local record, changes = backdate(user, each.counts, each.boosts and cjson.decode(each.boosts))
+    local record, changes = backdate(user, each, each.boosts and cjson.decode(each.boosts))
     if record then
       record[RECORD.id] = each.id
       replies[n] = record[RECORD.completed] and 1 or 0

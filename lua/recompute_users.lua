@@ -2,6 +2,7 @@
 --- @include "lib/calls"
 --- @include "lib/compensate"
 --- @include "lib/points"
+--- @include "lib/quests"
 --- @include "lib/streaks"
 
 --[[
@@ -55,14 +56,58 @@ local function due_points(state, planned, changed, limits)
   return due
 end
 
+-- Completes, restores and revokes periods of repeating achievements as planned: see recompute_completions, whose result this
+-- extends. `note`: adds to a list of it.
+local function recompute_quests(state, planned, now, done, note)
+  local function is_done(no, period, wanted)
+    local kept = quests.find(state, no, period)
+    return kept and kept[QUEST_PERIOD.done] == wanted, kept
+  end
+  for _, each in ipairs(planned.periods or {}) do
+    local no, period = each.no, each.period
+    local known, kept = is_done(no, period, 1)
+    if known then
+      note(done.skipped, no, no)
+    else
+      quests.complete(state, no, kept, now)
+      note(done.completed, no, no)
+      local sum = kept or { period, 0, 0 }
+      local times = quests.of(state, no)[QUEST.times]
+      done.quests = done.quests or {}
+      done.quests[#done.quests + 1] = { no, period, times, sum[QUEST_PERIOD.whole], sum[QUEST_PERIOD.micros], 1 }
+    end
+  end
+  for _, each in ipairs(planned.restore) do
+    local no, period = each[COMPLETED.achievement], each[COMPLETED.period]
+    local known, kept = is_done(no, period, 1)
+    if period and known then
+      note(done.skipped, no, no)
+    elseif period then
+      done.first[no] = quests.complete(state, no, kept, each[COMPLETED.atMs]) or done.first[no]
+      note(done.restored, no, each)
+    end
+  end
+  for _, each in ipairs(planned.revoke) do
+    local no, period = each[COMPLETED.achievement], each[COMPLETED.period]
+    if period and is_done(no, period, 0) then
+      note(done.skipped, no, no)
+    elseif period then
+      done.last[no] = quests.revoke(state, each, planned.latest and planned.latest[tostring(no)])
+      note(done.revoked, no, each)
+    end
+  end
+end
+
 -- Completes, restores and revokes a user's achievements as planned. Skips an achievement that is no longer as the plan assumed.
--- `planned`: complete (a list of numbers), restore and revoke (lists of COMPLETED; restoring sets exactly that completion, revoking
--- removes only that one).
--- Writes: the state's completions. Returns: completed (numbers), restored and revoked (lists of COMPLETED), skipped (numbers),
--- changed { [number] = true }.
+-- `planned`: complete (a list of numbers), periods (of repeating achievements to complete, a list of { no, period }; or nil), restore
+-- and revoke (lists of COMPLETED; restoring sets exactly that completion, revoking removes only that one), latest (number as text →
+-- time of the latest completion that is not revoked).
+-- Writes: the state's completions and quests. Returns: completed (numbers), restored and revoked (lists of COMPLETED), skipped
+-- (numbers), changed { [number] = true }, quests (a list of RECORDED_QUEST, or nil), first and last { [number of a repeating
+-- achievement] = whether the user's first completion was restored, or the last one revoked }.
 local function recompute_completions(state, planned, now)
   local completions = state[USER.completions]
-  local done = { completed = {}, restored = {}, revoked = {}, skipped = {}, changed = {} }
+  local done = { completed = {}, restored = {}, revoked = {}, skipped = {}, changed = {}, first = {}, last = {} }
   local function note(list, no, item)
     list[#list + 1] = item
     if list ~= done.skipped then
@@ -77,9 +122,12 @@ local function recompute_completions(state, planned, now)
       note(done.completed, no, no)
     end
   end
+  recompute_quests(state, planned, now, done, note)
   for _, each in ipairs(planned.restore) do
     local no = each[COMPLETED.achievement]
-    if completions[no] then
+    if each[COMPLETED.period] then
+      -- Done above.
+    elseif completions[no] then
       note(done.skipped, no, no)
     else
       completions[no] = each[COMPLETED.atMs]
@@ -88,7 +136,9 @@ local function recompute_completions(state, planned, now)
   end
   for _, each in ipairs(planned.revoke) do
     local no = each[COMPLETED.achievement]
-    if completions[no] ~= each[COMPLETED.atMs] then
+    if each[COMPLETED.period] then
+      -- Done above.
+    elseif completions[no] ~= each[COMPLETED.atMs] then
       note(done.skipped, no, no)
     else
       completions[no] = nil
@@ -101,10 +151,20 @@ end
 -- Updates the counters of users who completed an achievement. `write_record` counts those in the record's `completed`.
 local function count_completions(counters, done)
   for _, each in ipairs(done.restored) do
-    hold_count(counters, COUNTER.completions .. each[COMPLETED.achievement])
+    if not each[COMPLETED.period] then
+      done.first[each[COMPLETED.achievement]] = true
+    end
   end
   for _, each in ipairs(done.revoked) do
-    hold_count(counters, COUNTER.completions .. each[COMPLETED.achievement], -1)
+    if not each[COMPLETED.period] then
+      done.last[each[COMPLETED.achievement]] = true
+    end
+  end
+  for no, is_first in pairs(done.first) do
+    hold_count(counters, COUNTER.completions .. no, is_first and 1 or 0)
+  end
+  for no, is_last in pairs(done.last) do
+    hold_count(counters, COUNTER.completions .. no, is_last and -1 or 0)
   end
 end
 
@@ -248,6 +308,7 @@ local function recompute(user, planned)
   state[USER.recomputed] = step
   local record = user_record(#done.completed > 0 and KIND.completion or KIND.user, user, now, outcome)
   record[RECORD.completed] = #done.completed > 0 and done.completed or nil
+  record[RECORD.quests] = done.quests
   record[RECORD.points] = #points > 0 and points or nil
   record[RECORD.version] = plan.version
   record[RECORD.recomputation] =

@@ -1,5 +1,6 @@
 --- @include "lib/compensate"
 --- @include "lib/put_score"
+--- @include "lib/quests"
 --- @include "lib/replay"
 --- @include "lib/user_call"
 
@@ -51,22 +52,54 @@ local function correct_scores(state, moves, moved_by)
 end
 
 -- Revokes achievements, each before those that need it, with their awards. Keeps one for which the user still qualifies.
--- `reversal`: revoked, a list of { achievement, awards }.
--- Writes: the state's completions, reversal.awards. Returns: a list of COMPLETED.
-local function revoke_achievements(state, reversal)
+-- `reversal`: revoked, a list of { achievement, awards; period (COMPLETED) and latest (see quests.revoke) of a repeating
+-- one, whose period no longer qualifies }.
+-- Writes: the state's completions and quests, reversal.awards, the counters. Returns: a list of COMPLETED.
+local function revoke_achievements(call, state, reversal)
   local revoked = {}
   for _, each in ipairs(reversal.revoked) do
-    local no = each.achievement.no
+    local no, is_last = each.achievement.no, false
     local completed = state[USER.completions][no]
-    if completed and not qualifies(each.achievement, state) then
+    if each.period then
+      is_last = quests.revoke(state, each.period, each.latest)
+      revoked[#revoked + 1] = each.period
+    elseif completed and not qualifies(each.achievement, state) then
+      is_last = true
       revoked[#revoked + 1] = { no, completed }
       state[USER.completions][no] = nil
-      for _, award in ipairs(each.awards) do
-        reversal.awards[#reversal.awards + 1] = award
-      end
+    else
+      each.awards = {}
+    end
+    if is_last then
+      hold_count(call.counters, COUNTER.completions .. no, -1)
+    end
+    for _, award in ipairs(each.awards) do
+      reversal.awards[#reversal.awards + 1] = award
     end
   end
   return revoked
+end
+
+-- Restores revoked completions (COMPLETED) that the user lacks. Writes as above. Returns: those restored.
+local function restore_achievements(call, state, wanted)
+  local restored = {}
+  for _, each in ipairs(wanted) do
+    local no, period = each[COMPLETED.achievement], each[COMPLETED.period]
+    local kept = period and quests.find(state, no, period)
+    local is_first
+    if period and not (kept and kept[QUEST_PERIOD.done] == 1) then
+      is_first = quests.complete(state, no, kept, each[COMPLETED.atMs])
+      restored[#restored + 1] = each
+    elseif not period and not state[USER.completions][no] then
+      is_first = true
+      state[USER.completions][no] = each[COMPLETED.atMs]
+      restored[#restored + 1] = each
+    end
+    if is_first then
+      hold_count(call.counters, COUNTER.completions .. no)
+    end
+  end
+  return restored
 end
 
 local call, reply = open_user_call(KEYS, ARGV)
@@ -105,19 +138,16 @@ for _, no in ipairs(reversal.counted) do
   take_from_total(state[USER.counts], no, whole, micros)
 end
 
-local revoked = revoke_achievements(state, reversal)
-local restored = {}
-for _, each in ipairs(revoked) do
-  hold_count(call.counters, COUNTER.completions .. each[COMPLETED.achievement], -1)
-end
-for _, each in ipairs(reversal.restored) do
-  local no = each[COMPLETED.achievement]
-  if not state[USER.completions][no] then
-    restored[#restored + 1] = each
-    state[USER.completions][no] = each[COMPLETED.atMs]
-    hold_count(call.counters, COUNTER.completions .. no)
+for _, each in ipairs(reversal.quests) do
+  local kept = quests.find(state, each.no, each.period)
+  if kept then
+    kept[QUEST_PERIOD.whole], kept[QUEST_PERIOD.micros] =
+      clamped(decimal_add(kept[QUEST_PERIOD.whole], kept[QUEST_PERIOD.micros], -whole, -micros))
   end
 end
+
+local revoked = revoke_achievements(call, state, reversal)
+local restored = restore_achievements(call, state, reversal.restored)
 
 local points, shortfalls, moved_by = compensate(state, reversal.awards, reversal.held, reversal.limits)
 local changes = score_call(plan, state, {}, outcome)

@@ -17,6 +17,11 @@ export interface Rule {
   points?: number;
   metric?: { name: string };
   threshold?: number;
+  /** Of an achievement that users complete once a period. */
+  repeat?: Repeat;
+  /** First and last day on which an achievement counts. */
+  startDate?: string;
+  endDate?: string;
   streakLength?: number;
   achievements?: readonly { name: string }[];
   timeUnit?: string;
@@ -25,6 +30,9 @@ export interface Rule {
   userAttributes: readonly Condition[];
   eventAttributes: readonly Condition[];
 }
+
+/** A period: `daily`, or a number of days. */
+export type Repeat = 'daily' | 'weekly' | 'monthly' | { days: number };
 
 type Resources = readonly { id: string; name: string }[] | undefined;
 
@@ -46,6 +54,9 @@ interface StoredRule extends Limited {
   metricId?: string | undefined;
   metricValue?: number | undefined;
   metricThreshold?: number | undefined;
+  repeat?: Repeat | undefined;
+  startDate?: string | null | undefined;
+  endDate?: string | null | undefined;
   streakLength?: number | undefined;
   achievementId?: string | undefined;
   achievementIds?: readonly string[] | undefined;
@@ -61,6 +72,18 @@ export function every(count: number, unit: string): string {
   const one = unit.replace(/s$/, '');
   return count === 1 ? `every ${one}` : `every ${counted(count, one)}`;
 }
+
+const UNITS = { daily: 'day', weekly: 'week', monthly: 'month' } as const;
+
+/** `every day`, `every 3 days`. */
+export const repeatText = (repeat: Repeat): string =>
+  typeof repeat === 'string' ? every(1, UNITS[repeat]) : every(repeat.days, 'day');
+
+/** ` every day from 2026-12-01 to 2026-12-24`; '' for an achievement that counts for ever, once. */
+const whenText = ({ repeat, startDate, endDate }: Pick<Rule, 'repeat' | 'startDate' | 'endDate'>): string =>
+  [repeat && repeatText(repeat), startDate && `from ${startDate}`, endDate && `to ${endDate}`]
+    .flatMap((part) => (part ? [` ${part}`] : []))
+    .join('');
 
 /** A resource's name; its ID if the resource was not read. */
 const nameOf = (resources: Resources, id: string): string => resources?.find((one) => one.id === id)?.name ?? id;
@@ -85,6 +108,9 @@ function ruleOf(type: Rule['type'], stored: StoredRule, named: Named): Rule {
     type,
     ...(stored.metricId !== undefined && { metric: { name: nameOf(named.metrics, stored.metricId) } }),
     threshold: stored.metricThreshold ?? stored.metricValue ?? 0,
+    ...(stored.repeat !== undefined && { repeat: stored.repeat }),
+    ...(stored.startDate && { startDate: stored.startDate }),
+    ...(stored.endDate && { endDate: stored.endDate }),
     streakLength: stored.streakLength ?? 0,
     achievements: achievementIds.map((id) => ({ name: nameOf(named.achievements, id) })),
     timeUnit: stored.timeUnit ?? '',
@@ -115,7 +141,7 @@ function subjectText({ type, points, ...rule }: Rule): string {
   const names = (rule.achievements ?? []).map(({ name }) => name);
   switch (type) {
     case 'metric':
-      return `${isRepeated ? 'every ' : ''}${number(rule.threshold ?? 0)} ${rule.metric?.name ?? ''}`;
+      return `${isRepeated ? 'every ' : ''}${number(rule.threshold ?? 0)} ${rule.metric?.name ?? ''}${whenText(rule)}`;
     case 'streak':
       return isRepeated
         ? `every ${number(rule.streakLength ?? 0)} periods of a streak`

@@ -3,6 +3,7 @@
 --- @include "board_scores"
 --- @include "guards"
 --- @include "points"
+--- @include "quests"
 --- @include "replay"
 
 -- A user's streak rule: the plan's, overridden by the user's preferences. Users may always switch their streak off; their other
@@ -148,36 +149,39 @@ local function note_active_day(state, now)
   return before
 end
 
--- Sums from here on may leave the range with one event: a value is at most 10^12, rounded up to the next whole unit.
-local NEAR_BOUND = LIMIT.sum - 1000000000001
-
-local function is_near(sum)
-  return sum ~= nil and (sum > NEAR_BOUND or sum < -NEAR_BOUND)
-end
-
 -- Whether an event might be refused because a sum would leave its range. False is certain.
-local function near_range_end(event, state)
-  local metric = event.plan.metric
-  local near = is_near((state[USER.totals][metric] or {})[TOTAL.whole])
-  for _, no in ipairs(event.counted) do
-    near = near or is_near((state[USER.counts][no] or {})[TOTAL.whole])
+local near_range_end
+do
+  -- Sums from here on may leave the range with one event: a value is at most 10^12, rounded up to the next whole unit.
+  local NEAR_BOUND = LIMIT.sum - 1000000000001
+
+  local function is_near(sum)
+    return sum ~= nil and (sum > NEAR_BOUND or sum < -NEAR_BOUND)
   end
-  for frequency = FREQUENCY.daily, FREQUENCY.monthly do
-    local sums = state[streak_at[frequency] + STREAK.sums]
-    near = near or is_near((sums and sums[metric] or {})[TOTAL.whole])
-  end
-  local scores, from = state[USER.boards], 1
-  for _, board in ipairs(event.plan.boards) do
-    if board.by == 'metric' then
-      local at = board_place(scores, board.no, from)
-      from = at
-      while scores[at] == board.no do
-        near = near or is_near(scores[at + SCORE.whole])
-        at = at + SCORE.size
+
+  near_range_end = function(event, state)
+    local metric = event.plan.metric
+    local near = is_near((state[USER.totals][metric] or {})[TOTAL.whole])
+    for _, no in ipairs(event.counted) do
+      near = near or is_near((state[USER.counts][no] or {})[TOTAL.whole])
+    end
+    for frequency = FREQUENCY.daily, FREQUENCY.monthly do
+      local sums = state[streak_at[frequency] + STREAK.sums]
+      near = near or is_near((sums and sums[metric] or {})[TOTAL.whole])
+    end
+    local scores, from = state[USER.boards], 1
+    for _, board in ipairs(event.plan.boards) do
+      if board.by == 'metric' then
+        local at = board_place(scores, board.no, from)
+        from = at
+        while scores[at] == board.no do
+          near = near or is_near(scores[at + SCORE.whole])
+          at = at + SCORE.size
+        end
       end
     end
+    return near
   end
-  return near
 end
 
 -- Applies one event to a decoded state in memory; writes nothing to Redis. After the refusals outOfPoints and outOfRange,
@@ -188,9 +192,9 @@ end
 -- the achievements and triggers whose event-attribute conditions match), boosts (the user's own, by points system number),
 -- occurred (nil: now; else at: when it happened, second: of the local day then, and `late` for a late event: see
 -- take_replay).
--- Returns: outcome { day, second, length, extended, due_moved, settlements, completed, ledgers, changes, active_before }, or
--- nil and a refusal. `due_moved`: a streak of any frequency was extended; `settlements`: see settle_streaks; `active_before`:
--- see note_active_day.
+-- Returns: outcome { day, second, length, extended, due_moved, settlements, completed, quests, ledgers, changes, active_before },
+-- or nil and a refusal. `due_moved`: a streak of any frequency was extended; `settlements`: see settle_streaks; `quests`: see
+-- quests.count, nil for none; `active_before`: see note_active_day.
 local function apply_event(event, state, is_new)
   local plan, now = event.plan, event.now
   local late, replayed = event.occurred and event.occurred.late, nil
@@ -221,6 +225,7 @@ local function apply_event(event, state, is_new)
     day = day,
     second = local_second % 86400,
     completed = {},
+    quests = nil,
     peak_before = nil,
     peak_after = nil,
     peaks = nil,
@@ -298,6 +303,9 @@ local function apply_event(event, state, is_new)
   end
   outcome.length = state[streak_at[plan.streak.frequency] + STREAK.length]
 
+  if plan.quests then
+    quests.count(event, state, outcome, periods)
+  end
   complete_achievements(state, plan.achievements, now, outcome.completed, late and late.most)
   blocking = fire_triggers(ledgers, event, state, outcome)
   if blocking then

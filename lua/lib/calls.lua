@@ -101,45 +101,65 @@ local function earlier_try(call, happened_id)
   return find_retried.record(happened_id), ''
 end
 
-local function move_points(changed, prefix)
-  if not changed then
-    return
-  end
-  local keys = this_call.points or held('points')
-  for i = 1, #changed do
-    local points = changed[i]
-    local key = keys[points[RECORDED_POINTS.system]]
-    if not key then
-      key = prefix .. text_of(points[RECORDED_POINTS.system])
-      keys[points[RECORDED_POINTS.system]] = key
-    end
-    hold_total(key, points[RECORDED_POINTS.before], points[RECORDED_POINTS.after])
-  end
-end
-
 -- Writes a record's effects to the tenant's counters, points totals and leaderboards (`changes` of score_boards), and adds the ranks
 -- to the record (`unheard`: see rank_boards). `write_users` must follow, because some writes are held until then.
 -- Returns: the packed record.
-local function write_record(call, record, changes, unheard)
-  -- An event's record is a list; the others are maps.
-  local is_event = record[EVENT_RECORD.kind] == KIND.event
-  local few = not is_event and record or record[EVENT_RECORD.more]
-  if few and few[RECORD.isNew] then
-    hold_count(call.counters, COUNTER.users)
+local write_record
+do
+  local function move_points(changed, prefix)
+    if not changed then
+      return
+    end
+    local keys = this_call.points or held('points')
+    for i = 1, #changed do
+      local points = changed[i]
+      local key = keys[points[RECORDED_POINTS.system]]
+      if not key then
+        key = prefix .. text_of(points[RECORDED_POINTS.system])
+        keys[points[RECORDED_POINTS.system]] = key
+      end
+      hold_total(key, points[RECORDED_POINTS.before], points[RECORDED_POINTS.after])
+    end
   end
-  local completed = few and few[RECORD.completed]
-  for i = 1, completed and #completed or 0 do
-    hold_count(call.counters, COUNTER.completions .. completed[i])
+
+  -- Counts the users who have completed the achievements of a record (its fields by RECORD).
+  local function count_completed(call, few)
+    local completed, repeats = few[RECORD.completed], nil
+    for _, quest in ipairs(few[RECORD.quests] or {}) do
+      local no = quest[RECORDED_QUEST.achievement]
+      repeats = repeats or {}
+      repeats[no] = true
+      if quest[RECORDED_QUEST.completed] == 1 and quest[RECORDED_QUEST.times] == 1 then
+        hold_count(call.counters, COUNTER.completions .. no)
+      end
+    end
+    for i = 1, completed and #completed or 0 do
+      if not (repeats and repeats[completed[i]]) then
+        hold_count(call.counters, COUNTER.completions .. completed[i])
+      end
+    end
   end
-  if is_event then
-    local user_id = record[EVENT_RECORD.userId]
-    move_points(record[EVENT_RECORD.points], call.points_prefix)
-    record[EVENT_RECORD.boards] = rank_boards(changes, user_id, call, unheard)
-  else
-    move_points(record[RECORD.points], call.points_prefix)
-    record[RECORD.boards] = rank_boards(changes, record[RECORD.userId], call, unheard)
+
+  write_record = function(call, record, changes, unheard)
+    -- An event's record is a list; the others are maps.
+    local is_event = record[EVENT_RECORD.kind] == KIND.event
+    local few = not is_event and record or record[EVENT_RECORD.more]
+    if few and few[RECORD.isNew] then
+      hold_count(call.counters, COUNTER.users)
+    end
+    if few and few[RECORD.completed] then
+      count_completed(call, few)
+    end
+    if is_event then
+      local user_id = record[EVENT_RECORD.userId]
+      move_points(record[EVENT_RECORD.points], call.points_prefix)
+      record[EVENT_RECORD.boards] = rank_boards(changes, user_id, call, unheard)
+    else
+      move_points(record[RECORD.points], call.points_prefix)
+      record[RECORD.boards] = rank_boards(changes, record[RECORD.userId], call, unheard)
+    end
+    return cmsgpack.pack(record)
   end
-  return cmsgpack.pack(record)
 end
 
 -- Writes the packed states of users (`touched`, see `read_user`) and all held writes, and appends the states and packed records to

@@ -16,7 +16,7 @@ local function more_of_event(event, outcome, state, is_new, completed)
   local due, guards = outcome.due_moved or event.moved, event.plan.guards
   local released = guards and guards.release
   if
-    not (is_new or completed or due or outcome.active_before or event.changed)
+    not (is_new or completed or due or outcome.active_before or event.changed or outcome.quests)
     and not (event.occurred or outcome.settlements or event.clamped or released)
   then
     return nil
@@ -26,6 +26,7 @@ local function more_of_event(event, outcome, state, is_new, completed)
     [RECORD.activeBefore] = outcome.active_before,
     [RECORD.changed] = event.changed and 1 or nil,
     [RECORD.completed] = completed,
+    [RECORD.quests] = outcome.quests,
     [RECORD.due] = due and 1 or nil,
     [RECORD.guard] = event.clamped,
     [RECORD.released] = released and 1 or nil,

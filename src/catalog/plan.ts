@@ -15,6 +15,8 @@ export interface Plan {
   periods: [number, number, number, number, number, number][];
   streak: PlanStreak;
   achievements: PlanAchievement[];
+  /** The metric's repeating achievements; absent for none. */
+  quests?: PlanQuest[];
   systems: PlanSystem[];
   boards: PlanBoard[];
   /** Plans for events only: the numbers of all existing leaderboards, and the newest number in this version of the catalog. */
@@ -85,6 +87,19 @@ export interface PlanAchievement {
   of?: number[];
   /** API achievements: no further users can complete it. */
   locked?: true;
+}
+
+/** An achievement that is completed once a period. */
+export interface PlanQuest extends Required<Pick<PlanAchievement, 'no' | 'whole' | 'micros'>> {
+  users?: PlanConditions;
+  counted?: true;
+  /** First and last local day (epoch days) on which events count. */
+  from?: number;
+  to?: number;
+  /** 1 daily, 2 weekly, 3 monthly; or periods of `days` days, of which number 1 begins on the epoch day `first`; else one period. */
+  frequency?: 1 | 2 | 3;
+  days?: number;
+  first?: number;
 }
 
 export interface PlanTrigger {

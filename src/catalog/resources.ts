@@ -44,6 +44,8 @@ const CONDITIONS = [
   'trigger',
   'metricId',
   'metricValue',
+  'startDate',
+  'endDate',
   'streakLength',
   'anniversaryYears',
   'achievementIds',
@@ -51,15 +53,26 @@ const CONDITIONS = [
   'eventAttributes',
 ] as const satisfies (keyof Achievement)[];
 
-/** Achievements that an edit activated, or changed while active. Excludes those that only calls complete. */
-function toBackdate(changes: readonly Change[]): Achievement[] {
-  return changes.flatMap(({ kind, before, after }) => {
+/**
+ * Achievements that an edit activated, or changed while active, and weekly ones if weeks begin on another day now. Excludes those
+ * that only calls complete.
+ */
+function toBackdate(
+  changes: readonly Change[],
+  { achievements }: Catalog,
+  streakChanges: readonly string[],
+): Achievement[] {
+  const edited = changes.flatMap(({ kind, before, after }) => {
     if (kind !== 'achievement' || after === null) return [];
     const [was, is] = [before as Achievement | null, after as Achievement];
     if (is.status !== 'active' || is.trigger === 'api') return [];
     const same = was?.status === 'active' && CONDITIONS.every((name) => isDeepStrictEqual(was[name], is[name]));
     return same ? [] : [is];
   });
+  const weekly = streakChanges.includes('weekStart')
+    ? achievements.filter(({ status, repeat }) => status === 'active' && repeat === 'weekly')
+    : [];
+  return [...new Set([...edited, ...weekly])];
 }
 
 const SECRET_BYTES = 32;
@@ -170,7 +183,7 @@ export class Resources {
       await keepSecrets(client, { tenantNo, nowMs, changes });
       const entries = await auditEntries({ before, after: draft.catalog, changes, streakChanges, eventChanges });
       await writeAudit(client, { tenantNo, nowMs, by, version, entries });
-      const achievements = toBackdate(changes);
+      const achievements = toBackdate(changes, draft.catalog, streakChanges);
       await replaceJobs(client, {
         kind: 'backdating',
         tenantNo,

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
-import { INSTEAD_OF_NULL, Nullable, OLDER_VALUES } from './schemas.ts';
+import { Repeat } from './repeat.ts';
+import { INSTEAD_OF_NULL, LocalDate, Nullable, OLDER_VALUES } from './schemas.ts';
 
 export const KeyValue = Type.Object({ key: Type.String(), value: Type.String() });
 
@@ -22,6 +23,9 @@ export const achievementFields = {
   userAttributes: Type.Array(KeyValue),
   eventAttribute: Type.Optional(KeyValue),
   eventAttributes: Type.Optional(Type.Array(KeyValue)),
+  repeat: Type.Optional(Repeat),
+  startDate: Type.Optional(LocalDate),
+  endDate: Type.Optional(LocalDate),
 };
 
 export const AchievementResponse = Type.Object(achievementFields);
@@ -29,7 +33,30 @@ export type AchievementResponse = Static<typeof AchievementResponse>;
 
 const achievedAt = Nullable(Type.String({ format: 'date-time' }), { [INSTEAD_OF_NULL]: null });
 
-export const UserAchievementResponse = Type.Object({ ...achievementFields, achievedAt });
+/** A user's period of a quest: its local days (`null`: open), and the sum of its events. */
+const QuestPeriod = Type.Object({
+  start: Nullable(LocalDate),
+  end: Nullable(LocalDate),
+  progress: Type.Number(),
+  completed: Type.Boolean(),
+});
+
+/** Only for quests: how often the user has completed it, if it repeats, and a period. */
+const questFields = { timesCompleted: Type.Optional(Type.Integer()), period: Type.Optional(QuestPeriod) };
+
+/** A quest in whose period an event counts, in the answer to the event. */
+export const QuestProgress = Type.Object({
+  id: Type.String(),
+  key: Type.Optional(Type.String()),
+  name: Type.String(),
+  metricValue: Type.Number(),
+  repeat: Type.Optional(Repeat),
+  timesCompleted: Type.Optional(Type.Integer()),
+  period: QuestPeriod,
+});
+export type QuestProgress = Static<typeof QuestProgress>;
+
+export const UserAchievementResponse = Type.Object({ ...achievementFields, achievedAt, ...questFields });
 export type UserAchievementResponse = Static<typeof UserAchievementResponse>;
 
 const stats = { completions: Type.Integer(), rarity: Type.Number() };
@@ -41,6 +68,7 @@ export const UserAchievementWithStatsResponse = Type.Object({
   ...achievementFields,
   ...stats,
   achievedAt,
+  ...questFields,
 });
 export type UserAchievementWithStatsResponse = Static<typeof UserAchievementWithStatsResponse>;
 

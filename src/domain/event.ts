@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { UserAchievementResponse } from './achievement.ts';
+import { QuestProgress, UserAchievementResponse } from './achievement.ts';
 import { SUM_BOUND } from './decimal.ts';
 import { GuardedEvent } from './administration/guards.ts';
 import { MetricEventLeaderboardResponse } from './leaderboard.ts';
@@ -84,6 +84,7 @@ export const EventResponse = Type.Object({
   metricId: Type.String(),
   total: Type.Number(),
   achievements: Type.Array(UserAchievementResponse),
+  achievementProgress: Type.Optional(Type.Array(QuestProgress)),
   currentStreak: MetricEventStreak,
   points: byKey(MetricEventPointsResponse),
   leaderboards: byKey(MetricEventLeaderboardResponse),

@@ -16,9 +16,11 @@ import type {
   PointsTrigger,
   StreaksInForce,
 } from '../domain/catalog.ts';
-import { decimalNumber } from '../domain/decimal.ts';
+import { decimalNumber, decimalText } from '../domain/decimal.ts';
 import type { LeaderboardResponse } from '../domain/leaderboard.ts';
+import { daysOf, isQuest, periodOf } from '../domain/repeat.ts';
 import {
+  dateOf,
   daysOffFrom,
   type Frequency,
   isOnWeekday,
@@ -38,8 +40,16 @@ import { type SettledStreaks, settleStreaks, type StreakSettlementRule } from '.
 import { type StreakAsLeft, streakDates } from '../domain/streaks/streak.ts';
 import { groupValues, type User } from '../domain/user.ts';
 import { dayIn } from '../domain/zone.ts';
-import { COMPLETED, RECORD, RECORDED_POINTS, RECORDED_STREAK, REVERSAL, SHORTFALL } from '../packed/record-fields.ts';
-import type { HappenedRecord, PackedCompletion, RecordedStreak } from '../packed/record.ts';
+import {
+  COMPLETED,
+  RECORD,
+  RECORDED_POINTS,
+  RECORDED_QUEST,
+  RECORDED_STREAK,
+  REVERSAL,
+  SHORTFALL,
+} from '../packed/record-fields.ts';
+import type { HappenedRecord, PackedCompletion, RecordedQuest, RecordedStreak } from '../packed/record.ts';
 import { decimalOf, type UserState } from '../packed/state.ts';
 import { HIDDEN_BY } from '../packed/user-fields.ts';
 import type { StoredEvent, StoredReversal } from '../postgres/corrections/reversals.ts';
@@ -104,19 +114,76 @@ export function achievementResponse(compiled: CompiledCatalog, achievement: Achi
       metricName: metric.name,
       ...eventAttributeFields(compiled, achievement.eventAttributes),
     }),
+    ...(achievement.repeat !== null && { repeat: achievement.repeat }),
+    ...(achievement.startDate !== null && { startDate: achievement.startDate }),
+    ...(achievement.endDate !== null && { endDate: achievement.endDate }),
     userAttributes: attributePairs(compiled, achievement.userAttributes),
   };
 }
 
-/** An achievement with its completion time; `null` if the user has not completed it. */
+/** An achievement with the time of the user's last completion (`null` for none), and the current period of a repeating one. */
 export function userAchievementResponse(
   compiled: CompiledCatalog,
   achievement: Achievement,
-  state: Pick<UserState, 'completions'>,
+  state: Pick<UserState, 'completions' | 'quests' | 'tz'>,
+  nowMs: number,
 ): UserAchievementResponse {
-  const at = state.completions[achievement.no];
-  const achievedAt = at === undefined ? null : new Date(at).toISOString();
-  return { ...achievementResponse(compiled, achievement), achievedAt };
+  return {
+    ...achievementResponse(compiled, achievement),
+    achievedAt: timeOrNull(state.completions[achievement.no]),
+    ...currentQuest(compiled, achievement, state, nowMs),
+  };
+}
+
+const timeOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
+
+type QuestFields = Pick<UserAchievementResponse, 'timesCompleted' | 'period'>;
+
+/** The fields of a quest in the user's current period; without a period outside of its season; none for others. */
+export function currentQuest(
+  compiled: CompiledCatalog,
+  achievement: Achievement,
+  { quests, tz }: Pick<UserState, 'quests' | 'tz'>,
+  nowMs: number,
+): QuestFields {
+  if (!isQuest(achievement)) return {};
+  const period = periodOf(achievement, dayIn(tz, nowMs), compiled.catalog.streaks.weekStart);
+  const { times = 0, periods = [] } = quests[achievement.no] ?? {};
+  const { value = '0', done = false } = periods.find((each) => each.period === period) ?? {};
+  return questFields(compiled, achievement, { times, period, value, done });
+}
+
+/** The fields of a quest that depend on the user. `value`: the period's sum, decimal text. */
+function questFields(
+  { catalog }: CompiledCatalog,
+  quest: Achievement,
+  { times, period, value, done }: { times: number; period: number | null; value: string; done: boolean },
+): QuestFields {
+  const counted = quest.repeat === null ? {} : { timesCompleted: times };
+  if (period === null) return counted;
+  const { fromDay, toDay } = daysOf(quest, period, catalog.streaks.weekStart);
+  const [isOpen, isEndless] = [
+    quest.repeat === null && quest.startDate === null,
+    quest.repeat === null && quest.endDate === null,
+  ];
+  const start = isOpen ? null : dateOf(fromDay);
+  const end = isEndless ? null : dateOf(toDay);
+  return { ...counted, period: { start, end, progress: Number(value), completed: done } };
+}
+
+/** The same fields from a record; none of achievements that are no quests. */
+export function recordedQuest(
+  compiled: CompiledCatalog,
+  achievement: Achievement,
+  quest: RecordedQuest | null,
+): QuestFields {
+  if (quest === null || !isQuest(achievement)) return {};
+  return questFields(compiled, achievement, {
+    times: quest[RECORDED_QUEST.times],
+    period: quest[RECORDED_QUEST.period],
+    value: decimalText({ whole: quest[RECORDED_QUEST.whole], micros: quest[RECORDED_QUEST.micros] }),
+    done: quest[RECORDED_QUEST.completed] > 0,
+  });
 }
 
 /** Whether a user sees an achievement: it is active, or it is locked and the user has completed it. */

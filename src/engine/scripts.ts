@@ -11,7 +11,7 @@ import type { PackedLookedUp } from '../packed/packed-arrays.ts';
 import { kindField } from '../packed/record-fields.ts';
 import type { ScriptReply } from '../packed/record.ts';
 import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.ts';
-import { type PackedPause, unpack } from '../packed/state.ts';
+import { type PackedPause, type PackedQuestPeriod, unpack } from '../packed/state.ts';
 import { ConnectionKiller, isConnectionLost } from '../redis/outage.ts';
 import { connectionOf, onServer } from '../redis/endpoints.ts';
 import { byPart, inParts, isCurrent, userPart } from '../redis/parts.ts';
@@ -86,7 +86,11 @@ interface ZonedUser extends BoostedUser {
 
 interface UsersScripts {
   backdate_achievements: {
-    users: (BoostedUser & { counts?: { no: number; total: [number, number] }[]; digest?: string })[];
+    users: (BoostedUser & {
+      counts?: { no: number; total: [number, number] }[];
+      quests?: { no: number; periods: PackedQuestPeriod[] }[];
+      digest?: string;
+    })[];
   };
   count_years: { users: (ZonedUser & { atMs: number; signUpDay: number; years: number })[] };
   pay_time_triggers: { payments: (ZonedUser & { dueMs: number; triggers: number[] })[] };

@@ -132,8 +132,11 @@ export const usersAchievements = operation({
   query: Type.Object({ includeIncomplete: Type.Optional(Type.Enum(['true'])) }),
   responses: { 200: Type.Array(UserAchievementWithStatsResponse) },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, achievements }, { tenant, params, query }) => ({
+  handle: async ({ catalogs, achievements, clock }, { tenant, params, query }) => ({
     status: 200,
-    body: await achievements.ofUser(await catalogs.of(tenant.no), params.id, query.includeIncomplete === 'true'),
+    body: await achievements.ofUser(await catalogs.of(tenant.no), params.id, {
+      includeIncomplete: query.includeIncomplete === 'true',
+      nowMs: clock.now(),
+    }),
   }),
 });

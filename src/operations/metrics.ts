@@ -157,9 +157,9 @@ export const usersAllMetrics = operation({
   params: Type.Object({ id: Type.String() }),
   responses: { 200: Type.Array(MetricResponse) },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, users }, { tenant, params }) => ({
+  handle: async ({ catalogs, users, clock }, { tenant, params }) => ({
     status: 200,
-    body: await users.metrics(await catalogs.of(tenant.no), params.id),
+    body: await users.metrics(await catalogs.of(tenant.no), params.id, clock.now()),
   }),
 });
 
@@ -188,8 +188,8 @@ export const usersSingleMetric = operation({
   params: Type.Object({ id: Type.String(), key: Type.String() }),
   responses: { 200: MetricResponse },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, users }, { tenant, params }) => ({
+  handle: async ({ catalogs, users, clock }, { tenant, params }) => ({
     status: 200,
-    body: await users.metric(await catalogs.of(tenant.no), params.id, params.key),
+    body: await users.metric(await catalogs.of(tenant.no), params.id, { metricKey: params.key, nowMs: clock.now() }),
   }),
 });

@@ -9,7 +9,16 @@ const packr = new Packr({ useRecords: false });
 export const pack = (value: unknown): Buffer => packr.pack(value);
 
 /** Fields with numeric keys. */
-const NUMBERED = [USER.attributes, USER.totals, USER.counts, USER.points, USER.completions, USER.timePaid, USER.spent];
+const NUMBERED = [
+  USER.attributes,
+  USER.totals,
+  USER.counts,
+  USER.points,
+  USER.completions,
+  USER.timePaid,
+  USER.spent,
+  USER.quests,
+];
 
 /** Encodes a state created in TypeScript in the scripts' format. */
 export function packState(state: PackedState): Buffer {

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { Decimal } from '../domain/decimal.ts';
 import type { LOOKED_UP, UNSENT_EVENT } from './call-fields.ts';
 import type { Compensated, PackedCompletion, RecordedGuard } from './record.ts';
-import type { HistorySum, PackedPause, PackedThreshold, PackedTotal } from './state.ts';
+import type { HistorySum, PackedPause, PackedQuest, PackedQuestPeriod, PackedThreshold, PackedTotal } from './state.ts';
 import type { STREAK_RULE } from './user-fields.ts';
 
 // Creates the arrays that TypeScript packs. No other code needs to know the order of their positions.
@@ -52,8 +52,25 @@ export const sentStreakRule = ({
 /** GUARDED of an event that was not clamped. */
 export const recordedGuard = ({ guard, action }: { guard: number; action: number }): RecordedGuard => [guard, action];
 
-/** COMPLETED without a known cause. */
-export const packedCompletion = (achievementNo: number, atMs: number): PackedCompletion => [achievementNo, atMs];
+/** COMPLETED without a known cause. `period`: of a repeating achievement. */
+export const packedCompletion = (achievementNo: number, atMs: number, period?: number): PackedCompletion =>
+  period === undefined ? [achievementNo, atMs] : [achievementNo, atMs, null, period];
+
+/** QUEST_PERIOD. */
+export const packedQuestPeriod = ({
+  period,
+  whole,
+  micros,
+  isDone,
+}: {
+  period: number;
+  whole: number;
+  micros: number;
+  isDone: boolean;
+}): PackedQuestPeriod => [period, whole, micros, isDone ? 1 : 0];
+
+/** QUEST. */
+export const packedQuest = (times: number, periods: PackedQuestPeriod[]): PackedQuest => [times, periods];
 
 /** COMPENSATED without a single award: points of a trigger that were taken; negative if given. `day`: their date (epoch day). */
 export const packedTaken = ({

@@ -71,6 +71,8 @@ export const RECORD = {
   /** RECORDED_STREAK in the configured frequency (events). */
   streak: 's',
   completed: 'c',
+  /** RECORDED_QUESTs: repeating achievements in whose period the record counts, or that it completed. */
+  quests: 'q',
   /** RECORDED_POINTS. */
   points: 'p',
   /** RECORDED_BOARDs. */
@@ -179,8 +181,17 @@ export const RECOMPUTED_SCORE = {
  */
 export const COMPENSATED = { award: 0, system: 1, trigger: 2, points: 3, day: 4, atMs: 5 } as const;
 
-/** Number of an achievement, time of its completion (epoch ms), and ID of the cause (32 hex digits; absent if unknown). */
-export const COMPLETED = { achievement: 0, atMs: 1, causedBy: 2 } as const;
+/**
+ * Number of an achievement, time of its completion (epoch ms), ID of the cause (32 hex digits; absent, `null` or false if unknown),
+ * and the period of a repeating achievement (absent for others).
+ */
+export const COMPLETED = { achievement: 0, atMs: 1, causedBy: 2, period: 3 } as const;
+
+/**
+ * A repeating achievement's number and period, how often the user has completed it, the sum of the period, and whether the period
+ * is completed: 0 no, 1 by this record, 2 earlier. Those of 1 are also in the record's `completed`, in the same order.
+ */
+export const RECORDED_QUEST = { achievement: 0, period: 1, times: 2, whole: 3, micros: 4, completed: 5 } as const;
 
 /** Number of a points system, and points. */
 export const SHORTFALL = { system: 0, points: 1 } as const;

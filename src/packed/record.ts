@@ -16,6 +16,7 @@ import type {
   RECOMPUTED_SCORE,
   COMPENSATED,
   COMPLETED,
+  RECORDED_QUEST,
   SHORTFALL,
   SETTLED,
   SETTLEMENT,
@@ -64,6 +65,7 @@ export interface HappenedRecord {
   [RECORD.total]?: PackedTotal;
   [RECORD.streak]?: RecordedStreak;
   [RECORD.completed]?: number[];
+  [RECORD.quests]?: RecordedQuest[];
   [RECORD.points]?: RecordedPoints[];
   [RECORD.boards]?: RecordedBoard[];
   [RECORD.balance]?: RecordedBalanceChange;
@@ -199,7 +201,17 @@ export interface Compensated {
 export interface PackedCompletion {
   [COMPLETED.achievement]: number;
   [COMPLETED.atMs]: number;
-  [COMPLETED.causedBy]?: string | null;
+  [COMPLETED.causedBy]?: string | null | false;
+  [COMPLETED.period]?: number;
+}
+
+export interface RecordedQuest {
+  [RECORDED_QUEST.achievement]: number;
+  [RECORDED_QUEST.period]: number;
+  [RECORDED_QUEST.times]: number;
+  [RECORDED_QUEST.whole]: number;
+  [RECORDED_QUEST.micros]: number;
+  [RECORDED_QUEST.completed]: number;
 }
 
 export interface Shortfall {

@@ -8,6 +8,8 @@ import {
   DAYS_OFF,
   HOLD,
   PAUSE,
+  QUEST,
+  QUEST_PERIOD,
   SCORE,
   SCORE_TIME,
   SIGN_UP,
@@ -62,6 +64,8 @@ export interface UserState {
   points: Record<number, number>;
   /** Achievement number → epoch ms of completion. */
   completions: Record<number, number>;
+  /** Number of a repeating achievement → completions, and the sums of the latest periods. */
+  quests: Record<number, Quest>;
   /** Number of a `time` trigger → end of the last period that it paid, epoch ms. */
   timePaid: Record<number, number>;
   /** Leaderboard number → scores in runs that are not final, newest first. */
@@ -87,6 +91,12 @@ export interface StreakState {
   currentPeriod: number | null;
   /** Metric number → sum of values in the current period. */
   sums: Record<number, string>;
+}
+
+export interface Quest {
+  times: number;
+  /** Newest first; `value`: decimal text. */
+  periods: { period: number; value: string; done: boolean }[];
 }
 
 interface Pause {
@@ -193,6 +203,18 @@ interface PackedSignUp {
   [SIGN_UP.sinceMs]: number;
 }
 
+export interface PackedQuestPeriod {
+  [QUEST_PERIOD.period]: number;
+  [QUEST_PERIOD.whole]: number;
+  [QUEST_PERIOD.micros]: number;
+  [QUEST_PERIOD.done]: number;
+}
+
+export interface PackedQuest {
+  [QUEST.times]: number;
+  [QUEST.periods]: PackedQuestPeriod[];
+}
+
 /** SCOREs in a row, by number of the leaderboard, newest run first. */
 export type PackedScores = (number | string)[];
 
@@ -246,6 +268,7 @@ export interface PackedState {
   [USER.spent]?: Numbered<number>;
   [USER.holds]?: PackedHolds;
   [USER.scoreTimes]?: number[];
+  [USER.quests]?: Numbered<PackedQuest>;
 }
 
 /** Unpacks a user's state, regardless of the version of Laurel that wrote it. Throws if it is invalid. */
@@ -298,6 +321,15 @@ function streakRule(packed: PackedStreakRule): StreakRule {
     })),
   };
 }
+
+const quest = (packed: PackedQuest): Quest => ({
+  times: packed[QUEST.times],
+  periods: packed[QUEST.periods].map((each) => ({
+    period: each[QUEST_PERIOD.period],
+    value: decimalText({ whole: each[QUEST_PERIOD.whole], micros: each[QUEST_PERIOD.micros] }),
+    done: each[QUEST_PERIOD.done] === 1,
+  })),
+});
 
 const ownDaysOff = (packed: PackedDaysOff): OwnDaysOff => ({
   set: packed[DAYS_OFF.set],
@@ -395,6 +427,7 @@ export function decodeState(packed: Buffer): UserState {
     daysOff: daysOff === undefined ? null : ownDaysOff(daysOff),
     points: mapNumbered(state[USER.points], (total) => total),
     completions: mapNumbered(state[USER.completions], (at) => at),
+    quests: mapNumbered(state[USER.quests], quest),
     timePaid: mapNumbered(state[USER.timePaid], (at) => at),
     spent: mapNumbered(state[USER.spent], (amount) => amount),
     holds: holdsOf(state[USER.holds] ?? []),

@@ -84,9 +84,11 @@ export const USER = {
   holds: 54,
   /** Flat list of SCORE_TIMEs, of scores on leaderboards that need them; absent for none. */
   scoreTimes: 55,
+  /** Number of a repeating achievement → QUEST; absent if events of none counted. */
+  quests: 56,
 } as const;
 
-export const STATE_SIZE = 56;
+export const STATE_SIZE = 57;
 
 /**
  * `day`: greater than the number of keys that a user may use per day. `days`: days are counted modulo this, so that the sum
@@ -142,6 +144,18 @@ export const DAYS_OFF = { set: 0, fromDay: 1, before: 2 } as const;
  * (epoch ms).
  */
 export const SIGN_UP = { day: 0, years: 1, sinceMs: 2 } as const;
+
+/** How often a user completed a repeating achievement, and a list of QUEST_PERIODs, newest first: see QUEST_PERIODS. */
+export const QUEST = { times: 0, periods: 1 } as const;
+
+/** Number of the period (`src/domain/repeat.ts`), sum of the events that count in it, and 1 if it was completed, else 0. */
+export const QUEST_PERIOD = { period: 0, whole: 1, micros: 2, done: 3 } as const;
+
+/**
+ * Periods that a state keeps of each repeating achievement: the latest ones with events. Two changes of zone can take a user back
+ * two days, so a user's current period is always among them.
+ */
+export const QUEST_PERIODS = { most: 3 } as const;
 
 /** The sum that a metric must reach in a streak period. */
 export const THRESHOLD = { metric: 0, whole: 1, micros: 2 } as const;

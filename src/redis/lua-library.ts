@@ -69,6 +69,8 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
   DAYS_OFF: user.DAYS_OFF,
   SIGN_UP: user.SIGN_UP,
   THRESHOLD: user.THRESHOLD,
+  QUEST: user.QUEST,
+  QUEST_PERIOD: user.QUEST_PERIOD,
   EVENT_RECORD: record.EVENT_RECORD,
   RECORDED_STREAK: record.RECORDED_STREAK,
   RECORDED_POINTS: record.RECORDED_POINTS,
@@ -81,6 +83,7 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
   RECOMPUTED_SCORE: record.RECOMPUTED_SCORE,
   COMPENSATED: record.COMPENSATED,
   COMPLETED: record.COMPLETED,
+  RECORDED_QUEST: record.RECORDED_QUEST,
   SHORTFALL: record.SHORTFALL,
   CALL_KEY: call.CALL_KEY,
   CALL_ARG: call.CALL_ARG,
@@ -148,6 +151,7 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   LIMIT: { sum: SUM_BOUND, stateBytes: STATE_BYTES, profileBytes: PROFILE_BYTES },
   USED,
   USED_KEYS: user.USED_KEYS,
+  QUEST_PERIODS: user.QUEST_PERIODS,
   TOTALS,
 };
 

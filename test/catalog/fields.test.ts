@@ -153,7 +153,17 @@ const FULL: Configuration = {
   ],
   achievements: [
     { key: 'tour', name: 'Tour', trigger: 'api', status: 'locked', ...described },
-    { key: 'ten', name: 'Ten', trigger: 'metric', metricKey: 'flips', metricValue: 10, ...conditions },
+    {
+      key: 'ten',
+      name: 'Ten',
+      trigger: 'metric',
+      metricKey: 'flips',
+      metricValue: 10,
+      repeat: 'weekly',
+      startDate: '2026-01-05',
+      endDate: '2026-12-31',
+      ...conditions,
+    },
     { name: 'Week', trigger: 'streak', streakLength: 7 },
     { id: '00000000-0000-4000-8000-00000000000a', name: 'Same', trigger: 'streak', streakLength: 8 },
     { id: '00000000-0000-4000-8000-00000000000b', name: 'Same', trigger: 'streak', streakLength: 9 },
@@ -284,7 +294,7 @@ describe('a configuration with every property', () => {
     expect(document).toMatchObject({
       attributes: without('attribute', expected.attributes),
       metrics: without('metric', expected.metrics),
-      achievements: expected.achievements,
+      achievements: without('achievement', expected.achievements),
       pointsSystems: without('points_system', expected.pointsSystems),
       leaderboards: without('leaderboard', expected.leaderboards),
     });

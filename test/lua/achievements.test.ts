@@ -83,7 +83,7 @@ function replayed(
   for (const { no, metric: of, counted } of achievements)
     if (counted) counters.set(of!, [...(counters.get(of!) ?? []), { no, conditions: [[name(no), 'yes']] }]);
   const replay = new UserReplay({
-    rules: { systems: [], achievements: [], metricNos: [], counters, streaks: false },
+    rules: { systems: [], achievements: [], quests: new Map(), metricNos: [], counters, streaks: false },
     ledgers: [],
     completions: [],
     fixed: [],

@@ -1,6 +1,7 @@
 import type { Achievement, Catalog } from '../../src/domain/catalog.ts';
 import { named } from './conditions.ts';
 import { micros } from './decimals.ts';
+import { completedPeriod, isQuest } from './quests.ts';
 import { matches, totalOf, type ModelUser } from './user.ts';
 
 /**
@@ -18,7 +19,8 @@ export function completes(
   const done = new Set([...user.completed.keys(), ...given]);
   const fresh = [...given];
   const holds = (achievement: Achievement): boolean => {
-    if (achievement.status !== 'active' || done.has(achievement.id)) return false;
+    if (achievement.status !== 'active' || fresh.includes(achievement.id)) return false;
+    if (!isQuest(achievement) && done.has(achievement.id)) return false;
     if (!matches(user.attributes, named(catalog, achievement.userAttributes))) return false;
     switch (achievement.trigger) {
       case 'api':
@@ -32,6 +34,7 @@ export function completes(
       case 'streak':
         return streakLength !== null && streakLength >= achievement.streakLength!;
       case 'metric': {
+        if (isQuest(achievement)) return streakLength !== null && completedPeriod(catalog, user, achievement) !== null;
         const total = totalOf(user, achievement.metricId!, named(catalog, achievement.eventAttributes));
         return streakLength !== null && total >= micros(achievement.metricValue!);
       }

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Achievement } from '../../src/domain/catalog.ts';
 import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { wall } from './calendar.ts';
@@ -6,6 +7,7 @@ import { CompareBoards } from './compare-boards.ts';
 import { ComparePoints } from './compare-points.ts';
 import { wire } from './decimals.ts';
 import type { LaurelModel } from './laurel-model.ts';
+import { isQuest, periodNamed, sumIn } from './quests.ts';
 import type { Said } from './seen.ts';
 import { stored } from './stored.ts';
 import { historyOf, pausesOf } from './streak-answer.ts';
@@ -51,8 +53,11 @@ export class CompareReads {
     const { catalog } = this.model;
     const compiled = this.engine.compiled();
     const { tz, attributes, signUpDate } = await this.engine.profiles.get(compiled, user.id);
-    const metrics = await this.engine.users.metrics(compiled, user.id);
-    const completed = await this.engine.achievements.ofUser(compiled, user.id, false);
+    const metrics = await this.engine.users.metrics(compiled, user.id, this.engine.clock.now());
+    const completed = await this.engine.achievements.ofUser(compiled, user.id, {
+      includeIncomplete: false,
+      nowMs: this.engine.clock.now(),
+    });
     return {
       engine: {
         user: user.id,
@@ -60,7 +65,13 @@ export class CompareReads {
         signUpDate,
         attributes,
         totals: metrics.map(({ current }) => current),
-        completed: completed.map(({ id, achievedAt, completions }) => [id, Date.parse(achievedAt!), completions]),
+        completed: completed.map(({ id, achievedAt, completions, timesCompleted, period }) => [
+          id,
+          Date.parse(achievedAt!),
+          completions,
+          ...(timesCompleted === undefined ? [] : [timesCompleted]),
+          ...(period === undefined ? [] : [period.progress, period.completed]),
+        ]),
       },
       model: {
         user: user.id,
@@ -70,9 +81,22 @@ export class CompareReads {
         totals: catalog.metrics.map(({ id }) => wire(totalOf(user, id))),
         completed: catalog.achievements
           .filter(({ id }) => user.completed.has(id))
-          .map(({ id }) => [id, user.completed.get(id), this.havers(id)]),
+          .map((one) => [one.id, user.completed.get(one.id), this.havers(one.id), ...this.quest(user, one)]),
       },
     };
+  }
+
+  /** A repeating achievement's completions and current period. */
+  private quest(user: ModelUser, achievement: Achievement): unknown[] {
+    if (!isQuest(achievement)) return [];
+    const { id, repeat } = achievement;
+    const { catalog, nowMs } = this.model;
+    const done = user.quests.get(id) ?? new Set();
+    const period = periodNamed(achievement, wall(nowMs, user.tz).date, catalog.streaks.weekStart);
+    return [
+      ...(repeat === null ? [] : [done.size]),
+      ...(period === null ? [] : [wire(sumIn(catalog, user, achievement, period)), done.has(period)]),
+    ];
   }
 
   /** The lengths of all, longest first; equal ones in the requested order. */

@@ -5,6 +5,7 @@ import { groupOf, noScore, scoreOf, showLength, standings, thresholdOf } from '.
 import { addDays, runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
+import { completedPeriod, isQuest } from './quests.ts';
 import { streakAnswer } from './streak-answer.ts';
 import { bringTo, countsFor, extend, firstStreaks, jump, type Streaks } from './streak.ts';
 import { endedPeriods } from './time-passing.ts';
@@ -113,7 +114,16 @@ export class LaurelModel {
     const after = structuredClone(before);
     const { frequency } = this.catalog.streaks;
     const counts = countsFor(here.date, after, this.catalog);
-    after.events.push({ atMs: this.nowMs, ...here, metricId, amount, attributes, key, counts });
+    after.events.push({
+      atMs: this.nowMs,
+      ...here,
+      metricId,
+      amount,
+      attributes,
+      key,
+      counts,
+      weekStart: this.catalog.streaks.weekStart,
+    });
     after.looks.push({ atMs: this.nowMs, ...here, attributes: { ...after.attributes }, on: 'all' });
     const extended = extend(after, this.catalog, this.nowMs).includes(frequency);
     const { length } = after.streaks.tracks[frequency];
@@ -248,6 +258,7 @@ export class LaurelModel {
             spendings: [],
             shown: new Map(),
             completed: new Map(),
+            quests: new Map(),
             prefers: {},
             daysOff: null,
             signUp: null,
@@ -273,7 +284,12 @@ export class LaurelModel {
   private settle(step: Step): Answer {
     const { after, completed } = step;
     const changed = this.award(step);
-    for (const id of completed) after.completed.set(id, this.nowMs);
+    for (const id of completed) {
+      const achievement = this.catalog.achievements.find((one) => one.id === id)!;
+      const period = isQuest(achievement) ? completedPeriod(this.catalog, after, achievement)! : null;
+      if (period !== null) after.quests.set(id, new Set([...(after.quests.get(id) ?? []), period]));
+      after.completed.set(id, this.nowMs);
+    }
     this.show(after);
     this.users.set(after.id, after);
     return changed;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { type Catalog } from '../../src/domain/catalog.ts';
 import { DEFAULT_STREAK_SETTINGS, type StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
+import type { Repeat } from '../../src/domain/repeat.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 
 /** Catalogs with a bit of everything, small enough that random histories reach their contents. */
@@ -29,6 +30,8 @@ const achievement = fc.record({
   amount: fc.constantFrom(0.1, 0.3, 1, 5, 10.5, 100),
   length: fc.integer({ min: 1, max: 4 }),
   parts: fc.uniqueArray(fc.nat(7), { minLength: 1, maxLength: 3 }),
+  repeat: maybe(fc.constantFrom<Repeat>('daily', 'weekly', 'monthly', { days: 3 })),
+  season: maybe(fc.tuple(maybe(fc.integer({ min: -10, max: 5 })), maybe(fc.integer({ min: 5, max: 40 }))), 25),
   plan,
   deck,
   status: fc.constantFrom('active', 'active', 'active', 'locked', 'inactive'),
@@ -128,6 +131,7 @@ export const freezesOf = (drawn: Drawn['streaks']['freezes']): StreakSettings['f
 export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Catalog {
   const builder = new CatalogBuilder(tenantNo);
   const day = (days: number): string => new Date(todayMs + days * 86_400_000).toISOString().slice(0, 10);
+  const dayOrNull = (days: number | null | undefined): string | null => (days == null ? null : day(days));
   const planId = builder.attribute('plan', 'user').id;
   const deckId = builder.attribute('deck', 'event').id;
   const ofPlan = (value: string | null) => (value === null ? [] : [{ attributeId: planId, attributeValue: value }]);
@@ -148,6 +152,9 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
         metricId: metrics[one.metric]!.id,
         metricValue: one.amount,
         eventAttributes: ofDeck(one.deck),
+        repeat: one.repeat,
+        startDate: dayOrNull(one.season?.[0]),
+        endDate: dayOrNull(one.season?.[1]),
       }),
       ...(type === 'streak' && { streakLength: one.length }),
       ...(type === 'anniversary' && { anniversaryYears: one.length }),

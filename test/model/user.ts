@@ -1,5 +1,5 @@
 import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
-import type { Frequency, LocalDate } from './calendar.ts';
+import type { Frequency, LocalDate, WeekStart } from './calendar.ts';
 import type { Streaks } from './streak.ts';
 import { sum } from './decimals.ts';
 import type { SignUp } from './years.ts';
@@ -16,6 +16,8 @@ export interface RecordedEvent extends Happened {
   amount: bigint;
   attributes: Readonly<Record<string, string>>;
   key: string | null;
+  /** On which weeks began then. */
+  weekStart: WeekStart;
   /**
    * The periods that it counts for: not before those of the event before. A change of zone moves the day along. Null: none,
    * since streaks were switched off.
@@ -76,8 +78,10 @@ export interface ModelUser {
   spendings: Spending[];
   /** The length of the streak as leaderboards show it, by leaderboard ID: from the last evaluation. */
   shown: Map<string, number>;
-  /** Achievement ID → epoch ms. */
+  /** Achievement ID → epoch ms of the last completion. */
   completed: Map<string, number>;
+  /** ID of a repeating achievement → its completed periods. */
+  quests: Map<string, Set<string>>;
   streaks: Streaks;
   /** The user's preferences that override the common streak rule. */
   prefers: { enabled?: boolean; evaluationMode?: StreakSettings['evaluationMode'] };

@@ -35,6 +35,7 @@ local fields = {
   [USER.guarded] = { [9] = { 472222, 5, 0, 19675, 8, 500000, 1700000000000 } },
   [USER.owed] = { [6] = 12 }, [USER.corrections] = 4, [USER.recomputed] = 7, [USER.hidden] = 3, [USER.generation] = 2, [USER.importedBy] = 'crm', [USER.importedMs] = 1772000000000,
   [USER.spent] = { [5] = 30 }, [USER.holds] = { 5, 'h', 7, 1800000000000 }, [USER.scoreTimes] = { 8, 20000, 1790000000000001 },
+  [USER.quests] = { [4] = { 2, { { 20001, 12, 500000, 1 } } } },
 }
 for position, value in pairs(fields) do state[position] = value end`,
   'round trip',
@@ -81,6 +82,7 @@ const DECODED: UserState = {
   signUp: { day: 17000, years: 3, sinceMs: 1600000000001 },
   points: { 5: 40 },
   completions: { 4: 1650000000000 },
+  quests: { 4: { times: 2, periods: [{ period: 20001, value: '12.5', done: true }] } },
   timePaid: { 6: 1660000000000 },
   importedBy: 'crm',
   importedMs: 1_772_000_000_000,
@@ -118,7 +120,7 @@ test('trailing absent fields take no space; a state ends after its streaks at th
     name: null,
     streaks: { daily: { length: 0 } },
   });
-  const last = [USER.spent, USER.holds, USER.scoreTimes].map((position) => `state[${position + 1}] = nil`);
+  const last = [USER.spent, USER.holds, USER.scoreTimes, USER.quests].map((position) => `state[${position + 1}] = nil`);
   expect(unpackAll(await byRedis(`${last.join(' ')} return pack_state(state)`))).toHaveLength(USER.spent);
 });
 

@@ -3,6 +3,8 @@ import { Labelled, SelectInput, TextArea, TextInput } from '../ui/fields.tsx';
 import { Conditions, type Condition } from './conditions.tsx';
 import type { Field, Option } from './field.ts';
 import { GuardInputs } from './guards.tsx';
+import { RepeatInput } from './repeat.tsx';
+import type { Repeat } from '../rule-text.ts';
 
 const TYPES: Partial<Record<Field['input'], string>> = {
   number: 'number',
@@ -94,6 +96,17 @@ export function FieldInput({
   if (input === 'filter')
     return (
       <FilterInput label={label} hint={hint} lists={lists} value={(value as Filter | null) ?? {}} onChange={onChange} />
+    );
+  if (input === 'repeat')
+    return (
+      <RepeatInput
+        label={label}
+        hint={hint}
+        value={value as Repeat | undefined}
+        onChange={onChange}
+        problem={problem}
+        disabled={disabled}
+      />
     );
   if (input === 'guards')
     return <GuardInputs label={label} hint={hint} value={value ?? {}} onChange={onChange} problem={problem} />;

@@ -70,7 +70,7 @@ export function Achievements() {
     },
   ];
   return (
-    <Screen title="Achievements" about="Goals that a user completes once.">
+    <Screen title="Achievements" about="Goals that a user completes once, or once a period.">
       <ResourceList
         noun="achievement"
         nameOf={({ name }) => name}

@@ -1,7 +1,9 @@
 import type { Achievement, Metric } from '../../domain/catalog.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
-import type { PlanAchievement } from '../plan.ts';
+import { dayOf } from '../../domain/periods.ts';
+import { firstDayOf, isQuest } from '../../domain/repeat.ts';
+import type { PlanAchievement, PlanQuest } from '../plan.ts';
 import { present, userConditions } from './parts.ts';
 import { FREQUENCY } from './streak.ts';
 
@@ -39,6 +41,28 @@ export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achi
   });
 }
 
+/** The metric's active repeating achievements. */
+export const questsOf = ({ catalog }: CatalogIndex, metric: Metric): Achievement[] =>
+  catalog.achievements.filter(
+    (achievement) => achievement.status === 'active' && isQuest(achievement) && achievement.metricId === metric.id,
+  );
+
+export function compileQuest(catalogIndex: CatalogIndex, achievement: Achievement): PlanQuest {
+  const { repeat, startDate, endDate } = achievement;
+  const { no, users, whole = 0, micros = 0, counted } = compileAchievement(catalogIndex, achievement);
+  return present<PlanQuest>({
+    no,
+    users,
+    whole,
+    micros,
+    counted,
+    from: startDate === null ? undefined : dayOf(startDate),
+    to: endDate === null ? undefined : dayOf(endDate),
+    ...(typeof repeat === 'string' && { frequency: FREQUENCY[repeat] }),
+    ...(typeof repeat === 'object' && repeat !== null && { days: repeat.days, first: firstDayOf(achievement) }),
+  });
+}
+
 /** Achievements in the script's form, parts before the composites that need them, so that one pass completes everything. */
 export function compileAchievements(
   catalogIndex: CatalogIndex,
@@ -64,13 +88,13 @@ export function compileAchievements(
 }
 
 /**
- * Achievements that an event of the metric can complete: those of the metric, of streaks, and composites; and those of
+ * Achievements that an event of the metric can complete for good: those of the metric, of streaks, and composites; and those of
  * other metrics and anniversaries with user conditions, because attributes may have changed since the last event.
  * Without a metric: composites, which may follow the completion of an API achievement.
  */
 export function achievementsFor(catalogIndex: CatalogIndex, metric: Metric | null): Achievement[] {
   return catalogIndex.catalog.achievements.filter((achievement) => {
-    if (achievement.status !== 'active' || achievement.trigger === 'api') return false;
+    if (achievement.status !== 'active' || achievement.trigger === 'api' || isQuest(achievement)) return false;
     if (metric === null) return achievement.trigger === 'achievement';
     const always =
       achievement.trigger === 'metric' ? achievement.metricId === metric.id : achievement.trigger !== 'anniversary';

@@ -1,6 +1,7 @@
 import type { Achievement, Metric } from '../../domain/catalog.ts';
 import { periodOf, periodStart } from '../../domain/periods.ts';
-import { achievementsFor, compileAchievement, compileAchievements } from './achievements.ts';
+import { isQuest } from '../../domain/repeat.ts';
+import { achievementsFor, compileAchievement, compileAchievements, compileQuest, questsOf } from './achievements.ts';
 import { compileBoard, presentBoards } from './boards.ts';
 import { compileGuards, countersFor } from './parts.ts';
 import { compileSystem, timeTriggers } from './points.ts';
@@ -21,16 +22,22 @@ export function compileBackdatingPlan(catalogIndex: CatalogIndex, nos: ReadonlyS
   const achievements = catalogIndex.catalog.achievements
     .filter(({ no, status, trigger }) => status === 'active' && (nos.has(no) || trigger === 'achievement'))
     .filter(({ trigger }) => trigger !== 'api');
+  const repeating = achievements.filter(isQuest);
   return {
     ...compilePlanOf(catalogIndex, null, utcDay).plan,
-    achievements: compileAchievements(catalogIndex, achievements),
+    achievements: compileAchievements(
+      catalogIndex,
+      achievements.filter((achievement) => !isQuest(achievement)),
+    ),
+    ...(repeating.length > 0 && { quests: repeating.map((achievement) => compileQuest(catalogIndex, achievement)) }),
   };
 }
 
 /** Compiles the plan for finding users who would qualify for an achievement, whatever its status. */
 export const compilePreviewPlan = (catalogIndex: CatalogIndex, achievement: Achievement, utcDay: number): Plan => ({
   ...compilePlanOf(catalogIndex, null, utcDay).plan,
-  achievements: [compileAchievement(catalogIndex, achievement)],
+  // Of a repeating achievement, the sum of the user's current period counts.
+  achievements: [{ ...compileAchievement(catalogIndex, achievement), ...(isQuest(achievement) && { counted: true }) }],
   systems: [],
   boards: [],
 });
@@ -83,6 +90,7 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
     .filter(
       (system) => system.creation.length + system.metric.length + system.streak.length + system.achievement.length,
     );
+  const quests = metric === null ? [] : questsOf(catalogIndex, metric);
   const plan = {
     version: catalogIndex.catalog.version,
     metric: metric?.no ?? 0,
@@ -96,6 +104,7 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
     }),
     streak: compileStreak(catalogIndex),
     achievements: compileAchievements(catalogIndex, achievementsFor(catalogIndex, metric)),
+    ...(quests.length > 0 && { quests: quests.map((achievement) => compileQuest(catalogIndex, achievement)) }),
     systems,
     boards: boards.map((board) => compileBoard(catalogIndex, board, { metric, days })).toSorted((a, b) => a.no - b.no),
     ...(metric !== null && { present: presentBoards(catalogIndex) }),

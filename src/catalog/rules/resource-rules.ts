@@ -9,6 +9,7 @@ import type {
 } from '../../domain/catalog.ts';
 import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import { isDate } from '../../domain/periods.ts';
+import { LONGEST_REPEAT_DAYS } from '../../domain/repeat.ts';
 import { PARTICIPANTS } from '../../domain/schemas.ts';
 import { amount, MOST, ownKey, problem, type Problem, refers, whole } from './problem.ts';
 import { achievementsIn, attributesIn, endlessIn, keysIn, levelsIn } from './references.ts';
@@ -18,13 +19,23 @@ const LONGEST_STREAK = 1_000_000;
 const MOST_YEARS = 1_000;
 
 export function* achievementProblems(achievement: Achievement, catalog: Catalog): Generator<Problem> {
-  const { metricValue, streakLength, anniversaryYears } = achievement;
+  const { metricValue, streakLength, anniversaryYears, repeat } = achievement;
   const keys = keysIn(catalog.achievements);
   yield* ownKey(achievement, { holders: (of) => keys.get(of), noun: 'achievement' });
   if (metricValue !== null) yield* amount('metricValue', metricValue);
   if (streakLength !== null) yield* whole('streakLength', streakLength, { min: 1, max: LONGEST_STREAK });
   if (anniversaryYears !== null) yield* whole('anniversaryYears', anniversaryYears, { min: 1, max: MOST_YEARS });
+  if (repeat !== null && typeof repeat === 'object')
+    yield* whole('repeat.days', repeat.days, { min: 1, max: LONGEST_REPEAT_DAYS });
+  yield* seasonProblems(achievement);
   yield* partProblems(achievement, catalog);
+}
+
+function* seasonProblems({ startDate, endDate }: Achievement): Generator<Problem> {
+  if (startDate !== null && !isDate(startDate)) yield problem('startDate', 'must be a date (YYYY-MM-DD)');
+  if (endDate !== null && !isDate(endDate)) yield problem('endDate', 'must be a date (YYYY-MM-DD)');
+  else if (startDate !== null && endDate !== null && endDate < startDate)
+    yield problem('endDate', 'must not be before startDate');
 }
 
 function* partProblems({ id, achievementIds }: Achievement, catalog: Catalog): Generator<Problem> {

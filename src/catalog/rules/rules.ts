@@ -5,6 +5,7 @@ import { MAX_VALUE } from '../../domain/event.ts';
 import { FIELDS } from '../../domain/fields/kinds.ts';
 import { GUARD_NAMES, type GuardName, type MetricGuards } from '../../domain/administration/guards.ts';
 import type { Kind } from '../../domain/kinds.ts';
+import { isQuest } from '../../domain/repeat.ts';
 import { boardStatus } from '../../domain/runs.ts';
 import { SCORING } from '../draft.ts';
 import { limitProblems } from '../event-work.ts';
@@ -90,6 +91,16 @@ interface Edit<K extends Kind> {
 
 function* achievementChanges({ before, after }: Edit<'achievement'>): Generator<Problem> {
   if (before.key !== null && after.key !== before.key) yield problem('key', `cannot be changed: it is '${before.key}'`);
+  if (before.trigger === after.trigger && !isDeepStrictEqual(before.repeat, after.repeat))
+    yield problem('repeat', 'cannot be changed: create another achievement');
+  if (before.trigger === after.trigger && isQuest(before) !== isQuest(after))
+    yield problem(
+      after.startDate === before.startDate ? 'endDate' : 'startDate',
+      'an achievement without dates cannot get any, nor lose all: create another achievement',
+    );
+  // Periods of days are counted from it.
+  if (typeof after.repeat === 'object' && after.repeat !== null && before.startDate !== after.startDate)
+    yield problem('startDate', 'cannot be changed for an achievement that repeats every some days');
   if (before.trigger !== after.trigger && before.status !== 'inactive' && after.status !== 'inactive') {
     yield problem('trigger', `can be changed only while the achievement is inactive: set status 'inactive' first`);
   }

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { BalanceChange } from '../points.ts';
 import { TIMELINE_KINDS } from '../kinds.ts';
+import { Repeat } from '../repeat.ts';
 import { LocalDate, Nullable, Uuid, uuidText } from '../schemas.ts';
 import { QuarantinedEvent } from './quarantine.ts';
 
@@ -18,6 +19,9 @@ export const TimelineRule = Type.Object({
   points: Type.Optional(Type.Integer()),
   metric: Type.Optional(Named),
   threshold: Type.Optional(Type.Number()),
+  repeat: Type.Optional(Repeat),
+  startDate: Type.Optional(LocalDate),
+  endDate: Type.Optional(LocalDate),
   streakLength: Type.Optional(Type.Integer()),
   achievements: Type.Optional(Type.Array(Named)),
   timeUnit: Type.Optional(Type.Enum(['hours', 'days'])),

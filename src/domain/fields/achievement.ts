@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { Uuid } from '../schemas.ts';
+import { Repeat } from '../repeat.ts';
+import { LocalDate, Uuid } from '../schemas.ts';
 import {
   BADGE,
   DESCRIPTION,
@@ -45,6 +46,41 @@ export const ACHIEVEMENT = {
     default: null,
     required: true,
     when: only('trigger', 'metric'),
+  }),
+  repeat: field(Repeat, {
+    label: 'Repeats',
+    description:
+      'How often users can complete it: `daily`, `weekly`, `monthly` or every `days` days, by the user’s local days. Only the ' +
+      'events of a period count towards `metricValue`. If omitted, users complete it once. Cannot be changed later.',
+    default: null,
+    fixed: true,
+    when: only('trigger', 'metric'),
+    addition: true,
+    form: {
+      hint: 'Whether users complete it once, or once a period of their local days. This cannot be changed later.',
+    },
+  }),
+  startDate: field(LocalDate, {
+    label: 'First day',
+    description: 'First local day on which events count and it can be completed.',
+    example: '2026-12-01',
+    default: null,
+    clearable: true,
+    ifUnset: 'omitted',
+    when: only('trigger', 'metric'),
+    addition: true,
+    form: { hint: 'Only events of the user’s days from this one on count. Empty: all' },
+  }),
+  endDate: field(LocalDate, {
+    label: 'Last day',
+    description: 'Last local day on which events count and it can be completed.',
+    example: '2026-12-24',
+    default: null,
+    clearable: true,
+    ifUnset: 'omitted',
+    when: only('trigger', 'metric'),
+    addition: true,
+    form: { hint: 'Empty: no end' },
   }),
   streakLength: { ...STREAK_LENGTH, when: only('trigger', 'streak') },
   achievementIds: field(Type.Array(Uuid), {

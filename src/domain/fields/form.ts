@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import { type Kind, LISTS } from '../kinds.ts';
 import { Badge, Description, TIME_OF_DAY_PATTERN, WebhookFilter } from '../schemas.ts';
 import { MetricGuards } from '../administration/guards.ts';
+import { Repeat } from '../repeat.ts';
 import type { Field, Fields, When } from './field.ts';
 import { Picture } from '../settings.ts';
 import { ADMIN_KEY, APPLICATION_KEY, BRANDING, ORGANISATION, SETTINGS, TENANT } from './organisation.ts';
@@ -22,6 +23,7 @@ export type Input =
   | 'yes'
   | 'conditions'
   | 'guards'
+  | 'repeat'
   | 'picture'
   | 'filter'
   | 'weekdays'
@@ -67,6 +69,7 @@ const INPUTS = new Map<TSchema, Input>([
   [Picture, 'picture'],
   [Description, 'area'],
   [MetricGuards, 'guards'],
+  [Repeat, 'repeat'],
   [WebhookFilter, 'filter'],
   [DaysOff, 'weekdays'],
   [Thresholds, 'thresholds'],

@@ -43,7 +43,7 @@ export class AchievementReads {
   async ofUser(
     compiled: CompiledCatalog,
     userId: string,
-    includeIncomplete: boolean,
+    { includeIncomplete, nowMs }: { includeIncomplete: boolean; nowMs: number },
   ): Promise<UserAchievementWithStatsResponse[]> {
     const state = await this.users.state(compiled.catalog.tenantNo, userId);
     const shown = compiled.catalog.achievements.filter(
@@ -52,7 +52,7 @@ export class AchievementReads {
     );
     const stats = await this.stats(compiled, shown);
     return shown.map((achievement, index) => ({
-      ...userAchievementResponse(compiled, achievement, state),
+      ...userAchievementResponse(compiled, achievement, state, nowMs),
       ...stats[index]!,
     }));
   }

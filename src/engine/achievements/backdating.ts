@@ -1,20 +1,25 @@
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { compileBackdatingPlan } from '../../catalog/compile/plans.ts';
 import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { fittingCall } from '../../catalog/event-work.ts';
 import type { Clock } from '../../clock.ts';
 import { clamped, parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
+import { isQuest } from '../../domain/repeat.ts';
+import type { PackedQuestPeriod } from '../../packed/state.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { Job } from '../../postgres/jobs.ts';
 import { countedUsers, countUsers, usersAfter } from '../../postgres/users/selections.ts';
+import { inSnapshot } from '../../postgres/transaction.ts';
+import { storedStates } from '../../postgres/users/stored-states.ts';
 import { eventId } from '../ids.ts';
 import { isTenantPersisted } from '../persist/cursor-wait.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
 import { callUsers, stateDigest } from '../scripts.ts';
+import { latestPeriods } from './quests.ts';
 
 /** A job that completes an activated or edited achievement for the users who already qualify. */
 export type Backdating = Job<{ achievementNo: number }, { completed?: number }> & { tenantNo: number };
@@ -37,6 +42,20 @@ const USERS_A_CALL = 200;
 const COUNTING_TRIES = 50;
 const TITLE = 'backdating of achievements';
 const NOT_PERSISTED = 'Earlier writes are not stored yet.';
+
+/** A user's state, and what of the same snapshot belongs to it. */
+interface Counted {
+  state: Buffer;
+  /** Decimal text: sum of the matching events, if the achievement counts only these. */
+  count?: string;
+  /** The latest periods of a repeating achievement. */
+  periods?: PackedQuestPeriod[];
+}
+
+function totalOf(count: string): [number, number] {
+  const { whole, micros } = clamped(parseDecimal(count));
+  return [whole, micros];
+}
 
 /** Completes activated or edited achievements for the users who already qualify. A repeated completion changes nothing. */
 export class BackdatingEngine implements JobWork<Backdating> {
@@ -91,7 +110,8 @@ export class BackdatingEngine implements JobWork<Backdating> {
     ids: string[];
   }): Promise<number> {
     const achievement = compiled.achievementsByNo.get(request.parameters.achievementNo)!;
-    const counting = achievement.trigger === 'metric' && achievement.eventAttributes.length > 0;
+    const counting =
+      achievement.trigger === 'metric' && (achievement.eventAttributes.length > 0 || isQuest(achievement));
     let waiting = ids;
     let completed = 0;
     for (let tries = 0; waiting.length > 0; tries += 1) {
@@ -124,19 +144,37 @@ export class BackdatingEngine implements JobWork<Backdating> {
     compiled: CompiledCatalog;
     request: Backdating;
     ids: string[];
-  }): Promise<Map<string, { state: Buffer; count: string }>> {
+  }): Promise<Map<string, Counted>> {
+    return inSnapshot(this.options.pool, async (client) => {
+      const { tenantNo, parameters } = request;
+      const achievement = compiled.achievementsByNo.get(parameters.achievementNo)!;
+      const counted = new Map<string, Counted>();
+      if (achievement.eventAttributes.length > 0)
+        for (const { id, ...row } of await this.matching(client, { compiled, request, ids })) counted.set(id, row);
+      if (!isQuest(achievement)) return counted;
+      const states = await storedStates(client, tenantNo, ids);
+      const latest = await latestPeriods(client, compiled, { quest: achievement, ids });
+      for (const [id, state] of states) counted.set(id, { state, ...counted.get(id), periods: latest.get(id) ?? [] });
+      return counted;
+    });
+  }
+
+  /** Users with the sums of their events that meet the achievement's conditions. */
+  private matching(
+    client: PoolClient,
+    { compiled, request, ids }: { compiled: CompiledCatalog; request: Backdating; ids: string[] },
+  ): ReturnType<typeof countedUsers> {
     const achievement = compiled.achievementsByNo.get(request.parameters.achievementNo)!;
     const conditions = achievement.eventAttributes.map(({ attributeId, attributeValue }) => [
       compiled.attributesById.get(attributeId)?.key ?? '',
       attributeValue,
     ]);
-    const rows = await countedUsers(this.options.pool, {
+    return countedUsers(client, {
       tenantNo: request.tenantNo,
       ids,
       metricNo: compiled.metricsById.get(achievement.metricId ?? '')?.no ?? 0,
       attributes: Object.fromEntries(conditions),
     });
-    return new Map(rows.map((row) => [row.id, row]));
   }
 
   private async call({
@@ -148,7 +186,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
     compiled: CompiledCatalog;
     request: Backdating;
     ids: string[];
-    counts: Map<string, { state: Buffer; count: string }> | null;
+    counts: Map<string, Counted> | null;
   }): Promise<number[]> {
     const { tenantNo, parameters } = request;
     const { achievementNo } = parameters;
@@ -158,9 +196,13 @@ export class BackdatingEngine implements JobWork<Backdating> {
       const user = { userId, id: eventId(nowMs), boosts: compiled.personalBoosts.get(userId) };
       const counted = counts?.get(userId);
       if (counted === undefined) return user;
-      const { whole, micros } = clamped(parseDecimal(counted.count));
-      const total: [number, number] = [whole, micros];
-      return { ...user, counts: [{ no: achievementNo, total }], digest: stateDigest(counted.state) };
+      const { count, periods, state } = counted;
+      return {
+        ...user,
+        ...(count !== undefined && { counts: [{ no: achievementNo, total: totalOf(count) }] }),
+        ...(periods !== undefined && { quests: [{ no: achievementNo, periods }] }),
+        digest: stateDigest(state),
+      };
     });
     return callUsers(this.options, tenantNo, {
       script: 'backdate_achievements',

@@ -5,16 +5,22 @@ import { compilePreviewPlan } from '../../catalog/compile/plans.ts';
 import type { Clock } from '../../clock.ts';
 import { latestSignUp } from '../../domain/anniversary.ts';
 import type { Achievement } from '../../domain/catalog.ts';
-import { clamped, parseDecimal } from '../../domain/decimal.ts';
+import { clamped, decimalOfMicros, parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
+import { isQuest, periodOf } from '../../domain/repeat.ts';
+import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
+import { unpackState } from '../../packed/state.ts';
+import { USER } from '../../packed/user-fields.ts';
+import { storedStates } from '../../postgres/users/stored-states.ts';
 import { countedUsers, sampleUsers, within } from '../../postgres/users/selections.ts';
 import { listUsers } from '../../postgres/users/user-search.ts';
 import { Script } from '../../redis/script.ts';
 import { inParts, tenantCounters } from '../../redis/parts.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { userKey } from '../../redis/keys.ts';
+import { periodSums } from './quests.ts';
 
 interface AchievementPreviewOptions {
   redis: Redis;
@@ -133,7 +139,7 @@ export class AchievementPreview {
   /** Totals of matching events if not all events match, in the script's form. `null` if time ran out. */
   private async counts({
     catalogIndex,
-    achievement: { trigger, metricId, eventAttributes },
+    achievement,
     ids,
     leftMs,
   }: {
@@ -142,7 +148,10 @@ export class AchievementPreview {
     ids: string[];
     leftMs: number;
   }): Promise<Map<string, number[]> | null> {
-    if (trigger !== 'metric' || eventAttributes.length === 0) return new Map();
+    const { trigger, metricId, eventAttributes } = achievement;
+    if (trigger !== 'metric') return new Map();
+    if (isQuest(achievement)) return this.currentSums({ catalogIndex, quest: achievement, ids, leftMs });
+    if (eventAttributes.length === 0) return new Map();
     const attributes = eventAttributes.map(({ attributeId, attributeValue }) => [
       catalogIndex.attributesById.get(attributeId)?.key ?? '',
       attributeValue,
@@ -164,6 +173,35 @@ export class AchievementPreview {
         }),
       )
     );
+  }
+
+  /** The same of a repeating achievement: the sums of the users' current periods. */
+  private async currentSums({
+    catalogIndex,
+    quest,
+    ids,
+    leftMs,
+  }: {
+    catalogIndex: CatalogIndex;
+    quest: Achievement;
+    ids: string[];
+    leftMs: number;
+  }): Promise<Map<string, number[]> | null> {
+    const { tenantNo, streaks } = catalogIndex.catalog;
+    const nowMs = this.options.clock.now();
+    return within(this.options.pool, Math.max(1, Math.ceil(leftMs)), async (client) => {
+      const sums = await periodSums(client, catalogIndex, { quest, ids });
+      const states = await storedStates(client, tenantNo, ids);
+      return new Map(
+        Array.from(states, ([id, state]) => {
+          const today = dayIn(unpackState(state)[USER.zone] ?? null, nowMs);
+          const period = periodOf(quest, today, streaks.weekStart);
+          const sum = (period === null ? undefined : sums.get(id)?.get(period)) ?? 0n;
+          const { whole, micros } = clamped(decimalOfMicros(sum));
+          return [id, [whole, micros]];
+        }),
+      );
+    });
   }
 }
 

@@ -50,7 +50,7 @@ import { groupsOfRun } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import type { PointsReads } from '../points/points-reads.ts';
-import { settledNow } from '../responses.ts';
+import { currentQuest, settledNow } from '../responses.ts';
 import {
   askedOf,
   comparedDays,
@@ -516,12 +516,18 @@ export class AnalyticsReads {
     return levels.map(({ level, users }) => ({ id: level.id, name: level.name, users }));
   }
 
-  /** Sampled users without the achievement, by tenths of the goal reached; `null` if the achievement has no numeric goal. */
+  /**
+   * Sampled users without the achievement (of a repeating one: in the current period), by tenths of the goal reached; `null` if
+   * the achievement has no numeric goal.
+   */
   private progress(
-    { metricsById, catalog }: CompiledCatalog,
-    { trigger, no, metricId, metricValue, streakLength, eventAttributes }: Achievement,
+    compiled: CompiledCatalog,
+    achievement: Achievement,
     states: readonly UserState[],
   ): AnalyticsAchievement['progress'] {
+    const { metricsById, catalog } = compiled;
+    const { trigger, no, metricId, metricValue, streakLength, eventAttributes } = achievement;
+    const nowMs = this.options.clock.now();
     const metricNo = metricsById.get(metricId ?? '')?.no ?? 0;
     const nowOf: Partial<Record<Achievement['trigger'], (state: UserState) => number>> = {
       metric: (state) => Number((eventAttributes.length > 0 ? state.counts[no] : state.totals[metricNo]) ?? 0),
@@ -531,8 +537,9 @@ export class AnalyticsReads {
     if (now === undefined || goal === null) return null;
     const users = Array.from({ length: SHARES }, () => 0);
     for (const state of states) {
-      if (state.completions[no] !== undefined) continue;
-      const tenth = Math.floor((now(state) / goal) * SHARES);
+      const { period } = currentQuest(compiled, achievement, state, nowMs);
+      if (period?.completed ?? state.completions[no] !== undefined) continue;
+      const tenth = Math.floor(((period?.progress ?? now(state)) / goal) * SHARES);
       users[Math.min(SHARES - 1, Math.max(0, tenth))]! += 1;
     }
     return users.map((count, index) => ({ from: index / SHARES, to: (index + 1) / SHARES, users: count }));

@@ -1,3 +1,4 @@
+import { completedIn } from '../../packed/completed.ts';
 import { COUNTED, durationOf, mondayOf, monthOf, sizeOf, utcDay, type Counted } from '../../domain/analytics.ts';
 import type {
   HappenedRecord,
@@ -59,8 +60,13 @@ export function factsOf(record: HappenedRecord, createdMs: number | null): Fact[
   const before = record[RECORD.activeBefore];
   if (before !== undefined) addActive(facts, { day, before, createdMs });
   if (kind === KIND.event || kind === KIND.reversal) addEvent(facts, record);
-  for (const achievement of record[RECORD.completed] ?? [])
-    addCompletion(facts, { achievement, atMs: record[RECORD.atMs], createdMs, events: 1 });
+  for (const { achievementNo: achievement, quest } of completedIn(record))
+    addCompletion(facts, {
+      achievement,
+      atMs: record[RECORD.atMs],
+      createdMs: quest === null ? createdMs : null,
+      events: 1,
+    });
   addMoved(facts, record, createdMs);
   for (const points of record[RECORD.points] ?? [])
     for (const award of points[RECORDED_POINTS.awards])
@@ -106,6 +112,7 @@ function addEvent(facts: Fact[], record: HappenedRecord): void {
     facts.push(fact(COUNTED.streaksExtended, day));
 }
 
+/** `createdMs`: `null` also for repeating achievements, whose completions have no one time after the user came. */
 function addCompletion(
   facts: Fact[],
   {
@@ -129,7 +136,12 @@ function addMoved(facts: Fact[], record: HappenedRecord, createdMs: number | nul
     // An empty Lua table is packed as a map.
     if (!Array.isArray(list)) return;
     for (const each of list)
-      addCompletion(facts, { achievement: each[COMPLETED.achievement], atMs: each[COMPLETED.atMs], createdMs, events });
+      addCompletion(facts, {
+        achievement: each[COMPLETED.achievement],
+        atMs: each[COMPLETED.atMs],
+        createdMs: each[COMPLETED.period] ? null : createdMs,
+        events,
+      });
   };
   add(reversal?.[REVERSAL.revoked], -1);
   add(reversal?.[REVERSAL.restored], 1);
@@ -178,7 +190,7 @@ export function factsOfImport(record: ImportedRecord, createdMs: number | null):
     addCompletion(facts, {
       achievement: each[COMPLETED.achievement],
       atMs: each[COMPLETED.atMs],
-      createdMs,
+      createdMs: each[COMPLETED.period] ? null : createdMs,
       events: 1,
     });
   for (const each of record[RECORD.awards]) {

@@ -16,7 +16,9 @@ import { kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { OUTDATED, REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState } from '../../packed/state.ts';
+import { transaction } from '../../postgres/transaction.ts';
 import { storedState } from '../../postgres/users/stored-states.ts';
+import { type LateQuest, lateQuests, periodsOfDay } from '../achievements/quests.ts';
 import type { ReadyEvent } from '../events/event-call.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { Overload } from '../refusals.ts';
@@ -165,13 +167,25 @@ export class LateEvents {
       factsOfNewUser(compiled, { tz: sentZone(ready), nowMs });
     const when = { atMs, second, day, nowMs };
     try {
-      return withOccurred(ready, occurredLate(ready, facts, when));
+      return withOccurred(ready, occurredLate(ready, facts, { ...when, quests: await this.quests(ready, facts, day) }));
     } catch (error) {
       // A bug in the replay must not hold up every batch: apply the event itself.
       if (step === undefined) throw error;
       log.error({ event: ready.id, err: error }, 'a late event is applied without repairing its streak');
       return withOccurred(ready, occurredUnrepaired(ready, when));
     }
+  }
+
+  /** The periods of repeating achievements in which the event counts. */
+  private async quests(
+    { compiled, plan, userId }: ReadyEvent,
+    { packed }: UserFacts,
+    day: number,
+  ): Promise<Record<number, LateQuest>> {
+    const periods = periodsOfDay(compiled, plan.plan.metric, day);
+    if (periods.size === 0) return {};
+    const state = packed === null ? null : decodeState(packed);
+    return transaction(this.options.pool, (client) => lateQuests(client, compiled, { userId, state, periods }));
   }
 
   private async submitLate(ready: ReadyEvent, atMs: number, submit: Submit): Promise<ScriptReply> {
@@ -242,6 +256,8 @@ interface Late extends Omit<Replayed, 'streaks'> {
   extended: boolean;
   /** Board number → first day (epoch day) of the run that the event counts in. */
   runs: Record<number, number>;
+  /** By number of a repeating achievement; omitted if events of the metric count for none. */
+  quests?: Record<number, LateQuest>;
 }
 
 interface LateDay {
@@ -253,8 +269,12 @@ interface LateDay {
 }
 
 /** Replays a user's streaks with a late event in its place. */
-function occurredLate(ready: ReadyEvent, { facts, packed }: UserFacts, when: LateDay): Occurred {
-  const { atMs, second, day, nowMs } = when;
+function occurredLate(
+  ready: ReadyEvent,
+  { facts, packed }: UserFacts,
+  when: LateDay & { quests: Record<number, LateQuest> },
+): Occurred {
+  const { atMs, second, day, nowMs, quests } = when;
   const metricNo = ready.plan.plan.metric;
   const { allowed = ready.value } = ready;
   const value = toMicros(decimalText(allowed));
@@ -274,6 +294,7 @@ function occurredLate(ready: ReadyEvent, { facts, packed }: UserFacts, when: Lat
       extended: replay.streaks[frequency].length > facts.now.streaks[frequency].length,
       ...allowed,
       runs: openRuns(ready.compiled, metricNo, { day, nowMs }),
+      ...(Object.keys(quests).length > 0 && { quests }),
     },
   };
 }
@@ -282,7 +303,9 @@ function occurredLate(ready: ReadyEvent, { facts, packed }: UserFacts, when: Lat
 function occurredUnrepaired(ready: ReadyEvent, { atMs, second, day, nowMs }: LateDay): Occurred {
   const runs = openRuns(ready.compiled, ready.plan.plan.metric, { day, nowMs });
   const nothing = { freezes: 0, settlements: [], beside: [], gained: 0, reached: [], before: [] };
-  return { at: atMs, second, day, late: { ...nothing, extended: false, runs } };
+  const periods = periodsOfDay(ready.compiled, ready.plan.plan.metric, day);
+  const quests = Object.fromEntries(Array.from(periods, ([{ no }, period]) => [no, { period }]));
+  return { at: atMs, second, day, late: { ...nothing, extended: false, runs, ...(periods.size > 0 && { quests }) } };
 }
 
 /** The runs of a metric's boards that contain a day and are not final. */

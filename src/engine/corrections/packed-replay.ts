@@ -100,6 +100,8 @@ export interface ReversalPlan {
   repairs: number[][];
   /** Numbers of the achievements and triggers that counted the event. */
   counted: number[];
+  /** Periods of repeating achievements in which the event counted. */
+  quests: { no: number; period: number }[];
   /** Points to take; negative if they are given back. */
   awards: Compensated[];
   /** IDs of awards that stay unchanged because another reversal in force has already taken them. */
@@ -112,10 +114,15 @@ export interface ReversalPlan {
   boards: BoardMove[];
 }
 
-/** An achievement to revoke unless the user still qualifies, and its awards that the event itself does not include. */
+/**
+ * An achievement to revoke unless the user still qualifies, and its awards that the event itself does not include. Of a repeating
+ * one whose period no longer suffices: that completion, and the time of the user's latest other one (epoch ms).
+ */
 export interface Revocation {
-  achievement: PlanAchievement;
+  achievement: Pick<PlanAchievement, 'no'>;
   awards: Compensated[];
+  period?: PackedCompletion;
+  latest?: number;
 }
 
 export interface BoardMove {

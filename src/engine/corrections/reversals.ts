@@ -8,17 +8,27 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { EventReversal } from '../../domain/administration/reversal.ts';
 import type { Achievement, Leaderboard, PointsTrigger } from '../../domain/catalog.ts';
-import { clamped, decimalNumber, decimalOfMicros, type Micros, parseDecimal, toMicros } from '../../domain/decimal.ts';
 import { type Fold, floorOf, foldOf, NO_SCORE, turned } from '../../domain/leaderboard.ts';
+import {
+  clamped,
+  decimalNumber,
+  decimalOfMicros,
+  decimalText,
+  type Micros,
+  parseDecimal,
+  toDecimal,
+  toMicros,
+} from '../../domain/decimal.ts';
 import { dayOf } from '../../domain/periods.ts';
+import { daysOf } from '../../domain/repeat.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import { type ChangedEvents, replayStreaks, type StreakReplay } from '../../domain/streaks/replay.ts';
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
-import { emptyHistorySum, historySum } from '../../packed/packed-arrays.ts';
 import type { HistorySum } from '../../packed/state.ts';
+import { emptyHistorySum, historySum, packedCompletion } from '../../packed/packed-arrays.ts';
 import { COMPENSATED, KIND, kindField } from '../../packed/record-fields.ts';
 import type { Compensated, HappenedRecord, PackedCompletion } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
@@ -41,6 +51,7 @@ import { isDropped } from '../../postgres/partitions.ts';
 import { docsThen } from '../../postgres/timeline/catalog-then.ts';
 import { inSnapshot, transaction } from '../../postgres/transaction.ts';
 import { boardHistory, offsetsOf } from '../leaderboards/board-history.ts';
+import { matches, periodsOfDay, periodSums } from '../achievements/quests.ts';
 import { unlessRefused } from '../refusals.ts';
 import { reversalAnswer, unchangedReversal } from '../responses.ts';
 import { type Scripts, stateDigest } from '../scripts.ts';
@@ -235,22 +246,14 @@ async function countedBy(
   const metricId = compiled.metricsByNo.get(metricNo)?.id;
   if (attributes === null || metricId === undefined) return [];
   const { tenantNo, achievements, triggers } = compiled.catalog;
-  const matches = ({
-    metricId: counted,
-    eventAttributes,
-  }: Pick<PointsTrigger, 'metricId' | 'eventAttributes'>): boolean =>
-    counted === metricId &&
-    eventAttributes.length > 0 &&
-    eventAttributes.every(({ attributeId, attributeValue }) => {
-      const key = compiled.attributesById.get(attributeId)?.key;
-      return key !== undefined && attributes[key] === attributeValue;
-    });
+  const counts = (counting: Pick<PointsTrigger, 'metricId' | 'eventAttributes'>): boolean =>
+    counting.metricId === metricId && counting.eventAttributes.length > 0 && matches(compiled, counting, attributes);
   const earlier = triggers.filter(({ type, created }) => type === 'metric' && created <= atMs);
   const asked = earlier.map(({ id }) => ({ id, version: null, atMs }));
   const docs = await docsThen(client, tenantNo, asked);
   const then = earlier.map((trigger, index): PointsTrigger => ({ ...trigger, ...docs[index]?.doc }));
   const counting = [...achievements.filter(({ trigger }) => trigger === 'metric'), ...then];
-  return counting.filter((each) => each.status === 'active' && matches(each)).map(({ no }) => no);
+  return counting.filter((each) => each.status === 'active' && counts(each)).map(({ no }) => no);
 }
 
 /** A 404 that says why an event (a UUID, or 32 hex digits) that was not applied cannot be reversed. */
@@ -290,6 +293,7 @@ function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal): Reve
     replayed: replayed(replay),
     ...repairsOf(replay),
     counted,
+    quests: Array.from(countedPeriods(compiled, root), ([{ no }, period]) => ({ no, period })),
     awards,
     held,
     limits: pointsLimits(compiled.catalog),
@@ -298,6 +302,14 @@ function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal): Reve
     boards: boardMoves(compiled, planned, { whole: -sign * value.whole, micros: -sign * value.micros }),
   };
 }
+
+/** The periods in which an event counts, by the current conditions of the active repeating achievements. */
+const countedPeriods = (compiled: CompiledCatalog, event: StoredEvent): Map<Achievement, number> =>
+  new Map(
+    [...periodsOfDay(compiled, event.metricNo, dayOf(event.localDate))].filter(([quest]) =>
+      matches(compiled, quest, event.attributes),
+    ),
+  );
 
 /** The stored data that a reversal is built from, and its replay. */
 interface PlannedReversal {
@@ -456,33 +468,81 @@ async function revocationsOf(
   const { tenantNo, triggers, pointsSystems } = compiled.catalog;
   const { userId } = event;
   const completions = await readCompletions(client, tenantNo, event);
-  const completed = new Map(completions.map((completion) => [completion.achievementNo, completion]));
-  const gone = cascade(compiled, event, completed);
-  const ids = new Set(gone.map(({ id }) => id));
+  const missed = await missedPeriods(client, compiled, { event, completions });
+  const once = completions.filter(({ period }) => period === 0);
+  const completed = new Map(once.map((completion) => [completion.achievementNo, completion]));
+  const others = cascade(compiled, { event, completed, missed: missed.map(({ achievement }) => achievement) });
+  const gone = [
+    ...missed,
+    ...others.map((achievement) => ({ achievement, completion: completed.get(achievement.no)! })),
+  ];
+  const ids = new Set(gone.map(({ achievement: { id } }) => id));
   const systemNos = new Map(pointsSystems.map(({ id, no }) => [id, no]));
   const paying = triggers.filter(
     ({ type, achievementId }) => type === 'achievement' && achievementId !== null && ids.has(achievementId),
   );
-  const others = await readAwardsOf(client, {
+  const awarded = await readAwardsOf(client, {
     tenantNo,
     userId,
     triggers: paying.map(({ no, systemId }) => ({ no, systemNo: systemNos.get(systemId) ?? 0 })),
-    timesMs: gone.map(({ no }) => completed.get(no)!.atMs),
+    timesMs: gone.map(({ completion }) => completion.atMs),
   });
   const own = new Set(awards.map((award) => award[COMPENSATED.award]));
   const paidBy = new Map(paying.map(({ no, achievementId }) => [no, achievementId]));
-  return gone.map((achievement) => ({
-    achievement: compileAchievement(compiled, achievement),
-    awards: others.filter(
-      (award) => !own.has(award[COMPENSATED.award]) && paidBy.get(award[COMPENSATED.trigger]) === achievement.id,
+  return gone.map(({ achievement, completion }) => ({
+    ...(completion.period === 0
+      ? { achievement: compileAchievement(compiled, achievement) }
+      : ofQuest(completion, completions)),
+    awards: awarded.filter(
+      (award) =>
+        !own.has(award[COMPENSATED.award]) &&
+        paidBy.get(award[COMPENSATED.trigger]) === achievement.id &&
+        (completion.period === 0 || award[COMPENSATED.atMs] === completion.atMs),
     ),
   }));
 }
 
+/** The revocation of a repeating achievement's completion, without awards. */
+function ofQuest(
+  completion: StoredCompletion,
+  completions: readonly StoredCompletion[],
+): Pick<Revocation, 'achievement' | 'period' | 'latest'> {
+  const { achievementNo: no, atMs, period } = completion;
+  const others = completions.filter((each) => each.achievementNo === no && each.period !== period);
+  return {
+    achievement: { no },
+    period: packedCompletion(no, atMs, period),
+    ...(others.length > 0 && { latest: Math.max(...others.map((each) => each.atMs)) }),
+  };
+}
+
+/** The completions by the event whose periods no longer suffice without it. */
+async function missedPeriods(
+  client: PoolClient,
+  compiled: CompiledCatalog,
+  { event, completions }: { event: StoredEvent; completions: readonly StoredCompletion[] },
+): Promise<{ achievement: Achievement; completion: StoredCompletion }[]> {
+  const { userId, value } = event;
+  const missed: { achievement: Achievement; completion: StoredCompletion }[] = [];
+  for (const [quest, period] of countedPeriods(compiled, event)) {
+    const completion = completions.find((each) => each.achievementNo === quest.no && each.period === period);
+    if (completion?.ofEvent !== true) continue;
+    const days = daysOf(quest, period, compiled.catalog.streaks.weekStart);
+    const sums = await periodSums(client, compiled, { quest, ids: [userId], days });
+    const left = (sums.get(userId)?.get(period) ?? 0n) - toMicros(value);
+    if (left < toMicros(decimalText(toDecimal(quest.metricValue ?? 0))))
+      missed.push({ achievement: quest, completion });
+  }
+  return missed;
+}
+
 function cascade(
   { catalog }: CompiledCatalog,
-  event: StoredEvent,
-  completed: ReadonlyMap<number, StoredCompletion>,
+  {
+    event,
+    completed,
+    missed,
+  }: { event: StoredEvent; completed: ReadonlyMap<number, StoredCompletion>; missed: readonly Achievement[] },
 ): Achievement[] {
   const metricId = catalog.metrics.find(({ no }) => no === event.metricNo)?.id;
   const gone = catalog.achievements.filter(({ no, trigger, metricId: counted }) => {
@@ -490,8 +550,8 @@ function cascade(
     const ofMetric = trigger === 'metric' && counted === metricId;
     return completion?.ofEvent === true && (ofMetric || trigger === 'streak');
   });
-  const ids = new Set(gone.map(({ id }) => id));
-  for (let more = gone; more.length > 0;) {
+  const ids = new Set([...gone, ...missed].map(({ id }) => id));
+  for (let more = [...gone, ...missed]; more.length > 0;) {
     more = catalog.achievements.filter(
       ({ no, id, trigger, achievementIds }) =>
         trigger === 'achievement' &&

@@ -8,8 +8,23 @@ import { runOf } from '../../domain/runs.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
 import { GUARD, GUARD_ACTION, GUARDED, QUARANTINED } from '../../packed/guard-fields.ts';
-import { AWARD, RECORD, RECORDED_BOARD, RECORDED_POINTS, RECORDED_STREAK } from '../../packed/record-fields.ts';
-import type { GuardedRecord, HappenedRecord, RecordedBoard, RecordedStreak } from '../../packed/record.ts';
+import type { QuestProgress } from '../../domain/achievement.ts';
+import { completedIn } from '../../packed/completed.ts';
+import {
+  AWARD,
+  RECORD,
+  RECORDED_BOARD,
+  RECORDED_POINTS,
+  RECORDED_QUEST,
+  RECORDED_STREAK,
+} from '../../packed/record-fields.ts';
+import type {
+  GuardedRecord,
+  HappenedRecord,
+  RecordedBoard,
+  RecordedQuest,
+  RecordedStreak,
+} from '../../packed/record.ts';
 import { decimalOf } from '../../packed/state.ts';
 import { awardId } from '../ids.ts';
 import {
@@ -19,6 +34,7 @@ import {
   leaderboardResponse,
   levelResponse,
   pointsResponse,
+  recordedQuest,
   recordedStreak,
   triggerResponse,
 } from '../responses.ts';
@@ -133,18 +149,52 @@ function thresholdJson(board: Leaderboard, threshold: number): string {
   return `"threshold":${isFull ? turned(board, threshold) : 0},"full":${isFull}`;
 }
 
+function achievementsJson(compiled: CompiledCatalog, parts: AnswerFragments, record: HappenedRecord): string {
+  const completed = completedIn(record);
+  const achievedAt = completed.length > 0 ? `,"achievedAt":"${new Date(record[RECORD.atMs]).toISOString()}"` : '';
+  const questJson = (no: number, quest: RecordedQuest | null): string =>
+    quest === null
+      ? ''
+      : `,${JSON.stringify(recordedQuest(compiled, compiled.achievementsByNo.get(no)!, quest)).slice(1, -1)}`;
+  return completed
+    .map(({ achievementNo: no, quest }) => `${parts.achievement(no)}${achievedAt}${questJson(no, quest)}}`)
+    .join(',');
+}
+
+/** JSON text of the repeating achievements in whose periods an event counts, to be appended to others; '' for none. */
+function progressJson(compiled: CompiledCatalog, record: HappenedRecord): string {
+  const quests = record[RECORD.quests];
+  if (quests === undefined) return '';
+  const progress = quests.flatMap((quest): QuestProgress[] => {
+    const achievement = compiled.achievementsByNo.get(quest[RECORDED_QUEST.achievement]);
+    const fields = achievement && recordedQuest(compiled, achievement, quest);
+    if (fields?.period === undefined) return [];
+    const { id, key, name, metricValue, repeat } = achievement!;
+    return [
+      {
+        id,
+        ...(key !== null && { key }),
+        name,
+        metricValue: metricValue ?? 0,
+        ...(repeat !== null && { repeat }),
+        ...fields,
+        period: fields.period,
+      },
+    ];
+  });
+  return `,"achievementProgress":${JSON.stringify(progress)}`;
+}
+
 export function eventAnswer(compiled: CompiledCatalog, record: HappenedRecord, idempotencyKey: string | null): string {
   const parts = fragmentsOf(compiled, record[RECORD.day]);
   const metricId = compiled.metricsByNo.get(record[RECORD.metric]!)!.id;
   const total = decimalText(decimalOf(record[RECORD.total]!));
-  const completed = record[RECORD.completed] ?? [];
-  const achievedAt = completed.length > 0 ? `,"achievedAt":"${new Date(record[RECORD.atMs]).toISOString()}"}` : '';
-  const achievements = completed.map((no) => parts.achievement(no) + achievedAt).join(',');
+  const achievements = achievementsJson(compiled, parts, record);
   const key =
     idempotencyKey === null ? '' : `,"idempotencyKey":${JSON.stringify(idempotencyKey)},"idempotentReplayed":false`;
   return (
     `{"eventId":"${uuidText(record[RECORD.id])}","metricId":"${metricId}","total":${total}` +
-    `,"achievements":[${achievements}],"currentStreak":${streakJson(compiled, record[RECORD.streak]!, record[RECORD.day])}` +
+    `,"achievements":[${achievements}]${progressJson(compiled, record)},"currentStreak":${streakJson(compiled, record[RECORD.streak]!, record[RECORD.day])}` +
     `,"points":${pointsJson(compiled, record)},"leaderboards":${boardsJson(compiled, parts, record[RECORD.boards] ?? [])}${key}${clampedJson(record)}}`
   );
 }

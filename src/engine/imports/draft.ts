@@ -16,6 +16,7 @@ export interface Draft {
   today: number;
   state: PackedState;
   days: ImportedDay[];
+  completions: ImportedCompletionRow[];
   awards: ImportedAwardRow[];
   settlements: Settlement[];
   /** Current and future pauses; IDs are 32 hex digits. */
@@ -23,6 +24,13 @@ export interface Draft {
   skipped: SkippedPart[];
   /** Fields that are imported with another value than given, and how they differ. */
   changed: string[];
+}
+
+interface ImportedCompletionRow {
+  achievementNo: number;
+  atMs: number;
+  /** Of a repeating achievement. */
+  period?: number;
 }
 
 /** The change of a metric by a user's events on a local day. */

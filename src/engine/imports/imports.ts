@@ -6,7 +6,6 @@ import type { Author } from '../../domain/administration/author.ts';
 import { type ImportedOutcome, type ImportedUser, MOST_IMPORTED_ROWS } from '../../domain/imported-user.ts';
 import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { AppError } from '../../errors.ts';
-import { numbered } from '../../packed/unpack-state.ts';
 import { pack, packState } from '../../packed/pack-state.ts';
 import { packedCompletion, packedPause } from '../../packed/packed-arrays.ts';
 import { packedImportedAward, packedImportedDay, packedImportedSettlement } from '../../packed/packed-import.ts';
@@ -14,7 +13,6 @@ import { KIND, kindField, RECORD, SETTLED } from '../../packed/record-fields.ts'
 import type { ImportedRecord } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState } from '../../packed/state.ts';
-import { USER } from '../../packed/user-fields.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { listFills } from '../../postgres/boards/progress.ts';
 import { eventId } from '../ids.ts';
@@ -23,7 +21,7 @@ import { PROFILE_IS_FULL, STATE_IS_FULL } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 import { BadImport, type Draft, SkippedUser } from './draft.ts';
 import { addPoints } from './points.ts';
-import { beginDraft } from './profile.ts';
+import { addQuests, beginDraft } from './profile.ts';
 import { addScores, addTotals, raisePeaks } from './scores.ts';
 import { addStreaks } from './streaks.ts';
 import { packedUser, userPart } from '../../redis/parts.ts';
@@ -138,6 +136,7 @@ function draftOf(compiled: CompiledCatalog, user: ImportedUser, nowMs: number): 
     throw new BadImport(`The user has more than ${MOST_IMPORTED_ROWS} days, awards, completions and periods together.`);
   const draft = beginDraft(compiled, user, nowMs);
   addTotals(draft, user);
+  addQuests(draft);
   addPoints(draft, user);
   raisePeaks(draft);
   addStreaks(draft, user);
@@ -162,7 +161,9 @@ const importedRecord = (draft: Draft, { id, userId }: { id: string; userId: stri
   [RECORD.zone]: draft.tz ?? '',
   [RECORD.days]: draft.days.map(packedImportedDay),
   [RECORD.awards]: draft.awards.map(packedImportedAward),
-  [RECORD.completions]: Array.from(numbered(draft.state[USER.completions]), ([no, atMs]) => packedCompletion(no, atMs)),
+  [RECORD.completions]: draft.completions.map(({ achievementNo, atMs, period }) =>
+    packedCompletion(achievementNo, atMs, period),
+  ),
   [RECORD.settlements]: draft.settlements.map(({ frequency, kind, atMs = draft.nowMs, ...rest }) =>
     packedImportedSettlement({
       ...rest,

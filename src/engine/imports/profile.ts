@@ -1,12 +1,15 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { signUpDay, yearsAt } from '../../domain/anniversary.ts';
 import type { ImportedUser } from '../../domain/imported-user.ts';
+import { isQuest, periodOf } from '../../domain/repeat.ts';
 import { dayIn, zoneName, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { SENT } from '../../packed/call-fields.ts';
+import { packedQuest } from '../../packed/packed-arrays.ts';
 import { packedDaysOff, packedSignUp, packedStreakRule } from '../../packed/packed-import.ts';
 import { HIDDEN_BY, USER } from '../../packed/user-fields.ts';
-import type { PackedState } from '../../packed/state.ts';
+import type { PackedQuest, PackedState } from '../../packed/state.ts';
+import { latestOf } from '../achievements/quests.ts';
 import { BadImport, type Draft, namedAchievement, SkippedUser } from './draft.ts';
 import { sentPreferences } from '../users/preferences.ts';
 
@@ -32,6 +35,7 @@ export function beginDraft(compiled: CompiledCatalog, user: ImportedUser, nowMs:
     today: dayIn(tz, nowMs),
     state,
     days: [],
+    completions: [],
     awards: [],
     settlements: [],
     pauses: [],
@@ -121,16 +125,57 @@ function addPreferences({ compiled, state, skipped, today }: Draft, { preference
   if (preferences.leaderboards?.hidden === true) state[USER.hidden] = HIDDEN_BY.user;
 }
 
-function addCompletions({ compiled, state, skipped, nowMs }: Draft, { achievements = [] }: ImportedUser): void {
+function addCompletions(draft: Draft, { achievements = [] }: ImportedUser): void {
+  const { compiled, state, skipped, nowMs, tz } = draft;
+  const { weekStart } = compiled.catalog.streaks;
   const completions: Record<number, number> = {};
+  // Of several completions of an achievement, or of a period of a repeating one, the last named counts.
+  const rows = new Map<string, Draft['completions'][number]>();
   for (const [index, completion] of achievements.entries()) {
     const atMs = pastMs(`achievements[${index}].achievedAt`, completion.achievedAt, nowMs);
     const achievement = namedAchievement(compiled, completion);
-    if (achievement !== undefined) completions[achievement.no] = atMs;
-    else {
+    const period = achievement && isQuest(achievement) ? periodOf(achievement, dayIn(tz, atMs), weekStart) : undefined;
+    if (period === null)
+      skipped.push({
+        field: 'achievements',
+        reason: `'${achievement!.name}' cannot be completed on that day`,
+        days: 0,
+      });
+    else if (achievement !== undefined) {
+      const { no } = achievement;
+      completions[no] = period === undefined ? atMs : Math.max(completions[no] ?? 0, atMs);
+      rows.set(`${no} ${period}`, { achievementNo: no, atMs, ...(period !== undefined && { period }) });
+    } else {
       const named = completion.key ?? completion.name ?? completion.id;
       skipped.push({ field: 'achievements', reason: `no achievement is '${named}'`, days: 0 });
     }
   }
   state[USER.completions] = completions;
+  draft.completions = [...rows.values()];
+}
+
+/** The latest periods of repeating achievements: sums of days, which say nothing of attributes, and completions. */
+export function addQuests({ compiled, state, days, completions }: Draft): void {
+  const { achievements, streaks } = compiled.catalog;
+  const quests: Record<number, PackedQuest> = {};
+  for (const quest of achievements.filter(isQuest)) {
+    const metricNo = compiled.metricsById.get(quest.metricId ?? '')?.no;
+    const done = new Set(
+      completions.filter(({ achievementNo }) => achievementNo === quest.no).map((row) => row.period),
+    );
+    const sums = new Map<number, bigint>(Array.from(done, (period) => [period!, 0n]));
+    for (const { day, change } of quest.eventAttributes.length > 0
+      ? []
+      : days.filter((one) => one.metricNo === metricNo)) {
+      const period = periodOf(quest, day, streaks.weekStart);
+      if (period === null) continue;
+      sums.set(period, (sums.get(period) ?? 0n) + change);
+    }
+    if (sums.size > 0)
+      quests[quest.no] = packedQuest(
+        done.size,
+        latestOf(sums, (period) => done.has(period)),
+      );
+  }
+  if (Object.keys(quests).length > 0) state[USER.quests] = quests;
 }

@@ -7,13 +7,16 @@ import { dateOf } from '../../domain/periods.ts';
 import type { BalanceChange, PointsAwardResponse } from '../../domain/points.ts';
 import { runOf } from '../../domain/runs.ts';
 import type { StreakResponse } from '../../domain/streaks/streak.ts';
+import type { RecordedQuest } from '../../packed/record.ts';
 import type { UserState } from '../../packed/state.ts';
 import {
+  achievementResponse,
   type BaseStreak,
   groupFields,
   leaderboardResponse,
   levelResponse,
   pointsResponse,
+  recordedQuest,
   userAchievementResponse,
   userResponse,
 } from '../responses.ts';
@@ -45,18 +48,35 @@ interface Completion {
   compiled: CompiledCatalog;
   achievement: Achievement;
   completedMs: number;
+  /** Of a repeating achievement: the completed period. */
+  quest: RecordedQuest | null;
 }
 
-const completed = ({ compiled, achievement, completedMs }: Completion) =>
-  userAchievementResponse(compiled, achievement, { completions: { [achievement.no]: completedMs } });
+export const achievementCompleted = (
+  user: UserJson,
+  { compiled, achievement, completedMs, quest }: Completion,
+): string =>
+  userPayloadJson('achievement.completed', user, {
+    achievement: {
+      ...achievementResponse(compiled, achievement),
+      achievedAt: isoTime(completedMs),
+      ...recordedQuest(compiled, achievement, quest),
+    },
+  });
 
-export const achievementCompleted = (user: UserJson, completion: Completion): string =>
-  userPayloadJson('achievement.completed', user, { achievement: completed(completion) });
-
-export const achievementDue = (user: UserJson, completion: Completion & { dueMs: number }): string =>
+/** `state`: the user's when it falls due. */
+export const achievementDue = (
+  user: UserJson,
+  {
+    compiled,
+    achievement,
+    state,
+    dueMs,
+  }: Pick<Completion, 'compiled' | 'achievement'> & { state: UserState; dueMs: number },
+): string =>
   userPayloadJson('emails.achievement_due', user, {
-    timestamp: isoTime(completion.dueMs),
-    achievement: completed(completion),
+    timestamp: isoTime(dueMs),
+    achievement: userAchievementResponse(compiled, achievement, state, dueMs),
   });
 
 export const streakExtended = (

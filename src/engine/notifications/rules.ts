@@ -16,6 +16,7 @@ import {
   SETTLED,
   SETTLEMENT,
 } from '../../packed/record-fields.ts';
+import { completedIn } from '../../packed/completed.ts';
 import type { HappenedRecord, RecordedAward, RecordedBoard, RecordedSettlement } from '../../packed/record.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import { FREQUENCY } from '../../packed/user-fields.ts';
@@ -64,12 +65,12 @@ export const aboutAchievement = ({ trigger, metricId }: Achievement): Notificati
   trigger === 'metric' && metricId !== null ? { metricId } : {};
 
 export function* achievementNotifications({ compiled, record, wants, user }: Change): Generator<Reported> {
-  for (const no of record[RECORD.completed] ?? []) {
+  for (const { achievementNo: no, quest } of completedIn(record)) {
     const achievement = compiled.achievementsByNo.get(no);
     if (achievement === undefined) continue;
     const about = aboutAchievement(achievement);
     if (!wants('achievement.completed', about)) continue;
-    const completion = { compiled, achievement, completedMs: record[RECORD.atMs] };
+    const completion = { compiled, achievement, completedMs: record[RECORD.atMs], quest };
     yield { type: 'achievement.completed', no, about, payload: achievementCompleted(user.json(), completion) };
   }
 }

@@ -6,6 +6,7 @@ import {
   RECOMPUTATION,
   RECORD,
   RECORDED_POINTS,
+  RECORDED_QUEST,
   RECORDED_STREAK,
   REVERSAL,
   SETTLEMENT,
@@ -19,6 +20,7 @@ import type {
   RecordedRecomputation,
   RecordedSettlement,
 } from '../../packed/record.ts';
+import { completedIn } from '../../packed/completed.ts';
 import { decimalOf, unpackAll } from '../../packed/state.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
 import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
@@ -311,12 +313,13 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
   const balanceChange = balanceChangeOf(tenantNo, record);
   if (balanceChange !== null) batch.balanceChanges.push(balanceChange);
   if (record[RECORD.byAdmin] === 1) batch.streakCalls.push(record[RECORD.id]);
-  for (const achievementNo of record[RECORD.completed] ?? []) {
+  for (const { achievementNo, quest } of completedIn(record)) {
     const backdated = record[RECORD.backdated] === 1 || record[RECORD.recomputation] !== undefined;
     batch.completions.push({
       tenantNo,
       userId,
       achievementNo,
+      period: quest?.[RECORDED_QUEST.period] ?? 0,
       atMs,
       causedBy: record[RECORD.id],
       catalogVersion,
@@ -395,7 +398,7 @@ const recomputedRow = (
   job: recomputation[RECOMPUTATION.job],
   reverts: recomputation[RECOMPUTATION.reverts] === 1,
   atMs: record[RECORD.atMs],
-  completed: record[RECORD.completed] ?? [],
+  completed: completedIn(record),
   revoked: listOf(recomputation[RECOMPUTATION.revoked]),
   restored: listOf(recomputation[RECOMPUTATION.restored]),
   awards: listOf(recomputation[RECOMPUTATION.awards]),

@@ -59,6 +59,7 @@ export function addImported(rows: ImportedRows, tenantNo: number, record: Import
       tenantNo,
       userId,
       achievementNo: each[COMPLETED.achievement],
+      period: each[COMPLETED.period] ?? 0,
       atMs: each[COMPLETED.atMs],
     });
   for (const each of record[RECORD.settlements]) rows.streakChanges.push(changeOf(each, { tenantNo, userId, atMs }));

@@ -26,6 +26,7 @@ import { whileWhole } from '../persist/cursor-wait.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { BoardsOfTenants, Generations, readState } from './derived-keys.ts';
+import { QuestsOfTenants, suspectQuests } from './quests.ts';
 import { shownDifference } from './shown-difference.ts';
 import { hotUses, type HotUse, superfluousKeys, superfluousMembers, usesWithoutEvent } from './superfluous.ts';
 import {
@@ -193,7 +194,10 @@ export class Verifying implements JobWork<VerificationJob> {
     return {
       next: isEnd ? { step: 'used keys', at: '' } : { step: 'users', at: users.at(-1)!.id },
       done: users.length,
-      suspects: await suspectUsers(sides, readable, new SetMembers()),
+      suspects: [
+        ...(await suspectUsers(sides, readable, new SetMembers())),
+        ...(await suspectQuests(sides, new QuestsOfTenants(this.pool), readable)),
+      ],
       differences,
     };
   }

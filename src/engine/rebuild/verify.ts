@@ -35,6 +35,7 @@ import {
   suspectUsers,
 } from './suspects.ts';
 import { BoardsOfTenants, countersOf, Generations, readState, totalsOf } from './derived-keys.ts';
+import { QuestsOfTenants, suspectQuests } from './quests.ts';
 import { superfluous } from './superfluous.ts';
 import type { OnUnreadable } from './shard-filling.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
@@ -88,6 +89,7 @@ class Verification {
   private readonly tenants: readonly number[] | null;
   private readonly reported = new Set<string>();
   private readonly generations = new Generations();
+  private readonly quests: QuestsOfTenants;
   private readonly members = new SetMembers();
   /** The expected fields of each part's counters, by key. */
   private readonly counted = new Map<string, Set<string>>();
@@ -100,6 +102,7 @@ class Verification {
     const { redis, pool, shards = SHARD_NUMBERS } = options;
     this.options = options;
     this.tenants = tenants;
+    this.quests = new QuestsOfTenants(pool);
     this.sides = { redis, pool, shards, boards: new BoardsOfTenants(pool) };
   }
 
@@ -116,6 +119,7 @@ class Verification {
     let done = 0;
     for await (const page of readUsers(pool, { pageSize: PAGE, tenants })) {
       const own: StoredUser[] = [];
+      const readable: StoredUser[] = [];
       for (const user of page) {
         const part = knownPart(redis, user.tenantNo, user.id);
         if (!sides.shards.includes(part.shard)) continue;
@@ -125,6 +129,7 @@ class Verification {
           onUnreadable?.(user);
           continue;
         }
+        readable.push(user);
         this.generations.note(part, user.id, state);
         const counters = countersKey(part);
         let fields = this.counted.get(counters);
@@ -136,6 +141,7 @@ class Verification {
         }
       }
       await this.settle(await suspectUsers(sides, own, this.members));
+      await this.settle(await suspectQuests(sides, this.quests, readable));
       done += page.length;
       onProgress?.({ step: 'users', done, total: total && Math.max(total, done) });
     }

@@ -32,7 +32,7 @@ const ROUND = { 1: Math.floor, 2: Math.round, 3: Math.ceil } as const;
 const cut = (product: number): number => Number(product.toPrecision(15));
 
 /** Whether a user's attributes meet all conditions; the same rule as in `lua/lib/users.lua`. */
-const holds = (conditions: PlanConditions | undefined, attributes: Readonly<Record<number, string>>): boolean =>
+export const holds = (conditions: PlanConditions | undefined, attributes: Readonly<Record<number, string>>): boolean =>
   conditions === undefined || conditions.every(([no, value]) => attributes[no] === value);
 
 /**

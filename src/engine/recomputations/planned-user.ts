@@ -1,9 +1,10 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Compensated, PackedCompletion, RecomputedScore } from '../../packed/record.ts';
 import type { HistorySum } from '../../packed/state.ts';
-import { COMPENSATED, RECOMPUTED_SCORE } from '../../packed/record-fields.ts';
+import { COMPENSATED, COMPLETED, RECOMPUTED_SCORE } from '../../packed/record-fields.ts';
 import type { AppliedChanges } from '../../postgres/persist/recomputed.ts';
 import type { PlannedScore } from './planned-scores.ts';
+import type { QuestPeriod } from './user-replay.ts';
 
 /** The changes to apply to a user. `lua/recompute_users.lua` uses these names. */
 export interface PlannedUser {
@@ -11,6 +12,10 @@ export interface PlannedUser {
   created: number;
   /** Numbers of the achievements to complete now. */
   complete: number[];
+  /** Periods of repeating achievements to complete now; omitted if there are none. */
+  periods?: QuestPeriod[];
+  /** Number of a repeating achievement of which completions are revoked → time of the latest other one (epoch ms). */
+  latest?: Record<number, number>;
   /** Completions to restore unchanged. */
   restore: PackedCompletion[];
   revoke: PackedCompletion[];
@@ -43,20 +48,25 @@ export interface UserPlan extends Omit<PlannedUser, 'created' | 'restore' | 'sco
 }
 
 /** Whether a plan gives a user something, and whether it takes something. */
-export function directionsOf({ complete, revoke, totals, scores }: UserPlan): { gains: boolean; loses: boolean } {
+export function directionsOf({ complete, periods = [], revoke, totals, scores }: UserPlan): {
+  gains: boolean;
+  loses: boolean;
+} {
   const moves = [...Object.values(totals), ...scores.map(({ from, to }) => [from, to] as const)];
   return {
-    gains: complete.length > 0 || moves.some(([from, to]) => to > from),
+    gains: complete.length + periods.length > 0 || moves.some(([from, to]) => to > from),
     loses: revoke.length > 0 || moves.some(([from, to]) => to < from),
   };
 }
 
 /** The changes that applying a plan makes, without resources deleted from the catalog since. */
 export function toApply(compiled: CompiledCatalog, createdMs: number, plan: UserPlan): PlannedUser {
-  const { complete, revoke, awards, scores, keeps, corrections } = plan;
+  const { complete, periods, latest, revoke, awards, scores, keeps, corrections } = plan;
   return {
     created: createdMs,
     complete: complete.filter((no) => compiled.achievementsByNo.has(no)),
+    ...(periods !== undefined && { periods: periods.filter(({ no }) => compiled.achievementsByNo.has(no)) }),
+    ...(latest !== undefined && { latest }),
     restore: [],
     revoke,
     awards: awards.filter(({ award }) => compiled.pointsSystemsByNo.has(award[COMPENSATED.system])),
@@ -72,19 +82,37 @@ export function toApply(compiled: CompiledCatalog, createdMs: number, plan: User
   };
 }
 
-/** The changes that revert what was applied. */
+/** The changes that revert what was applied. `completions`: the user's, of repeating achievements. */
 export const toRevert = (
   createdMs: number,
   { completed, revoked, awards, scores = [] }: AppliedChanges,
+  completions: readonly PackedCompletion[],
 ): PlannedUser => ({
   created: createdMs,
   complete: [],
   restore: revoked,
   revoke: completed,
+  ...(completions.length > 0 && { latest: latestExcept(completions, completed) }),
   awards: awards.map((award) => ({ award: opposite(award) })),
   scores: scores.map(takenBack),
   keeps: false,
 });
+
+/** When each repeating achievement was last completed (epoch ms), by number, without some completions. */
+export function latestExcept(
+  completions: readonly PackedCompletion[],
+  except: readonly PackedCompletion[],
+): Record<number, number> {
+  const nameOf = (each: PackedCompletion): string => `${each[COMPLETED.achievement]} ${each[COMPLETED.period]}`;
+  const left = new Set(except.map(nameOf));
+  const latest: Record<number, number> = {};
+  for (const each of completions) {
+    const no = each[COMPLETED.achievement];
+    if (each[COMPLETED.period] !== undefined && !left.has(nameOf(each)))
+      latest[no] = Math.max(latest[no] ?? 0, each[COMPLETED.atMs]);
+  }
+  return latest;
+}
 
 const takenBack = (score: RecomputedScore): ScoreMove => ({
   no: score[RECOMPUTED_SCORE.board],

@@ -53,8 +53,8 @@ function userAnswer(compiled: CompiledCatalog, row: RecomputedUserRow<UserPlan>)
   const left = namesOf(compiled, applied?.skipped ?? []);
   return {
     userId,
-    gained: namesOf(compiled, plan?.complete ?? []),
-    lost: namesOf(compiled, plan?.revoke.map((each) => each[COMPLETED.achievement]) ?? []),
+    gained: namesOf(compiled, gainedBy(plan)),
+    lost: namesOf(compiled, lostBy(plan)),
     points: Object.entries(plan?.totals ?? {}).flatMap(([no, [from, to]]) => {
       const system = compiled.pointsSystemsByNo.get(Number(no));
       return system === undefined ? [] : [{ key: system.key, from, to }];
@@ -71,6 +71,14 @@ function userAnswer(compiled: CompiledCatalog, row: RecomputedUserRow<UserPlan>)
       (left.length === 0 ? null : `Changed since it was planned, and left unchanged: ${left.join(', ')}.`),
   };
 }
+
+/** Numbers of the achievements that a user completes, or loses; a repeating one counts once. */
+const gainedBy = (plan: UserPlan | null): number[] => [
+  ...new Set([...(plan?.complete ?? []), ...(plan?.periods ?? []).map(({ no }) => no)]),
+];
+const lostBy = (plan: UserPlan | null): number[] => [
+  ...new Set(plan?.revoke.map((each) => each[COMPLETED.achievement])),
+];
 
 function statusOf({ plan, skipped, applied, isReverted }: RecomputedUserRow<UserPlan>): RecomputedUser['status'] {
   if (plan === null) return 'failed';
@@ -93,8 +101,8 @@ export function withSlice(figures: StoredFigures, { users, rows }: PlannedSlice)
   const points = structuredClone(figures.points ?? {});
   const boards = structuredClone(figures.boards ?? {});
   for (const { plan } of rows) {
-    for (const no of plan?.complete ?? []) (achievements[no] ??= [0, 0])[0] += 1;
-    for (const completion of plan?.revoke ?? []) (achievements[completion[COMPLETED.achievement]] ??= [0, 0])[1] += 1;
+    for (const no of gainedBy(plan)) (achievements[no] ??= [0, 0])[0] += 1;
+    for (const no of lostBy(plan)) (achievements[no] ??= [0, 0])[1] += 1;
     for (const [no, [from, to]] of Object.entries(plan?.totals ?? {})) {
       const of = (points[Number(no)] ??= [0, 0, 0, 0]);
       if (to > from) of[0] += 1;

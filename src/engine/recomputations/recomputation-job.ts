@@ -7,6 +7,8 @@ import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { RECOMPUTED } from '../../packed/call-fields.ts';
 import { type BoardFill, listFills } from '../../postgres/boards/progress.ts';
+import { COMPLETED } from '../../packed/record-fields.ts';
+import type { PackedCompletion } from '../../packed/record.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import {
   beginPlanning,
@@ -21,7 +23,10 @@ import {
   skipOpen,
   type StoredRecomputation,
 } from '../../postgres/corrections/recomputations.ts';
+import { completionsOf } from '../../postgres/corrections/recomputation-history.ts';
 import type { Job } from '../../postgres/jobs.ts';
+import type { AppliedChanges } from '../../postgres/persist/recomputed.ts';
+import { transaction } from '../../postgres/transaction.ts';
 import { outboxKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
 import { eventId } from '../ids.ts';
@@ -165,10 +170,14 @@ export class Recomputing implements JobWork<RecomputationJob> {
     const doing = job.status === 'reverting' ? 'reverting' : 'applying';
     const rows = await openUsers<UserPlan>(this.options.pool, job, { step: doing, limit: USERS_A_SLICE });
     if (rows.length === 0) return this.endPass(job, doing, record);
+    const completions =
+      doing === 'reverting' ? await this.completions(job, rows) : new Map<string, PackedCompletion[]>();
     const users = rows.map((row) => ({
       userId: row.userId,
       planned:
-        doing === 'reverting' ? toRevert(row.createdMs, row.applied!) : toApply(compiled, row.createdMs, row.plan!),
+        doing === 'reverting'
+          ? toRevert(row.createdMs, row.applied!, completions.get(row.userId) ?? [])
+          : toApply(compiled, row.createdMs, row.plan!),
     }));
     const outcomes: (string | null)[] = [];
     const aCall = fittingCall(compiled.userPlan(Math.floor(this.options.clock.now() / DAY_MS)).work, USERS_A_CALL);
@@ -182,6 +191,20 @@ export class Recomputing implements JobWork<RecomputationJob> {
       await noteSkipped(client, job, skipped);
       return { cursor: users.at(-1)!.userId, done: users.length };
     });
+  }
+
+  /** All completions of the users for whom the job completed repeating achievements. */
+  private async completions(
+    { tenantNo }: StoredRecomputation,
+    rows: readonly { userId: string; applied: AppliedChanges | null }[],
+  ): Promise<Map<string, PackedCompletion[]>> {
+    const repeated = rows.filter(({ applied }) => applied?.completed.some((each) => each[COMPLETED.period]));
+    const completions = new Map<string, PackedCompletion[]>(repeated.map(({ userId }) => [userId, []]));
+    if (repeated.length === 0) return completions;
+    const ids = [...completions.keys()];
+    const stored = await transaction(this.options.pool, (client) => completionsOf(client, { tenantNo, ids }));
+    for (const { userId, completion } of stored) completions.get(userId)?.push(completion);
+    return completions;
   }
 
   /** Why each user was not changed; `null` if the user was. If a joint call fails, each user is tried alone. */

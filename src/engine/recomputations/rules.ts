@@ -1,8 +1,11 @@
-import { compileAchievement } from '../../catalog/compile/achievements.ts';
+import { compileAchievement, compileQuest, questsOf } from '../../catalog/compile/achievements.ts';
 import { compileBoost, compileTrigger } from '../../catalog/compile/points.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { Counter, PlanAchievement, PlanBoost, PlanTrigger } from '../../catalog/plan.ts';
-import type { PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
+import type { Counter, PlanAchievement, PlanBoost, PlanQuest, PlanTrigger } from '../../catalog/plan.ts';
+import type { Achievement, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
+import { decimalText, toMicros } from '../../domain/decimal.ts';
+import { daysOf, isQuest, periodOf } from '../../domain/repeat.ts';
+import { matches } from '../achievements/quests.ts';
 
 export interface SystemRules {
   no: number;
@@ -14,10 +17,23 @@ export interface SystemRules {
   boosts: PlanBoost[];
 }
 
+export interface QuestRule extends Pick<PlanQuest, 'no' | 'users'> {
+  /** The sum that completes a period, in millionths. */
+  wanted: bigint;
+  /** Number of the period with a local day (epoch day); `null` outside of the season. */
+  periodOf: (day: number) => number | null;
+  /** Last local day of a period. */
+  lastDay: (period: number) => number;
+  firstDay: (period: number) => number;
+  counts: (attributes: Readonly<Record<string, string>> | null) => boolean;
+}
+
 export interface Rules {
   systems: SystemRules[];
-  /** Achievements that events and composites complete. */
+  /** Achievements that events and composites complete, except repeating ones. */
   achievements: PlanAchievement[];
+  /** Repeating achievements, by metric number. */
+  quests: ReadonlyMap<number, QuestRule[]>;
   /** Metrics whose events count for an achievement or a trigger. */
   metricNos: number[];
   /** By metric number: achievements and triggers with a counter of matching events. */
@@ -31,6 +47,7 @@ export function rulesOf(compiled: CompiledCatalog, { points, utcDay }: { points:
   const systems = catalog.pointsSystems.map((system) => systemRules(compiled, system));
   const achievements = catalog.achievements
     .filter(({ status, trigger }) => status === 'active' && trigger !== 'api' && trigger !== 'anniversary')
+    .filter((achievement) => !isQuest(achievement))
     .map((achievement) => compileAchievement(compiled, achievement));
   const counters = new Map<number, Counter[]>();
   for (const { no, key } of catalog.metrics) {
@@ -38,13 +55,34 @@ export function rulesOf(compiled: CompiledCatalog, { points, utcDay }: { points:
     const wanted = counting.filter((counter) => points || compiled.achievementsByNo.has(counter.no));
     if (wanted.length > 0) counters.set(no, wanted);
   }
+  const quests = new Map(
+    catalog.metrics.flatMap((metric): [number, QuestRule[]][] => {
+      const repeating = questsOf(compiled, metric);
+      return repeating.length === 0 ? [] : [[metric.no, repeating.map((quest) => questRule(compiled, quest))]];
+    }),
+  );
   const paying = points ? systems.flatMap(({ metric }) => [...metric.keys()]) : [];
   return {
     systems,
     achievements,
-    metricNos: [...new Set([...paying, ...counters.keys()])],
+    quests,
+    metricNos: [...new Set([...paying, ...counters.keys(), ...quests.keys()])],
     counters,
     streaks: points && systems.some(({ streak }) => streak.length > 0),
+  };
+}
+
+function questRule(compiled: CompiledCatalog, quest: Achievement): QuestRule {
+  const { weekStart } = compiled.catalog.streaks;
+  const { no, users, whole, micros } = compileQuest(compiled, quest);
+  return {
+    no,
+    ...(users !== undefined && { users }),
+    wanted: toMicros(decimalText({ whole, micros })),
+    periodOf: (day) => periodOf(quest, day, weekStart),
+    firstDay: (period) => daysOf(quest, period, weekStart).fromDay,
+    lastDay: (period) => daysOf(quest, period, weekStart).toDay,
+    counts: (attributes) => matches(compiled, quest, attributes),
   };
 }
 

@@ -3,10 +3,12 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanBoost } from '../../catalog/plan.ts';
 import { dateOf, DAY_MS, dayOf } from '../../domain/periods.ts';
 import type { RecomputationAsked } from '../../domain/administration/recomputation.ts';
+import { isQuest } from '../../domain/repeat.ts';
 import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { decodeState, unpackState, type UserState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import {
+  awardsOfTriggers,
   awardSums,
   cohortAfter,
   completionsOf,
@@ -23,7 +25,7 @@ import { inSnapshot } from '../../postgres/transaction.ts';
 import { boundsOf, openBoards } from './open-boards.ts';
 import { scoreDifferences } from './planned-scores.ts';
 import { directionsOf, type UserPlan } from './planned-user.ts';
-import { rulesOf } from './rules.ts';
+import { type Rules, rulesOf } from './rules.ts';
 import { type PlanRules, type UserHistory, UserPlanning } from './user-proposal.ts';
 import { importedPasts } from './user-replay.ts';
 
@@ -147,6 +149,8 @@ async function begin(
   const awards = grouped(await awardSums(client, { ...who, since, importedMs, bounds: by.bounds }));
   const except = [...by.triggers.keys()];
   const fixed = grouped(by.points ? await fixedAwards(client, { ...who, since, importedMs, except }) : []);
+  const triggerNos = by.points || !by.mayRevoke ? [] : questTriggers(by.rules);
+  const questAwards = grouped(await awardsOfTriggers(client, { ...who, triggerNos, bounds: by.bounds }));
   const completions = grouped(await completionsOf(client, who));
   const ended = await longestEnded(client, { ...who, frequencyNo, kinds: ENDED });
   const paysStreaks = by.points && [...by.triggers.values()].includes('streak');
@@ -166,6 +170,7 @@ async function begin(
         completions: (completions.get(id) ?? []).map(({ completion }) => completion),
         awards: awards.get(id) ?? [],
         fixed: fixed.get(id) ?? [],
+        questAwards: questAwards.get(id) ?? [],
         boosts: own === undefined ? {} : (JSON.parse(own) as Record<number, PlanBoost[]>),
         longestStreak: Math.max(state.streaks[frequency].length, ended.get(id) ?? 0),
         streakAsLived: !late.has(id) && corrections === 0,
@@ -178,6 +183,14 @@ async function begin(
     }
   }
   return { plannings, rows };
+}
+
+/** The triggers that pay for repeating achievements. */
+function questTriggers({ quests, systems }: Rules): number[] {
+  const repeating = new Set([...quests.values()].flat().map(({ no }) => no));
+  return systems.flatMap(({ achievement }) =>
+    achievement.filter(({ achievement: no = 0 }) => repeating.has(no)).map(({ no }) => no),
+  );
 }
 
 function grouped<T extends { userId: string }>(rows: readonly T[]): Map<string, T[]> {
@@ -206,10 +219,13 @@ export function missingDetails(
     return `what: 'points' needs all events in their order, and ${dropped} 'achievements' and 'boards' can be computed without.`;
   if (!what.includes('achievements')) return null;
   const counting = catalog.achievements.find(
-    ({ status, trigger, eventAttributes }) => status === 'active' && trigger === 'metric' && eventAttributes.length > 0,
+    (achievement) =>
+      achievement.status === 'active' &&
+      achievement.trigger === 'metric' &&
+      (achievement.eventAttributes.length > 0 || isQuest(achievement)),
   );
   if (counting !== undefined)
-    return `what: 'achievements' needs all events, for '${counting.key ?? counting.name}' counts those with certain attributes, and ${dropped} 'boards' can be computed without.`;
+    return `what: 'achievements' needs all events, for '${counting.key ?? counting.name}' counts those ${isQuest(counting) ? 'of each period' : 'with certain attributes'}, and ${dropped} 'boards' can be computed without.`;
   if (mayRevoke)
     return `mayRevoke needs all awards, to know what achievements paid, and ${dropped} Without it achievements can be computed.`;
   return null;

@@ -4,13 +4,18 @@ import { packedTaken } from '../../packed/packed-arrays.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
 import type { UserState } from '../../packed/state.ts';
-import type { AwardSum, FixedAward, HistoryEvent } from '../../postgres/corrections/recomputation-history.ts';
-import { changesOf, Ledger, type TriggerPoints } from './ledger.ts';
+import type {
+  AwardSum,
+  FixedAward,
+  HistoryEvent,
+  TimedAward,
+} from '../../postgres/corrections/recomputation-history.ts';
+import { changesOf, holds, Ledger, type TriggerPoints } from './ledger.ts';
 import { dayOfSegment, type OpenBoard, segmentOf } from './open-boards.ts';
 import { plannedScores, type ScoreDifferences } from './planned-scores.ts';
-import type { UserPlan } from './planned-user.ts';
+import { latestExcept, type UserPlan } from './planned-user.ts';
 import type { Rules } from './rules.ts';
-import { type ImportedPast, UserReplay } from './user-replay.ts';
+import { type ImportedPast, payGained, type QuestPeriod, UserReplay } from './user-replay.ts';
 
 export interface PlanRules {
   rules: Rules;
@@ -37,6 +42,8 @@ export interface UserHistory {
   completions: readonly PackedCompletion[];
   awards: readonly AwardSum[];
   fixed: readonly FixedAward[];
+  /** What repeating achievements paid; empty unless only the points of achievements are recomputed. */
+  questAwards: readonly TimedAward[];
   /** The user's own boosts, by system number. */
   boosts: Readonly<Record<number, PlanBoost[]>>;
   longestStreak: number;
@@ -89,15 +96,14 @@ export class UserPlanning {
   plan(): UserPlan | null {
     const { by, user } = this;
     const { tz } = user.state;
-    const { gained, lost } = this.changes();
+    const { gained: complete, periods, lost } = this.changes();
+    const gained = [...complete, ...periods.map(({ no }) => no)];
     const today = dayIn(tz, by.nowMs);
     if (by.points) this.replay.finish({ gained, lost, day: today });
-    else
-      for (const ledger of this.ledgers)
-        for (const trigger of ledger.system.achievement)
-          if (gained.includes(trigger.achievement ?? 0)) ledger.pay(trigger, 1, today);
-    const revoke = user.completions.filter((each) => lost.includes(each[COMPLETED.achievement]));
-    const { awards, totals } = this.points({ changed: new Set([...gained, ...lost]), lost, today });
+    else for (const ledger of this.ledgers) payGained(ledger, gained, today);
+    const revoke = [...lost];
+    const changed = new Set([...gained, ...revoke.map((each) => each[COMPLETED.achievement])]);
+    const { awards, totals } = this.points({ changed, lost, today });
     const keeps = !by.mayRevoke;
     const scores = plannedScores(by.boards ?? [], {
       state: user.state,
@@ -108,22 +114,67 @@ export class UserPlanning {
     if (gained.length + revoke.length + awards.length + scores.length === 0) return null;
     // A reversal keeps a score's difference from history, but changes what is paid and completed.
     const rests = gained.length + revoke.length + awards.length > 0;
-    return { complete: gained, revoke, awards, scores, keeps, totals, ...(rests && { corrections: user.corrections }) };
+    return {
+      complete,
+      ...(periods.length > 0 && { periods }),
+      ...(revoke.some((each) => each[COMPLETED.period]) && { latest: latestExcept(user.completions, revoke) }),
+      revoke,
+      awards,
+      scores,
+      keeps,
+      totals,
+      ...(rests && { corrections: user.corrections }),
+    };
   }
 
-  private changes(): { gained: number[]; lost: number[] } {
+  /** The numbers of achievements to complete, the periods of repeating ones, and the completions to revoke. */
+  private changes(): { gained: number[]; periods: QuestPeriod[]; lost: ReadonlySet<PackedCompletion> } {
     const { by, user, replay } = this;
-    if (!by.achievements) return { gained: [], lost: [] };
-    const may = (no: number): boolean => {
-      const atMs = user.state.completions[no] ?? 0;
-      return by.mayRevoke && atMs > (user.imported?.atMs ?? -1) && dayIn(user.state.tz, atMs) >= by.sinceDay;
-    };
+    if (!by.achievements) return { gained: [], periods: [], lost: new Set() };
+    const mayRevoke = (atMs: number): boolean =>
+      by.mayRevoke && atMs > (user.imported?.atMs ?? -1) && dayIn(user.state.tz, atMs) >= by.sinceDay;
+    const quests = this.questChanges(mayRevoke);
+    const may = (no: number): boolean => mayRevoke(user.state.completions[no] ?? 0);
     const reached = {
-      state: user.state,
+      state: { ...user.state, completions: quests.completions },
       highestCount: (no: number) => replay.highestCount(no),
       longestStreak: user.longestStreak,
     };
-    return changesOf(by.rules.achievements, reached, may);
+    const { gained, lost } = changesOf(by.rules.achievements, reached, may);
+    const revoked = user.completions.filter((each) => lost.includes(each[COMPLETED.achievement]));
+    return { gained, periods: quests.periods, lost: new Set([...quests.lost, ...revoked]) };
+  }
+
+  /** The same for repeating achievements; `completions`: all of the user's afterwards, by number. */
+  private questChanges(mayRevoke: (atMs: number) => boolean): {
+    periods: QuestPeriod[];
+    lost: PackedCompletion[];
+    completions: Record<number, number>;
+  } {
+    const { by, user, replay } = this;
+    const { attributes, tz } = user.state;
+    const completions = { ...user.state.completions };
+    const periods: QuestPeriod[] = [];
+    const lost: PackedCompletion[] = [];
+    const sums = replay.highestSums();
+    const importedDay = user.imported === null ? -Infinity : dayIn(tz, user.imported.atMs);
+    for (const { no, users, wanted, firstDay, lastDay } of [...by.rules.quests.values()].flat()) {
+      const own = user.completions.filter((each) => each[COMPLETED.achievement] === no);
+      const fulfilled = sums.filter((each) => each.no === no && each.peak >= wanted && holds(users, attributes));
+      const done = new Set(fulfilled.map(({ period }) => period));
+      const known = new Set(own.map((each) => each[COMPLETED.period]));
+      const gained = fulfilled.filter(({ period }) => !known.has(period) && lastDay(period) >= by.sinceDay);
+      periods.push(...gained.map(({ period }) => ({ no, period })));
+      // Of the period of an import, only the events after it are known.
+      const missed = own.filter((each) => {
+        const period = each[COMPLETED.period] ?? 0;
+        return !done.has(period) && mayRevoke(each[COMPLETED.atMs]) && firstDay(period) > importedDay;
+      });
+      lost.push(...missed);
+      if (gained.length > 0) completions[no] = by.nowMs;
+      else if (own.length > 0 && missed.length === own.length) delete completions[no];
+    }
+    return { periods, lost, completions };
   }
 
   /** The differences between each trigger's points and those in history, for systems whose total changes and may change. */
@@ -133,7 +184,7 @@ export class UserPlanning {
     today,
   }: {
     changed: ReadonlySet<number>;
-    lost: readonly number[];
+    lost: ReadonlySet<PackedCompletion>;
     today: number;
   }): Pick<UserPlan, 'awards' | 'totals'> {
     const awards: UserPlan['awards'] = [];
@@ -159,18 +210,29 @@ export class UserPlanning {
   }
 
   /** The points of each trigger in a system by the current rules, minus those in history. */
-  private difference(ledger: Ledger, lost: readonly number[]): TriggerPoints[] {
+  private difference(ledger: Ledger, lost: ReadonlySet<PackedCompletion>): TriggerPoints[] {
     const { awarded: given } = ledger;
-    for (const { systemNo, triggerNo, segment, awarded } of this.user.awards)
-      if (systemNo === ledger.system.no && this.isCounted(ledger, triggerNo, lost))
-        given.add({ triggerNo, segment, points: -awarded });
+    const { awards, questAwards } = this.user;
+    const taken = [
+      ...awards.filter(({ triggerNo }) => this.isCounted(ledger, triggerNo, lost)),
+      ...questAwards.filter((award) => this.paidLost(ledger, award, lost)),
+    ];
+    for (const { systemNo, triggerNo, segment, awarded } of taken)
+      if (systemNo === ledger.system.no) given.add({ triggerNo, segment, points: -awarded });
     const { streakAsLived } = this.user;
     return [...given.sums()].filter(({ triggerNo }) => streakAsLived || this.by.triggers.get(triggerNo) !== 'streak');
   }
 
-  private isCounted({ system }: Ledger, triggerNo: number, lost: readonly number[]): boolean {
+  private isCounted({ system }: Ledger, triggerNo: number, lost: ReadonlySet<PackedCompletion>): boolean {
     if (this.by.points) return this.by.triggers.has(triggerNo);
-    return system.achievement.some(({ no, achievement = 0 }) => no === triggerNo && lost.includes(achievement));
+    const once = [...lost].filter((each) => !each[COMPLETED.period]).map((each) => each[COMPLETED.achievement]);
+    return system.achievement.some(({ no, achievement = 0 }) => no === triggerNo && once.includes(achievement));
+  }
+
+  /** Whether an award paid for one of the lost completions of repeating achievements. */
+  private paidLost({ system }: Ledger, { triggerNo, atMs }: TimedAward, lost: ReadonlySet<PackedCompletion>): boolean {
+    const of = system.achievement.find(({ no }) => no === triggerNo)?.achievement;
+    return [...lost].some((each) => each[COMPLETED.achievement] === of && each[COMPLETED.atMs] === atMs);
   }
 }
 

@@ -35,13 +35,13 @@ interface UserReplayOptions {
   mayLose: boolean;
 }
 
-/** A payment for an achievement, or for none (0). */
+/** A payment for a completion, or for none. */
 interface Payment {
   ledger: Ledger;
   trigger: PlanTrigger;
   multiples: number;
   day: number;
-  achievement: number;
+  completion: PackedCompletion | null;
 }
 
 const MILLION = 1_000_000n;
@@ -57,6 +57,8 @@ export class UserReplay {
   /** Nothing up to this time (epoch ms) is paid. */
   private readonly importedMs: number;
   private readonly counts = new Map<number, Running>();
+  /** By number and period of a repeating achievement. */
+  private readonly periods = new Map<string, QuestPeriod & Running>();
   private readonly byCause = new Map<string, PackedCompletion[]>();
   private readonly paid = new Set<PackedCompletion>();
   private readonly timed: Timed[];
@@ -88,36 +90,44 @@ export class UserReplay {
       const matches = conditions.every(([key, wanted]) => event.attributes?.[key] === wanted);
       if (matches) peaks.set(no, add(this.counts, no, toMicros(event.value)));
     }
+    for (const { no, periodOf, counts } of this.options.rules.quests.get(event.metricNo) ?? []) {
+      if (!counts(event.attributes)) continue;
+      const period = periodOf(event.day);
+      if (period === null) continue;
+      const name = `${no} ${period}`;
+      const running = this.periods.get(name) ?? { no, period, sum: 0n, peak: 0n };
+      this.periods.set(name, running);
+      raise(running, toMicros(event.value));
+    }
     const completed = this.byCause.get(event.id) ?? [];
     for (const completion of completed) this.paid.add(completion);
     const day = event.isDated ? dayIn(this.options.tz, event.atMs) : event.day;
     if (day < this.options.sinceDay || event.atMs <= this.importedMs) return;
     for (const ledger of this.options.ledgers) {
       for (const trigger of ledger.system.metric.get(event.metricNo) ?? [])
-        this.pay({ ledger, trigger, multiples: crossed(trigger, peaks), day, achievement: 0 });
+        this.pay({ ledger, trigger, multiples: crossed(trigger, peaks), day, completion: null });
       for (const trigger of event.streak === null ? [] : ledger.system.streak)
         if (event.streak! % (trigger.length ?? 1) === 0)
-          this.pay({ ledger, trigger, multiples: 1, day, achievement: 0 });
-      this.payCompleted(
-        ledger,
-        completed.map((each) => each[COMPLETED.achievement]),
-        day,
-      );
+          this.pay({ ledger, trigger, multiples: 1, day, completion: null });
+      this.payCompleted(ledger, completed, day);
     }
   }
 
-  /** Pays the rest. `gained`: completed now, on `day` (epoch day). `lost`: pay nothing. */
-  finish({ gained, lost, day }: { gained: readonly number[]; lost: readonly number[]; day: number }): void {
+  /** Pays the rest. `gained`: numbers of achievements completed now, on `day` (epoch day). `lost`: pay nothing. */
+  finish({ gained, lost, day }: { gained: readonly number[]; lost: ReadonlySet<PackedCompletion>; day: number }): void {
     this.passTo(Infinity);
     for (const each of this.due) {
       if ('awarded' in each) this.ledgerOf(each.systemNo)?.add(each.awarded);
-      else if (!lost.includes(each.achievement)) each.ledger.pay(each.trigger, each.multiples, each.day);
+      else if (each.completion === null || !lost.has(each.completion))
+        each.ledger.pay(each.trigger, each.multiples, each.day);
     }
     this.due.length = 0;
-    for (const ledger of this.options.ledgers) {
-      for (const trigger of ledger.system.achievement)
-        if (gained.includes(trigger.achievement ?? 0)) ledger.pay(trigger, 1, day);
-    }
+    for (const ledger of this.options.ledgers) payGained(ledger, gained, day);
+  }
+
+  /** The periods of repeating achievements with the highest sums that their events ever reached, in millionths. */
+  highestSums(): readonly (QuestPeriod & { peak: bigint })[] {
+    return [...this.periods.values()];
   }
 
   /** The highest sum that an achievement's or trigger's matching events ever reached, in millionths. */
@@ -141,7 +151,7 @@ export class UserReplay {
     this.paid.add(completion);
     const day = dayIn(this.options.tz, completion[COMPLETED.atMs]);
     if (day < this.options.sinceDay || completion[COMPLETED.atMs] <= this.importedMs) return;
-    for (const ledger of this.options.ledgers) this.payCompleted(ledger, [completion[COMPLETED.achievement]], day);
+    for (const ledger of this.options.ledgers) this.payCompleted(ledger, [completion], day);
   }
 
   private pay(payment: Payment): void {
@@ -155,10 +165,11 @@ export class UserReplay {
     else this.ledgerOf(fixed.systemNo)?.add(fixed.awarded);
   }
 
-  private payCompleted(ledger: Ledger, completed: readonly number[], day: number): void {
+  private payCompleted(ledger: Ledger, completed: readonly PackedCompletion[], day: number): void {
     for (const trigger of ledger.system.achievement)
-      for (const no of completed)
-        if (no === trigger.achievement) this.pay({ ledger, trigger, multiples: 1, day, achievement: no });
+      for (const completion of completed)
+        if (completion[COMPLETED.achievement] === trigger.achievement)
+          this.pay({ ledger, trigger, multiples: 1, day, completion });
   }
 
   private ledgerOf(systemNo: number): Ledger | undefined {
@@ -166,11 +177,21 @@ export class UserReplay {
   }
 }
 
+/** Pays the triggers for completions on a day (epoch day), each on its own. `gained`: numbers of achievements. */
+export function payGained(ledger: Ledger, gained: readonly number[], day: number): void {
+  for (const trigger of ledger.system.achievement)
+    for (const no of gained) if (no === trigger.achievement) ledger.pay(trigger, 1, day);
+}
+
+function raise(running: Running, micros: bigint): void {
+  running.sum += micros;
+  if (running.sum > running.peak) running.peak = running.sum;
+}
+
 function add(sums: Map<number, Running>, no: number, micros: bigint): Peaks {
   const running = sums.get(no) ?? { sum: 0n, peak: 0n };
   const before = wholeOf(running.peak);
-  running.sum += micros;
-  if (running.sum > running.peak) running.peak = running.sum;
+  raise(running, micros);
   sums.set(no, running);
   return { before, after: wholeOf(running.peak) };
 }
@@ -179,6 +200,12 @@ function add(sums: Map<number, Running>, no: number, micros: bigint): Peaks {
 export function crossed({ no, counted, threshold = 1 }: PlanTrigger, peaks: ReadonlyMap<number, Peaks>): number {
   const peak = peaks.get(counted ? no : 0);
   return peak === undefined ? 0 : Math.floor(peak.after / threshold) - Math.floor(peak.before / threshold);
+}
+
+/** A period of a repeating achievement. */
+export interface QuestPeriod {
+  no: number;
+  period: number;
 }
 
 interface Running {

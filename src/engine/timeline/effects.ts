@@ -155,6 +155,9 @@ function achievementRule(then: CatalogThen, was: ResourceThen): TimelineRule | n
     ...(type === 'metric' && {
       metric: then.named(achievement.metricId),
       threshold: achievement.metricValue ?? 0,
+      ...(achievement.repeat && { repeat: achievement.repeat }),
+      ...(achievement.startDate && { startDate: achievement.startDate }),
+      ...(achievement.endDate && { endDate: achievement.endDate }),
     }),
     ...(type === 'streak' && { streakLength: achievement.streakLength ?? 1 }),
     ...(type === 'achievement' && { achievements: achievement.achievementIds.map((id) => then.named(id)) }),

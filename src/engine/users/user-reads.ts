@@ -37,19 +37,27 @@ export class UserReads {
   }
 
   /** A user's total of a metric, with the metric's achievements. Throws 404 for an unknown user or metric. */
-  async metric(compiled: CompiledCatalog, userId: string, metricKey: string): Promise<MetricResponse> {
+  async metric(
+    compiled: CompiledCatalog,
+    userId: string,
+    { metricKey, nowMs }: { metricKey: string; nowMs: number },
+  ): Promise<MetricResponse> {
     const metric = findMetric(compiled, metricKey);
-    return metricResponse(compiled, metric, await this.state(compiled.catalog.tenantNo, userId));
+    return metricResponse(compiled, metric, { state: await this.state(compiled.catalog.tenantNo, userId), nowMs });
   }
 
   /** A user's totals of all metrics, oldest metric first, 0 without events. Throws 404 for an unknown user. */
-  async metrics(compiled: CompiledCatalog, userId: string): Promise<MetricResponse[]> {
+  async metrics(compiled: CompiledCatalog, userId: string, nowMs: number): Promise<MetricResponse[]> {
     const state = await this.state(compiled.catalog.tenantNo, userId);
-    return compiled.catalog.metrics.map((metric) => metricResponse(compiled, metric, state));
+    return compiled.catalog.metrics.map((metric) => metricResponse(compiled, metric, { state, nowMs }));
   }
 }
 
-function metricResponse(compiled: CompiledCatalog, metric: Metric, state: UserState): MetricResponse {
+function metricResponse(
+  compiled: CompiledCatalog,
+  metric: Metric,
+  { state, nowMs }: { state: UserState; nowMs: number },
+): MetricResponse {
   return {
     id: metric.id,
     key: metric.key,
@@ -59,7 +67,7 @@ function metricResponse(compiled: CompiledCatalog, metric: Metric, state: UserSt
     achievements: compiled.catalog.achievements
       .filter(({ trigger, metricId }) => trigger === 'metric' && metricId === metric.id)
       .filter((achievement) => showsTo(achievement, state))
-      .map((achievement) => userAchievementResponse(compiled, achievement, state)),
+      .map((achievement) => userAchievementResponse(compiled, achievement, state, nowMs)),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import { dateOf } from '../../domain/periods.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
+import { COMPLETION } from '../persist/events.ts';
 
 export interface ReadUsers {
   tenantNo: number;
@@ -128,13 +129,32 @@ export async function fixedAwards(
   return rows;
 }
 
+/** An award of a trigger, at a time. */
+export interface TimedAward extends AwardSum {
+  atMs: number;
+}
+
+/** What some triggers awarded some users. `bounds`: see `awardSums`. */
+export async function awardsOfTriggers(
+  client: PoolClient,
+  { tenantNo, ids, triggerNos, bounds }: ReadUsers & { triggerNos: readonly number[]; bounds: readonly number[] },
+): Promise<TimedAward[]> {
+  if (triggerNos.length === 0) return [];
+  const { rows } = await client.query<TimedAward>(
+    `SELECT user_id AS "userId", system_no AS "systemNo", trigger_no AS "triggerNo",
+            width_bucket(local_date, $4::date[]) AS segment, awarded::float8 AS awarded, epoch_ms(at)::float8 AS "atMs"
+       FROM awards WHERE tenant_no = $1 AND user_id = ANY ($2) AND trigger_no = ANY ($3)`,
+    [tenantNo, ids, triggerNos, bounds.map(dateOf)],
+  );
+  return rows;
+}
+
 export async function completionsOf(
   client: PoolClient,
   { tenantNo, ids }: ReadUsers,
 ): Promise<{ userId: string; completion: PackedCompletion }[]> {
   const { rows } = await client.query<{ userId: string; completion: PackedCompletion }>(
-    `SELECT user_id AS "userId",
-            json_build_array(achievement_no, epoch_ms(at), replace(caused_by::text, '-', '')) AS completion
+    `SELECT user_id AS "userId", ${COMPLETION}
        FROM completions WHERE tenant_no = $1 AND user_id = ANY ($2) ORDER BY at, achievement_no`,
     [tenantNo, ids],
   );

@@ -30,6 +30,8 @@ export interface StoredReversal {
 
 export interface StoredCompletion {
   achievementNo: number;
+  /** 0 unless the achievement repeats. */
+  period: number;
   atMs: number;
   /** Whether this event or a reversed one completed it. */
   ofEvent: boolean;
@@ -158,7 +160,7 @@ export async function readCompletions(
        UNION ALL
        SELECT r.root_id, e.at FROM reversals r LEFT JOIN events e ON e.id = r.root_id
         WHERE r.tenant_no = $1 AND r.user_id = $2 AND r.in_force)
-     SELECT achievement_no AS "achievementNo", (extract(epoch FROM at) * 1000)::bigint AS "atMs",
+     SELECT achievement_no AS "achievementNo", period, (extract(epoch FROM at) * 1000)::bigint AS "atMs",
             CASE WHEN caused_by IS NULL THEN at = ANY (ARRAY(SELECT at FROM gone))
                  ELSE caused_by = ANY (ARRAY(SELECT id FROM gone)) END AS "ofEvent"
        FROM completions WHERE tenant_no = $1 AND user_id = $2`,

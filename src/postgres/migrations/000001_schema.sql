@@ -384,13 +384,15 @@ CREATE TABLE completions (
   tenant_no integer NOT NULL,
   user_id text NOT NULL,
   achievement_no integer NOT NULL,
+  -- number of the period that completed a repeating achievement (src/domain/repeat.ts); 0 for others, which are completed once
+  period integer NOT NULL DEFAULT 0,
   at timestamptz NOT NULL,
   catalog_version bigint,
   -- the event, or another cause whose awards begin with this ID
   caused_by uuid,
   -- completed by an edit of the catalog, for users who already qualified
   backdated boolean NOT NULL DEFAULT false,
-  PRIMARY KEY (tenant_no, user_id, achievement_no)
+  PRIMARY KEY (tenant_no, user_id, achievement_no, period)
 );
 
 -- Events that a guard holds back until an administrator releases or drops them. The rows are kept, because their idempotency keys
@@ -472,7 +474,8 @@ CREATE TABLE reversals (
   in_force boolean NOT NULL,
   -- points taken: [award, points system number, trigger number, points], negative if given
   awards jsonb NOT NULL,
-  -- completions revoked or restored: [achievement number, epoch ms of the completion, its cause or null]
+  -- completions revoked or restored: [achievement number, epoch ms of the completion, its cause or null], and the period of a
+  -- repeating achievement
   revoked jsonb NOT NULL,
   at timestamptz NOT NULL
 );
@@ -1132,7 +1135,7 @@ CREATE PUBLICATION laurel_history FOR TABLE
 CREATE PUBLICATION laurel_history_changes FOR TABLE
   tenants (no, id, customer_id, name, status),
   catalog_resources (id, tenant_no, no, kind, parent_id, identity, deleted),
-  completions (tenant_no, user_id, achievement_no, at, caused_by, backdated),
+  completions (tenant_no, user_id, achievement_no, period, at, caused_by, backdated),
   reversals (id, tenant_no, user_id, root_id, reversed_id, in_force, at),
   streak_changes (no, tenant_no, user_id, frequency, kind, from_day, to_day, length, at, superseded_by, correction),
   board_runs (id, tenant_no, board_no, run_day, last_day, is_final),

@@ -92,10 +92,16 @@ const INSERT_REVERSAL = `
   INSERT INTO reversals (id, tenant_no, user_id, root_id, reversed_id, in_force, awards, revoked, at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, to_timestamp($9 / 1000.0))`;
 
+/** SQL: a row as COMPLETED. */
+export const COMPLETION = `
+  CASE WHEN period = 0 THEN json_build_array(achievement_no, epoch_ms(at), replace(caused_by::text, '-', ''))
+       ELSE json_build_array(achievement_no, epoch_ms(at), replace(caused_by::text, '-', ''), period) END AS completion`;
+
 const DELETE_COMPLETIONS = `
-  DELETE FROM completions WHERE tenant_no = $1 AND user_id = $2 AND achievement_no = ANY ($3::int[])
-  RETURNING json_build_array(achievement_no, (extract(epoch FROM at) * 1000)::bigint,
-                             replace(caused_by::text, '-', '')) AS completion`;
+  DELETE FROM completions
+   WHERE tenant_no = $1 AND user_id = $2
+     AND (achievement_no, period) IN (SELECT no, its_period FROM unnest($3::int[], $4::int[]) AS gone (no, its_period))
+  RETURNING ${COMPLETION}`;
 
 /**
  * Adds reversals with their opposite events, in order. Deletes revoked completions and restores others unchanged. An
@@ -115,21 +121,23 @@ export async function insertReversals(client: PoolClient, reversals: readonly Re
       tenantNo,
       userId,
       revoked.map((each) => each[COMPLETED.achievement]),
+      revoked.map((each) => each[COMPLETED.period] ?? 0),
     ]);
     const kept = voids ? rows.map(({ completion }) => completion) : restored;
     const lists = [JSON.stringify(awards), JSON.stringify(kept)];
     await client.query(INSERT_REVERSAL, [id, tenantNo, userId, root, reversed, voids, ...lists, atMs]);
     await client.query(
-      `INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by)
-       SELECT $1, $2, no, to_timestamp(at_ms / 1000.0), caused_by
-         FROM unnest($3::int[], $4::bigint[], $5::uuid[]) AS restored (no, at_ms, caused_by)
+      `INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by, period)
+       SELECT $1, $2, no, to_timestamp(at_ms / 1000.0), caused_by, period
+         FROM unnest($3::int[], $4::bigint[], $5::uuid[], $6::int[]) AS restored (no, at_ms, caused_by, period)
        ON CONFLICT DO NOTHING`,
       [
         tenantNo,
         userId,
         restored.map((each) => each[COMPLETED.achievement]),
         restored.map((each) => each[COMPLETED.atMs]),
-        restored.map((each) => each[COMPLETED.causedBy] ?? null),
+        restored.map((each) => each[COMPLETED.causedBy] || null),
+        restored.map((each) => each[COMPLETED.period] ?? 0),
       ],
     );
   }
@@ -281,6 +289,8 @@ export interface CompletionRow {
   tenantNo: number;
   userId: string;
   achievementNo: number;
+  /** 0 unless the achievement repeats. */
+  period: number;
   atMs: number;
   /** The cause: an event, or something else with an ID (32 hex digits). */
   causedBy: string;
@@ -290,13 +300,13 @@ export interface CompletionRow {
 }
 
 const INSERT_COMPLETIONS = `
-  INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by, catalog_version, backdated)
-  SELECT tenant_no, user_id, achievement_no, to_timestamp(at_ms / 1000.0), caused_by, catalog_version, backdated
-  FROM unnest($1::int[], $2::text[], $3::int[], $4::bigint[], $5::uuid[], $6::bigint[], $7::boolean[])
-    AS completed (tenant_no, user_id, achievement_no, at_ms, caused_by, catalog_version, backdated)
+  INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by, catalog_version, backdated, period)
+  SELECT tenant_no, user_id, achievement_no, to_timestamp(at_ms / 1000.0), caused_by, catalog_version, backdated, period
+  FROM unnest($1::int[], $2::text[], $3::int[], $4::bigint[], $5::uuid[], $6::bigint[], $7::boolean[], $8::int[])
+    AS completed (tenant_no, user_id, achievement_no, at_ms, caused_by, catalog_version, backdated, period)
   ON CONFLICT DO NOTHING`;
 
-/** Adds completions. An achievement is completed only once, so an earlier completion is kept. */
+/** Adds completions. An achievement is completed only once, or once a period, so an earlier completion is kept. */
 export async function insertCompletions(client: PoolClient, completions: readonly CompletionRow[]): Promise<void> {
   if (completions.length === 0) return;
   await client.query({
@@ -313,6 +323,7 @@ export async function insertCompletions(client: PoolClient, completions: readonl
       completions.map((row) => row.causedBy),
       binaryBigIntegers(completions.map((row) => row.catalogVersion)),
       completions.map((row) => row.backdated),
+      binaryIntegers(completions.map((row) => row.period)),
     ],
   });
 }

@@ -66,13 +66,16 @@ export interface ImportedCompletionRow {
   tenantNo: number;
   userId: string;
   achievementNo: number;
+  /** 0 unless the achievement repeats. */
+  period: number;
   atMs: number;
 }
 
 const COMPLETIONS = `
-  INSERT INTO completions (tenant_no, user_id, achievement_no, at)
-  SELECT tenant_no, user_id, achievement_no, to_timestamp(at_ms / 1000.0)
-  FROM unnest($1::int[], $2::text[], $3::int[], $4::float8[]) AS imported (tenant_no, user_id, achievement_no, at_ms)
+  INSERT INTO completions (tenant_no, user_id, achievement_no, at, period)
+  SELECT tenant_no, user_id, achievement_no, to_timestamp(at_ms / 1000.0), period
+  FROM unnest($1::int[], $2::text[], $3::int[], $4::float8[], $5::int[])
+    AS imported (tenant_no, user_id, achievement_no, at_ms, period)
   ON CONFLICT DO NOTHING`;
 
 /** Adds imported completions. They do not appear among the newest completions in the console. */
@@ -86,5 +89,6 @@ export async function insertImportedCompletions(
     completions.map(({ userId }) => storableText(userId)),
     completions.map(({ achievementNo }) => achievementNo),
     completions.map(({ atMs }) => atMs),
+    completions.map(({ period }) => period),
   ]);
 }

@@ -1,7 +1,9 @@
 import type { PoolClient } from 'pg';
+import type { CompletedInRecord } from '../../packed/completed.ts';
 import { packedCompletion } from '../../packed/packed-arrays.ts';
-import { COMPLETED } from '../../packed/record-fields.ts';
+import { COMPLETED, RECORDED_QUEST } from '../../packed/record-fields.ts';
 import type { Compensated, PackedCompletion, RecomputedScore } from '../../packed/record.ts';
+import { COMPLETION } from './events.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 
 export interface RecomputedRow {
@@ -14,7 +16,7 @@ export interface RecomputedRow {
   /** Whether it reverts what the job had done. */
   reverts: boolean;
   atMs: number;
-  completed: number[];
+  completed: CompletedInRecord[];
   revoked: PackedCompletion[];
   restored: PackedCompletion[];
   /** Points taken; negative if given. */
@@ -34,15 +36,16 @@ export interface AppliedChanges {
 }
 
 const REVOKE = `
-  DELETE FROM completions USING unnest($1::int[], $2::text[], $3::int[]) AS gone (tenant_no, user_id, no)
+  DELETE FROM completions USING unnest($1::int[], $2::text[], $3::int[], $4::int[]) AS gone (tenant_no, user_id, no, its_period)
    WHERE completions.tenant_no = gone.tenant_no AND completions.user_id = gone.user_id AND achievement_no = gone.no
-  RETURNING completions.tenant_no AS "tenantNo", completions.user_id AS "userId",
-            json_build_array(achievement_no, epoch_ms(at), replace(caused_by::text, '-', '')) AS completion`;
+     AND period = gone.its_period
+  RETURNING completions.tenant_no AS "tenantNo", completions.user_id AS "userId", ${COMPLETION}`;
 
 const RESTORE = `
-  INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by)
-  SELECT tenant_no, user_id, no, to_timestamp(at_ms / 1000.0), caused_by
-    FROM unnest($1::int[], $2::text[], $3::int[], $4::bigint[], $5::uuid[]) AS back (tenant_no, user_id, no, at_ms, caused_by)
+  INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by, period)
+  SELECT tenant_no, user_id, no, to_timestamp(at_ms / 1000.0), caused_by, period
+    FROM unnest($1::int[], $2::text[], $3::int[], $4::bigint[], $5::uuid[], $6::int[])
+      AS back (tenant_no, user_id, no, at_ms, caused_by, period)
   ON CONFLICT DO NOTHING`;
 
 const NOTE = `
@@ -79,6 +82,7 @@ async function revoke(client: PoolClient, rows: readonly RecomputedRow[]): Promi
     each.map(({ tenantNo }) => tenantNo),
     each.map(({ userId }) => storableText(userId)),
     each.map(({ completion }) => completion[COMPLETED.achievement]),
+    each.map(({ completion }) => completion[COMPLETED.period] ?? 0),
   ]);
   for (const { completion, ...user } of deleted.rows)
     gone.set(keyOf(user), [...(gone.get(keyOf(user)) ?? []), completion]);
@@ -93,7 +97,8 @@ async function restore(client: PoolClient, rows: readonly RecomputedRow[]): Prom
     each.map(({ userId }) => storableText(userId)),
     each.map(({ completion }) => completion[COMPLETED.achievement]),
     each.map(({ completion }) => completion[COMPLETED.atMs]),
-    each.map(({ completion }) => completion[COMPLETED.causedBy] ?? null),
+    each.map(({ completion }) => completion[COMPLETED.causedBy] || null),
+    each.map(({ completion }) => completion[COMPLETED.period] ?? 0),
   ]);
 }
 
@@ -102,7 +107,9 @@ function applied(
   revoked: PackedCompletion[],
 ): AppliedChanges {
   return {
-    completed: completed.map((no) => packedCompletion(no, atMs)),
+    completed: completed.map(({ achievementNo, quest }) =>
+      packedCompletion(achievementNo, atMs, quest?.[RECORDED_QUEST.period]),
+    ),
     revoked,
     awards,
     skipped,

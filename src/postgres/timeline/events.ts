@@ -251,12 +251,12 @@ export async function awardsOf(
   return rows;
 }
 
-/** All completions of the user; at most one per achievement. */
+/** All completions of the user: one for each achievement, or for each period of a repeating one. */
 export async function completionsOf(pool: Pool, { tenantNo, userId }: OfUser): Promise<TimelineCompletionRow[]> {
   const { rows } = await pool.query<TimelineCompletionRow>(
     `SELECT achievement_no AS "achievementNo", at, caused_by::text AS "causedBy",
             catalog_version::float8 AS "catalogVersion", backdated
-       FROM completions WHERE tenant_no = $1 AND user_id = $2 ORDER BY achievement_no`,
+       FROM completions WHERE tenant_no = $1 AND user_id = $2 ORDER BY achievement_no, period`,
     [tenantNo, storableText(userId)],
   );
   return rows;

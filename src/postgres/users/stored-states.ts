@@ -171,7 +171,7 @@ export async function countCompletions(
   achievementNo: number,
 ): Promise<number> {
   const { rows } = await pool.query<{ n: number }>(
-    `SELECT count(*) AS n FROM completions WHERE tenant_no = $1 AND achievement_no = $4 AND ${ofPart('user_id')}`,
+    `SELECT count(DISTINCT user_id) AS n FROM completions WHERE tenant_no = $1 AND achievement_no = $4 AND ${ofPart('user_id')}`,
     [tenantNo, spread, index, achievementNo],
   );
   return rows[0]?.n ?? 0;
@@ -180,7 +180,7 @@ export async function countCompletions(
 /** Number of users who completed each achievement, by its number. Reads all of the tenant's completions. */
 export async function completionCounts(pool: Pool, { tenantNo, spread, index }: Share): Promise<Map<number, number>> {
   const { rows } = await pool.query<{ no: number; users: number }>(
-    `SELECT achievement_no AS no, count(*)::float8 AS users FROM completions
+    `SELECT achievement_no AS no, count(DISTINCT user_id)::float8 AS users FROM completions
       WHERE tenant_no = $1 AND ${ofPart('user_id')} GROUP BY 1`,
     [tenantNo, spread, index],
   );

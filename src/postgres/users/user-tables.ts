@@ -85,7 +85,13 @@ export const USER_TABLES: readonly UserTable[] = [
     hidden: ['created_ms'],
   },
   { table: 'awards', user: 'user_id', section: 'awards', order: ['system_no', 'id'], hidden: VERSION },
-  { table: 'completions', user: 'user_id', section: 'completions', order: ['achievement_no'], hidden: VERSION },
+  {
+    table: 'completions',
+    user: 'user_id',
+    section: 'completions',
+    order: ['achievement_no', 'period'],
+    hidden: VERSION,
+  },
   // Copies of the tenant's latest completions and, only while history is being counted, each day's active users.
   { table: 'newest_completions', user: 'user_id', section: null, order: ['no'] },
   // Only while a leaderboard is being filled.

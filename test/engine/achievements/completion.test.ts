@@ -48,7 +48,10 @@ afterAll(async () => {
 });
 
 const namesOf = async (id: string, incomplete = false): Promise<string[]> => {
-  const answer = await laurel.achievements.ofUser(laurel.compiled(), id, incomplete);
+  const answer = await laurel.achievements.ofUser(laurel.compiled(), id, {
+    includeIncomplete: incomplete,
+    nowMs: laurel.clock.now(),
+  });
   expectFit(Type.Array(UserAchievementWithStatsResponse), answer);
   return answer.map(({ name }) => name);
 };
@@ -142,9 +145,9 @@ test('completions and rarity are current', async () => {
   const before = list.find(({ name }) => name === 'ten')!;
   expect(before).toMatchObject({ completions: 1, rarity: Number((100 / users).toFixed(2)) });
   await laurel.event('flips', 'a', 10);
-  const [after] = (await laurel.achievements.ofUser(laurel.compiled(), 'a', false)).filter(
-    ({ name }) => name === 'ten',
-  );
+  const [after] = (
+    await laurel.achievements.ofUser(laurel.compiled(), 'a', { includeIncomplete: false, nowMs: laurel.clock.now() })
+  ).filter(({ name }) => name === 'ten');
   expect(after).toMatchObject({ completions: 2, rarity: Number((200 / users).toFixed(2)) });
 });
 
@@ -159,9 +162,13 @@ test('the list for given attributes has the achievements whose conditions all ma
 });
 
 test('all metrics of a user, with their achievements', async () => {
-  const metrics = await laurel.users.metrics(laurel.compiled(), 'b');
+  const metrics = await laurel.users.metrics(laurel.compiled(), 'b', laurel.clock.now());
   expectFit(Type.Array(MetricResponse), metrics);
   expect(metrics).toMatchObject([{ key: 'flips', current: 0, achievements: [{ name: 'ten', achievedAt: null }] }]);
-  await expect(laurel.users.metrics(laurel.compiled(), 'nobody')).rejects.toMatchObject({ status: 404 });
-  await expect(laurel.achievements.ofUser(laurel.compiled(), 'nobody', true)).rejects.toMatchObject({ status: 404 });
+  await expect(laurel.users.metrics(laurel.compiled(), 'nobody', laurel.clock.now())).rejects.toMatchObject({
+    status: 404,
+  });
+  await expect(
+    laurel.achievements.ofUser(laurel.compiled(), 'nobody', { includeIncomplete: true, nowMs: laurel.clock.now() }),
+  ).rejects.toMatchObject({ status: 404 });
 });

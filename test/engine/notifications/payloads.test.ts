@@ -61,7 +61,7 @@ const streak = {
   periodEnd: '2026-03-02',
   expires: '2026-03-03',
 };
-const completion = { compiled, achievement: shark, completedMs: AT };
+const completion = { compiled, achievement: shark, completedMs: AT, quest: null };
 const award = {
   id: 'a',
   awarded: 5,
@@ -97,7 +97,7 @@ const payloads: Record<NotificationType, string> = {
     streak: { ...streak, extended: null, streakHistory: [], pauses: [] },
     dueMs: AT,
   }),
-  'emails.achievement_due': achievementDue(user, { ...completion, dueMs: AT }),
+  'emails.achievement_due': achievementDue(user, { compiled, achievement: shark, state, dueMs: AT }),
 };
 // The contract types leaderboard values as integers; those of a decimal metric are decimals.
 const ADDITIONS: readonly string[] = ['points.spent', 'points.refunded'];
@@ -112,6 +112,25 @@ test.each(WEBHOOK_EVENTS)("the payload of %s fits the contract's schema and ours
     checkPayload(
       DECIMAL.includes(type) ? (JSON.parse(payloads[type].replaceAll('12.5', '12')) as typeof payload) : payload,
     );
+});
+
+test('a completed period of a repeating achievement is in the payload', () => {
+  const daily = builder.achievement('metric', { metricId: cards.id, metricValue: 10, repeat: 'daily' });
+  const index = compileCatalog(builder.catalog);
+  const payload = JSON.parse(
+    achievementCompleted(user, {
+      compiled: index,
+      achievement: daily,
+      completedMs: AT,
+      quest: [daily.no, dayOf('2026-03-02'), 3, 12, 500_000, 1],
+    }),
+  ) as { achievement: object };
+  expect(payload.achievement).toMatchObject({
+    repeat: 'daily',
+    timesCompleted: 3,
+    period: { start: '2026-03-02', end: '2026-03-02', progress: 12.5, completed: true },
+  });
+  expect(makeAjv().validate(NOTIFICATION_PAYLOADS['achievement.completed'], payload)).toBe(true);
 });
 
 const parsed = (text: string): Record<string, unknown> => JSON.parse(text) as Record<string, unknown>;

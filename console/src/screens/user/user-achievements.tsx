@@ -8,7 +8,7 @@ import { useNamed } from '../../api/use-named.ts';
 import { achievementRule, causeText } from '../../rule-text.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { ConfirmedButton } from '../../ui/confirmed.tsx';
-import { ago, moment, percent } from '../../ui/format.ts';
+import { ago, counted, moment, number, percent } from '../../ui/format.ts';
 import { Failed, Panel } from '../../ui/parts.tsx';
 
 export function UserAchievements({ id }: { id: string }) {
@@ -34,7 +34,18 @@ export function UserAchievements({ id }: { id: string }) {
       {achievements.data?.length === 0 && <p className="text-muted">No active achievements.</p>}
       <ul className="grid gap-x-6 sm:grid-cols-2">
         {achievements.data?.map(
-          ({ id: achievement, key, name, description, trigger, achievedAt, rarity, badgeUrl }) => (
+          ({
+            id: achievement,
+            key,
+            name,
+            description,
+            trigger,
+            achievedAt,
+            rarity,
+            badgeUrl,
+            timesCompleted,
+            period,
+          }) => (
             <li key={achievement} className="flex min-h-11 items-center gap-2.5 border-b border-line py-1.5">
               <span
                 className={`grid size-5 shrink-0 place-items-center rounded-full ${achievedAt === null ? 'border border-line-strong' : 'bg-accent text-on-accent'}`}
@@ -52,6 +63,13 @@ export function UserAchievements({ id }: { id: string }) {
                     ? (description ?? ruleOf(achievement) ?? trigger)
                     : `${ago(achievedAt)} · held by ${percent(rarity / 100)} of users`}
                 </span>
+                {period !== undefined && (
+                  <span className="block truncate text-xs text-muted">
+                    {[timesCompleted !== undefined && `Completed ${counted(timesCompleted, 'time')}`, progressText(period)]
+                      .filter(Boolean)
+                      .join(' · ')}
+                  </span>
+                )}
               </span>
               {achievedAt === null && trigger === 'api' && key !== undefined && (
                 <Complete user={id} achievement={key} name={name} />
@@ -62,6 +80,22 @@ export function UserAchievements({ id }: { id: string }) {
       </ul>
     </Panel>
   );
+}
+
+/** `12 from 2026-11-23 to 2026-11-29`, or that the period is completed. */
+function progressText({
+  start,
+  end,
+  progress,
+  completed,
+}: {
+  start: string | null;
+  end: string | null;
+  progress: number;
+  completed: boolean;
+}): string {
+  const days = start === end ? `on ${start}` : [start && `from ${start}`, end && `to ${end}`].filter(Boolean).join(' ');
+  return completed ? `completed ${days}` : `${number(progress)} ${days}`;
 }
 
 /** Completes an achievement of the trigger `api`. */

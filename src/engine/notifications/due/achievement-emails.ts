@@ -96,7 +96,7 @@ function notification(
   if (completedMs === undefined || !wantsOf(userId)(TYPE, about)) return null;
   if (!isReachable({ userId, state }, 'achievement_completed', controlShare)) return null;
   const user = userJson(compiled, { userId, state, controlShare });
-  const payload = achievementDue(user, { compiled, achievement, completedMs, dueMs });
+  const payload = achievementDue(user, { compiled, achievement, state, dueMs });
   const { tenantNo } = compiled.catalog;
   return {
     type: TYPE,

@@ -1,0 +1,60 @@
+import { repeatText, type Repeat } from '../rule-text.ts';
+import { Labelled, SelectInput, TextInput } from '../ui/fields.tsx';
+
+const PERIODS = ['daily', 'weekly', 'monthly'] as const;
+/** Days of a new period of days. */
+const FIRST_DAYS = 2;
+
+/** How often users complete an achievement; not set: once. */
+export function RepeatInput({
+  label,
+  hint,
+  value,
+  onChange,
+  problem,
+  disabled,
+}: {
+  label: string;
+  hint: string | undefined;
+  value: Repeat | undefined;
+  onChange: (value: Repeat | undefined) => void;
+  problem: string | undefined;
+  disabled: boolean;
+}) {
+  const isDays = typeof value === 'object';
+  const choose = (chosen: string): void => {
+    if (chosen === 'days') onChange({ days: FIRST_DAYS });
+    else onChange(PERIODS.find((period) => period === chosen));
+  };
+  return (
+    <Labelled label={label} hint={hint} problem={problem}>
+      <span className="flex items-center gap-2">
+        <SelectInput
+          aria-label={label}
+          disabled={disabled}
+          value={isDays ? 'days' : (value ?? '')}
+          onChange={({ target }) => choose(target.value)}
+        >
+          <option value="">once</option>
+          {PERIODS.map((period) => (
+            <option key={period} value={period}>
+              {repeatText(period)}
+            </option>
+          ))}
+          <option value="days">every … days</option>
+        </SelectInput>
+        {isDays && (
+          <TextInput
+            type="number"
+            min={1}
+            step={1}
+            aria-label="Days"
+            disabled={disabled}
+            value={value.days}
+            onChange={({ target }) => onChange({ days: Number(target.value) })}
+          />
+        )}
+      </span>
+    </Labelled>
+  );
+}

@@ -1,0 +1,126 @@
+/** Periods of repeating achievements, from history. `lua/lib/quests.lua` has the rule for events. */
+import type { PoolClient } from 'pg';
+import type { CatalogIndex } from '../../catalog/catalog-index.ts';
+import { questsOf } from '../../catalog/compile/achievements.ts';
+import type { Achievement } from '../../domain/catalog.ts';
+import { clamped, decimalOfMicros, toMicros } from '../../domain/decimal.ts';
+import type { Days } from '../../domain/periods.ts';
+import { daysOf, longestPeriod, periodOf, seasonOf } from '../../domain/repeat.ts';
+import { packedQuestPeriod } from '../../packed/packed-arrays.ts';
+import type { PackedQuestPeriod, UserState } from '../../packed/state.ts';
+import { QUEST_PERIODS } from '../../packed/user-fields.ts';
+import { completedPeriods, daySums } from '../../postgres/quests.ts';
+
+/** Whether an event's attributes (by key) meet an achievement's conditions. */
+export const matches = (
+  { attributesById }: CatalogIndex,
+  { eventAttributes }: Pick<Achievement, 'eventAttributes'>,
+  attributes: Readonly<Record<string, string>> | null,
+): boolean =>
+  eventAttributes.every(({ attributeId, attributeValue }) => {
+    const key = attributesById.get(attributeId)?.key;
+    return key !== undefined && attributes?.[key] === attributeValue;
+  });
+
+const conditionsOf = (
+  { attributesById }: CatalogIndex,
+  { eventAttributes }: Achievement,
+): Record<string, string> | null =>
+  eventAttributes.length === 0
+    ? null
+    : Object.fromEntries(
+        eventAttributes.map(({ attributeId, attributeValue }) => [
+          attributesById.get(attributeId)?.key ?? '',
+          attributeValue,
+        ]),
+      );
+
+/** Sums of the latest periods with events, in millionths, by user and period. With `days`, only of periods within them. */
+export async function periodSums(
+  client: PoolClient,
+  catalogIndex: CatalogIndex,
+  { quest, ids, days }: { quest: Achievement; ids: readonly string[]; days?: Days },
+): Promise<Map<string, Map<number, bigint>>> {
+  const { tenantNo, streaks } = catalogIndex.catalog;
+  const rows = await daySums(client, {
+    tenantNo,
+    ids,
+    metricNo: catalogIndex.metricsById.get(quest.metricId ?? '')?.no ?? 0,
+    attributes: conditionsOf(catalogIndex, quest),
+    most: longestPeriod(quest) * QUEST_PERIODS.most,
+    days: days ?? seasonOf(quest),
+  });
+  const sums = new Map<string, Map<number, bigint>>();
+  for (const { userId, day, sum } of rows) {
+    const own = sums.get(userId) ?? new Map<number, bigint>();
+    sums.set(userId, own);
+    const period = periodOf(quest, day, streaks.weekStart);
+    if (period === null) continue;
+    own.set(period, (own.get(period) ?? 0n) + toMicros(sum));
+  }
+  return sums;
+}
+
+/** Some users' latest periods of a quest, in the form of states (QUEST_PERIODS). Users without events have none. */
+export async function latestPeriods(
+  client: PoolClient,
+  catalogIndex: CatalogIndex,
+  { quest, ids }: { quest: Achievement; ids: readonly string[] },
+): Promise<Map<string, PackedQuestPeriod[]>> {
+  const { tenantNo } = catalogIndex.catalog;
+  const sums = await periodSums(client, catalogIndex, { quest, ids });
+  const completed = await completedPeriods(client, { tenantNo, ids, achievementNos: [quest.no] });
+  const done = new Set(completed.map(({ userId, period }) => `${period} ${userId}`));
+  return new Map(
+    ids.map((id) => [id, latestOf(sums.get(id) ?? new Map<number, bigint>(), (period) => done.has(`${period} ${id}`))]),
+  );
+}
+
+/** The periods that a state keeps, of all sums in millionths. */
+export const latestOf = (sums: ReadonlyMap<number, bigint>, isDone: (period: number) => boolean): PackedQuestPeriod[] =>
+  [...sums]
+    .toSorted(([a], [b]) => b - a)
+    .slice(0, QUEST_PERIODS.most)
+    .map(([period, sum]) => packedQuestPeriod({ period, ...clamped(decimalOfMicros(sum)), isDone: isDone(period) }));
+
+/** A late event's period of a quest: its number and, if the user's state does not keep it, its sum and whether it was completed. */
+export interface LateQuest {
+  period: number;
+  whole?: number;
+  micros?: number;
+  done?: number;
+}
+
+/** The periods in which an event of a day (epoch day) counts, by number of the quest. */
+export const periodsOfDay = (catalogIndex: CatalogIndex, metricNo: number, day: number): Map<Achievement, number> => {
+  const metric = catalogIndex.metricsByNo.get(metricNo);
+  const { weekStart } = catalogIndex.catalog.streaks;
+  const quests = metric === undefined ? [] : questsOf(catalogIndex, metric);
+  return new Map(
+    quests.flatMap((quest) => {
+      const period = periodOf(quest, day, weekStart);
+      return period === null ? [] : [[quest, period] as const];
+    }),
+  );
+};
+
+/** The same with the sums that the user's state does not keep. `state`: `null` for a new user. */
+export async function lateQuests(
+  client: PoolClient,
+  catalogIndex: CatalogIndex,
+  { userId, state, periods }: { userId: string; state: UserState | null; periods: ReadonlyMap<Achievement, number> },
+): Promise<Record<number, LateQuest>> {
+  const { tenantNo, streaks } = catalogIndex.catalog;
+  const late: Record<number, LateQuest> = {};
+  for (const [quest, period] of periods) {
+    late[quest.no] = { period };
+    const kept = state?.quests[quest.no]?.periods ?? [];
+    if (kept.length < QUEST_PERIODS.most || kept.some((each) => each.period <= period)) continue;
+    const days = daysOf(quest, period, streaks.weekStart);
+    const sums = await periodSums(client, catalogIndex, { quest, ids: [userId], days });
+    const completed = await completedPeriods(client, { tenantNo, ids: [userId], achievementNos: [quest.no] });
+    const { whole, micros } = clamped(decimalOfMicros(sums.get(userId)?.get(period) ?? 0n));
+    late[quest.no] = { period, whole, micros, done: Number(completed.some((each) => each.period === period)) };
+  }
+  return late;
+}

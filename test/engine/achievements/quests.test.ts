@@ -1,0 +1,420 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
+import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { redisReady } from '../../../src/redis/client.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { emptyRedis } from '../../stack/all-servers.ts';
+import { rebuildByHand } from '../rebuild/by-hand.ts';
+import { dump } from '../rebuild/dump.ts';
+import { backdated, make, plan } from '../recomputations/recompute-laurel.ts';
+
+const QUEST = { trigger: 'metric', metricKey: 'cards', metricValue: 10, status: 'active' } as const;
+const CONFIGURATION: Configuration = {
+  attributes: [{ key: 'deck', name: 'Deck', type: 'event' }],
+  metrics: [{ key: 'cards', name: 'Cards' }],
+  achievements: [
+    { ...QUEST, key: 'day', name: 'Every day', repeat: 'daily' },
+    {
+      ...QUEST,
+      key: 'verbs',
+      name: 'Verbs',
+      metricValue: 2.5,
+      eventAttributes: [{ key: 'deck', value: 'verbs' }],
+      repeat: { days: 3 },
+    },
+    { ...QUEST, key: 'week', name: 'Every week', metricValue: 30, repeat: 'weekly', status: 'inactive' },
+    { key: 'both', name: 'Both', trigger: 'achievement', achievementKeys: ['day', 'verbs'], status: 'active' },
+  ],
+  pointsSystems: [
+    {
+      key: 'xp',
+      name: 'XP',
+      triggers: [
+        { type: 'achievement', achievementKey: 'day', points: 5, status: 'active' },
+        { type: 'achievement', achievementKey: 'both', points: 100, status: 'active' },
+      ],
+    },
+  ],
+};
+
+let laurel: TestLaurel;
+let redis: TestLaurel['redis'];
+beforeAll(async () => {
+  laurel = await startLaurel({ testClock: true, workers: true });
+  redis = await laurel.connect();
+  await redisReady(redis);
+  await to('2030-03-01T12:00:00Z');
+  await laurel.admin.put('/v1/configuration', CONFIGURATION);
+  await backdated(laurel);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await laurel.close();
+});
+
+const to = async (now: string): Promise<void> =>
+  expect((await laurel.admin.put('/v1/clock', { now })).status).toBe(200);
+
+// oxlint-disable-next-line typescript/no-explicit-any -- answers of the API
+type Answer = any;
+
+async function event(id: string, value: number, more: Record<string, unknown> = {}): Promise<Answer> {
+  const { tz, ...rest } = more;
+  const sent = { user: { id, ...(tz !== undefined && { tz }) }, value, ...rest };
+  const { status, body } = await laurel.app.post('/v1/metrics/cards/event', sent);
+  expect([status, body.error]).toEqual([201, undefined]);
+  return body;
+}
+
+async function quest(id: string, key: string): Promise<Answer> {
+  const { body } = await laurel.app.get(`/v1/users/${id}/achievements?includeIncomplete=true`);
+  return body.find((one: { key: string }) => one.key === key);
+}
+
+const completedBy = ({ achievements }: Answer): string[] => achievements.map(({ key }: { key: string }) => key).sort();
+
+const progressOf = ({ achievementProgress }: Answer, key: string): Answer =>
+  achievementProgress.find((one: { key: string }) => one.key === key);
+
+const points = async (id: string): Promise<number> => (await laurel.app.get(`/v1/users/${id}/points/xp`)).body.total;
+
+async function idOf(key: string): Promise<string> {
+  const { body } = await laurel.admin.get('/v1/achievements');
+  return body.find((one: { key: string }) => one.key === key).id;
+}
+
+async function change(key: string, fields: object): Promise<void> {
+  const { body } = await laurel.admin.patch('/v1/achievements', [{ id: await idOf(key), ...fields }]);
+  expect(body.issues).toEqual([]);
+}
+
+async function differences(): Promise<Difference[]> {
+  const found: Difference[] = [];
+  await verify({ redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
+  return found;
+}
+
+/** Redis holds what Postgres does, also after a rebuild. */
+async function rebuilt(): Promise<void> {
+  await expect.poll(differences).toEqual([]);
+  const before = await dump(redis);
+  await emptyRedis(redis);
+  await rebuildByHand(laurel, redis);
+  expect(await dump(redis)).toEqual(before);
+}
+
+test('completes once a period, counts completions, shows progress and pays each', async () => {
+  await to('2030-03-02T12:00:00Z');
+  const first = await event('ana', 7.5);
+  expect(first.achievements).toEqual([]);
+  expect(first.achievementProgress).toEqual([
+    {
+      id: await idOf('day'),
+      key: 'day',
+      name: 'Every day',
+      metricValue: 10,
+      repeat: 'daily',
+      timesCompleted: 0,
+      period: { start: '2030-03-02', end: '2030-03-02', progress: 7.5, completed: false },
+    },
+  ]);
+  const second = await event('ana', 2.5, { attributes: { deck: 'verbs' } });
+  expect(completedBy(second)).toEqual(['both', 'day', 'verbs']);
+  expect(second.achievements.find((one: Answer) => one.key === 'day')).toMatchObject({
+    achievedAt: '2030-03-02T12:00:00.000Z',
+    repeat: 'daily',
+    timesCompleted: 1,
+    period: { progress: 10, completed: true },
+  });
+  const third = await event('ana', 20, { attributes: { deck: 'verbs' } });
+  expect(completedBy(third)).toEqual([]);
+  expect(progressOf(third, 'day')).toMatchObject({ timesCompleted: 1, period: { progress: 30, completed: true } });
+  expect(await points('ana')).toBe(105);
+
+  await to('2030-03-03T12:00:00Z');
+  expect(await quest('ana', 'day')).toMatchObject({
+    timesCompleted: 1,
+    period: { start: '2030-03-03', progress: 0, completed: false },
+    completions: 1,
+  });
+  const next = await event('ana', 10);
+  expect(completedBy(next)).toEqual(['day']);
+  expect(await points('ana')).toBe(110);
+  expect(await quest('ana', 'day')).toMatchObject({
+    achievedAt: '2030-03-03T12:00:00.000Z',
+    timesCompleted: 2,
+    // Users, not completions.
+    completions: 1,
+  });
+  const once = await quest('ana', 'both');
+  expect(once).not.toHaveProperty('timesCompleted');
+  expect(once).not.toHaveProperty('repeat');
+  await rebuilt();
+  expect(await quest('ana', 'day')).toMatchObject({ timesCompleted: 2, period: { progress: 10, completed: true } });
+});
+
+test('a traveller finds the day again that was completed before', async () => {
+  await to('2030-03-05T11:00:00Z');
+  expect(completedBy(await event('leo', 10, { tz: 'Pacific/Kiritimati' }))).toEqual(['day']);
+  const west = await event('leo', 10, { tz: 'Etc/GMT+12' });
+  expect(progressOf(west, 'day').period).toEqual({
+    start: '2030-03-04',
+    end: '2030-03-04',
+    progress: 10,
+    completed: true,
+  });
+  expect(completedBy(west)).toEqual(['day']);
+  for (const tz of ['Pacific/Kiritimati', 'UTC', 'Etc/GMT+12', 'UTC', 'Pacific/Kiritimati'])
+    await event('leo', 10, { tz });
+  // One for each local day, however often the user comes back to it.
+  expect(await quest('leo', 'day')).toMatchObject({ timesCompleted: 3, period: { start: '2030-03-06', progress: 30 } });
+});
+
+test('late events count in their own period, however long ago', async () => {
+  for (let day = 10; day <= 15; day += 1) {
+    await to(`2030-03-${day}T12:00:00Z`);
+    await event('mia', 6);
+  }
+  const late = await event('mia', 4, { occurredAt: '2030-03-10T13:00:00Z' });
+  expect(completedBy(late)).toEqual(['day']);
+  expect(progressOf(late, 'day').period).toEqual({
+    start: '2030-03-10',
+    end: '2030-03-10',
+    progress: 10,
+    completed: true,
+  });
+  expect(completedBy(await event('mia', 4, { occurredAt: '2030-03-10T14:00:00Z' }))).toEqual([]);
+  expect(completedBy(await event('mia', 4, { occurredAt: '2030-03-14T14:00:00Z' }))).toEqual(['day']);
+  expect(await quest('mia', 'day')).toMatchObject({ timesCompleted: 2, period: { progress: 6, completed: false } });
+  await rebuilt();
+});
+
+test('a reversal lowers the sum of the period and, if asked, takes its completion back', async () => {
+  await to('2030-04-01T12:00:00Z');
+  await event('kim', 6);
+  const { eventId: old } = await event('kim', 4);
+  for (let day = 2; day <= 5; day += 1) {
+    await to(`2030-04-0${day}T12:00:00Z`);
+    await event('kim', 3);
+  }
+  const { eventId } = await event('kim', 7);
+  expect([await points('kim'), (await quest('kim', 'day')).timesCompleted]).toEqual([10, 2]);
+  const reverse = async (id: string, revokeAchievements: boolean): Promise<Answer> => {
+    const { status, body } = await laurel.admin.post(`/v1/events/${id}/reverse`, { revokeAchievements });
+    expect([status, body.error]).toEqual([200, undefined]);
+    return body;
+  };
+  const kept = await reverse(eventId, false);
+  expect(kept.revokedAchievements).toEqual([]);
+  expect(await quest('kim', 'day')).toMatchObject({ timesCompleted: 2, period: { progress: 3, completed: true } });
+  await reverse(kept.reversalId, false);
+  const taken = await reverse(eventId, true);
+  expect(taken.revokedAchievements).toEqual(['day']);
+  expect(await quest('kim', 'day')).toMatchObject({
+    achievedAt: '2030-04-01T12:00:00.000Z',
+    timesCompleted: 1,
+    period: { progress: 3, completed: false },
+    completions: expect.any(Number),
+  });
+  expect(await points('kim')).toBe(5);
+  await reverse(taken.reversalId, false);
+  expect(await quest('kim', 'day')).toMatchObject({
+    achievedAt: '2030-04-05T12:00:00.000Z',
+    timesCompleted: 2,
+    period: { progress: 10, completed: true },
+  });
+  // A period that the user's state no longer keeps.
+  const earlier = await reverse(old, true);
+  expect(earlier.revokedAchievements).toEqual(['day']);
+  expect(await quest('kim', 'day')).toMatchObject({ timesCompleted: 1, achievedAt: '2030-04-05T12:00:00.000Z' });
+  await reverse(earlier.reversalId, false);
+  expect((await quest('kim', 'day')).timesCompleted).toBe(2);
+  expect(await points('kim')).toBe(10);
+  await rebuilt();
+});
+
+test('an achievement that becomes active counts the events of the current period', async () => {
+  await to('2030-04-10T12:00:00Z');
+  await event('ben', 25);
+  await to('2030-04-11T12:00:00Z');
+  await event('ben', 6, { attributes: { deck: 'nouns' } });
+  await change('week', { status: 'active' });
+  await backdated(laurel);
+  expect(await quest('ben', 'week')).toMatchObject({
+    timesCompleted: 1,
+    period: { start: '2030-04-07', end: '2030-04-13', progress: 31, completed: true },
+  });
+  await to('2030-04-15T12:00:00Z');
+  expect(completedBy(await event('ben', 30))).toEqual(['day', 'week']);
+  await rebuilt();
+});
+
+test('a recomputation completes and takes back past periods by the current rules', async () => {
+  await to('2030-05-01T12:00:00Z');
+  for (let day = 1; day <= 6; day += 1) {
+    await to(`2030-05-0${day}T12:00:00Z`);
+    await event('zoe', day === 1 ? 12 : 6);
+  }
+  expect([(await quest('zoe', 'day')).timesCompleted, await points('zoe')]).toEqual([1, 5]);
+  const before = await quest('zoe', 'day');
+  await change('day', { metricValue: 6 });
+  await backdated(laurel);
+  // Today's period at once.
+  expect(await quest('zoe', 'day')).toMatchObject({ timesCompleted: 2, period: { completed: true } });
+  const since = '2030-05-01';
+  const planned = await plan(laurel, { what: ['achievements', 'points'], since });
+  expect(planned.samples.gaining).toMatchObject([
+    { userId: 'zoe', gained: ['day'], lost: [], points: [{ key: 'xp', from: 10, to: 30 }] },
+  ]);
+  await make(laurel, planned.id, 'apply');
+  expect([(await quest('zoe', 'day')).timesCompleted, await points('zoe')]).toEqual([6, 30]);
+  expect((await event('zoe', 1)).achievements).toEqual([]);
+  await rebuilt();
+  await make(laurel, planned.id, 'revert');
+  expect(await quest('zoe', 'day')).toMatchObject({ timesCompleted: 2, achievedAt: '2030-05-06T12:00:00.000Z' });
+  expect(await points('zoe')).toBe(10);
+  await rebuilt();
+
+  await change('day', { metricValue: 10 });
+  await backdated(laurel);
+  for (const what of [['achievements' as const], ['achievements' as const, 'points' as const]]) {
+    const taken = await plan(laurel, { what, since, mayRevoke: true });
+    expect(taken.samples.losing).toMatchObject([
+      { userId: 'zoe', gained: [], lost: ['day'], points: [{ key: 'xp', from: 10, to: 5 }] },
+    ]);
+    await make(laurel, taken.id, 'apply');
+    expect([(await quest('zoe', 'day')).timesCompleted, await points('zoe')]).toEqual([1, 5]);
+    expect((await quest('zoe', 'day')).achievedAt).toBe(before.achievedAt);
+    await rebuilt();
+    await make(laurel, taken.id, 'revert');
+    expect([(await quest('zoe', 'day')).timesCompleted, await points('zoe')]).toEqual([2, 10]);
+  }
+  await rebuilt();
+});
+
+test('an import brings a completion for each period, and the sums of the latest ones', async () => {
+  await to('2030-06-05T12:00:00Z');
+  const user = {
+    id: 'new',
+    metrics: { cards: { total: 40, days: { '2030-06-03': 12, '2030-06-04': 14, '2030-06-05': 4 } } },
+    achievements: [
+      { key: 'day', achievedAt: '2030-06-03T10:00:00Z' },
+      { key: 'day', achievedAt: '2030-06-04T10:00:00Z' },
+    ],
+  };
+  const { status, body } = await laurel.admin.post('/v1/imports?import=other', [user]);
+  expect([status, body.issues]).toEqual([201, []]);
+  expect(await quest('new', 'day')).toMatchObject({
+    achievedAt: '2030-06-04T10:00:00.000Z',
+    timesCompleted: 2,
+    period: { start: '2030-06-05', progress: 4, completed: false },
+  });
+  expect(completedBy(await event('new', 6))).toContain('day');
+  await rebuilt();
+});
+
+test('the preview counts users who would complete the current period', async () => {
+  await to('2030-06-10T12:00:00Z');
+  await event('kai', 3);
+  await event('lou', 2);
+  const body = { name: 'Three', trigger: 'metric', metricId: (await laurel.admin.get('/v1/metrics')).body[0].id };
+  const preview = async (metricValue: number): Promise<Answer> =>
+    (await laurel.admin.post('/v1/achievements/preview', { ...body, metricValue, repeat: 'daily' })).body;
+  await expect.poll(() => preview(3)).toMatchObject({ users: 1, sample: ['kai'] });
+  await to('2030-06-11T12:00:00Z');
+  expect(await preview(3)).toMatchObject({ users: 0 });
+});
+
+test('weeks that begin on another day are counted again', async () => {
+  await to('2030-06-15T12:00:00Z');
+  await event('ivy', 20);
+  await to('2030-06-16T12:00:00Z');
+  await event('ivy', 12);
+  expect((await quest('ivy', 'week')).period).toEqual({
+    start: '2030-06-16',
+    end: '2030-06-22',
+    progress: 12,
+    completed: false,
+  });
+  expect((await laurel.admin.patch('/v1/streaks/settings', { weekStart: 'monday' })).status).toBe(200);
+  await backdated(laurel);
+  expect(await quest('ivy', 'week')).toMatchObject({
+    timesCompleted: 1,
+    period: { start: '2030-06-10', end: '2030-06-16', progress: 32, completed: true },
+  });
+  await rebuilt();
+});
+
+test('only metrics repeat, and how often cannot change', async () => {
+  const create = async (fields: object): Promise<Answer> =>
+    (await laurel.admin.post('/v1/achievements', [{ name: 'Bad', ...fields }])).body.issues;
+  expect(await create({ trigger: 'streak', streakLength: 3, repeat: 'daily' })).toMatchObject([
+    { message: expect.stringContaining("repeat: only for trigger 'metric'") },
+  ]);
+  const { body } = await laurel.admin.patch('/v1/achievements', [{ id: await idOf('day'), repeat: 'weekly' }]);
+  expect(JSON.stringify(body)).toContain('repeat');
+  expect((await quest('ana', 'day')).repeat).toBe('daily');
+  const changed = structuredClone(CONFIGURATION);
+  changed.achievements![0]!.repeat = 'weekly';
+  const { status, body: answer } = await laurel.admin.put('/v1/configuration', changed);
+  expect([status, JSON.stringify(answer)]).toEqual([422, expect.stringContaining('repeat')]);
+});
+
+test('verify finds a lost completion and a wrong sum', async () => {
+  await to('2030-06-20T12:00:00Z');
+  await event('pia', 10);
+  await expect.poll(differences).toEqual([]);
+  await laurel.pool.query("UPDATE completions SET period = period - 1 WHERE user_id = 'pia'");
+  const found = await differences();
+  expect(found).toHaveLength(1);
+  expect(found[0]!.part).toMatch(/^achievement \d+$/);
+  expect(found[0]!.redis).toMatch(/^completed 1 times; \d+: 10, completed$/);
+  expect(found[0]!.postgres).toMatch(/^completed 1 times; \d+: 10$/);
+  await laurel.pool.query("UPDATE completions SET period = period + 1 WHERE user_id = 'pia'");
+  await laurel.pool.query("UPDATE events SET value = 11 WHERE user_id = 'pia'");
+  expect((await differences()).map(({ postgres }) => postgres)).toEqual([
+    expect.stringMatching(/: 11, completed/),
+    // The weekly one.
+    expect.stringMatching(/: 11$/),
+  ]);
+  await laurel.pool.query("UPDATE events SET value = 10 WHERE user_id = 'pia'");
+  expect(await differences()).toEqual([]);
+});
+
+test('a season counts only the events of its days, and completes within it', async () => {
+  await to('2030-07-01T12:00:00Z');
+  const season = { ...QUEST, name: 'Summer', key: 'summer', startDate: '2030-07-03', endDate: '2030-07-05' };
+  const { metricKey: _, ...fields } = season;
+  const metricId = (await laurel.admin.get('/v1/metrics')).body[0].id as string;
+  const { body } = await laurel.admin.post('/v1/achievements', [{ ...fields, metricId }]);
+  expect(body.issues).toEqual([]);
+  await backdated(laurel);
+  expect((await event('sam', 9)).achievementProgress.map(({ key }: Answer) => key)).not.toContain('summer');
+  expect(await quest('sam', 'summer')).toMatchObject({
+    startDate: '2030-07-03',
+    endDate: '2030-07-05',
+    achievedAt: null,
+  });
+  expect(await quest('sam', 'summer')).not.toHaveProperty('period');
+  await to('2030-07-04T12:00:00Z');
+  const inside = await event('sam', 9);
+  expect(progressOf(inside, 'summer')).toMatchObject({
+    period: { start: '2030-07-03', end: '2030-07-05', progress: 9, completed: false },
+  });
+  expect(progressOf(inside, 'summer')).not.toHaveProperty('timesCompleted');
+  await event('tom', 9);
+  await to('2030-07-10T12:00:00Z');
+  expect(completedBy(await event('tom', 9))).not.toContain('summer');
+  expect(completedBy(await event('sam', 1, { occurredAt: '2030-07-05T09:00:00Z' }))).toContain('summer');
+  expect(completedBy(await event('sam', 9, { occurredAt: '2030-07-05T10:00:00Z' }))).not.toContain('summer');
+  await change('summer', { endDate: '2030-07-10' });
+  await backdated(laurel);
+  expect((await quest('tom', 'summer')).achievedAt).toBe('2030-07-10T12:00:00.000Z');
+  expect((await quest('sam', 'summer')).period).toMatchObject({ progress: 19, completed: true });
+  const none = await laurel.admin.patch('/v1/achievements', [
+    { id: await idOf('summer'), startDate: null, endDate: null },
+  ]);
+  expect(JSON.stringify(none.body)).toContain('cannot get any, nor lose all');
+  await rebuilt();
+});
