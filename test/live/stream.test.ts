@@ -73,6 +73,16 @@ test('an admin key sees everything, and a sample of the events', async () => {
   await admin.next('leaderboard.changed');
 });
 
+test('a user sees spendings and refunds', async () => {
+  const spender = await listen({}, { key: await keyOf('spender') });
+  await event('spender', 12);
+  const path = '/v1/users/spender/points/xp';
+  const spent = await laurel.app.post(`${path}/spend`, { amount: 2 }, { headers: { 'Idempotency-Key': 'a hat' } });
+  expect(await spender.next('points.spent')).toMatchObject({ points: { key: 'xp' }, spending: spent.body });
+  const refunded = await laurel.app.post(`${path}/spendings/${spent.body.id}/refund`, {});
+  expect(await spender.next('points.refunded')).toMatchObject({ user: { id: 'spender' }, spending: refunded.body });
+});
+
 test('filters hold back what is about others of a kind, in any spelling of their IDs', async () => {
   const idsOf = async (path: string): Promise<Record<string, string>> => {
     const found = (await laurel.admin.get(path)).body as { id: string; key: string }[];
