@@ -98,6 +98,15 @@ export const ACHIEVEMENT = {
     required: true,
     when: only('trigger', 'anniversary'),
   }),
+  secret: field(Type.Boolean(), {
+    label: 'Secret',
+    description:
+      'True: users who have not completed it, and servers with an application key, see neither its name nor its rule nor progress.',
+    default: null,
+    addition: true,
+    normalise: (secret: boolean) => (secret ? true : null),
+    form: { hint: 'Users see its name only when they have completed it' },
+  }),
   userAttributes: USER_CONDITIONS,
   eventAttributes: { ...EVENT_CONDITIONS, when: only('trigger', 'metric') },
   status: field(Type.Enum(['inactive', 'active', 'locked']), {
