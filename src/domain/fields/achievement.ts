@@ -101,7 +101,7 @@ export const ACHIEVEMENT = {
   secret: field(Type.Boolean(), {
     label: 'Secret',
     description:
-      'True: users who have not completed it, and servers with an application key, see neither its name nor its rule nor progress.',
+      'True: application keys see neither its name nor its rule nor progress until the user has completed it.',
     default: null,
     addition: true,
     normalise: (secret: boolean) => (secret ? true : null),
