@@ -26,6 +26,7 @@ export const achievementFields = {
   repeat: Type.Optional(Repeat),
   startDate: Type.Optional(LocalDate),
   endDate: Type.Optional(LocalDate),
+  secret: Type.Optional(Type.Literal(true)),
 };
 
 export const AchievementResponse = Type.Object(achievementFields);

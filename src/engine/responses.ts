@@ -117,17 +117,33 @@ export function achievementResponse(compiled: CompiledCatalog, achievement: Achi
     ...(achievement.repeat !== null && { repeat: achievement.repeat }),
     ...(achievement.startDate !== null && { startDate: achievement.startDate }),
     ...(achievement.endDate !== null && { endDate: achievement.endDate }),
+    ...(achievement.secret && { secret: true as const }),
     userAttributes: attributePairs(compiled, achievement.userAttributes),
   };
 }
+
+const SECRET_NAME = 'Secret';
+
+/** A secret achievement as those see it who must not know more than that it exists. */
+export const concealed = ({ id, trigger }: Achievement): AchievementResponse => ({
+  id,
+  name: SECRET_NAME,
+  trigger,
+  description: null,
+  badgeUrl: null,
+  secret: true,
+  userAttributes: [],
+});
 
 /** An achievement with the time of the user's last completion (`null` for none), and the current period of a repeating one. */
 export function userAchievementResponse(
   compiled: CompiledCatalog,
   achievement: Achievement,
   state: Pick<UserState, 'completions' | 'quests' | 'tz'>,
-  nowMs: number,
+  { nowMs, seesSecrets = true }: { nowMs: number; seesSecrets?: boolean },
 ): UserAchievementResponse {
+  if (achievement.secret && !seesSecrets && state.completions[achievement.no] === undefined)
+    return { ...concealed(achievement), achievedAt: null };
   return {
     ...achievementResponse(compiled, achievement),
     achievedAt: timeOrNull(state.completions[achievement.no]),
@@ -304,7 +320,11 @@ export function boostResponse(boost: PointsBoost, day: number): PointsBoostRespo
 }
 
 /** A trigger in the Application API, with the fields of its type only. */
-export function triggerResponse(compiled: CompiledCatalog, trigger: PointsTrigger): PointsTriggerResponse {
+export function triggerResponse(
+  compiled: CompiledCatalog,
+  trigger: PointsTrigger,
+  { seesSecrets = true }: { seesSecrets?: boolean } = {},
+): PointsTriggerResponse {
   const metric = compiled.metricsById.get(trigger.metricId ?? '');
   const achievement = compiled.achievementsById.get(trigger.achievementId ?? '');
   return {
@@ -320,7 +340,7 @@ export function triggerResponse(compiled: CompiledCatalog, trigger: PointsTrigge
     ...(trigger.type === 'streak' && { streakLengthThreshold: trigger.streakLength ?? 1 }),
     ...(achievement !== undefined && {
       achievementId: achievement.id,
-      achievementName: achievement.name,
+      achievementName: achievement.secret && !seesSecrets ? SECRET_NAME : achievement.name,
     }),
     ...(trigger.type === 'time' && {
       timeUnit: trigger.timeUnit === 'hours' ? ('hour' as const) : ('day' as const),

@@ -97,9 +97,11 @@ export const achievementsAll = operation({
   summary: 'The achievements, and how many users have them',
   query: Type.Object({ userAttributes: Type.Optional(AttributeFilter) }),
   responses: { 200: Type.Array(AchievementWithStatsResponse) },
-  handle: async ({ catalogs, achievements }, { tenant, query }) => ({
+  handle: async ({ catalogs, achievements }, { tenant, query, caller }) => ({
     status: 200,
-    body: await achievements.list(await catalogs.of(tenant.no), query.userAttributes),
+    body: await achievements.list(await catalogs.of(tenant.no), query.userAttributes, {
+      seesSecrets: !isClient(caller),
+    }),
   }),
 });
 
@@ -132,11 +134,12 @@ export const usersAchievements = operation({
   query: Type.Object({ includeIncomplete: Type.Optional(Type.Enum(['true'])) }),
   responses: { 200: Type.Array(UserAchievementWithStatsResponse) },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, achievements, clock }, { tenant, params, query }) => ({
+  handle: async ({ catalogs, achievements, clock }, { tenant, params, query, caller }) => ({
     status: 200,
     body: await achievements.ofUser(await catalogs.of(tenant.no), params.id, {
       includeIncomplete: query.includeIncomplete === 'true',
       nowMs: clock.now(),
+      seesSecrets: !isClient(caller),
     }),
   }),
 });

@@ -157,9 +157,12 @@ export const usersAllMetrics = operation({
   params: Type.Object({ id: Type.String() }),
   responses: { 200: Type.Array(MetricResponse) },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, users, clock }, { tenant, params }) => ({
+  handle: async ({ catalogs, users, clock }, { tenant, params, caller }) => ({
     status: 200,
-    body: await users.metrics(await catalogs.of(tenant.no), params.id, clock.now()),
+    body: await users.metrics(await catalogs.of(tenant.no), params.id, {
+      nowMs: clock.now(),
+      seesSecrets: !isClient(caller),
+    }),
   }),
 });
 
@@ -188,8 +191,12 @@ export const usersSingleMetric = operation({
   params: Type.Object({ id: Type.String(), key: Type.String() }),
   responses: { 200: MetricResponse },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, users, clock }, { tenant, params }) => ({
+  handle: async ({ catalogs, users, clock }, { tenant, params, caller }) => ({
     status: 200,
-    body: await users.metric(await catalogs.of(tenant.no), params.id, { metricKey: params.key, nowMs: clock.now() }),
+    body: await users.metric(await catalogs.of(tenant.no), params.id, {
+      metricKey: params.key,
+      nowMs: clock.now(),
+      seesSecrets: !isClient(caller),
+    }),
   }),
 });

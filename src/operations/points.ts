@@ -130,9 +130,9 @@ export const pointsSystem = operation({
   summary: 'A points system with its active triggers',
   params: Type.Object({ key: Type.String() }),
   responses: { 200: PointsSystemResponse },
-  handle: async ({ catalogs, points }, { tenant, params }) => ({
+  handle: async ({ catalogs, points }, { tenant, params, caller }) => ({
     status: 200,
-    body: points.system(await catalogs.of(tenant.no), params.key),
+    body: points.system(await catalogs.of(tenant.no), params.key, { seesSecrets: !isClient(caller) }),
   }),
 });
 

@@ -162,6 +162,7 @@ const FULL: Configuration = {
       repeat: 'weekly',
       startDate: '2026-01-05',
       endDate: '2026-12-31',
+      secret: true,
       ...conditions,
     },
     { name: 'Week', trigger: 'streak', streakLength: 7 },

@@ -62,6 +62,7 @@ export class CatalogBuilder {
       repeat: null,
       startDate: null,
       endDate: null,
+      secret: null,
       streakLength: null,
       anniversaryYears: null,
       achievementIds: [],

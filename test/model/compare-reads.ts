@@ -53,7 +53,7 @@ export class CompareReads {
     const { catalog } = this.model;
     const compiled = this.engine.compiled();
     const { tz, attributes, signUpDate } = await this.engine.profiles.get(compiled, user.id);
-    const metrics = await this.engine.users.metrics(compiled, user.id, this.engine.clock.now());
+    const metrics = await this.engine.users.metrics(compiled, user.id, { nowMs: this.engine.clock.now() });
     const completed = await this.engine.achievements.ofUser(compiled, user.id, {
       includeIncomplete: false,
       nowMs: this.engine.clock.now(),

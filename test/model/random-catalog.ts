@@ -131,7 +131,8 @@ export const freezesOf = (drawn: Drawn['streaks']['freezes']): StreakSettings['f
 export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Catalog {
   const builder = new CatalogBuilder(tenantNo);
   const day = (days: number): string => new Date(todayMs + days * 86_400_000).toISOString().slice(0, 10);
-  const dayOrNull = (days: number | null | undefined): string | null => (days == null ? null : day(days));
+  const dayOrNull = (days: number | null | undefined): string | null =>
+    days === null || days === undefined ? null : day(days);
   const planId = builder.attribute('plan', 'user').id;
   const deckId = builder.attribute('deck', 'event').id;
   const ofPlan = (value: string | null) => (value === null ? [] : [{ attributeId: planId, attributeValue: value }]);

@@ -98,6 +98,15 @@ export const ACHIEVEMENT = {
     required: true,
     when: only('trigger', 'anniversary'),
   }),
+  secret: field(Type.Boolean(), {
+    label: 'Secret',
+    description:
+      'True: application keys see neither its name nor its rule nor progress until the user has completed it.',
+    default: null,
+    addition: true,
+    normalise: (secret: boolean) => (secret ? true : null),
+    form: { hint: 'Users see its name only when they have completed it' },
+  }),
   userAttributes: USER_CONDITIONS,
   eventAttributes: { ...EVENT_CONDITIONS, when: only('trigger', 'metric') },
   status: field(Type.Enum(['inactive', 'active', 'locked']), {

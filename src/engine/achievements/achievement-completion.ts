@@ -48,7 +48,9 @@ export class AchievementCompletion {
     const record = unlessRefused(compiled, called!.reply, [KIND.user, KIND.completion]);
     const state = decodeState(called!.state);
     const id = completionId({ tenantNo, userId: user.id, achievementId: achievement.id });
-    const completed = JSON.stringify(userAchievementResponse(compiled, achievement, state, this.options.clock.now()));
+    const completed = JSON.stringify(
+      userAchievementResponse(compiled, achievement, state, { nowMs: this.options.clock.now() }),
+    );
     return `{"completionId":"${id}","achievement":${completed},"points":${pointsJson(compiled, record)}}`;
   }
 }

@@ -5,7 +5,7 @@ import type { AchievementWithStatsResponse, UserAchievementWithStatsResponse } f
 import type { Achievement } from '../../domain/catalog.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import type { UserReads } from '../users/user-reads.ts';
-import { achievementResponse, showsTo, userAchievementResponse } from '../responses.ts';
+import { achievementResponse, concealed, showsTo, userAchievementResponse } from '../responses.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { tenantCounters } from '../../redis/parts.ts';
 
@@ -25,25 +25,31 @@ export class AchievementReads {
     this.users = users;
   }
 
-  /** Active achievements, oldest first; with a filter, those whose user conditions hold for it. Throws 422. */
+  /** Active achievements, oldest first; with a filter, those whose user conditions hold for it, and no concealed ones. Throws 422. */
   async list(
     compiled: CompiledCatalog,
     userAttributes: AttributeFilter | undefined,
+    { seesSecrets = true }: { seesSecrets?: boolean } = {},
   ): Promise<AchievementWithStatsResponse[]> {
     const filter = parseAttributeFilter(userAttributes, compiled.userAttributes);
     const given = new Map(filter.map(({ attribute, value }) => [attribute.id, value]));
     const shown = compiled.catalog.achievements.filter(
-      (achievement) => achievement.status === 'active' && (filter.length === 0 || holds(achievement, given)),
+      (achievement) =>
+        achievement.status === 'active' &&
+        (filter.length === 0 || (holds(achievement, given) && (seesSecrets || !achievement.secret))),
     );
     const stats = await this.stats(compiled, shown);
-    return shown.map((achievement, index) => ({ ...achievementResponse(compiled, achievement), ...stats[index]! }));
+    return shown.map((achievement, index) => ({
+      ...(achievement.secret && !seesSecrets ? concealed(achievement) : achievementResponse(compiled, achievement)),
+      ...stats[index]!,
+    }));
   }
 
   /** A user's achievements; with `includeIncomplete`, also the active ones the user lacks. Throws 404. */
   async ofUser(
     compiled: CompiledCatalog,
     userId: string,
-    { includeIncomplete, nowMs }: { includeIncomplete: boolean; nowMs: number },
+    { includeIncomplete, ...as }: { includeIncomplete: boolean; nowMs: number; seesSecrets?: boolean },
   ): Promise<UserAchievementWithStatsResponse[]> {
     const state = await this.users.state(compiled.catalog.tenantNo, userId);
     const shown = compiled.catalog.achievements.filter(
@@ -52,7 +58,7 @@ export class AchievementReads {
     );
     const stats = await this.stats(compiled, shown);
     return shown.map((achievement, index) => ({
-      ...userAchievementResponse(compiled, achievement, state, nowMs),
+      ...userAchievementResponse(compiled, achievement, state, as),
       ...stats[index]!,
     }));
   }

@@ -169,6 +169,8 @@ function progressJson(compiled: CompiledCatalog, record: HappenedRecord): string
     const achievement = compiled.achievementsByNo.get(quest[RECORDED_QUEST.achievement]);
     const fields = achievement && recordedQuest(compiled, achievement, quest);
     if (fields?.period === undefined) return [];
+    // The answer goes to clients.
+    if (achievement!.secret && quest[RECORDED_QUEST.times] === 0) return [];
     const { id, key, name, metricValue, repeat } = achievement!;
     return [
       {

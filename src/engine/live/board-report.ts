@@ -212,7 +212,7 @@ export async function presentState(
     }),
     achievements: compiled.catalog.achievements
       .filter(({ no, status }) => status !== 'inactive' && state.completions[no] !== undefined)
-      .map((achievement) => userAchievementResponse(compiled, achievement, state, nowMs)),
+      .map((achievement) => userAchievementResponse(compiled, achievement, state, { nowMs })),
     leaderboards: heldPlaces(compiled, listener),
   };
 }

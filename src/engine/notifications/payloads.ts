@@ -76,7 +76,7 @@ export const achievementDue = (
 ): string =>
   userPayloadJson('emails.achievement_due', user, {
     timestamp: isoTime(dueMs),
-    achievement: userAchievementResponse(compiled, achievement, state, dueMs),
+    achievement: userAchievementResponse(compiled, achievement, state, { nowMs: dueMs }),
   });
 
 export const streakExtended = (

@@ -48,7 +48,7 @@ export class PointsReads {
     this.caughtUp = caughtUp;
   }
 
-  system(compiled: CompiledCatalog, key: string): PointsSystemResponse {
+  system(compiled: CompiledCatalog, key: string, as: { seesSecrets?: boolean } = {}): PointsSystemResponse {
     const system = findSystem(compiled, key);
     return {
       id: system.id,
@@ -58,7 +58,7 @@ export class PointsReads {
       maxPoints: system.maxPoints,
       triggers: compiled.catalog.triggers
         .filter((trigger) => trigger.systemId === system.id && trigger.status === 'active')
-        .map((trigger) => triggerResponse(compiled, trigger)),
+        .map((trigger) => triggerResponse(compiled, trigger, as)),
     };
   }
 

@@ -40,23 +40,27 @@ export class UserReads {
   async metric(
     compiled: CompiledCatalog,
     userId: string,
-    { metricKey, nowMs }: { metricKey: string; nowMs: number },
+    { metricKey, ...as }: { metricKey: string; nowMs: number; seesSecrets?: boolean },
   ): Promise<MetricResponse> {
     const metric = findMetric(compiled, metricKey);
-    return metricResponse(compiled, metric, { state: await this.state(compiled.catalog.tenantNo, userId), nowMs });
+    return metricResponse(compiled, metric, { state: await this.state(compiled.catalog.tenantNo, userId), ...as });
   }
 
   /** A user's totals of all metrics, oldest metric first, 0 without events. Throws 404 for an unknown user. */
-  async metrics(compiled: CompiledCatalog, userId: string, nowMs: number): Promise<MetricResponse[]> {
+  async metrics(
+    compiled: CompiledCatalog,
+    userId: string,
+    as: { nowMs: number; seesSecrets?: boolean },
+  ): Promise<MetricResponse[]> {
     const state = await this.state(compiled.catalog.tenantNo, userId);
-    return compiled.catalog.metrics.map((metric) => metricResponse(compiled, metric, { state, nowMs }));
+    return compiled.catalog.metrics.map((metric) => metricResponse(compiled, metric, { state, ...as }));
   }
 }
 
 function metricResponse(
   compiled: CompiledCatalog,
   metric: Metric,
-  { state, nowMs }: { state: UserState; nowMs: number },
+  { state, nowMs, seesSecrets = true }: { state: UserState; nowMs: number; seesSecrets?: boolean },
 ): MetricResponse {
   return {
     id: metric.id,
@@ -67,7 +71,9 @@ function metricResponse(
     achievements: compiled.catalog.achievements
       .filter(({ trigger, metricId }) => trigger === 'metric' && metricId === metric.id)
       .filter((achievement) => showsTo(achievement, state))
-      .map((achievement) => userAchievementResponse(compiled, achievement, state, nowMs)),
+      // Its place in this list would tell the metric.
+      .filter(({ secret, no }) => seesSecrets || !secret || state.completions[no] !== undefined)
+      .map((achievement) => userAchievementResponse(compiled, achievement, state, { nowMs })),
   };
 }
 

@@ -162,10 +162,10 @@ test('the list for given attributes has the achievements whose conditions all ma
 });
 
 test('all metrics of a user, with their achievements', async () => {
-  const metrics = await laurel.users.metrics(laurel.compiled(), 'b', laurel.clock.now());
+  const metrics = await laurel.users.metrics(laurel.compiled(), 'b', { nowMs: laurel.clock.now() });
   expectFit(Type.Array(MetricResponse), metrics);
   expect(metrics).toMatchObject([{ key: 'flips', current: 0, achievements: [{ name: 'ten', achievedAt: null }] }]);
-  await expect(laurel.users.metrics(laurel.compiled(), 'nobody', laurel.clock.now())).rejects.toMatchObject({
+  await expect(laurel.users.metrics(laurel.compiled(), 'nobody', { nowMs: laurel.clock.now() })).rejects.toMatchObject({
     status: 404,
   });
   await expect(

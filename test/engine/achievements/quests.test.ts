@@ -418,3 +418,48 @@ test('a season counts only the events of its days, and completes within it', asy
   expect(JSON.stringify(none.body)).toContain('cannot get any, nor lose all');
   await rebuilt();
 });
+
+test('a secret achievement shows neither name nor rule nor progress until it is completed, except to admin keys', async () => {
+  await to('2030-08-01T12:00:00Z');
+  const metricId = (await laurel.admin.get('/v1/metrics')).body[0].id as string;
+  const { metricKey: _, ...fields } = QUEST;
+  const hidden = { ...fields, metricId, key: 'hidden-gem', name: 'Hidden gem', repeat: 'daily', secret: true };
+  const { body } = await laurel.admin.post('/v1/achievements', [{ ...hidden, description: 'A gem' }]);
+  expect(body.issues).toEqual([]);
+  const { id } = body.created[0];
+  const systemId = (await laurel.admin.get('/v1/points')).body[0].id as string;
+  const trigger = { type: 'achievement', achievementId: id, points: 1, status: 'active' };
+  expect((await laurel.admin.post(`/v1/points/${systemId}/triggers`, [trigger])).body.issues).toEqual([]);
+  await backdated(laurel);
+  const answer = await event('eve', 9);
+  expect(JSON.stringify(answer)).not.toContain('gem');
+  const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'eve' }])).body.created[0];
+  const paths = [
+    '/v1/achievements',
+    '/v1/users/eve/achievements?includeIncomplete=true',
+    '/v1/users/eve/metrics',
+    '/v1/users/eve/metrics/cards',
+    '/v1/users/eve/points/xp',
+    '/v1/points/xp',
+  ];
+  const read = async (path: string, by?: string): Promise<string> =>
+    JSON.stringify((await laurel.app.get(path, by === undefined ? {} : { key: by })).body);
+  for (const path of paths) expect(`${path} ${await read(path, key)}`).not.toContain('gem');
+  const shown = JSON.parse(await read(paths[1]!, key)).find((one: Answer) => one.id === id);
+  expect(shown).toEqual({
+    id,
+    name: 'Secret',
+    trigger: 'metric',
+    description: null,
+    badgeUrl: null,
+    secret: true,
+    userAttributes: [],
+    achievedAt: null,
+    completions: 0,
+    rarity: 0,
+  });
+  for (const path of [paths[0]!, paths[1]!, paths[2]!, paths[5]!]) expect(await read(path)).toContain('Hidden gem');
+  expect(completedBy(await event('eve', 1))).toContain('hidden-gem');
+  for (const path of [paths[1]!, paths[2]!]) expect(await read(path, key)).toContain('Hidden gem');
+  expect(await read(paths[0]!, key)).not.toContain('gem');
+});

@@ -65,7 +65,10 @@ export function UserAchievements({ id }: { id: string }) {
                 </span>
                 {period !== undefined && (
                   <span className="block truncate text-xs text-muted">
-                    {[timesCompleted !== undefined && `Completed ${counted(timesCompleted, 'time')}`, progressText(period)]
+                    {[
+                      timesCompleted !== undefined && `Completed ${counted(timesCompleted, 'time')}`,
+                      progressText(period),
+                    ]
                       .filter(Boolean)
                       .join(' · ')}
                   </span>
