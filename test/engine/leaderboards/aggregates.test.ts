@@ -8,6 +8,7 @@ import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
 import { dump } from '../rebuild/dump.ts';
 import { filled, plan } from '../recomputations/recompute-laurel.ts';
+import { BoardsByTheClock } from './boards-by-the-clock.ts';
 
 /** A sample on every run; `npm run test:long` is a thorough one. */
 const RUNS = Number(process.env['RUNS'] ?? 5);
@@ -228,4 +229,114 @@ describe.each([
     await expect.poll(async () => (await fetch(`${laurel.adminUrl}/readyz`)).status).toBe(200);
     expect(await shown()).toEqual(wanted());
   });
+});
+
+test('lowest values in groups, for hidden users, at the end of a run, in daily snapshots, and filled from history', async () => {
+  const laps = {
+    key: 'board',
+    name: 'Laps',
+    status: 'active',
+    rankBy: 'metric',
+    metricKey: 'm',
+    aggregate: 'min',
+    order: 'ascending',
+    start: '2031-03-01',
+    runUnit: 'day',
+    runInterval: 2,
+  } as const;
+  const boards = await BoardsByTheClock.start('2031-03-01T10:00:00Z', [
+    laps,
+    { ...laps, key: 'lands', breakdownAttributes: ['land'] },
+    { ...laps, key: 'later', status: 'inactive', maxParticipants: 1 },
+  ]);
+  const hide = (hidden: boolean) => boards.laurel.admin.patch('/v1/users/a', { hidden });
+  const lap = (id: string, value: number, land = 'fr') => boards.event({ id, attributes: { land } }, value);
+  try {
+    await lap('a', 60);
+    await lap('b', 0);
+    expect((await lap('a', 55)).leaderboards.board).toMatchObject({
+      rank: 2,
+      previousRank: 2,
+      threshold: 0,
+      full: false,
+    });
+    expect((await lap('a', 58)).leaderboards).toEqual({});
+    expect(await boards.places('userAttributes=land:fr', 'lands')).toEqual([
+      [1, 'b', 0],
+      [2, 'a', 55],
+    ]);
+    // A changed value moves the score, with an event that does not improve it.
+    await lap('b', 70, 'de');
+    expect(await boards.places('userAttributes=land:fr', 'lands')).toEqual([[1, 'a', 55]]);
+    expect(await boards.places('userAttributes=land:de', 'lands')).toEqual([[1, 'b', 0]]);
+    await boards.at('2031-03-02T00:00:01Z');
+    await boards.due();
+    await lap('a', -3);
+    expect(await boards.history('a')).toEqual([
+      ['2031-03-01', null, 2, null, 55],
+      ['2031-03-02', 2, 1, 55, -3],
+    ]);
+    expect((await hide(true)).status).toBe(200);
+    expect(await boards.places()).toEqual([[1, 'b', 0]]);
+    expect((await hide(false)).status).toBe(200);
+    const ended = [
+      [1, 'a', -3],
+      [2, 'b', 0],
+    ];
+    expect(await boards.places()).toEqual(ended);
+    await boards.at('2031-03-03T12:02:00Z');
+    await boards.due();
+    expect(await boards.sets()).toEqual([]);
+    expect(await boards.places('run=2031-03-01')).toEqual(ended);
+    expect(await boards.places('run=2031-03-01&userId=b')).toEqual([[2, 'b', 0]]);
+    await lap('b', 90);
+    await boards.change('later', { status: 'active' });
+    await boards.fill();
+    expect(await boards.places('run=2031-03-01', 'later')).toEqual([[1, 'a', -3]]);
+    expect(await boards.places('', 'later')).toEqual([[1, 'b', 90]]);
+    const { body } = await boards.laurel.admin.get('/v1/users/b/export');
+    expect(body.leaderboards.board).toContainEqual({ firstDay: '2031-03-03', group: '', score: 90 });
+    expect(body.finalRanks.map(({ rank, score }: { rank: number; score: number }) => [rank, score])).toContainEqual([
+      2, 0,
+    ]);
+  } finally {
+    await boards.laurel.close();
+  }
+});
+
+test('aggregate and order are for boards of a metric; changing them starts the scores again from history', async () => {
+  const board = { key: 'board', name: 'Board', status: 'active', rankBy: 'metric', metricKey: 'm' } as const;
+  const boards = await BoardsByTheClock.start('2031-03-01T10:00:00Z', [{ ...board, start: '2031-03-01' }]);
+  try {
+    const { admin } = boards.laurel;
+    for (const [field, value] of [
+      ['aggregate', 'max'],
+      ['order', 'ascending'],
+    ] as const) {
+      const { body } = await admin.post('/v1/leaderboards', [
+        { key: 's', name: 'S', rankBy: 'streak', [field]: value },
+      ]);
+      expect(JSON.stringify(body.issues)).toContain(field);
+      expect(body.created ?? []).toEqual([]);
+    }
+    for (const value of [4, 9, 2]) await boards.event('u', value);
+    const [{ aggregate, order, id }] = (await admin.get('/v1/leaderboards')).body;
+    expect([aggregate, order]).toEqual([undefined, undefined]);
+    for (const [changed, score] of [
+      [{ aggregate: 'max' }, 9],
+      [{ aggregate: 'min', order: 'ascending' }, 2],
+      [{ aggregate: 'last' }, 2],
+      [{ aggregate: 'sum', order: 'descending' }, 15],
+    ] as const) {
+      await boards.change('board', { status: 'inactive' });
+      await boards.change('board', { status: 'active', ...changed });
+      await boards.fill();
+      expect([changed, await boards.places()]).toEqual([changed, [[1, 'u', score]]]);
+    }
+    const [after] = (await admin.get('/v1/leaderboards')).body;
+    expect(after).toMatchObject({ id });
+    expect(after).not.toHaveProperty('aggregate');
+  } finally {
+    await boards.laurel.close();
+  }
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
+import { NO_SCORE } from '../../../src/domain/leaderboard.ts';
 import type { StreakSettings } from '../../../src/domain/fields/tenant-settings.ts';
 import type { Notification, NotificationType } from '../../../src/domain/notifications/notification.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
@@ -28,6 +29,7 @@ const trigger = builder.trigger(xp, 'metric', { metricId: cards.id, metricThresh
 const coins = builder.system('coins');
 const boost = builder.boost(xp, {});
 const board = builder.leaderboard('top', 'metric', { metricId: cards.id });
+const laps = builder.leaderboard('laps', 'metric', { metricId: cards.id, aggregate: 'min', order: 'ascending' });
 
 interface Given {
   record: Partial<HappenedRecord>;
@@ -269,6 +271,16 @@ test.each(places)('leaderboards: a user who %s', (_name, recorded, expected) => 
   if (expected === null) return;
   expect(all[0]).toMatchObject({ type: 'leaderboard.rank_changed', about: { leaderboardId: board.id } });
   expect(all[0]?.payload['leaderboard']).toMatchObject({ key: 'top', status: 'active', ...expected });
+});
+
+test('leaderboards in ascending order: values, and not the negated scores', () => {
+  const recorded = (...change: number[]) => [laps.no, dayOf(laps.start), '', ...change];
+  const record = { [RECORD.boards]: [recorded(2, 1, NO_SCORE, -55, 3), recorded(1, -1, -4, 3, NO_SCORE)] };
+  const all = reported({ record: record as unknown as Given['record'] });
+  expect(all.map(({ payload }) => payload['leaderboard'])).toMatchObject([
+    { order: 'ascending', rank: 1, value: -3, previousRank: 2, previousValue: 55 },
+    { order: 'ascending', rank: null, value: null, previousRank: 1, previousValue: -3 },
+  ]);
 });
 
 const everything: Given['record'] = {
