@@ -16,7 +16,7 @@ import { readSums, sampledValues, type AnalyticsSum } from '../../postgres/analy
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { isControl } from '../responses.ts';
 import { askedOf, comparedDays, type AnalyticsQuery } from './analytics-range.ts';
-import { found } from './analytics-reads.ts';
+import { found } from './figures.ts';
 
 /** Size of the sample of users for engagement. Tenants with fewer users get exact figures. */
 const SAMPLE_USERS = 1_500;
