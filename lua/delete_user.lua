@@ -32,6 +32,15 @@ for at = 1, #scores, SCORE.size do
   local run = scores[at] .. ':' .. scores[at + SCORE.runDay]
   left[board_prefix .. run .. ':' .. scores[at + SCORE.group]] = true
 end
+local stays, team_moves = state[USER.teams] or {}, {}
+for at = 1, #stays, STAY.size do
+  local no, run_day = stays[at], stays[at + STAY.runDay]
+  local key = teams.key(board_prefix, no, run_day)
+  -- The hash of a cleared run must not return.
+  if not team_moves[key] and not state[USER.hidden] and redis.call('EXISTS', key) == 1 then
+    team_moves[key] = { no, run_day, teams.all(state, no, run_day, -1) or {} }
+  end
+end
 local generation =
   math.max(tonumber(redis.call('HGET', counters, COUNTER.generation)) or 0, state[USER.generation] or 0)
 local record = cmsgpack.pack({
@@ -55,6 +64,9 @@ if user.packed then
   redis.call('HSET', counters, COUNTER.generation, generation + 1)
   for no, total in pairs(state[USER.points] or {}) do
     hold_total(call.points_prefix .. no, total, 0)
+  end
+  for _, of_run in pairs(team_moves) do
+    teams.hold(board_prefix, unpack(of_run))
   end
 end
 drop_all_quarantined(board_prefix, user.id)

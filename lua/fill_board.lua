@@ -103,13 +103,25 @@ local function set_scores(state, sums)
     if whole ~= board.floor then
       whole, micros = clamped(whole, micros)
     end
+    local team_moves
+    if board.team then
+      -- Earlier teams are unknown: everything that is not in a stay yet was earned in the present team.
+      local scores = state[USER.boards]
+      local at = run_place(scores, board.no, run_day)
+      local added, micros_added = whole, micros
+      if is_score(scores, at, board.no, run_day) then
+        added, micros_added = decimal_add(whole, micros, -scores[at + SCORE.whole], -scores[at + SCORE.micros])
+      end
+      team_moves = teams.credit(state, board, run_day, added, micros_added, now)
+    end
     local old_score, score, old_group = put_score(state, board, run_day, group, whole, micros, sum[HISTORY_SUM.reached])
     any = any or score > floor and not state[USER.hidden]
     if score ~= old_score or group ~= old_group and whole ~= board.floor then
       local ranked = not state[USER.hidden] and not (board.groups and group == '')
       local stood = not state[USER.hidden] and not (board.groups and old_group == '')
-      changes[#changes + 1] =
-        { board, run_day, group, old_group, stood and old_score or floor, ranked and score or floor }
+      local change = { board, run_day, group, old_group, stood and old_score or floor, ranked and score or floor }
+      change[CHANGE.teams] = not state[USER.hidden] and team_moves or nil
+      changes[#changes + 1] = change
     end
   end
   return any, changes

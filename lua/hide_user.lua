@@ -48,9 +48,13 @@ for _, board in ipairs((before == 0) ~= (after == 0) and call.body.boards or {})
   while scores[at] == board.no do
     local run_day, group = scores[at + SCORE.runDay], scores[at + SCORE.group]
     local score, floor = decimal_score(scores[at + SCORE.whole], scores[at + SCORE.micros]), board.floor or 0
-    if score > floor and not (board.groups and group == '') and not contains(board.cleared, run_day) then
-      local previous, next_score = before == 0 and score or floor, after == 0 and score or floor
-      changes[#changes + 1] = { board, run_day, group, group, previous, next_score, not contains(board.runs, run_day) }
+    local moves = board.team and teams.all(state, board.no, run_day, after == 0 and 1 or -1)
+    local is_ranked = score > floor and not (board.groups and group == '')
+    if (is_ranked or moves) and not contains(board.cleared, run_day) then
+      local previous = before == 0 and is_ranked and score or floor
+      local next_score = after == 0 and is_ranked and score or floor
+      local is_over = not contains(board.runs, run_day)
+      changes[#changes + 1] = { board, run_day, group, group, previous, next_score, is_over, moves or nil }
     end
     at = at + SCORE.size
   end

@@ -39,6 +39,12 @@ end
 for system_no, total in pairs(state[USER.points] or {}) do
   hold_total(call.points_prefix .. system_no, 0, total)
 end
+local stays = state[USER.teams] or {}
+for at = 1, #stays, STAY.size do
+  local no, run_day = stays[at], stays[at + STAY.runDay]
+  -- An imported user has one stay per run.
+  teams.hold(call.board_prefix, no, run_day, teams.all(state, no, run_day, 1) or {})
+end
 for n, key in ipairs(call.keys) do
   local set = body.sets[n]
   if set.score then

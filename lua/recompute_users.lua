@@ -246,12 +246,14 @@ local function recompute_scores(state, planned, by, outcome)
     if board.floor then
       done[#done][RECOMPUTED_SCORE.was], done[#done][RECOMPUTED_SCORE.is] = held, becomes
     end
+    local team_moves = board.team and teams.credit(state, board, run.first, whole, micros, outcome.now)
     -- A user who is hidden, or lacks a value of the breakdown, keeps the score but has no place.
     local stood = not state[USER.hidden] and not (board.groups and old_group == '')
     local stands = not state[USER.hidden] and not (board.groups and group == '')
     if stood or stands then
-      changes[#changes + 1] =
-        { board, run.first, group, old_group, stood and old_score or floor, stands and score or floor }
+      local change = { board, run.first, group, old_group, stood and old_score or floor, stands and score or floor }
+      change[CHANGE.teams] = not state[USER.hidden] and team_moves or nil
+      changes[#changes + 1] = change
     end
   end
   for _, of in ipairs(by.boards) do

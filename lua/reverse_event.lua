@@ -18,10 +18,28 @@ Errors: those of Redis only.
 Writes: outbox, user, counters, points totals, boards.
 Cost: O(size of the user + awards + boards × log N).
 ]]
+-- Moves what a user earned for teams as `correct_scores` moves the score. Returns: a list of TEAM_MOVE.
+local function correct_teams(state, move, moved_by)
+  local moves, parts = {}, { { move.whole or 0, move.micros or 0, move.atMs } }
+  for _, award in ipairs(move.awards or {}) do
+    parts[#parts + 1] = { moved_by[award.id] or 0, 0, award.atMs }
+  end
+  for _, part in ipairs(parts) do
+    local whole, micros, at_ms = unpack(part)
+    if whole ~= 0 or micros ~= 0 then
+      for _, each in ipairs(teams.correct(state, move.board, move.run, whole, micros, at_ms) or {}) do
+        moves[#moves + 1] = each
+      end
+    end
+  end
+  return moves
+end
+
 -- Adds to a user's scores in runs that are not final, which need not be the current ones, or replaces them. Skips additions
 -- in a run without a score of the user: it is final, or older than the runs that the state holds.
--- `moves`: a list of { board (a PlanBoard without runs), run (its first day), whole and micros, or awards (IDs), or score (a
--- HISTORY_SUM, which replaces the score) }.
+-- Takes from the team in which the user was at the time.
+-- `moves`: a list of { board (a PlanBoard without runs), run (its first day), whole, micros and atMs, or awards (a list of
+-- { id, atMs }), or score (a HISTORY_SUM, which replaces the score) }.
 -- `moved_by`: by award ID, the change of the total; see `compensate`. Returns: a list of changes, see `score_boards`.
 local function correct_scores(state, moves, moved_by)
   local changes = {}
@@ -29,23 +47,24 @@ local function correct_scores(state, moves, moved_by)
     local board, scores = move.board, state[USER.boards]
     local whole, micros = move.whole or 0, move.micros or 0
     for _, award in ipairs(move.awards or {}) do
-      whole = whole + (moved_by[award] or 0)
+      whole = whole + (moved_by[award.id] or 0)
     end
     local at = run_place(scores, board.no, move.run)
     local is_there = is_score(scores, at, board.no, move.run)
     local group = is_there and scores[at + SCORE.group] or board_group(board, state[USER.attributes]) or ''
-    local old_score, score, reached
+    local old_score, score, reached, team_moves
     if move.score then
       whole, micros, reached =
         move.score[HISTORY_SUM.whole], move.score[HISTORY_SUM.micros], move.score[HISTORY_SUM.reached]
       old_score, score = put_score(state, board, move.run, group, whole, micros, reached)
     elseif is_there and (whole ~= 0 or micros ~= 0) then
+      team_moves = board.team and correct_teams(state, move, moved_by)
       whole, micros = clamped(decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros))
       old_score, score = put_score(state, board, move.run, group, whole, micros)
     end
     -- A hidden user, or one who lacks a value of the breakdown, is not ranked.
     if score ~= old_score and not state[USER.hidden] and (group ~= '' or not board.groups) then
-      changes[#changes + 1] = { board, move.run, group, group, old_score, score, false }
+      changes[#changes + 1] = { board, move.run, group, group, old_score, score, false, team_moves or nil }
     end
   end
   return changes

@@ -40,6 +40,7 @@ export const STUDY_APP: Configuration = {
       start: '2026-01-01',
       runUnit: 'day',
       runInterval: 7,
+      teamAttributeKey: 'plan',
       status: 'active',
     },
     {

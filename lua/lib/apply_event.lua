@@ -136,6 +136,19 @@ local function drop_gone_boards(plan, state)
     end
   end
   state[USER.scoreTimes] = next(kept_times) and kept_times or nil
+  local stays = state[USER.teams]
+  if stays then
+    local left = {}
+    for at = 1, #stays, STAY.size do
+      local no = stays[at]
+      if no > plan.present.newest or plan.present.boards[tostring(no)] then
+        for offset = 0, STAY.size - 1 do
+          left[#left + 1] = stays[at + offset]
+        end
+      end
+    end
+    state[USER.teams] = #left > 0 and left or nil
+  end
 end
 
 -- Records in a state that the user sent an event; call it before `updatedMs` changes. Returns, for the first event of

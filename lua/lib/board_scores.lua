@@ -1,4 +1,5 @@
 --- @include "decimals"
+--- @include "teams"
 --- @include "users"
 
 -- Position of a user's scores on a leaderboard in the flat list `scores` of SCORE (by leaderboard number, newest run first),
@@ -193,8 +194,7 @@ end
 -- ''), which counts once there is a value. A user whose value changed moves with the score, whether the event earned anything or
 -- not, at any time of day; a call that is not an event (`event.call`) moves the score only if it earned something.
 -- A score of points is limited to the range of sums, as points are.
--- Writes: the state's boards. Returns: a list of changes { board, run day, group, old group, old score, score, whether only the
--- group changed } for `rank_boards`; and the number of a leaderboard of the metric whose score left the range, or nil.
+-- Writes: the state's boards and teams. Returns: a list of CHANGE for `rank_boards`; and the number of a leaderboard of the metric whose score left the range, or nil.
 local function score_boards(event, state, ledgers, outcome)
   -- Allocate room for the usual number of changes.
   local changes, left_on = { nil, nil, nil, nil }, nil
@@ -248,7 +248,7 @@ local function score_boards(event, state, ledgers, outcome)
           blocks = blocks or {}
           list, at = score_block(scores, no, run_day, board.runs[1], at, blocks)
         end
-        local old_group, old_score = list[at + SCORE.group], is_first and floor or double_at(list, at)
+        local old_group, old_score, team_moves = list[at + SCORE.group], is_first and floor or double_at(list, at), nil
         if earned and (floor or by == 'streak') then
           list[at + SCORE.whole], list[at + SCORE.micros] = whole, micros
           if board.sign and not board.fold and leaves_range(whole, 0 - event.whole, 0 - event.micros) then
@@ -261,6 +261,10 @@ local function score_boards(event, state, ledgers, outcome)
           elseif leaves_range(sum, whole, micros) then
             left_on = no
           end
+          if board.team then
+            local added, micros_added = decimal_add(sum, sum_micros, -list[at + SCORE.whole], -list[at + SCORE.micros])
+            team_moves = teams.credit(state, board, run_day, added, micros_added, event.now or outcome.now)
+          end
           list[at + SCORE.whole], list[at + SCORE.micros] = sum, sum_micros
         end
         if group then
@@ -270,7 +274,8 @@ local function score_boards(event, state, ledgers, outcome)
           list[at + SCORE.group] = group
           -- Hidden users have the same state as others, but are in no sorted set.
           if not state[USER.hidden] then
-            changes[#changes + 1] = { board, run_day, group, old_group, old_score, double_at(list, at), not earned }
+            local score = double_at(list, at)
+            changes[#changes + 1] = { board, run_day, group, old_group, old_score, score, not earned, team_moves }
           end
         end
       end

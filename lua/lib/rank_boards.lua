@@ -1,4 +1,5 @@
 --- @include "held_writes"
+--- @include "teams"
 
 -- Removes a user from the sorted set of a run's group, and the group from the run's list of groups when it becomes empty, so
 -- that a user who passes through many groups leaves none behind. The set's key is `prefix` and the rest; the list's key has
@@ -18,13 +19,16 @@ local function leave_set(prefix, key, user_id)
 end
 
 -- Moves a user between the sorted sets of a run, from the old group to the new one, with the new score; scores up to the
--- leaderboard's floor are in no set. Groups of a leaderboard with a breakdown are also listed in a set, for readers of the
--- whole run (see `leave_board` for its key).
--- `change`: { board, run day, group, old group, old score, score }. With an old score up to the floor, the user was in no set.
+-- leaderboard's floor are in no set. What the user earned for teams moves, too. Groups of a leaderboard with a breakdown are
+-- also listed in a set, for readers of the whole run (see `leave_board` for its key).
+-- `change`: a CHANGE. With an old score up to the floor, the user was in no set.
 -- `later`: the new score may be held back (see held_writes); without it, it is written at once.
 local function move_on_board(change, user_id, prefix, key, later)
   local board, run_day, group = change[CHANGE.board], change[CHANGE.runDay], change[CHANGE.group]
   local old_group, old_score, score = change[CHANGE.oldGroup], change[CHANGE.oldScore], change[CHANGE.score]
+  if change[CHANGE.teams] then
+    teams.hold(prefix, board.no, run_day, change[CHANGE.teams])
+  end
   local floor = board.floor or 0
   local stood, stands = old_score > floor, score > floor
   if stood and group ~= old_group then

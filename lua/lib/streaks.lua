@@ -274,6 +274,7 @@ local function settle_user(state, plan, at, left, offset)
     settlements = settle_streaks(state, plan.streak, row, left),
     length = state[streak_at[plan.streak.frequency] + STREAK.length],
     completed = {},
+    now = at,
   }
 end
 

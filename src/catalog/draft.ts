@@ -203,6 +203,7 @@ export const SCORING = [
   'startTime',
   'endTime',
   'breakdownAttributes',
+  'teamAttributeId',
   'runUnit',
   'runInterval',
 ] as const satisfies (keyof Leaderboard)[];

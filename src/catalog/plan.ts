@@ -23,7 +23,7 @@ export interface Plan {
   present?: { newest: number; boards: Record<number, true> };
   /** The metric's guards. If absent, guards cost the script only this check. */
   guards?: PlanGuards;
-  /** Number of leaderboards with a breakdown; absent for none. */
+  /** Number of leaderboards with a breakdown or teams; absent for none. */
   grouped?: number;
   /** `systems` contains a metric trigger with `blockIfOutOfPoints`. */
   blocks?: true;
@@ -152,6 +152,8 @@ export interface PlanBoard {
   to?: number;
   /** Attribute numbers of the breakdown. */
   groups?: number[];
+  /** Number of the attribute that names a user's team, on boards that also rank teams. */
+  team?: number;
   /** First day of the run on each of the three days; −1 if there is no run. */
   runs: number[];
   /** Records include the scores, because a webhook reports its ranks. */

@@ -75,6 +75,8 @@ export function toMicros(text: string): Micros {
   return text.startsWith('-') ? -micros : micros;
 }
 
+export const microsOf = ({ whole, micros }: Decimal): Micros => BigInt(whole) * MILLION + BigInt(micros);
+
 export const decimalOfMicros = (micros: Micros): Decimal => ({
   whole: Number(micros / MILLION),
   micros: Number(micros % MILLION),

@@ -107,6 +107,18 @@ export const LeaderboardResponseWithRankings = Type.Object({
 });
 export type LeaderboardResponseWithRankings = Static<typeof LeaderboardResponseWithRankings>;
 
+export const TeamRankings = Type.Object({
+  ...leaderboardFields,
+  status: BoardStatus,
+  teamAttribute: Type.String(),
+  teamsBy: Type.Enum(['sum', 'mean']),
+  teamMinMembers: Type.Integer(),
+  rankings: Type.Array(
+    Type.Object({ team: Type.String(), rank: Type.Integer(), value: Type.Number(), members: Type.Integer() }),
+  ),
+});
+export type TeamRankings = Static<typeof TeamRankings>;
+
 /** Which users to rank among themselves, and which part of the ranking to show. */
 export const RankingsAmongRequest = Type.Object({
   userIds: Type.Array(UserId, { minItems: 1, maxItems: 500 }),

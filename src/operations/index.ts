@@ -37,6 +37,7 @@ import {
   leaderboardsAll,
   leaderboardsGet,
   leaderboardsRankings,
+  leaderboardsTeams,
   usersLeaderboard,
 } from './leaderboards.ts';
 import {
@@ -208,6 +209,7 @@ export const applicationOperations: readonly Operation[] = [
   leaderboardsAll,
   leaderboardsGet,
   leaderboardsRankings,
+  leaderboardsTeams,
   liveTicketsCreate,
   liveGet,
   liveWs,

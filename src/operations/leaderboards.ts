@@ -5,6 +5,7 @@ import {
   LeaderboardResponseWithRankings,
   LeaderboardWithStatus,
   RankingsAmongRequest,
+  TeamRankings,
   UserLeaderboardResponseWithHistory,
 } from '../domain/leaderboard.ts';
 import { boardStatus } from '../domain/runs.ts';
@@ -128,6 +129,29 @@ export const leaderboardsRankings = operation({
       ...body,
       groupOf: isClient(caller) ? caller.userId : null,
     }),
+  }),
+});
+
+export const leaderboardsTeams = operation({
+  id: 'leaderboards_teams',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/leaderboards/{key}/teams',
+  summary: 'The ranking of the teams of a leaderboard, of the current or a past run',
+  description:
+    'Of leaderboards with a `teamAttributeId`. A team has what its members earned while in it. An answer may be a moment old.',
+  params: Type.Object({ key: Type.String() }),
+  query: Type.Object({
+    // Negative only with a team, for the neighbours above; the engine checks this.
+    offset: Type.Integer({ default: 0 }),
+    limit: Type.Integer({ minimum: 0, default: 10 }),
+    run: Type.Optional(Type.String({ format: 'date' })),
+    team: Type.Optional(Type.String()),
+  }),
+  responses: { 200: TeamRankings },
+  handle: async ({ catalogs, leaderboards }, { tenant, params, query }) => ({
+    status: 200,
+    body: await leaderboards.teams(await catalogs.of(tenant.no), params.key, query),
   }),
 });
 

@@ -131,7 +131,10 @@ export const CONDITION = { attribute: 0, value: 1 } as const;
 /** Whole part of the highest total, before and after an event. */
 export const PEAK = { before: 0, after: 1 } as const;
 
-/** A user's change on a leaderboard: the plan's leaderboard, and SCORE as text and number before and after. */
+/**
+ * A user's change on a leaderboard: the plan's leaderboard, the first day of the run (epoch day), the groups and scores
+ * before and after (a score <= 0: in no sorted set), and whether only the group changed.
+ */
 export const CHANGE = {
   board: 0,
   runDay: 1,
@@ -140,7 +143,18 @@ export const CHANGE = {
   oldScore: 4,
   score: 5,
   onlyGroup: 6,
+  /** A list of TEAM_MOVE; absent for none. */
+  teams: 7,
 } as const;
+
+/** A change of what a team earned in a run: whole, micros, and number of members who earned something. */
+export const TEAM_MOVE = { team: 0, whole: 1, micros: 2, members: 3 } as const;
+
+/**
+ * Fields of the hash of a run's teams (`teamsKey`), each followed by the team. Whole parts and millionths are sums over the
+ * members, so the millionths may exceed a million.
+ */
+export const TEAM_SUM = { whole: 'w', micros: 'm', members: 'n' } as const;
 
 /** A record to write, with its CHANGEs. */
 export const APPLIED = { record: 0, changes: 1 } as const;

@@ -3,7 +3,7 @@ import type { OwnDaysOff } from '../domain/periods.ts';
 import type { SignUp } from '../domain/anniversary.ts';
 import type { PackedImportedAward, PackedImportedDay, RecordedSettlement } from './record.ts';
 import type { SentStreakRule } from './packed-arrays.ts';
-import type { PackedScores, PackedState, PackedTotal } from './state.ts';
+import type { PackedScores, PackedState, PackedStays, PackedTotal } from './state.ts';
 import { STREAK_RULE, TOTAL, type USER } from './user-fields.ts';
 
 // Creates the arrays of an import. No other code needs to know the order of their positions.
@@ -86,4 +86,14 @@ export const packedScore = (score: { boardNo: number; runDay: number; group: str
   score.group,
   score.whole,
   score.micros,
+];
+
+/** A STAY since ever. */
+export const packedStay = (stay: { boardNo: number; runDay: number; team: string } & Decimal): PackedStays => [
+  stay.boardNo,
+  stay.runDay,
+  0,
+  stay.team,
+  stay.whole,
+  stay.micros,
 ];

@@ -13,6 +13,7 @@ import {
   SCORE,
   SCORE_TIME,
   SIGN_UP,
+  STAY,
   STREAK,
   STREAK_RULE,
   THRESHOLD,
@@ -227,6 +228,8 @@ export interface HistorySum {
   [HISTORY_SUM.micros]: number;
   [HISTORY_SUM.reached]?: number;
 }
+/** STAYs in a row. */
+export type PackedStays = (number | string)[];
 
 /** An unpacked state. Absent fields are nil in Lua. Streaks are a list here and flat in the bytes. */
 export interface PackedState {
@@ -269,6 +272,7 @@ export interface PackedState {
   [USER.holds]?: PackedHolds;
   [USER.scoreTimes]?: number[];
   [USER.quests]?: Numbered<PackedQuest>;
+  [USER.teams]?: PackedStays;
 }
 
 /** Unpacks a user's state, regardless of the version of Laurel that wrote it. Throws if it is invalid. */
@@ -351,6 +355,24 @@ export function* scoresOf(packed: PackedScores): Generator<UnpackedScore> {
       group: packed[at + SCORE.group] as string,
       whole: packed[at + SCORE.whole] as number,
       micros: packed[at + SCORE.micros] as number,
+    };
+  }
+}
+
+interface UnpackedStay extends Decimal {
+  boardNo: number;
+  runDay: number;
+  team: string;
+}
+
+export function* staysOf(packed: PackedStays): Generator<UnpackedStay> {
+  for (let at = 0; at < packed.length; at += STAY.size) {
+    yield {
+      boardNo: packed[at + STAY.board] as number,
+      runDay: packed[at + STAY.runDay] as number,
+      team: packed[at + STAY.team] as string,
+      whole: packed[at + STAY.whole] as number,
+      micros: packed[at + STAY.micros] as number,
     };
   }
 }

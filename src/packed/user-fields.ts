@@ -86,9 +86,11 @@ export const USER = {
   scoreTimes: 55,
   /** Number of a repeating achievement → QUEST; absent if events of none counted. */
   quests: 56,
+  /** Flat list of STAYs, in the order in which they began; absent for none. */
+  teams: 57,
 } as const;
 
-export const STATE_SIZE = 57;
+export const STATE_SIZE = 58;
 
 /**
  * `day`: greater than the number of keys that a user may use per day. `days`: days are counted modulo this, so that the sum
@@ -178,3 +180,22 @@ export const SCORE = {
 
 /** When a user reached the score in a run of a leaderboard (epoch, microseconds), in one list like SCOREs. */
 export const SCORE_TIME = { board: 0, runDay: 1, reached: 2, size: 3 } as const;
+
+/**
+ * What a user earned in a run of a leaderboard while in a team, until the next stay of the run begins. Offsets as in SCORE.
+ */
+export const STAY = {
+  board: 0,
+  /** First day of the run, epoch day. */
+  runDay: 1,
+  /** When the user first earned something in this team (epoch ms). */
+  sinceMs: 2,
+  /** `''` for none. */
+  team: 3,
+  whole: 4,
+  micros: 5,
+  size: 6,
+} as const;
+
+/** Maximum number of stays of a user in a run; later changes of team do not count in it. */
+export const MOST_STAYS = 8;

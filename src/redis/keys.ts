@@ -151,6 +151,10 @@ export const boardKeyPrefix = (part: TenantPart): string => `${ofPart(part)}:b:`
 export const boardGroupsKey = (part: TenantPart, { boardNo, runDay }: { boardNo: number; runDay: number }): string =>
   `${ofPart(part)}:g:${boardNo}:${runDay}`;
 
+/** hash: what the users of a part earned for teams, in one run of a leaderboard; see `TEAM_SUM`. */
+export const teamsKey = (part: TenantPart, { boardNo, runDay }: { boardNo: number; runDay: number }): string =>
+  `${ofPart(part)}:t:${boardNo}:${runDay}`;
+
 /** string: empty. In a cluster, writing it follows earlier writes through replication; see `replicas.ts`. */
 export const replicatedKey = (shard: number): string => `${tag(shard)}:replicated`;
 
@@ -165,7 +169,7 @@ export const FAILED_WORK_KEY = `${INSTALLATION}:failed-work`;
 
 export const QUEUE_PREFIX = INSTALLATION;
 
-export const BOARDS_PATTERN = '{s[0-9]*}:[0-9]*:[bg]:*';
+export const BOARDS_PATTERN = '{s[0-9]*}:[0-9]*:[bgt]:*';
 
 const OF_TENANT = /^\{s(\d+)\}:(\d+):(\w)(?::([^]*))?$/;
 
@@ -178,6 +182,7 @@ const KINDS = {
   p: 'points',
   b: 'board',
   g: 'board groups',
+  t: 'teams',
   q: 'quarantine',
 } as const;
 
@@ -194,7 +199,7 @@ export function tenantKey(key: string): TenantKey | null {
   return { shard: Number(match[1]), tenantNo: Number(match[2]), kind, rest: match[4] ?? '' };
 }
 
-const OF_BOARD = /^\{s(\d+)\}:(\d+):[bg]:(\d+):(-?\d+)(?::|$)/;
+const OF_BOARD = /^\{s(\d+)\}:(\d+):[bgt]:(\d+):(-?\d+)(?::|$)/;
 
 /** The leaderboard and run of a key; `null` for other keys. */
 export function boardOfKey(key: string): (TenantPart & { boardNo: number; runDay: number }) | null {

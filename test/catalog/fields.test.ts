@@ -101,6 +101,7 @@ test.each(kinds)('the form of every %s marks required and immutable properties',
 const DOCUMENT_NAMES: Record<string, string[]> = {
   metricId: ['metricKey'],
   pointsSystemId: ['pointsSystemKey'],
+  teamAttributeId: ['teamAttributeKey'],
   achievementId: ['achievementKey', 'achievementName', 'achievementId'],
   achievementIds: ['achievementKeys', 'achievementNames', 'achievementIds'],
 };
@@ -227,7 +228,17 @@ const FULL: Configuration = {
       runUnit: 'day',
       runInterval: 7,
     },
-    { key: 'xp', name: 'Most XP', rankBy: 'points', pointsSystemKey: 'xp', maxParticipants: null, start: TODAY },
+    {
+      key: 'xp',
+      name: 'Most XP',
+      rankBy: 'points',
+      pointsSystemKey: 'xp',
+      maxParticipants: null,
+      start: TODAY,
+      teamAttributeKey: 'plan',
+      teamsBy: 'mean',
+      teamMinMembers: 3,
+    },
   ],
 };
 
@@ -289,7 +300,9 @@ describe('a configuration with every property', () => {
     const { document } = await pullSource({ ask } as Source, { partial: false });
     const expected = exportConfiguration(catalog);
     const additions = (kind: DocumentKind): string[] =>
-      Object.entries(FIELDS[kind]).flatMap(([name, { addition }]) => (addition ? [name] : []));
+      Object.entries(FIELDS[kind]).flatMap(([name, { addition }]) =>
+        addition ? (DOCUMENT_NAMES[name] ?? [name]) : [],
+      );
     const without = <T extends object>(kind: DocumentKind, items: T[]): object[] =>
       items.map((item) => Object.fromEntries(Object.entries(item).filter(([name]) => !additions(kind).includes(name))));
     expect(document).toMatchObject({

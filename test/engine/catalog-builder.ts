@@ -163,6 +163,9 @@ export class CatalogBuilder {
       breakdownAttributes: [],
       runUnit: null,
       runInterval: null,
+      teamAttributeId: null,
+      teamsBy: null,
+      teamMinMembers: null,
       ...fields,
     };
     this.catalog.leaderboards.push(board);

@@ -12,22 +12,58 @@ export interface Place {
 /** Whether only scores above 0 are on a leaderboard. Otherwise everybody with an event in the run is. */
 const isUsual = ({ aggregate, order }: Leaderboard): boolean => aggregate === null && order === null;
 
-/** A user's score in a run; null for none, on a leaderboard on which 0 is a score. */
-export function scoreOf(board: Leaderboard, user: ModelUser, run: Run): bigint | null {
+/** What a user earned inside a run, except on leaderboards of streaks. */
+function earnedOn(board: Leaderboard, user: ModelUser, run: Run): { amount: bigint; team: string }[] {
   const inside = (day: LocalDate, time: string): boolean =>
     day >= run.start && (run.end === null || day <= run.end) && inHours(board, time);
+  return board.rankBy === 'metric'
+    ? user.events.filter((event) => event.metricId === board.metricId && inside(event.date, event.time))
+    : user.awards
+        .filter((award) => award.systemId === board.pointsSystemId && inside(award.date, award.time))
+        .map(({ awarded, team }) => ({ amount: BigInt(awarded) * 1_000_000n, team }));
+}
+
+/** A user's score in a run; null for none, on a leaderboard on which 0 is a score. */
+export function scoreOf(board: Leaderboard, user: ModelUser, run: Run): bigint | null {
   if (board.rankBy === 'streak') return BigInt(user.shown.get(board.id) ?? 0) * 1_000_000n;
-  const earned =
-    board.rankBy === 'metric'
-      ? user.events
-          .filter((event) => event.metricId === board.metricId && inside(event.date, event.time))
-          .map(({ amount }) => amount)
-      : user.awards
-          .filter((award) => award.systemId === board.pointsSystemId && inside(award.date, award.time))
-          .map(({ awarded }) => BigInt(awarded) * 1_000_000n);
+  const earned = earnedOn(board, user, run).map(({ amount }) => amount);
   if (earned.length === 0) return noScore(board);
   const sorted = earned.toSorted((a, b) => (a < b ? -1 : Number(a > b)));
   return { sum: sum(earned), max: sorted.at(-1)!, min: sorted[0]!, last: earned.at(-1)! }[board.aggregate ?? 'sum'];
+}
+
+const MOST_STAYS = 8;
+
+/** What a user earned for each team in a run. After eight stays in teams, the last one goes on. */
+function earnedForTeams(board: Leaderboard, user: ModelUser, run: Run): Map<string, bigint> {
+  const teams = new Map<string, bigint>();
+  let [stay, stays] = ['', 0];
+  for (const { amount, team } of earnedOn(board, user, run)) {
+    if (amount === 0n) continue;
+    if (stays === 0 || (team !== stay && stays < MOST_STAYS)) [stay, stays] = [team, stays + 1];
+    teams.set(stay, (teams.get(stay) ?? 0n) + amount);
+  }
+  return teams;
+}
+
+/** The teams in a leaderboard's run. */
+export function teamsOn({ users }: { users: Map<string, ModelUser> }, board: Leaderboard, run: Run) {
+  const all = new Map<string, bigint[]>();
+  for (const user of users.values())
+    for (const [team, amount] of earnedForTeams(board, user, run))
+      if (team !== '' && amount !== 0n) all.set(team, [...(all.get(team) ?? []), amount]);
+  const teams = Array.from(all, ([team, amounts]) => ({
+    team,
+    members: amounts.length,
+    score: board.teamsBy === 'mean' ? sum(amounts) / BigInt(amounts.length) : sum(amounts),
+  })).filter(({ score, members }) => score > 0n && members >= board.teamMinMembers!);
+  return teams
+    .map(({ score, ...team }) => ({
+      ...team,
+      rank: 1 + teams.filter((other) => other.score > score).length,
+      value: wire(score),
+    }))
+    .toSorted((a, b) => a.rank - b.rank || (a.team < b.team ? -1 : 1));
 }
 
 /** The score of a user who has none. */

@@ -1,7 +1,7 @@
 import type { Leaderboard } from '../../src/domain/catalog.ts';
 import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
-import { groupOf, rankedAmong, standings, type Place } from './boards.ts';
+import { groupOf, rankedAmong, standings, teamsOn, type Place } from './boards.ts';
 import { latestRuns, runOf, wall, type Run } from './calendar.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import type { Said } from './seen.ts';
@@ -26,7 +26,7 @@ export class CompareBoards {
     const { redis, users, clock } = engine;
     this.engine = engine;
     this.model = model;
-    this.leaderboards = new LeaderboardReads({ redis, users, clock });
+    this.leaderboards = new LeaderboardReads({ redis, users, clock, reusesTeams: false });
   }
 
   async all(): Promise<Said[]> {
@@ -36,7 +36,10 @@ export class CompareBoards {
       const groups = board.breakdownAttributes.length === 0 ? [{}] : [{ plan: 'free' }, { plan: 'pro' }];
       const runs = latestRuns(board, wall(this.model.nowMs, null).date);
       for (const run of runs) for (const group of groups) parts.push(await this.standings(board, run, group));
-      for (const run of runs) parts.push(await this.among(board, run));
+      for (const run of runs) {
+        parts.push(await this.among(board, run));
+        if (board.teamAttributeId !== null) parts.push(await this.teams(board, run));
+      }
       for (const user of this.model.users.values()) parts.push(await this.place(board, user));
     }
     return parts;
@@ -85,6 +88,16 @@ export class CompareBoards {
       engine: [...what, inOrder(rankings.map(({ userId, rank, value }) => ({ userId, rank, value })))],
       model: [...what, inOrder(rankedAmong(board, { run, users: ranked }))],
     };
+  }
+
+  private async teams(board: Leaderboard, run: Run): Promise<Said> {
+    const page = { offset: 0, limit: ALL, run: run.start };
+    const { rankings } = await this.leaderboards.teams(this.engine.compiled(), board.key, page);
+    const what = [board.key, run.start, 'teams'];
+    const engine = rankings
+      .map(({ team, members, rank, value }) => ({ team, members, rank, value }))
+      .toSorted((a, b) => a.rank - b.rank || (a.team < b.team ? -1 : 1));
+    return { engine: [...what, engine], model: [...what, teamsOn(this.model, board, run)] };
   }
 
   private async place(board: Leaderboard, user: ModelUser): Promise<Said> {

@@ -119,6 +119,7 @@ export class LaurelModel {
       ...here,
       metricId,
       amount,
+      team: after.attributes['plan'] ?? '',
       attributes,
       key,
       counts,

@@ -99,7 +99,17 @@ function awardsOf(catalog: Catalog, systemId: string, all: readonly Fired[], ste
     total += awarded;
     const { atMs, date, time } = step;
     const boostIds = boosts.map(({ id }) => id).toSorted();
-    result.push({ atMs, date, time, systemId, triggerId: trigger.id, awarded, total, boostIds });
+    result.push({
+      atMs,
+      date,
+      time,
+      systemId,
+      triggerId: trigger.id,
+      awarded,
+      total,
+      boostIds,
+      team: step.after.attributes['plan'] ?? '',
+    });
   }
   return result;
 }

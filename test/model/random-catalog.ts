@@ -188,6 +188,13 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
       startTime: isPlain ? null : (one.hours?.[0] ?? null),
       endTime: isPlain ? null : (one.hours?.[1] ?? null),
       breakdownAttributes: one.split ? [planId] : [],
+      ...(!one.split &&
+        !isPlain &&
+        !(by === 'metric' && (one.aggregate !== null || one.order !== null)) && {
+          teamAttributeId: planId,
+          teamsBy: index % 2 === 0 ? 'sum' : 'mean',
+          teamMinMembers: 1 + (index % 2),
+        }),
       runUnit: isPlain ? null : ((one.run?.[0] ?? null) as 'day' | null),
       runInterval: isPlain ? null : ((one.run?.[1] ?? null) as number | null),
     });

@@ -14,6 +14,8 @@ interface Happened {
 export interface RecordedEvent extends Happened {
   metricId: string;
   amount: bigint;
+  /** The user's team then; '' for none. */
+  team: string;
   attributes: Readonly<Record<string, string>>;
   key: string | null;
   /** On which weeks began then. */
@@ -54,6 +56,8 @@ export interface Award extends Happened {
   awarded: number;
   total: number;
   boostIds: string[];
+  /** The user's team then; '' for none. */
+  team: string;
 }
 
 /** The attributes when something counted: on every leaderboard, on those of a points system (by its ID), or of streaks. */

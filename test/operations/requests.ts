@@ -34,6 +34,7 @@ export const APPLICATION_REQUESTS: Record<string, ValidRequest> = {
     () => '/v1/leaderboards/flips/rankings',
     (id) => ({ userIds: [id] }),
   ),
+  leaderboards_teams: to('/v1/leaderboards/weekly/teams'),
   live_tickets_create: of(
     () => '/v1/live/tickets',
     (id) => ({ userId: id }),

@@ -36,6 +36,7 @@ local fields = {
   [USER.owed] = { [6] = 12 }, [USER.corrections] = 4, [USER.recomputed] = 7, [USER.hidden] = 3, [USER.generation] = 2, [USER.importedBy] = 'crm', [USER.importedMs] = 1772000000000,
   [USER.spent] = { [5] = 30 }, [USER.holds] = { 5, 'h', 7, 1800000000000 }, [USER.scoreTimes] = { 8, 20000, 1790000000000001 },
   [USER.quests] = { [4] = { 2, { { 20001, 12, 500000, 1 } } } },
+  [USER.teams] = { 8, 20000, 1700000000000, 'red', 12, 500000 },
 }
 for position, value in pairs(fields) do state[position] = value end`,
   'round trip',
@@ -120,7 +121,9 @@ test('trailing absent fields take no space; a state ends after its streaks at th
     name: null,
     streaks: { daily: { length: 0 } },
   });
-  const last = [USER.spent, USER.holds, USER.scoreTimes, USER.quests].map((position) => `state[${position + 1}] = nil`);
+  const last = [USER.spent, USER.holds, USER.scoreTimes, USER.quests, USER.teams].map(
+    (position) => `state[${position + 1}] = nil`,
+  );
   expect(unpackAll(await byRedis(`${last.join(' ')} return pack_state(state)`))).toHaveLength(USER.spent);
 });
 

@@ -29,6 +29,7 @@ export function compileBoard(
     from: board.startTime === null ? undefined : secondOfDay(board.startTime),
     to: board.endTime === null ? undefined : secondOfDay(board.endTime),
     groups: groups.length === 0 ? undefined : groups,
+    team: catalogIndex.attributesById.get(board.teamAttributeId ?? '')?.no,
     runs: days.map((day) => runOf(board, day)?.startDay ?? -1),
     // Only for the highest sum do a score and an event's value say what the score was before.
     scores: floorOf(board) !== 0 || isWantedBy(catalogIndex, board, ['leaderboard.rank_changed']) || undefined,

@@ -84,7 +84,9 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
         ? board.rankBy !== 'metric'
         : board.rankBy !== 'metric' || board.metricId === metric.id || board.breakdownAttributes.length > 0),
   );
-  const grouped = boards.filter(({ breakdownAttributes }) => breakdownAttributes.length > 0).length;
+  const grouped = boards.filter(
+    (board) => board.breakdownAttributes.length > 0 || board.teamAttributeId !== null,
+  ).length;
   const systems = catalogIndex.catalog.pointsSystems
     .map((system) => compileSystem(catalogIndex, system, { metric, firstDay: utcDay - 1 }))
     .filter(

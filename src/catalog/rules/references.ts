@@ -1,4 +1,12 @@
-import type { Achievement, Attribute, Catalog, PointsBoost, PointsLevel, PointsTrigger } from '../../domain/catalog.ts';
+import type {
+  Achievement,
+  Attribute,
+  Catalog,
+  Leaderboard,
+  PointsBoost,
+  PointsLevel,
+  PointsTrigger,
+} from '../../domain/catalog.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import type { AttributeCondition, WebhookFilter, WritableBy } from '../../domain/schemas.ts';
 
@@ -100,16 +108,20 @@ function attributeReferrers(id: string, catalog: Catalog): string[] {
     ...catalog.boosts
       .filter(({ userAttributes }) => named(userAttributes))
       .map((boost) => `boost '${boost.name}'${ofSystem(boost, catalog)}`),
-    ...catalog.leaderboards.filter(({ breakdownAttributes }) => breakdownAttributes.includes(id)).map(boardName),
+    ...catalog.leaderboards.filter((board) => attributesOf(board).includes(id)).map(boardName),
   ];
 }
+
+/** IDs of the user attributes that divide a leaderboard's users. */
+const attributesOf = ({ breakdownAttributes, teamAttributeId }: Leaderboard): string[] =>
+  teamAttributeId === null ? breakdownAttributes : [...breakdownAttributes, teamAttributeId];
 
 /** IDs of user attributes in rules, including inactive rules: users' earnings depend on these values. */
 function ruledAttributes({ achievements, triggers, boosts, leaderboards }: Catalog): Set<string> {
   const found = new Set<string>();
   for (const { userAttributes } of [...achievements, ...triggers, ...boosts])
     for (const { attributeId } of userAttributes) found.add(attributeId);
-  for (const { breakdownAttributes } of leaderboards) for (const id of breakdownAttributes) found.add(id);
+  for (const board of leaderboards) for (const id of attributesOf(board)) found.add(id);
   return found;
 }
 

@@ -8,6 +8,7 @@ import type {
   PointsTrigger,
 } from '../../domain/catalog.ts';
 import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
+import { floorOf } from '../../domain/leaderboard.ts';
 import { isDate } from '../../domain/periods.ts';
 import { LONGEST_REPEAT_DAYS } from '../../domain/repeat.ts';
 import { PARTICIPANTS } from '../../domain/schemas.ts';
@@ -100,6 +101,14 @@ export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Gene
     else if (attribute.type !== 'user') yield problem(field, `'${attribute.key}' is an event attribute`);
     else if (earlier.has(id)) yield problem(field, `'${attribute.key}' is named twice`);
     earlier.add(id);
+  }
+  if (board.teamAttributeId !== null) {
+    const attribute = known.get(board.teamAttributeId);
+    if (attribute === undefined) yield problem('teamAttributeId', `unknown user attribute '${board.teamAttributeId}'`);
+    else if (attribute.type !== 'user') yield problem('teamAttributeId', `'${attribute.key}' is an event attribute`);
+    if (board.breakdownAttributes.length > 0)
+      yield problem('teamAttributeId', 'not for a board with breakdownAttributes: teams compete across groups');
+    if (floorOf(board) !== 0) yield problem('teamAttributeId', 'only for a board of the highest sum');
   }
 }
 

@@ -10,6 +10,7 @@ export const DIFFERENCE_KINDS = [
   'user',
   'leaderboard',
   'leaderboardGroups',
+  'leaderboardTeams',
   'counter',
   'points',
   'idempotencyKey',

@@ -23,7 +23,7 @@ function schemaOf(one: Field): TSchema {
 
 /** A field's names in the document: of an achievement its key, else its name, else (if not unique) its ID. */
 export function documentNames(name: string, { refersTo }: Field): string[] {
-  if (refersTo === undefined || refersTo === 'user attribute') return [name];
+  if (refersTo === undefined) return [name];
   const named = refersTo === 'achievement' ? ['Key', 'Name', 'Id'] : ['Key'];
   return named.map((by) => name.replace('Id', by));
 }

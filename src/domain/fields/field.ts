@@ -183,10 +183,10 @@ type DocumentName<N, F> = F extends { refersTo: 'achievement' }
   ? N extends `achievementId${infer S}`
     ? `achievement${'Id' | 'Key' | 'Name'}${S}`
     : never
-  : F extends { refersTo: 'metric' | 'points system' }
+  : F extends { refersTo: string }
     ? N extends `${infer Noun}Id`
       ? `${Noun}Key`
-      : never
+      : N
     : N;
 type DocumentValue<F extends Field> = F extends { conditionsOn: string } ? ConfiguredCondition[] : Static<F['schema']>;
 type Needed<D extends Fields> = {

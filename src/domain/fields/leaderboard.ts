@@ -12,6 +12,7 @@ const unlessDefault =
   (byDefault: string) =>
   (value: string): string | null =>
     value === byDefault ? null : value;
+const HAS_TEAMS = { ...only('teamAttributeId'), called: 'boards with a teamAttributeId' };
 
 export const LEADERBOARD = {
   name: NAME,
@@ -128,6 +129,38 @@ export const LEADERBOARD = {
     description: 'User attributes by whose values the board is divided, a ranking for each combination.',
     default: [],
     refersTo: 'user attribute',
+  }),
+  teamAttributeId: field(Uuid, {
+    label: 'Teams by',
+    description:
+      'ID of the user attribute that names a user’s team. Teams are then ranked by what their members earn while in them; null: no teams.',
+    clearable: true,
+    default: null,
+    ifUnset: 'omitted',
+    addition: true,
+    refersTo: 'user attribute',
+    when: HAS_RUNS,
+    form: { hint: 'Empty: no ranking of teams' },
+  }),
+  teamsBy: field(Type.Enum(['sum', 'mean']), {
+    label: 'Rank teams by',
+    description:
+      'What teams are ranked by: `sum`: everything that members earned; `mean`: the same per member who earned something.',
+    default: null,
+    defaultWhen: 'sum',
+    ifUnset: 'omitted',
+    addition: true,
+    when: HAS_TEAMS,
+    form: { options: { sum: 'sum of the members', mean: 'mean of the members' } },
+  }),
+  teamMinMembers: field(Type.Integer({ minimum: 1, maximum: 1_000_000 }), {
+    label: 'Smallest team',
+    description: 'How many members of a team must have earned something for the team to be ranked.',
+    default: null,
+    defaultWhen: 1,
+    ifUnset: 'omitted',
+    addition: true,
+    when: HAS_TEAMS,
   }),
   status: field(Type.Enum(['inactive', 'active', 'scheduled', 'finished']), {
     label: 'Status',

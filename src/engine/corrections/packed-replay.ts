@@ -132,8 +132,10 @@ export interface BoardMove {
   /** On boards of the metric's highest sum. */
   whole?: number;
   micros?: number;
+  /** When the event was applied (epoch ms). */
+  atMs?: number;
   /** On other boards of the metric: the score that remains. */
   score?: HistorySum;
-  /** On boards of points: 32 hex digits of each award whose points are taken or given back. */
-  awards?: string[];
+  /** On boards of points: each award whose points are taken or given back (32 hex digits), and its time (epoch ms). */
+  awards?: { id: string; atMs: number }[];
 }

@@ -359,14 +359,14 @@ function boardMoves(
       const run = runAt({ day: dayOf(root.localDate), atMs: root.occurredMs });
       const score = planned.scores.get(board.no);
       if (run === null) continue;
-      if (floorOf(board) === 0) moves.push({ board: planBoard, run, whole, micros });
+      if (floorOf(board) === 0) moves.push({ board: planBoard, run, whole, micros, atMs: root.atMs });
       else if (score !== undefined) moves.push({ board: planBoard, run, score });
       continue;
     }
-    const byRun = new Map<number, string[]>();
+    const byRun = new Map<number, { id: string; atMs: number }[]>();
     for (const each of taken) {
       const run = each.system === planBoard.system ? runAt(each) : null;
-      if (run !== null) byRun.set(run, [...(byRun.get(run) ?? []), each.award]);
+      if (run !== null) byRun.set(run, [...(byRun.get(run) ?? []), { id: each.award, atMs: each.atMs }]);
     }
     for (const [run, awards] of byRun) moves.push({ board: planBoard, run, awards });
   }

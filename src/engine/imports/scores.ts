@@ -13,8 +13,8 @@ import { groupName } from '../../domain/user.ts';
 import type { ImportedUser } from '../../domain/imported-user.ts';
 import { dayOf, isDate } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
-import { packedScore, packedTotal } from '../../packed/packed-import.ts';
-import type { PackedScores, PackedTotal } from '../../packed/state.ts';
+import { packedScore, packedStay, packedTotal } from '../../packed/packed-import.ts';
+import type { PackedScores, PackedStays, PackedTotal } from '../../packed/state.ts';
 import { STREAK, TOTAL, USER } from '../../packed/user-fields.ts';
 import { BadImport, type Draft } from './draft.ts';
 
@@ -108,6 +108,7 @@ const MILLION = 1_000_000n;
 export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUser): void {
   const { compiled, state, skipped, nowMs } = draft;
   const boards: PackedScores = [];
+  const stays: PackedStays = [];
   for (const board of compiled.catalog.leaderboards.toSorted((a, b) => a.no - b.no)) {
     if (board.status !== 'active' && board.status !== 'finished') continue;
     const scores = [...scoresOn(draft, board)]
@@ -124,11 +125,21 @@ export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUs
       continue;
     }
     const group = groupOf(draft, board, shown[board.key]?.group);
-    for (const [runDay, score] of scores)
-      boards.push(...packedScore({ boardNo: board.no, runDay, group, ...clamped(decimalOfMicros(score)) }));
+    for (const [runDay, score] of scores) {
+      const earned = { boardNo: board.no, runDay, ...clamped(decimalOfMicros(score)) };
+      boards.push(...packedScore({ ...earned, group }));
+      if (board.teamAttributeId !== null) stays.push(...packedStay({ ...earned, team: teamOf(draft, board) }));
+    }
   }
   state[USER.boards] = boards;
+  if (stays.length > 0) state[USER.teams] = stays;
 }
+
+/** The user's present team; '' without one. The history does not say which teams the user was in. */
+const teamOf = ({ compiled, state }: Draft, { teamAttributeId }: Leaderboard): string =>
+  ((state[USER.attributes] ?? {}) as Record<number, string>)[
+    compiled.attributesById.get(teamAttributeId ?? '')?.no ?? 0
+  ] ?? '';
 
 /** The user's scores from history, by first day (epoch day) of the run. */
 function scoresOn({ compiled, days, awards, state, today }: Draft, board: Leaderboard): Map<number, Micros> {

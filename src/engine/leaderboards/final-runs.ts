@@ -23,6 +23,7 @@ import type { Pieces } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { clearRun, groupsOfRun } from './runs.ts';
 import { LiveStandings, ranked } from './standings.ts';
+import { teamScores, type TeamScore } from './teams.ts';
 
 /** The last step done for an ended run. */
 export type FinalStep = CopyStep | 'cleared';
@@ -129,6 +130,7 @@ export class FinalRuns implements DueWork {
     for (let over = overRun(progress); over !== null && over.run.finalMs + this.graceMs <= lastMs;) {
       for (const group of await groupsOfRun(redis, over.board, over.run))
         if ((await new LiveStandings(redis, { ...over.run, group }, over.board).page(0, 1)).length > 0) return empty;
+      if ((await teamsOf(redis, over.board, over.run)).length > 0) return empty;
       empty.push(over);
       if (empty.length === MOST_EMPTY) return empty;
       over = overRun({ ...progress, nextRunDay: over.nextRunDay });
@@ -215,12 +217,17 @@ async function copyRun(options: CopyRunOptions, over: Over, ending: AbortSignal)
   await transaction(pool, async (client) => {
     // Another worker may have finished it.
     if (!(await lockProgress(client, { tenantNo, boardNo, runDay }))) return;
-    await finishRun(client, runId);
+    const teams = await whileWhole(client, { redis, tenantNo }, () => teamsOf(redis, board, run));
+    await finishRun(client, runId, teams);
     await moveProgress(client, { tenantNo, boardNo, runDay: nextRunDay, snapshotDay: lastDay + 1 });
   });
   await onStep?.('finished');
   return true;
 }
+
+/** The ranked teams of a run; none of a board without teams. */
+const teamsOf = async (redis: Redis, board: Leaderboard, run: EndedRun): Promise<TeamScore[]> =>
+  board.teamAttributeId === null ? [] : teamScores(redis, board, run);
 
 /** Copies the next members of a group. Returns false after the last ones. */
 async function copyChunk({ redis, pool, onStep }: CopyRunOptions, copying: Copying): Promise<boolean> {

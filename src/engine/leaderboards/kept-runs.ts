@@ -6,11 +6,13 @@ import {
   finalPage,
   finalPlaces,
   finalScores,
+  finalTeams,
 } from '../../postgres/boards/final-runs.ts';
 import { lastSnapshots } from '../../postgres/boards/snapshots.ts';
 import type { BoardRun, PastPlace, PastRuns, Snapshot } from './runs.ts';
 import { entryOf, userHash } from './snapshot-parts.ts';
 import type { Member, Placed, Standings } from './standings.ts';
+import type { TeamScore } from './teams.ts';
 
 /** The final standings of a group, in Postgres. Its members were determined when the run became final. */
 class FinalStandings implements Standings {
@@ -85,6 +87,10 @@ export class KeptRuns implements PastRuns {
 
   async scores(run: BoardRun, group: string | null, userIds: readonly string[]): Promise<Member[] | null> {
     return finalScores(this.pool, run, { group, userIds });
+  }
+
+  async teams(run: BoardRun): Promise<TeamScore[] | null> {
+    return finalTeams(this.pool, run);
   }
 
   async groupOf({ tenantNo, ...run }: BoardRun, userId: string): Promise<string | null> {

@@ -10,6 +10,7 @@ import type {
   LeaderboardResponseWithRankings,
   LeaderboardWithStatus,
   RankingsAmongRequest,
+  TeamRankings,
   UserLeaderboardResponseWithHistory,
 } from '../../domain/leaderboard.ts';
 import { didYouMean } from '../../domain/nearest.ts';
@@ -39,6 +40,7 @@ import {
   type Standings,
   userNames,
 } from './standings.ts';
+import { teamScores, type TeamScore } from './teams.ts';
 
 /** Maximum number of rankings in an answer, since a board without a maximum may have a million. */
 const MAX_LIMIT = 10_000;
@@ -51,6 +53,9 @@ export interface CountedGroup {
   userAttributes: Record<string, string>;
   users: number;
 }
+
+/** How long a read of teams is reused, in multiples of its duration. */
+const TEAMS_KEPT = 20;
 
 interface PageQuery {
   offset: number;
@@ -71,22 +76,29 @@ export class LeaderboardReads {
   private readonly users: UserReads;
   private readonly clock: Clock;
   private readonly past: PastRuns;
+  private readonly reusesTeams: boolean;
+  /** Recent reads of teams, by board and run. */
+  private readonly teamReads = new Map<string, Promise<TeamScore[]>>();
 
   constructor({
     redis,
     users,
     clock,
     past = NO_PAST,
+    reusesTeams = true,
   }: {
     redis: Redis;
     users: UserReads;
     clock: Clock;
     past?: PastRuns;
+    /** Whether a read of teams answers several calls. */
+    reusesTeams?: boolean;
   }) {
     this.redis = redis;
     this.users = users;
     this.clock = clock;
     this.past = past;
+    this.reusesTeams = reusesTeams;
   }
 
   /** Active and scheduled boards, and finished ones if requested, oldest first. */
@@ -161,6 +173,64 @@ export class LeaderboardReads {
       value: score,
     }));
     return { ...leaderboardResponse(compiled, board), status, rankings };
+  }
+
+  /**
+   * A page of the ranking of a board's teams. The run is the one that begins on the requested day, else the one of the UTC
+   * date. Each process reads the teams of a board at most a twentieth of the time, so an answer may be as old as twenty
+   * reads take. Throws 404 as `rankings`; 422 for a board without teams, a day on which no run begins, or a negative offset
+   * without a team.
+   */
+  async teams(
+    compiled: CompiledCatalog,
+    key: string,
+    { offset, limit, run: runDate, team }: { offset: number; limit: number; run?: string; team?: string },
+  ): Promise<TeamRankings> {
+    const { board, status } = this.find(compiled, key);
+    const attribute = compiled.attributesById.get(board.teamAttributeId ?? '');
+    if (attribute === undefined)
+      throw new AppError('unprocessable', `The leaderboard '${key}' has no teams: it lacks a teamAttributeId.`);
+    requireStart(offset, { team });
+    if (limit > MAX_LIMIT) throw new AppError('unprocessable', `limit must be at most ${MAX_LIMIT}.`);
+    const run = this.run(board, runDate, null);
+    const boardRun = { tenantNo: compiled.catalog.tenantNo, boardNo: board.no, runDay: run.startDay };
+    const final = this.isOver(run) ? await this.past.teams(boardRun) : null;
+    const teams = final ?? (await this.liveTeams(board, boardRun));
+    const given = new GivenStandings(
+      teams.map((each) => ({ userId: each.team, score: each.score })),
+      board,
+    );
+    const { from, members } = await memberPage(given, { offset, limit, userId: team });
+    const sizes = new Map(teams.map((each) => [each.team, each.members]));
+    const page = await ranked(given, members, { from, before: undefined });
+    return {
+      ...leaderboardResponse(compiled, board),
+      status,
+      teamAttribute: attribute.key,
+      teamsBy: board.teamsBy ?? 'sum',
+      teamMinMembers: board.teamMinMembers ?? 1,
+      rankings: page.map(({ userId: name, rank, score }) => ({
+        team: name,
+        rank,
+        value: score,
+        members: sizes.get(name) ?? 0,
+      })),
+    };
+  }
+
+  private async liveTeams(board: Leaderboard, run: BoardRun): Promise<TeamScore[]> {
+    if (!this.reusesTeams) return teamScores(this.redis, board, run);
+    const name = JSON.stringify([run, board.teamsBy, board.teamMinMembers]);
+    let read = this.teamReads.get(name);
+    if (read === undefined) {
+      const begunMs = performance.now();
+      const own = teamScores(this.redis, board, run).finally(() => {
+        const forget = (): boolean => this.teamReads.delete(name);
+        setTimeout(forget, TEAMS_KEPT * (performance.now() - begunMs)).unref();
+      });
+      this.teamReads.set(name, (read = own));
+    }
+    return read;
   }
 
   /** The states of those of some users who exist. */

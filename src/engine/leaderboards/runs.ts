@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
-import { boardGroupsKey, boardKey } from '../../redis/keys.ts';
+import { boardGroupsKey, boardKey, teamsKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
 import type { Member, Standings } from './standings.ts';
+import type { TeamScore } from './teams.ts';
 
 export interface BoardRun {
   tenantNo: number;
@@ -35,6 +36,8 @@ export interface PastRuns {
   standings(run: BoardRun, group: string): Promise<Standings | null>;
   /** The final scores of those of some users who have one, in any group if it is `null`; `null` if the run is not final. */
   scores(run: BoardRun, group: string | null, userIds: readonly string[]): Promise<Member[] | null>;
+  /** The ranked teams of a final run; `null` if the run is not final. */
+  teams(run: BoardRun): Promise<TeamScore[] | null>;
   /** The group in which a user ended a final run; `null` if in none. */
   groupOf(run: BoardRun, userId: string): Promise<string | null>;
   /** A user's last `count` daily snapshots in a run, oldest first. Those of a final run end with its final place. */
@@ -48,6 +51,7 @@ export interface PastRuns {
 export const NO_PAST: PastRuns = {
   standings: async () => null,
   scores: async () => null,
+  teams: async () => null,
   groupOf: async () => null,
   snapshots: async () => [],
   places: async () => [],
@@ -64,7 +68,11 @@ export async function groupsOfRun(redis: Redis, board: Leaderboard, run: BoardRu
 export async function clearRun(redis: Redis, run: BoardRun, groups: readonly string[]): Promise<void> {
   const all = new Set([...groups, ...(await listedGroups(redis, run))]);
   for (const part of tenantParts(redis, run.tenantNo))
-    await redis.unlink(boardGroupsKey(part, run), ...Array.from(all, (group) => boardKey(part, { ...run, group })));
+    await redis.unlink(
+      boardGroupsKey(part, run),
+      teamsKey(part, run),
+      ...Array.from(all, (group) => boardKey(part, { ...run, group })),
+    );
 }
 
 async function listedGroups(redis: Redis, run: BoardRun): Promise<Set<string>> {

@@ -1,19 +1,27 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { decimalText } from '../../domain/decimal.ts';
+import { decimalOfMicros, decimalText, microsOf } from '../../domain/decimal.ts';
 import { floorOf } from '../../domain/leaderboard.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { WaitingEvent } from '../../postgres/corrections/quarantine.ts';
 import type { UsedKey } from '../../postgres/used-keys.ts';
 import { clearedRuns, type StoredUser } from '../../postgres/users/stored-states.ts';
-import { boardGroupsKey, boardKey, countersKey, idempotencyKey, pointsKey, type TenantPart } from '../../redis/keys.ts';
+import {
+  boardGroupsKey,
+  boardKey,
+  countersKey,
+  idempotencyKey,
+  pointsKey,
+  teamsKey,
+  type TenantPart,
+} from '../../redis/keys.ts';
 import { knownPart } from '../../redis/parts.ts';
 import { fieldOfDigest, fieldOfGeneration, wideBucket } from '../../redis/idempotency.ts';
 import { totalFields } from '../../redis/lua-library.ts';
-import { COUNTER, completionsField } from '../../packed/call-fields.ts';
+import { COUNTER, completionsField, TEAM_SUM } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
 import { isPackedState, numbered } from '../../packed/unpack-state.ts';
-import { hasPlace, type PackedState, scoresOf, unpackState } from '../../packed/state.ts';
+import { hasPlace, type PackedState, scoresOf, staysOf, unpackState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { idempotencyDigest, timeOf } from '../ids.ts';
 
@@ -26,6 +34,7 @@ The keys that Laurel derives from Postgres. A rebuild writes them and `verify` c
                                        not of runs whose final
                                        standings are in board_finals alone
   set of the groups of a run           the same, of boards with a breakdown
+  hash of the teams of a run           users.state: stays of users who are not hidden, added up by team, of boards with teams
   counters: users                      users of the part, counted
   counters: completions                users.state: completions, counted by achievement
   counts of a points system            users.state: totals above 0, counted by total and range (`totalFields`)
@@ -48,8 +57,14 @@ export interface Place {
   listedIn: { key: string; group: string } | null;
 }
 
-/** A tenant's boards: number → whether users are ranked in groups, the floor of scores, and the runs that Redis no longer holds. */
-export type Boards = ReadonlyMap<number, { grouped: boolean; floor: number; cleared: ReadonlySet<number> }>;
+/**
+ * A tenant's boards: number → whether users are ranked in groups, whether teams are, the floor of scores, and the runs that
+ * Redis no longer holds.
+ */
+export type Boards = ReadonlyMap<
+  number,
+  { grouped: boolean; teams: boolean; floor: number; cleared: ReadonlySet<number> }
+>;
 
 async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
   const [catalog, cleared] = await Promise.all([loadCatalog(pool, tenantNo), clearedRuns(pool, tenantNo)]);
@@ -58,6 +73,7 @@ async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
       board.no,
       {
         grouped: board.breakdownAttributes.length > 0,
+        teams: board.teamAttributeId !== null,
         floor: floorOf(board),
         cleared: cleared.get(board.no) ?? new Set(),
       },
@@ -102,6 +118,42 @@ export function placesOf(part: TenantPart, state: PackedState, boards: Boards): 
     });
   }
   return places;
+}
+
+/** What teams earned: the fields of each hash (`TEAM_SUM`), by key. The same sums as in `lua/lib/teams.lua`. */
+export class TeamSums {
+  readonly hashes = new Map<string, Map<string, bigint>>();
+
+  /** Adds what a user of a part earned for teams. Returns the keys of the hashes. */
+  add(part: TenantPart, state: PackedState, boards: Boards): Set<string> {
+    const keys = new Set<string>();
+    if (state[USER.hidden] !== undefined) return keys;
+    const earned = new Map<string, { key: string; team: string; micros: bigint }>();
+    for (const { boardNo, runDay, team, ...amount } of staysOf(state[USER.teams] ?? [])) {
+      const board = boards.get(boardNo);
+      if (board?.teams !== true || board.cleared.has(runDay) || team === '') continue;
+      const key = teamsKey(part, { boardNo, runDay });
+      const before = earned.get(`${key} ${team}`)?.micros ?? 0n;
+      earned.set(`${key} ${team}`, { key, team, micros: before + microsOf(amount) });
+    }
+    for (const { key, team, micros } of earned.values()) {
+      if (micros === 0n) continue;
+      keys.add(key);
+      let sums = this.hashes.get(key);
+      if (sums === undefined) this.hashes.set(key, (sums = new Map()));
+      const decimal = decimalOfMicros(micros);
+      for (const [field, value] of [
+        [`${TEAM_SUM.whole}${team}`, decimal.whole],
+        [`${TEAM_SUM.micros}${team}`, decimal.micros],
+        [`${TEAM_SUM.members}${team}`, 1],
+      ] as const) {
+        const sum = (sums.get(field) ?? 0n) + BigInt(value);
+        if (sum === 0n) sums.delete(field);
+        else sums.set(field, sum);
+      }
+    }
+    return keys;
+  }
 }
 
 /** The fields of the part's counters that count a user. */

@@ -27,6 +27,7 @@ import {
   placesOf,
   quarantineOf,
   readState,
+  TeamSums,
   totalsOf,
 } from './derived-keys.ts';
 
@@ -70,6 +71,7 @@ class Filling {
   private readonly generations = new Generations();
   private readonly boards: BoardsOfTenants;
   private readonly counts: Counts;
+  private readonly teams = new TeamSums();
 
   constructor(options: FillOptions, tenants: readonly number[] | null) {
     this.options = options;
@@ -100,6 +102,10 @@ class Filling {
       await report({ step: 'users', done, total: total && Math.max(total, done) });
     }
     await counts.load();
+    for (const [key, sums] of this.teams.hashes) {
+      const fields = Array.from(sums, ([field, sum]) => [field, String(sum)]).flat();
+      await loaders.get(shardOfKey(key))!.addPairs(['HSET', key], fields);
+    }
     for (const [key, generation] of generations.youngest)
       await loaders.get(shardOfKey(key))!.add(['HSET', key, COUNTER.generation, String(generation)]);
     await flushed(loaders);
@@ -126,6 +132,7 @@ class Filling {
         else members.push(score, user.id);
         if (listedIn !== null) groups.set(listedIn.key, (groups.get(listedIn.key) ?? new Set()).add(listedIn.group));
       }
+      this.teams.add(part, state, boards);
       counts.add(countersKey(part), countersOf(state));
       for (const [key, fields] of totalsOf(part, state)) counts.add(key, fields);
     }

@@ -9,6 +9,7 @@ const KINDS = {
   user: 'user',
   board: 'leaderboard',
   'board groups': 'leaderboardGroups',
+  teams: 'leaderboardTeams',
   counters: 'counter',
   points: 'points',
   'idempotency keys': 'idempotencyKey',

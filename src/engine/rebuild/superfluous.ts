@@ -11,6 +11,7 @@ import {
   stateSuspect,
   storedUses,
   type Suspect,
+  suspectTeams,
   usedKeySuspect,
   waitingUses,
 } from './suspects.ts';
@@ -29,11 +30,14 @@ export async function superfluous(sides: Sides, keys: readonly string[], members
   return suspects;
 }
 
-/** Those of some keys that should not exist: users who are not in Postgres, and sets of groups. */
+/** Those of some keys that should not exist: users who are not in Postgres, and sets of groups; and hashes of teams that differ. */
 export async function superfluousKeys(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
   const suspects = await superfluousUsers(sides, keys);
-  for (const key of keys)
-    if (tenantKey(key)?.kind === 'board groups') suspects.push(...(await superfluousGroups(sides, key)));
+  for (const key of keys) {
+    const kind = tenantKey(key)?.kind;
+    if (kind === 'board groups') suspects.push(...(await superfluousGroups(sides, key)));
+    if (kind === 'teams') suspects.push(...(await suspectTeams(sides, key)));
+  }
   return suspects;
 }
 

@@ -14,6 +14,7 @@ import {
   countCompletions,
   countUsersIn,
   pointsTotals,
+  readUsers,
   storedState,
   type StoredUser,
 } from '../../postgres/users/stored-states.ts';
@@ -32,6 +33,7 @@ import {
   quarantineOf,
   readState,
   stateOf,
+  TeamSums,
   useText,
 } from './derived-keys.ts';
 
@@ -158,6 +160,23 @@ export const groupsSuspect = (
   },
 });
 
+/** The hash of a run's teams, if it differs. Reads all users of the tenant. */
+export async function suspectTeams(sides: Sides, key: string): Promise<Suspect[]> {
+  const part = tenantKey(key)!;
+  const redis = async (): Promise<string | null> =>
+    countsText(new Map(Object.entries(await sides.redis.hgetall(key)).map(([field, sum]) => [field, BigInt(sum)])));
+  const postgres = async (): Promise<string | null> => {
+    const sums = new TeamSums();
+    for await (const page of readUsers(sides.pool, { pageSize: USERS_A_PAGE, tenants: [part.tenantNo] }))
+      for (const user of page)
+        if (isHeldBy(sides.redis, part, user.id)) sums.add(part, stateOf(user), await sides.boards.of(part.tenantNo));
+    return countsText(sums.hashes.get(key) ?? new Map());
+  };
+  return (await redis()) === (await postgres()) ? [] : [{ key, part: '', redis, postgres }];
+}
+
+const USERS_A_PAGE = 1_000;
+
 /** A field of a part's counters: `users`, or `a<achievement>`. */
 export const counterSuspect = ({ redis, pool }: Sides, part: TenantPart, field: string): Suspect => ({
   key: countersKey(part),
@@ -278,6 +297,7 @@ export async function suspectUsers(
 ): Promise<Suspect[]> {
   const byShard = new Map<number, PlacedUser[]>();
   const bySet = new Map<string, Standing[]>();
+  const teams = new TeamSums();
   for (const user of users) {
     const { tenantNo, id } = user;
     const part = knownPart(sides.redis, tenantNo, id);
@@ -286,6 +306,7 @@ export async function suspectUsers(
       members.note(place.key, id);
       listed(bySet, place.key).push({ ...place, tenantNo, id });
     }
+    teams.add(part, stateOf(user), await sides.boards.of(tenantNo));
   }
   const found = await Promise.all([
     ...Array.from(byShard.values(), (some) => suspectStates(sides, some)),
@@ -293,6 +314,10 @@ export async function suspectUsers(
     ...Array.from(bySet, ([key, standings]) => suspectScores(sides, key, standings)),
     // The members of a set are in one group.
     ...Array.from(bySet.values(), ([first]) => suspectGroup(sides, first!)),
+    // Existing hashes are found among the keys.
+    ...Array.from(teams.hashes.keys(), async (key) =>
+      (await sides.redis.exists(key)) === 1 ? [] : suspectTeams(sides, key),
+    ),
   ]);
   return found.flat();
 }
@@ -360,7 +385,7 @@ async function* heldCounts(redis: Redis, key: string): AsyncGenerator<[field: st
 const LEGIBLE = 20;
 
 /** Equal counts give equal texts; `null` if nobody has points. */
-function countsText(counts: ReadonlyMap<string, number>): string | null {
+function countsText(counts: ReadonlyMap<string, number | bigint>): string | null {
   if (counts.size === 0) return null;
   const all = Array.from(counts, ([field, users]) => `${field}: ${users}`).toSorted();
   const text = all.slice(0, LEGIBLE).join(', ');

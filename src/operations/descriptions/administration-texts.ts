@@ -392,6 +392,7 @@ export const CONFIGURATION_TEXTS: Readonly<Record<string, string>> = {
   order: '`ascending`: the lowest score is first; absent: the highest.',
   pointsSystemId: 'ID of the points system.',
   pointsSystemKey: 'Key of the points system.',
+  teamAttributeKey: 'Key of the user attribute that names a user’s team.',
   pointsSystemName: 'Name of the points system.',
   pointsSystems: 'Points systems with their levels, triggers and boosts.',
   rankBy: 'What the board ranks by.',

@@ -243,6 +243,8 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   resourceId: 'Only entries about this resource.',
   who: 'Only changes by this key, given by its readable part.',
   userId: 'Only {nouns} about this user.',
+  'leaderboards_teams:limit': 'Maximum number of teams in the answer.',
+  'leaderboards_teams:team': 'The page shows the places around this team; `offset` then counts from there.',
   'leaderboards_get:userId': 'The page shows the places around this user; `offset` then counts from there.',
   'admin_application_api_keys_list:userId': 'Only keys of this user.',
   'admin_quarantine_list:userId': 'Only events of this user.',

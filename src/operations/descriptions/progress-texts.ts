@@ -139,6 +139,13 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   'history.rank': 'The rank at the end of the day, or now; null: not on the board.',
   'history.timestamp': 'Time of this rank.',
   'rankings.value': 'The user’s score.',
+  'leaderboards_teams.team': 'Value of the attribute that names the team.',
+  'leaderboards_teams.rank': 'Rank among the teams; the same for equal values.',
+  'leaderboards_teams.rankings.value': 'What the members earned, or the mean of it.',
+  'leaderboards_teams.members': 'Number of members who earned something.',
+  'leaderboards_teams.teamAttribute': 'Key of the user attribute that names a user’s team.',
+  'leaderboards_teams.teamsBy': 'What teams are ranked by: `sum` or `mean` of what members earned.',
+  'leaderboards_teams.teamMinMembers': 'How many members must have earned something for a team to be ranked.',
   'leaderboards_rankings.userIds': 'The users to rank. A repeated ID counts once.',
   'leaderboards_rankings.around': 'One of the users; `offset` then counts from this user’s place.',
   'leaderboards_rankings.offset':

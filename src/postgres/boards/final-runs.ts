@@ -101,8 +101,24 @@ export async function dropMembers(client: PoolClient, { id }: CopiedGroup): Prom
   await client.query('UPDATE board_run_groups SET members = 0, participants = 0, is_done = false WHERE id = $1', [id]);
 }
 
-/** Marks a run as final. From now on it is read from Postgres. */
-export async function finishRun(client: PoolClient, runId: number): Promise<void> {
+interface FinalTeam {
+  team: string;
+  score: number;
+  members: number;
+}
+
+/** Marks a run as final, with its teams. From now on it is read from Postgres. */
+export async function finishRun(client: PoolClient, runId: number, teams: readonly FinalTeam[]): Promise<void> {
+  await client.query(
+    `INSERT INTO board_final_teams (run_id, team, score, members)
+     SELECT $1, * FROM unnest($2::text[], $3::float8[], $4::integer[])`,
+    [
+      runId,
+      teams.map(({ team }) => storableText(team)),
+      teams.map(({ score }) => score),
+      teams.map(({ members }) => members),
+    ],
+  );
   await client.query('UPDATE board_runs SET is_final = true WHERE id = $1', [runId]);
 }
 
@@ -155,6 +171,17 @@ export async function finalGroup(
     [tenantNo, boardNo, runDay, storableText(name)],
   );
   return rows[0] ?? null;
+}
+
+/** The teams of a final run; `null` if the run is not final. */
+export async function finalTeams(pool: Pool, { tenantNo, boardNo, runDay }: RunNamed): Promise<FinalTeam[] | null> {
+  const { rows } = await pool.query<FinalTeam | { team: null }>(
+    `SELECT team.team, team.score, team.members
+       FROM board_runs AS run LEFT JOIN board_final_teams AS team ON team.run_id = run.id
+      WHERE ${FINAL_RUN}`,
+    [tenantNo, boardNo, runDay],
+  );
+  return rows.length === 0 ? null : rows.filter((row): row is FinalTeam => row.team !== null);
 }
 
 /** Groups that had members when the run became final; none if it is not final. */

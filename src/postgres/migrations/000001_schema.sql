@@ -648,6 +648,16 @@ CREATE TABLE board_finals (
 );
 CREATE UNIQUE INDEX board_finals_of_user ON board_finals (tenant_no, user_id, group_id);
 
+-- The ranked teams of a final run: what their members earned, or the mean of it.
+CREATE TABLE board_final_teams (
+  run_id bigint NOT NULL REFERENCES board_runs (id) ON DELETE CASCADE,
+  team text NOT NULL,
+  score double precision NOT NULL,
+  -- members who earned something
+  members integer NOT NULL
+);
+CREATE UNIQUE INDEX board_final_teams_of_run ON board_final_teams (run_id, text_digest(team));
+
 -- Daily snapshots: one row a day, and the ranks and scores packed in parts by a hash of the user
 -- (src/engine/leaderboards/snapshot-parts.ts). A part that did not change since the day before is not stored again.
 CREATE TABLE board_snapshots (

@@ -22,6 +22,7 @@ const KINDS: Readonly<Record<Difference['kind'], string>> = {
   user: 'User',
   leaderboard: 'Leaderboard score',
   leaderboardGroups: 'Leaderboard groups',
+  leaderboardTeams: 'Leaderboard teams',
   counter: 'Counter',
   points: 'Points distribution',
   idempotencyKey: 'Idempotency key',
