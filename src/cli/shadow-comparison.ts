@@ -157,6 +157,20 @@ export const OWN_FIELDS: readonly string[] = [
   'pendingLeaderboards',
   'hidden',
   'idempotencyConflict',
+  'achievementProgress',
+  'repeat',
+  'secret',
+  'timesCompleted',
+  'period',
+  'days',
+  'progress',
+  'completed',
+  'aggregate',
+  'order',
+  'full',
+  'percentile',
+  'participants',
+  'balance',
 ];
 const SHARED_FIELDS = ['rank', 'previousRank', 'rankings', 'completions', 'rarity', 'percentileThisPeriod', 'users'];
 const IDEMPOTENCY_FIELDS = ['idempotencyKey', 'idempotentReplayed'];

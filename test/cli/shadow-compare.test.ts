@@ -96,6 +96,9 @@ test('recognises the fields that Laurel has beyond the contract; docs/moving.md 
   const contract = ['application', 'newer']
     .map((name) => readFileSync(new URL(`../contract/${name}.json`, import.meta.url), 'utf8'))
     .join('\n');
+  // Another server has only the operations of the contract.
+  const unnamed = (path: string): string => path.replaceAll(/\{\w+\}/g, '{}');
+  const paths = new Set([...contract.matchAll(/"(\/[^"]*)": \{/g)].map(([, path]) => unnamed(`/v1${path}`)));
   const names = new Set<string>();
   const collect = (schema: unknown): void => {
     if (typeof schema !== 'object' || schema === null) return;
@@ -104,7 +107,8 @@ test('recognises the fields that Laurel has beyond the contract; docs/moving.md 
       for (const name of Object.keys(properties)) names.add(name);
     for (const part of Object.values(schema)) collect(part);
   };
-  const compared = applicationOperations.filter(({ path }) => !/^\/v1\/(live|openapi)/.test(path));
+  const compared = applicationOperations.filter(({ path }) => paths.has(unnamed(path)));
+  expect(compared.length).toBeGreaterThan(20);
   for (const { responses } of compared) collect(responses);
   const own = [...names].filter((name) => !contract.includes(`"${name}"`));
   expect(own.length).toBeGreaterThan(0);
