@@ -145,7 +145,7 @@ export class Expiries implements ScheduledWork {
     const page = system && { compiled, system, days: daysAt(expiring) };
     const looked = page === undefined ? [] : await this.expire(page, users.map(({ id }) => id), signal); // prettier-ignore
     if (looked === null) return null;
-    const told = page === undefined ? [] : await this.warnings(page, looked, nowMs);
+    const told = page === undefined ? [] : await this.warnings(page, looked, { dueMs: day * DAY_MS, nowMs });
     const isLast = users.length < this.atOnce;
     const next = isLast ? { day: day + 1, lastUser: '' } : { day, lastUser: users.at(-1)!.id };
     const moved =
@@ -235,7 +235,7 @@ export class Expiries implements ScheduledWork {
   private async warnings(
     { compiled, system, days: { toldFor } }: Page,
     looked: readonly Looked[],
-    nowMs: number,
+    { dueMs, nowMs }: { dueMs: number; nowMs: number },
   ): Promise<Notification[]> {
     const { publisher } = this.options;
     const { tenantNo } = compiled.catalog;
@@ -252,7 +252,7 @@ export class Expiries implements ScheduledWork {
     return told.map(({ userId, packed, balance, unspent: [before, all] }) => {
       const user = userJson(compiled, { userId, state: decodeState(packed), controlShare });
       const payload = expiryPayload(type, user, { system, expiry: { amount: all - before, balance, date } });
-      return { type, tenantNo, userId, atMs: nowMs, source: `${userId}:${system.no}:${date}`, about, payload };
+      return { type, tenantNo, userId, atMs: dueMs, source: `${userId}:${system.no}:${date}`, about, payload };
     });
   }
 }
