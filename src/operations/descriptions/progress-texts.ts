@@ -301,7 +301,8 @@ export const SPENDING_TEXTS: Readonly<Record<string, string>> = {
   'users_points.balance':
     'What the user can spend; missing if it is the total because nothing was spent or expired yet, users’ keys may not spend and points do not expire.',
   'spendings_hold.expiresIn': 'Seconds until the hold ends by itself.',
-  spendingId: 'The spending or hold that a capture, release or refund is about; null for spendings, holds and expired points.',
+  spendingId:
+    'The spending or hold that a capture, release or refund is about; null for spendings, holds and expired points.',
   reference: 'Your own ID, such as that of an order; null: not given.',
   createdAt: 'When it was made.',
   spending: 'The spending, captured hold or refund.',

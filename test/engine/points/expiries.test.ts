@@ -63,12 +63,13 @@ async function points(id: string): Promise<[total: number, balance: number]> {
   expect(status).toBe(200);
   return [body.total, body.balance];
 }
-/** What expired of a user's points: amount and balance after it, by falling balance. */
+/** What expired of a user's points: amount and balance after it, by falling balance, oldest first. */
 async function expired(id: string): Promise<[number, number][]> {
   const { spendings } = (await laurel.admin.get(`/v1/users/${id}/spendings?limit=100`)).body;
   return spendings
     .filter(({ type, status }: { type: string; status: string }) => type === 'expire' && status === 'expired')
     .map(({ amount, balance }: { amount: number; balance: number }) => [amount, balance])
+    .toReversed()
     .toSorted(([, a]: [number, number], [, b]: [number, number]) => b - a);
 }
 async function expectProven(): Promise<void> {
