@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
@@ -135,6 +136,43 @@ async function rebuild(): Promise<void> {
   expect([await points('ada'), await points('bob')]).toEqual(before);
   await expectProven();
 }
+
+test('random histories: what expires is what is left of the oldest points', async () => {
+  const days = 9;
+  const afterDays = 2;
+  await configure(afterDays);
+  const percent = fc.constantFrom(0, 0, 30, 100);
+  const day = fc.record({ earned: fc.constantFrom(0, 5, 11), spent: percent, taken: percent });
+  const histories = fc.sample(fc.array(day, { minLength: days, maxLength: days }), 8);
+  // The points of each user that are left, by the day on which they were earned.
+  const users = histories.map((history, n) => ({ id: `user ${n}`, history, left: Array<number>(days).fill(0) }));
+  const balanceOf = (left: readonly number[]): number => left.reduce((sum, one) => sum + one, 0);
+  const live = async ({ id, history, left }: (typeof users)[number], today: number): Promise<void> => {
+    if (today > afterDays) left[today - afterDays - 1] = 0;
+    const { earned, spent, taken } = history[today]!;
+    // A user who has nothing yet may be unknown.
+    if (earned > 0 || today === 0) await work(id, earned);
+    left[today] = earned;
+    expect([id, today, (await points(id))[1]]).toEqual([id, today, balanceOf(left)]);
+    for (const [share, use] of [
+      [spent, (amount: number) => post(id, 'spend', { amount })],
+      [taken, (amount: number) => work(id, amount, 'rent')],
+    ] as const) {
+      let amount = Math.floor((balanceOf(left) * share) / 100);
+      if (amount > 0) await use(amount);
+      for (let at = 0; at < days; at += 1) {
+        const used = Math.min(amount, left[at]!);
+        left[at]! -= used;
+        amount -= used;
+      }
+    }
+  };
+  for (let today = 0; today < days; today += 1) {
+    if (today > 0) await to(today);
+    await Promise.all(users.map((user) => live(user, today)));
+  }
+  await expectProven();
+});
 
 test('after a downtime of days the missed days are done in order', async () => {
   await configure(1);
