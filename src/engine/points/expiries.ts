@@ -41,8 +41,8 @@ interface ExpiriesOptions {
 const AT_ONCE = 500;
 /** Approximate maximum duration of a piece of work. */
 const WORK_MS = 2_000;
-/** How often a user may change during the work before it fails. */
-const TRIES = 50;
+/** How often a user may change during the work. The points of one who changes more often expire a day later. */
+const TRIES = 20;
 /** How many days before points expire their user is told; fewer if the points expire sooner. */
 const TOLD_DAYS = 7;
 
@@ -161,9 +161,8 @@ export class Expiries implements ScheduledWork {
   private async expire(page: Page, userIds: readonly string[], signal: AbortSignal): Promise<Looked[] | null> {
     const looked: Looked[] = [];
     let waiting = userIds;
-    for (let tries = 0; waiting.length > 0; tries += 1) {
+    for (let tries = 0; waiting.length > 0 && tries < TRIES; tries += 1) {
       if (signal.aborted) return null;
-      if (tries === TRIES) throw new Error('A user keeps changing.');
       const outdated: string[] = [];
       await Promise.all(
         (await this.look(page, waiting)).map(async (one) => {

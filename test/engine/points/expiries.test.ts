@@ -270,13 +270,8 @@ test('two schedules at once and a crash before the record of progress change not
   await to(1);
   await Promise.all(users.map((id) => work(id, 1)));
   const clock = new FixedClock(START + 3 * DAY);
-  const redis = await laurel.connect();
-  const { pool, services } = laurel;
-  const publisher = new Publisher({ redis: laurel.redis, pool, catalogs: services.catalogs });
-  const kind = (): Expiries => {
-    const scripts = new Scripts({ redis: laurel.redis, clock, onWritten: () => undefined });
-    return new Expiries({ redis: laurel.redis, scripts, clock, publisher, atOnce: 10 });
-  };
+  const { pool } = laurel;
+  const kind = (): Expiries => expiriesAt(clock);
   // The day's progress is lost after each page, as by a crash right after the changes.
   await pool.query(`
     CREATE FUNCTION crash() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'crashed'; END $$;
@@ -288,18 +283,37 @@ test('two schedules at once and a crash before the record of progress change not
   expect(crashed.aside).toHaveLength(1);
   await pool.query('DROP TRIGGER crash ON expiry_progress');
   const both = [kind(), kind()];
-  await expect
-    .poll(async () => {
-      await Promise.all(
-        both.map(async (each) => {
-          const next = await each.due(clock.now());
-          if (next !== null) await each.perform(next, NEVER, next + 1, clock.now());
-        }),
-      );
-      return Promise.all(both.map((each) => each.due(clock.now())));
-    })
-    .toEqual([null, null]);
-  redis.disconnect();
+  const nextDay = async (): Promise<number> => (await expiringSystems(pool))[0]!.day!;
+  for (let next = await nextDay(); next * DAY <= clock.now(); next = await nextDay())
+    await Promise.all(both.map((each) => each.perform(next * DAY, NEVER, next * DAY + 1, clock.now())));
   for (const id of users) expect([id, await points(id), await expired(id)]).toEqual([id, [11, 1], [[10, 1]]]);
   await expectProven();
 });
+
+test('a user who never stops changing does not keep the points of others from expiring', async () => {
+  await configure(2);
+  for (const id of ['ada', 'bob', 'eve']) await work(id, 10);
+  await to(2);
+  const clock = new FixedClock(START + 3 * DAY);
+  const busy = expiriesAt(clock, async (userId) => void (userId === 'bob' && (await work('bob', 1))));
+  const dueMs = Date.UTC(2030, 2, 4);
+  await busy.perform(dueMs, NEVER, dueMs + 1, clock.now());
+  expect(busy.aside).toEqual([]);
+  expect([(await points('ada'))[1], (await points('eve'))[1]]).toEqual([0, 0]);
+  expect(await expired('bob')).toEqual([]);
+  await to(4);
+  expect((await expired('bob')).map(([amount]) => amount)).toEqual([10]);
+  await expectProven();
+});
+
+/** The work as another worker does it. `before`: called before each change of a balance. */
+function expiriesAt(clock: FixedClock, before: (userId: string) => Promise<void> = async () => undefined): Expiries {
+  const { redis, pool, services } = laurel;
+  const scripts = new Scripts({ redis, clock, onWritten: () => undefined });
+  const callUser: Scripts['callUser'] = async (tenantNo, call) => {
+    await before(call.userId);
+    return scripts.callUser(tenantNo, call);
+  };
+  const publisher = new Publisher({ redis, pool, catalogs: services.catalogs });
+  return new Expiries({ redis, scripts: { callUser }, clock, publisher, atOnce: 10 });
+}
