@@ -3,16 +3,17 @@
 --- @include "lib/user_call"
 
 --[[
-Spends or holds points of a user, captures or releases a hold, or refunds a spending, in one atomic step. The total of the points
+Spends or holds points of a user, captures or releases a hold, refunds a spending, or lets points expire, in one atomic step. The total of the points
 stays. A hold that has expired no longer counts; the next change of the user's balances removes it from the state.
 
 KEYS: those of a call about one user (lib/user_call), then the tenant's old idempotency keys (hash, and prefix of its segments:
       lib/old_keys) and the wide bucket of the key that the change uses (hash, and prefix of the narrow ones: lib/used_keys).
-ARGV: those of such a call; body: userId, id, change { kind (BALANCE), system, amount, expiresInMs, of, reason, reference, key },
+ARGV: those of such a call; body: userId, id, change { kind (BALANCE), system, amount, expiresInMs, of, reason, reference, key, digest
+      (of points that expire: SHA-1 of the packed state for which the amount was computed) },
       and for spendings, holds and refunds, which use a key: field of the key in its bucket, use (the packed use), keysPerDay (the
       most keys that the user may use per UTC day; 0: no limit), lookedUp (as for record_events; nil before the script asked).
 Returns: a record `user` with BALANCE_CHANGE, or a refusal unknownUser, replay, unknownUse, tooManyKeys, insufficient, manyHolds,
-      notHeld, tooLarge, maybeStored (packed, src/packed/record.ts); the user's packed state; the position in the outbox ('' if
+      notHeld, outdated, tooLarge, maybeStored (packed, src/packed/record.ts); the user's packed state; the position in the outbox ('' if
       nothing was written).
 Errors: those of Redis only.
 Writes: outbox, user, bucket of the key.
@@ -101,6 +102,11 @@ if kind == BALANCE.spend or kind == BALANCE.hold then
   end
 elseif kind == BALANCE.refund then
   spent = -amount
+elseif kind == BALANCE.expire then
+  if redis.sha1hex(user.packed) ~= change.digest then
+    return unwritten({ [RECORD.kind] = REFUSAL.outdated })
+  end
+  spent = amount
 else
   if not held then
     return unwritten({ [RECORD.kind] = REFUSAL.notHeld })

@@ -26,10 +26,12 @@ import { EventPartitionsAhead } from '../src/engine/retention/event-partitions.t
 import { EventRetention, PartitionDropping } from '../src/engine/retention/event-retention.ts';
 import { Persister } from '../src/engine/persist/persister.ts';
 import { logSetAside } from '../src/engine/persist/refused-entries.ts';
+import { Expiries } from '../src/engine/points/expiries.ts';
 import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
 import { Verifying } from '../src/engine/rebuild/verification-job.ts';
 import { Recomputing } from '../src/engine/recomputations/recomputation-job.ts';
+import { Scripts } from '../src/engine/scripts.ts';
 import type { ScheduledWork } from '../src/engine/schedule/due-work.ts';
 import { type PassOutcome, Schedule } from '../src/engine/schedule/schedule.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
@@ -210,7 +212,7 @@ function scheduledNotifications(
   core: WorkerCore,
   { delivery, options }: Pick<With, 'delivery' | 'options'>,
 ): ScheduledWork[] {
-  const { redis, pool, catalogs, clock, onFailed } = core;
+  const { redis, pool, catalogs, clock, onFailed, touched: onWritten } = core;
   const observed = options.onPublishStep && { onStep: options.onPublishStep };
   const publisher = new Publisher({ redis, pool, catalogs, onMade: () => delivery.queued(), ...observed });
   // Live streams get notifications from records themselves; the clock's notifications must be announced to them.
@@ -227,6 +229,7 @@ function scheduledNotifications(
     ...observed,
   });
   const rankings = new BoardRankings(redis);
+  const scripts = new Scripts({ redis, clock, onWritten });
   return [
     // Places before windows: a window that ends now reports the current rank.
     new Places({ publisher, redis, onFailed }),
@@ -235,6 +238,7 @@ function scheduledNotifications(
     new PersonalBoosts({ publisher: announcing, onFailed }),
     new EmailRounds({ publisher: announcing, onFailed }),
     new AchievementEmails({ publisher: announcing, onFailed }),
+    new Expiries({ redis, scripts, clock, publisher: announcing, onFailed }),
   ];
 }
 

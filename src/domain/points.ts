@@ -82,7 +82,7 @@ export const GetUserPointsResponse = Type.Object({
   key: Type.String(),
   ...systemFields,
   total: Type.Integer(),
-  /** Missing if the user never spent anything of the system and users' keys may not. */
+  /** Missing if nothing of the system was spent or expired yet, users' keys may not spend it and it does not expire. */
   balance: Type.Optional(Type.Integer()),
   level: Type.Union([PointsLevelResponse, Type.Null()]),
   awards: Type.Array(PointsAwardResponse),
@@ -135,7 +135,7 @@ const NullableTime = Type.Union([Type.String({ format: 'date-time' }), Type.Null
 /** A change of a user's balance. It is never changed itself. */
 export const BalanceChange = Type.Object({
   id: Uuid,
-  type: Type.Enum(['spend', 'hold', 'capture', 'release', 'refund']),
+  type: Type.Enum(['spend', 'hold', 'capture', 'release', 'refund', 'expire']),
   /** Key of the points system; `null` if it was deleted. */
   pointsSystem: NullableText,
   amount: Type.Integer(),
@@ -151,7 +151,7 @@ export const BalanceChange = Type.Object({
 });
 export type BalanceChange = Static<typeof BalanceChange>;
 
-/** A spending or hold with its later changes. */
+/** A spending, hold or expiry with its later changes. */
 export const Spending = Type.Object({
   ...BalanceChange.properties,
   status: Type.Enum(['spent', 'held', 'captured', 'released', 'expired', 'refunded']),

@@ -52,6 +52,7 @@ export interface BalanceCall {
     reason?: string | undefined;
     reference?: string | undefined;
     key?: string | undefined;
+    digest?: string;
   };
   field?: string;
   use?: string;

@@ -237,7 +237,7 @@ export const BALANCE_CHANGE = {
 } as const;
 
 /** A captured hold is a spending. Stored numbers must never change. */
-export const BALANCE = { spend: 1, hold: 2, capture: 3, release: 4, refund: 5 } as const;
+export const BALANCE = { spend: 1, hold: 2, capture: 3, release: 4, refund: 5, expire: 6 } as const;
 
 /**
  * A trigger's award, the total after it, numbers of the boosts applied, and its local day (epoch day; absent: that of the

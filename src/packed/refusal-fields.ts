@@ -35,7 +35,7 @@ export const REFUSAL = {
   unmetConditions: 'q',
   /** The streak cannot be changed; see UNCHANGED. */
   unchanged: 'w',
-  /** The user's streaks or corrected events have changed since the call was prepared. */
+  /** The user's streaks, corrected events or, for points that expire, anything of the user has changed since the call was prepared. */
   outdated: 'j',
   /** A retry whose first try may be in Postgres. Check there and repeat the call; see MAYBE_STORED. */
   maybeStored: 'd',

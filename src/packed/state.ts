@@ -71,7 +71,7 @@ export interface UserState {
   timePaid: Record<number, number>;
   /** Leaderboard number → scores in runs that are not final, newest first. */
   boards: Record<number, BoardScore[]>;
-  /** Points system number → points spent and not refunded, without open holds. */
+  /** Points system number → points spent and not refunded, or expired; without open holds. */
   spent: Record<number, number>;
   /** Holds that were neither captured nor released, oldest first. They may have expired. */
   holds: Hold[];

@@ -78,7 +78,7 @@ export const USER = {
   importedBy: 51,
   /** When the user was imported (epoch ms); absent if not. Recomputations change nothing from before. */
   importedMs: 52,
-  /** Points system number → points spent and not refunded, without open holds. */
+  /** Points system number → points spent and not refunded, or expired; without open holds. */
   spent: 53,
   /** Flat list of HOLDs, oldest first: those not yet closed. Expired ones stay until the next change of a balance. */
   holds: 54,

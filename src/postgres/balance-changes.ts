@@ -82,7 +82,7 @@ export async function readBalanceChanges(
   return rows;
 }
 
-/** A user's spendings and holds, newest first. `before`: only those with smaller IDs. */
+/** A user's spendings, holds and expiries, newest first. `before`: only those with smaller IDs. */
 export async function listSpendings(
   pool: Pool,
   {
@@ -120,7 +120,7 @@ export async function balanceChangesIn(
 /** The sum of a user's changes in a points system. */
 export interface Outstanding extends OfUser {
   systemNo: number;
-  /** Spent and not refunded. */
+  /** Spent and not refunded, or expired. */
   spent: number;
   /** Open holds as `<ID> <amount>`, oldest first. */
   holds: string[];
@@ -138,7 +138,7 @@ export async function readOutstanding(pool: Pool, users: readonly OfUser[]): Pro
      )
      SELECT tenant_no AS "tenantNo", user_id AS "userId", system_no AS "systemNo",
             sum(CASE kind WHEN ${BALANCE.spend} THEN amount WHEN ${BALANCE.capture} THEN amount
-                          WHEN ${BALANCE.refund} THEN -amount ELSE 0 END)::float8 AS spent,
+                          WHEN ${BALANCE.expire} THEN amount WHEN ${BALANCE.refund} THEN -amount ELSE 0 END)::float8 AS spent,
             coalesce(array_agg(replace(id::text, '-', '') || ' ' || amount ORDER BY id) FILTER (
               WHERE kind = ${BALANCE.hold} AND expires_at > last_at
                 AND NOT EXISTS (SELECT FROM balance_changes AS closing WHERE closing.closes = own.id)), '{}') AS holds

@@ -185,6 +185,7 @@ const FULL: Configuration = {
       name: 'XP',
       maxPoints: 100,
       spendableByUsers: true,
+      expiresAfterDays: 365,
       ...described,
       levels: [{ key: 'low', name: 'Low', points: 5, ...described }],
       triggers: [
@@ -312,7 +313,7 @@ describe('a configuration with every property', () => {
       pointsSystems: without('points_system', expected.pointsSystems),
       leaderboards: without('leaderboard', expected.leaderboards),
     });
-    expect(JSON.stringify(document)).not.toMatch(/guards|writableBy|aggregate|spendableByUsers/);
+    expect(JSON.stringify(document)).not.toMatch(/guards|writableBy|aggregate|spendableByUsers|expiresAfterDays/);
   });
 });
 

@@ -83,6 +83,7 @@ export class CatalogBuilder {
       badgeUrl: null,
       maxPoints: null,
       spendableByUsers: null,
+      expiresAfterDays: null,
       ...fields,
     };
     this.catalog.pointsSystems.push(system);

@@ -59,8 +59,9 @@ test.each(['application', 'admin'] as const)('%s: has every operation of the con
   expect(theirs.filter(({ method, path }) => !ours.has(shapeOf(method, path)))).toEqual([]);
 });
 
-test('has every event of the contract, and two additions', () => {
-  expect([...WEBHOOK_EVENTS].sort()).toEqual([...contractEvents(), 'points.spent', 'points.refunded'].sort());
+test('has every event of the contract, and four additions', () => {
+  const additions = ['points.spent', 'points.refunded', 'points.expiring', 'points.expired'];
+  expect([...WEBHOOK_EVENTS].sort()).toEqual([...contractEvents(), ...additions].sort());
 });
 
 const both = [...applicationOperations, ...adminOperations];

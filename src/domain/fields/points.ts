@@ -36,6 +36,16 @@ export const POINTS_SYSTEM = {
     addition: true,
     normalise: (allowed: boolean) => (allowed ? true : null),
   }),
+  expiresAfterDays: field(Type.Integer({ minimum: 1, maximum: 3_650 }), {
+    label: 'Days until points expire',
+    description:
+      'How many whole UTC days points can be spent after the day on which they were earned; null: for ever. A change applies from the next day on.',
+    clearable: true,
+    default: null,
+    ifUnset: 'omitted',
+    addition: true,
+    form: { hint: 'Empty: points never expire' },
+  }),
 } as const;
 
 export const POINTS_LEVEL = {

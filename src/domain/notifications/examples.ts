@@ -189,6 +189,18 @@ export const NOTIFICATION_EXAMPLES: { readonly [T in (typeof WEBHOOK_EVENTS)[num
     points: system,
     spending: { ...spending, id: `${ID}9`, type: 'refund', balance: 540, spendingId: spending.id, reference: null },
   },
+  'points.expiring': {
+    type: 'points.expiring',
+    user,
+    points: system,
+    expiry: { amount: 30, balance: 540, date: '2026-03-13' },
+  },
+  'points.expired': {
+    type: 'points.expired',
+    user,
+    points: system,
+    expiry: { amount: 30, balance: 510, date: '2026-03-13' },
+  },
   'points.boost_started': {
     type: 'points.boost_started',
     timestamp: '2026-03-06T10:00:00.000Z',

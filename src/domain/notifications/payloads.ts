@@ -8,8 +8,8 @@ import { User } from '../user.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
 /**
- * Schemas of the 20 webhook payloads: 18 as the contract defines them, and those about spendings. All senders and documents
- * derive from these.
+ * Schemas of the 22 webhook payloads: 18 as the contract defines them, and those about spendings and expiries. All senders and
+ * documents derive from these.
  */
 
 type WebhookType = (typeof WEBHOOK_EVENTS)[number];
@@ -60,6 +60,18 @@ export type BoardOfWebhook = Static<typeof BoardOfWebhook>;
 
 const level = Nullable(PointsLevelResponse);
 
+/** Points that expire or have expired. */
+export const Expiry = Type.Object({
+  amount: Type.Integer(),
+  /** What the user can spend at the time of the message. */
+  balance: Type.Integer(),
+  /** The UTC day at whose start they expire. */
+  date: LocalDate,
+});
+export type Expiry = Static<typeof Expiry>;
+
+const expiryFields = { ...aboutUser, points: PointsResponse, expiry: Expiry };
+
 const spendingFields = { ...aboutUser, points: PointsResponse, spending: BalanceChange };
 
 export const NOTIFICATION_PAYLOADS = {
@@ -86,6 +98,8 @@ export const NOTIFICATION_PAYLOADS = {
   }),
   'points.spent': payload('points.spent', spendingFields),
   'points.refunded': payload('points.refunded', spendingFields),
+  'points.expiring': payload('points.expiring', expiryFields),
+  'points.expired': payload('points.expired', expiryFields),
   'points.boost_started': payload('points.boost_started', { timestamp, boost: BoostOfWebhook }),
   'points.boost_finished': payload('points.boost_finished', { timestamp, boost: BoostOfWebhook }),
   'leaderboard.started': payload('leaderboard.started', { leaderboard: BoardWithRankings }),

@@ -13,6 +13,8 @@ export const WEBHOOK_EVENTS = [
   'points.level_changed',
   'points.spent',
   'points.refunded',
+  'points.expiring',
+  'points.expired',
   'points.boost_started',
   'points.boost_finished',
   'leaderboard.started',

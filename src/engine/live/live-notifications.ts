@@ -78,6 +78,7 @@ const ORDER: ReadonlyMap<NotificationType, number> = new Map(
       'points.level_changed',
       'points.spent',
       'points.refunded',
+      'points.expired',
     ] as const
   ).map((type, order) => [type, order]),
 );

@@ -284,6 +284,7 @@ const FROM_RECORDS: ReadonlySet<NotificationType> = new Set([
   'points.level_changed',
   'points.spent',
   'points.refunded',
+  'points.expired',
   'leaderboard.changed',
   'leaderboard.rank_changed',
 ]);

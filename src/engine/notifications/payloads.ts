@@ -1,7 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement, Leaderboard, PointsBoost, PointsLevel, PointsSystem } from '../../domain/catalog.ts';
 import type { BoardStatus, LeaderboardRanking } from '../../domain/leaderboard.ts';
-import type { PayloadOf } from '../../domain/notifications/payloads.ts';
+import type { Expiry, PayloadOf } from '../../domain/notifications/payloads.ts';
 import type { NotificationType } from '../../domain/notifications/notification.ts';
 import { dateOf } from '../../domain/periods.ts';
 import type { BalanceChange, PointsAwardResponse } from '../../domain/points.ts';
@@ -137,6 +137,12 @@ export const spendingChanged = (
   user: UserJson,
   { system, spending }: { system: PointsSystem; spending: BalanceChange },
 ): string => userPayloadJson(type, user, { points: pointsResponse(system), spending });
+
+export const expiryPayload = (
+  type: 'points.expiring' | 'points.expired',
+  user: UserJson,
+  { system, expiry }: { system: PointsSystem; expiry: Expiry },
+): string => userPayloadJson(type, user, { points: pointsResponse(system), expiry });
 
 export const levelChanged = (
   user: UserJson,

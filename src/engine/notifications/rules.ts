@@ -2,7 +2,8 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement } from '../../domain/catalog.ts';
 import { turned } from '../../domain/leaderboard.ts';
 import type { BoardPlace, NotificationSubject, NotificationType } from '../../domain/notifications/notification.ts';
-import { periodOf } from '../../domain/periods.ts';
+import type { Expiry } from '../../domain/notifications/payloads.ts';
+import { DAY_MS, dateOf, periodOf } from '../../domain/periods.ts';
 import type { PointsAwardResponse, PointsTriggerResponse } from '../../domain/points.ts';
 import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import {
@@ -21,11 +22,13 @@ import type { HappenedRecord, RecordedAward, RecordedBoard, RecordedSettlement }
 import { decodeState, type UserState } from '../../packed/state.ts';
 import { FREQUENCY } from '../../packed/user-fields.ts';
 import { uuidText } from '../../domain/schemas.ts';
+import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
 import { awardId } from '../ids.ts';
 import { balanceChangeAnswer, balanceChangeOf } from '../points/balances.ts';
 import { boostResponse, recordedStreak, triggerResponse } from '../responses.ts';
 import {
   achievementCompleted,
+  expiryPayload,
   freezeConsumed,
   freezeEarned,
   isoTime,
@@ -156,7 +159,7 @@ export function* pointsNotifications({ compiled, record, wants, user }: Change):
   }
 }
 
-/** `points.spent` for a spending or a captured hold, `points.refunded` for a refund. */
+/** `points.spent` for a spending or a captured hold, `points.refunded` for a refund, `points.expired` for an expiry. */
 export function* spendingNotifications({ compiled, record, wants, user }: Change): Generator<Reported> {
   const change = balanceChangeOf(compiled.catalog.tenantNo, record);
   const type = change === null ? undefined : SPENDING_TYPES.get(change.kind);
@@ -164,15 +167,25 @@ export function* spendingNotifications({ compiled, record, wants, user }: Change
   if (change === null || type === undefined || system === undefined) return;
   const about = { pointsSystemId: system.id };
   if (!wants(type, about)) return;
-  const payload = spendingChanged(type, user.json(), { system, spending: balanceChangeAnswer(compiled, change) });
+  const payload =
+    type === 'points.expired'
+      ? expiryPayload(type, user.json(), { system, expiry: expiryOf(change) })
+      : spendingChanged(type, user.json(), { system, spending: balanceChangeAnswer(compiled, change) });
   yield { type, no: system.no, about, payload };
 }
 
-const SPENDING_TYPES: ReadonlyMap<number, 'points.spent' | 'points.refunded'> = new Map([
+const SPENDING_TYPES: ReadonlyMap<number, 'points.spent' | 'points.refunded' | 'points.expired'> = new Map([
   [BALANCE.spend, 'points.spent'],
   [BALANCE.capture, 'points.spent'],
   [BALANCE.refund, 'points.refunded'],
+  [BALANCE.expire, 'points.expired'],
 ]);
+
+const expiryOf = ({ amount, balance, atMs }: BalanceChangeRow): Expiry => ({
+  amount,
+  balance,
+  date: dateOf(Math.floor(atMs / DAY_MS)),
+});
 
 const triggers = onceACatalog<number, PointsTriggerResponse>();
 

@@ -18,7 +18,7 @@ export function balanceOf({ points, spent, holds }: Balanced, systemNo: number, 
   return (points[systemNo] ?? 0) - (spent[systemNo] ?? 0) - held;
 }
 
-/** Whether a user ever spent or held points of a system. */
+/** Whether a user ever spent or held points of a system, or some expired. */
 export const hasSpent = ({ spent }: Pick<UserState, 'spent'>, systemNo: number): boolean =>
   spent[systemNo] !== undefined;
 

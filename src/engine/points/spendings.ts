@@ -170,7 +170,7 @@ export class Spendings {
     return balanceChangeAnswer(compiled, row);
   }
 
-  /** A page of a user's spendings and holds, newest first. Includes everything answered before. Throws 404 for a system. */
+  /** A page of a user's spendings, holds and expiries, newest first. Includes everything answered before. Throws 404 for a system. */
   async list(
     compiled: CompiledCatalog,
     userId: string,
@@ -251,8 +251,8 @@ export class Spendings {
   ): Promise<{ spending: BalanceChangeRow; closings: BalanceChangeRow[] }> {
     const rows = await this.read({ tenantNo, userId }, id);
     const spending = rows.find((row) => row.id === id);
-    if (spending === undefined || spending.closes !== null || spending.systemNo !== system.no)
-      throw new AppError('not_found', NO_SPENDING);
+    const isOther = spending?.closes !== null || spending.kind === BALANCE.expire || spending.systemNo !== system.no;
+    if (spending === undefined || isOther) throw new AppError('not_found', NO_SPENDING);
     return { spending, closings: rows.filter(({ closes }) => closes === id) };
   }
 
@@ -297,6 +297,7 @@ function statusOf(
   const kinds = new Set(closings.map((closing) => closing.kind));
   if (kinds.has(BALANCE.refund)) return 'refunded';
   if (kind === BALANCE.spend) return 'spent';
+  if (kind === BALANCE.expire) return 'expired';
   if (kinds.has(BALANCE.capture)) return 'captured';
   if (kinds.has(BALANCE.release)) return 'released';
   return (expiresMs ?? 0) > nowMs ? 'held' : 'expired';

@@ -35,7 +35,7 @@ export class UserPoints {
     const total = state.points[system.no] ?? 0;
     const level = compiled.levelOf(system.id, total);
     const balance =
-      system.spendableByUsers || hasSpent(state, system.no)
+      system.spendableByUsers || system.expiresAfterDays || hasSpent(state, system.no)
         ? { balance: balanceOf(state, system.no, this.clock.now()) }
         : {};
     return {

@@ -9,6 +9,7 @@ import {
   moveNextUsers,
   readEventPartitions,
 } from '../../postgres/partitions.ts';
+import { expiringSystems } from '../../postgres/expiries.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 
@@ -17,7 +18,10 @@ const KIND = 'event_retention';
 /** A job that drops the partition of events and awards that begins on a day (epoch day). */
 type PartitionDrop = Job<{ firstDay: number; endDay: number }>;
 
-/** Adds a job for the oldest partition past the retention period, unless late events may arrive or keys lack an index. */
+/**
+ * Adds a job for the oldest partition past the retention period, unless late events may arrive, points earned then have not
+ * expired, or keys lack an index.
+ */
 export class EventRetention implements ScheduledWork {
   readonly name = 'retention of events';
   readonly seesItself = true;
@@ -60,7 +64,9 @@ export class EventRetention implements ScheduledWork {
     if (this.days === null) return null;
     const kept = (await readEventPartitions(this.pool)).find(({ isGone }) => !isGone);
     if (kept === undefined || !kept.keysIndexed) return null;
-    const days = Math.max(this.days, (await mostLateDays(this.pool)) + 1);
+    const expiring = await expiringSystems(this.pool);
+    const longest = Math.max(-1, ...expiring.map(({ afterDays }) => afterDays ?? -1));
+    const days = Math.max(this.days, (await mostLateDays(this.pool)) + 1, longest + 2);
     return kept.endDay + days <= today ? kept : null;
   }
 }

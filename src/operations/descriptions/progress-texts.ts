@@ -281,7 +281,7 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
 
 /** Fields of a change of a balance whose names mean something else elsewhere. */
 const OF_SPENDING: Readonly<Record<string, string>> = {
-  id: 'ID of the spending, hold, capture, release or refund.',
+  id: 'ID of the spending, hold, capture, release, refund or expiry.',
   type: 'What was done with the points.',
   pointsSystem: 'Key of the points system; null: it was deleted.',
   expiresAt: 'When the hold ends by itself; null: it is no hold.',
@@ -299,13 +299,16 @@ export const SPENDING_TEXTS: Readonly<Record<string, string>> = {
   amount: 'Number of points.',
   balance: 'What the user could spend afterwards; below zero if points were taken away after they were spent.',
   'users_points.balance':
-    'What the user can spend; missing if it is the total because the user never spent anything and users’ keys may not.',
+    'What the user can spend; missing if it is the total because nothing was spent or expired yet, users’ keys may not spend and points do not expire.',
   'spendings_hold.expiresIn': 'Seconds until the hold ends by itself.',
-  spendingId: 'The spending or hold that a capture, release or refund is about; null for spendings and holds.',
+  spendingId:
+    'The spending or hold that a capture, release or refund is about; null for spendings, holds and expired points.',
   reference: 'Your own ID, such as that of an order; null: not given.',
   createdAt: 'When it was made.',
   spending: 'The spending, captured hold or refund.',
-  spendings: 'Spendings and holds.',
+  spendings: 'Spendings, holds and expired points.',
+  expiry: 'Points that expire together.',
+  'expiry.date': 'The day (UTC) at whose start they expire; in `points.expired`, the day on which they did.',
   closedBy: 'Captures, releases and refunds of it, oldest first.',
   'admin_users_spendings.status': 'What became of it.',
   'admin_users_spendings.idempotencyKey': 'The idempotency key of the request.',

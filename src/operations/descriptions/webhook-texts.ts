@@ -51,6 +51,15 @@ export const WEBHOOK_TEXTS: Readonly<Record<NotificationType, WebhookText>> = {
     summary: 'A spending was refunded',
     description: 'At once. `spending.spendingId` says which, `spending.balance` what the user can spend now.',
   },
+  'points.expiring': {
+    summary: 'Points of a user will expire',
+    description:
+      'Seven days before (for points that expire sooner after they were earned: at the start of the next day, UTC), once for each user, points system and day. `expiry.amount` is what will expire on `expiry.date` unless the user spends it before.',
+  },
+  'points.expired': {
+    summary: 'Points of a user have expired',
+    description: 'At once, after midnight UTC. `expiry.balance` says what the user can still spend.',
+  },
   'points.boost_started': {
     summary: 'A boost of points begins',
     description:

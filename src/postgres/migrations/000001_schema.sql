@@ -167,6 +167,8 @@ CREATE UNIQUE INDEX catalog_resources_identity
   WHERE deleted IS NULL AND identity IS NOT NULL;
 CREATE INDEX catalog_time_triggers ON catalog_resources (tenant_no)
   WHERE kind = 'points_trigger' AND deleted IS NULL AND doc->>'type' = 'time' AND doc->>'status' = 'active';
+CREATE INDEX catalog_expiring_systems ON catalog_resources (tenant_no)
+  WHERE kind = 'points_system' AND deleted IS NULL AND doc->>'expiresAfterDays' IS NOT NULL;
 CREATE INDEX catalog_webhooks ON catalog_resources (tenant_no) WHERE kind = 'webhook' AND deleted IS NULL;
 
 -- Earlier states of resources and streak settings, written in the transaction of each change. A resource's state in a version is
@@ -419,14 +421,14 @@ CREATE INDEX quarantine_of_user ON quarantine (tenant_no, user_id, id);
 -- Bytes 7 to 14 of the ID come from a digest of tenant, user, metric and key.
 CREATE INDEX quarantine_used_keys ON quarantine USING hash (substr(uuid_send(id), 7, 8)) WHERE idempotency_key IS NOT NULL;
 
--- Changes of users' balances: a row for each spending, hold, capture, release and refund. Rows never change, so a row is also the
+-- Changes of users' balances: a row for each spending, hold, capture, release, refund and expiry. Rows never change, so a row is also the
 -- answer to each repetition of its request. They are kept until the user is deleted.
 CREATE TABLE balance_changes (
   id uuid PRIMARY KEY,
   tenant_no integer NOT NULL,
   user_id text NOT NULL,
   system_no integer NOT NULL,
-  -- 1 spent, 2 held, 3 captured, 4 released, 5 refunded
+  -- 1 spent, 2 held, 3 captured, 4 released, 5 refunded, 6 expired
   kind smallint NOT NULL,
   amount bigint NOT NULL,
   -- after the change; below zero if points had been taken away after they were spent
@@ -762,6 +764,17 @@ CREATE TABLE time_trigger_progress (
   trigger_no integer NOT NULL,
   next_ms bigint NOT NULL,
   PRIMARY KEY (tenant_no, trigger_no)
+);
+
+-- How far the points of each points system with `expiresAfterDays` have expired.
+CREATE TABLE expiry_progress (
+  tenant_no integer NOT NULL REFERENCES tenants (no),
+  system_no integer NOT NULL,
+  -- the next day (epoch day, UTC) at whose start points expire
+  day integer NOT NULL,
+  -- the last user for whom that day is done; '': none
+  last_user text NOT NULL DEFAULT '',
+  PRIMARY KEY (tenant_no, system_no)
 );
 
 -- Recomputations change users to what the current rules give: a job plans, the plan is shown, applied as shown, and can be reverted as a

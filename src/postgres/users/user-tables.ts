@@ -60,7 +60,7 @@ export const USER_TABLES: readonly UserTable[] = [
     section: 'spendings',
     order: ['id'],
     hidden: ['metric_no'],
-    words: { kind: { 1: 'spend', 2: 'hold', 3: 'capture', 4: 'release', 5: 'refund' } },
+    words: { kind: { 1: 'spend', 2: 'hold', 3: 'capture', 4: 'release', 5: 'refund', 6: 'expire' } },
   },
   {
     table: 'guard_counts',

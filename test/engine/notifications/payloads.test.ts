@@ -11,6 +11,7 @@ import {
   achievementDue,
   boardPayload,
   boostPayload,
+  expiryPayload,
   freezeConsumed,
   freezeEarned,
   levelChanged,
@@ -70,6 +71,7 @@ const award = {
   trigger: triggerResponse(compiled, trigger),
 };
 const { spending } = NOTIFICATION_EXAMPLES['points.spent'];
+const { expiry } = NOTIFICATION_EXAMPLES['points.expired'];
 const at = { compiled, board, runDay: dayOf('2026-03-01'), group: groupName(['pro']) };
 const place = { rank: 2, value: 12.5, previousRank: null, previousValue: null };
 const rankings = [{ userId: 'ana', userName: 'Ana', rank: 1, value: 12.5 }];
@@ -85,6 +87,8 @@ const payloads: Record<NotificationType, string> = {
   'points.level_changed': levelChanged(user, { system: xp, total: 12, previousLevel: null, newLevel: silver }),
   'points.spent': spendingChanged('points.spent', user, { system: xp, spending }),
   'points.refunded': spendingChanged('points.refunded', user, { system: xp, spending }),
+  'points.expiring': expiryPayload('points.expiring', user, { system: xp, expiry }),
+  'points.expired': expiryPayload('points.expired', user, { system: xp, expiry }),
   'points.boost_started': boostPayload('points.boost_started', { boost, system: xp, dueMs: AT }),
   'points.boost_finished': boostPayload('points.boost_finished', { boost, system: xp, dueMs: AT }),
   'leaderboard.started': boardPayload('leaderboard.started', at, { status: 'scheduled', rankings: [] }),
@@ -100,7 +104,7 @@ const payloads: Record<NotificationType, string> = {
   'emails.achievement_due': achievementDue(user, { compiled, achievement: shark, state, dueMs: AT }),
 };
 // The contract types leaderboard values as integers; those of a decimal metric are decimals.
-const ADDITIONS: readonly string[] = ['points.spent', 'points.refunded'];
+const ADDITIONS: readonly string[] = ['points.spent', 'points.refunded', 'points.expiring', 'points.expired'];
 const DECIMAL: readonly string[] = ['leaderboard.changed', 'leaderboard.finished'];
 
 test.each(WEBHOOK_EVENTS)("the payload of %s fits the contract's schema and ours", (type) => {

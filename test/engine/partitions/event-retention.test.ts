@@ -5,6 +5,9 @@ import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { Recomputing } from '../../../src/engine/recomputations/recomputation-job.ts';
 import { KeyAgeing } from '../../../src/engine/retention/key-ageing.ts';
 import { EventPartitionsAhead } from '../../../src/engine/retention/event-partitions.ts';
+import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
+import { Expiries } from '../../../src/engine/points/expiries.ts';
+import { Scripts } from '../../../src/engine/scripts.ts';
 import { EventRetention, PartitionDropping } from '../../../src/engine/retention/event-retention.ts';
 import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
@@ -239,6 +242,46 @@ test('dropping events while a recomputation of points is planned ends it with th
   expect(await recomputing.step()).toBe(false);
   await persist();
   expect(await rows('SELECT id, points FROM users ORDER BY id')).toEqual(states);
+});
+
+async function expireAfter(expiresAfterDays: number): Promise<void> {
+  const configuration = (await laurel.admin.get('/v1/configuration')).body;
+  for (const system of configuration.pointsSystems) Object.assign(system, { expiresAfterDays });
+  expect((await laurel.admin.put('/v1/configuration', configuration)).status).toBe(200);
+}
+
+test('keeps the awards of points that have not expired yet', async () => {
+  await play();
+  await expireAfter(KEPT_DAYS + 20);
+  const before = await details();
+  await onDay(lastDay + 20);
+  expect(await details()).toBe(before);
+  await onDay(lastDay + 23);
+  expect(await details()).toBe(0);
+});
+
+test('points whose awards were dropped expire as if earned on the last dropped day', async () => {
+  await play();
+  await onDay(lastDay + 1);
+  expect(await details()).toBe(0);
+  await expireAfter(100);
+  const { pool, services } = laurel;
+  const publisher = new Publisher({ redis: laurel.redis, pool, catalogs: services.catalogs });
+  const scripts = new Scripts({ redis: laurel.redis, clock, onWritten: () => undefined });
+  const expiries = new Expiries({ redis: laurel.redis, scripts, clock, publisher });
+  const path = '/v1/users/ada/points/xp';
+  const { total } = (await laurel.app.get(path)).body;
+  expect(total).toBeGreaterThan(0);
+  await workOff(expiries);
+  for (const [day, balance] of [
+    [today - 1 + 100, total],
+    [today + 100, 0],
+  ]) {
+    clock.set(day * DAY_MS + 1_000);
+    await workOff(expiries);
+    await persist();
+    expect((await laurel.app.get(path)).body).toMatchObject({ total, balance });
+  }
 });
 
 test('deleting a user leaves neither sums nor used keys', async () => {

@@ -117,6 +117,7 @@ const SPENDING = {
   capture: 'Captured',
   release: 'Released',
   refund: 'Refunded',
+  expire: 'Expired',
 } as const;
 
 const COMPLETED_BY = { call: 'by a call', clock: 'by the clock', backdating: 'by earlier events' } as const;

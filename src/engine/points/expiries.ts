@@ -1,0 +1,272 @@
+import type { Redis } from 'ioredis';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { PointsSystem } from '../../domain/catalog.ts';
+import type { Notification } from '../../domain/notifications/notification.ts';
+import { DAY_MS, dateOf } from '../../domain/periods.ts';
+import { BALANCE, KIND, kindField } from '../../packed/record-fields.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
+import { decodeState, type UserState } from '../../packed/state.ts';
+import {
+  beginExpiry,
+  earnedSince,
+  endExpiry,
+  type ExpiringSystem,
+  expiringSystems,
+  lastDroppedDay,
+  moveExpiry,
+} from '../../postgres/expiries.ts';
+import { readOrganisation } from '../../postgres/tenants.ts';
+import { usersAfter } from '../../postgres/users/selections.ts';
+import { packedUsers } from '../../redis/parts.ts';
+import type { Publisher } from '../notifications/due/publisher.ts';
+import { expiryPayload, userJson } from '../notifications/payloads.ts';
+import { untilPersisted } from '../persist/cursor-wait.ts';
+import { unlessRefused } from '../refusals.ts';
+import type { ScheduledWork } from '../schedule/due-work.ts';
+import { type OnPieceFailed, type Piece, Pieces } from '../schedule/pieces.ts';
+import { type Scripts, stateDigest } from '../scripts.ts';
+import { balanceOf } from './balances.ts';
+
+interface ExpiriesOptions {
+  redis: Redis;
+  scripts: Pick<Scripts, 'callUser'>;
+  clock: Clock;
+  publisher: Publisher;
+  onFailed?: OnPieceFailed;
+  /** Users that are looked at together; for tests. */
+  atOnce?: number;
+}
+
+const AT_ONCE = 500;
+/** Approximate maximum duration of a piece of work. */
+const WORK_MS = 2_000;
+/** How often a user may change during the work. The points of one who changes more often expire a day later. */
+const TRIES = 20;
+/** How many days before points expire their user is told; fewer if the points expire sooner. */
+const TOLD_DAYS = 7;
+
+type Expiring = ExpiringSystem & { afterDays: number; day: number };
+
+/** Days (epoch days, UTC) that matter at the start of a day. */
+interface Days {
+  /** Points earned up to this day expire now. */
+  expired: number;
+  /** Points earned on this day are announced now. */
+  told: number;
+  /** The day at whose start these expire. */
+  toldFor: number;
+}
+
+interface Page {
+  compiled: CompiledCatalog;
+  system: PointsSystem;
+  days: Days;
+}
+
+/** A user after the expiry. `unspent`: what is left of points earned up to the day before `told`, and up to `told`. */
+interface Looked {
+  userId: string;
+  packed: Buffer;
+  balance: number;
+  unspent: [number, number];
+}
+
+/**
+ * Points that expire, oldest first. At the start of each UTC day the users of each points system with `expiresAfterDays` are
+ * looked at in pages by ID. The balance minus everything earned since a day is what is left of the points earned up to then,
+ * because spendings, deductions and open holds take the oldest points first. A repetition finds nothing left, and the script
+ * refuses an amount that was computed from an older state. So a crash, or two schedules, change nothing.
+ */
+export class Expiries implements ScheduledWork {
+  readonly name = 'points that expire';
+  readonly seesItself = true;
+  private readonly options: ExpiriesOptions;
+  private readonly pieces: Pieces;
+  private readonly atOnce: number;
+
+  constructor(options: ExpiriesOptions) {
+    this.options = options;
+    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+    this.atOnce = options.atOnce ?? AT_ONCE;
+  }
+
+  get aside(): string[] {
+    return this.pieces.aside.map(({ name }) => name);
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    const { pool } = this.options.publisher;
+    const all = await expiringSystems(pool);
+    const tomorrow = Math.floor(upToMs / DAY_MS) + 1;
+    // New, or the clock went back.
+    const begun = all.filter(({ afterDays, day }) => afterDays !== null && (day === null || day > tomorrow));
+    if (begun.length > 0) await beginExpiry(pool, begun, tomorrow);
+    const ended = all.filter(({ afterDays }) => afterDays === null);
+    if (ended.length > 0) await endExpiry(pool, ended);
+    return this.firstOf(all, upToMs);
+  }
+
+  async upcoming(untilMs: number): Promise<number | null> {
+    return this.firstOf(await expiringSystems(this.options.publisher.pool), untilMs);
+  }
+
+  async perform(dueMs: number, ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
+    const { publisher } = this.options;
+    const endMs = performance.now() + WORK_MS;
+    await publisher.wanting(['points.expiring']);
+    for (const expiring of this.open(await expiringSystems(publisher.pool))) {
+      let rest: Expiring | null = expiring.day * DAY_MS === dueMs ? expiring : null;
+      while (rest !== null && !ending.aborted && performance.now() < endMs) {
+        const of: Expiring = rest;
+        const done = await this.pieces.attempt(pieceOf(of), ending, (signal) => this.page(of, upToMs, signal));
+        rest = done?.value ?? null;
+      }
+    }
+  }
+
+  private open(systems: readonly ExpiringSystem[]): Expiring[] {
+    const isOpen = (system: ExpiringSystem): system is Expiring => system.afterDays !== null && system.day !== null;
+    return systems.filter(isOpen).filter((system) => !this.pieces.isAside(pieceOf(system).key));
+  }
+
+  private firstOf(systems: readonly ExpiringSystem[], upToMs: number): number | null {
+    const dueMs = Math.min(...this.open(systems).map(({ day }) => day * DAY_MS));
+    return dueMs <= upToMs ? dueMs : null;
+  }
+
+  /** Does the next users of a day. Returns the progress for the rest of the day; `null` if there is none. */
+  private async page(expiring: Expiring, nowMs: number, signal: AbortSignal): Promise<Expiring | null> {
+    const { publisher } = this.options;
+    const { tenantNo, no, version, day, lastUser } = expiring;
+    const compiled = await publisher.catalog(tenantNo, version);
+    const system = compiled.pointsSystemsByNo.get(no);
+    const users = await usersAfter(publisher.pool, { tenantNo, after: lastUser, limit: this.atOnce });
+    const page = system && { compiled, system, days: daysAt(expiring) };
+    const looked = page === undefined ? [] : await this.expire(page, users.map(({ id }) => id), signal); // prettier-ignore
+    if (looked === null) return null;
+    const told = page === undefined ? [] : await this.warnings(page, looked, { dueMs: day * DAY_MS, nowMs });
+    const isLast = users.length < this.atOnce;
+    const next = isLast ? { day: day + 1, lastUser: '' } : { day, lastUser: users.at(-1)!.id };
+    const moved =
+      told.length === 0
+        ? await moveExpiry(publisher.pool, expiring, next)
+        : await publisher.publish(compiled, nowMs, async (client) =>
+            (await moveExpiry(client, expiring, next)) ? told : null,
+          );
+    return moved && !isLast ? { ...expiring, ...next } : null;
+  }
+
+  /** Lets points of some users expire. Returns the users with a balance; `null` if `signal` aborts it. */
+  private async expire(page: Page, userIds: readonly string[], signal: AbortSignal): Promise<Looked[] | null> {
+    const looked: Looked[] = [];
+    let waiting = userIds;
+    for (let tries = 0; waiting.length > 0 && tries < TRIES; tries += 1) {
+      if (signal.aborted) return null;
+      const outdated: string[] = [];
+      await Promise.all(
+        (await this.look(page, waiting)).map(async (one) => {
+          const after = await this.expireOne(page, one);
+          if (after === 'outdated') outdated.push(one.userId);
+          else if (after !== null) looked.push(after);
+        }),
+      );
+      waiting = outdated;
+    }
+    return looked;
+  }
+
+  /** What is left of users' points. Omits users without a balance. */
+  private async look(
+    { compiled, system, days: { expired, told } }: Page,
+    userIds: readonly string[],
+  ): Promise<(Looked & { expired: number })[]> {
+    const { redis, clock, publisher } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const packed = await packedUsers(redis, tenantNo, userIds);
+    const nowMs = clock.now();
+    const users = userIds.flatMap((userId, index) => {
+      const state = packed[index] ? decodeState(packed[index]) : null;
+      const balance = state === null ? 0 : balanceOf(state, system.no, nowMs);
+      return state === null || balance <= 0 ? [] : [{ userId, packed: packed[index]!, state, balance }];
+    });
+    if (users.length === 0) return [];
+    // Postgres then holds every award that is part of a state read above. Later ones make the state outdated.
+    await untilPersisted({ redis, pool: publisher.pool }, tenantNo);
+    const asked = { userIds: users.map(({ userId }) => userId), days: [expired + 1, told, told + 1] };
+    const earned = await earnedSince(publisher.pool, { tenantNo, no: system.no }, asked);
+    const dropped = await lastDroppedDay(publisher.pool);
+    return users.map(({ userId, packed: own, state, balance }) => {
+      const [sinceExpired = 0, sinceTold = 0, afterTold = 0] = earned.get(userId) ?? [];
+      const oldest = Math.max(dropped, importDayOf(state));
+      const left = (upTo: number, since: number): number => (upTo < oldest ? 0 : Math.max(0, balance - since));
+      return {
+        userId,
+        packed: own,
+        balance,
+        expired: left(expired, sinceExpired),
+        unspent: [left(told - 1, sinceTold), left(told, afterTold)],
+      };
+    });
+  }
+
+  private async expireOne(
+    { compiled, system }: Page,
+    { expired, ...looked }: Looked & { expired: number },
+  ): Promise<Looked | 'outdated' | null> {
+    if (expired === 0) return looked;
+    const { userId, packed, balance, unspent } = looked;
+    const change = { kind: BALANCE.expire, system: system.no, amount: expired, digest: stateDigest(packed) };
+    const called = await this.options.scripts.callUser(compiled.catalog.tenantNo, {
+      script: 'change_balance',
+      userId,
+      body: { change },
+    });
+    const { reply, state } = called!;
+    if (reply[kindField] === REFUSAL.outdated) return 'outdated';
+    if (reply[kindField] === REFUSAL.unknownUser) return null;
+    unlessRefused(compiled, reply, [KIND.user]);
+    const rest = (left: number): number => Math.max(0, left - expired);
+    return { userId, packed: state, balance: balance - expired, unspent: [rest(unspent[0]), rest(unspent[1])] };
+  }
+
+  /** Announces what will expire next, to the receivers that want it. */
+  private async warnings(
+    { compiled, system, days: { toldFor } }: Page,
+    looked: readonly Looked[],
+    { dueMs, nowMs }: { dueMs: number; nowMs: number },
+  ): Promise<Notification[]> {
+    const { publisher } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const type = 'points.expiring';
+    const about = { pointsSystemId: system.id };
+    // After a long downtime, these expire at once.
+    if (toldFor * DAY_MS <= nowMs) return [];
+    const told = looked.filter(
+      ({ userId, unspent: [before, all] }) => all > before && publisher.wants(compiled, userId)(type, about),
+    );
+    if (told.length === 0) return [];
+    const { controlShare } = await readOrganisation(publisher.pool);
+    const date = dateOf(toldFor);
+    return told.map(({ userId, packed, balance, unspent: [before, all] }) => {
+      const user = userJson(compiled, { userId, state: decodeState(packed), controlShare });
+      const payload = expiryPayload(type, user, { system, expiry: { amount: all - before, balance, date } });
+      return { type, tenantNo, userId, atMs: dueMs, source: `${userId}:${system.no}:${date}`, about, payload };
+    });
+  }
+}
+
+/** Points can be spent on the day on which they are earned and on `afterDays` whole days after it. */
+function daysAt({ day, afterDays }: Expiring): Days {
+  const toldFor = day + Math.min(TOLD_DAYS, afterDays);
+  return { expired: day - afterDays - 1, told: toldFor - afterDays - 1, toldFor };
+}
+
+/** Imported points count as earned on the day of the import; -1 if nothing was imported. */
+const importDayOf = ({ importedMs }: UserState): number => (importedMs === null ? -1 : Math.floor(importedMs / DAY_MS));
+
+const pieceOf = ({ tenantNo, no }: ExpiringSystem): Piece => ({
+  key: `${tenantNo}:${no}`,
+  name: `points system ${no} of tenant ${tenantNo}`,
+  detail: { tenantNo, pointsSystem: no },
+});
