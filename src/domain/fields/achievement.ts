@@ -14,6 +14,9 @@ import {
   USER_CONDITIONS,
 } from './field.ts';
 
+/** Maximum number of achievements that one requires. */
+export const MOST_REQUIRED = 20;
+
 export const ACHIEVEMENT = {
   name: NAME,
   key: {
@@ -97,6 +100,19 @@ export const ACHIEVEMENT = {
     default: null,
     required: true,
     when: only('trigger', 'anniversary'),
+  }),
+  requires: field(Type.Array(Uuid), {
+    label: 'Only after these achievements',
+    description:
+      `IDs of up to ${MOST_REQUIRED} achievements that the user must have completed before this one can be completed. ` +
+      'Progress counts before, too.',
+    default: [],
+    ifUnset: 'omitted',
+    refersTo: 'achievement',
+    addition: true,
+    form: {
+      hint: `At most ${MOST_REQUIRED}. Users complete this achievement only when they have completed all of these; progress counts before, too`,
+    },
   }),
   secret: field(Type.Boolean(), {
     label: 'Secret',

@@ -25,7 +25,7 @@ function schemaOf(one: Field): TSchema {
 export function documentNames(name: string, { refersTo }: Field): string[] {
   if (refersTo === undefined) return [name];
   const named = refersTo === 'achievement' ? ['Key', 'Name', 'Id'] : ['Key'];
-  return named.map((by) => name.replace('Id', by));
+  return named.map((by) => (name.includes('Id') ? name.replace('Id', by) : `${name}${by}s`));
 }
 
 export const documentFields = (fields: Fields): Record<string, TSchema> =>

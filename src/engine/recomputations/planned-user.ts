@@ -90,13 +90,17 @@ export const toRevert = (
 ): PlannedUser => ({
   created: createdMs,
   complete: [],
-  restore: revoked,
+  // A late event may have completed a period again that the user's state does not keep.
+  restore: revoked.filter((each) => !each[COMPLETED.period] || !completions.some((other) => isSame(each, other))),
   revoke: completed,
   ...(completions.length > 0 && { latest: latestExcept(completions, completed) }),
   awards: awards.map((award) => ({ award: opposite(award) })),
   scores: scores.map(takenBack),
   keeps: false,
 });
+
+const isSame = (one: PackedCompletion, other: PackedCompletion): boolean =>
+  one[COMPLETED.achievement] === other[COMPLETED.achievement] && one[COMPLETED.period] === other[COMPLETED.period];
 
 /** When each repeating achievement was last completed (epoch ms), by number, without some completions. */
 export function latestExcept(
