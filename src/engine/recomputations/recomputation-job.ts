@@ -195,7 +195,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
 
   /** All completions of the users of whom the job changed repeating achievements. */
   private async completions(
-    { tenantNo }: StoredRecomputation,
+    job: StoredRecomputation,
     rows: readonly { userId: string; applied: AppliedChanges | null }[],
   ): Promise<Map<string, PackedCompletion[]>> {
     const repeated = rows.filter(({ applied }) =>
@@ -203,6 +203,9 @@ export class Recomputing implements JobWork<RecomputationJob> {
     );
     const completions = new Map<string, PackedCompletion[]>(repeated.map(({ userId }) => [userId, []]));
     if (repeated.length === 0) return completions;
+    // Late events of a moment ago count, too.
+    await this.persisted(job);
+    const { tenantNo } = job;
     const ids = [...completions.keys()];
     const stored = await transaction(this.options.pool, (client) => completionsOf(client, { tenantNo, ids }));
     for (const { userId, completion } of stored) completions.get(userId)?.push(completion);

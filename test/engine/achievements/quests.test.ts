@@ -515,7 +515,7 @@ test('an achievement that requires others completes with the last of its own rul
   await rebuilt();
 
   const { body } = await laurel.admin.patch('/v1/achievements', [{ id: first, requires: [second] }]);
-  expect(body.issues).toMatchObject([{ error: expect.stringContaining('cycle') }]);
+  expect(body.issues).toMatchObject([{ reason: 'requires: form a cycle: tutorial → hundred → tutorial' }]);
   const gone = await laurel.admin.delete(`/v1/achievements?ids=${first}`);
   expect(gone.body.issues).toHaveLength(1);
   const { body: stored } = await laurel.admin.get('/v1/achievements');
