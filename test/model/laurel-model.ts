@@ -78,7 +78,7 @@ export class LaurelModel {
       bringTo(user, here.date, this.catalog);
       const completed = completes(this.catalog, user, null, [], { isCount: true, today: here.date });
       this.award({ atMs, ...here, created: false, before: user, after: user, extendedTo: null, completed });
-      for (const id of completed) user.completed.set(id, atMs);
+      this.noteCompleted(user, completed, { atMs, date: here.date });
       this.show(user, atMs);
     }
   }
@@ -282,16 +282,24 @@ export class LaurelModel {
     return user;
   }
 
+  private noteCompleted(
+    user: ModelUser,
+    completed: readonly string[],
+    { atMs, date }: { atMs: number; date: string },
+  ): void {
+    for (const id of completed) {
+      const achievement = this.catalog.achievements.find((one) => one.id === id)!;
+      const period = isQuest(achievement) ? completedPeriod(this.catalog, user, achievement, date)! : null;
+      if (period !== null) user.quests.set(id, new Set([...(user.quests.get(id) ?? []), period]));
+      user.completed.set(id, atMs);
+    }
+  }
+
   /** Applies a step; returns the points systems that it changed. */
   private settle(step: Step): Answer {
     const { after, completed } = step;
     const changed = this.award(step);
-    for (const id of completed) {
-      const achievement = this.catalog.achievements.find((one) => one.id === id)!;
-      const period = isQuest(achievement) ? completedPeriod(this.catalog, after, achievement)! : null;
-      if (period !== null) after.quests.set(id, new Set([...(after.quests.get(id) ?? []), period]));
-      after.completed.set(id, this.nowMs);
-    }
+    this.noteCompleted(after, completed, { atMs: this.nowMs, date: step.date });
     this.show(after);
     this.users.set(after.id, after);
     return changed;

@@ -72,7 +72,7 @@ export const ACHIEVEMENT = {
     ifUnset: 'omitted',
     when: only('trigger', 'metric'),
     addition: true,
-    form: { hint: 'Only events of the user’s days from this one on count. Empty: all' },
+    form: { hint: 'Only events from this local day of the user on count. Empty: all events' },
   }),
   endDate: field(LocalDate, {
     label: 'Last day',
@@ -83,7 +83,7 @@ export const ACHIEVEMENT = {
     ifUnset: 'omitted',
     when: only('trigger', 'metric'),
     addition: true,
-    form: { hint: 'Empty: no end' },
+    form: { hint: 'The last local day of the user on which events count. Empty: no end' },
   }),
   streakLength: { ...STREAK_LENGTH, when: only('trigger', 'streak') },
   achievementIds: field(Type.Array(Uuid), {
@@ -111,7 +111,7 @@ export const ACHIEVEMENT = {
     refersTo: 'achievement',
     addition: true,
     form: {
-      hint: `At most ${MOST_REQUIRED}. Users complete this achievement only when they have completed all of these; progress counts before, too`,
+      hint: `Users complete this achievement only after all of these (at most ${MOST_REQUIRED}). Their progress counts from the beginning.`,
     },
   }),
   secret: field(Type.Boolean(), {
@@ -121,7 +121,7 @@ export const ACHIEVEMENT = {
     default: null,
     addition: true,
     normalise: (secret: boolean) => (secret ? true : null),
-    form: { hint: 'Users see its name only when they have completed it' },
+    form: { hint: 'Users see that it exists. They see its name, rule and progress only after they have completed it.' },
   }),
   userAttributes: USER_CONDITIONS,
   eventAttributes: { ...EVENT_CONDITIONS, when: only('trigger', 'metric') },
