@@ -250,7 +250,7 @@ function ChooseMany({
           </label>
         ))}
       </div>
-      {hint !== undefined && <p className="text-xs text-muted">{hint}</p>}
+      {hint !== undefined && <p className="mt-1 text-xs text-muted">{hint}</p>}
       {problem !== undefined && (
         <p role="alert" className="text-danger">
           {problem}

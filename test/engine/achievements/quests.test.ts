@@ -444,7 +444,11 @@ test('a secret achievement shows neither name nor rule nor progress until it is 
   ];
   const read = async (path: string, by?: string): Promise<string> =>
     JSON.stringify((await laurel.app.get(path, by === undefined ? {} : { key: by })).body);
+  await created({ key: 'next', name: 'Next', metricValue: 1000, requires: [id] });
   for (const path of paths) expect(`${path} ${await read(path, key)}`).not.toContain('gem');
+  expect(JSON.parse(await read(paths[0]!, key)).find((one: Answer) => one.key === 'next')).not.toHaveProperty(
+    'requires',
+  );
   const shown = JSON.parse(await read(paths[1]!, key)).find((one: Answer) => one.id === id);
   expect(shown).toEqual({
     id,
