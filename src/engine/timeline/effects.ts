@@ -150,6 +150,8 @@ function achievementRule(then: CatalogThen, was: ResourceThen): TimelineRule | n
   if (!was.known) return null;
   const achievement = was.doc as Achievement;
   const { trigger: type } = achievement;
+  // Missing in rules stored before achievements had it.
+  const { requires = [] }: Partial<Achievement> = achievement;
   return {
     type,
     ...(type === 'metric' && {
@@ -162,7 +164,7 @@ function achievementRule(then: CatalogThen, was: ResourceThen): TimelineRule | n
     ...(type === 'streak' && { streakLength: achievement.streakLength ?? 1 }),
     ...(type === 'achievement' && { achievements: achievement.achievementIds.map((id) => then.named(id)) }),
     ...(type === 'anniversary' && { anniversaryYears: achievement.anniversaryYears ?? 1 }),
-    ...(achievement.requires.length > 0 && { requires: achievement.requires.map((id) => then.named(id)) }),
+    ...(requires.length > 0 && { requires: requires.map((id) => then.named(id)) }),
     ...conditionsOf(then, achievement),
   };
 }
