@@ -151,7 +151,7 @@ function achievementRule(then: CatalogThen, was: ResourceThen): TimelineRule | n
   const achievement = was.doc as Achievement;
   const { trigger: type } = achievement;
   // Missing in rules stored before achievements had it.
-  const { requires = [] }: Partial<Achievement> = achievement;
+  const requires = (achievement as Partial<Achievement>).requires ?? [];
   return {
     type,
     ...(type === 'metric' && {
