@@ -42,8 +42,7 @@ local function complete_quests(state, outcome)
     local kept = period and quests.find(state, quest.no, period)
     local settled = kept and quests.settle(quest, state, kept, now, outcome)
     if settled and settled[RECORDED_QUEST.completed] == 1 then
-      outcome.quests = outcome.quests or {}
-      outcome.quests[#outcome.quests + 1] = settled
+      quests.note(outcome, settled)
     end
   end
 end
@@ -57,6 +56,9 @@ local function backdate(user, each, own_boosts)
   take_counts(state, each)
   complete_quests(state, outcome)
   complete_achievements(state, plan.achievements, now, outcome.completed)
+  if plan.chains then
+    quests.follow(plan, state, outcome, now, outcome.row)
+  end
   local ledgers = open_ledgers(plan, state, own_boosts, now)
   local changes, completed, version = {}, #outcome.completed > 0, plan.version
   if fire_triggers(ledgers, {}, state, outcome) then

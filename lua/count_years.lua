@@ -2,6 +2,7 @@
 --- @include "lib/board_scores"
 --- @include "lib/calls"
 --- @include "lib/points"
+--- @include "lib/quests"
 --- @include "lib/streaks"
 
 --[[
@@ -28,6 +29,9 @@ local replies, applied, touched = {}, {}, {}
 local function celebrate(user, state, at, offset, own_boosts)
   local outcome = settle_user(state, plan, at, nil, offset)
   complete_achievements(state, plan.achievements, at, outcome.completed)
+  if plan.chains then
+    quests.follow(plan, state, outcome, at, outcome.row)
+  end
   local ledgers = open_ledgers(plan, state, own_boosts, at)
   fire_triggers(ledgers, {}, state, outcome)
   close_ledgers(ledgers, state)

@@ -22,6 +22,8 @@ export interface Rule {
   /** First and last day on which an achievement counts. */
   startDate?: string;
   endDate?: string;
+  /** Achievements that the user must have completed before. */
+  requires?: readonly { name: string }[];
   streakLength?: number;
   achievements?: readonly { name: string }[];
   timeUnit?: string;
@@ -60,6 +62,7 @@ interface StoredRule extends Limited {
   streakLength?: number | undefined;
   achievementId?: string | undefined;
   achievementIds?: readonly string[] | undefined;
+  requires?: readonly string[] | undefined;
   timeUnit?: string | undefined;
   timeInterval?: number | undefined;
   anniversaryYears?: number | undefined;
@@ -111,6 +114,7 @@ function ruleOf(type: Rule['type'], stored: StoredRule, named: Named): Rule {
     ...(stored.repeat !== undefined && { repeat: stored.repeat }),
     ...(stored.startDate && { startDate: stored.startDate }),
     ...(stored.endDate && { endDate: stored.endDate }),
+    ...(stored.requires && { requires: stored.requires.map((id) => ({ name: nameOf(named.achievements, id) })) }),
     streakLength: stored.streakLength ?? 0,
     achievements: achievementIds.map((id) => ({ name: nameOf(named.achievements, id) })),
     timeUnit: stored.timeUnit ?? '',
@@ -131,9 +135,13 @@ export const triggerRule = (trigger: StoredRule & { type: Rule['type']; points: 
   points: trigger.points,
 });
 
+/** ` after Ten flips and Week`; '' for an achievement that requires none. */
+const afterText = ({ requires = [] }: Rule): string =>
+  requires.length === 0 ? '' : ` after ${LIST.format(requires.map(({ name }) => name))}`;
+
 /** The condition of a rule: `50 Flashcards flipped if the event’s subject is languages`. */
 export function causeText(rule: Rule): string {
-  return `${subjectText(rule)}${conditionText(rule)}`;
+  return `${subjectText(rule)}${conditionText(rule)}${afterText(rule)}`;
 }
 
 function subjectText({ type, points, ...rule }: Rule): string {

@@ -5,10 +5,8 @@
 -- src/engine/recomputations/ledger.ts applies the same rule to stored history.
 local function qualifies(achievement, state, most)
   if achievement.of then
-    for i = 1, #achievement.of do
-      if not state[USER.completions][achievement.of[i]] then
-        return false
-      end
+    if not has_all(state[USER.completions], achievement.of) then
+      return false
     end
   elseif achievement.years then
     -- Years that the clock has counted so far. An event never counts them itself.
@@ -36,9 +34,10 @@ local function qualifies(achievement, state, most)
     end
   end
   return holds(achievement.users, state[USER.attributes])
+    and (not achievement.requires or has_all(state[USER.completions], achievement.requires))
 end
 
--- Completes the achievements for which the user qualifies. Repeats until no composite follows from another.
+-- Completes the achievements for which the user qualifies. Repeats until none follows from another.
 -- `most`: each streak's greatest length during a replay, by FREQUENCY; nil: the current lengths count.
 -- Writes: the state's completions. Appends achievement numbers to `completed`.
 local function complete_achievements(state, achievements, now, completed, most)

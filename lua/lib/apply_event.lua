@@ -320,6 +320,9 @@ local function apply_event(event, state, is_new)
     quests.count(event, state, outcome, periods)
   end
   complete_achievements(state, plan.achievements, now, outcome.completed, late and late.most)
+  if plan.chains then
+    quests.follow(plan, state, outcome, now, periods, late and late.most)
+  end
   blocking = fire_triggers(ledgers, event, state, outcome)
   if blocking then
     return nil, { [RECORD.kind] = REFUSAL.outOfPoints, [BLOCKED.trigger] = blocking }

@@ -1,3 +1,4 @@
+--- @include "achievements"
 --- @include "decimals"
 --- @include "users"
 
@@ -80,7 +81,7 @@ function quests.revoke(state, completion, latest)
   return quest[QUEST.times] == 0
 end
 
--- Completes a period if its sum suffices, it is not completed yet, and the user meets the conditions.
+-- Completes a period if its sum suffices, it is not completed yet, and the user meets the conditions and has what it requires.
 -- Writes: the state's quests and completions. Appends to outcome.completed. Returns: RECORDED_QUEST.
 function quests.settle(quest, state, sum, now, outcome)
   local no, completed = quest.no, sum[QUEST_PERIOD.done] == 1 and 2 or 0
@@ -88,6 +89,7 @@ function quests.settle(quest, state, sum, now, outcome)
     sum[QUEST_PERIOD.done] == 0
     and decimal_reaches(sum[QUEST_PERIOD.whole], sum[QUEST_PERIOD.micros], quest.whole, quest.micros)
     and holds(quest.users, state[USER.attributes])
+    and (not quest.requires or has_all(state[USER.completions], quest.requires))
   then
     quests.complete(state, no, sum, now)
     completed = 1
@@ -95,6 +97,43 @@ function quests.settle(quest, state, sum, now, outcome)
   end
   local times = quests.of(state, no)[QUEST.times]
   return { no, sum[QUEST_PERIOD.period], times, sum[QUEST_PERIOD.whole], sum[QUEST_PERIOD.micros], completed }
+end
+
+-- Adds a RECORDED_QUEST to outcome.quests, in place of an earlier one of the same period.
+function quests.note(outcome, settled)
+  outcome.quests = outcome.quests or {}
+  local place = #outcome.quests + 1
+  for i, each in ipairs(outcome.quests) do
+    if
+      each[RECORDED_QUEST.achievement] == settled[RECORDED_QUEST.achievement]
+      and each[RECORDED_QUEST.period] == settled[RECORDED_QUEST.period]
+    then
+      place = i
+    end
+  end
+  outcome.quests[place] = settled
+end
+
+-- After `complete_achievements`: completes the current periods of the plan's repeating achievements that require others, and
+-- everything that follows, until nothing does. `row`: the plan's periods on the current day; `most`: see complete_achievements.
+-- Writes: the state's quests and completions, outcome.completed, outcome.quests.
+function quests.follow(plan, state, outcome, now, row, most)
+  local found
+  repeat
+    found = false
+    for _, quest in ipairs(plan.chains) do
+      local period = quests.period(quest, row)
+      local kept = period and quests.find(state, quest.no, period)
+      local settled = kept and kept[QUEST_PERIOD.done] == 0 and quests.settle(quest, state, kept, now, outcome)
+      if settled and settled[RECORDED_QUEST.completed] == 1 then
+        quests.note(outcome, settled)
+        found = true
+      end
+    end
+    if found then
+      complete_achievements(state, plan.achievements, now, outcome.completed, most)
+    end
+  until not found
 end
 
 -- Adds an event to the periods of the plan's repeating achievements that count it, and completes those that it fulfils.
@@ -113,8 +152,7 @@ function quests.count(event, state, outcome, row)
         sum[QUEST_PERIOD.whole], sum[QUEST_PERIOD.micros] =
           clamped(decimal_add(sum[QUEST_PERIOD.whole], sum[QUEST_PERIOD.micros], event.whole, event.micros))
         local settled = quests.settle(quest, state, sum, event.now, outcome)
-        outcome.quests = outcome.quests or {}
-        outcome.quests[#outcome.quests + 1] = settled
+        quests.note(outcome, settled)
         -- Recomputations notice that a period which the state does not keep has changed.
         if not kept and settled[RECORDED_QUEST.completed] == 1 then
           state[USER.corrections] = (state[USER.corrections] or 0) + 1

@@ -285,6 +285,7 @@ local function user_record(kind, user, at, outcome)
     [RECORD.userId] = user.id,
     [RECORD.atMs] = at,
     [RECORD.day] = outcome.day,
+    [RECORD.quests] = outcome.quests,
   }
   settled_record(record, outcome.settlements, user.state)
   return record

@@ -3,6 +3,7 @@
 --- @include "board_scores"
 --- @include "calls"
 --- @include "points"
+--- @include "quests"
 
 -- Merges sent preferences into those of a user whose streaks are settled to the local day. Fields that are not sent stay
 -- unchanged.
@@ -37,7 +38,7 @@ end
 -- Applies a request's user fields, and completes an achievement, in memory; writes nothing to Redis. After a refusal the
 -- state may be half changed and must be discarded.
 -- `request`: plan (of no metric), now, sent (see upsert_user and set_preferences; or nil), boosts (the user's own),
--- achievement { no, users, locked } to complete, or nil.
+-- achievement { no, users, locked, requires } to complete, or nil.
 -- Returns: the outcome of settle_user with ledgers and changes (see score_boards), or nil and a refusal.
 local function apply_request(request, state, is_new)
   local plan, now = request.plan, request.now
@@ -62,9 +63,19 @@ local function apply_request(request, state, is_new)
     if not holds(achievement.users, state[USER.attributes]) then
       return nil, { [RECORD.kind] = REFUSAL.unmetConditions }
     end
+    local missing = {}
+    for _, no in ipairs(achievement.requires or {}) do
+      missing[#missing + 1] = not state[USER.completions][no] and no or nil
+    end
+    if #missing > 0 then
+      return nil, { [RECORD.kind] = REFUSAL.required, [REQUIRED.missing] = missing }
+    end
     state[USER.completions][achievement.no] = now
     outcome.completed[1] = achievement.no
     complete_achievements(state, plan.achievements, now, outcome.completed)
+    if plan.chains then
+      quests.follow(plan, state, outcome, now, outcome.row)
+    end
   end
   local blocking = fire_triggers(ledgers, request, state, outcome)
   if blocking then

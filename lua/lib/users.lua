@@ -11,6 +11,16 @@ local function holds(conditions, attributes)
   return true
 end
 
+-- Whether a user has completed all of some achievements (numbers).
+local function has_all(completions, numbers)
+  for i = 1, #numbers do
+    if not completions[numbers[i]] then
+      return false
+    end
+  end
+  return true
+end
+
 -- Frequency → first position of its streak in a state; offsets of STREAK count from there.
 local streak_at = {
   [FREQUENCY.daily] = USER.streaks,

@@ -1,4 +1,11 @@
-import type { Achievement, Catalog, Leaderboard, PointsBoost, PointsTrigger } from '../domain/catalog.ts';
+import {
+  type Achievement,
+  type Catalog,
+  type Leaderboard,
+  neededBy,
+  type PointsBoost,
+  type PointsTrigger,
+} from '../domain/catalog.ts';
 import type { AttributeCondition } from '../domain/schemas.ts';
 import { DAY_MS, dayOf } from '../domain/periods.ts';
 import { boardStatus } from '../domain/runs.ts';
@@ -145,8 +152,8 @@ export function* limitProblems(
 const workOfConditions = (conditions: readonly AttributeCondition[]): number =>
   conditions.reduce((sum, { attributeValue }) => sum + WORK.condition + attributeValue.length * WORK.character, 0);
 
-const workOfAchievement = ({ userAttributes, achievementIds }: Achievement): number =>
-  WORK.achievement + workOfConditions(userAttributes) + achievementIds.length * WORK.part;
+const workOfAchievement = (achievement: Achievement): number =>
+  WORK.achievement + workOfConditions(achievement.userAttributes) + neededBy(achievement).length * WORK.part;
 
 export interface EventWork {
   /** Work of every event, whatever its metric. */
@@ -169,9 +176,9 @@ export const eventWork = remembered((catalog, utcDay): EventWork => {
     add(board.metricId, board.breakdownAttributes.length > 0, WORK.board);
   }
   for (const achievement of catalog.achievements) {
-    const { status, trigger, metricId, userAttributes } = achievement;
+    const { status, trigger, metricId, userAttributes, requires } = achievement;
     if (status !== 'active' || trigger === 'api') continue;
-    add(metricId, userAttributes.length > 0, workOfAchievement(achievement));
+    add(metricId, userAttributes.length + requires.length > 0, workOfAchievement(achievement));
   }
   const boosts = boostsOfSystems(catalog, utcDay);
   const systems = new Set<string>();

@@ -17,6 +17,8 @@ export interface Plan {
   achievements: PlanAchievement[];
   /** The metric's repeating achievements; absent for none. */
   quests?: PlanQuest[];
+  /** The repeating achievements, of any metric, that require others; absent for none. */
+  chains?: PlanQuest[];
   systems: PlanSystem[];
   boards: PlanBoard[];
   /** Plans for events only: the numbers of all existing leaderboards, and the newest number in this version of the catalog. */
@@ -85,6 +87,8 @@ export interface PlanAchievement {
   years?: number;
   /** Composites: numbers of the achievements that must all be completed. */
   of?: number[];
+  /** Numbers of the achievements that must be completed before. */
+  requires?: number[];
   /** API achievements: no further users can complete it. */
   locked?: true;
 }
@@ -92,6 +96,7 @@ export interface PlanAchievement {
 /** An achievement that is completed once a period. */
 export interface PlanQuest extends Required<Pick<PlanAchievement, 'no' | 'whole' | 'micros'>> {
   users?: PlanConditions;
+  requires?: number[];
   counted?: true;
   /** First and last local day (epoch days) on which events count. */
   from?: number;

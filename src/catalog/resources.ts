@@ -49,6 +49,7 @@ const CONDITIONS = [
   'streakLength',
   'anniversaryYears',
   'achievementIds',
+  'requires',
   'userAttributes',
   'eventAttributes',
 ] as const satisfies (keyof Achievement)[];

@@ -26,6 +26,7 @@ export const achievementFields = {
   repeat: Type.Optional(Repeat),
   startDate: Type.Optional(LocalDate),
   endDate: Type.Optional(LocalDate),
+  requires: Type.Optional(Type.Array(Type.String())),
   secret: Type.Optional(Type.Literal(true)),
 };
 

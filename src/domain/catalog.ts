@@ -31,6 +31,10 @@ type PartOfSystem = Managed & { systemId: string };
 export type Attribute = Managed & Stored<typeof ATTRIBUTE>;
 export type Metric = Managed & Stored<typeof METRIC>;
 export type Achievement = Managed & Stored<typeof ACHIEVEMENT>;
+/** IDs of the achievements that must be completed before an achievement: a composite's parts, and those that it requires. */
+export const neededBy = (achievement: Pick<Achievement, 'achievementIds' | 'requires'> | undefined): string[] =>
+  achievement === undefined ? [] : [...achievement.achievementIds, ...achievement.requires];
+
 export type PointsSystem = Managed & Stored<typeof POINTS_SYSTEM>;
 export type PointsLevel = PartOfSystem & Stored<typeof POINTS_LEVEL>;
 

@@ -7,6 +7,7 @@ import {
   BLOCKED,
   INSUFFICIENT,
   OUT_OF_RANGE,
+  REQUIRED,
   REFUSAL,
   SERVER_ONLY,
   SUM,
@@ -14,6 +15,7 @@ import {
 } from '../packed/refusal-fields.ts';
 import { PROFILE_BYTES, STATE_BYTES } from '../packed/state.ts';
 import { HOLD } from '../packed/user-fields.ts';
+import { SECRET_NAME } from './responses.ts';
 
 export const SUBSCRIBED_WITHOUT_ADDRESS =
   'user.subscribeToEmails cannot be true: the user has no e-mail address on record.';
@@ -70,6 +72,13 @@ export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): App
     return new AppError('unprocessable', 'The achievement is locked: no further users can complete it.');
   if (reply[kindField] === REFUSAL.unmetConditions) {
     return new AppError('unprocessable', "The user's attributes do not meet the achievement's conditions.");
+  }
+  if (reply[kindField] === REFUSAL.required) {
+    const missing = reply[REQUIRED.missing].map((no) => {
+      const achievement = compiled.achievementsByNo.get(no);
+      return `'${achievement?.secret ? SECRET_NAME : (achievement?.key ?? achievement?.name)}'`;
+    });
+    return new AppError('conflict', `The user must complete these achievements first: ${missing.join(', ')}.`);
   }
   return new AppError('internal', 'Internal error');
 }

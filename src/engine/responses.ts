@@ -98,6 +98,8 @@ export const managedUserResponse = (id: string, state: UserState): ManagedUser =
 /** An achievement in the Application API, with the fields of its trigger type only. */
 export function achievementResponse(compiled: CompiledCatalog, achievement: Achievement): AchievementResponse {
   const metric = achievement.trigger === 'metric' ? compiled.metricsById.get(achievement.metricId ?? '') : undefined;
+  // Those who see the achievement must not learn which secret one it requires.
+  const requires = achievement.requires.filter((id) => !compiled.achievementsById.get(id)?.secret);
   return {
     id: achievement.id,
     name: achievement.name,
@@ -117,12 +119,13 @@ export function achievementResponse(compiled: CompiledCatalog, achievement: Achi
     ...(achievement.repeat !== null && { repeat: achievement.repeat }),
     ...(achievement.startDate !== null && { startDate: achievement.startDate }),
     ...(achievement.endDate !== null && { endDate: achievement.endDate }),
+    ...(requires.length > 0 && { requires }),
     ...(achievement.secret && { secret: true as const }),
     userAttributes: attributePairs(compiled, achievement.userAttributes),
   };
 }
 
-const SECRET_NAME = 'Secret';
+export const SECRET_NAME = 'Secret';
 
 /** A secret achievement as those see it who must not know more than that it exists. */
 export const concealed = ({ id, trigger }: Achievement): AchievementResponse => ({

@@ -114,6 +114,7 @@ export const achievementsComplete = operation({
   params: Type.Object({ key: Type.String() }),
   body: Type.Object({ user: UpsertedUser }),
   responses: { 201: AchievementCompletionResponse },
+  mayConflict: true,
   namedUsers: ({ body }) => [body.user.id],
   handle: async ({ catalogs, completion }, { caller, tenant, params, body, span }) => ({
     status: 201,

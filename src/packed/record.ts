@@ -30,6 +30,7 @@ import type {
   TOO_MANY_KEYS,
   OUTDATED,
   REPLAY,
+  REQUIRED,
   UNCHANGED,
   UNKNOWN_OFFSET,
   UNKNOWN_USE,
@@ -316,6 +317,7 @@ export type Refusal =
   | { [kindField]: typeof REFUSAL.unchanged; [UNCHANGED.why]: StreakRefusal; [UNCHANGED.day]: number }
   | { [kindField]: typeof REFUSAL.notQuarantined }
   | { [kindField]: typeof REFUSAL.unmetConditions }
+  | { [kindField]: typeof REFUSAL.required; [REQUIRED.missing]: number[] }
   | { [kindField]: typeof REFUSAL.alreadyImported }
   | { [kindField]: typeof REFUSAL.userExists }
   | { [kindField]: typeof REFUSAL.outdated; [OUTDATED.whole]?: number; [OUTDATED.micros]?: number }

@@ -33,6 +33,8 @@ export const REFUSAL = {
   locked: 'l',
   /** The user's attributes do not meet the achievement's conditions. */
   unmetConditions: 'q',
+  /** The user has not completed what the achievement requires; see REQUIRED. */
+  required: 'rq',
   /** The streak cannot be changed; see UNCHANGED. */
   unchanged: 'w',
   /** The user's streaks, corrected events or, for points that expire, anything of the user has changed since the call was prepared. */
@@ -65,6 +67,9 @@ export const SUM = { total: 'total', count: 'count', period: 'period', score: 's
 
 /** Time until the end of the UTC day, ms. */
 export const TOO_MANY_KEYS = { waitMs: 'ms' } as const;
+
+/** Numbers of the achievements that the user has not completed. */
+export const REQUIRED = { missing: 'missing' } as const;
 
 /** Number of the attribute; 0 for the sign-up date. */
 export const SERVER_ONLY = { no: 'no' } as const;

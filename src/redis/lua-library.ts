@@ -124,6 +124,7 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   REFUSAL: refusal.REFUSAL,
   REPLAY: refusal.REPLAY,
   BLOCKED: refusal.BLOCKED,
+  REQUIRED: refusal.REQUIRED,
   INSUFFICIENT: refusal.INSUFFICIENT,
   OUT_OF_RANGE: refusal.OUT_OF_RANGE,
   TOO_MANY_KEYS: refusal.TOO_MANY_KEYS,

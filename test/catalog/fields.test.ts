@@ -104,6 +104,7 @@ const DOCUMENT_NAMES: Record<string, string[]> = {
   teamAttributeId: ['teamAttributeKey'],
   achievementId: ['achievementKey', 'achievementName', 'achievementId'],
   achievementIds: ['achievementKeys', 'achievementNames', 'achievementIds'],
+  requires: ['requiresKeys', 'requiresNames', 'requiresIds'],
 };
 const inDocument = (names: string[]): string[] => names.flatMap((name) => DOCUMENT_NAMES[name] ?? [name]).sort();
 
@@ -177,6 +178,9 @@ const FULL: Configuration = {
       achievementKeys: ['tour'],
       achievementNames: ['Week'],
       achievementIds: ['00000000-0000-4000-8000-00000000000a'],
+      requiresKeys: ['years'],
+      requiresNames: ['Week'],
+      requiresIds: ['00000000-0000-4000-8000-00000000000b'],
     },
   ],
   pointsSystems: [

@@ -133,6 +133,7 @@ function achievement(known: Known, label: string): ConfiguredAchievement {
     name: repeated ? 'The same' : `Name ${label}`,
   };
   const parts = trigger === 'achievement' ? draw(fc.shuffledSubarray(achievements, { minLength: 1 })) : [];
+  const requires = draw(fc.shuffledSubarray(achievements));
   return sent<ConfiguredAchievement>({
     key: keyed ? `key-${label}` : undefined,
     // Names may repeat: then an ID ties references to their item.
@@ -151,6 +152,9 @@ function achievement(known: Known, label: string): ConfiguredAchievement {
         ? parts.flatMap((part) => (part.key === undefined && part.id === undefined ? [part.name] : []))
         : undefined,
     achievementIds: trigger === 'achievement' ? parts.flatMap(({ id }) => id ?? []) : undefined,
+    requiresKeys: requires.flatMap(({ key }) => key ?? []),
+    requiresNames: requires.flatMap((part) => (part.key === undefined && part.id === undefined ? [part.name] : [])),
+    requiresIds: requires.flatMap(({ id }) => id ?? []),
     userAttributes: conditions(known, userKeys),
     eventAttributes: trigger === 'metric' ? conditions(known, eventKeys) : undefined,
   });

@@ -80,8 +80,26 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     await achievement.getByLabel('Key', { exact: true }).fill('thousand');
     await achievement.getByLabel('Metric', { exact: true }).selectOption({ label: 'Flashcards flipped' });
     await achievement.getByLabel('Total that completes it').fill('1000');
+    const first = (await laurel.admin.get('/v1/achievements')).body[0];
+    const required = achievement.getByRole('group', { name: 'Only after these achievements' });
+    await required.getByLabel(first.name, { exact: true }).check();
+    await achievement.getByText(/Their progress counts from the beginning/).waitFor();
+    for (const width of ['desk', 'phone'] as const) {
+      await page.setViewportSize(WIDTHS[width]);
+      await achievement.getByLabel('Repeats').scrollIntoViewIfNeeded();
+      await keep(page, `${width}-form-quest`);
+      await required.scrollIntoViewIfNeeded();
+      await keep(page, `${width}-form-chain`);
+    }
+    await page.setViewportSize(WIDTHS.desk);
     await save(achievement);
-    expect(await newest('/v1/achievements')).toMatchObject({ key: 'thousand', metricValue: 1_000 });
+    expect(await newest('/v1/achievements')).toMatchObject({
+      key: 'thousand',
+      metricValue: 1_000,
+      requires: [first.id],
+    });
+    await page.getByText(`after ${first.name}`).first().waitFor();
+    await keep(page, 'desk-chain');
 
     const board = await form('/leaderboards', 'leaderboard');
     await board.getByLabel('Name', { exact: true }).fill('By day');

@@ -66,6 +66,7 @@ export class CatalogBuilder {
       streakLength: null,
       anniversaryYears: null,
       achievementIds: [],
+      requires: [],
       userAttributes: [],
       eventAttributes: [],
       ...fields,

@@ -76,9 +76,9 @@ export class LaurelModel {
       const here = wall(atMs, user.tz);
       user.signUp!.years = yearsOver(user.signUp!, user.tz, atMs);
       bringTo(user, here.date, this.catalog);
-      const completed = completes(this.catalog, user, null, [], true);
+      const completed = completes(this.catalog, user, null, [], { isCount: true, today: here.date });
       this.award({ atMs, ...here, created: false, before: user, after: user, extendedTo: null, completed });
-      for (const id of completed) user.completed.set(id, atMs);
+      this.noteCompleted(user, completed, { atMs, date: here.date });
       this.show(user, atMs);
     }
   }
@@ -128,7 +128,7 @@ export class LaurelModel {
     after.looks.push({ atMs: this.nowMs, ...here, attributes: { ...after.attributes }, on: 'all' });
     const extended = extend(after, this.catalog, this.nowMs).includes(frequency);
     const { length } = after.streaks.tracks[frequency];
-    const completed = completes(this.catalog, after, length, []);
+    const completed = completes(this.catalog, after, length, [], { today: here.date });
     const extendedTo = extended ? length : null;
     const step: Step = {
       atMs: this.nowMs,
@@ -153,15 +153,16 @@ export class LaurelModel {
 
   /** Completes an achievement by call; null: refused. */
   complete(key: string, sent: SentUser): Answer | null {
-    const { id } = this.catalog.achievements.find((achievement) => achievement.key === key)!;
+    const { id, requires } = this.catalog.achievements.find((achievement) => achievement.key === key)!;
     const after = this.upserted(sent)!;
     const created = !this.users.has(sent.id);
     if (after.completed.has(id)) {
       this.users.set(after.id, after);
       return { achievedAt: after.completed.get(id), points: {} };
     }
-    const completed = completes(this.catalog, after, null, [id]);
+    if (requires.some((required) => !after.completed.has(required))) return null;
     const here = wall(this.nowMs, after.tz);
+    const completed = completes(this.catalog, after, null, [id], { today: here.date });
     const step = { atMs: this.nowMs, ...here, created, before: after, after, extendedTo: null, completed };
     if (isOutOfPoints(this.catalog, step)) return null;
     return { achievedAt: this.nowMs, points: this.settle(step) };
@@ -281,16 +282,24 @@ export class LaurelModel {
     return user;
   }
 
+  private noteCompleted(
+    user: ModelUser,
+    completed: readonly string[],
+    { atMs, date }: { atMs: number; date: string },
+  ): void {
+    for (const id of completed) {
+      const achievement = this.catalog.achievements.find((one) => one.id === id)!;
+      const period = isQuest(achievement) ? completedPeriod(this.catalog, user, achievement, date)! : null;
+      if (period !== null) user.quests.set(id, new Set([...(user.quests.get(id) ?? []), period]));
+      user.completed.set(id, atMs);
+    }
+  }
+
   /** Applies a step; returns the points systems that it changed. */
   private settle(step: Step): Answer {
     const { after, completed } = step;
     const changed = this.award(step);
-    for (const id of completed) {
-      const achievement = this.catalog.achievements.find((one) => one.id === id)!;
-      const period = isQuest(achievement) ? completedPeriod(this.catalog, after, achievement)! : null;
-      if (period !== null) after.quests.set(id, new Set([...(after.quests.get(id) ?? []), period]));
-      after.completed.set(id, this.nowMs);
-    }
+    this.noteCompleted(after, completed, { atMs: this.nowMs, date: step.date });
     this.show(after);
     this.users.set(after.id, after);
     return changed;

@@ -34,9 +34,12 @@ export const sumIn = (catalog: Catalog, user: ModelUser, quest: Achievement, per
       .map(({ amount }) => amount),
   );
 
-/** The period that the user's last event completes; null: none. */
-export function completedPeriod(catalog: Catalog, user: ModelUser, quest: Achievement): string | null {
-  const event = user.events.at(-1);
+/** The period that the user completes on a local day by the last event, or by completing what the quest requires; null: none. */
+export function completedPeriod(catalog: Catalog, user: ModelUser, quest: Achievement, today: string): string | null {
+  const current = periodNamed(quest, today, catalog.streaks.weekStart);
+  const ofCurrent = (event: RecordedEvent): boolean =>
+    counts(catalog, quest, event) && periodOfEvent(quest, event) === current;
+  const event = quest.requires.length > 0 ? user.events.findLast(ofCurrent) : user.events.at(-1);
   if (event === undefined || !counts(catalog, quest, event)) return null;
   const period = periodOfEvent(quest, event);
   if (period === null || user.quests.get(quest.id)?.has(period) === true) return null;

@@ -29,6 +29,7 @@ const achievement = fc.record({
   metric,
   amount: fc.constantFrom(0.1, 0.3, 1, 5, 10.5, 100),
   length: fc.integer({ min: 1, max: 4 }),
+  requires: fc.uniqueArray(fc.nat(7), { maxLength: 2 }),
   parts: fc.uniqueArray(fc.nat(7), { minLength: 1, maxLength: 3 }),
   repeat: maybe(fc.constantFrom<Repeat>('daily', 'weekly', 'monthly', { days: 3 })),
   season: maybe(fc.tuple(maybe(fc.integer({ min: -10, max: 5 })), maybe(fc.integer({ min: 5, max: 40 }))), 25),
@@ -143,11 +144,13 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
   for (const [index, one] of drawn.achievements.entries()) {
     const { trigger: type } = one;
     const parts = [...new Set(one.parts.map(achievementId).filter((id) => id !== null))];
+    const requires = [...new Set(one.requires.map(achievementId).filter((id) => id !== null))];
     if (type === 'achievement' && parts.length === 0) continue;
     const { id } = builder.achievement(type, {
       name: `${type} ${index}`,
       key: `a${index}`,
       status: one.status,
+      requires,
       userAttributes: type === 'api' ? [] : ofPlan(one.plan),
       ...(type === 'metric' && {
         metricId: metrics[one.metric]!.id,

@@ -7,8 +7,8 @@ export interface Said {
 }
 
 /** Null for a refusal with this status; throws any other error. */
-export function refused(error: Error & { status?: number }, status: number): null {
-  if (error.status !== status) throw error;
+export function refused(error: Error & { status?: number }, ...statuses: number[]): null {
+  if (!statuses.includes(error.status ?? 0)) throw error;
   return null;
 }
 

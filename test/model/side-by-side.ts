@@ -177,7 +177,7 @@ export class SideBySide {
     const possible = this.model.catalog.achievements.filter((one) => one.trigger === 'api' && one.status === 'active');
     const key = possible[step.nth % possible.length]?.key ?? null;
     if (key === null) return NOTHING;
-    const answer = await this.engine.complete(key, step.user).catch((error) => refused(error, 422));
+    const answer = await this.engine.complete(key, step.user).catch((error) => refused(error, 422, 409));
     return { engine: answer && seenCompletion(answer), model: this.model.complete(key, { id: step.user }) };
   }
 

@@ -44,20 +44,24 @@ export function FieldInput({
   const text = typeof value === 'number' || typeof value === 'string' ? String(value) : '';
   if (input === 'yes')
     return (
-      <label className="flex items-center gap-2">
-        <input
-          type="checkbox"
-          checked={value === true}
-          disabled={disabled}
-          onChange={({ target }) => onChange(target.checked)}
-        />
-        <span className="font-medium">{label}</span>
-      </label>
+      <div>
+        <label className="flex items-center gap-2">
+          <input
+            type="checkbox"
+            checked={value === true}
+            disabled={disabled}
+            onChange={({ target }) => onChange(target.checked)}
+          />
+          <span className="font-medium">{label}</span>
+        </label>
+        {hint !== undefined && <p className="text-xs text-muted">{hint}</p>}
+      </div>
     );
   if (input === 'many')
     return (
       <ChooseMany
         label={label}
+        hint={hint}
         options={options}
         chosen={(value as string[] | undefined) ?? []}
         onChange={onChange}
@@ -215,12 +219,14 @@ function Thresholds({
 
 function ChooseMany({
   label,
+  hint,
   options,
   chosen,
   onChange,
   problem,
 }: {
   label: string;
+  hint?: string | undefined;
   options: readonly { value: string; text: string }[];
   chosen: readonly string[];
   onChange: (value: string[]) => void;
@@ -244,6 +250,7 @@ function ChooseMany({
           </label>
         ))}
       </div>
+      {hint !== undefined && <p className="mt-1 text-xs text-muted">{hint}</p>}
       {problem !== undefined && (
         <p role="alert" className="text-danger">
           {problem}

@@ -1,7 +1,14 @@
 import type { Achievement, Metric } from '../../domain/catalog.ts';
 import { periodOf, periodStart } from '../../domain/periods.ts';
 import { isQuest } from '../../domain/repeat.ts';
-import { achievementsFor, compileAchievement, compileAchievements, compileQuest, questsOf } from './achievements.ts';
+import {
+  achievementsFor,
+  chainsOf,
+  compileAchievement,
+  compileAchievements,
+  compileQuest,
+  questsOf,
+} from './achievements.ts';
 import { compileBoard, presentBoards } from './boards.ts';
 import { compileGuards, countersFor } from './parts.ts';
 import { compileSystem, timeTriggers } from './points.ts';
@@ -17,12 +24,15 @@ export const compilePlan = (catalogIndex: CatalogIndex, metric: Metric, utcDay: 
 export const compileUserPlan = (catalogIndex: CatalogIndex, utcDay: number): CompiledPlan =>
   compilePlanOf(catalogIndex, null, utcDay);
 
-/** Compiles the plan for completing achievements (by number) for users who already qualify, and the composites that may follow. */
+/** Compiles the plan for completing achievements (by number) for users who already qualify, and the others that may follow. */
 export function compileBackdatingPlan(catalogIndex: CatalogIndex, nos: ReadonlySet<number>, utcDay: number): Plan {
   const achievements = catalogIndex.catalog.achievements
-    .filter(({ no, status, trigger }) => status === 'active' && (nos.has(no) || trigger === 'achievement'))
+    .filter(
+      ({ no, status, trigger, requires }) =>
+        status === 'active' && (nos.has(no) || trigger === 'achievement' || requires.length > 0),
+    )
     .filter(({ trigger }) => trigger !== 'api');
-  const repeating = achievements.filter(isQuest);
+  const repeating = achievements.filter((achievement) => isQuest(achievement) && nos.has(achievement.no));
   return {
     ...compilePlanOf(catalogIndex, null, utcDay).plan,
     achievements: compileAchievements(
@@ -93,6 +103,7 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
       (system) => system.creation.length + system.metric.length + system.streak.length + system.achievement.length,
     );
   const quests = metric === null ? [] : questsOf(catalogIndex, metric);
+  const chains = chainsOf(catalogIndex);
   const plan = {
     version: catalogIndex.catalog.version,
     metric: metric?.no ?? 0,
@@ -107,6 +118,7 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
     streak: compileStreak(catalogIndex),
     achievements: compileAchievements(catalogIndex, achievementsFor(catalogIndex, metric)),
     ...(quests.length > 0 && { quests: quests.map((achievement) => compileQuest(catalogIndex, achievement)) }),
+    ...(chains.length > 0 && { chains: chains.map((achievement) => compileQuest(catalogIndex, achievement)) }),
     systems,
     boards: boards.map((board) => compileBoard(catalogIndex, board, { metric, days })).toSorted((a, b) => a.no - b.no),
     ...(metric !== null && { present: presentBoards(catalogIndex) }),

@@ -272,7 +272,7 @@ class Configuring {
     const ofChange =
       before === undefined ? [] : changeProblems(kind, { before, after, sent: changed(before, after), utcDay });
     return [...ofChange, ...problemsOf(kind, after, this.draft)].map(({ field, text }) => ({
-      path: `${path}.${documentPath(field, partsOf(item as ConfiguredAchievement))}`,
+      path: `${path}.${documentPath(field, item as object)}`,
       text,
     }));
   }
@@ -332,12 +332,6 @@ class Configuring {
     return problems;
   }
 }
-
-/** Number of a composite's parts by kind of reference. */
-const partsOf = ({ achievementKeys, achievementNames }: ConfiguredAchievement): { keys: number; names: number } => ({
-  keys: achievementKeys?.length ?? 0,
-  names: achievementNames?.length ?? 0,
-});
 
 /** The fields of a change. A document names every field, so only those with a different value count as sent. */
 const changed = <T extends object>(before: T, after: T): Partial<T> =>

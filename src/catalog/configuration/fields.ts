@@ -1,5 +1,5 @@
 /** Fields of a document: parsed and compared, and changes of the streak settings. */
-import type { Achievement, Catalog } from '../../domain/catalog.ts';
+import type { Catalog } from '../../domain/catalog.ts';
 import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import type { ConfiguredCondition, ConfiguredStreaks } from '../../domain/configuration.ts';
 import { documentNames } from '../../domain/fields/document.ts';
@@ -62,7 +62,11 @@ function referred({ name, one, item, place: { path, references }, current }: Ref
   const names = documentNames(name, one);
   if (one.refersTo === 'achievement')
     return Array.isArray(one.default)
-      ? achievementsOf(names, values, { path, references, current: current as Achievement | undefined })
+      ? achievementsOf(names, values, {
+          path,
+          references,
+          before: (current as Record<string, string[]> | undefined)?.[name],
+        })
       : achievementOf(names, values, { path, references });
   const at = `${path}.${names[0]}`;
   return Array.isArray(one.default)
@@ -75,7 +79,7 @@ const ACHIEVEMENT_NOUNS = ['achievement', 'achievement without a key', 'achievem
 function achievementsOf(
   names: readonly string[],
   values: Record<string, string[] | undefined>,
-  { path, references, current }: Place & { current: Achievement | undefined },
+  { path, references, before = [] }: Place & { before: string[] | undefined },
 ): string[] {
   const parts = ACHIEVEMENT_NOUNS.flatMap((noun, index) => {
     const name = names[index]!;
@@ -83,7 +87,6 @@ function achievementsOf(
     return references.findAll(noun, given, `${path}.${name}`);
   });
   // Their order has no meaning, so it stays if the parts are the same.
-  const before = current?.achievementIds ?? [];
   const named = new Set(parts);
   return before.length === parts.length && before.every((id) => named.has(id)) ? before : parts;
 }

@@ -1,6 +1,8 @@
 /** Pairs the entries of a document with existing resources, and resolves its references. */
 import type { Achievement } from '../../domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredCondition } from '../../domain/configuration.ts';
+import { ACHIEVEMENT } from '../../domain/fields/achievement.ts';
+import { documentNames } from '../../domain/fields/document.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { Fields, ResourceOf } from '../resource-fields.ts';
@@ -165,6 +167,7 @@ const NAMES: [RegExp, string][] = [
   [/\.metricId$/, '.metricKey'],
   [/^achievementId$/, 'achievementKey'],
   [/^achievementIds/, 'achievementKeys'],
+  [/^requires$/, 'requiresKeys'],
   [/^pointsSystemId$/, 'pointsSystemKey'],
   [/\.attributeId$/, '.key'],
   [/\.attributeValue$/, '.value'],
@@ -172,15 +175,17 @@ const NAMES: [RegExp, string][] = [
 ];
 
 /**
- * Translates a stored field to the document's terms: `userAttributes[0].attributeId` → `userAttributes[0].key`. A composite's parts are listed by
- * key, then by name, then by ID; `keys` and `names` are the numbers of the first two.
+ * Translates a stored field to the document's terms: `userAttributes[0].attributeId` → `userAttributes[0].key`. Lists of achievements
+ * are split into those named by key, by name and by ID. `item`: the item of the document.
  */
-export function documentPath(field: string, { keys = 0, names = 0 }: { keys?: number; names?: number } = {}): string {
-  const part = /^achievementIds\[(\d+)\]$/.exec(field);
-  const at = Number(part?.[1]);
-  if (at >= keys + names) return `achievementIds[${at - keys - names}]`;
-  if (at >= keys) return `achievementNames[${at - keys}]`;
-  return NAMES.reduce((path, [pattern, name]) => path.replace(pattern, name), field);
+export function documentPath(field: string, item: object = {}): string {
+  const [, name, index] = /^(achievementIds|requires)\[(\d+)\]$/.exec(field) ?? [];
+  if (name === undefined) return NAMES.reduce((path, [pattern, its]) => path.replace(pattern, its), field);
+  const names = documentNames(name, ACHIEVEMENT[name as 'achievementIds' | 'requires']);
+  const lengths = names.map((its) => (item as Record<string, string[] | undefined>)[its]?.length ?? 0);
+  let [place, at] = [0, Number(index)];
+  for (; place < names.length - 1 && at >= lengths[place]!; place += 1) at -= lengths[place]!;
+  return `${names[place]}[${at}]`;
 }
 
 /** Describes what a path of a document refers to, for a person; `null` for a whole list. */

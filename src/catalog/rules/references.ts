@@ -1,11 +1,12 @@
-import type {
-  Achievement,
-  Attribute,
-  Catalog,
-  Leaderboard,
-  PointsBoost,
-  PointsLevel,
-  PointsTrigger,
+import {
+  type Achievement,
+  type Attribute,
+  type Catalog,
+  type Leaderboard,
+  neededBy,
+  type PointsBoost,
+  type PointsLevel,
+  type PointsTrigger,
 } from '../../domain/catalog.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import type { AttributeCondition, WebhookFilter, WritableBy } from '../../domain/schemas.ts';
@@ -58,18 +59,18 @@ export const achievementsIn = once(
   (list: readonly Achievement[]): ReadonlyMap<string, Achievement> => new Map(list.map((one) => [one.id, one])),
 );
 
-/** Achievements whose parts, directly or indirectly, include themselves. */
+/** Achievements that need themselves, directly or indirectly. */
 export const endlessIn = once((list: readonly Achievement[]): ReadonlySet<string> => {
   const byId = achievementsIn(list);
   const open = new Map(
-    list.map(({ id, achievementIds }) => [id, achievementIds.filter((part) => byId.has(part)).length]),
+    list.map((achievement) => [achievement.id, neededBy(achievement).filter((part) => byId.has(part)).length]),
   );
   const partOf = new Map<string, string[]>();
-  for (const { id, achievementIds } of list) {
-    for (const part of achievementIds) {
+  for (const achievement of list) {
+    for (const part of neededBy(achievement)) {
       const whole = partOf.get(part);
-      if (whole === undefined) partOf.set(part, [id]);
-      else whole.push(id);
+      if (whole === undefined) partOf.set(part, [achievement.id]);
+      else whole.push(achievement.id);
     }
   }
   const ended = list.filter(({ id }) => open.get(id) === 0).map(({ id }) => id);
@@ -140,7 +141,7 @@ const metricReferrers = (id: string, catalog: Catalog): string[] => [
 ];
 
 const achievementReferrers = (id: string, catalog: Catalog): string[] => [
-  ...catalog.achievements.filter(({ achievementIds }) => achievementIds.includes(id)).map(achievementName),
+  ...catalog.achievements.filter((achievement) => neededBy(achievement).includes(id)).map(achievementName),
   ...catalog.triggers.filter(({ achievementId }) => achievementId === id).map((t) => triggerName(t, catalog)),
 ];
 

@@ -1,12 +1,14 @@
-import type {
-  Achievement,
-  Catalog,
-  Leaderboard,
-  PointsBoost,
-  PointsLevel,
-  PointsSystem,
-  PointsTrigger,
+import {
+  type Achievement,
+  type Catalog,
+  type Leaderboard,
+  neededBy,
+  type PointsBoost,
+  type PointsLevel,
+  type PointsSystem,
+  type PointsTrigger,
 } from '../../domain/catalog.ts';
+import { MOST_REQUIRED } from '../../domain/fields/achievement.ts';
 import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import { floorOf } from '../../domain/leaderboard.ts';
 import { isDate } from '../../domain/periods.ts';
@@ -29,7 +31,10 @@ export function* achievementProblems(achievement: Achievement, catalog: Catalog)
   if (repeat !== null && typeof repeat === 'object')
     yield* whole('repeat.days', repeat.days, { min: 1, max: LONGEST_REPEAT_DAYS });
   yield* seasonProblems(achievement);
-  yield* partProblems(achievement, catalog);
+  yield* partProblems('achievementIds', achievement, catalog);
+  yield* partProblems('requires', achievement, catalog);
+  if (achievement.requires.length > MOST_REQUIRED) yield problem('requires', `at most ${MOST_REQUIRED} achievements`);
+  yield* cycleProblems(achievement, catalog);
 }
 
 function* seasonProblems({ startDate, endDate }: Achievement): Generator<Problem> {
@@ -39,16 +44,26 @@ function* seasonProblems({ startDate, endDate }: Achievement): Generator<Problem
     yield problem('endDate', 'must not be before startDate');
 }
 
-function* partProblems({ id, achievementIds }: Achievement, catalog: Catalog): Generator<Problem> {
+function* partProblems(
+  name: 'achievementIds' | 'requires',
+  achievement: Achievement,
+  catalog: Catalog,
+): Generator<Problem> {
   const earlier = new Set<string>();
-  for (const [index, part] of achievementIds.entries()) {
-    const field = `achievementIds[${index}]`;
+  for (const [index, part] of achievement[name].entries()) {
+    const field = `${name}[${index}]`;
     yield* refers(field, part, { among: catalog.achievements, noun: 'achievement' });
     if (earlier.has(part)) yield problem(field, 'named twice');
     earlier.add(part);
   }
+}
+
+function* cycleProblems({ id, requires }: Achievement, catalog: Catalog): Generator<Problem> {
   const circle = circleThrough(id, catalog);
-  if (circle !== null) yield problem('achievementIds', `form a cycle: ${wayOf(circle)}`);
+  if (circle === null) return;
+  const byId = achievementsIn(catalog.achievements);
+  const names = circle.map((of) => byId.get(of)?.key ?? byId.get(of)?.name ?? of);
+  yield problem(requires.includes(circle[1]!) ? 'requires' : 'achievementIds', `form a cycle: ${wayOf(names)}`);
 }
 
 const MOST_NAMED = 20;
@@ -56,18 +71,18 @@ const MOST_NAMED = 20;
 const wayOf = (names: string[]): string =>
   (names.length <= MOST_NAMED ? names : [...names.slice(0, MOST_NAMED - 1), '…', names.at(-1)]).join(' → ');
 
+/** IDs of achievements of which each needs the next, from one to itself; `null` if there is no such circle. */
 function circleThrough(id: string, catalog: Catalog): string[] | null {
   if (!endlessIn(catalog.achievements).has(id)) return null;
   const byId = achievementsIn(catalog.achievements);
-  const label = (of: string): string => byId.get(of)?.key ?? byId.get(of)?.name ?? of;
   const cameFrom = new Map<string, string>();
   for (const open = [id]; open.length > 0;) {
     const at = open.shift()!;
-    for (const part of byId.get(at)?.achievementIds ?? []) {
+    for (const part of neededBy(byId.get(at))) {
       if (part === id) {
-        const way = [label(id)];
-        for (let step = at; step !== id; step = cameFrom.get(step)!) way.unshift(label(step));
-        return [label(id), ...way];
+        const way = [id];
+        for (let step = at; step !== id; step = cameFrom.get(step)!) way.unshift(step);
+        return [id, ...way];
       }
       if (!cameFrom.has(part)) {
         cameFrom.set(part, at);

@@ -22,6 +22,7 @@ export const TimelineRule = Type.Object({
   repeat: Type.Optional(Repeat),
   startDate: Type.Optional(LocalDate),
   endDate: Type.Optional(LocalDate),
+  requires: Type.Optional(Type.Array(Named)),
   streakLength: Type.Optional(Type.Integer()),
   achievements: Type.Optional(Type.Array(Named)),
   timeUnit: Type.Optional(Type.Enum(['hours', 'days'])),

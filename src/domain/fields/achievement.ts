@@ -14,6 +14,9 @@ import {
   USER_CONDITIONS,
 } from './field.ts';
 
+/** Maximum number of achievements that one requires. */
+export const MOST_REQUIRED = 20;
+
 export const ACHIEVEMENT = {
   name: NAME,
   key: {
@@ -69,7 +72,7 @@ export const ACHIEVEMENT = {
     ifUnset: 'omitted',
     when: only('trigger', 'metric'),
     addition: true,
-    form: { hint: 'Only events of the user’s days from this one on count. Empty: all' },
+    form: { hint: 'Only events from this local day of the user on count. Empty: all events' },
   }),
   endDate: field(LocalDate, {
     label: 'Last day',
@@ -80,7 +83,7 @@ export const ACHIEVEMENT = {
     ifUnset: 'omitted',
     when: only('trigger', 'metric'),
     addition: true,
-    form: { hint: 'Empty: no end' },
+    form: { hint: 'The last local day of the user on which events count. Empty: no end' },
   }),
   streakLength: { ...STREAK_LENGTH, when: only('trigger', 'streak') },
   achievementIds: field(Type.Array(Uuid), {
@@ -98,6 +101,19 @@ export const ACHIEVEMENT = {
     required: true,
     when: only('trigger', 'anniversary'),
   }),
+  requires: field(Type.Array(Uuid), {
+    label: 'Only after these achievements',
+    description:
+      `IDs of up to ${MOST_REQUIRED} achievements that the user must have completed before this one can be completed. ` +
+      'Progress counts before, too.',
+    default: [],
+    ifUnset: 'omitted',
+    refersTo: 'achievement',
+    addition: true,
+    form: {
+      hint: `Users complete this achievement only after all of these (at most ${MOST_REQUIRED}). Their progress counts from the beginning.`,
+    },
+  }),
   secret: field(Type.Boolean(), {
     label: 'Secret',
     description:
@@ -105,7 +121,7 @@ export const ACHIEVEMENT = {
     default: null,
     addition: true,
     normalise: (secret: boolean) => (secret ? true : null),
-    form: { hint: 'Users see its name only when they have completed it' },
+    form: { hint: 'Users see that it exists. They see its name, rule and progress only after they have completed it.' },
   }),
   userAttributes: USER_CONDITIONS,
   eventAttributes: { ...EVENT_CONDITIONS, when: only('trigger', 'metric') },

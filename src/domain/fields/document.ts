@@ -24,6 +24,8 @@ function schemaOf(one: Field): TSchema {
 /** A field's names in the document: of an achievement its key, else its name, else (if not unique) its ID. */
 export function documentNames(name: string, { refersTo }: Field): string[] {
   if (refersTo === undefined) return [name];
+  if (!name.includes('Id'))
+    return refersTo === 'achievement' ? ['Keys', 'Names', 'Ids'].map((by) => name + by) : [name];
   const named = refersTo === 'achievement' ? ['Key', 'Name', 'Id'] : ['Key'];
   return named.map((by) => name.replace('Id', by));
 }

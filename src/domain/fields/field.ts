@@ -182,7 +182,7 @@ export interface ConfiguredCondition {
 type DocumentName<N, F> = F extends { refersTo: 'achievement' }
   ? N extends `achievementId${infer S}`
     ? `achievement${'Id' | 'Key' | 'Name'}${S}`
-    : never
+    : `${N & string}${'Ids' | 'Keys' | 'Names'}`
   : F extends { refersTo: string }
     ? N extends `${infer Noun}Id`
       ? `${Noun}Key`

@@ -41,7 +41,7 @@ export const answeredFields = (fields: Fields): Record<string, TSchema> =>
   });
 
 const canBeUnset = (one: Field): boolean =>
-  one.default === null || (one.clearable === true && !Array.isArray(one.default));
+  one.default === null || one.ifUnset === 'omitted' || (one.clearable === true && !Array.isArray(one.default));
 const isShownAsNull = (one: Field): boolean => canBeUnset(one) && one.clearable === true && one.ifUnset === undefined;
 
 export const storedName = (name: string, { stored }: Field): string => stored ?? name;
@@ -98,7 +98,8 @@ export function answerFrom(fields: Fields, resource: object): Values {
   for (const [name, one] of Object.entries(fields)) {
     const value = (resource as Values)[storedName(name, one)] ?? null;
     if (!applies(one.when, resource)) continue;
-    if (value !== null) answer[name] = one.stored === 'badgeUrl' ? { url: value } : value;
+    const isUnset = value === null || (one.ifUnset === 'omitted' && Array.isArray(value) && value.length === 0);
+    if (!isUnset) answer[name] = one.stored === 'badgeUrl' ? { url: value } : value;
     else if (one.ifUnset === 'empty') answer[name] = '';
     else if (isShownAsNull(one)) answer[name] = null;
   }

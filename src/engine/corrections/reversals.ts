@@ -3,11 +3,11 @@ import { compileAchievement } from '../../catalog/compile/achievements.ts';
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import { pointsLimits } from '../../catalog/compile/points.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { PlanBoard } from '../../catalog/plan.ts';
+import type { PlanAchievement, PlanBoard } from '../../catalog/plan.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { EventReversal } from '../../domain/administration/reversal.ts';
-import type { Achievement, Leaderboard, PointsTrigger } from '../../domain/catalog.ts';
+import { type Achievement, type Leaderboard, neededBy, type PointsTrigger } from '../../domain/catalog.ts';
 import { type Fold, floorOf, foldOf, NO_SCORE, turned } from '../../domain/leaderboard.ts';
 import {
   clamped,
@@ -458,7 +458,7 @@ function insideWindow({ from = 0, to = 86_400 }: PlanBoard, second: number): boo
 
 /** The achievements that a reversal revokes, each before those that require it. These are the achievements that the
  * event completed, those completed by reversed events for which this event may still have qualified the user, and
- * composites that require one of them, whenever completed. `awards`: the event's own awards.
+ * those that need one of them, whenever completed. Those that only calls complete stay. `awards`: the event's own awards.
  */
 async function revocationsOf(
   client: PoolClient,
@@ -471,10 +471,14 @@ async function revocationsOf(
   const missed = await missedPeriods(client, compiled, { event, completions });
   const once = completions.filter(({ period }) => period === 0);
   const completed = new Map(once.map((completion) => [completion.achievementNo, completion]));
-  const others = cascade(compiled, { event, completed, missed: missed.map(({ achievement }) => achievement) });
+  const { own: caused, following } = cascade(compiled, {
+    event,
+    completed,
+    missed: missed.map(({ achievement }) => achievement),
+  });
   const gone = [
     ...missed,
-    ...others.map((achievement) => ({ achievement, completion: completed.get(achievement.no)! })),
+    ...[...caused, ...following].map((achievement) => ({ achievement, completion: completed.get(achievement.no)! })),
   ];
   const ids = new Set(gone.map(({ achievement: { id } }) => id));
   const systemNos = new Map(pointsSystems.map(({ id, no }) => [id, no]));
@@ -491,7 +495,7 @@ async function revocationsOf(
   const paidBy = new Map(paying.map(({ no, achievementId }) => [no, achievementId]));
   return gone.map(({ achievement, completion }) => ({
     ...(completion.period === 0
-      ? { achievement: compileAchievement(compiled, achievement) }
+      ? { achievement: revocable(compiled, achievement, following.includes(achievement)) }
       : ofQuest(completion, completions)),
     awards: awarded.filter(
       (award) =>
@@ -500,6 +504,13 @@ async function revocationsOf(
         (completion.period === 0 || award[COMPENSATED.atMs] === completion.atMs),
     ),
   }));
+}
+
+/** An achievement as the script checks whether it stays. One that only follows from others stays if the user still has those. */
+function revocable(compiled: CompiledCatalog, achievement: Achievement, isFollowing: boolean): PlanAchievement {
+  const plan = compileAchievement(compiled, achievement);
+  if (!isFollowing || plan.requires === undefined) return plan;
+  return { no: plan.no, of: [...(plan.of ?? []), ...plan.requires] };
 }
 
 /** The revocation of a repeating achievement's completion, without awards. */
@@ -543,26 +554,27 @@ function cascade(
     completed,
     missed,
   }: { event: StoredEvent; completed: ReadonlyMap<number, StoredCompletion>; missed: readonly Achievement[] },
-): Achievement[] {
+): { own: Achievement[]; following: Achievement[] } {
   const metricId = catalog.metrics.find(({ no }) => no === event.metricNo)?.id;
-  const gone = catalog.achievements.filter(({ no, trigger, metricId: counted }) => {
+  const own = catalog.achievements.filter(({ no, trigger, metricId: counted }) => {
     const completion = completed.get(no);
     const ofMetric = trigger === 'metric' && counted === metricId;
     return completion?.ofEvent === true && (ofMetric || trigger === 'streak');
   });
-  const ids = new Set([...gone, ...missed].map(({ id }) => id));
-  for (let more = [...gone, ...missed]; more.length > 0;) {
+  const ids = new Set([...own, ...missed].map(({ id }) => id));
+  const following: Achievement[] = [];
+  for (let more = [...own, ...missed]; more.length > 0;) {
     more = catalog.achievements.filter(
-      ({ no, id, trigger, achievementIds }) =>
-        trigger === 'achievement' &&
-        !ids.has(id) &&
-        completed.has(no) &&
-        achievementIds.some((needed) => ids.has(needed)),
+      (achievement) =>
+        achievement.trigger !== 'api' &&
+        !ids.has(achievement.id) &&
+        completed.has(achievement.no) &&
+        neededBy(achievement).some((needed) => ids.has(needed)),
     );
     for (const achievement of more) {
-      gone.push(achievement);
+      following.push(achievement);
       ids.add(achievement.id);
     }
   }
-  return gone;
+  return { own, following };
 }

@@ -118,6 +118,7 @@ function everQualified(
   { state, highestCount, longestStreak }: Reached,
   { completed, micros }: { completed: ReadonlySet<number>; micros: bigint },
 ): boolean {
+  if (achievement.requires?.some((no) => !completed.has(no))) return false;
   if (achievement.of !== undefined) return achievement.of.every((no) => completed.has(no));
   if (achievement.length !== undefined) return longestStreak >= achievement.length;
   const wanted = BigInt(achievement.whole ?? 0) * MILLION + BigInt(achievement.micros ?? 0);
@@ -137,7 +138,7 @@ export function changesOf(
   may: (no: number) => boolean,
 ): { gained: number[]; lost: number[] } {
   const held = new Set(Object.keys(reached.state.completions).map(Number));
-  // Gained achievements keep the composites that require them.
+  // Gained achievements keep those that need them.
   const lost = lostOf(achievements, reached, {
     completed: new Set([...held, ...gainedOf(achievements, reached, held)]),
     may: (no) => held.has(no) && may(no),

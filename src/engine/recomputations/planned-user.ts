@@ -82,21 +82,36 @@ export function toApply(compiled: CompiledCatalog, createdMs: number, plan: User
   };
 }
 
-/** The changes that revert what was applied. `completions`: the user's, of repeating achievements. */
-export const toRevert = (
-  createdMs: number,
-  { completed, revoked, awards, scores = [] }: AppliedChanges,
+/** The changes that revert what was applied. `completions`: the user's, if repeating achievements were changed. */
+export function toRevert(
+  compiled: CompiledCatalog,
+  { createdMs, applied }: { createdMs: number; applied: AppliedChanges | null },
   completions: readonly PackedCompletion[],
-): PlannedUser => ({
-  created: createdMs,
-  complete: [],
-  restore: revoked,
-  revoke: completed,
-  ...(completions.length > 0 && { latest: latestExcept(completions, completed) }),
-  awards: awards.map((award) => ({ award: opposite(award) })),
-  scores: scores.map(takenBack),
-  keeps: false,
-});
+): PlannedUser {
+  const { completed, revoked, awards, scores = [] } = applied!;
+  const changed = new Set([...completed, ...revoked].map((each) => each[COMPLETED.achievement]));
+  const paidFor = (award: Compensated): number => {
+    const trigger = compiled.triggersByNo.get(award[COMPENSATED.trigger]);
+    return compiled.achievementsById.get(trigger?.achievementId ?? '')?.no ?? 0;
+  };
+  return {
+    created: createdMs,
+    complete: [],
+    // A late event may have completed a period again that the user's state does not keep.
+    restore: revoked.filter((each) => !each[COMPLETED.period] || !completions.some((other) => isSame(each, other))),
+    revoke: completed,
+    ...(completions.length > 0 && { latest: latestExcept(completions, completed) }),
+    awards: awards.map((award) => ({
+      award: opposite(award),
+      ...(changed.has(paidFor(award)) && { achievement: paidFor(award) }),
+    })),
+    scores: scores.map(takenBack),
+    keeps: false,
+  };
+}
+
+const isSame = (one: PackedCompletion, other: PackedCompletion): boolean =>
+  one[COMPLETED.achievement] === other[COMPLETED.achievement] && one[COMPLETED.period] === other[COMPLETED.period];
 
 /** When each repeating achievement was last completed (epoch ms), by number, without some completions. */
 export function latestExcept(

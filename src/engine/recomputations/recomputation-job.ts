@@ -176,7 +176,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
       userId: row.userId,
       planned:
         doing === 'reverting'
-          ? toRevert(row.createdMs, row.applied!, completions.get(row.userId) ?? [])
+          ? toRevert(compiled, row, completions.get(row.userId) ?? [])
           : toApply(compiled, row.createdMs, row.plan!),
     }));
     const outcomes: (string | null)[] = [];
@@ -193,14 +193,19 @@ export class Recomputing implements JobWork<RecomputationJob> {
     });
   }
 
-  /** All completions of the users for whom the job completed repeating achievements. */
+  /** All completions of the users of whom the job changed repeating achievements. */
   private async completions(
-    { tenantNo }: StoredRecomputation,
+    job: StoredRecomputation,
     rows: readonly { userId: string; applied: AppliedChanges | null }[],
   ): Promise<Map<string, PackedCompletion[]>> {
-    const repeated = rows.filter(({ applied }) => applied?.completed.some((each) => each[COMPLETED.period]));
+    const repeated = rows.filter(({ applied }) =>
+      [...(applied?.completed ?? []), ...(applied?.revoked ?? [])].some((each) => each[COMPLETED.period]),
+    );
     const completions = new Map<string, PackedCompletion[]>(repeated.map(({ userId }) => [userId, []]));
     if (repeated.length === 0) return completions;
+    // Late events of a moment ago count, too.
+    await this.persisted(job);
+    const { tenantNo } = job;
     const ids = [...completions.keys()];
     const stored = await transaction(this.options.pool, (client) => completionsOf(client, { tenantNo, ids }));
     for (const { userId, completion } of stored) completions.get(userId)?.push(completion);

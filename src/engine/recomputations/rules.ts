@@ -17,7 +17,7 @@ export interface SystemRules {
   boosts: PlanBoost[];
 }
 
-export interface QuestRule extends Pick<PlanQuest, 'no' | 'users'> {
+export interface QuestRule extends Pick<PlanQuest, 'no' | 'users' | 'requires'> {
   /** The sum that completes a period, in millionths. */
   wanted: bigint;
   /** Number of the period with a local day (epoch day); `null` outside of the season. */
@@ -74,10 +74,11 @@ export function rulesOf(compiled: CompiledCatalog, { points, utcDay }: { points:
 
 function questRule(compiled: CompiledCatalog, quest: Achievement): QuestRule {
   const { weekStart } = compiled.catalog.streaks;
-  const { no, users, whole, micros } = compileQuest(compiled, quest);
+  const { no, users, requires, whole, micros } = compileQuest(compiled, quest);
   return {
     no,
     ...(users !== undefined && { users }),
+    ...(requires !== undefined && { requires }),
     wanted: toMicros(decimalText({ whole, micros })),
     periodOf: (day) => periodOf(quest, day, weekStart),
     firstDay: (period) => daysOf(quest, period, weekStart).fromDay,

@@ -158,12 +158,13 @@ export class UserPlanning {
     const lost: PackedCompletion[] = [];
     const sums = replay.highestSums();
     const importedDay = user.imported === null ? -Infinity : dayIn(tz, user.imported.atMs);
-    for (const { no, users, wanted, firstDay, lastDay } of [...by.rules.quests.values()].flat()) {
+    for (const { no, users, requires = [], wanted, firstDay, lastDay } of [...by.rules.quests.values()].flat()) {
       const own = user.completions.filter((each) => each[COMPLETED.achievement] === no);
       const fulfilled = sums.filter((each) => each.no === no && each.peak >= wanted && holds(users, attributes));
       const done = new Set(fulfilled.map(({ period }) => period));
       const known = new Set(own.map((each) => each[COMPLETED.period]));
-      const gained = fulfilled.filter(({ period }) => !known.has(period) && lastDay(period) >= by.sinceDay);
+      const openDay = Math.max(by.sinceDay, ...requires.map((required) => this.completionDay(required)));
+      const gained = fulfilled.filter(({ period }) => !known.has(period) && lastDay(period) >= openDay);
       periods.push(...gained.map(({ period }) => ({ no, period })));
       // Of the period of an import, only the events after it are known.
       const missed = own.filter((each) => {
@@ -175,6 +176,12 @@ export class UserPlanning {
       else if (own.length > 0 && missed.length === own.length) delete completions[no];
     }
     return { periods, lost, completions };
+  }
+
+  /** The local day (epoch day) of the user's first completion; `Infinity` without one. */
+  private completionDay(no: number): number {
+    const first = this.user.completions.find((each) => each[COMPLETED.achievement] === no);
+    return first === undefined ? Infinity : dayIn(this.user.state.tz, first[COMPLETED.atMs]);
   }
 
   /** The differences between each trigger's points and those in history, for systems whose total changes and may change. */

@@ -116,11 +116,11 @@ function levelOf(then: CatalogThen, { systemNo, awarded, total }: TimelineAwardR
 
 /** The resources that a trigger or achievement names. */
 function referredTo({ doc }: ResourceThen): string[] {
-  const { metricId, achievementId, achievementIds, userAttributes, eventAttributes } = doc as Partial<
+  const { metricId, achievementId, achievementIds, requires, userAttributes, eventAttributes } = doc as Partial<
     PointsTrigger & Achievement
   >;
   const attributes = [...(userAttributes ?? []), ...(eventAttributes ?? [])].map(({ attributeId }) => attributeId);
-  return [metricId, achievementId, ...(achievementIds ?? []), ...attributes].filter(
+  return [metricId, achievementId, ...(achievementIds ?? []), ...(requires ?? []), ...attributes].filter(
     (id): id is string => id !== null && id !== undefined,
   );
 }
@@ -150,6 +150,8 @@ function achievementRule(then: CatalogThen, was: ResourceThen): TimelineRule | n
   if (!was.known) return null;
   const achievement = was.doc as Achievement;
   const { trigger: type } = achievement;
+  // Missing in rules stored before achievements had it.
+  const requires = (achievement as Partial<Achievement>).requires ?? [];
   return {
     type,
     ...(type === 'metric' && {
@@ -162,6 +164,7 @@ function achievementRule(then: CatalogThen, was: ResourceThen): TimelineRule | n
     ...(type === 'streak' && { streakLength: achievement.streakLength ?? 1 }),
     ...(type === 'achievement' && { achievements: achievement.achievementIds.map((id) => then.named(id)) }),
     ...(type === 'anniversary' && { anniversaryYears: achievement.anniversaryYears ?? 1 }),
+    ...(requires.length > 0 && { requires: requires.map((id) => then.named(id)) }),
     ...conditionsOf(then, achievement),
   };
 }

@@ -75,6 +75,8 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   rankings: 'Places of the leaderboard, from the first requested one.',
   rarity: 'Share of the users, in percent, who have completed it.',
   started: 'First local day of the streak’s first period; null: there is no streak.',
+  requires:
+    'IDs of the achievements that the user must complete before; without secret ones. Missing if there are none.',
   secret: 'True: the achievement is secret. Until it is completed, only admin keys see its name, rule and progress.',
   startDate: 'First local day on which events count for the achievement; missing: since ever.',
   streakHistory: 'The latest periods, oldest first.',

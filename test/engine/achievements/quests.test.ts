@@ -444,7 +444,11 @@ test('a secret achievement shows neither name nor rule nor progress until it is 
   ];
   const read = async (path: string, by?: string): Promise<string> =>
     JSON.stringify((await laurel.app.get(path, by === undefined ? {} : { key: by })).body);
+  await created({ key: 'next', name: 'Next', metricValue: 1000, requires: [id] });
   for (const path of paths) expect(`${path} ${await read(path, key)}`).not.toContain('gem');
+  expect(JSON.parse(await read(paths[0]!, key)).find((one: Answer) => one.key === 'next')).not.toHaveProperty(
+    'requires',
+  );
   const shown = JSON.parse(await read(paths[1]!, key)).find((one: Answer) => one.id === id);
   expect(shown).toEqual({
     id,
@@ -462,4 +466,124 @@ test('a secret achievement shows neither name nor rule nor progress until it is 
   expect(completedBy(await event('eve', 1))).toContain('hidden-gem');
   for (const path of [paths[1]!, paths[2]!]) expect(await read(path, key)).toContain('Hidden gem');
   expect(await read(paths[0]!, key)).not.toContain('gem');
+});
+
+/** Creates active achievements and waits until they are backdated. Returns their IDs. */
+async function created(...items: object[]): Promise<string[]> {
+  const metricId = (await laurel.admin.get('/v1/metrics')).body[0].id as string;
+  const { metricKey: _, ...fields } = QUEST;
+  const sent = items.map((item: Answer) => ({
+    ...((item.trigger ?? 'metric') === 'metric' ? { ...fields, metricId } : { status: 'active' }),
+    ...item,
+  }));
+  const { body } = await laurel.admin.post('/v1/achievements', sent);
+  expect(body.issues).toEqual([]);
+  await backdated(laurel);
+  return body.created.map(({ id }: { id: string }) => id);
+}
+
+const completeByCall = (id: string, key: string): Promise<Answer> =>
+  laurel.app.post(`/v1/achievements/${key}/complete`, { user: { id } });
+
+test('an achievement that requires others completes with the last of its own rule and these', async () => {
+  await to('2030-09-01T12:00:00Z');
+  const api = { trigger: 'api', name: 'By call' };
+  const [first] = await created({ ...api, key: 'tutorial', name: 'Tutorial' });
+  const [second, third] = await created(
+    { key: 'hundred', name: 'Hundred', metricValue: 100, requires: [first] },
+    { ...api, key: 'expert', name: 'Expert', requires: [first] },
+  );
+  await created({ key: 'two-hundred', name: 'Two hundred', metricValue: 200, requires: [second, third] });
+  const own = ({ achievements }: Answer): string[] =>
+    achievements
+      .map(({ key }: Answer) => key)
+      .filter((key: string) => /hundred|expert|tutorial/.test(key))
+      .sort();
+  expect(own(await event('uma', 250))).toEqual([]);
+  const refused = await completeByCall('uma', 'expert');
+  expect([refused.status, refused.body.error]).toEqual([
+    409,
+    "The user must complete these achievements first: 'tutorial'.",
+  ]);
+  expect((await completeByCall('uma', 'tutorial')).status).toBe(201);
+  expect((await quest('uma', 'hundred')).achievedAt).toBe('2030-09-01T12:00:00.000Z');
+  expect((await quest('uma', 'two-hundred')).achievedAt).toBeNull();
+  expect((await completeByCall('uma', 'expert')).status).toBe(201);
+  expect((await quest('uma', 'two-hundred')).achievedAt).toBe('2030-09-01T12:00:00.000Z');
+  expect((await quest('uma', 'two-hundred')).requires).toEqual([second, third]);
+  expect((await quest('uma', 'tutorial')).requires).toBeUndefined();
+  // The same event completes what is required, and what requires it.
+  expect((await completeByCall('vic', 'tutorial')).status).toBe(201);
+  expect(own(await event('vic', 99.5))).toEqual([]);
+  expect(own(await event('vic', 0.5))).toEqual(['hundred']);
+  await rebuilt();
+
+  const { body } = await laurel.admin.patch('/v1/achievements', [{ id: first, requires: [second] }]);
+  expect(body.issues).toMatchObject([{ reason: 'requires: form a cycle: tutorial → hundred → tutorial' }]);
+  const gone = await laurel.admin.delete(`/v1/achievements?ids=${first}`);
+  expect(gone.body.issues).toHaveLength(1);
+  const { body: stored } = await laurel.admin.get('/v1/achievements');
+  expect(stored.find(({ id }: Answer) => id === second).requires).toEqual([first]);
+  expect(stored.find(({ id }: Answer) => id === first)).not.toHaveProperty('requires');
+  const { body: document } = await laurel.admin.get('/v1/configuration');
+  expect(document.achievements.find(({ key }: Answer) => key === 'two-hundred')).toMatchObject({
+    requiresKeys: ['hundred', 'expert'],
+  });
+  expect((await laurel.admin.put('/v1/configuration?dryRun=true', document)).body.changes).toEqual([]);
+});
+
+test('a repeating achievement that requires another completes its current period, and no earlier one', async () => {
+  await to('2030-10-01T12:00:00Z');
+  const [start] = await created({ key: 'start', name: 'Start', trigger: 'api' });
+  const [daily] = await created({ key: 'after-start', name: 'After start', repeat: 'daily', requires: [start] });
+  await created({ key: 'after-daily', name: 'After daily', repeat: 'weekly', requires: [daily] });
+  await event('wes', 12);
+  await to('2030-10-02T12:00:00Z');
+  await event('wes', 12);
+  expect(await quest('wes', 'after-start')).toMatchObject({
+    timesCompleted: 0,
+    period: { progress: 12, completed: false },
+  });
+  expect((await completeByCall('wes', 'start')).status).toBe(201);
+  for (const key of ['after-start', 'after-daily'])
+    expect(await quest('wes', key)).toMatchObject({ timesCompleted: 1, period: { completed: true } });
+  await rebuilt();
+  await to('2030-10-03T12:00:00Z');
+  expect(completedBy(await event('wes', 12))).toContain('after-start');
+  expect((await quest('wes', 'after-start')).timesCompleted).toBe(2);
+  const planned = await plan(laurel, { what: ['achievements'], mayRevoke: true, since: '2030-10-01' });
+  expect(JSON.stringify(planned.samples)).not.toContain('wes');
+  await rebuilt();
+});
+
+test('a reversal takes back what required the completion that it takes back', async () => {
+  await to('2030-11-01T12:00:00Z');
+  const [five] = await created({ key: 'five', name: 'Five', metricValue: 5 });
+  await created({ key: 'three', name: 'Three', metricValue: 3, requires: [five] });
+  await event('xia', 4);
+  const { eventId, achievements } = await event('xia', 1);
+  expect(completedBy({ achievements })).toEqual(expect.arrayContaining(['five', 'three']));
+  const { body } = await laurel.admin.post(`/v1/events/${eventId}/reverse`, { revokeAchievements: true });
+  expect(body.revokedAchievements).toEqual(expect.arrayContaining(['five', 'three']));
+  expect((await quest('xia', 'three')).achievedAt).toBeNull();
+  await laurel.admin.post(`/v1/events/${body.reversalId}/reverse`, {});
+  expect((await quest('xia', 'three')).achievedAt).not.toBeNull();
+  await rebuilt();
+});
+
+test('reverting a recomputation does not restore a period that a late event has completed since', async () => {
+  for (let day = 1; day <= 5; day += 1) {
+    await to(`2030-12-0${day}T12:00:00Z`);
+    await event('yan', day === 1 ? 12 : 6);
+  }
+  await change('day', { metricValue: 15 });
+  await backdated(laurel);
+  const taken = await plan(laurel, { what: ['achievements'], since: '2030-12-01', mayRevoke: true });
+  await make(laurel, taken.id, 'apply');
+  expect((await quest('yan', 'day')).timesCompleted).toBe(0);
+  expect(completedBy(await event('yan', 4, { occurredAt: '2030-12-01T13:00:00Z' }))).toContain('day');
+  const paid = await points('yan');
+  await make(laurel, taken.id, 'revert');
+  expect([(await quest('yan', 'day')).timesCompleted, await points('yan')]).toEqual([1, paid]);
+  await rebuilt();
 });
