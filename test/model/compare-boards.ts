@@ -114,8 +114,8 @@ export class CompareBoards {
     const places = group === null ? [] : standings(this.model, board, { run, group });
     const place = places.find(({ userId }) => userId === user.id);
     const all = group === null ? [] : standings(this.model, { ...board, maxParticipants: null }, { run, group });
-    const score = all.find(({ userId }) => userId === user.id)?.value;
-    const behind = score === undefined ? null : all.filter(({ value: other }) => other <= score).length / all.length;
+    const own = all.find(({ userId }) => userId === user.id);
+    const behind = own === undefined ? null : all.filter((other) => other.rank >= own.rank).length / all.length;
     const who = { board: board.key, user: user.id };
     return {
       engine: {
@@ -123,14 +123,14 @@ export class CompareBoards {
         rank,
         value: rank === null ? null : value,
         percentile,
-        ...(score !== undefined && { participants }),
+        ...(own !== undefined && { participants }),
       },
       model: {
         ...who,
         rank: place?.rank ?? null,
         value: place?.value ?? null,
         percentile: behind === null ? null : Number((Math.floor(behind * 1000 + 1e-9) / 10).toFixed(1)),
-        ...(score !== undefined && { participants: all.length }),
+        ...(own !== undefined && { participants: all.length }),
       },
     };
   }

@@ -263,8 +263,8 @@ export function rankedScore(
 }
 
 /**
- * The share of the users with a score with the same score as the user or a lower one, in percent. Rounded down to one
- * decimal, so that only the first have 100.
+ * The share of the users with a score who are not ranked before the user, in percent. Rounded down to one decimal, so that
+ * only the first have 100.
  */
 export function percentileOf(rank: number, participants: number): number {
   // While events are in flight, the two may be from different moments.

@@ -54,7 +54,7 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   pendingLeaderboards:
     'Keys of leaderboards on which the score is still in the previous group; the next event moves it.',
   'users_leaderboard.percentile':
-    'Share of the participants with the same score as the user or a lower one, in percent, rounded down to one decimal; 100 only for the first. Null: the user has no score.',
+    'Share of the participants who are not ranked before the user, in percent, rounded down to one decimal; 100 only for the first. Null: the user has no score.',
   'users_leaderboard.participants':
     'Number of users with a score in this run, and in the user’s group; also those beyond `maxParticipants`. Null: the user is in no group.',
   percentChange: 'The change as a share of the total before, in percent.',
