@@ -159,6 +159,7 @@ export const OWN_FIELDS: readonly string[] = [
   'idempotencyConflict',
   'achievementProgress',
   'repeat',
+  'requires',
   'secret',
   'timesCompleted',
   'period',

@@ -86,8 +86,10 @@ const SourceStreaks = Type.Object({
 });
 
 /** Laurel's own fields, in the document's terms. */
-const additions = (['metric', 'attribute'] as const).flatMap((kind) =>
-  Object.entries(FIELDS[kind]).flatMap(([name, { addition }]) => (addition ? [`${LISTS[kind]}[].${name}`] : [])),
+const additions = (['metric', 'attribute', 'achievement', 'points_system', 'leaderboard'] as const).flatMap((kind) =>
+  Object.entries(FIELDS[kind]).flatMap(([name, { addition }]) =>
+    addition ? [`${LISTS[kind]}[].${name.replace(/Id$/, 'Key')}`] : [],
+  ),
 );
 
 /** Configuration that no operation of the contract shows, and how a push of the document treats it. */

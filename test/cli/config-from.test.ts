@@ -74,7 +74,8 @@ const RICH: Configuration = {
     { key: 'gold', name: 'Gold' },
   ],
   leaderboards: [
-    ...STUDY_APP.leaderboards!,
+    // The contract has no teams.
+    ...STUDY_APP.leaderboards!.map(({ teamAttributeKey: _, ...board }) => board),
     {
       key: 'nights',
       name: 'Nights',
