@@ -99,7 +99,7 @@ async function read(): Promise<unknown[]> {
 
 test('finds on its day what counts for a much later day than its ID says', async () => {
   const days = [LAST, LAST + WIDTH];
-  const sums = [[fromDay, 2, 0]];
+  const sums = [[fromDay, 2, 0, 0]];
   expect(await read()).toEqual([days, days, [[1, [2]]], [[5, [2]]], sums, sums, 0]);
   await store(TODAY + 3, fromDay + 1);
   const more = [fromDay + 1, ...days];
