@@ -103,7 +103,7 @@ test('finds on its day what counts for a much later day than its ID says', async
   expect(await read()).toEqual([days, days, [[1, [2]]], [[5, [2]]], sums, sums, 0]);
   await store(TODAY + 3, fromDay + 1);
   const more = [fromDay + 1, ...days];
-  const three = [[fromDay, 3, 0]];
+  const three = [[fromDay, 3, 0, 0]];
   expect(await read()).toEqual([more, more, [[1, [3]]], [[5, [3]]], three, three, 1]);
   // Only its partition and its day record this.
   const { rows } = await database.pool.query(
