@@ -64,14 +64,12 @@ end
 -- Pays one trigger: applies boosts, then maximum and minimum. Records the points that were really added, unless they are 0.
 -- `ledger`: { system, total, boosts, awards } of one system in one event.
 -- Writes: ledger.total, ledger.awards { trigger no, awarded, total after, boost nos }.
-local MAX_POINTS = LIMIT.sum - 1
-
 local function award_points(ledger, trigger, multiples, state, day)
   local points = trigger.points * multiples
   local after, applied
   if points > 0 then
     points, applied = boosted(points, ledger, state[USER.attributes], day)
-    after = math.max(ledger.total, math.min(ledger.total + points, ledger.system.max or MAX_POINTS))
+    after = math.max(ledger.total, math.min(ledger.total + points, ledger.system.max or LIMIT.sum - 1))
   else
     after, applied = math.max(ledger.total + points, 0), {}
   end

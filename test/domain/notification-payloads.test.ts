@@ -23,18 +23,34 @@ function fieldsIn({ properties = {}, required = [], items, anyOf = [] }: Shape, 
   ];
 }
 
-test.each(WEBHOOK_EVENTS)("%s has the contract's fields, and its example fits both", (type) => {
-  const ours = new Map(fieldsIn(NOTIFICATION_PAYLOADS[type] as Shape));
-  const theirs = payloadFields(type);
-  expect(theirs.length).toBeGreaterThan(5);
-  const missing = theirs.filter(([path, required]) => !ours.has(path) || (required && !ours.get(path)));
-  expect(missing).toEqual([]);
+/** Types that the contract lacks. */
+const OWN: readonly (typeof WEBHOOK_EVENTS)[number][] = [
+  'points.spent',
+  'points.refunded',
+  'points.expiring',
+  'points.expired',
+];
 
-  const example = NOTIFICATION_EXAMPLES[type];
+test.each(OWN)("the example of %s fits Laurel's own fields", (type) => {
   const ajv = makeAjv();
-  expect([ajv.validate(NOTIFICATION_PAYLOADS[type], example), ajv.errors]).toEqual([true, null]);
-  checkPayload(example);
+  expect([ajv.validate(NOTIFICATION_PAYLOADS[type], NOTIFICATION_EXAMPLES[type]), ajv.errors]).toEqual([true, null]);
 });
+
+test.each(WEBHOOK_EVENTS.filter((type) => !OWN.includes(type)))(
+  "%s has the contract's fields, and its example fits both",
+  (type) => {
+    const ours = new Map(fieldsIn(NOTIFICATION_PAYLOADS[type] as Shape));
+    const theirs = payloadFields(type);
+    expect(theirs.length).toBeGreaterThan(5);
+    const missing = theirs.filter(([path, required]) => !ours.has(path) || (required && !ours.get(path)));
+    expect(missing).toEqual([]);
+
+    const example = NOTIFICATION_EXAMPLES[type];
+    const ajv = makeAjv();
+    expect([ajv.validate(NOTIFICATION_PAYLOADS[type], example), ajv.errors]).toEqual([true, null]);
+    checkPayload(example);
+  },
+);
 
 test('refuses a payload that lacks a field of the contract', () => {
   const { user: _user, ...rest } = NOTIFICATION_EXAMPLES['streak.lost'];

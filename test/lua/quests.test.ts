@@ -17,15 +17,15 @@ const SEED = Number(process.env['SEED']);
 const TEXT = `${readScript(join(PACKAGE_ROOT, 'lua/lib/quests.lua'))}
 ${inlineNames(
   `local steps = cjson.decode(ARGV[1])
-local state, told = { [USER.completions] = {} }, {}
+local state, seen = { [USER.completions] = {} }, {}
 for n, step in ipairs(steps) do
   local event = { plan = { quests = { step.quest } }, now = n, whole = step.whole, micros = step.micros, occurred = step.occurred }
   local outcome = { completed = {} }
   quests.count(event, state, outcome, step.row)
-  told[n] = { outcome.quests and outcome.quests[1] or false, #outcome.completed }
+  seen[n] = { outcome.quests and outcome.quests[1] or false, #outcome.completed }
 end
 local quest = state[USER.quests] and state[USER.quests][7]
-return cjson.encode({ told = told, times = quest and quest[QUEST.times] or 0, at = state[USER.completions][7] or 0 })`,
+return cjson.encode({ seen = seen, times = quest and quest[QUEST.times] or 0, at = state[USER.completions][7] or 0 })`,
   'quests',
 )}`;
 
@@ -117,13 +117,13 @@ test('an event counts in the period of its day, and a period is completed once',
         const state = was ? 2 : Number(done.has(period));
         expected.push([[7, period, done.size, whole, micros, state], state === 1 ? 1 : 0]);
       }
-      const { told, times, at } = JSON.parse((await redis.eval(TEXT, 0, JSON.stringify(steps))) as string) as {
-        told: unknown;
+      const { seen, times, at } = JSON.parse((await redis.eval(TEXT, 0, JSON.stringify(steps))) as string) as {
+        seen: unknown;
         times: number;
         at: number;
       };
       // Lua encodes an empty list as an object.
-      expect(Object.values(told as object)).toEqual(expected);
+      expect(Object.values(seen as object)).toEqual(expected);
       expect([times, at]).toEqual([done.size, completedAt]);
     }),
     { seed: SEED, numRuns: 200 },

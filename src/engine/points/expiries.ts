@@ -43,8 +43,8 @@ const AT_ONCE = 500;
 const WORK_MS = 2_000;
 /** How often a user may change during the work. The points of one who changes more often expire a day later. */
 const TRIES = 20;
-/** How many days before points expire their user is told; fewer if the points expire sooner. */
-const TOLD_DAYS = 7;
+/** How many days before points expire they are announced; fewer if the points expire sooner. */
+const WARNING_DAYS = 7;
 
 type Expiring = ExpiringSystem & { afterDays: number; day: number };
 
@@ -53,9 +53,9 @@ interface Days {
   /** Points earned up to this day expire now. */
   expired: number;
   /** Points earned on this day are announced now. */
-  told: number;
+  warned: number;
   /** The day at whose start these expire. */
-  toldFor: number;
+  warnedFor: number;
 }
 
 interface Page {
@@ -64,7 +64,7 @@ interface Page {
   days: Days;
 }
 
-/** A user after the expiry. `unspent`: what is left of points earned up to the day before `told`, and up to `told`. */
+/** A user after the expiry. `unspent`: what is left of points earned up to the day before `warned`, and up to `warned`. */
 interface Looked {
   userId: string;
   packed: Buffer;
@@ -145,14 +145,14 @@ export class Expiries implements ScheduledWork {
     const page = system && { compiled, system, days: daysAt(expiring) };
     const looked = page === undefined ? [] : await this.expire(page, users.map(({ id }) => id), signal); // prettier-ignore
     if (looked === null) return null;
-    const told = page === undefined ? [] : await this.warnings(page, looked, { dueMs: day * DAY_MS, nowMs });
+    const warned = page === undefined ? [] : await this.warnings(page, looked, { dueMs: day * DAY_MS, nowMs });
     const isLast = users.length < this.atOnce;
     const next = isLast ? { day: day + 1, lastUser: '' } : { day, lastUser: users.at(-1)!.id };
     const moved =
-      told.length === 0
+      warned.length === 0
         ? await moveExpiry(publisher.pool, expiring, next)
         : await publisher.publish(compiled, nowMs, async (client) =>
-            (await moveExpiry(client, expiring, next)) ? told : null,
+            (await moveExpiry(client, expiring, next)) ? warned : null,
           );
     return moved && !isLast ? { ...expiring, ...next } : null;
   }
@@ -176,9 +176,9 @@ export class Expiries implements ScheduledWork {
     return looked;
   }
 
-  /** What is left of users' points. Omits users without a balance. */
+  /** Each user's points after the expiry. Omits users without a balance. */
   private async look(
-    { compiled, system, days: { expired, told } }: Page,
+    { compiled, system, days: { expired, warned } }: Page,
     userIds: readonly string[],
   ): Promise<(Looked & { expired: number })[]> {
     const { redis, clock, publisher } = this.options;
@@ -193,11 +193,11 @@ export class Expiries implements ScheduledWork {
     if (users.length === 0) return [];
     // Postgres then holds every award that is part of a state read above. Later ones make the state outdated.
     await untilPersisted({ redis, pool: publisher.pool }, tenantNo);
-    const asked = { userIds: users.map(({ userId }) => userId), days: [expired + 1, told, told + 1] };
+    const asked = { userIds: users.map(({ userId }) => userId), days: [expired + 1, warned, warned + 1] };
     const earned = await earnedSince(publisher.pool, { tenantNo, no: system.no }, asked);
     const dropped = await lastDroppedDay(publisher.pool);
     return users.map(({ userId, packed: own, state, balance }) => {
-      const [sinceExpired = 0, sinceTold = 0, afterTold = 0] = earned.get(userId) ?? [];
+      const [sinceExpired = 0, sinceWarned = 0, afterWarned = 0] = earned.get(userId) ?? [];
       const oldest = Math.max(dropped, importDayOf(state));
       const left = (upTo: number, since: number): number => (upTo < oldest ? 0 : Math.max(0, balance - since));
       return {
@@ -205,7 +205,7 @@ export class Expiries implements ScheduledWork {
         packed: own,
         balance,
         expired: left(expired, sinceExpired),
-        unspent: [left(told - 1, sinceTold), left(told, afterTold)],
+        unspent: [left(warned - 1, sinceWarned), left(warned, afterWarned)],
       };
     });
   }
@@ -232,7 +232,7 @@ export class Expiries implements ScheduledWork {
 
   /** Announces what will expire next, to the receivers that want it. */
   private async warnings(
-    { compiled, system, days: { toldFor } }: Page,
+    { compiled, system, days: { warnedFor } }: Page,
     looked: readonly Looked[],
     { dueMs, nowMs }: { dueMs: number; nowMs: number },
   ): Promise<Notification[]> {
@@ -241,14 +241,14 @@ export class Expiries implements ScheduledWork {
     const type = 'points.expiring';
     const about = { pointsSystemId: system.id };
     // After a long downtime, these expire at once.
-    if (toldFor * DAY_MS <= nowMs) return [];
-    const told = looked.filter(
+    if (warnedFor * DAY_MS <= nowMs) return [];
+    const warned = looked.filter(
       ({ userId, unspent: [before, all] }) => all > before && publisher.wants(compiled, userId)(type, about),
     );
-    if (told.length === 0) return [];
+    if (warned.length === 0) return [];
     const { controlShare } = await readOrganisation(publisher.pool);
-    const date = dateOf(toldFor);
-    return told.map(({ userId, packed, balance, unspent: [before, all] }) => {
+    const date = dateOf(warnedFor);
+    return warned.map(({ userId, packed, balance, unspent: [before, all] }) => {
       const user = userJson(compiled, { userId, state: decodeState(packed), controlShare });
       const payload = expiryPayload(type, user, { system, expiry: { amount: all - before, balance, date } });
       return { type, tenantNo, userId, atMs: dueMs, source: `${userId}:${system.no}:${date}`, about, payload };
@@ -258,8 +258,8 @@ export class Expiries implements ScheduledWork {
 
 /** Points can be spent on the day on which they are earned and on `afterDays` whole days after it. */
 function daysAt({ day, afterDays }: Expiring): Days {
-  const toldFor = day + Math.min(TOLD_DAYS, afterDays);
-  return { expired: day - afterDays - 1, told: toldFor - afterDays - 1, toldFor };
+  const warnedFor = day + Math.min(WARNING_DAYS, afterDays);
+  return { expired: day - afterDays - 1, warned: warnedFor - afterDays - 1, warnedFor };
 }
 
 /** Imported points count as earned on the day of the import; -1 if nothing was imported. */

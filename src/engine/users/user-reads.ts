@@ -71,7 +71,7 @@ function metricResponse(
     achievements: compiled.catalog.achievements
       .filter(({ trigger, metricId }) => trigger === 'metric' && metricId === metric.id)
       .filter((achievement) => showsTo(achievement, state))
-      // Its place in this list would tell the metric.
+      // Its place in this list would reveal the metric.
       .filter(({ secret, no }) => seesSecrets || !secret || state.completions[no] !== undefined)
       .map((achievement) => userAchievementResponse(compiled, achievement, state, { nowMs })),
   };

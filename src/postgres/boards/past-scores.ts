@@ -15,7 +15,7 @@ export interface CountedMetric {
   negated?: boolean;
   /** `null` or absent: the sum. */
   fold?: Fold | null;
-  /** Whether every user with an event in a run has a score, whatever it is. */
+  /** Whether every user with an event in a run has a score, also 0 or a negative one. */
   always?: boolean;
 }
 
