@@ -122,7 +122,7 @@ function spoiled(value: unknown, by: { path: number[]; other: unknown; how: 'put
     return value.flatMap((item: unknown, index) => (index === at ? spoiledItem(item, { rest, other, how }) : [item]));
   }
   const names = Object.keys(value);
-  const name = how === 'add' && rest.length === 0 ? String(other) : names[step % Math.max(1, names.length)];
+  const name = how === 'add' && rest.length === 0 ? fc.stringify(other) : names[step % Math.max(1, names.length)];
   if (name === undefined) return other;
   const { [name]: old, ...others } = value as Record<string, unknown>;
   const [now] = spoiledItem(old, { rest, other, how });

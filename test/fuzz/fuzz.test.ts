@@ -64,7 +64,8 @@ async function bombard(request: HostileRequest): Promise<void> {
   expect(contentType).toMatch(/^application\/json/);
   const body = JSON.parse(text, wholeBoardValues) as unknown;
   if (status >= 400) {
-    const { error, code, hint = 'none', ...others } = body as Record<string, unknown>;
+    const { error, code, hint = 'none', balance, ...others } = body as Record<string, unknown>;
+    expect(balance !== undefined).toBe(code === 'insufficient_balance');
     expect([error, hint]).toEqual([expect.stringMatching(/\S/), expect.stringMatching(/\S/)]);
     expect([ERRORS[code as ErrorCode].status, others]).toEqual([status, {}]);
   }
@@ -89,13 +90,14 @@ test(`answers every one of ${REQUESTS} hostile requests by the rules; nothing br
       if (sent % RENEW_EVERY === 0) await known.renew(admin);
       if (settledMiB === 0 && sent >= SETTLED) settledMiB = target.memoryMiB();
     }),
-    { numRuns: Math.ceil(REQUESTS / AT_ONCE) },
+    // Looking for a smaller example takes minutes against a server that remembers.
+    { numRuns: Math.ceil(REQUESTS / AT_ONCE), endOnFailure: true },
   );
   const tally = [...statuses].toSorted(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`);
   console.log(`${sent} requests: ${tally.join(', ')}`);
   // Fuzzing that never gets past the checks would prove little. A stream needs a ticket, which is no name to guess.
   const untouched = operations.filter(({ id, opensStream }) => !opensStream && !reached.has(id)).map(({ id }) => id);
-  expect(untouched.length, `never answered 2xx: ${untouched.join(', ')}`).toBeLessThan(operations.length / 4);
+  expect(untouched.length, `never answered 2xx: ${untouched.join(', ')}`).toBeLessThan(operations.length / 3);
   if (settledMiB > 0) {
     console.log(`${settledMiB.toFixed(0)} MiB after ${SETTLED}, ${target.memoryMiB().toFixed(0)} at the end`);
     expect(target.memoryMiB()).toBeLessThan(settledMiB * 1.5 + 32);
