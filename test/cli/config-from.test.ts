@@ -75,7 +75,7 @@ const RICH: Configuration = {
   ],
   leaderboards: [
     // The contract has no teams.
-    ...STUDY_APP.leaderboards!.map(({ teamAttributeKey: _, ...board }) => board),
+    ...STUDY_APP.leaderboards!.map(({ teamAttributeKey: _team, ...board }) => board),
     {
       key: 'nights',
       name: 'Nights',
