@@ -3,8 +3,8 @@
 --- @include "lib/user_call"
 
 --[[
-Spends or holds points of a user, captures or releases a hold, refunds a spending, or lets points expire, in one atomic step. The total of the points
-stays. A hold that has expired no longer counts; the next change of the user's balances removes it from the state.
+Spends or holds points of a user, captures or releases a hold, refunds a spending, or lets points expire, in one atomic step. The
+total does not change. An expired hold does not count; the next change of the user's balances removes it from the state.
 
 KEYS: those of a call about one user (lib/user_call), then the tenant's old idempotency keys (hash, and prefix of its segments:
       lib/old_keys) and the wide bucket of the key that the change uses (hash, and prefix of the narrow ones: lib/used_keys).

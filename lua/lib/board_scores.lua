@@ -194,7 +194,8 @@ end
 -- ''), which counts once there is a value. A user whose value changed moves with the score, whether the event earned anything or
 -- not, at any time of day; a call that is not an event (`event.call`) moves the score only if it earned something.
 -- A score of points is limited to the range of sums, as points are.
--- Writes: the state's boards and teams. Returns: a list of CHANGE for `rank_boards`; and the number of a leaderboard of the metric whose score left the range, or nil.
+-- Writes: the state's boards and teams. Returns: a list of CHANGE for `rank_boards`; and the number of a leaderboard of the metric
+-- whose score left the range, or nil.
 local function score_boards(event, state, ledgers, outcome)
   -- Allocate room for the usual number of changes.
   local changes, left_on = { nil, nil, nil, nil }, nil

@@ -81,7 +81,7 @@ local function award_points(ledger, trigger, multiples, state, day)
 end
 
 -- A user's balance in a points system: the total minus points spent, minus open holds. Below zero if points were taken away after
--- they were spent. src/engine/points/spendings.ts has the same rule.
+-- they were spent. src/engine/points/balances.ts has the same rule.
 local function balance_of(state, system_no, now)
   local spent, holds = state[USER.spent], state[USER.holds]
   local balance = (state[USER.points][system_no] or 0) - (spent and spent[system_no] or 0)

@@ -7,6 +7,7 @@ import type { Configuration } from '../domain/configuration.ts';
 import { type Field, TODAY } from '../domain/fields/field.ts';
 import { FIELDS } from '../domain/fields/kinds.ts';
 import { DaysOff, type StreakSettings } from '../domain/fields/tenant-settings.ts';
+import { documentNames } from '../domain/fields/document.ts';
 import { isNeeded, schemasOf, storedFrom, withDefaults } from '../domain/fields/wire.ts';
 import { LISTS } from '../domain/kinds.ts';
 import type { AttributeCondition } from '../domain/schemas.ts';
@@ -87,8 +88,8 @@ const SourceStreaks = Type.Object({
 
 /** Laurel's own fields, in the document's terms. */
 const additions = (['metric', 'attribute', 'achievement', 'points_system', 'leaderboard'] as const).flatMap((kind) =>
-  Object.entries(FIELDS[kind]).flatMap(([name, { addition }]) =>
-    addition ? [`${LISTS[kind]}[].${name.replace(/Id$/, 'Key')}`] : [],
+  Object.entries(FIELDS[kind]).flatMap(([name, one]) =>
+    one.addition ? [`${LISTS[kind]}[].${documentNames(name, one)[0]}`] : [],
   ),
 );
 

@@ -143,7 +143,8 @@ export class Expiries implements ScheduledWork {
     const system = compiled.pointsSystemsByNo.get(no);
     const users = await usersAfter(publisher.pool, { tenantNo, after: lastUser, limit: this.atOnce });
     const page = system && { compiled, system, days: daysAt(expiring) };
-    const looked = page === undefined ? [] : await this.expire(page, users.map(({ id }) => id), signal); // prettier-ignore
+    const userIds = users.map(({ id }) => id);
+    const looked = page === undefined ? [] : await this.expire(page, userIds, signal);
     if (looked === null) return null;
     const warned = page === undefined ? [] : await this.warnings(page, looked, { dueMs: day * DAY_MS, nowMs });
     const isLast = users.length < this.atOnce;
