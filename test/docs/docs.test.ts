@@ -52,6 +52,7 @@ const OTHER_VARIABLES = [
   'RUNS',
   'FUZZ_REQUESTS',
   'TEST_REDIS',
+  'TEST_SPREAD',
   'ABUSE',
   'CHAOS_HOLD',
   'CHROMIUM',

@@ -75,7 +75,9 @@ test('a timeline accounts for all totals, points and achievements', { timeout: 3
         const completed = [...entries, ...caused].flatMap((each) =>
           each.kind === 'achievement' ? [Number(each.achievement.name)] : [],
         );
-        const expected = catalog.achievements.filter(({ id }) => user.completed.has(id)).map(({ no }) => no);
+        const expected = catalog.achievements
+          .filter(({ id }) => user.completed.has(id))
+          .flatMap(({ id, no }) => Array.from({ length: user.quests.get(id)?.size ?? 1 }, () => no));
         expect(completed.toSorted((a, b) => a - b)).toEqual(expected.toSorted((a, b) => a - b));
       }
     }),
