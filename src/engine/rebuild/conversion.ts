@@ -28,7 +28,7 @@ import { lockOf } from '../availability/accept.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { markOf } from './marks.ts';
-import { fillShards, flushed, Loader, type OnUnreadable } from './shard-filling.ts';
+import { fillShards, flushed, Loader, type Loaders, type OnUnreadable } from './shard-filling.ts';
 
 export type Conversion = Job<{ spread: number }> & { tenantNo: number };
 
@@ -46,9 +46,9 @@ const KEYS_A_STEP = 1_000;
  * Converts tenants. Each step is idempotent, and the tenant's row says which comes next:
  *
  * 1. The tenant closes: requests about it get 503 until the end.
- * 2. Its queued batches are processed, and everything about it is stored in Postgres.
+ * 2. Its queued batches are processed, and everything about it is stored in Postgres. Then its keys are removed.
  * 3. The new spread comes into force.
- * 4. Its keys are removed and made again from Postgres, as in a rebuild.
+ * 4. Its keys are made again from Postgres, as in a rebuild.
  * 5. The tenant opens.
  *
  * Steps 1 and 3 give the shards concerned another mark (`underNewMarks`), so that every process reads the tenant's row
@@ -77,6 +77,7 @@ export class Converting implements JobWork<Conversion> {
       await record(async (client) => ({ total: await countUsers(client, tenantNo) }));
     } else if (at.spread !== parameters.spread) {
       if (!(await this.isSettled(tenantNo, old))) return;
+      await this.remove(tenantNo, this.loaders(old));
       await underNewMarks(this.options, shards, { ...at, spread: parameters.spread });
       await record(async () => ({}));
     } else {
@@ -97,10 +98,10 @@ export class Converting implements JobWork<Conversion> {
     return !persisted.includes(false);
   }
 
-  /** Removes the tenant's keys and makes them again. Throws RedisNotReady if a shard closes meanwhile. */
-  private async fill(tenantNo: number, shards: readonly number[]): Promise<void> {
-    const { redis, pool, onUnreadable } = this.options;
-    const loaders = new Map(
+  /** Throws RedisNotReady if a shard is closed. */
+  private loaders(shards: readonly number[]): Loaders {
+    const { redis } = this.options;
+    return new Map(
       shards.map((shard) => {
         const server = connectionOf(redis, shard);
         const belief = gateOf(server)?.belief(shard) ?? null;
@@ -108,18 +109,27 @@ export class Converting implements JobWork<Conversion> {
         return [shard, new Loader({ redis: server, belief, beside: shards.length - 1 })];
       }),
     );
+  }
+
+  /** Removes the tenant's keys from the shards of `loaders`. Throws RedisNotReady if a shard closes meanwhile. */
+  private async remove(tenantNo: number, loaders: Loaders): Promise<void> {
+    const { redis } = this.options;
+    const scanned = { match: tenantPattern(tenantNo), count: KEYS_A_STEP, shards: [...loaders.keys()] };
     let cursor = '0';
     do {
-      const [next, keys] = await scanServers(redis, cursor, { match: tenantPattern(tenantNo), count: KEYS_A_STEP });
-      // Those on shards that hold no part any longer are out of use.
-      for (const key of keys) {
-        const loader = loaders.get(shardOfKey(key));
-        if (loader === undefined) await redis.unlink(key);
-        else await loader.add(['UNLINK', key]);
-      }
+      const [next, keys] = await scanServers(redis, cursor, scanned);
+      for (const key of keys) await loaders.get(shardOfKey(key))?.add(['UNLINK', key]);
       cursor = next;
     } while (cursor !== '0');
     await flushed(loaders);
+  }
+
+  /** Makes the tenant's keys from Postgres. Throws RedisNotReady if a shard closes meanwhile. */
+  private async fill(tenantNo: number, shards: readonly number[]): Promise<void> {
+    const { redis, pool, onUnreadable } = this.options;
+    const loaders = this.loaders(shards);
+    // An earlier attempt may have ended halfway.
+    await this.remove(tenantNo, loaders);
     await fillShards({ redis, pool, loaders, onUnreadable, tenants: [tenantNo], report: async () => undefined });
   }
 }
