@@ -240,7 +240,7 @@ export class Exchange {
     try {
       requireOwnUser(operation, call);
       const about = operation.scope === 'tenant' ? call.tenant.no : null;
-      if ((operation.scope !== 'public' || operation.opensStream) && !this.context.isReady(about)) throw notReady();
+      if (operation.needsRedis && !this.context.isReady(about)) throw notReady();
       // HEAD must not consume the ticket, which opens one stream.
       if (this.headOnly && operation.opensStream && 200 in operation.responses)
         return this.respond({ status: 200, json: null }, false);

@@ -18,6 +18,7 @@ export const adminJobsList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/jobs',
+  needsRedis: false,
   summary: 'Background jobs, newest first, with subject, status and progress',
   description: `A job that was requested again (an achievement that was edited once more) replaces the previous one. A key of all tenants
 sees the jobs of the whole installation, too.`,
@@ -35,6 +36,7 @@ export const adminJobsGet = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/jobs/{id}',
+  needsRedis: false,
   summary: 'A job, with its progress',
   params: Type.Object({ id: Uuid }),
   responses: { 200: ShownJob },
@@ -46,6 +48,7 @@ export const adminJobsCancel = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/jobs/{id}/cancel',
+  needsRedis: false,
   mayConflict: true,
   summary: 'Cancel a job that is not finished',
   description: `What it has done so far stays. 409 if it is finished, or must not be cancelled: reverting a recomputation, and dropping events
@@ -60,6 +63,7 @@ export const adminJobsRetry = operation({
   surface: 'admin',
   method: 'post',
   path: '/v1/jobs/{id}/retry',
+  needsRedis: false,
   mayConflict: true,
   summary: 'Run a job again that failed or was cancelled, or at once if it waits after an error',
   description: `After an error a job is tried again by itself, after 0.25 s at first and after 30 s at most. A resend goes on where it was; the
@@ -75,6 +79,7 @@ export const adminSpreadGet = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/spread',
+  needsRedis: false,
   summary: 'Over how many shards of Redis the tenant’s users are spread',
   responses: { 200: Type.Object({ shards: Type.Integer(), converting: Type.Boolean() }) },
   handle: async ({ spreads }, { tenant }) => {

@@ -8,7 +8,7 @@ import type { Services } from './services.ts';
 
 type StreamCall = Call<undefined, Static<typeof LiveQuery>, undefined>;
 
-const OPENS_STREAM = { method: 'get', scope: 'public', opensStream: true, query: LiveQuery } as const;
+const OPENS_STREAM = { method: 'get', scope: 'public', needsRedis: true, opensStream: true, query: LiveQuery } as const;
 
 const EVENT_STREAM = {
   ...OPENS_STREAM,

@@ -106,6 +106,8 @@ export interface Operation {
   keyScopes: readonly KeyScope[];
   /** Whether the audit log may record it. Its calls then carry their author and address. */
   audited: boolean;
+  /** Whether it is refused (503) while the tenant's users cannot be read in Redis: during a rebuild or a conversion. */
+  needsRedis: boolean;
   /** Whether a live stream answers it, which consumes a ticket; HEAD does not. */
   opensStream: boolean;
   /** Further request headers that the handler reads, in lower case. */
@@ -153,6 +155,7 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   scope?: Operation['scope'];
   keyScopes?: Operation['keyScopes'];
   audited?: boolean;
+  needsRedis?: boolean;
   signsIn?: boolean;
   opensStream?: boolean;
   headers?: readonly string[];
@@ -185,6 +188,7 @@ export function operation<
     scope: 'tenant',
     keyScopes: definition.method === 'get' ? ['read'] : [],
     audited: definition.surface === 'admin',
+    needsRedis: (definition.scope ?? 'tenant') !== 'public',
     signsIn: false,
     opensStream: false,
     headers: [],

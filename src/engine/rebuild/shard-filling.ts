@@ -245,10 +245,10 @@ class Counts {
   }
 }
 
-/** Lua passes at most about 8,000 words to a command. */
-const MAX_PAIRS = 3_000;
-/** Words of one call, which takes Redis a few milliseconds. */
-const MAX_WORDS = 20_000;
+/** Pairs of one command. */
+const MAX_PAIRS = 500;
+/** Words of one call. Redis answers others in between: ten times as many words saved no time, and doubled their p99. */
+const MAX_WORDS = 2_000;
 /** Words that all loaders of a rebuild hold together: memory must not grow with the number of shards. */
 const MAX_WAITING = 200_000;
 

@@ -72,7 +72,7 @@ export class DirectCalls {
     const params = paramsOf(route, named.params);
     const query = route.readQuery?.(rawQuery(named.query));
     const body = this.body(route, named.body);
-    if (!this.context.isReady(operation.scope === 'tenant' ? tenant.no : null))
+    if (operation.needsRedis && !this.context.isReady(operation.scope === 'tenant' ? tenant.no : null))
       throw new AppError('unavailable', 'Redis is away, or is being filled from Postgres; try again in a moment.');
     const idempotencyKey = operation.idempotent ? readIdempotencyKey(named.idempotencyKey ?? null) : null;
     return { params, query, body, idempotencyKey, tenant, caller, by, ...(span && { span }) };

@@ -22,7 +22,12 @@ async function spread(tenantId: string, shards: number): Promise<void> {
   const { status, body } = await laurel.admin.put('/v1/spread', { shards }, { tenantId });
   expect({ status, body }).toMatchObject({ status: 202, body: { kind: 'tenant_spreading', status: 'waiting' } });
   expect((await laurel.admin.put('/v1/spread', { shards: 1 }, { tenantId })).status).toBe(409);
-  const job = async (): Promise<unknown> => (await laurel.admin.get(`/v1/jobs/${body.id}`, { tenantId })).body;
+  // Its progress can be read meanwhile.
+  const job = async (): Promise<unknown> => {
+    const answer = await laurel.admin.get(`/v1/jobs/${body.id}`, { tenantId });
+    expect(answer.status).toBe(200);
+    return answer.body;
+  };
   await expect.poll(job, { interval: 50 }).toMatchObject({ status: 'done', error: null });
   await expect.poll(() => send('here', 'poll', USERS[0]!)).toBeOneOf([201, 202]);
   expect((await laurel.admin.get('/v1/spread', { tenantId })).body).toEqual({ shards, converting: false });
