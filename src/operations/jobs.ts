@@ -96,7 +96,7 @@ export const adminSpreadUpdate = operation({
   mayConflict: true,
   summary: 'Spread the tenant’s users over another number of shards',
   description: `A tenant on one shard can use one core of Redis; spread over the shards of a cluster, it can use all of them. A job fills the new
-shards from Postgres. Until it is done, requests about the tenant get 503; other tenants are served. Only a key of all tenants may do this. 409
+shards from Postgres. Until it is done, requests about the tenant, except about jobs, get 503; other tenants are served. Only a key of all tenants may do this. 409
 while such a job is not finished.`,
   body: Type.Object({ shards: Type.Integer({ minimum: 1, maximum: 256 }) }),
   responses: { 202: ShownJob },
