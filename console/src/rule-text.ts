@@ -195,6 +195,7 @@ interface Board {
   runUnit?: string | null | undefined;
   runInterval?: number | null | undefined;
   breakdownAttributes: readonly string[];
+  teamAttributeId?: string | null | undefined;
   maxParticipants?: number | null | undefined;
   startTime?: string | null | undefined;
   endTime?: string | null | undefined;
@@ -202,12 +203,15 @@ interface Board {
 
 const AGGREGATES = { sum: '', max: 'the highest ', min: 'the lowest ', last: 'the latest ' };
 
-/** The subject of a ranking: `Flashcards flipped`, `the lowest Lap time (lowest first)`, `points of XP`. */
+/** The subject of a ranking: `Flashcards flipped`, `the lowest Lap time`, `points of XP`. */
 function rankingText({ rankBy, aggregate, order, metricId, pointsSystemId }: Board, named: Named): string {
   switch (rankBy) {
     case 'metric': {
-      const first = order === 'ascending' ? ' (lowest first)' : '';
-      return `${AGGREGATES[aggregate ?? 'sum']}${nameOf(named.metrics, metricId ?? '')}${first}`;
+      const by = aggregate ?? 'sum';
+      // "The highest Score" suggests the other order, "the lowest Lap time" this one.
+      const isUnusual = (order === 'ascending') !== (by === 'min');
+      const first = isUnusual ? ` (${order === 'ascending' ? 'lowest' : 'highest'} first)` : '';
+      return `${AGGREGATES[by]}${nameOf(named.metrics, metricId ?? '')}${first}`;
     }
     case 'points':
       return `points of ${nameOf(named.systems, pointsSystemId ?? '')}`;
@@ -222,13 +226,14 @@ const runsText = ({ runUnit, runInterval }: Board): string =>
 
 /** A whole leaderboard: `Ranked by Flashcards flipped, a new run every 7 days, a separate ranking for each country`. */
 export function boardText(board: Board, named: Named): string {
-  const { breakdownAttributes, maxParticipants, startTime, endTime } = board;
+  const { breakdownAttributes, teamAttributeId, maxParticipants, startTime, endTime } = board;
   const groups = breakdownAttributes.map((id) => nameOf(named.attributes, id));
   const hours = [startTime && `from ${startTime}`, endTime && `until ${endTime}`].filter(Boolean).join(' ');
   return [
     `Ranked by ${rankingText(board, named)}`,
     runsText(board),
     ...(groups.length === 0 ? [] : [`a separate ranking for each ${LIST.format(groups)}`]),
+    ...(teamAttributeId ? [`teams by ${nameOf(named.attributes, teamAttributeId)}`] : []),
     ...(hours === '' ? [] : [`only events ${hours}`]),
     ...(maxParticipants ? [`at most ${counted(maxParticipants, 'place')}`] : []),
   ].join(', ');

@@ -106,6 +106,21 @@ describe('a rule as a sentence', () => {
       { rankBy: 'metric', metricId: 'm1', breakdownAttributes: [], startTime: '18:00', endTime: '20:00' },
       'Ranked by Flashcards flipped, one run, only events from 18:00 until 20:00',
     ],
+    [
+      {
+        rankBy: 'metric',
+        metricId: 'm1',
+        aggregate: 'min',
+        order: 'ascending',
+        breakdownAttributes: [],
+        teamAttributeId: 'u1',
+      },
+      'Ranked by the lowest Flashcards flipped, one run, teams by plan',
+    ],
+    [
+      { rankBy: 'metric', metricId: 'm1', aggregate: 'last', order: 'ascending', breakdownAttributes: [] },
+      'Ranked by the latest Flashcards flipped (lowest first), one run',
+    ],
   ] as const)('of a leaderboard: %j', (board, text) => {
     expect(boardText(board, NAMED)).toBe(text);
   });

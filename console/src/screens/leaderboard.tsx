@@ -1,6 +1,6 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, type QueryKey, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { answer } from '../api/answer.ts';
 import { eventCurl } from '../api/bodies.ts';
 import { admin, application } from '../api/client.ts';
@@ -44,7 +44,21 @@ const COLUMNS: readonly Column<Place>[] = [
   { id: 'value', header: 'Score', align: 'right', cell: ({ value }) => number(value) },
 ];
 
-/** One leaderboard: a page of places in a run and group. */
+interface Team {
+  team: string;
+  rank: number;
+  value: number;
+  members: number;
+}
+
+const TEAM_COLUMNS: readonly Column<Team>[] = [
+  { id: 'rank', header: 'Place', align: 'right', cell: ({ rank }) => number(rank) },
+  { id: 'team', header: 'Team', cell: ({ team }) => <span className="font-medium">{team}</span> },
+  { id: 'members', header: 'Members', align: 'right', cell: ({ members }) => number(members) },
+  { id: 'value', header: 'Score', align: 'right', cell: ({ value }) => number(value) },
+];
+
+/** One leaderboard: a page of places of users in a run and group, or of teams in a run. */
 export function LeaderboardScreen() {
   const { key } = route.useParams();
   const boards = useQuery(leaderboardsQuery);
@@ -52,6 +66,7 @@ export function LeaderboardScreen() {
   const rules = useNamed();
   const [run, setRun] = useState('');
   const [group, setGroup] = useState<Group>({});
+  const [ofTeams, setOfTeams] = useState(false);
   const board = boards.data?.find((one) => one.key === key);
   if (boards.isPending) return <Waiting />;
   if (board === undefined)
@@ -79,7 +94,18 @@ export function LeaderboardScreen() {
       about={`${board.description ?? ''} ${boardText(board, rules)}.`}
     >
       <div className="flex flex-wrap gap-3">
-        {groupedBy.length > 0 && (
+        {board.teamAttributeId && (
+          <Labelled label="Ranking of">
+            <SelectInput
+              value={ofTeams ? 'teams' : 'users'}
+              onChange={({ target }) => setOfTeams(target.value === 'teams')}
+            >
+              <option value="users">Users</option>
+              <option value="teams">Teams</option>
+            </SelectInput>
+          </Labelled>
+        )}
+        {groupedBy.length > 0 && !ofTeams && (
           <GroupPicker board={board.id} run={run} group={group} onChange={setGroup} attributes={groupedBy} />
         )}
         {board.runUnit !== undefined && (
@@ -88,7 +114,9 @@ export function LeaderboardScreen() {
           </Labelled>
         )}
       </div>
-      {isChosen ? (
+      {ofTeams ? (
+        <Teams key={run} board={key} run={run} />
+      ) : isChosen ? (
         <Places key={`${run} ${pairs.join()}`} board={key} run={run} userAttributes={pairs.join(',')} />
       ) : (
         <Empty title="Each group has its own ranking">Choose a group to see its places.</Empty>
@@ -160,40 +188,81 @@ function GroupPicker({
 }
 
 function Places({ board, run, userAttributes }: { board: string; run: string; userAttributes: string }) {
+  return (
+    <Ranking
+      label="Places"
+      queryKey={['leaderboard', board, run, userAttributes]}
+      read={(page) =>
+        answer(
+          application.GET('/v1/leaderboards/{key}', {
+            params: {
+              path: { key: board },
+              query: { ...page, ...(run !== '' && { run }), ...(userAttributes !== '' && { userAttributes }) },
+            },
+          }),
+        )
+      }
+      columns={COLUMNS}
+      rowId={({ userId }) => userId}
+      isLive={run === ''}
+      empty={
+        <Empty title="No participants yet" curl={eventCurl()}>
+          A user appears with the first event that gives a score:
+        </Empty>
+      }
+    />
+  );
+}
+
+function Teams({ board, run }: { board: string; run: string }) {
+  return (
+    <Ranking
+      label="Teams"
+      queryKey={['leaderboard', board, 'teams', run]}
+      read={(page) =>
+        answer(
+          application.GET('/v1/leaderboards/{key}/teams', {
+            params: { path: { key: board }, query: { ...page, ...(run !== '' && { run }) } },
+          }),
+        )
+      }
+      columns={TEAM_COLUMNS}
+      rowId={({ team }) => team}
+      isLive={run === ''}
+      empty={<Empty title="No teams yet">A team appears with the first event of a member that gives a score.</Empty>}
+    />
+  );
+}
+
+interface RankingProps<T> {
+  label: string;
+  queryKey: QueryKey;
+  read: (page: { offset: number; limit: number }) => Promise<{ rankings: T[] }>;
+  columns: readonly Column<T>[];
+  rowId: (row: T) => string;
+  /** Whether the run may still change. */
+  isLive: boolean;
+  empty: ReactNode;
+}
+
+function Ranking<T>({ label, queryKey, read, columns, rowId, isLive, empty }: RankingProps<T>) {
   const [offset, setOffset] = useState(0);
   const places = useQuery({
-    queryKey: ['leaderboard', board, offset, run, userAttributes],
-    queryFn: () =>
-      answer(
-        application.GET('/v1/leaderboards/{key}', {
-          params: {
-            path: { key: board },
-            query: {
-              offset,
-              limit: PAGE,
-              ...(run !== '' && { run }),
-              ...(userAttributes !== '' && { userAttributes }),
-            },
-          },
-        }),
-      ),
-    refetchInterval: run === '' ? LIVE_MS : false,
+    queryKey: [...queryKey, offset],
+    queryFn: () => read({ offset, limit: PAGE }),
+    refetchInterval: isLive ? LIVE_MS : false,
     placeholderData: keepPreviousData,
   });
   if (places.isPending) return <Waiting />;
   if (places.isError) return <Failed error={places.error} retry={() => void places.refetch()} />;
   const { rankings } = places.data;
+  if (rankings.length === 0 && offset === 0) return empty;
   return (
     <>
       {rankings.length === 0 ? (
-        <Empty
-          title={offset === 0 ? 'No participants yet' : 'No more places'}
-          {...(offset === 0 && { curl: eventCurl() })}
-        >
-          {offset === 0 && 'A user appears with the first event that gives a score:'}
-        </Empty>
+        <Empty title="No more places" />
       ) : (
-        <DataTable tall label="Places" columns={COLUMNS} rows={rankings} rowId={({ userId }) => userId} />
+        <DataTable tall label={label} columns={columns} rows={rankings} rowId={rowId} />
       )}
       <div className="flex items-center gap-2">
         <Button disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - PAGE))}>
@@ -203,8 +272,8 @@ function Places({ board, run, userAttributes }: { board: string; run: string; us
           Next
         </Button>
         <span className="text-muted">
-          Places {offset + 1} to {offset + rankings.length}
-          {run === '' && ', updated every two seconds'}
+          {rankings.length > 0 &&
+            `Places ${offset + 1} to ${offset + rankings.length}${isLive ? ', updated every two seconds' : ''}`}
         </span>
       </div>
     </>

@@ -25,7 +25,7 @@ export function OpenJob({ of }: { of: string }) {
   const { done, total } = job.progress;
   const text = job.kind === 'backdating' || job.kind === 'leaderboard_filling' ? TEXTS[job.kind] : 'Working';
   return (
-    <Link to="/jobs" className="text-accent hover:underline" title={job.error ?? undefined}>
+    <Link to="/jobs" className="text-sm font-normal text-accent underline" title={job.error ?? undefined}>
       {text}: {number(done)}
       {total !== null && ` of ${number(total)}`}
       {job.error !== null && ', retrying'} …

@@ -5,6 +5,7 @@ import { pointsQuery, type ApplicationRead } from '../../api/queries.ts';
 import { causeText, type Rule } from '../../rule-text.ts';
 import { ago, moment, number } from '../../ui/format.ts';
 import { Failed, Panel, Tag } from '../../ui/parts.tsx';
+import { UserSpendings } from './user-spendings.tsx';
 
 const AWARDS = 50;
 
@@ -116,6 +117,7 @@ function Ledger({ id, system, name }: { id: string; system: string; name: string
           </table>
         </div>
       )}
+      {balance !== undefined && <UserSpendings id={id} system={system} name={name} />}
     </Panel>
   );
 }

@@ -17,6 +17,7 @@ const KINDS = {
   recomputation: 'Recomputations',
   achievement: 'Achievements',
   award: 'Points',
+  spending: 'Spending',
   streak: 'Streaks',
   leaderboard: 'Leaderboards',
   administration: 'Administration',
