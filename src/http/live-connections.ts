@@ -26,6 +26,9 @@ import { queryParser } from './validation.ts';
 /** Limit for data that waits for a slow client, beyond what its connection buffers. Exceeding it closes the connection. */
 const MAX_WAITING_BYTES = 1_048_576;
 
+/** The open connections of this process. */
+const connections = new Set<LiveConnection>();
+
 /** Common part of live streams over server-sent events and WebSocket: the end of a connection, and its waiting data. */
 abstract class LiveConnection implements LiveSink {
   protected open = true;
@@ -38,11 +41,14 @@ abstract class LiveConnection implements LiveSink {
   constructor({ slowReaders, holder }: Pick<LiveAdmission, 'slowReaders' | 'holder'>) {
     this.slowReaders = slowReaders;
     this.holder = holder;
+    connections.add(this);
   }
 
   abstract send(messages: readonly LiveMessage[]): void;
   abstract heartbeat(id: string): void;
   abstract end(reason: ClosingReason): void;
+  /** Calls a function while uWS collects what is written to this connection. */
+  abstract cork(work: () => void): void;
   /** Bytes that wait for the client in this process. */
   protected abstract get bytes(): number;
   /** Closes the connection immediately, which calls `gone`. */
@@ -62,6 +68,7 @@ abstract class LiveConnection implements LiveSink {
   readonly gone = (): void => {
     if (!this.open) return;
     this.open = false;
+    connections.delete(this);
     this.released();
     this.slowReaders.note(this, 0);
     this.wake();
@@ -148,6 +155,10 @@ class EventStream extends LiveConnection {
     const retry = retryMs === null ? '' : `retry: ${retryMs}\n`;
     this.ending = true;
     this.add([`${retry}event: closing\ndata: ${closingJson(reason, retryMs)}\n\n`]);
+  }
+
+  cork(work: () => void): void {
+    this.res.cork(work);
   }
 
   protected get bytes(): number {
@@ -317,12 +328,16 @@ async function upgrade(
  * Upgrades a response and returns the sink; null if the connection is already closed again. Until uWS 20.79, `cork` reads
  * the response's state again after its function returned, from memory that no longer belongs to the response, and may close
  * the connection depending on what was written there (uWebSockets pull request 1929; neither release in use contains the
- * fix). So nothing in between may allocate memory: when the stream began in `open`, about one connection in 1,000 was closed.
+ * fix). While another connection is corked it does not do so. Without another one, nothing in between may allocate memory,
+ * and under load about one connection in 1,000 is closed: its client comes again.
  */
 function upgraded(res: HttpResponse, admission: LiveAdmission, upgrade: (data: SocketData) => void): SocketSink | null {
   const opened: SocketData['opened'] = { ws: null, sink: null };
   const data = { opened };
-  res.cork(() => upgrade(data));
+  const corked = (): void => void res.cork(() => upgrade(data));
+  const [other] = connections;
+  if (other === undefined) corked();
+  else other.cork(corked);
   return (opened.sink = opened.ws && new SocketSink(opened.ws, admission));
 }
 
@@ -373,6 +388,10 @@ class SocketSink extends LiveConnection {
 
   took(): void {
     this.noteWaiting(true);
+  }
+
+  cork(work: () => void): void {
+    this.ws.cork(work);
   }
 
   protected get bytes(): number {
