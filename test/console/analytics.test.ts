@@ -5,7 +5,7 @@ import { COUNTED, mondayOf, SEGMENT, utcDay } from '../../src/domain/analytics.t
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, violations, watchedPage, WIDTHS } from './browser.ts';
+import { keep, signedInPage, violationsInBothSchemes, WIDTHS } from './browser.ts';
 
 /** Every view, with a text that shows that it is loaded; `{metric}` stands for an ID. */
 const VIEWS: Record<string, [search: string, text: string]> = {
@@ -26,7 +26,6 @@ const VIEWS: Record<string, [search: string, text: string]> = {
 describe.skipIf(!hasBrowser)('the analytics screens', () => {
   let laurel: TestLaurel;
   let browser: Browser;
-  let cookie: string;
   const ids: Record<string, string> = {};
   beforeAll(async () => {
     laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
@@ -42,40 +41,45 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     for (const [name, path] of Object.entries({ metric: 'metrics', achievement: 'achievements', points: 'points' }))
       ids[name] = (await laurel.admin.get(`/v1/${path}`)).body[0].id;
     await addPast(laurel);
-    const { headers } = await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
-    cookie = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
   });
   afterAll(async () => {
     await browser?.close();
     await laurel?.close();
   });
 
-  const opened = async (view: string, how: Parameters<typeof watchedPage>[2] = {}) => {
-    const watched = await watchedPage(browser, laurel.adminUrl, how);
-    await watched.context.addCookies([{ name: 'laurel_session', value: cookie, url: laurel.adminUrl }]);
-    const search = VIEWS[view]![0].replace(/\{(\w+)\}/, (_, name: string) => ids[name]!);
-    await watched.page.goto(`${laurel.adminUrl}/console/analytics${search}`);
-    await watched.page.getByText(VIEWS[view]![1]).first().waitFor();
-    await watched.quiet();
-    return watched;
+  const open = async ({ page, quiet, at }: Awaited<ReturnType<typeof signedInPage>>, view: string): Promise<void> => {
+    const [search, text] = VIEWS[view]!;
+    await at(`/analytics${search.replace(/\{(\w+)\}/, (_, name: string) => ids[name]!)}`);
+    await page.getByText(text).first().waitFor();
+    await quiet();
   };
 
-  test.each(Object.keys(VIEWS))('%s: on a desk and a phone, light and dark, readable by everybody', async (view) => {
-    for (const [device, size] of Object.entries(WIDTHS)) {
-      for (const dark of [false, true]) {
-        const { context, page, errors, elsewhere } = await opened(view, { size, dark });
-        await keep(page, `analytics-${view}-${device}-${dark ? 'dark' : 'light'}`);
-        expect(await violations(page)).toEqual([]);
-        expect({ errors, elsewhere }).toEqual({ errors: [], elsewhere: [] });
-        const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-        expect(width).toBeLessThanOrEqual(size.width);
-        await context.close();
-      }
-    }
+  describe.each([
+    ['at a desk', 'desk', false],
+    ['on a phone', 'phone', true],
+  ] as const)('%s', (_, width, dark) => {
+    let watched: Awaited<ReturnType<typeof signedInPage>>;
+    beforeAll(async () => {
+      watched = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
+    });
+    afterAll(async () => {
+      await watched?.context.close();
+    });
+
+    test.each(Object.keys(VIEWS))('%s: light and dark, readable by everybody', async (view) => {
+      const { page, errors, elsewhere, isWithin } = watched;
+      await open(watched, view);
+      await keep(page, `analytics-${view}-${width}-${dark ? 'dark' : 'light'}`);
+      expect(await violationsInBothSchemes(page, dark)).toEqual([]);
+      expect({ errors, elsewhere }).toEqual({ errors: [], elsewhere: [] });
+      expect(await isWithin()).toBe(true);
+    });
   });
 
   test('a metric is opened, its period changed, and its days saved as CSV', async () => {
-    const { context, page, quiet } = await opened('metrics');
+    const watched = await signedInPage(browser, laurel);
+    const { context, page, quiet } = watched;
+    await open(watched, 'metrics');
     await page.getByRole('button', { name: 'Flashcards flipped' }).click();
     await page.getByText('Value per day').waitFor();
     await page.getByLabel('Period').selectOption('7');

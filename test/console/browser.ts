@@ -108,17 +108,38 @@ export async function says(page: Page, text: string, act: () => Promise<void>): 
   await Promise.all([page.getByText(text).first().waitFor(), act()]);
 }
 
-/** The problems that axe finds on the current page, one line each. */
-export async function violations(page: Page): Promise<string[]> {
+/** The rules of axe that depend on colours: the only ones whose result may differ between a light and a dark page. */
+const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
+
+interface Violation {
+  id: string;
+  nodes: { html: string; failureSummary: string }[];
+}
+
+/** The problems that axe finds on the current page, one line each; `rules`: looks only for these. */
+export async function violations(page: Page, rules?: readonly string[]): Promise<string[]> {
   // Through the debugger, to which the page's policy does not apply.
-  await page.evaluate(AXE);
-  const found = await page.evaluate(async () => {
+  if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(AXE);
+  const found = await page.evaluate(async (only) => {
     const { axe } = globalThis as unknown as {
-      axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> };
+      axe: { run: (options: object) => Promise<{ violations: Violation[] }> };
     };
-    return (await axe.run()).violations;
-  });
+    // Describing each element that passes takes longer than finding those that do not.
+    return (await axe.run({ resultTypes: ['violations'], ...(only && { runOnly: only }) })).violations;
+  }, rules);
   return found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
+}
+
+/**
+ * The problems of a page that was opened in light or dark, and of its colours in the other scheme, which the page follows without
+ * being loaded again.
+ */
+export async function violationsInBothSchemes(page: Page, isDark: boolean): Promise<string[]> {
+  const found = await violations(page);
+  await page.emulateMedia({ colorScheme: isDark ? 'light' : 'dark' });
+  const other = await violations(page, COLOUR_RULES);
+  await page.emulateMedia({ colorScheme: isDark ? 'dark' : 'light' });
+  return [...found, ...other.map((line) => `in the ${isDark ? 'light' : 'dark'}: ${line}`)];
 }
 
 /** Saves a screenshot of the page. */

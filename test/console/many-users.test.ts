@@ -8,7 +8,7 @@ import { keep, signedInPage, violations, type Watched } from './browser.ts';
 import { onlyPart } from '../stack/only-part.ts';
 
 /** `npm run test:long` lists a million. */
-const USERS = Number(process.env['USERS'] ?? 200_000);
+const USERS = Number(process.env['USERS'] ?? 40_000);
 const AT_ONCE = 10_000;
 const ROW = 36;
 

@@ -71,10 +71,10 @@ const past = fc.record({
   days: fc.array(fc.array(step, { minLength: 1, maxLength: 9 }), { minLength: 24, maxLength: 24 }),
 });
 
-/** Plays a random history in a tenant from a day on; returns the time afterwards, epoch ms. */
+/** Plays a random history of at most 24 days in a tenant; returns the time afterwards, epoch ms. */
 export async function happen(
   laurel: TestLaurel,
-  at: { tenantId: string; seed: number; from: string },
+  at: { tenantId: string; seed: number; from: string; days?: number },
 ): Promise<number> {
   const [drawn] = fc.sample(past, { seed: at.seed, numRuns: 1 });
   const { tenantId } = at;
@@ -86,7 +86,7 @@ export async function happen(
   await setClock();
   const last = new Map<string, string>();
   await settle(laurel, tenantId, drawn!.zones);
-  for (const steps of drawn!.days) {
+  for (const steps of drawn!.days.slice(0, at.days)) {
     for (const each of steps) await take(laurel, { tenantId, nowMs, last }, each);
     nowMs += DAY_MS - 7 * 60_000;
     await setClock();
