@@ -136,6 +136,22 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await context.close();
   });
 
+  test('charts follow the colour scheme of the system, and the theme that is chosen', async () => {
+    const { page, context, quiet, at } = await signedIn();
+    await at('/users/ada');
+    await page.locator('canvas').first().waitFor();
+    await quiet();
+    const drawn = (): Promise<string> => page.evaluate<string>("document.querySelector('canvas').toDataURL()");
+    const changed = async (act: () => Promise<unknown>): Promise<void> => {
+      const before = await drawn();
+      await act();
+      await expect.poll(async () => (await drawn()) !== before).toBe(true);
+    };
+    await changed(() => page.emulateMedia({ colorScheme: 'dark' }));
+    await changed(() => page.evaluate("document.documentElement.dataset['theme'] = 'light'"));
+    await context.close();
+  });
+
   test('releases an event from quarantine, drops another, and hides a user from leaderboards', async () => {
     const { page, context, errors } = await signedIn();
     const confirm = (action: string) =>

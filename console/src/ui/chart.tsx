@@ -3,6 +3,8 @@ import Plot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { number } from './format.ts';
 
+type Colour = () => string;
+
 const HEIGHT = 140;
 const HOUR_S = 3_600;
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
@@ -11,6 +13,7 @@ const SHORT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFra
 const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
 /** Possible line distances for minutes. */
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600];
+const DARK = matchMedia('(prefers-color-scheme: dark)');
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
 /** Resolves a colour token for the canvas, which does not know custom properties. */
@@ -48,9 +51,10 @@ export function Chart({
   const frame = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = frame.current!;
+    // Read at every drawing, since the colour scheme may change.
     const [accent, soft, line, muted] = ['--color-accent', '--color-accent-soft', '--color-line', '--color-muted'].map(
-      (token) => colour(element, token),
-    ) as [string, string, string, string];
+      (token) => () => colour(element, token),
+    ) as [Colour, Colour, Colour, Colour];
     const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: '11px system-ui' };
     const step = (x[1] ?? 0) - (x[0] ?? 0);
     const isDaily = step >= HOUR_S;
@@ -111,8 +115,14 @@ export function Chart({
     );
     const resized = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
     resized.observe(element);
+    const redraw = (): void => plot.redraw();
+    const themed = new MutationObserver(redraw);
+    themed.observe(document.documentElement, { attributeFilter: ['data-theme'] });
+    DARK.addEventListener('change', redraw);
     return () => {
       resized.disconnect();
+      themed.disconnect();
+      DARK.removeEventListener('change', redraw);
       plot.destroy();
     };
   }, [label, x, y, before, bars, whole]);
