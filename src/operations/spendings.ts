@@ -29,6 +29,7 @@ const ONCE =
 
 const openingOf = (body: typeof SpendRequest | typeof HoldRequest) => ({
   surface: 'application' as const,
+  audited: true,
   method: 'post' as const,
   idempotent: true,
   mayConflict: true,
@@ -38,7 +39,7 @@ const openingOf = (body: typeof SpendRequest | typeof HoldRequest) => ({
   responses: { 201: BalanceChange },
   namedUsers: ({ params }: Opened) => [params.id],
   handle: async ({ catalogs, spendings }: Services, { caller, tenant, params, body, ...call }: Opened) => {
-    const keyed = { idempotencyKey: call.idempotencyKey, byClient: isClient(caller), span: call.span };
+    const keyed = { idempotencyKey: call.idempotencyKey, by: isClient(caller) ? null : call.by, span: call.span };
     const purse = { userId: params.id, key: params.key };
     return { status: 201, body: await spendings.open(await catalogs.of(tenant.no), purse, body, keyed) };
   },
@@ -69,6 +70,7 @@ function refuseClient(caller: Caller): void {
 
 const closingOf = (how: 'capture' | 'release') => ({
   surface: 'application' as const,
+  audited: true,
   method: 'post' as const,
   path: `/v1/users/{id}/points/{key}/holds/{holdId}/${how}`,
   description:
@@ -77,12 +79,12 @@ const closingOf = (how: 'capture' | 'release') => ({
   params: Type.Object({ ...PURSE, holdId: Uuid }),
   responses: { 200: BalanceChange },
   namedUsers: ({ params }: Closed) => [params.id],
-  handle: async ({ catalogs, spendings }: Services, { caller, tenant, params, span }: Closed) => {
+  handle: async ({ catalogs, spendings }: Services, { caller, tenant, params, by, span }: Closed) => {
     refuseClient(caller);
     const { id: userId, key, holdId: id } = params;
     return {
       status: 200,
-      body: await spendings.close(await catalogs.of(tenant.no), { userId, key }, { how, id, span }),
+      body: await spendings.close(await catalogs.of(tenant.no), { userId, key }, { how, id, by, span }),
     };
   },
 });

@@ -273,8 +273,19 @@ export async function keepEntry(redis: Redis, shard: number, position: string, f
   await redis.hset(keptEntriesKey(shard), position, fields);
 }
 
-export const keptEntry = (redis: Redis, shard: number, position: string): Promise<Buffer | null> =>
-  redis.hgetBuffer(keptEntriesKey(shard), position);
+interface AsidePlace {
+  shard: number;
+  position: string;
+  /** `null` if Redis keeps it. */
+  entry: Buffer | null;
+  inRedis: boolean;
+}
+
+/** The packed fields of an entry that was set aside; `null` if they are lost. */
+export const bytesAside = async (
+  redis: Redis,
+  { shard, position, entry, inRedis }: AsidePlace,
+): Promise<Buffer | null> => (inRedis ? redis.hgetBuffer(keptEntriesKey(shard), position) : entry);
 
 export async function forgetEntry(redis: Redis, shard: number, position: string): Promise<void> {
   await redis.hdel(keptEntriesKey(shard), position);

@@ -51,7 +51,7 @@ export class SpendingSideBySide {
     const key = (step.do === 'spend' ? step.key : null) ?? `own ${(this.keys += 1)}`;
     const { user: userId } = step;
     const amount = this.amountOf(step.amount, { userId, systemId: system.id });
-    const keyed = { idempotencyKey: key, byClient: false };
+    const keyed = { idempotencyKey: key, by: BY };
     const compiled = this.engine.compiled();
     const purse = { userId, key: system.key };
     const request = { amount, ...(step.do === 'hold' && { expiresIn: step.seconds }) };
@@ -96,7 +96,7 @@ export class SpendingSideBySide {
     const closing =
       how === 'refund'
         ? this.spendings.refund(compiled, purse, { id, by: BY })
-        : this.spendings.close(compiled, purse, { how, id });
+        : this.spendings.close(compiled, purse, { how, id, by: BY });
     return { engine: outcomeOf(await closing.catch(refusal)), model: this.modelClose(one, how) };
   }
 

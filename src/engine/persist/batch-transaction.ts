@@ -50,9 +50,9 @@ import { beforeDeletion } from '../../postgres/users/stored-states.ts';
 import { insertMessages } from '../../postgres/webhooks/messages.ts';
 import { forgetUsedKeys } from '../../redis/idempotency.ts';
 import {
+  bytesAside,
   forgetEntry,
   keepEntry,
-  keptEntry,
   packFields,
   readEntry,
   type ReadEntry,
@@ -241,7 +241,7 @@ async function forgetIn(
   { letter, user: { userId } }: { letter: WholeDeadLetter; user: NamedUser },
 ): Promise<void> {
   const { id, shard, position, inRedis } = letter;
-  const fields = inRedis ? await keptEntry(redis, shard, position) : letter.entry;
+  const fields = await bytesAside(redis, letter);
   const entry = fields && readEntry(unpackFields(fields));
   if (entry === null || !usersOf(entry).includes(userId)) return;
   const parts = letter.parts.filter((part) => part.part !== 'rest' && userOfPart(entry, part) !== userId);

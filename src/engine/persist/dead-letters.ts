@@ -5,7 +5,7 @@ import type { Author } from '../../domain/administration/author.ts';
 import type { FailedPart, ShownDeadLetter } from '../../domain/administration/dead-letters.ts';
 import { AppError } from '../../errors.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
-import type { UncheckedRecord } from '../../packed/record.ts';
+import type { HappenedRecord, UncheckedRecord } from '../../packed/record.ts';
 import { unpackState } from '../../packed/state.ts';
 import { namedState } from '../../packed/unpack-state.ts';
 import { USER } from '../../packed/user-fields.ts';
@@ -13,6 +13,7 @@ import { writeAudit } from '../../postgres/access/audit.ts';
 import {
   type DeadLetter,
   deleteLetters,
+  lettersAbout,
   type LetterQuery,
   listLetters,
   noteOwed,
@@ -27,16 +28,16 @@ import { awaitCursors } from '../../postgres/shards.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { storedState } from '../../postgres/users/stored-states.ts';
 import {
+  bytesAside,
   comparePositions,
   forgetEntry,
-  keptEntry,
   readEntry,
   type ReadEntry,
   type ReadRecord,
   unpackFields,
 } from '../../redis/outbox.ts';
 import type { Reporter } from '../notifications/reporter.ts';
-import { attempt, type Reports } from './batch-transaction.ts';
+import { attempt, type Reports, userOf } from './batch-transaction.ts';
 import { reportable, storeParts, type WantedParts } from './refused-entries.ts';
 
 interface DeadLettersOptions {
@@ -113,8 +114,8 @@ export class DeadLetters {
     return dropped.map(({ id }) => id);
   }
 
-  private async fieldsOf({ entry, inRedis, shard, position }: WholeDeadLetter): Promise<Buffer[] | null> {
-    const packed = inRedis ? await keptEntry(this.options.redis, shard, position) : entry;
+  private async fieldsOf(letter: WholeDeadLetter): Promise<Buffer[] | null> {
+    const packed = await bytesAside(this.options.redis, letter);
     return packed && unpackFields(packed);
   }
 
@@ -210,6 +211,21 @@ async function isBack(client: PoolClient, tenantNo: number, { value }: ReadRecor
   if (record[kindField] !== KIND.deletion || typeof userId !== 'string') return false;
   const stored = await storedState(client, { tenantNo, userId });
   return stored !== null && unpackState(stored)[USER.createdMs] >= Number(record[RECORD.atMs]);
+}
+
+/** A user's records in waiting dead letters, in order, as far as they can be read. Some of them may be stored. */
+export async function recordsAside(
+  { redis, pool }: { redis: Redis; pool: Pool },
+  user: { tenantNo: number; userId: string },
+): Promise<HappenedRecord[]> {
+  const records: HappenedRecord[] = [];
+  for (const letter of await lettersAbout(pool, user)) {
+    const packed = await bytesAside(redis, letter);
+    if (packed === null) continue;
+    for (const { value } of readEntry(unpackFields(packed)).records)
+      if (userOf(value) === user.userId) records.push(value as HappenedRecord);
+  }
+  return records;
 }
 
 export function readableEntry(fields: readonly Buffer[]): NonNullable<ShownDeadLetter['entry']> {

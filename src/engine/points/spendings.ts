@@ -16,10 +16,10 @@ import type {
 import { uuidText } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
 import { packedLookedUp } from '../../packed/packed-arrays.ts';
-import { BALANCE, KIND, kindField } from '../../packed/record-fields.ts';
+import { BALANCE, KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { REFUSAL, REPLAY } from '../../packed/refusal-fields.ts';
-import type { RecordAudit } from '../../postgres/access/audit.ts';
+import type { AuditAction, RecordAudit } from '../../postgres/access/audit.ts';
 import { type BalanceChangeRow, listSpendings, readBalanceChanges } from '../../postgres/balance-changes.ts';
 import { storableText } from '../../postgres/storable-json.ts';
 import { packedUse, timeOfUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
@@ -28,6 +28,7 @@ import { userPart } from '../../redis/parts.ts';
 import { lookUpUses } from '../events/stored-replies.ts';
 import { findSystem } from '../find-configured.ts';
 import { idempotencyDigest, type KeyedIds, type ScopedKey, timeOf } from '../ids.ts';
+import { recordsAside } from '../persist/dead-letters.ts';
 import { NO_SPENDING, unlessRefused } from '../refusals.ts';
 import type { BalanceCall, Scripts } from '../scripts.ts';
 import { balanceChangeAnswer, balanceChangeOf, keyScope, REFUND_SCOPE } from './balances.ts';
@@ -54,8 +55,8 @@ interface Purse {
 
 interface Keyed {
   idempotencyKey: string | null;
-  /** Whether an end user's key asks. */
-  byClient: boolean;
+  /** The administrator; `null` if an end user's key asks. */
+  by: Author | null;
   span?: Span | undefined;
 }
 
@@ -91,8 +92,8 @@ export class Spendings {
     keyed: Keyed,
   ): Promise<BalanceChange> {
     const system = findSystem(compiled, key);
-    const { idempotencyKey, byClient, span } = keyed;
-    if (byClient && !system.spendableByUsers)
+    const { idempotencyKey, by, span } = keyed;
+    if (by === null && !system.spendableByUsers)
       throw new AppError('forbidden', `Users' keys may not spend points of '${key}' (spendableByUsers).`);
     if (idempotencyKey === null)
       throw new AppError(
@@ -118,7 +119,9 @@ export class Spendings {
     const { row, isReplay } = await this.use(compiled, scoped, asked, span);
     if (isReplay && !isSame(row, asked))
       throw new AppError('conflict', 'The Idempotency-Key was used for another request: use a new key.');
-    return balanceChangeAnswer(compiled, row);
+    const answer = balanceChangeAnswer(compiled, row);
+    if (!isReplay && by !== null) this.audit({ action: 'create', tenantNo: scoped.tenantNo, userId, by }, answer);
+    return answer;
   }
 
   /**
@@ -128,7 +131,7 @@ export class Spendings {
   async close(
     compiled: CompiledCatalog,
     { userId, key }: Purse,
-    { how, id: hold, span }: { how: 'capture' | 'release'; id: string; span?: Span | undefined },
+    { how, id: hold, by, span }: { how: 'capture' | 'release'; id: string; by: Author; span?: Span | undefined },
   ): Promise<BalanceChange> {
     const kind = BALANCE[how];
     const system = findSystem(compiled, key);
@@ -136,8 +139,11 @@ export class Spendings {
     const { tenantNo } = compiled.catalog;
     const body = { change: { kind, system: system.no, of } };
     const called = await this.options.scripts.callUser(tenantNo, { script: 'change_balance', userId, body, span });
-    if (called!.reply[kindField] !== REFUSAL.notHeld)
-      return balanceChangeAnswer(compiled, changeIn(compiled, called!.reply));
+    if (called!.reply[kindField] !== REFUSAL.notHeld) {
+      const answer = balanceChangeAnswer(compiled, changeIn(compiled, called!.reply));
+      this.audit({ action: 'update', tenantNo, userId, by }, answer);
+      return answer;
+    }
     const { closings } = await this.find(tenantNo, { userId, system, id: of });
     const closing = closingOf(closings);
     if (closing?.kind === kind) return balanceChangeAnswer(compiled, closing);
@@ -162,12 +168,9 @@ export class Spendings {
     const scoped = { tenantNo, userId, metricNo: REFUND_SCOPE, key: of };
     const change = { kind: BALANCE.refund, system: system.no, amount: spending.amount, of };
     const { row, isReplay } = await this.use(compiled, scoped, change, span);
-    if (!isReplay) {
-      const { amount } = row;
-      const entry = { action: 'reverse', kind: 'spending', id, userId, after: { pointsSystem: key, amount } } as const;
-      void this.options.recordAudit({ tenantNo, by, entries: [entry] });
-    }
-    return balanceChangeAnswer(compiled, row);
+    const answer = balanceChangeAnswer(compiled, row);
+    if (!isReplay) this.audit({ action: 'reverse', tenantNo, userId, by }, answer);
+    return answer;
   }
 
   /** A page of a user's spendings, holds and expiries, newest first. Includes everything answered before. Throws 404 for a system. */
@@ -198,6 +201,16 @@ export class Spendings {
       };
     });
     return { spendings, nextCursor: rows.length > limit ? uuidText(page.at(-1)!.id) : null };
+  }
+
+  /** Runs in the background; the caller does not wait for it. */
+  private audit(
+    { action, tenantNo, userId, by }: { action: AuditAction; tenantNo: number; userId: string; by: Author },
+    { id, spendingId, type, pointsSystem, amount }: BalanceChange,
+  ): void {
+    const after = { type, pointsSystem, amount };
+    const entry = { action, kind: 'spending', id: spendingId ?? id, userId, after };
+    void this.options.recordAudit({ tenantNo, by, entries: [entry] });
   }
 
   /** Makes a change that uses a key, unless the key was used before. Throws 404, 409, 429, 503. */
@@ -238,8 +251,11 @@ export class Spendings {
       if (reply[kindField] !== REFUSAL.replay) return { row: changeIn(compiled, reply), isReplay: false };
       const first = ids.make(Number(timeOfUse(reply[REPLAY.use])), scoped);
       const row = (await this.read(scoped, first)).find((each) => each.id === first);
-      // Its outbox entry is a dead letter.
-      if (row === undefined) throw new AppError('unavailable', 'The first answer is not stored; try again later.');
+      if (row === undefined)
+        throw new AppError(
+          'conflict',
+          'The Idempotency-Key was used for a spending whose dead letter was dropped: its answer is lost.',
+        );
       return { row, isReplay: true };
     }
   }
@@ -258,8 +274,21 @@ export class Spendings {
 
   /** A change, and those that close it. Waits until Postgres holds what was written before. */
   private async read(of: { tenantNo: number; userId: string }, id: string): Promise<BalanceChangeRow[]> {
-    await this.options.persisted(of.tenantNo);
-    return readBalanceChanges(this.options.pool, of, [id]);
+    const { pool, persisted } = this.options;
+    await persisted(of.tenantNo);
+    // Read first: a retry may store them in the meantime.
+    const aside = await this.aside(of);
+    const stored = await readBalanceChanges(pool, of, [id]);
+    const isStored = (row: BalanceChangeRow): boolean => stored.some((each) => each.id === row.id);
+    return [...stored, ...aside.filter((row) => (row.id === id || row.closes === id) && !isStored(row))];
+  }
+
+  /** A user's changes in outbox entries that Postgres refused. */
+  private async aside(of: { tenantNo: number; userId: string }): Promise<BalanceChangeRow[]> {
+    const records = await recordsAside(this.options, of);
+    return records
+      .filter((record) => Array.isArray(record[RECORD.balance]))
+      .map((record) => balanceChangeOf(of.tenantNo, record)!);
   }
 }
 

@@ -5,7 +5,7 @@ import type { HappenedRecord, UncheckedRecord } from '../../packed/record.ts';
 import { waitingEntries, type WaitingEntry } from '../../postgres/corrections/dead-letters.ts';
 import type { UsedKey } from '../../postgres/used-keys.ts';
 import { balanceChangeOf } from '../points/balances.ts';
-import { keptEntry, readEntry, unpackFields } from '../../redis/outbox.ts';
+import { bytesAside, readEntry, unpackFields } from '../../redis/outbox.ts';
 
 /** An entry takes at most a few hundred KB. */
 const LETTERS_A_PAGE = 50;
@@ -22,15 +22,11 @@ export async function* waitingKeys(
   let after: string | null = null;
   for (;;) {
     const page: WaitingEntry[] = await waitingEntries(pool, { after, limit: LETTERS_A_PAGE });
-    for (const letter of page) if (isWanted(letter.shard)) yield* keysOf(letter, await bytesOf(redis, letter));
+    for (const letter of page) if (isWanted(letter.shard)) yield* keysOf(letter, await bytesAside(redis, letter));
     if (page.length < LETTERS_A_PAGE) return;
     after = page.at(-1)!.id;
   }
 }
-
-/** `null` if they are lost. */
-const bytesOf = async (redis: Redis, { entry, inRedis, shard, position }: WaitingEntry): Promise<Buffer | null> =>
-  inRedis ? keptEntry(redis, shard, position) : entry;
 
 function keysOf({ parts }: WaitingEntry, packed: Buffer | null): UsedKey[] {
   if (packed === null) return [];

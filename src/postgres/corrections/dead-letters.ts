@@ -69,7 +69,7 @@ export async function readLetter(client: Pool | PoolClient, id: string): Promise
 
 /** Waiting dead letters that name a user of a tenant, or might (because Redis keeps them). Locks them. */
 export async function lettersAbout(
-  client: PoolClient,
+  client: Pool | PoolClient,
   { tenantNo, userId }: { tenantNo: number; userId: string },
 ): Promise<WholeDeadLetter[]> {
   const { rows } = await client.query<WholeDeadLetter>(

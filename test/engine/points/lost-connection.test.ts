@@ -54,7 +54,12 @@ beforeEach(async () => {
 const persist = (): Promise<void> => stored(direct, pool, 0);
 
 const spend = (userId: string, amount = 4) =>
-  spendings.open(laurel.compiled(), { userId, key: 'coins' }, { amount }, { idempotencyKey: 'once', byClient: false });
+  spendings.open(
+    laurel.compiled(),
+    { userId, key: 'coins' },
+    { amount },
+    { idempotencyKey: 'once', by: { who: 'test' } },
+  );
 const spentBy = async (userId: string): Promise<number | undefined> =>
   decodeState((await direct.getBuffer(`{s0}:0:u:${userId}`))!).spent[system];
 
@@ -81,10 +86,14 @@ test('the reply to a capture is lost, and it has left the outbox for Postgres', 
     laurel.compiled(),
     purse,
     { amount: 3, expiresIn: 60 },
-    { idempotencyKey: 'held', byClient: false },
+    { idempotencyKey: 'held', by: { who: 'test' } },
   );
   proxy.cutNext('replies', persist);
-  const captured = await spendings.close(laurel.compiled(), purse, { how: 'capture', id: held.id });
+  const captured = await spendings.close(laurel.compiled(), purse, {
+    how: 'capture',
+    id: held.id,
+    by: { who: 'test' },
+  });
   expect(captured).toMatchObject({ type: 'capture', amount: 3, balance: 7, spendingId: held.id });
   expect(await spentBy('holder')).toBe(3);
 });

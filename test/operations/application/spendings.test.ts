@@ -201,6 +201,35 @@ test("users' keys spend and hold where the points system allows it, and nothing 
     expect((await post(path('finn', rest, 'gems'), {}, { key })).status).toBe(403);
 });
 
+test('the audit log records what admin keys did, once, and nothing of what users did', async () => {
+  await work('kim', 100);
+  const [created] = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'kim' }])).body.created;
+  const spent = (await spend('kim', 30, 'once')).body;
+  const taken = (await hold('kim', 20)).body;
+  const given = (await hold('kim', 10)).body;
+  for (let times = 0; times < 2; times += 1) {
+    await spend('kim', 30, 'once');
+    await spend('kim', 1, `by kim ${times}`, { key: created.key, system: 'gems' });
+    await post(path('kim', `holds/${taken.id}/capture`), {});
+    await post(path('kim', `holds/${given.id}/release`), {});
+    await post(path('kim', `spendings/${spent.id}/refund`), {});
+  }
+  expect((await spend('kim', 1_000)).status).toBe(409);
+  const entries = async () =>
+    (await laurel.admin.get('/v1/audit-log?kind=spending&userId=kim')).body.map(
+      ({ action, resourceId, after: { type, amount } }: never) => [action, resourceId, type, amount],
+    );
+  await expect.poll(async () => (await entries()).length).toBeGreaterThanOrEqual(6);
+  expect(await entries()).toEqual([
+    ['reverse', spent.id, 'refund', 30],
+    ['update', given.id, 'release', 10],
+    ['update', taken.id, 'capture', 20],
+    ['create', given.id, 'hold', 10],
+    ['create', taken.id, 'hold', 20],
+    ['create', spent.id, 'spend', 30],
+  ]);
+});
+
 test('600 parallel spendings of the last 100 points: exactly those that fit succeed', async () => {
   await work('gus', 100);
   const answers = await Promise.all(Array.from({ length: 600 }, () => spend('gus', 3)));
@@ -262,3 +291,43 @@ test('the timeline, the export and webhooks say what was spent; a deletion remov
   expect(await list('ina')).toHaveLength(1);
   expect(await differences()).toEqual([]);
 });
+
+// Last, because dropped dead letters leave differences.
+test.each(['in Postgres', 'in Redis'])(
+  'a spending whose outbox entry Postgres refuses (kept %s) is answered the same when repeated',
+  async (place) => {
+    const id = `lee ${place}`;
+    const refuse = (table: string, check: string) =>
+      laurel.pool.query(`ALTER TABLE ${table} ADD CONSTRAINT refused CHECK (${check}) NOT VALID`);
+    const accept = (table: string) => laurel.pool.query(`ALTER TABLE ${table} DROP CONSTRAINT IF EXISTS refused`);
+    const letters = async () => (await laurel.admin.get('/v1/dead-letters?status=waiting')).body as { id: string }[];
+    await work(id, 10);
+    await refuse('balance_changes', `user_id <> '${id}'`);
+    if (place === 'in Redis') await refuse('dead_letters', 'entry IS NULL');
+    const first = await spend(id, 4, 'once');
+    expect(first).toMatchObject({ status: 201, body: { balance: 6 } });
+    expect(await spend(id, 4, 'once')).toMatchObject({ status: 201, body: first.body });
+    expect(await spend(id, 5, 'once')).toMatchObject({ status: 409, body: { code: 'conflict' } });
+    expect(await letters()).toHaveLength(1);
+    const held = (await hold(id, 2)).body;
+    const captured = await post(path(id, `holds/${held.id}/capture`), {});
+    expect(captured).toMatchObject({ status: 200, body: { balance: 4 } });
+    expect((await post(path(id, `holds/${held.id}/capture`), {})).body).toEqual(captured.body);
+    const refund = () => post(path(id, `spendings/${first.body.id}/refund`), {});
+    const refunded = await refund();
+    expect(refunded).toMatchObject({ status: 200, body: { balance: 8 } });
+    expect((await refund()).body).toEqual(refunded.body);
+
+    await accept('balance_changes');
+    await accept('dead_letters');
+    const [spent, ...others] = await letters();
+    for (const letter of others) await laurel.admin.post(`/v1/dead-letters/${letter.id}/retry`);
+    expect((await refund()).body).toEqual(refunded.body);
+    expect((await spend(id, 4, 'once')).body).toEqual(first.body);
+    expect((await laurel.admin.delete(`/v1/dead-letters?ids=${spent!.id}`)).status).toBe(200);
+    // Nobody knows the answer any longer; the points stay spent.
+    expect(await spend(id, 4, 'once')).toMatchObject({ status: 409, body: { code: 'conflict' } });
+    expect(await points(id)).toMatchObject({ balance: 8 });
+    expect((await laurel.admin.delete(`/v1/users/${encodeURIComponent(id)}`)).status).toBe(200);
+  },
+);
