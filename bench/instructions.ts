@@ -6,11 +6,14 @@
  *
  *   npm run bench:instructions -- [users] [events each] [folder of another checkout …]
  *   npm run bench:instructions -- --tenants <n> [users] [events each]
+ *   npm run bench:instructions -- --features [users] [events each]
  *
  * Every other checkout needs `npm run build` and `tsc -p tsconfig.bench.json`; it is measured with its own scripts.
  *
  * With tenants, each of which has that many users, the events of a call alternate between them. This measures one tenant,
  * all of them with a command each, and all with one command.
+ *
+ * With features, measures the demo catalog with each of `instructions/features.ts` alone.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,11 +26,15 @@ import { PACKAGE_ROOT } from '../src/package-root.ts';
 import { outboxKey, SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { redisUse } from './cpu.ts';
 import { startCountedRedis } from './instructions/counted-redis.ts';
+import { type Feature, FEATURES, spendPoints } from './instructions/features.ts';
 import type { Profile } from './instructions/profile.ts';
 import type { DirectJob, Outcome } from './jobs.ts';
 import type { demoCatalog, temporaryServers } from './temporary-servers.ts';
 
-const { values, positionals } = parseArgs({ options: { tenants: { type: 'string' } }, allowPositionals: true });
+const { values, positionals } = parseArgs({
+  options: { tenants: { type: 'string' }, features: { type: 'boolean' } },
+  allowPositionals: true,
+});
 const [users = 5_000, eventsEach = 5] = positionals.slice(0, 2).map(Number);
 const OTHERS = positionals.slice(2);
 const TENANTS = values.tenants === undefined ? null : Number(values.tenants);
@@ -53,7 +60,10 @@ interface Result {
   profiles: Map<number, Profile>;
 }
 
-async function measure(root: string, tenants?: DirectJob['tenants']): Promise<Result> {
+async function measure(
+  root: string,
+  { tenants, feature }: { tenants?: DirectJob['tenants']; feature?: Feature } = {},
+): Promise<Result> {
   const theirs = (await import(join(root, 'dist/bench/temporary-servers.js'))) as {
     demoCatalog: typeof demoCatalog;
     temporaryServers: typeof temporaryServers;
@@ -79,10 +89,11 @@ async function measure(root: string, tenants?: DirectJob['tenants']): Promise<Re
     });
   };
   try {
-    await theirs.demoCatalog(pool);
+    const catalog = await theirs.demoCatalog(pool, feature?.configuration);
     const { bytes: empty } = await redisUse(redis);
     const all = users * (tenants?.count ?? 1);
     for (let round = 0; round < eventsEach; round += 1) await send(servers.redisUrl, all, 50, true);
+    if (feature?.spends) await spendPoints(redis, catalog, users);
     // Outbox entries that Postgres lacks are not part of a user's memory.
     await redis.del(SHARD_NUMBERS.map(outboxKey));
     const { bytes } = await redisUse(redis);
@@ -135,11 +146,29 @@ function print(root: string, { bytesAUser, profiles }: Result): void {
   console.log(`  ${bytesAUser.toFixed(0)} bytes of Redis per user after ${eventsEach} events each`);
 }
 
-if (TENANTS === null) for (const root of [PACKAGE_ROOT, ...OTHERS]) print(root, await measure(root));
+/** Prints one line per feature, with the instructions in all and their change. */
+async function printFeatures(): Promise<void> {
+  console.log(
+    `${'thousands of instructions per event, at'.padEnd(40)}${BATCHES.map((batch) => `${batch} a call`.padStart(18)).join('')}`,
+  );
+  let none: number[] | null = null;
+  for (const feature of FEATURES) {
+    const { profiles } = await measure(PACKAGE_ROOT, { feature });
+    const totals = BATCHES.map((batch) => profiles.get(batch)!.total);
+    none ??= totals;
+    const cells = totals.map(
+      (total, at) => `${perEvent(total)} ${`${(100 * (total / none![at]! - 1)).toFixed(1)} %`.padStart(7)}`,
+    );
+    console.log(`${feature.name.padEnd(40)}${cells.join('')}`);
+  }
+}
+
+if (values.features) await printFeatures();
+else if (TENANTS === null) for (const root of [PACKAGE_ROOT, ...OTHERS]) print(root, await measure(root));
 else
   for (const [name, tenants] of [
     ['one tenant', { count: 1, joined: false }],
     [`${TENANTS} tenants, one command each`, { count: TENANTS, joined: false }],
     [`${TENANTS} tenants, one command`, { count: TENANTS, joined: true }],
   ] as const)
-    print(name, await measure(PACKAGE_ROOT, tenants));
+    print(name, await measure(PACKAGE_ROOT, { tenants }));

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { ConfigurationStore } from '../src/catalog/configuration/store.ts';
-import { loadDemo } from '../src/catalog/demo.ts';
+import { DEMO } from '../src/catalog/demo.ts';
 import type { Catalog } from '../src/domain/catalog.ts';
 import { freePort } from '../src/local/free-ports.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
@@ -52,9 +52,10 @@ export async function temporaryServers({ durable }: { durable: boolean }): Promi
   return { redisUrl: redisServer.url, databaseUrl: postgresServer.url, redis, pool, close };
 }
 
-/** Stores the demo catalog for the organisation's own tenant. */
-export async function demoCatalog(pool: Pool): Promise<Catalog> {
-  await loadDemo(new ConfigurationStore({ pool, announce: async () => undefined }));
+/** Stores the demo catalog, or another configuration, for the organisation's own tenant. */
+export async function demoCatalog(pool: Pool, configuration = DEMO): Promise<Catalog> {
+  const store = new ConfigurationStore({ pool, announce: async () => undefined });
+  await store.applyDemo(0, configuration, { who: 'bench' });
   return (await loadCatalog(pool, 0))!;
 }
 
