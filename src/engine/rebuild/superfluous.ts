@@ -11,7 +11,6 @@ import {
   stateSuspect,
   storedUses,
   type Suspect,
-  suspectTeams,
   usedKeySuspect,
   waitingUses,
 } from './suspects.ts';
@@ -30,13 +29,12 @@ export async function superfluous(sides: Sides, keys: readonly string[], members
   return suspects;
 }
 
-/** Those of some keys that should not exist: users who are not in Postgres, and sets of groups; and hashes of teams that differ. */
+/** Those of some keys that should not exist: users who are not in Postgres, and sets of groups. */
 export async function superfluousKeys(sides: Sides, keys: readonly string[]): Promise<Suspect[]> {
   const suspects = await superfluousUsers(sides, keys);
   for (const key of keys) {
     const kind = tenantKey(key)?.kind;
     if (kind === 'board groups') suspects.push(...(await superfluousGroups(sides, key)));
-    if (kind === 'teams') suspects.push(...(await suspectTeams(sides, key)));
   }
   return suspects;
 }

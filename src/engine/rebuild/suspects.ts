@@ -160,22 +160,47 @@ export const groupsSuspect = (
   },
 });
 
-/** The hash of a run's teams, if it differs. Reads all users of the tenant. */
-export async function suspectTeams(sides: Sides, key: string): Promise<Suspect[]> {
-  const part = tenantKey(key)!;
-  const redis = async (): Promise<string | null> =>
-    countsText(new Map(Object.entries(await sides.redis.hgetall(key)).map(([field, sum]) => [field, BigInt(sum)])));
-  const postgres = async (): Promise<string | null> => {
-    const sums = new TeamSums();
-    for await (const page of readUsers(sides.pool, { pageSize: USERS_A_PAGE, tenants: [part.tenantNo] }))
-      for (const user of page)
-        if (isHeldBy(sides.redis, part, user.id)) sums.add(part, stateOf(user), await sides.boards.of(part.tenantNo));
-    return countsText(sums.hashes.get(key) ?? new Map());
-  };
-  return (await redis()) === (await postgres()) ? [] : [{ key, part: '', redis, postgres }];
+/** The hash of a run's teams. */
+export const teamsSuspect = (sides: Sides, key: string): Suspect => ({
+  key,
+  part: '',
+  redis: async () =>
+    countsText(new Map(Object.entries(await sides.redis.hgetall(key)).map(([field, sum]) => [field, BigInt(sum)]))),
+  postgres: async (round) => teamsText(await round.teamsOf(sides, tenantKey(key)!.tenantNo), key),
+});
+
+/** The hashes, under some keys, that differ from what was noted of the users. */
+export async function suspectTeams(sides: Sides, keys: Iterable<string>, noted: TeamSums): Promise<Suspect[]> {
+  const suspects: Suspect[] = [];
+  for (const key of keys) {
+    const suspect = teamsSuspect(sides, key);
+    if ((await suspect.redis()) !== teamsText(noted, key)) suspects.push(suspect);
+  }
+  return suspects;
 }
 
+const teamsText = ({ hashes }: TeamSums, key: string): string | null => countsText(hashes.get(key) ?? new Map());
+
 const USERS_A_PAGE = 1_000;
+
+/** What several suspects read of Postgres, so that a round of `confirm` reads it once. */
+class Round {
+  private readonly teams = new Map<number, Promise<TeamSums>>();
+
+  /** What users of a tenant earned for teams. Reads all of them. */
+  teamsOf(sides: Sides, tenantNo: number): Promise<TeamSums> {
+    let sums = this.teams.get(tenantNo);
+    if (sums === undefined) this.teams.set(tenantNo, (sums = storedTeams(sides, tenantNo)));
+    return sums;
+  }
+}
+
+async function storedTeams({ redis, pool, boards }: Sides, tenantNo: number): Promise<TeamSums> {
+  const sums = new TeamSums();
+  for await (const page of readUsers(pool, { pageSize: USERS_A_PAGE, tenants: [tenantNo] }))
+    for (const user of page) sums.add(knownPart(redis, tenantNo, user.id), stateOf(user), await boards.of(tenantNo));
+  return sums;
+}
 
 /** A field of a part's counters: `users`, or `a<achievement>`. */
 export const counterSuspect = ({ redis, pool }: Sides, part: TenantPart, field: string): Suspect => ({
@@ -287,17 +312,16 @@ type Standing = Place & { tenantNo: number; id: string };
 type PlacedUser = StoredUser & { part: TenantPart };
 
 /**
- * Differences about some users on the shards; notes their places in `members`. Takes one command for each set, not for
- * each place.
+ * Differences about some users on the shards; notes their places in `members`, and what they earned in `teams`. Takes one
+ * command for each set, not for each place.
  */
 export async function suspectUsers(
   sides: Sides,
   users: readonly StoredUser[],
-  members: SetMembers,
+  { members, teams }: { members: SetMembers; teams: TeamSums },
 ): Promise<Suspect[]> {
   const byShard = new Map<number, PlacedUser[]>();
   const bySet = new Map<string, Standing[]>();
-  const teams = new TeamSums();
   for (const user of users) {
     const { tenantNo, id } = user;
     const part = knownPart(sides.redis, tenantNo, id);
@@ -314,10 +338,6 @@ export async function suspectUsers(
     ...Array.from(bySet, ([key, standings]) => suspectScores(sides, key, standings)),
     // The members of a set are in one group.
     ...Array.from(bySet.values(), ([first]) => suspectGroup(sides, first!)),
-    // Existing hashes are found among the keys.
-    ...Array.from(teams.hashes.keys(), async (key) =>
-      (await sides.redis.exists(key)) === 1 ? [] : suspectTeams(sides, key),
-    ),
   ]);
   return found.flat();
 }
@@ -486,7 +506,7 @@ export interface Suspect {
   key: string;
   part: string;
   redis: () => Promise<string | null>;
-  postgres: () => Promise<string | null>;
+  postgres: (round: Round) => Promise<string | null>;
 }
 
 interface Servers {
@@ -514,9 +534,10 @@ export async function confirm(servers: Servers, suspects: readonly Suspect[]): P
   for (let tries = 0; open.length > 0 && tries < TRIES; tries += 1) {
     const before = await Promise.all(open.map((suspect) => suspect.redis()));
     await stored(servers);
+    const round = new Round();
     const again: Suspect[] = [];
     for (const [index, suspect] of open.entries()) {
-      const wanted = await suspect.postgres();
+      const wanted = await suspect.postgres(round);
       const now = await suspect.redis();
       if (now === wanted) continue;
       if (now !== before[index]) again.push(suspect);

@@ -25,7 +25,7 @@ import { readRedisProcessId } from '../../redis/server-info.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
-import { BoardsOfTenants, Generations, readState } from './derived-keys.ts';
+import { BoardsOfTenants, Generations, readState, TeamSums } from './derived-keys.ts';
 import { QuestsOfTenants, suspectQuests } from './quests.ts';
 import { shownDifference } from './shown-difference.ts';
 import { hotUses, type HotUse, superfluousKeys, superfluousMembers, usesWithoutEvent } from './superfluous.ts';
@@ -42,6 +42,7 @@ import {
   type Suspect,
   suspectPoints,
   suspectUsers,
+  teamsSuspect,
 } from './suspects.ts';
 import { behindPostgres, COUNTS } from './verify.ts';
 
@@ -189,15 +190,20 @@ export class Verifying implements JobWork<VerificationJob> {
     });
     for (const [key, youngest] of generations.youngest)
       differences.push(...lowGeneration(key, { held: await this.redis.hget(key, COUNTER.generation), youngest }));
+    const noted = { members: new SetMembers(), teams: new TeamSums() };
+    const suspects = [
+      ...(await suspectUsers(sides, readable, noted)),
+      ...(await suspectQuests(sides, new QuestsOfTenants(this.pool), readable)),
+    ];
+    // Existing hashes are found among the keys.
+    for (const key of noted.teams.hashes.keys())
+      if ((await this.redis.exists(key)) === 0) suspects.push(teamsSuspect(sides, key));
     // Users that come meanwhile need not be compared.
     const isEnd = users.length < USERS_A_SLICE;
     return {
       next: isEnd ? { step: 'used keys', at: '' } : { step: 'users', at: users.at(-1)!.id },
       done: users.length,
-      suspects: [
-        ...(await suspectUsers(sides, readable, new SetMembers())),
-        ...(await suspectQuests(sides, new QuestsOfTenants(this.pool), readable)),
-      ],
+      suspects,
       differences,
     };
   }
@@ -267,6 +273,7 @@ export class Verifying implements JobWork<VerificationJob> {
     for (const key of keys) {
       const { kind, rest } = tenantKey(key) ?? {};
       if (kind === 'board' || kind === 'idempotency keys') position.open.push([key, '0']);
+      if (kind === 'teams') suspects.push(teamsSuspect(sides, key));
       if (kind === 'points' && !systems.has(Number(rest)))
         suspects.push(...(await suspectPoints(sides, key, new SetMembers())));
     }

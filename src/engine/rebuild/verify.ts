@@ -32,9 +32,10 @@ import {
   stored,
   type Suspect,
   suspectPoints,
+  suspectTeams,
   suspectUsers,
 } from './suspects.ts';
-import { BoardsOfTenants, countersOf, Generations, readState, totalsOf } from './derived-keys.ts';
+import { BoardsOfTenants, countersOf, Generations, readState, TeamSums, totalsOf } from './derived-keys.ts';
 import { QuestsOfTenants, suspectQuests } from './quests.ts';
 import { superfluous } from './superfluous.ts';
 import type { OnUnreadable } from './shard-filling.ts';
@@ -76,6 +77,7 @@ export async function verify(options: VerifyOptions): Promise<number> {
   await verification.keys();
   await verification.counters();
   await verification.pointsTotals();
+  await verification.teamSums();
   await verification.quarantines();
   return verification.count;
 }
@@ -91,6 +93,9 @@ class Verification {
   private readonly generations = new Generations();
   private readonly quests: QuestsOfTenants;
   private readonly members = new SetMembers();
+  private readonly teams = new TeamSums();
+  /** The keys of hashes of teams in Redis. */
+  private readonly teamKeys = new Set<string>();
   /** The expected fields of each part's counters, by key. */
   private readonly counted = new Map<string, Set<string>>();
   /** The keys of points systems' counts on either side. */
@@ -114,7 +119,7 @@ class Verification {
 
   async users(): Promise<void> {
     const { redis, pool, onProgress, onUnreadable } = this.options;
-    const { tenants, sides } = this;
+    const { tenants, sides, members, teams } = this;
     const total = tenants === null ? await estimateRows(pool, 'users') : null;
     let done = 0;
     for await (const page of readUsers(pool, { pageSize: PAGE, tenants })) {
@@ -137,10 +142,10 @@ class Verification {
         for (const field of countersOf(state)) fields.add(field);
         for (const [key, counted] of totalsOf(part, state)) {
           this.points.add(key);
-          for (const field of counted) this.members.note(key, field);
+          for (const field of counted) members.note(key, field);
         }
       }
-      await this.settle(await suspectUsers(sides, own, this.members));
+      await this.settle(await suspectUsers(sides, own, { members, teams }));
       await this.settle(await suspectQuests(sides, this.quests, readable));
       done += page.length;
       onProgress?.({ step: 'users', done, total: total && Math.max(total, done) });
@@ -179,6 +184,7 @@ class Verification {
         const of = tenantKey(key);
         if (of?.kind === 'quarantine') this.quarantined.add(key);
         if (of?.kind === 'points') this.points.add(key);
+        if (of?.kind === 'teams') this.teamKeys.add(key);
         if (of?.kind === 'counters' && !this.counted.has(key)) this.counted.set(key, new Set());
       }
       done += keys.length;
@@ -203,6 +209,12 @@ class Verification {
   /** The number of users with each total of points, in both directions. */
   async pointsTotals(): Promise<void> {
     for (const key of this.points) await this.settle(await suspectPoints(this.sides, key, this.members));
+  }
+
+  /** What each run's teams earned, in both directions. */
+  async teamSums(): Promise<void> {
+    const keys = new Set([...this.teamKeys, ...this.teams.hashes.keys()]);
+    await this.settle(await suspectTeams(this.sides, keys, this.teams));
   }
 
   /** Each part's events in quarantine. */
