@@ -56,7 +56,7 @@ for n, each in ipairs(call.body.payments) do
       nos[no] = true
     end
     local local_second = math.floor(each.dueMs / 1000) + each.offsetSeconds
-    local outcome = { day = math.floor(local_second / 86400), second = local_second % 86400 }
+    local outcome = { day = math.floor(local_second / 86400), second = local_second % 86400, now = each.dueMs }
     local ledgers = open_ledgers(plan, state, each.boosts and cjson.decode(each.boosts), call.now)
     if pay_for_time(ledgers, nos, each.dueMs, state, outcome.day) then
       close_ledgers(ledgers, state)
