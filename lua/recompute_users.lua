@@ -246,7 +246,12 @@ local function recompute_scores(state, planned, by, outcome)
     if board.floor then
       done[#done][RECOMPUTED_SCORE.was], done[#done][RECOMPUTED_SCORE.is] = held, becomes
     end
-    local team_moves = board.team and teams.credit(state, board, run.first, whole, micros, outcome.now)
+    local at_ms, team_moves = outcome.applied_ms, nil
+    if board.team and at_ms then
+      team_moves = teams.correct(state, board, run.first, whole, micros, at_ms)
+    elseif board.team then
+      team_moves = teams.credit(state, board, run.first, whole, micros, outcome.now)
+    end
     -- A user who is hidden, or lacks a value of the breakdown, keeps the score but has no place.
     local stood = not state[USER.hidden] and not (board.groups and old_group == '')
     local stands = not state[USER.hidden] and not (board.groups and group == '')
@@ -284,6 +289,7 @@ end
 local function recompute(user, planned)
   local state = state_of(user)
   local outcome = settle_user(state, plan, now)
+  outcome.applied_ms = planned.appliedMs
   local done = recompute_completions(state, planned, now)
   -- When reverting, earlier totals may exceed the current maximum.
   local due = due_points(state, planned, done.changed, reverts and {} or plan.limits)

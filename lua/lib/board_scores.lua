@@ -264,7 +264,11 @@ local function score_boards(event, state, ledgers, outcome)
           end
           if board.team then
             local added, micros_added = decimal_add(sum, sum_micros, -list[at + SCORE.whole], -list[at + SCORE.micros])
-            team_moves = teams.credit(state, board, run_day, added, micros_added, event.now or outcome.now)
+            if outcome.applied_ms then
+              team_moves = teams.correct(state, board, run_day, added, micros_added, outcome.applied_ms)
+            else
+              team_moves = teams.credit(state, board, run_day, added, micros_added, event.now or outcome.now)
+            end
           end
           list[at + SCORE.whole], list[at + SCORE.micros] = sum, sum_micros
         end

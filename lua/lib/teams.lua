@@ -119,7 +119,7 @@ do
     return add_to_stay(state, present_stay(state, board, run_day, now), whole, micros)
   end
 
-  -- The same in the team of an earlier time.
+  -- The same in the team of an earlier time (epoch ms).
   teams.correct = function(state, board, run_day, whole, micros, at_ms)
     local stay = stay_at(state, board.no, run_day, at_ms) or begin_stay(state, board, run_day, '', at_ms)
     return add_to_stay(state, stay, whole, micros)

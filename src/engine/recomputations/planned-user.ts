@@ -26,6 +26,8 @@ export interface PlannedUser {
   keeps: boolean;
   /** The user's number of corrections, if it matters; after another correction nothing is changed. */
   corrections?: number;
+  /** Set to revert: when it was applied (epoch ms). Teams lose what they received then. */
+  appliedMs?: number;
 }
 
 /** The change of a score in a run, besides awards. `group`: where to return from `instead`; default: by attributes. */
@@ -82,13 +84,20 @@ export function toApply(compiled: CompiledCatalog, createdMs: number, plan: User
   };
 }
 
-/** The changes that revert what was applied. `completions`: the user's, if repeating achievements were changed. */
+/** A user's completions, and the number of corrections at that time. */
+export interface CompletionsNow {
+  completions: readonly PackedCompletion[];
+  corrections: number;
+}
+
+/** The changes that revert what was applied. `now`: of the user, if repeating achievements were changed. */
 export function toRevert(
   compiled: CompiledCatalog,
   { createdMs, applied }: { createdMs: number; applied: AppliedChanges | null },
-  completions: readonly PackedCompletion[],
+  now: CompletionsNow | undefined,
 ): PlannedUser {
-  const { completed, revoked, awards, scores = [] } = applied!;
+  const { completed, revoked, awards, scores = [], atMs } = applied!;
+  const { completions = [], corrections } = now ?? {};
   const changed = new Set([...completed, ...revoked].map((each) => each[COMPLETED.achievement]));
   const paidFor = (award: Compensated): number => {
     const trigger = compiled.triggersByNo.get(award[COMPENSATED.trigger]);
@@ -97,10 +106,17 @@ export function toRevert(
   return {
     created: createdMs,
     complete: [],
-    // A late event may have completed a period again that the user's state does not keep.
+    // The user's state keeps only the latest periods. A late event may have completed another one again.
     restore: revoked.filter((each) => !each[COMPLETED.period] || !completions.some((other) => isSame(each, other))),
-    revoke: completed,
+    // A later recomputation may have taken it back.
+    revoke: completed.filter(
+      (each) =>
+        !each[COMPLETED.period] ||
+        completions.some((other) => isSame(each, other) && each[COMPLETED.atMs] === other[COMPLETED.atMs]),
+    ),
     ...(completions.length > 0 && { latest: latestExcept(completions, completed) }),
+    ...(corrections !== undefined && { corrections }),
+    appliedMs: atMs,
     awards: awards.map((award) => ({
       award: opposite(award),
       ...(changed.has(paidFor(award)) && { achievement: paidFor(award) }),

@@ -8,7 +8,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { RECOMPUTED } from '../../packed/call-fields.ts';
 import { type BoardFill, listFills } from '../../postgres/boards/progress.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
-import type { PackedCompletion } from '../../packed/record.ts';
+import { USER } from '../../packed/user-fields.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import {
   beginPlanning,
@@ -26,16 +26,18 @@ import {
 import { completionsOf } from '../../postgres/corrections/recomputation-history.ts';
 import type { Job } from '../../postgres/jobs.ts';
 import type { AppliedChanges } from '../../postgres/persist/recomputed.ts';
-import { transaction } from '../../postgres/transaction.ts';
+import { inSnapshot } from '../../postgres/transaction.ts';
+import { storedStates } from '../../postgres/users/stored-states.ts';
 import { outboxKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
 import { eventId } from '../ids.ts';
 import { isTenantPersisted } from '../persist/cursor-wait.ts';
+import { readState } from '../rebuild/derived-keys.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { callUsers } from '../scripts.ts';
 import { isUnavailable } from '../unavailable.ts';
 import { openBoards, type ScoredBoard, scoredBoards } from './open-boards.ts';
-import { type PlannedUser, toApply, toRevert, type UserPlan } from './planned-user.ts';
+import { type CompletionsNow, type PlannedUser, toApply, toRevert, type UserPlan } from './planned-user.ts';
 import { withSlice } from './recomputation-answer.ts';
 import { planSlice } from './slice-proposal.ts';
 
@@ -99,7 +101,7 @@ const USERS_A_CALL = 10;
 const MOST_AHEAD = 2_000;
 /** How often users are tried again whose change was not stored. */
 const PASSES = 3;
-const NOT_STORED = 'It was applied, but could not be stored: see the dead letters.';
+const NOT_STORED = 'It could not be stored (see the dead letters), or the user changed each time it was tried.';
 const NOT_PERSISTED = 'Earlier writes are not stored yet.';
 
 /**
@@ -170,14 +172,13 @@ export class Recomputing implements JobWork<RecomputationJob> {
     const doing = job.status === 'reverting' ? 'reverting' : 'applying';
     const rows = await openUsers<UserPlan>(this.options.pool, job, { step: doing, limit: USERS_A_SLICE });
     if (rows.length === 0) return this.endPass(job, doing, record);
-    const completions =
-      doing === 'reverting' ? await this.completions(job, rows) : new Map<string, PackedCompletion[]>();
+    const reverts = doing === 'reverting';
+    const completions = reverts ? await this.completions(job, rows) : new Map<string, CompletionsNow>();
     const users = rows.map((row) => ({
       userId: row.userId,
-      planned:
-        doing === 'reverting'
-          ? toRevert(compiled, row, completions.get(row.userId) ?? [])
-          : toApply(compiled, row.createdMs, row.plan!),
+      planned: reverts
+        ? toRevert(compiled, row, completions.get(row.userId))
+        : toApply(compiled, row.createdMs, row.plan!),
     }));
     const outcomes: (string | null)[] = [];
     const aCall = fittingCall(compiled.userPlan(Math.floor(this.options.clock.now() / DAY_MS)).work, USERS_A_CALL);
@@ -193,23 +194,32 @@ export class Recomputing implements JobWork<RecomputationJob> {
     });
   }
 
-  /** All completions of the users of whom the job changed repeating achievements. */
+  /** All completions of the users of whom the job changed repeating achievements. The number of corrections shows whether they are outdated. */
   private async completions(
     job: StoredRecomputation,
     rows: readonly { userId: string; applied: AppliedChanges | null }[],
-  ): Promise<Map<string, PackedCompletion[]>> {
+  ): Promise<Map<string, CompletionsNow>> {
     const repeated = rows.filter(({ applied }) =>
       [...(applied?.completed ?? []), ...(applied?.revoked ?? [])].some((each) => each[COMPLETED.period]),
     );
-    const completions = new Map<string, PackedCompletion[]>(repeated.map(({ userId }) => [userId, []]));
-    if (repeated.length === 0) return completions;
+    if (repeated.length === 0) return new Map();
     // Late events of a moment ago count, too.
     await this.persisted(job);
     const { tenantNo } = job;
-    const ids = [...completions.keys()];
-    const stored = await transaction(this.options.pool, (client) => completionsOf(client, { tenantNo, ids }));
-    for (const { userId, completion } of stored) completions.get(userId)?.push(completion);
-    return completions;
+    const ids = repeated.map(({ userId }) => userId);
+    return inSnapshot(this.options.pool, async (client) => {
+      const states = await storedStates(client, tenantNo, ids);
+      const stored = await completionsOf(client, { tenantNo, ids });
+      return new Map(
+        Array.from(states, ([userId, state]) => [
+          userId,
+          {
+            completions: stored.filter((each) => each.userId === userId).map(({ completion }) => completion),
+            corrections: readState({ state })?.[USER.corrections] ?? 0,
+          },
+        ]),
+      );
+    });
   }
 
   /** Why each user was not changed; `null` if the user was. If a joint call fails, each user is tried alone. */
@@ -222,7 +232,9 @@ export class Recomputing implements JobWork<RecomputationJob> {
     try {
       const scored = scoredBoards(job, openBoards(compiled, nowMs), fills);
       const replies = await recomputeUsers(this.options, compiled, job, { users, scored, nowMs });
-      return replies.map((reply) => SKIPPED[reply] ?? null);
+      // Reverting reads what it needs again in the next pass.
+      const isTriedAgain = (reply: Recomputed): boolean => job.status === 'reverting' && reply === RECOMPUTED.corrected;
+      return replies.map((reply) => (isTriedAgain(reply) ? null : (SKIPPED[reply] ?? null)));
     } catch (error) {
       if (isUnavailable(error)) throw error;
       if (users.length === 1) return [`It failed: ${(error as Error).message}`];

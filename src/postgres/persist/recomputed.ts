@@ -27,6 +27,8 @@ export interface RecomputedRow {
 
 /** A job's changes to a user, stored so that they can be reverted. */
 export interface AppliedChanges {
+  /** Epoch ms. */
+  atMs: number;
   completed: PackedCompletion[];
   revoked: PackedCompletion[];
   awards: Compensated[];
@@ -107,6 +109,7 @@ function applied(
   revoked: PackedCompletion[],
 ): AppliedChanges {
   return {
+    atMs,
     completed: completed.map(({ achievementNo, quest }) =>
       packedCompletion(achievementNo, atMs, quest?.[RECORDED_QUEST.period]),
     ),

@@ -1,7 +1,12 @@
+import type { Pool, PoolClient } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { Persister } from '../../../src/engine/persist/persister.ts';
+import { Recomputing } from '../../../src/engine/recomputations/recomputation-job.ts';
+import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
@@ -587,3 +592,110 @@ test('reverting a recomputation does not restore a period that a late event has 
   expect([(await quest('yan', 'day')).timesCompleted, await points('yan')]).toEqual([1, paid]);
   await rebuilt();
 });
+
+test('reverting an earlier recomputation does not take back a period that a later one has taken back', async () => {
+  for (let day = 1; day <= 5; day += 1) {
+    await to(`2031-01-0${day}T12:00:00Z`);
+    await event('zac', 8);
+  }
+  const recompute = async (metricValue: number): Promise<string> => {
+    await change('day', { metricValue });
+    await backdated(laurel);
+    const { id } = await plan(laurel, { what: ['achievements'], since: '2031-01-01', mayRevoke: true });
+    await make(laurel, id, 'apply');
+    return id;
+  };
+  const given = await recompute(8);
+  expect((await quest('zac', 'day')).timesCompleted).toBe(5);
+  await recompute(10);
+  expect((await quest('zac', 'day')).timesCompleted).toBe(0);
+  // A late event completes the first period again, which the user's state does not keep.
+  await to('2031-01-05T13:00:00Z');
+  expect(completedBy(await event('zac', 4, { occurredAt: '2031-01-01T13:00:00Z' }))).toContain('day');
+  await make(laurel, given, 'revert');
+  expect((await quest('zac', 'day')).timesCompleted).toBe(1);
+  await rebuilt();
+});
+
+test('an event that completes a period while a recomputation is being reverted counts once', async () => {
+  const clock = new FixedClock(Date.parse('2031-02-01T12:00:00Z'));
+  const own = await startLaurel({ configuration: CONFIGURATION, clock });
+  const flips = async (value: number, occurredAt?: string): Promise<Answer> =>
+    (await own.app.post('/v1/metrics/cards/event', { user: { id: 'amy' }, value, ...(occurredAt && { occurredAt }) }))
+      .body;
+  const store = () => new Persister({ redis: own.redis, pool: own.pool }).drain(0, AbortSignal.abort());
+  for (let day = 1; day <= 5; day += 1) {
+    clock.set(Date.parse(`2031-02-0${day}T12:00:00Z`));
+    await flips(12);
+  }
+  await store();
+  const changed = structuredClone(CONFIGURATION);
+  changed.achievements![0]!.metricValue = 15;
+  expect((await own.admin.put('/v1/configuration', changed)).status).toBe(200);
+  let meanwhile = async (): Promise<void> => undefined;
+  const pool = afterReading(own.pool, 'FROM completions', () => meanwhile());
+  const runner = new JobRunner({
+    pool,
+    works: [new Recomputing({ redis: own.redis, pool, clock, onWritten: () => undefined })],
+  });
+  const { body } = await own.admin.post('/v1/recomputations', {
+    what: ['achievements'],
+    mayRevoke: true,
+    dryRun: false,
+  });
+  const until = async (wanted: string): Promise<Answer> => {
+    for (;;) {
+      await store();
+      await runner.step();
+      const now = (await own.admin.get(`/v1/recomputations/${body.id}`)).body;
+      if (now.status === wanted) return now;
+    }
+  };
+  await until('applied');
+  const times = async (): Promise<number> =>
+    (await own.app.get('/v1/users/amy/achievements?includeIncomplete=true')).body.find(
+      ({ key }: Answer) => key === 'day',
+    ).timesCompleted;
+  expect(await times()).toBe(0);
+  meanwhile = async () => {
+    meanwhile = async () => undefined;
+    expect(completedBy(await flips(3, '2031-02-01T13:00:00Z'))).toContain('day');
+  };
+  expect((await own.admin.post(`/v1/recomputations/${body.id}/revert`, undefined)).status).toBe(202);
+  expect((await until('reverted')).outcome).toMatchObject({ reverted: 1, skipped: 0 });
+  expect(await times()).toBe(5);
+  await store();
+  const rows = await own.pool.query("SELECT FROM completions WHERE user_id = 'amy' AND period <> 0");
+  expect(rows.rowCount).toBe(5);
+  const found: Difference[] = [];
+  await verify({ redis: own.redis, pool: own.pool, onDifference: (difference) => found.push(difference) });
+  expect(found).toEqual([]);
+  await own.close();
+});
+
+/** The pool, with work at the end of each transaction that made a query with a text. */
+function afterReading(pool: Pool, text: string, work: () => Promise<void>): Pool {
+  const connect = async (): Promise<PoolClient> => {
+    const client = await pool.connect();
+    const { release } = client;
+    const query = client.query as (statement: string, values?: unknown[]) => Promise<unknown>;
+    let isRead = false;
+    client.query = (async (statement: string, values?: unknown[]) => {
+      const result = await query.call(client, statement, values);
+      isRead ||= String(statement).includes(text);
+      if (statement === 'COMMIT' && isRead) await work();
+      return result;
+    }) as typeof client.query;
+    client.release = (error) => {
+      Object.assign(client, { query, release });
+      release.call(client, error);
+    };
+    return client;
+  };
+  return new Proxy(pool, {
+    get: (target, name) => {
+      const value: unknown = name === 'connect' ? connect : Reflect.get(target, name);
+      return typeof value === 'function' && name !== 'connect' ? value.bind(target) : value;
+    },
+  });
+}

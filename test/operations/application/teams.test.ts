@@ -5,6 +5,7 @@ import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { shardOfKey } from '../../../src/redis/keys.ts';
 import { rebuildByHand } from '../../engine/rebuild/by-hand.ts';
+import { filled, make, plan } from '../../engine/recomputations/recompute-laurel.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { emptyRedis, keysOf } from '../../stack/all-servers.ts';
 
@@ -172,6 +173,64 @@ test('imported users count for their teams', async () => {
   const { status, body } = await laurel.admin.post('/v1/imports?import=crm', users);
   expect([status, body.error]).toEqual([201, undefined]);
   await expect.poll(() => teams('sums', 'team=blue&limit=1')).toEqual(['1 blue 7 of 1']);
+  await expect.poll(differences).toEqual([]);
+});
+
+test('reverting a recomputation takes from the team that received it', async () => {
+  await to('2030-03-05T12:00:00Z');
+  await earn('hue', 5, 'red');
+  const pay = async (points: number): Promise<void> => {
+    const configuration = structuredClone(CONFIGURATION);
+    configuration.pointsSystems![0]!.triggers![0]!.points = points;
+    configuration.leaderboards!.pop();
+    expect((await laurel.admin.put('/v1/configuration', configuration)).status).toBe(200);
+    await filled(laurel);
+  };
+  const of = async (team: string): Promise<number> =>
+    Number((await teams('points', `team=${team}&limit=1`))[0]?.split(' ')[2] ?? 0);
+  for (const [hour, { what, gain }] of [
+    { what: ['points' as const], gain: 10 },
+    { what: ['points' as const, 'boards' as const], gain: 12 },
+  ].entries()) {
+    const before = [await of('red'), await of('teal')];
+    await pay(4);
+    const { id } = await plan(laurel, { what, since: '2030-03-05' });
+    await to(`2030-03-05T1${3 + 2 * hour}:00:00Z`);
+    await make(laurel, id, 'apply');
+    await expect.poll(() => of('red')).toBe(before[0]! + gain);
+    await to(`2030-03-05T1${4 + 2 * hour}:00:00Z`);
+    await laurel.app.post('/v1/users', { id: 'hue', attributes: { guild: 'teal' } });
+    await earn('hue', 1);
+    await expect.poll(() => of('teal')).toBe(before[1]! + 4);
+    await make(laurel, id, 'revert');
+    await expect.poll(() => of('red')).toBe(before[0]);
+    expect(await of('teal')).toBe(before[1]! + 4);
+    await pay(2);
+    await earn('hue', 1, 'red');
+    await expect.poll(differences).toEqual([]);
+  }
+});
+
+test('points of a time trigger count for the team', async () => {
+  await earn('ivo', 1, 'plum');
+  const configuration = structuredClone(CONFIGURATION);
+  configuration.leaderboards!.pop();
+  configuration.leaderboards!.push({
+    ...configuration.leaderboards![2]!,
+    key: 'paid',
+    name: 'Paid',
+    start: '2030-03-07',
+  });
+  const hourly = { type: 'time', timeUnit: 'hours', timeInterval: 1, points: 3, status: 'active' } as const;
+  configuration.pointsSystems![0]!.triggers!.push(hourly);
+  await to('2030-03-07T00:00:00Z');
+  expect((await laurel.admin.put('/v1/configuration', configuration)).status).toBe(200);
+  const paid = async (team: string) => (await teams('paid', `team=${team}&limit=1`))[0]?.replace(/^\d+ /, '');
+  // The payment is the user's first score on the leaderboard.
+  await to('2030-03-07T01:30:00Z');
+  await expect.poll(() => paid('plum')).toBe('plum 3 of 1');
+  await earn('ivo', 1, 'rose');
+  await expect.poll(() => paid('rose')).toBe('rose 2 of 1');
   await expect.poll(differences).toEqual([]);
 });
 
