@@ -27,7 +27,7 @@ export class ComparePoints {
   }
 
   /** A user's points with all awards. */
-  async ofUser(user: ModelUser, { id, key }: PointsSystem): Promise<Said> {
+  async ofUser(user: ModelUser, { id, key, expiresAfterDays }: PointsSystem): Promise<Said> {
     const read = await this.ofUsers.points(this.engine.compiled(), user.id, { key, awards: AWARDS });
     const total = pointsOf(user, id);
     const awards = user.awards.filter(({ systemId }) => systemId === id);
@@ -48,9 +48,10 @@ export class ComparePoints {
       },
       model: {
         total,
-        balance: user.spendings.some(({ systemId }) => systemId === id)
-          ? total - outstanding(user, id, this.model.nowMs)
-          : undefined,
+        balance:
+          expiresAfterDays !== null || user.spendings.some(({ systemId }) => systemId === id)
+            ? total - outstanding(user, id, this.model.nowMs)
+            : undefined,
         level: levelOf(this.model.catalog, id, total),
         awards: inOrder(
           awards.map(({ atMs, awarded, total: after, triggerId, boostIds }) => [

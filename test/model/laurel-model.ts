@@ -4,7 +4,7 @@ import { completes } from './achievements.ts';
 import { groupOf, noScore, scoreOf, showLength, standings, thresholdOf } from './boards.ts';
 import { addDays, runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
-import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
+import { awards, expire, expiryTimes, isOutOfPoints, levelOf, type Step } from './points.ts';
 import { completedPeriod, isQuest } from './quests.ts';
 import { streakAnswer } from './streak-answer.ts';
 import { bringTo, countsFor, extend, firstStreaks, jump, type Streaks } from './streak.ts';
@@ -48,26 +48,39 @@ export class LaurelModel {
     this.nowMs = nowMs;
   }
 
-  /** Advances time: pays users for periods of `time` triggers that end meanwhile, and counts their years. */
+  /**
+   * Advances time: pays users for periods of `time` triggers that end meanwhile, counts their years, and lets points expire at
+   * the start of each UTC day.
+   */
   clockTo(nowMs: number): void {
     for (const user of this.users.values()) {
-      for (const [atMs, ended] of endedPeriods(this.catalog, user, { afterMs: this.nowMs, toMs: nowMs })) {
-        this.countYears(user, atMs - 1);
-        const here = wall(atMs, user.tz);
-        this.award({
-          atMs,
-          ...here,
-          created: false,
-          before: user,
-          after: user,
-          extendedTo: null,
-          completed: [],
-          ended,
-        });
+      let afterMs = this.nowMs;
+      for (const midnightMs of expiryTimes(this.catalog, { afterMs, toMs: nowMs })) {
+        this.pass(user, { afterMs, toMs: midnightMs });
+        expire(this.catalog, user, { midnightMs, nowMs });
+        afterMs = midnightMs;
       }
-      this.countYears(user, nowMs);
+      this.pass(user, { afterMs, toMs: nowMs });
     }
     this.nowMs = nowMs;
+  }
+
+  private pass(user: ModelUser, { afterMs, toMs }: { afterMs: number; toMs: number }): void {
+    for (const [atMs, ended] of endedPeriods(this.catalog, user, { afterMs, toMs })) {
+      this.countYears(user, atMs - 1);
+      const here = wall(atMs, user.tz);
+      this.award({
+        atMs,
+        ...here,
+        created: false,
+        before: user,
+        after: user,
+        extendedTo: null,
+        completed: [],
+        ended,
+      });
+    }
+    this.countYears(user, toMs);
   }
 
   /** Counts full years since the user signed up, each when it is over, up to a time; anniversaries complete. */

@@ -1,4 +1,6 @@
 import type { Pool } from 'pg';
+import { Publisher } from '../../src/engine/notifications/due/publisher.ts';
+import { Expiries } from '../../src/engine/points/expiries.ts';
 import { TimePayments } from '../../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../../src/engine/points/time-triggers.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
@@ -8,12 +10,13 @@ import type { DueWork } from '../../src/engine/schedule/due-work.ts';
 import { stored } from './stored.ts';
 import { keepTrigger } from './only-tenant.ts';
 
-/** Time that passes on both sides: the points paid for it, and the counted years. */
+/** Time that passes on both sides: the points paid for it and those that expire, and the counted years. */
 export class Payday {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
   private readonly pool: Pool;
   private readonly kinds: readonly DueWork[];
+  private readonly expiries: Expiries;
 
   constructor(engine: TestUsers, model: LaurelModel, pool: Pool) {
     this.engine = engine;
@@ -26,7 +29,15 @@ export class Payday {
     };
     const payments = new TimePayments({ ...options });
     const counts = new YearCounts({ ...options });
-    this.kinds = [new TimeTriggers({ pool, payments, atOnce: 20 }), new Anniversaries({ pool, counts })];
+    const publisher = new Publisher({ ...options, pool });
+    this.expiries = new Expiries({ ...options, scripts: engine.scripts, clock: engine.clock, publisher });
+    // Those that fall due at the same time, in this order.
+    this.kinds = [new TimeTriggers({ pool, payments, atOnce: 20 }), new Anniversaries({ pool, counts }), this.expiries];
+  }
+
+  /** Notes that points expire from the next day on. */
+  async begin(): Promise<void> {
+    await this.expiries.due(this.engine.clock.now());
   }
 
   /** Moves both clocks, and does what is due until then, in the order of due times. */
@@ -36,7 +47,8 @@ export class Payday {
     const isCounted = [...users.values()].some(({ signUp }) => signUp !== null);
     this.model.clockTo(nowMs);
     this.engine.clock.set(nowMs);
-    if (!isPaid && !isCounted) return;
+    const expires = catalog.pointsSystems.some(({ expiresAfterDays }) => expiresAfterDays !== null);
+    if (!isPaid && !isCounted && !expires) return;
     const ending = new AbortController().signal;
     for (;;) {
       // Postgres says who is due.

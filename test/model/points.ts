@@ -3,6 +3,8 @@ import { named } from './conditions.ts';
 import { micros, multiplied } from './decimals.ts';
 import { matches, outstanding, peakOf, pointsOf, type Award, type ModelUser } from './user.ts';
 
+const DAY_MS = 86_400_000;
+
 /** The effect of one step of a user, which triggers examine. */
 export interface Step {
   atMs: number;
@@ -118,4 +120,36 @@ function awardsOf(catalog: Catalog, systemId: string, all: readonly Fired[], ste
 export function levelOf(catalog: Catalog, systemId: string, total: number): string | null {
   const reached = catalog.levels.filter((level) => level.systemId === systemId && level.points <= total);
   return reached.sort((a, b) => b.points - a.points)[0]?.key ?? null;
+}
+
+/** The starts of UTC days at which points of a catalog may expire. */
+export function expiryTimes(
+  { pointsSystems }: Catalog,
+  { afterMs, toMs }: { afterMs: number; toMs: number },
+): readonly number[] {
+  if (pointsSystems.every(({ expiresAfterDays }) => expiresAfterDays === null)) return [];
+  const first = Math.floor(afterMs / DAY_MS) + 1;
+  const count = Math.max(0, Math.floor(toMs / DAY_MS) - first + 1);
+  return Array.from({ length: count }, (_, nth) => (first + nth) * DAY_MS);
+}
+
+/** Lets what is left of a user's oldest points expire, as if it was spent. Holds that are open at `nowMs` keep theirs. */
+export function expire(
+  { pointsSystems }: Catalog,
+  user: ModelUser,
+  { midnightMs, nowMs }: { midnightMs: number; nowMs: number },
+): void {
+  for (const { id: systemId, expiresAfterDays } of pointsSystems) {
+    if (expiresAfterDays === null) continue;
+    const later = user.awards.filter(
+      ({ systemId: of, awarded, atMs }) =>
+        of === systemId && awarded > 0 && atMs >= midnightMs - expiresAfterDays * DAY_MS,
+    );
+    const balance = pointsOf(user, systemId) - outstanding(user, systemId, nowMs);
+    const left = later.reduce((sum, { awarded }) => sum + awarded, 0);
+    const amount = balance - left;
+    if (amount <= 0) continue;
+    const id = `expired at ${midnightMs}`;
+    user.spendings.push({ id, systemId, amount, key: id, expiresMs: null, balance: left, closed: [] });
+  }
 }

@@ -63,6 +63,7 @@ const boost = fc.record({
 
 const system = fc.record({
   maxPoints: maybe(fc.constantFrom(7, 50, 1000)),
+  expiresAfterDays: maybe(fc.constantFrom(1, 2, 5, 20), 33),
   levels: fc.uniqueArray(fc.constantFrom(0, 1, 5, 10, 20, 100), { maxLength: 3 }),
   triggers: fc.array(trigger, { maxLength: 5 }),
   boosts: fc.array(boost, { maxLength: 3 }),
@@ -166,8 +167,8 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
     });
     ids.push(id);
   }
-  for (const [index, { maxPoints, levels, triggers, boosts, welcome }] of drawn.systems.entries()) {
-    const owner = builder.system(`xp${index}`, { maxPoints });
+  for (const [index, { maxPoints, expiresAfterDays, levels, triggers, boosts, welcome }] of drawn.systems.entries()) {
+    const owner = builder.system(`xp${index}`, { maxPoints, expiresAfterDays });
     for (const points of levels) builder.level(owner, `from-${points}`, points);
     for (const one of triggers) addTrigger(one, owner);
     if (welcome !== null) builder.trigger(owner, 'user_creation', { points: welcome, status: 'active' });

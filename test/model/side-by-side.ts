@@ -59,7 +59,9 @@ export class SideBySide {
     begin: { catalog: Catalog; startMs: number; homes: History['homes'] },
   ): Promise<SideBySide> {
     await onlyTenant(pool, begin.catalog);
-    return new SideBySide(engine, pool, begin);
+    const both = new SideBySide(engine, pool, begin);
+    await both.payday.begin();
+    return both;
   }
 
   /** The model's users. */

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
@@ -620,6 +620,7 @@ test('reverting an earlier recomputation does not take back a period that a late
 test('an event that completes a period while a recomputation is being reverted counts once', async () => {
   const clock = new FixedClock(Date.parse('2031-02-01T12:00:00Z'));
   const own = await startLaurel({ configuration: CONFIGURATION, clock });
+  onTestFinished(() => own.close());
   const flips = async (value: number, occurredAt?: string): Promise<Answer> =>
     (await own.app.post('/v1/metrics/cards/event', { user: { id: 'amy' }, value, ...(occurredAt && { occurredAt }) }))
       .body;
@@ -670,7 +671,6 @@ test('an event that completes a period while a recomputation is being reverted c
   const found: Difference[] = [];
   await verify({ redis: own.redis, pool: own.pool, onDifference: (difference) => found.push(difference) });
   expect(found).toEqual([]);
-  await own.close();
 });
 
 /** The pool, with work at the end of each transaction that made a query with a text. */

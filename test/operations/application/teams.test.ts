@@ -1,3 +1,4 @@
+import type { QueryConfig } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
@@ -174,6 +175,27 @@ test('imported users count for their teams', async () => {
   expect([status, body.error]).toEqual([201, undefined]);
   await expect.poll(() => teams('sums', 'team=blue&limit=1')).toEqual(['1 blue 7 of 1']);
   await expect.poll(differences).toEqual([]);
+});
+
+test('verify reads the users once, and once more to confirm all hashes of teams that differ', async () => {
+  await expect.poll(differences).toEqual([]);
+  let reads = 0;
+  const query = (asked: QueryConfig, ...values: unknown[]): unknown => {
+    if (asked.name?.startsWith('rebuild-users') === true) reads += 1;
+    return Reflect.apply(laurel.pool.query, laurel.pool, [asked, ...values]);
+  };
+  const pool = Object.assign(Object.create(laurel.pool) as TestLaurel['pool'], { query });
+  const keys = (await keysOf(redis, '*:t:*')).toSorted();
+  expect(keys.length).toBeGreaterThan(3);
+  const add = (key: string, by: number) => connectionOf(redis, shardOfKey(key)).hincrby(key, 'wred', by);
+  for (const wrong of [[], keys.slice(1, 3)]) {
+    for (const key of wrong) await add(key, 1);
+    const found: string[] = [];
+    reads = 0;
+    await verify({ redis, pool, onDifference: ({ key }) => found.push(key) });
+    expect([found.toSorted(), reads]).toEqual([wrong, wrong.length === 0 ? 1 : 2]);
+    for (const key of wrong) await add(key, -1);
+  }
 });
 
 test('reverting a recomputation takes from the team that received it', async () => {
