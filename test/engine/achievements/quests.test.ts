@@ -677,25 +677,18 @@ test('an event that completes a period while a recomputation is being reverted c
 function afterReading(pool: Pool, text: string, work: () => Promise<void>): Pool {
   const connect = async (): Promise<PoolClient> => {
     const client = await pool.connect();
-    const { release } = client;
-    const query = client.query as (statement: string, values?: unknown[]) => Promise<unknown>;
+    const query = client.query.bind(client) as (statement: string, values?: unknown[]) => Promise<unknown>;
+    const release = client.release.bind(client);
     let isRead = false;
-    client.query = (async (statement: string, values?: unknown[]) => {
-      const result = await query.call(client, statement, values);
-      isRead ||= String(statement).includes(text);
-      if (statement === 'COMMIT' && isRead) await work();
-      return result;
-    }) as typeof client.query;
-    client.release = (error) => {
-      Object.assign(client, { query, release });
-      release.call(client, error);
-    };
-    return client;
+    return Object.assign(Object.create(client) as PoolClient, {
+      query: async (statement: string, values?: unknown[]) => {
+        const result = await query(statement, values);
+        isRead ||= statement.includes(text);
+        if (statement === 'COMMIT' && isRead) await work();
+        return result;
+      },
+      release,
+    });
   };
-  return new Proxy(pool, {
-    get: (target, name) => {
-      const value: unknown = name === 'connect' ? connect : Reflect.get(target, name);
-      return typeof value === 'function' && name !== 'connect' ? value.bind(target) : value;
-    },
-  });
+  return Object.assign(Object.create(pool) as Pool, { connect });
 }
