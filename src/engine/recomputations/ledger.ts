@@ -10,17 +10,26 @@ export interface TriggerPoints {
   points: number;
 }
 
+/** Sums by trigger and segment or, with `isSeparate`, each award: what was paid for one completion can then be found again. */
 class AwardTally {
+  private readonly each: TriggerPoints[] | null;
   private readonly byTrigger = new Map<number, Map<number, number>>();
 
-  add({ triggerNo, segment, points }: TriggerPoints): void {
+  constructor(isSeparate: boolean) {
+    this.each = isSeparate ? [] : null;
+  }
+
+  add(award: TriggerPoints): void {
+    const { triggerNo, segment, points } = award;
+    this.each?.push(award);
     let sums = this.byTrigger.get(triggerNo);
     if (sums === undefined) this.byTrigger.set(triggerNo, (sums = new Map()));
     sums.set(segment, (sums.get(segment) ?? 0) + points);
   }
 
-  /** The sums other than 0. */
+  /** Those other than 0. */
   *sums(): Generator<TriggerPoints> {
+    if (this.each !== null) return yield* this.each.filter(({ points }) => points !== 0);
     for (const [triggerNo, sums] of this.byTrigger)
       for (const [segment, points] of sums) if (points !== 0) yield { triggerNo, segment, points };
   }
@@ -41,7 +50,7 @@ export const holds = (conditions: PlanConditions | undefined, attributes: Readon
  */
 export class Ledger {
   readonly system: SystemRules;
-  readonly awarded = new AwardTally();
+  readonly awarded: AwardTally;
   private total: number;
   private readonly boosts: readonly PlanBoost[];
   private readonly attributes: Readonly<Record<number, string>>;
@@ -54,15 +63,18 @@ export class Ledger {
       boosts,
       attributes,
       segmentOf,
+      isSeparate = false,
     }: {
       total: number;
       boosts: readonly PlanBoost[];
       attributes: Readonly<Record<number, string>>;
       /** The segment of time of a local day (epoch day). */
       segmentOf: (day: number) => number;
+      isSeparate?: boolean;
     },
   ) {
     this.system = system;
+    this.awarded = new AwardTally(isSeparate);
     this.total = total;
     this.boosts = boosts;
     this.attributes = attributes;

@@ -103,18 +103,21 @@ export function toRevert(
     const trigger = compiled.triggersByNo.get(award[COMPENSATED.trigger]);
     return compiled.achievementsById.get(trigger?.achievementId ?? '')?.no ?? 0;
   };
+  // The user's state keeps only the latest periods. A late event may have completed another one again.
+  const restore = revoked.filter(
+    (each) => !each[COMPLETED.period] || !completions.some((other) => isSame(each, other)),
+  );
   return {
     created: createdMs,
     complete: [],
-    // The user's state keeps only the latest periods. A late event may have completed another one again.
-    restore: revoked.filter((each) => !each[COMPLETED.period] || !completions.some((other) => isSame(each, other))),
+    restore,
     // A later recomputation may have taken it back.
     revoke: completed.filter(
       (each) =>
         !each[COMPLETED.period] ||
         completions.some((other) => isSame(each, other) && each[COMPLETED.atMs] === other[COMPLETED.atMs]),
     ),
-    ...(completions.length > 0 && { latest: latestExcept(completions, completed) }),
+    ...(now !== undefined && { latest: latestExcept([...completions, ...restore], completed) }),
     ...(corrections !== undefined && { corrections }),
     appliedMs: atMs,
     awards: awards.map((award) => ({

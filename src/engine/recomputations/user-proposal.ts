@@ -74,6 +74,7 @@ export class UserPlanning {
         boosts: [...system.boosts, ...(user.boosts[system.no] ?? [])],
         attributes: state.attributes,
         segmentOf: (day) => segmentOf(by.bounds, day),
+        isSeparate: !by.points,
       });
     });
     this.replay = new UserReplay({
@@ -219,10 +220,9 @@ export class UserPlanning {
   /** The points of each trigger in a system by the current rules, minus those in history. */
   private difference(ledger: Ledger, lost: ReadonlySet<PackedCompletion>): TriggerPoints[] {
     const { awarded: given } = ledger;
-    const { awards, questAwards } = this.user;
     const taken = [
-      ...awards.filter(({ triggerNo }) => this.isCounted(ledger, triggerNo, lost)),
-      ...questAwards.filter((award) => this.paidLost(ledger, award, lost)),
+      ...this.user.awards.filter(({ triggerNo }) => this.isCounted(ledger, triggerNo, lost)),
+      ...this.paidForLost(ledger, lost),
     ];
     for (const { systemNo, triggerNo, segment, awarded } of taken)
       if (systemNo === ledger.system.no) given.add({ triggerNo, segment, points: -awarded });
@@ -236,10 +236,20 @@ export class UserPlanning {
     return system.achievement.some(({ no, achievement = 0 }) => no === triggerNo && once.includes(achievement));
   }
 
-  /** Whether an award paid for one of the lost completions of repeating achievements. */
-  private paidLost({ system }: Ledger, { triggerNo, atMs }: TimedAward, lost: ReadonlySet<PackedCompletion>): boolean {
-    const of = system.achievement.find(({ no }) => no === triggerNo)?.achievement;
-    return [...lost].some((each) => each[COMPLETED.achievement] === of && each[COMPLETED.atMs] === atMs);
+  /** What was paid for the lost completions of repeating achievements. A recomputation pays for several at the same time. */
+  private paidForLost({ system }: Ledger, lost: ReadonlySet<PackedCompletion>): TimedAward[] {
+    return system.achievement.flatMap(({ no, achievement, points }) => {
+      const counts = new Map<number, number>();
+      for (const each of lost) {
+        const atMs = each[COMPLETED.atMs];
+        if (each[COMPLETED.achievement] === achievement) counts.set(atMs, (counts.get(atMs) ?? 0) + 1);
+      }
+      return [...counts].flatMap(([atMs, count]) =>
+        this.user.questAwards
+          .filter((award) => award.triggerNo === no && award.atMs === atMs && award.awarded * points > 0)
+          .slice(0, count),
+      );
+    });
   }
 }
 

@@ -134,7 +134,7 @@ export interface TimedAward extends AwardSum {
   atMs: number;
 }
 
-/** What some triggers awarded some users. `bounds`: see `awardSums`. */
+/** What some triggers awarded some users, without what reversals in force have taken. `bounds`: see `awardSums`. */
 export async function awardsOfTriggers(
   client: PoolClient,
   { tenantNo, ids, triggerNos, bounds }: ReadUsers & { triggerNos: readonly number[]; bounds: readonly number[] },
@@ -143,7 +143,12 @@ export async function awardsOfTriggers(
   const { rows } = await client.query<TimedAward>(
     `SELECT user_id AS "userId", system_no AS "systemNo", trigger_no AS "triggerNo",
             width_bucket(local_date, $4::date[]) AS segment, awarded::float8 AS awarded, epoch_ms(at)::float8 AS "atMs"
-       FROM awards WHERE tenant_no = $1 AND user_id = ANY ($2) AND trigger_no = ANY ($3)`,
+       FROM awards WHERE tenant_no = $1 AND user_id = ANY ($2) AND trigger_no = ANY ($3)
+        AND NOT EXISTS (
+          SELECT FROM reversals r, jsonb_array_elements(r.awards) AS taken
+           WHERE r.tenant_no = $1 AND r.user_id = awards.user_id AND r.in_force
+             AND taken ->> 0 = replace(awards.id::text, '-', ''))
+      ORDER BY at, id`,
     [tenantNo, ids, triggerNos, bounds.map(dateOf)],
   );
   return rows;

@@ -617,6 +617,46 @@ test('reverting an earlier recomputation does not take back a period that a late
   await rebuilt();
 });
 
+test('a recomputation takes what was paid for a completion, once; reverted, the last completion is again the one before', async () => {
+  const since = '2031-03-01';
+  const recompute = async (): Promise<string> => {
+    const { id } = await plan(laurel, { what: ['achievements'], since, mayRevoke: true });
+    await make(laurel, id, 'apply');
+    return id;
+  };
+  const require = async (metricValue: number): Promise<void> => {
+    await change('day', { metricValue });
+    await backdated(laurel);
+  };
+  const ids: string[] = [];
+  for (let day = 1; day <= 3; day += 1) {
+    await to(`2031-03-0${day}T12:00:00Z`);
+    ids.push((await event('nia', 8)).eventId);
+  }
+  await require(8);
+  await recompute();
+  expect([(await quest('nia', 'day')).timesCompleted, await points('nia')]).toEqual([3, 15]);
+  // Two periods were paid at the same time, and one of them is lost.
+  await laurel.admin.post(`/v1/events/${ids[0]}/reverse`, {});
+  await recompute();
+  expect([(await quest('nia', 'day')).timesCompleted, await points('nia')]).toEqual([2, 10]);
+  await to('2031-03-04T12:00:00Z');
+  const { eventId } = await event('nia', 12);
+  // The reversal has taken the points, and the completion stays.
+  await laurel.admin.post(`/v1/events/${eventId}/reverse`, {});
+  await to('2031-03-05T12:00:00Z');
+  await event('nia', 5);
+  await to('2031-03-06T12:00:00Z');
+  await require(5);
+  expect([(await quest('nia', 'day')).timesCompleted, await points('nia')]).toEqual([3, 10]);
+  const last = await recompute();
+  expect([(await quest('nia', 'day')).timesCompleted, await points('nia')]).toEqual([3, 15]);
+  await make(laurel, last, 'revert');
+  expect(await quest('nia', 'day')).toMatchObject({ timesCompleted: 3, achievedAt: '2031-03-04T12:00:00.000Z' });
+  expect(await points('nia')).toBe(10);
+  await rebuilt();
+});
+
 test('an event that completes a period while a recomputation is being reverted counts once', async () => {
   const clock = new FixedClock(Date.parse('2031-02-01T12:00:00Z'));
   const own = await startLaurel({ configuration: CONFIGURATION, clock });
@@ -690,5 +730,5 @@ function afterReading(pool: Pool, text: string, work: () => Promise<void>): Pool
       release,
     });
   };
-  return Object.assign(Object.create(pool) as Pool, { connect });
+  return Object.assign(Object.create(pool) as Pool, { connect, query: pool.query.bind(pool) });
 }
