@@ -212,6 +212,8 @@ function leaderboard(known: Known, key: string, systemKeys: string[]): Configure
     rankBy === 'streak'
       ? draw(fc.constantFrom(undefined, null))
       : draw(optional(fc.constantFrom('day', 'month', 'year')));
+  const team = rankBy !== 'streak' && userKeys.length > 0 && draw(fc.boolean());
+  const single = rankBy === 'metric' && !team;
   return sent<ConfiguredLeaderboard>({
     key,
     name: draw(name),
@@ -219,15 +221,18 @@ function leaderboard(known: Known, key: string, systemKeys: string[]): Configure
     status: draw(optional(fc.constantFrom('inactive', 'scheduled', 'active', 'finished'))),
     rankBy,
     metricKey: rankBy === 'metric' ? draw(fc.constantFrom(...metricKeys)) : undefined,
-    aggregate: rankBy === 'metric' ? draw(optional(fc.constantFrom('sum', 'max', 'min', 'last'))) : undefined,
-    order: rankBy === 'metric' ? draw(optional(fc.constantFrom('descending', 'ascending'))) : undefined,
+    aggregate: single ? draw(optional(fc.constantFrom('sum', 'max', 'min', 'last'))) : undefined,
+    order: single ? draw(optional(fc.constantFrom('descending', 'ascending'))) : undefined,
     pointsSystemKey: rankBy === 'points' ? draw(fc.constantFrom(...systemKeys)) : undefined,
     maxParticipants: draw(optional(fc.constantFrom(null, 1, 1_000))),
     start,
     end,
     startTime: draw(optional(fc.constantFrom(null, '08:00', '08:00:00'))),
     endTime: draw(optional(fc.constantFrom(null, '09:30', '23:59:59'))),
-    breakdownAttributes: draw(optional(subset(userKeys))),
+    breakdownAttributes: team ? undefined : draw(optional(subset(userKeys))),
+    teamAttributeKey: team ? draw(fc.constantFrom(...userKeys)) : undefined,
+    teamsBy: team ? draw(optional(fc.constantFrom('sum', 'mean'))) : undefined,
+    teamMinMembers: team ? draw(optional(fc.integer({ min: 1, max: 1_000 }))) : undefined,
     runUnit,
     runInterval: typeof runUnit === 'string' ? draw(optional(fc.integer({ min: 1, max: 31 }))) : undefined,
   });

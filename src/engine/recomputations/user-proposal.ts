@@ -236,7 +236,7 @@ export class UserPlanning {
     return system.achievement.some(({ no, achievement = 0 }) => no === triggerNo && once.includes(achievement));
   }
 
-  /** What was paid for the lost completions of repeating achievements. A recomputation pays for several at the same time. */
+  /** The awards for the lost completions of repeating achievements. A recomputation pays for several at the same time. */
   private paidForLost({ system }: Ledger, lost: ReadonlySet<PackedCompletion>): TimedAward[] {
     return system.achievement.flatMap(({ no, achievement, points }) => {
       const counts = new Map<number, number>();

@@ -537,6 +537,44 @@ test('an achievement that requires others completes with the last of its own rul
   expect((await laurel.admin.put('/v1/configuration?dryRun=true', document)).body.changes).toEqual([]);
 });
 
+test('an anniversary that requires another completes with the year, or later with the required one', async () => {
+  await to('2030-09-10T12:00:00Z');
+  const [tour] = await created({ key: 'tour', name: 'Tour', trigger: 'api' });
+  await created({ key: 'loyal', name: 'Loyal', trigger: 'anniversary', anniversaryYears: 1, requires: [tour] });
+  for (const id of ['abe', 'bea'])
+    expect((await laurel.app.post('/v1/users', { id, signUpDate: '2029-09-11' })).status).toBe(201);
+  expect((await completeByCall('abe', 'tour')).status).toBe(201);
+  await to('2030-09-11T12:00:00Z');
+  await expect.poll(async () => (await quest('abe', 'loyal')).achievedAt).toBe('2030-09-11T00:00:00.000Z');
+  expect((await quest('bea', 'loyal')).achievedAt).toBeNull();
+  expect((await completeByCall('bea', 'tour')).status).toBe(201);
+  expect((await quest('bea', 'loyal')).achievedAt).toBe('2030-09-11T12:00:00.000Z');
+  await rebuilt();
+});
+
+test('an import keeps completions whatever they require; others follow with the next event', async () => {
+  await to('2030-09-12T12:00:00Z');
+  const achievedAt = '2030-09-01T10:00:00.000Z';
+  const { status, body } = await laurel.admin.post('/v1/imports?import=chains', [
+    {
+      id: 'cal',
+      metrics: { cards: { total: 120, days: { '2030-09-02': 120 } } },
+      achievements: [{ key: 'tutorial', achievedAt }],
+    },
+    { id: 'dan', achievements: [{ key: 'expert', achievedAt }] },
+  ]);
+  expect([status, body.issues]).toEqual([201, []]);
+  expect((await quest('dan', 'expert')).achievedAt).toBe(achievedAt);
+  expect((await quest('dan', 'tutorial')).achievedAt).toBeNull();
+  expect((await quest('cal', 'hundred')).achievedAt).toBeNull();
+  expect(completedBy(await event('cal', 1))).toContain('hundred');
+  expect(completedBy(await event('dan', 250))).not.toContain('hundred');
+  expect((await completeByCall('dan', 'tutorial')).status).toBe(201);
+  for (const key of ['hundred', 'two-hundred'])
+    expect((await quest('dan', key)).achievedAt).toBe('2030-09-12T12:00:00.000Z');
+  await rebuilt();
+});
+
 test('a repeating achievement that requires another completes its current period, and no earlier one', async () => {
   await to('2030-10-01T12:00:00Z');
   const [start] = await created({ key: 'start', name: 'Start', trigger: 'api' });

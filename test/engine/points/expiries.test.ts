@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
@@ -11,6 +11,7 @@ import { Scripts } from '../../../src/engine/scripts.ts';
 import { expiringSystems } from '../../../src/postgres/expiries.ts';
 import type { TestLaurel } from '../../laurel.ts';
 import { Listening } from '../notifications/listening.ts';
+import { LiveClient } from '../../live/live-client.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 
 const DAY = 86_400_000;
@@ -248,6 +249,28 @@ test('points are announced seven days before they expire, and when they have', a
     ['2030-03-12T12:00', 'points.expired', 'ada', { amount: 6, balance: 20, date: '2030-03-12' }],
     ['2030-03-13T12:00', 'points.expired', 'ada', { amount: 20, balance: 0, date: '2030-03-13' }],
   ]);
+});
+
+test('the live stream of a user has both messages', async () => {
+  await configure(10);
+  await work('ada', 10);
+  await work('bob', 5);
+  const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }])).body.created[0];
+  const { ticket } = (await laurel.app.post('/v1/live/tickets', {}, { key })).body;
+  const client = await LiveClient.open(laurel.appUrl, { ticket });
+  onTestFinished(() => client.close());
+  await client.next('ready');
+  await to(4);
+  expect(await client.next('points.expiring')).toMatchObject({
+    user: { id: 'ada' },
+    expiry: { amount: 10, balance: 10, date: '2030-03-12' },
+  });
+  for (const day of [5, 11]) await to(day);
+  expect(await client.next('points.expired')).toMatchObject({
+    user: { id: 'ada' },
+    expiry: { amount: 10, balance: 0, date: '2030-03-12' },
+  });
+  expect(client.messages.filter(({ user }) => user !== undefined && user.id !== 'ada')).toEqual([]);
 });
 
 test('imported points count as earned on the day of the import', async () => {

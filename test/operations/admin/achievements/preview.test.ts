@@ -60,6 +60,7 @@ const preview = async (body: object) => {
   return answer.body;
 };
 const metric = (part: object = {}) => ({ trigger: 'metric', metricId: ids['flips'], metricValue: 40, ...part });
+const year = (anniversaryYears: number) => ({ trigger: 'anniversary', anniversaryYears });
 const subject = () => ({ attributeId: ids['subject']!, attributeValue: 'maths' });
 const pro = () => ({ attributeId: ids['plan']!, attributeValue: 'pro' });
 
@@ -75,6 +76,9 @@ test.each<[string, () => object]>([
   ['a composite', () => ({ trigger: 'achievement', achievementIds: [ids['begun'], ids['invited']] })],
   ['an anniversary', () => ({ trigger: 'anniversary', anniversaryYears: 1 })],
   ['a later anniversary', () => ({ trigger: 'anniversary', anniversaryYears: 2, userAttributes: [pro()] })],
+  ['a total that requires another', () => metric({ metricValue: 12, requires: [ids['invited']] })],
+  ['a streak that requires another', () => ({ trigger: 'streak', streakLength: 2, requires: [ids['invited']] })],
+  ['an anniversary that requires two', () => ({ ...year(1), requires: [ids['begun'], ids['invited']] })],
   ['one for nobody', () => ({ trigger: 'anniversary', anniversaryYears: 900 })],
 ])('the preview of %s names the users who really complete it', async (name, body) => {
   const found = await preview(body());
