@@ -119,9 +119,10 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await settleQuarantined(client, batch.settled);
   await countGuarded(client, batch.guarded);
   await insertAwards(client, batch.awards);
-  await insertCompletions(client, batch.completions);
   await insertReversals(client, batch.reversals);
   await insertRecomputed(client, batch.recomputed);
+  // Last: what was revoked may have been completed again. Revoked completions are stored before they are revoked.
+  await insertCompletions(client, batch.completions);
   for (const change of await supersedeStreakChanges(client, batch.supersededChanges))
     if (change.frequency > 0) batch.analytics.addTo(change.tenantNo, change.userId, supersededFact(change));
   await insertStreakChanges(client, batch.streakChanges);

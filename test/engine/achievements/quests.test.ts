@@ -4,12 +4,12 @@ import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { Persister } from '../../../src/engine/persist/persister.ts';
 import { Recomputing } from '../../../src/engine/recomputations/recomputation-job.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
+import { stored } from '../../model/stored.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { dump } from '../rebuild/dump.ts';
 import { backdated, make, plan } from '../recomputations/recompute-laurel.ts';
@@ -702,7 +702,7 @@ test('an event that completes a period while a recomputation is being reverted c
   const flips = async (value: number, occurredAt?: string): Promise<Answer> =>
     (await own.app.post('/v1/metrics/cards/event', { user: { id: 'amy' }, value, ...(occurredAt && { occurredAt }) }))
       .body;
-  const store = () => new Persister({ redis: own.redis, pool: own.pool }).drain(0, AbortSignal.abort());
+  const store = () => stored(own.redis, own.pool, 0);
   for (let day = 1; day <= 5; day += 1) {
     clock.set(Date.parse(`2031-02-0${day}T12:00:00Z`));
     await flips(12);
@@ -746,6 +746,24 @@ test('an event that completes a period while a recomputation is being reverted c
   await store();
   const rows = await own.pool.query("SELECT FROM completions WHERE user_id = 'amy' AND period <> 0");
   expect(rows.rowCount).toBe(5);
+  const found: Difference[] = [];
+  await verify({ redis: own.redis, pool: own.pool, onDifference: (difference) => found.push(difference) });
+  expect(found).toEqual([]);
+});
+
+test('what an event completes again right after a reversal is stored, also in the same transaction', async () => {
+  const own = await startLaurel({ configuration: CONFIGURATION });
+  onTestFinished(() => own.close());
+  const store = () => stored(own.redis, own.pool, 0);
+  const flips = async (): Promise<Answer> =>
+    (await own.app.post('/v1/metrics/cards/event', { user: { id: 'max' }, value: 12 })).body;
+  const { eventId } = await flips();
+  await store();
+  const { body } = await own.admin.post(`/v1/events/${eventId}/reverse`, { revokeAchievements: true });
+  expect(body.revokedAchievements).toEqual(['day']);
+  expect(completedBy(await flips())).toEqual(['day']);
+  await store();
+  expect((await own.pool.query("SELECT FROM completions WHERE user_id = 'max'")).rowCount).toBe(1);
   const found: Difference[] = [];
   await verify({ redis: own.redis, pool: own.pool, onDifference: (difference) => found.push(difference) });
   expect(found).toEqual([]);
