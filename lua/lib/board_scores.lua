@@ -26,19 +26,49 @@ local function is_score(scores, at, no, run_day)
   return scores[at] == no and scores[at + SCORE.runDay] == run_day
 end
 
--- Notes when a score was reached; `only_later`: unless it is known to have been reached later. Returns: whether it was noted.
-local function put_time(state, no, run_day, reached, only_later)
-  local times = state[USER.scoreTimes] or {}
-  local at = 1
-  while times[at] and not (times[at] == no and times[at + SCORE_TIME.runDay] == run_day) do
-    at = at + SCORE_TIME.size
+-- When scores were reached (epoch, microseconds).
+local score_times = {}
+do
+  local last = 0
+
+  -- 0 if unknown.
+  function score_times.find(state, no, run_day)
+    local times = state[USER.scoreTimes] or {}
+    for at = 1, #times, SCORE_TIME.size do
+      if times[at + SCORE_TIME.board] == no and times[at + SCORE_TIME.runDay] == run_day then
+        return times[at + SCORE_TIME.reached]
+      end
+    end
+    return 0
   end
-  if only_later and times[at] and times[at + SCORE_TIME.reached] > reached then
-    return false
+
+  -- Notes a time; `only_later`: unless a later one is known. Returns: whether it was noted.
+  function score_times.put(state, no, run_day, reached, only_later)
+    local times = state[USER.scoreTimes] or {}
+    local at = 1
+    while times[at] and not (times[at] == no and times[at + SCORE_TIME.runDay] == run_day) do
+      at = at + SCORE_TIME.size
+    end
+    if only_later and times[at] and times[at + SCORE_TIME.reached] > reached then
+      return false
+    end
+    times[at], times[at + SCORE_TIME.runDay], times[at + SCORE_TIME.reached] = no, run_day, reached
+    state[USER.scoreTimes] = times
+    return true
   end
-  times[at], times[at + SCORE_TIME.runDay], times[at + SCORE_TIME.reached] = no, run_day, reached
-  state[USER.scoreTimes] = times
-  return true
+
+  -- When an event happened. Events of now get ascending times in the order in which they are applied, also within a millisecond
+  -- and if the clock goes back. The last time is lost when the functions are loaded again.
+  function score_times.of_event(event)
+    if event.occurred then
+      return 1000 * event.occurred.at
+    end
+    if not event.time then
+      last = math.max(last + 1, 1000 * event.now)
+      event.time = last
+    end
+    return event.time
+  end
 end
 
 -- The user's score in a run of a leaderboard: a list and the index in it. Creates it with score 0 if necessary. If it was
@@ -166,25 +196,37 @@ end
 local function next_score(board, event, state, place, run_day)
   local scores, whole, micros, fold = state[USER.boards], event.whole, event.micros, board.fold
   local is_first = not is_score(scores, place, board.no, run_day)
-  if fold == 'last' then
-    local reached = 1000 * (event.occurred and event.occurred.at or event.now)
-    if not put_time(state, board.no, run_day, reached, not is_first) then
-      return nil
-    end
+  local reached = (board.ties or fold == 'last') and score_times.of_event(event)
+  if fold == 'last' and not score_times.put(state, board.no, run_day, reached, not is_first) then
+    return nil
   end
   if board.sign then
     whole, micros = 0 - whole, 0 - micros
   end
   if is_first then
+    if board.ties then
+      score_times.put(state, board.no, run_day, reached)
+    end
     return whole, micros, true
   end
   local old_whole, old_micros = scores[place + SCORE.whole], scores[place + SCORE.micros]
   if not fold then
     whole, micros = decimal_add(old_whole, old_micros, whole, micros)
   elseif fold ~= 'last' and decimal_reaches(old_whole, old_micros, whole, micros) == (fold == 'max') then
-    return nil
+    -- An equal value may have been reached earlier.
+    if not (board.ties and whole == old_whole and micros == old_micros) then
+      return nil
+    end
   end
-  if whole == old_whole and micros == old_micros then
+  local is_equal = whole == old_whole and micros == old_micros
+  if board.ties and fold ~= 'last' then
+    -- Of equal best values the earliest counts, of the values of a sum the last one.
+    local old_reached = score_times.find(state, board.no, run_day)
+    if is_equal and (not fold or reached >= old_reached) then
+      return nil
+    end
+    score_times.put(state, board.no, run_day, fold and reached or math.max(reached, old_reached))
+  elseif is_equal and not board.ties then
     return nil
   end
   return whole, micros, false
@@ -217,9 +259,10 @@ local function score_boards(event, state, ledgers, outcome)
       local whole, micros, is_first = 0, 0, false
       local at = board_place(scores, no, from)
       from = at
-      local earned = false
+      local earned, old_reached = false, nil
       if inside and by == 'metric' then
         if floor then
+          old_reached = board.ties and score_times.find(state, no, run_day)
           whole, micros, is_first = next_score(board, event, state, run_place(scores, no, run_day, at), run_day)
           earned = whole ~= nil
         else
@@ -252,8 +295,11 @@ local function score_boards(event, state, ledgers, outcome)
         local old_group, old_score, team_moves = list[at + SCORE.group], is_first and floor or double_at(list, at), nil
         if earned and (floor or by == 'streak') then
           list[at + SCORE.whole], list[at + SCORE.micros] = whole, micros
-          if board.sign and not board.fold and leaves_range(whole, 0 - event.whole, 0 - event.micros) then
-            left_on = no
+          if floor and not board.fold then
+            local sign = board.sign or 1
+            if leaves_range(whole, sign * event.whole, sign * event.micros) then
+              left_on = no
+            end
           end
         elseif earned then
           local sum, sum_micros = decimal_add(list[at + SCORE.whole], list[at + SCORE.micros], whole, micros)
@@ -275,8 +321,12 @@ local function score_boards(event, state, ledgers, outcome)
           list[at + SCORE.group] = group
           -- Hidden users have the same state as others, but are in no sorted set.
           if not state[USER.hidden] then
-            local score = double_at(list, at)
-            changes[#changes + 1] = { board, run_day, group, old_group, old_score, score, not earned, team_moves }
+            local change = { board, run_day, group, old_group, old_score, double_at(list, at), not earned, team_moves }
+            if board.ties then
+              local reached = score_times.find(state, no, run_day)
+              change[CHANGE.oldReached], change[CHANGE.reached] = old_reached or reached, reached
+            end
+            changes[#changes + 1] = change
           end
         end
       end

@@ -199,3 +199,6 @@ export const STAY = {
 
 /** Maximum number of stays of a user in a run; later changes of team do not count in it. */
 export const MOST_STAYS = 8;
+
+/** `latest`: the time from which times are subtracted in members of sorted sets; see `timedMember` (src/packed/state.ts). */
+export const TIMED_MEMBER = { latest: 2 ** 53 - 1 } as const;

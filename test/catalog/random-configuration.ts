@@ -221,6 +221,7 @@ function leaderboard(known: Known, key: string, systemKeys: string[]): Configure
     metricKey: rankBy === 'metric' ? draw(fc.constantFrom(...metricKeys)) : undefined,
     aggregate: rankBy === 'metric' ? draw(optional(fc.constantFrom('sum', 'max', 'min', 'last'))) : undefined,
     order: rankBy === 'metric' ? draw(optional(fc.constantFrom('descending', 'ascending'))) : undefined,
+    ties: rankBy === 'metric' ? draw(optional(fc.constantFrom('shared', 'first'))) : undefined,
     pointsSystemKey: rankBy === 'points' ? draw(fc.constantFrom(...systemKeys)) : undefined,
     maxParticipants: draw(optional(fc.constantFrom(null, 1, 1_000))),
     start,

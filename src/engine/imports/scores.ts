@@ -109,6 +109,7 @@ export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUs
   const { compiled, state, skipped, nowMs } = draft;
   const boards: PackedScores = [];
   const stays: PackedStays = [];
+  const times: number[] = [];
   for (const board of compiled.catalog.leaderboards.toSorted((a, b) => a.no - b.no)) {
     if (board.status !== 'active' && board.status !== 'finished') continue;
     const scores = [...scoresOn(draft, board)]
@@ -129,10 +130,13 @@ export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUs
       const earned = { boardNo: board.no, runDay, ...clamped(decimalOfMicros(score)) };
       boards.push(...packedScore({ ...earned, group }));
       if (board.teamAttributeId !== null) stays.push(...packedStay({ ...earned, team: teamOf(draft, board) }));
+      // The time of day when it was reached is unknown.
+      if (board.ties === 'first') times.push(board.no, runDay, 1_000 * nowMs);
     }
   }
   state[USER.boards] = boards;
   if (stays.length > 0) state[USER.teams] = stays;
+  if (times.length > 0) state[USER.scoreTimes] = times;
 }
 
 /** The user's present team; '' without one. The history does not say which teams the user was in. */

@@ -17,6 +17,8 @@ export interface CountedMetric {
   fold?: Fold | null;
   /** Whether every user with an event in a run has a score, also 0 or a negative one. */
   always?: boolean;
+  /** Whether to find out when a sum was reached: at its last event with a value other than 0, or else at its first event. */
+  timed?: boolean;
 }
 
 /** The times of day that count, and the users' zone offsets. */
@@ -101,12 +103,20 @@ const statement = (counted: Counted, held: CountedTimes | null): string => {
   const summed = `
     SELECT width_bucket(local_date, $4::date[]) AS run, sum(${value})::numeric AS score, NULL::timestamptz AS occurred
       FROM ${from} AS counted GROUP BY 1`;
+  const timed = `
+    SELECT sums.run, sums.score, reached.occurred
+      FROM (${summed}) AS sums LEFT JOIN (
+        SELECT run, coalesce(max(occurred) FILTER (WHERE score <> 0), min(occurred)) AS occurred
+          FROM (${single}) AS counted GROUP BY run) AS reached USING (run)
+     WHERE sums.score <> 0 OR reached.run IS NOT NULL`;
   const runs = ofMetric?.fold
     ? `SELECT DISTINCT ON (run) * FROM (${single}) AS counted ORDER BY run, ${ORDER[ofMetric.fold]}`
-    : ofMetric?.always === true
-      ? `SELECT * FROM (${summed}) AS sums
+    : ofMetric?.timed === true
+      ? timed
+      : ofMetric?.always === true
+        ? `SELECT * FROM (${summed}) AS sums
             WHERE score <> 0 OR EXISTS (SELECT FROM (${single}) AS counted WHERE counted.run = sums.run)`
-      : summed;
+        : summed;
   return `
     SELECT users.id, users.state, ${mayBeEarlier('($5::integer[])[1]')} AS "mayBeEarlier", coalesce((
              SELECT json_agg(json_build_array(($5::integer[])[run], trunc(score), ((score - trunc(score)) * 1000000)::integer,
@@ -159,6 +169,8 @@ export interface PastScore {
   runDay: number;
   group: string;
   score: number;
+  /** When the score was reached (epoch, microseconds); 0 if unknown. */
+  reached: number;
 }
 
 export async function putPastScores(
@@ -168,8 +180,8 @@ export async function putPastScores(
 ): Promise<void> {
   if (scores.length === 0) return;
   await client.query(
-    `INSERT INTO board_past_scores (tenant_no, board_no, user_id, run_day, group_name, score)
-     SELECT $1, $2, * FROM unnest($3::text[], $4::integer[], $5::text[], $6::float8[])`,
+    `INSERT INTO board_past_scores (tenant_no, board_no, user_id, run_day, group_name, score, reached)
+     SELECT $1, $2, * FROM unnest($3::text[], $4::integer[], $5::text[], $6::float8[], $7::bigint[])`,
     [
       tenantNo,
       boardNo,
@@ -177,6 +189,7 @@ export async function putPastScores(
       scores.map(({ runDay }) => runDay),
       scores.map(({ group }) => storableText(group)),
       scores.map(({ score }) => score),
+      scores.map(({ reached }) => reached),
     ],
   );
 }
@@ -189,24 +202,25 @@ export async function rankPastScores(
 ): Promise<void> {
   await client.query(
     `WITH scores AS (
-       DELETE FROM board_past_scores WHERE tenant_no = $1 AND board_no = $2 RETURNING run_day, group_name, user_id, score
+       DELETE FROM board_past_scores WHERE tenant_no = $1 AND board_no = $2 RETURNING run_day, group_name, user_id, score, CASE WHEN $8::boolean THEN reached END AS reached
      ), made AS (
        INSERT INTO board_runs (tenant_no, board_no, run_day, last_day, final_at, is_final, is_cleared)
        SELECT $1, $2, past.run_day, past.last_day, past.final_at, true, true
          FROM unnest($3::integer[], $4::integer[], $5::timestamptz[]) AS past (run_day, last_day, final_at)
        ON CONFLICT (tenant_no, board_no, run_day) DO NOTHING RETURNING id, run_day
      ), ranked AS (
-       SELECT made.id AS run_id, group_name, user_id, score,
-              row_number() OVER best - 1 AS place, rank() OVER (PARTITION BY made.id, group_name ORDER BY score DESC) AS rank
+       SELECT made.id AS run_id, group_name, user_id, score, reached,
+              row_number() OVER best - 1 AS place, CASE WHEN $8 THEN row_number() OVER best
+                ELSE rank() OVER (PARTITION BY made.id, group_name ORDER BY score DESC) END AS rank
          FROM scores JOIN made ON made.run_day = scores.run_day
-       WINDOW best AS (PARTITION BY made.id, group_name ORDER BY score DESC, user_id COLLATE "C" DESC)
+       WINDOW best AS (PARTITION BY made.id, group_name ORDER BY score DESC, reached, user_id COLLATE "C" DESC)
      ), groups AS (
        INSERT INTO board_run_groups (run_id, name, members, participants, is_done)
        SELECT run_id, group_name, count(*), count(*) FILTER (WHERE $6::integer IS NULL OR rank <= $6), true
          FROM ranked GROUP BY run_id, group_name RETURNING id, run_id, name
      )
-     INSERT INTO board_finals (group_id, place, tenant_no, user_id, rank, score)
-     SELECT groups.id, place, $1, user_id, rank, score * $7::integer
+     INSERT INTO board_finals (group_id, place, tenant_no, user_id, rank, score, reached)
+     SELECT groups.id, place, $1, user_id, rank, score * $7::integer, reached
        FROM ranked JOIN groups ON groups.run_id = ranked.run_id AND groups.name = ranked.group_name`,
     [
       tenantNo,
@@ -216,6 +230,7 @@ export async function rankPastScores(
       runs.map(({ finalMs }) => new Date(finalMs)),
       board.maxParticipants,
       turned(board, 1),
+      board.ties === 'first',
     ],
   );
 }
