@@ -4,6 +4,9 @@ import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { dayOf } from '../../../src/domain/periods.ts';
+import { readPlaces } from '../../../src/engine/live/live-listener.ts';
+import { loadCatalog } from '../../../src/postgres/catalog.ts';
 import { LiveStandings } from '../../../src/engine/leaderboards/standings.ts';
 import { timedMember } from '../../../src/packed/state.ts';
 import { boardKey } from '../../../src/redis/keys.ts';
@@ -135,6 +138,31 @@ describe.each([
   const wanted = (): [string, string, Place[]][] =>
     eachRun((key, runDay) => [key, runDay, standings(SCORINGS[key]!, inRun(events, runDay), 2)]);
 
+  /** Compares each user's own place, as requests and live streams read it, and the ranking of all without a maximum. */
+  async function comparePlaces(): Promise<void> {
+    const users = [...new Set(events.map(({ user }) => user))];
+    const { rows } = await laurel.pool.query<{ no: number }>('SELECT no FROM tenants');
+    const tenantNo = rows[0]!.no;
+    const { leaderboards } = (await loadCatalog(laurel.pool, tenantNo))!;
+    for (const [key, runDay] of eachRun((...names) => names)) {
+      const all = standings(SCORINGS[key]!, inRun(events, runDay));
+      const among = await laurel.app.post(`/v1/leaderboards/${key}/rankings`, { userIds: users, run: runDay });
+      expect(among.body.rankings).toMatchObject(all);
+      const board = leaderboards.find((each) => each.key === key)!;
+      const seat = { runDay: dayOf(runDay), group: '' };
+      const live = await readPlaces(
+        laurel.redis,
+        users.map((userId) => ({ tenantNo, board, seat, userId })),
+      );
+      for (const [index, user] of users.entries()) {
+        const place = all.find(({ userId, rank }) => userId === user && rank <= 2);
+        const { body } = await laurel.app.get(`/v1/users/${user}/leaderboards/${key}?run=${runDay}`);
+        expect([key, user, body.rank, body.value]).toEqual([key, user, place?.rank ?? null, place?.value ?? null]);
+        expect(live[index]).toEqual(place === undefined ? null : { rank: place.rank, value: place.value });
+      }
+    }
+  }
+
   async function event(user: string, value: number, occurredMs: number | null): Promise<void> {
     const occurred = occurredMs === null ? {} : { occurredAt: new Date(occurredMs).toISOString() };
     const { status, body } = await laurel.app.post('/v1/metrics/m/event', { user: { id: user }, value, ...occurred });
@@ -202,6 +230,7 @@ describe.each([
           } else if (events.length > 0) await reverse(events[one.nth % events.length]!);
         }
         expect(await shown()).toEqual(wanted());
+        await comparePlaces();
       }),
       { numRuns: RUNS, seed: SEED, endOnFailure: true },
     );
