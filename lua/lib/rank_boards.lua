@@ -1,10 +1,10 @@
 --- @include "held_writes"
 --- @include "teams"
 
--- The member of a user's score in a sorted set. On leaderboards with `ties`, `reached` goes before the user ID, such that of
--- equal scores the earliest one is the greatest member: `timedMember` (src/packed/state.ts) builds the same text.
+-- The member of a user's score in a sorted set of a leaderboard with `ties`. The time goes before the user ID, such that of equal
+-- scores the earliest one is the greatest member: `timedMember` (src/packed/state.ts) builds the same text.
 local function member_of(user_id, reached)
-  return reached and string.format('%016.0f', TIMED_MEMBER.latest - reached) .. user_id or user_id
+  return string.format('%016.0f', TIMED_MEMBER.latest - reached) .. user_id
 end
 
 -- Removes a member from the sorted set of a run's group, and the group from the run's list of groups when it becomes empty, so
@@ -44,7 +44,10 @@ local function move_on_board(change, user_id, prefix, key, later)
   end
   local floor = board.floor or 0
   local stood, stands = old_score > floor, score > floor
-  local member, old_member = member_of(user_id, change[CHANGE.reached]), member_of(user_id, change[CHANGE.oldReached])
+  local member, old_member = user_id, user_id
+  if board.ties then
+    member, old_member = member_of(user_id, change[CHANGE.reached]), member_of(user_id, change[CHANGE.oldReached])
+  end
   if stood and group ~= old_group then
     leave_board(prefix, board.no .. ':' .. run_day, old_group, old_member)
     stood = false
@@ -66,43 +69,6 @@ local function move_on_board(change, user_id, prefix, key, later)
   end
 end
 
--- The rank of a score above `floor`; -1 if it is below `lowest` or the rank is beyond `max`. `member`: whose score it is, on
--- leaderboards on which equal scores do not share a rank. Cost: O(log N).
-local function rank_of(key, score, max, lowest, floor, member)
-  if score <= floor or score < lowest then
-    return -1
-  end
-  local rank = 1
-    + (member and redis.call('ZREVRANK', key, member) or redis.call('ZCOUNT', key, '(' .. text_of(score), '+inf'))
-  return (max and rank > max) and -1 or rank
-end
-
--- The score of the last rank on a full leaderboard; `floor` if it is not full or has no maximum.
-local function threshold_of(key, max, floor)
-  if not max then
-    return floor
-  end
-  local thresholds = this_call.thresholds or held('thresholds')
-  local known = thresholds[key]
-  if not known then
-    write_held(key)
-    local last = text_of(max - 1)
-    known = tonumber(redis.call('ZREVRANGE', key, last, last, 'WITHSCORES')[2]) or floor
-    thresholds[key] = known
-  end
-  return known
-end
-
-local function run_prefix(prefix, no, run_day)
-  local runs = this_call.runs or held('runs')
-  local run = runs[no]
-  if not run or run.day ~= run_day then
-    run = { day = run_day, text = prefix .. text_of(no) .. ':' .. text_of(run_day) .. ':' }
-    runs[no] = run
-  end
-  return run.text
-end
-
 -- Moves a user on the leaderboards' sorted sets and returns the ranks. Equal scores share a rank: 1 + the number of members
 -- above. A score up to the leaderboard's floor (default: 0) is not on it; with `max`, neither is a rank beyond it.
 -- On a full leaderboard, the score of the last rank shows without counting that a lower user is not on it, which is true for
@@ -114,64 +80,107 @@ end
 -- `unheard`: ranks are needed only for leaderboards with `heard`. On others the scores are moved, those of a call together,
 -- and nothing is counted or returned.
 -- Cost: O(log N) per leaderboard.
-local function rank_boards(changes, user_id, call, unheard)
-  local prefix = call.board_prefix
-  -- Allocate room for the usual number.
-  local ranked, thresholds = { nil, nil, nil, nil }, this_call.thresholds or held('thresholds')
-  for i = 1, #changes do
-    local change = changes[i]
-    local board, run_day, group, old_group =
-      change[CHANGE.board], change[CHANGE.runDay], change[CHANGE.group], change[CHANGE.oldGroup]
-    local old_score, score, max, floor = change[CHANGE.oldScore], change[CHANGE.score], board.max, board.floor or 0
-    local run = run_prefix(prefix, board.no, run_day)
-    local key = run .. group
-    if group ~= old_group then
-      thresholds[run .. old_group] = nil
+local rank_boards
+do
+  -- The rank of a score above `floor`; -1 if it is below `lowest` or the rank is beyond `max`. `member`: whose score it is, on
+  -- leaderboards on which equal scores do not share a rank. Cost: O(log N).
+  local function rank_of(key, score, max, lowest, floor, member)
+    if score <= floor or score < lowest then
+      return -1
     end
-    if change[CHANGE.onlyGroup] then
-      move_on_board(change, user_id, prefix, key)
-      thresholds[key] = nil
-    elseif unheard and not board.heard then
-      move_on_board(change, user_id, prefix, key, true)
-    elseif call.wide then
-      move_on_board(change, user_id, prefix, key, true)
-      local before, unranked = group == old_group and old_score or floor, NO_RANK.unranked
-      ranked[#ranked + 1] = {
-        board.no,
-        run_day,
-        group,
-        unranked,
-        unranked,
-        floor,
-        before,
-        score,
-        change[CHANGE.oldReached],
-        change[CHANGE.reached],
-      }
-    else
-      local threshold, before = threshold_of(key, max, floor), group == old_group and old_score or floor
-      if before < threshold and score < threshold then
-        move_on_board(change, user_id, prefix, key, true)
-        ranked[#ranked + 1] = { board.no, run_day, group, -1, -1, threshold }
-      else
-        write_held(key)
-        local old_member = board.ties and member_of(user_id, change[CHANGE.oldReached])
-        local previous = rank_of(key, before, max, threshold, floor, old_member)
+    local rank = 1
+      + (member and redis.call('ZREVRANK', key, member) or redis.call('ZCOUNT', key, '(' .. text_of(score), '+inf'))
+    return (max and rank > max) and -1 or rank
+  end
+
+  -- The score of the last rank on a full leaderboard; `floor` if it is not full or has no maximum.
+  local function threshold_of(key, max, floor)
+    if not max then
+      return floor
+    end
+    local thresholds = this_call.thresholds or held('thresholds')
+    local known = thresholds[key]
+    if not known then
+      write_held(key)
+      local last = text_of(max - 1)
+      known = tonumber(redis.call('ZREVRANGE', key, last, last, 'WITHSCORES')[2]) or floor
+      thresholds[key] = known
+    end
+    return known
+  end
+
+  local function run_prefix(prefix, no, run_day)
+    local runs = this_call.runs or held('runs')
+    local run = runs[no]
+    if not run or run.day ~= run_day then
+      run = { day = run_day, text = prefix .. text_of(no) .. ':' .. text_of(run_day) .. ':' }
+      runs[no] = run
+    end
+    return run.text
+  end
+
+  rank_boards = function(changes, user_id, call, unheard)
+    local prefix = call.board_prefix
+    -- Allocate room for the usual number.
+    local ranked, thresholds = { nil, nil, nil, nil }, this_call.thresholds or held('thresholds')
+    for i = 1, #changes do
+      local change = changes[i]
+      local board, run_day, group, old_group =
+        change[CHANGE.board], change[CHANGE.runDay], change[CHANGE.group], change[CHANGE.oldGroup]
+      local old_score, score, max, floor = change[CHANGE.oldScore], change[CHANGE.score], board.max, board.floor or 0
+      local run = run_prefix(prefix, board.no, run_day)
+      local key = run .. group
+      if group ~= old_group then
+        thresholds[run .. old_group] = nil
+      end
+      if change[CHANGE.onlyGroup] then
         move_on_board(change, user_id, prefix, key)
-        -- A user who was and stays above the last rank does not change who has it.
-        if threshold == floor or before <= threshold or score <= threshold then
-          thresholds[key] = nil
-          threshold = threshold_of(key, max, floor)
+        thresholds[key] = nil
+      elseif unheard and not board.heard then
+        move_on_board(change, user_id, prefix, key, true)
+      elseif call.wide then
+        move_on_board(change, user_id, prefix, key, true)
+        local before, unranked = group == old_group and old_score or floor, NO_RANK.unranked
+        ranked[#ranked + 1] = {
+          board.no,
+          run_day,
+          group,
+          unranked,
+          unranked,
+          floor,
+          before,
+          score,
+          change[CHANGE.oldReached],
+          change[CHANGE.reached],
+        }
+      else
+        local threshold, before = threshold_of(key, max, floor), group == old_group and old_score or floor
+        if before < threshold and score < threshold then
+          move_on_board(change, user_id, prefix, key, true)
+          ranked[#ranked + 1] = { board.no, run_day, group, -1, -1, threshold }
+        else
+          write_held(key)
+          local member, old_member
+          if board.ties then
+            member, old_member =
+              member_of(user_id, change[CHANGE.reached]), member_of(user_id, change[CHANGE.oldReached])
+          end
+          local previous = rank_of(key, before, max, threshold, floor, old_member)
+          move_on_board(change, user_id, prefix, key)
+          -- A user who was and stays above the last rank does not change who has it.
+          if threshold == floor or before <= threshold or score <= threshold then
+            thresholds[key] = nil
+            threshold = threshold_of(key, max, floor)
+          end
+          local record =
+            { board.no, run_day, group, previous, rank_of(key, score, max, threshold, floor, member), threshold }
+          if board.scores then
+            record[RECORDED_BOARD.previousScore], record[RECORDED_BOARD.score] = before, score
+          end
+          ranked[#ranked + 1] = record
         end
-        local member = board.ties and member_of(user_id, change[CHANGE.reached])
-        local rank = rank_of(key, score, max, threshold, floor, member)
-        local record = { board.no, run_day, group, previous, rank, threshold }
-        if board.scores then
-          record[RECORDED_BOARD.previousScore], record[RECORDED_BOARD.score] = before, score
-        end
-        ranked[#ranked + 1] = record
       end
     end
+    return ranked
   end
-  return ranked
 end
