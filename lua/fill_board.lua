@@ -55,7 +55,14 @@ local function take_scores(sums, state)
       if board.fold == 'last' then
         is_worse = reached < (sum[HISTORY_SUM.reached] or 0)
       end
-      if sum[HISTORY_SUM.whole] == board.floor or not is_worse then
+      if
+        board.ties
+        and board.fold ~= 'last'
+        and sum[HISTORY_SUM.whole] == whole
+        and sum[HISTORY_SUM.micros] == micros
+      then
+        sum[HISTORY_SUM.reached] = math.min(sum[HISTORY_SUM.reached], reached)
+      elseif sum[HISTORY_SUM.whole] == board.floor or not is_worse then
         sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros], sum[HISTORY_SUM.reached] = whole, micros, reached
       end
     end
@@ -87,11 +94,11 @@ local function catch_up(sums, state, counted)
     if sum[HISTORY_SUM.runDay] == run_day then
       local before = sum[HISTORY_SUM.whole] == board.floor and 0 or sum[HISTORY_SUM.whole]
       sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros] = decimal_add(before, sum[HISTORY_SUM.micros], whole, micros)
-      sum[HISTORY_SUM.reached] = score_times.find(state, board.no, run_day)
+      sum[HISTORY_SUM.reached] = math.max(sum[HISTORY_SUM.reached] or 0, (score_times.find(state, board.no, run_day)))
       return true
     end
   end
-  sums[#sums + 1] = { run_day, whole, micros, score_times.find(state, board.no, run_day) }
+  sums[#sums + 1] = { run_day, whole, micros, (score_times.find(state, board.no, run_day)) }
   return true
 end
 

@@ -26,48 +26,63 @@ local function is_score(scores, at, no, run_day)
   return scores[at] == no and scores[at + SCORE.runDay] == run_day
 end
 
--- When scores were reached (epoch, microseconds).
+-- When scores were reached: see SCORE_TIME.
 local score_times = {}
 do
-  local last = 0
+  -- The time of the last event, and how far (microseconds) it may be ahead of the clock.
+  local last, most_ahead = 0, 60000000
 
-  -- 0 if unknown.
+  -- Returns: the time, 0 if unknown; its position in the list of times, or where it would be.
   function score_times.find(state, no, run_day)
-    local times = state[USER.scoreTimes] or {}
-    for at = 1, #times, SCORE_TIME.size do
+    local times, at = state[USER.scoreTimes] or {}, 1
+    while times[at] do
       if times[at + SCORE_TIME.board] == no and times[at + SCORE_TIME.runDay] == run_day then
-        return times[at + SCORE_TIME.reached]
+        return times[at + SCORE_TIME.reached], at
       end
-    end
-    return 0
-  end
-
-  -- Notes a time; `only_later`: unless a later one is known. Returns: whether it was noted.
-  function score_times.put(state, no, run_day, reached, only_later)
-    local times = state[USER.scoreTimes] or {}
-    local at = 1
-    while times[at] and not (times[at] == no and times[at + SCORE_TIME.runDay] == run_day) do
       at = at + SCORE_TIME.size
     end
-    if only_later and times[at] and times[at + SCORE_TIME.reached] > reached then
-      return false
+    return 0, at
+  end
+
+  -- Notes a time. `at`: its position, if known.
+  function score_times.put(state, no, run_day, reached, at)
+    local times = state[USER.scoreTimes] or {}
+    if not at then
+      at = select(2, score_times.find(state, no, run_day))
     end
     times[at], times[at + SCORE_TIME.runDay], times[at + SCORE_TIME.reached] = no, run_day, reached
     state[USER.scoreTimes] = times
-    return true
   end
 
   -- When an event happened. Events of now get ascending times in the order in which they are applied, also within a millisecond
-  -- and if the clock goes back. The last time is lost when the functions are loaded again.
+  -- and if the clock goes back by up to a minute. The last time is lost when the functions are loaded again.
   function score_times.of_event(event)
     if event.occurred then
       return 1000 * event.occurred.at
     end
     if not event.time then
-      last = math.max(last + 1, 1000 * event.now)
+      local clock = 1000 * event.now
+      last = (last < clock or last > clock + most_ahead) and clock or last + 1
       event.time = last
     end
     return event.time
+  end
+
+  -- When the score was reached that an event makes: of equal best values, the first one counts; of a sum, the last event with a
+  -- value other than 0, or else the first event.
+  -- `before`: the time of the previous score, nil without one; `is_equal`: the score stays the same.
+  function score_times.after(board, event, before, is_equal)
+    local reached, fold = score_times.of_event(event), board.fold
+    if fold == 'last' then
+      return math.max(reached, before or 0)
+    elseif fold then
+      return is_equal and math.min(reached, before) or reached
+    elseif event.whole ~= 0 or event.micros ~= 0 then
+      return math.max(reached, before or 0)
+    elseif before and before >= 0 then
+      return before
+    end
+    return math.max(-reached, before or -reached)
   end
 end
 
@@ -194,42 +209,34 @@ end
 -- Writes: the time of the latest value. Returns: whole, micros, whether it is the first score in the run; nil if the score
 -- stays.
 local function next_score(board, event, state, place, run_day)
-  local scores, whole, micros, fold = state[USER.boards], event.whole, event.micros, board.fold
-  local is_first = not is_score(scores, place, board.no, run_day)
-  local reached = (board.ties or fold == 'last') and score_times.of_event(event)
-  if fold == 'last' and not score_times.put(state, board.no, run_day, reached, not is_first) then
-    return nil
-  end
+  local scores, whole, micros, fold, no = state[USER.boards], event.whole, event.micros, board.fold, board.no
   if board.sign then
     whole, micros = 0 - whole, 0 - micros
   end
-  if is_first then
-    if board.ties then
-      score_times.put(state, board.no, run_day, reached)
-    end
-    return whole, micros, true
-  end
+  local is_first = not is_score(scores, place, no, run_day)
   local old_whole, old_micros = scores[place + SCORE.whole], scores[place + SCORE.micros]
-  if not fold then
+  if not fold and not is_first then
     whole, micros = decimal_add(old_whole, old_micros, whole, micros)
-  elseif fold ~= 'last' and decimal_reaches(old_whole, old_micros, whole, micros) == (fold == 'max') then
-    -- An equal value may have been reached earlier.
-    if not (board.ties and whole == old_whole and micros == old_micros) then
+  end
+  local is_equal = not is_first and whole == old_whole and micros == old_micros
+  if not is_first and not is_equal and (fold == 'max' or fold == 'min') then
+    if decimal_reaches(old_whole, old_micros, whole, micros) == (fold == 'max') then
       return nil
     end
   end
-  local is_equal = whole == old_whole and micros == old_micros
-  if board.ties and fold ~= 'last' then
-    -- Of equal best values the earliest counts, of the values of a sum the last one.
-    local old_reached = score_times.find(state, board.no, run_day)
-    if is_equal and (not fold or reached >= old_reached) then
+  if board.ties or fold == 'last' then
+    local before, at = score_times.find(state, no, run_day)
+    local reached = score_times.after(board, event, not is_first and before or nil, is_equal)
+    if fold == 'last' and reached > score_times.of_event(event) then
       return nil
     end
-    score_times.put(state, board.no, run_day, fold and reached or math.max(reached, old_reached))
-  elseif is_equal and not board.ties then
+    score_times.put(state, no, run_day, reached, at)
+    is_equal = is_equal and (not board.ties or reached == before)
+  end
+  if is_equal then
     return nil
   end
-  return whole, micros, false
+  return whole, micros, is_first
 end
 
 -- Adds what an event earned to the user's scores. A user who lacks a value of the breakdown is not ranked but keeps the score (group

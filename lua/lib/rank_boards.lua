@@ -4,7 +4,7 @@
 -- The member of a user's score in a sorted set of a leaderboard with `ties`. The time goes before the user ID, such that of equal
 -- scores the earliest one is the greatest member: `timedMember` (src/packed/state.ts) builds the same text.
 local function member_of(user_id, reached)
-  return string.format('%016.0f', TIMED_MEMBER.latest - reached) .. user_id
+  return string.format('%016.0f', TIMED_MEMBER.latest - math.abs(reached)) .. user_id
 end
 
 -- Removes a member from the sorted set of a run's group, and the group from the run's list of groups when it becomes empty, so
@@ -88,8 +88,10 @@ do
     if score <= floor or score < lowest then
       return -1
     end
-    local rank = 1
-      + (member and redis.call('ZREVRANK', key, member) or redis.call('ZCOUNT', key, '(' .. text_of(score), '+inf'))
+    -- A member that is missing, after a fault, counts as the first of its score.
+    local above = member and redis.call('ZREVRANK', key, member)
+      or redis.call('ZCOUNT', key, '(' .. text_of(score), '+inf')
+    local rank = 1 + above
     return (max and rank > max) and -1 or rank
   end
 

@@ -392,7 +392,7 @@ export function scoreTime(state: PackedState, boardNo: number, runDay: number): 
   const times = state[USER.scoreTimes] ?? [];
   for (let at = 0; at < times.length; at += SCORE_TIME.size)
     if (times[at + SCORE_TIME.board] === boardNo && times[at + SCORE_TIME.runDay] === runDay)
-      return times[at + SCORE_TIME.reached]!;
+      return Math.abs(times[at + SCORE_TIME.reached]!);
   return 0;
 }
 
@@ -403,7 +403,7 @@ const TIME_DIGITS = 16;
  * equal scores by member: the earliest is the greatest. `member_of` in `lua/lib/rank_boards.lua` has the same rule.
  */
 export const timedMember = (userId: string, reached: number): string =>
-  String(TIMED_MEMBER.latest - reached).padStart(TIME_DIGITS, '0') + userId;
+  String(TIMED_MEMBER.latest - Math.abs(reached)).padStart(TIME_DIGITS, '0') + userId;
 
 /** The user of a timed member, and when the score was reached. */
 export const ofTimedMember = (member: string): { userId: string; reached: number } => ({

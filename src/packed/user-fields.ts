@@ -178,7 +178,10 @@ export const SCORE = {
   size: 5,
 } as const;
 
-/** When a user reached the score in a run of a leaderboard (epoch, microseconds), in one list like SCOREs. */
+/**
+ * When a user reached the score in a run of a leaderboard (epoch, microseconds), in one list like SCOREs. Negative for a sum
+ * of events that all had the value 0, which is reached at the first of them; other sums are reached at the last other event.
+ */
 export const SCORE_TIME = { board: 0, runDay: 1, reached: 2, size: 3 } as const;
 
 /**

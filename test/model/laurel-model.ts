@@ -1,7 +1,7 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
 import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 import { completes } from './achievements.ts';
-import { groupOf, noScore, scoreOf, showLength, standings, thresholdOf } from './boards.ts';
+import { groupOf, noScore, reachedAt, scoreOf, showLength, standings, thresholdOf } from './boards.ts';
 import { addDays, runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, isOutOfPoints, levelOf, type Step } from './points.ts';
@@ -42,6 +42,7 @@ export class LaurelModel {
   catalog: Catalog;
   nowMs: number;
   readonly users = new Map<string, ModelUser>();
+  private events = 0;
 
   constructor(catalog: Catalog, nowMs: number) {
     this.catalog = catalog;
@@ -115,6 +116,7 @@ export class LaurelModel {
     const { frequency } = this.catalog.streaks;
     const counts = countsFor(here.date, after, this.catalog);
     after.events.push({
+      no: (this.events += 1),
       atMs: this.nowMs,
       ...here,
       metricId,
@@ -334,7 +336,8 @@ export class LaurelModel {
       if (group === null) continue;
       const score = scoreOf(board, after, run);
       const scoreBefore = before === null ? noScore(board) : scoreOf(board, before, run);
-      if (score === scoreBefore) continue;
+      const isReachedNow = before === null || reachedAt(board, before, run) !== reachedAt(board, after, run);
+      if (score === scoreBefore && (board.ties === null || !isReachedNow)) continue;
       const world = (me: ModelUser | null) => {
         const users = new Map(this.users);
         users.delete(after.id);

@@ -427,7 +427,8 @@ type Held = UserState['boards'][number][number];
 
 /** Whether an event with this value may be the one that holds a score. */
 function holds({ score, reached = 0 }: Held, fold: Fold, event: { value: Micros; occurredMs: number }): boolean {
-  return fold === 'last' ? reached < 1000 * (event.occurredMs + 1) : toMicros(score) === event.value;
+  // A score may have a later time than its event, if a clock went back.
+  return (fold === 'last' && reached < 1000 * (event.occurredMs + 1)) || toMicros(score) === event.value;
 }
 
 /** Whether a score is better, or later, than the best that is stored. */

@@ -156,7 +156,8 @@ function rank({ recorded, ranked: { board, threshold } }: Unranked, above: reado
   const [before, after] = [recorded[RECORDED_BOARD.previousScore]!, recorded[RECORDED_BOARD.score]!];
   const rankAt = (score: number, count: number): number =>
     score <= floorOf(board) || count >= (board.maxParticipants ?? Infinity) ? NO_RANK.off : count + 1;
-  const isEarlier = (recorded[RECORDED_BOARD.reached] ?? 0) < (recorded[RECORDED_BOARD.previousReached] ?? 0);
+  const timeAt = (field: 8 | 9): number => Math.abs(recorded[field] ?? 0);
+  const isEarlier = timeAt(RECORDED_BOARD.reached) < timeAt(RECORDED_BOARD.previousReached);
   // The user is no longer at the previous score, but may be above it.
   const isAbove = after > before || (after === before && isEarlier);
   recorded[RECORDED_BOARD.previousRank] = rankAt(before, above[0]! - (isAbove ? 1 : 0));

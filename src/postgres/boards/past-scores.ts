@@ -17,7 +17,7 @@ export interface CountedMetric {
   fold?: Fold | null;
   /** Whether every user with an event in a run has a score, also 0 or a negative one. */
   always?: boolean;
-  /** Whether to find out when a sum was reached: at its last event with a value other than 0, or else at its first event. */
+  /** Whether to find out when a sum was reached: see SCORE_TIME. Of dropped and imported events, only the day is known. */
   timed?: boolean;
 }
 
@@ -54,9 +54,9 @@ export interface HistorySums {
 
 /** SQL: the order in which the first event of a run is the score. Of equal values the earliest counts. */
 const ORDER: Record<Fold, string> = {
-  max: 'score DESC, occurred, id',
-  min: 'score, occurred, id',
-  last: 'occurred DESC, id DESC',
+  max: 'score DESC, reached, id',
+  min: 'score, reached, id',
+  last: 'reached DESC, id DESC',
 };
 
 const OCCURRED = 'coalesce(occurred_at, at)';
@@ -95,20 +95,27 @@ const statement = (counted: Counted, held: CountedTimes | null): string => {
     held === null
       ? kept
       : `(SELECT * FROM ${table} WHERE tenant_no = $1 AND user_id = users.id AND ${where} AND id >= $7::uuid${times(at)})`;
+  const [removed, added] = held === null ? ['$8', '$9'] : ['$14', '$15'];
   const single = `
-    SELECT width_bucket(local_date, $4::date[]) AS run, ${value} AS score, ${OCCURRED} AS occurred, id
+    SELECT width_bucket(local_date, $4::date[]) AS run, ${value} AS score, id,
+           (extract(epoch FROM ${OCCURRED}) * 1000000)::bigint AS reached
       FROM events
      WHERE tenant_no = $1 AND user_id = users.id AND ${where} AND id >= $7::uuid
-       AND ${held === null ? isCounted('$8', '$9') : `${isCounted('$14', '$15')}${times(at)}`}`;
+       AND ${isCounted(removed, added)}${held === null ? '' : times(at)}`;
   const summed = `
-    SELECT width_bucket(local_date, $4::date[]) AS run, sum(${value})::numeric AS score, NULL::timestamptz AS occurred
+    SELECT width_bucket(local_date, $4::date[]) AS run, sum(${value})::numeric AS score, NULL::bigint AS reached
       FROM ${from} AS counted GROUP BY 1`;
+  // The sums of days contain an event that is about to be reversed.
   const timed = `
-    SELECT sums.run, sums.score, reached.occurred
-      FROM (${summed}) AS sums LEFT JOIN (
-        SELECT run, coalesce(max(occurred) FILTER (WHERE score <> 0), min(occurred)) AS occurred
-          FROM (${single}) AS counted GROUP BY run) AS reached USING (run)
-     WHERE sums.score <> 0 OR reached.run IS NOT NULL`;
+    SELECT run, sums.score,
+           coalesce(stored.last, CASE WHEN ${removed}::uuid IS NULL THEN sums.day * 86400000000 END, -stored.first) AS reached
+      FROM (SELECT run, sum(score) AS score, max(local_date - date '1970-01-01') FILTER (WHERE score <> 0) AS day
+              FROM (SELECT width_bucket(local_date, $4::date[]) AS run, local_date, sum(${value})::numeric AS score
+                      FROM ${from} AS counted GROUP BY 1, 2) AS days
+             GROUP BY run) AS sums
+      LEFT JOIN (SELECT run, max(reached) FILTER (WHERE score <> 0) AS last, min(reached) AS first
+                   FROM (${single}) AS counted GROUP BY run) AS stored USING (run)
+     WHERE sums.score <> 0 OR stored.run IS NOT NULL`;
   const runs = ofMetric?.fold
     ? `SELECT DISTINCT ON (run) * FROM (${single}) AS counted ORDER BY run, ${ORDER[ofMetric.fold]}`
     : ofMetric?.timed === true
@@ -120,7 +127,7 @@ const statement = (counted: Counted, held: CountedTimes | null): string => {
   return `
     SELECT users.id, users.state, ${mayBeEarlier('($5::integer[])[1]')} AS "mayBeEarlier", coalesce((
              SELECT json_agg(json_build_array(($5::integer[])[run], trunc(score), ((score - trunc(score)) * 1000000)::integer,
-                                              coalesce((extract(epoch FROM occurred) * 1000000)::bigint, 0)))
+                                              coalesce(reached, 0)))
                FROM (${runs}) AS runs), '[]') AS sums
       FROM users WHERE users.tenant_no = $1 AND users.id = ANY ($2)`;
 };
