@@ -336,8 +336,8 @@ export class LaurelModel {
       if (group === null) continue;
       const score = scoreOf(board, after, run);
       const scoreBefore = before === null ? noScore(board) : scoreOf(board, before, run);
-      const isReachedNow = before === null || reachedAt(board, before, run) !== reachedAt(board, after, run);
-      if (score === scoreBefore && (board.ties === null || !isReachedNow)) continue;
+      const reached = [before, after].map((user) => (user === null ? 0 : reachedAt(board, user, run)));
+      if (score === scoreBefore && reached[0] === reached[1]) continue;
       const world = (me: ModelUser | null) => {
         const users = new Map(this.users);
         users.delete(after.id);
