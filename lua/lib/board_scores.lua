@@ -329,7 +329,7 @@ local function score_boards(event, state, ledgers, outcome)
           -- Hidden users have the same state as others, but are in no sorted set.
           if not state[USER.hidden] then
             local change = { board, run_day, group, old_group, old_score, double_at(list, at), not earned, team_moves }
-            if board.ties then
+            if floor and board.ties then
               local reached = score_times.find(state, no, run_day)
               change[CHANGE.oldReached], change[CHANGE.reached] = old_reached or reached, reached
             end

@@ -45,16 +45,17 @@ local function move_on_board(change, user_id, prefix, key, later)
   local floor = board.floor or 0
   local stood, stands = old_score > floor, score > floor
   local member, old_member = user_id, user_id
-  if board.ties then
+  -- Boards with `ties` have a floor, which most have not.
+  if floor ~= 0 and board.ties then
     member, old_member = member_of(user_id, change[CHANGE.reached]), member_of(user_id, change[CHANGE.oldReached])
+    if stood and stands and group == old_group and member ~= old_member then
+      write_held(key)
+      redis.call('ZREM', key, old_member)
+    end
   end
   if stood and group ~= old_group then
     leave_board(prefix, board.no .. ':' .. run_day, old_group, old_member)
     stood = false
-  end
-  if stood and stands and member ~= old_member then
-    write_held(key)
-    redis.call('ZREM', key, old_member)
   end
   if stands and later then
     hold_score(key, score, member)
@@ -163,7 +164,7 @@ do
         else
           write_held(key)
           local member, old_member
-          if board.ties then
+          if floor ~= 0 and board.ties then
             member, old_member =
               member_of(user_id, change[CHANGE.reached]), member_of(user_id, change[CHANGE.oldReached])
           end

@@ -258,6 +258,11 @@ describe.each([
     redis.disconnect();
     // Reads are refused from when the process notices that Redis was emptied until it accepts the rebuilt one.
     await expect.poll(() => shown(), { timeout: 20_000 }).toEqual(wanted());
+    const { status, body } = await laurel.admin.put('/v1/spread', { shards: spread === 1 ? 4 : 1 });
+    expect({ status, body }).toMatchObject({ status: 202 });
+    const job = async (): Promise<unknown> => (await laurel.admin.get(`/v1/jobs/${body.id}`)).body;
+    await expect.poll(job, { timeout: 20_000 }).toMatchObject({ status: 'done', error: null });
+    await expect.poll(() => shown(), { timeout: 20_000 }).toEqual(wanted());
   });
 });
 
@@ -370,6 +375,10 @@ test('ties are for boards of a metric; changing them starts the scores again fro
     const { body } = await admin.post('/v1/leaderboards', [{ key: 's', name: 'S', rankBy: 'streak', ties: 'first' }]);
     expect(JSON.stringify(body.issues)).toContain('ties');
     expect(body.created ?? []).toEqual([]);
+    const teams = { ...board, start: '2031-03-01', ties: 'first' as const, teamAttributeKey: 'land' };
+    const refused = await admin.put('/v1/configuration', configuration([teams]));
+    expect(refused.status).toBe(422);
+    expect(JSON.stringify(refused.body)).toContain('only for a board of the highest sum with shared ties');
     for (const user of ['b', 'c', 'a']) {
       await boards.event(user, 5);
       boards.clock.set(boards.clock.now() + 1);
