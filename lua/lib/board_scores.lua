@@ -54,7 +54,7 @@ do
     state[USER.scoreTimes] = times
   end
 
-  -- When an event happened. Events of now get ascending times in the order in which they are applied, also within a millisecond
+  -- When an event happened. One without a time of its own follows the event that was applied before, also within a millisecond,
   -- and if the clock goes back by up to a minute. The last time is lost when the functions are loaded again.
   function score_times.of_event(event)
     if event.occurred then

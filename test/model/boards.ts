@@ -136,9 +136,7 @@ export function rankedAmong(board: Leaderboard, { run, users }: { run: Run; user
     .flatMap(({ score, ...of }) => (score === null || (isUsual(board) && score <= 0n) ? [] : [{ ...of, score }]));
   type Scored = (typeof scored)[number];
   const isBetter = (one: Scored, other: Scored): boolean =>
-    one.score === other.score
-      ? one.reached < other.reached
-      : one.score > other.score === (board.order !== 'ascending');
+    one.score === other.score ? one.reached < other.reached : one.score > other.score === (board.order !== 'ascending');
   return scored
     .map((own) => ({
       userId: own.userId,

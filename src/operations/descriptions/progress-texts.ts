@@ -157,7 +157,8 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
     'First day of the run; by default the current one, which the UTC date decides, or the local date of `around`.',
   'leaderboards_rankings.userAttributes':
     'The group of a leaderboard with breakdown attributes: their values, by key. By default all groups are ranked together; with an application key, its user’s group is ranked.',
-  'leaderboards_rankings.rank': 'Rank among the given users; the same for equal scores, unless the leaderboard has `ties`.',
+  'leaderboards_rankings.rank':
+    'Rank among the given users; the same for equal scores, unless the leaderboard has `ties`.',
   'leaderboard.value': 'The user’s score; null: there is none.',
   'leaderboards.value': 'The user’s score; null: there is none.',
   'users_leaderboard.value': 'The user’s score; null: there is none.',
