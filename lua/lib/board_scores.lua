@@ -219,7 +219,7 @@ local function next_score(board, event, state, place, run_day)
     whole, micros = decimal_add(old_whole, old_micros, whole, micros)
   end
   local is_equal = not is_first and whole == old_whole and micros == old_micros
-  if not is_first and not is_equal and (fold == 'max' or fold == 'min') then
+  if not is_first and not is_equal and fold and fold ~= 'last' then
     if decimal_reaches(old_whole, old_micros, whole, micros) == (fold == 'max') then
       return nil
     end
