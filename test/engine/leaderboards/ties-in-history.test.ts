@@ -9,11 +9,13 @@ const LEADERBOARDS = [
   { ...FIRST, key: 'sum', name: 'Sum', metricKey: 'm' },
   { ...FIRST, key: 'most', name: 'Most', metricKey: 'm', aggregate: 'max' },
   { ...FIRST, key: 'imported', name: 'Imported', metricKey: 'other' },
+  { ...FIRST, key: 'zeros', name: 'Zeros', metricKey: 'zeros' },
 ] as const;
 const CONFIGURATION: Configuration = {
   metrics: [
     { key: 'm', name: 'M' },
     { key: 'other', name: 'Other' },
+    { key: 'zeros', name: 'Zeros' },
   ],
   leaderboards: [...LEADERBOARDS],
 };
@@ -71,6 +73,21 @@ describe.each([
     await make(laurel, id, 'revert');
     for (const key of ['sum', 'most']) expect(await places(key)).toEqual(before);
     expect(await differences()).toEqual([]);
+  });
+
+  test('a sum was reached when its late event happened, although an event with the value 0 arrived before', async () => {
+    await event('a', 0, {}, 'zeros');
+    await event('b', 5, { occurredAt: '2031-03-05T09:00:00Z' }, 'zeros');
+    await event('a', 5, { occurredAt: '2031-03-05T08:00:00Z' }, 'zeros');
+    expect(await places('zeros')).toEqual(['1 a', '2 b']);
+    // Of zeros alone, the first one counts, which arrives last.
+    for (const [user, hour] of [
+      ['c', '07'],
+      ['d', '06'],
+      ['c', '05'],
+    ])
+      await event(user!, 0, { occurredAt: `2031-03-05T${hour}:00:00Z` }, 'zeros');
+    expect(await places('zeros')).toEqual(['1 a', '2 b', '3 c', '4 d']);
   });
 
   test('webhooks report ranks that nobody shares', async () => {
