@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { LiveClient, type SeenMessage } from '../../live/live-client.ts';
 import { Listening } from '../notifications/listening.ts';
 import { filled, make, plan } from '../recomputations/recompute-laurel.ts';
 
@@ -90,21 +91,32 @@ describe.each([
     expect(await places('zeros')).toEqual(['1 a', '2 b', '3 c', '4 d']);
   });
 
-  test('webhooks report ranks that nobody shares', async () => {
+  test('webhooks and live streams report ranks that nobody shares', async () => {
+    const { app, adminUrl } = listening.laurel;
     const webhook = await listening.listen('leaderboard.rank_changed');
-    const reported = async (): Promise<unknown[]> =>
-      (await listening.messages(webhook))
-        .filter(({ user, payload }) => user === 'd' && payload.leaderboard.key === 'most')
-        .map(({ payload: { leaderboard } }) => [leaderboard.previousRank, leaderboard.rank]);
+    const { ticket } = (await app.post('/v1/live/tickets', {})).body;
+    const stream = await LiveClient.open(adminUrl, { ticket });
+    await stream.next('ready');
+    const ranksOf = (messages: readonly SeenMessage[]): unknown[] =>
+      messages
+        .filter(({ user, leaderboard }) => user.id === 'd' && leaderboard.key === 'most')
+        .map(({ leaderboard: { previousRank, rank } }) => [previousRank, rank]);
+    const both = async (): Promise<unknown[]> => [
+      ranksOf((await listening.messages(webhook)).map(({ payload }) => payload)),
+      ranksOf(stream.of('leaderboard.rank_changed')),
+    ];
     await listening.to('2031-03-05T10:20:00');
     await event('d', 5);
-    await expect.poll(reported).toEqual([[null, 3]]);
+    const first = [null, 3];
+    await expect.poll(both).toEqual([[first], [first]]);
     await listening.to('2031-03-05T10:40:00');
     await event('d', 6);
-    await expect.poll(reported).toEqual([
-      [null, 3],
-      [3, 1],
+    const second = [3, 1];
+    await expect.poll(both).toEqual([
+      [first, second],
+      [first, second],
     ]);
+    stream.close();
   });
 
   test('an imported sum was reached when the last day began that changed it, also on a leaderboard filled from history', async () => {
