@@ -206,8 +206,8 @@ end
 -- What an event makes of a user's score on a leaderboard of a metric with another aggregate or order than the highest sum. In
 -- ascending order (`sign`), scores are negated, so that the highest is always the best.
 -- `place`: see `run_place`.
--- Writes: the time of the latest value. Returns: whole, micros, whether it is the first score in the run; nil if the score
--- stays.
+-- Writes: when the score was reached. Returns: whole, micros, whether it is the first score in the run; nil if the score and,
+-- with `ties`, its time stay.
 local function next_score(board, event, state, place, run_day)
   local scores, whole, micros, fold, no = state[USER.boards], event.whole, event.micros, board.fold, board.no
   if board.sign then
