@@ -53,7 +53,7 @@ local record = cmsgpack.pack({
 
 -- 2. Write.
 for key in pairs(left) do
-  leave_set(board_prefix, key, user.id)
+  leave_set(board_prefix, key, user.id, state)
 end
 if user.packed then
   redis.call('DEL', user.key)

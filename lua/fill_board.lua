@@ -49,13 +49,20 @@ local function take_scores(sums, state)
     local at = run_place(scores, board.no, sum[HISTORY_SUM.runDay])
     if is_score(scores, at, board.no, sum[HISTORY_SUM.runDay]) then
       local whole, micros = scores[at + SCORE.whole], scores[at + SCORE.micros]
-      local reached = score_time(state, board.no, sum[HISTORY_SUM.runDay])
+      local reached = score_times.find(state, board.no, sum[HISTORY_SUM.runDay])
       local is_worse = decimal_reaches(sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros], whole, micros)
         == (board.fold == 'max')
       if board.fold == 'last' then
         is_worse = reached < (sum[HISTORY_SUM.reached] or 0)
       end
-      if sum[HISTORY_SUM.whole] == board.floor or not is_worse then
+      if
+        board.ties
+        and board.fold ~= 'last'
+        and sum[HISTORY_SUM.whole] == whole
+        and sum[HISTORY_SUM.micros] == micros
+      then
+        sum[HISTORY_SUM.reached] = math.min(sum[HISTORY_SUM.reached], reached)
+      elseif sum[HISTORY_SUM.whole] == board.floor or not is_worse then
         sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros], sum[HISTORY_SUM.reached] = whole, micros, reached
       end
     end
@@ -87,10 +94,11 @@ local function catch_up(sums, state, counted)
     if sum[HISTORY_SUM.runDay] == run_day then
       local before = sum[HISTORY_SUM.whole] == board.floor and 0 or sum[HISTORY_SUM.whole]
       sum[HISTORY_SUM.whole], sum[HISTORY_SUM.micros] = decimal_add(before, sum[HISTORY_SUM.micros], whole, micros)
+      sum[HISTORY_SUM.reached] = math.max(sum[HISTORY_SUM.reached] or 0, (score_times.find(state, board.no, run_day)))
       return true
     end
   end
-  sums[#sums + 1] = { run_day, whole, micros }
+  sums[#sums + 1] = { run_day, whole, micros, (score_times.find(state, board.no, run_day)) }
   return true
 end
 
@@ -114,13 +122,15 @@ local function set_scores(state, sums)
       end
       team_moves = teams.credit(state, board, run_day, added, micros_added, now)
     end
-    local old_score, score, old_group = put_score(state, board, run_day, group, whole, micros, sum[HISTORY_SUM.reached])
+    local old_score, score, old_group, old_reached, reached =
+      put_score(state, board, run_day, group, whole, micros, sum[HISTORY_SUM.reached])
     any = any or score > floor and not state[USER.hidden]
-    if score ~= old_score or group ~= old_group and whole ~= board.floor then
+    if score ~= old_score or reached ~= old_reached or group ~= old_group and whole ~= board.floor then
       local ranked = not state[USER.hidden] and not (board.groups and group == '')
       local stood = not state[USER.hidden] and not (board.groups and old_group == '')
       local change = { board, run_day, group, old_group, stood and old_score or floor, ranked and score or floor }
       change[CHANGE.teams] = not state[USER.hidden] and team_moves or nil
+      change[CHANGE.oldReached], change[CHANGE.reached] = old_reached, reached
       changes[#changes + 1] = change
     end
   end

@@ -54,7 +54,9 @@ for _, board in ipairs((before == 0) ~= (after == 0) and call.body.boards or {})
       local previous = before == 0 and is_ranked and score or floor
       local next_score = after == 0 and is_ranked and score or floor
       local is_over = not contains(board.runs, run_day)
-      changes[#changes + 1] = { board, run_day, group, group, previous, next_score, is_over, moves or nil }
+      local reached = board.ties and score_times.find(state, board.no, run_day) or nil
+      changes[#changes + 1] =
+        { board, run_day, group, group, previous, next_score, is_over, moves or nil, reached, reached }
     end
     at = at + SCORE.size
   end
@@ -68,12 +70,12 @@ local position = write_applied(call, { { record, changes } }, { user })
 if after ~= 0 then
   -- Also leave runs that the state no longer names, and leaderboards that the caller's catalog does not have yet.
   for _, key in ipairs(call.keys) do
-    leave_set(call.board_prefix, key, user.id)
+    leave_set(call.board_prefix, key, user.id, state)
   end
   local scores = state[USER.boards]
   for at = 1, #scores, SCORE.size do
     local run = scores[at] .. ':' .. scores[at + SCORE.runDay]
-    leave_board(call.board_prefix, run, scores[at + SCORE.group], user.id)
+    leave_set(call.board_prefix, call.board_prefix .. run .. ':' .. scores[at + SCORE.group], user.id, state)
   end
 end
 return { cmsgpack.pack(record), user.packed, position }

@@ -7,7 +7,7 @@ outbox, the history for Postgres. Refuses an ID that is already in use. A repeat
 KEYS: those of a call about one user (lib/user_call), then the sorted sets that the user enters and the sets that list their
       groups.
 ARGV: those of such a call; body: userId, id, import (its name), counters (fields of the tenant's counters to increment),
-      sets (per key the score, or the group); states: the record `imported`, the state without its generation.
+      sets (per key the score and the member, or the group); states: the record `imported`, the state without its generation.
 Returns: a map of the kind `imported`, or a refusal alreadyImported, userExists, tooLarge, profileTooLarge, maybeStored
       (packed); ''; the position in the outbox ('' if nothing was written).
 Errors: those of Redis only.
@@ -48,7 +48,7 @@ end
 for n, key in ipairs(call.keys) do
   local set = body.sets[n]
   if set.score then
-    hold_score(key, set.score, user.id)
+    hold_score(key, set.score, set.member)
   else
     redis.call('SADD', key, set.group)
   end

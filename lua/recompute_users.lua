@@ -219,7 +219,7 @@ local function recompute_scores(state, planned, by, outcome)
     local is_there = is_score(scores, at, board.no, run.first)
     local held = { run.first, floor, 0, 0 }
     if is_there then
-      local reached = score_time(state, board.no, run.first)
+      local reached = score_times.find(state, board.no, run.first)
       held = { run.first, scores[at + SCORE.whole], scores[at + SCORE.micros], reached }
     end
     local is_planned = plan and plan.becomes and not of.filled and same_score(held, plan.was)
@@ -241,7 +241,8 @@ local function recompute_scores(state, planned, by, outcome)
       new_whole, new_micros = clamped(decimal_add(new_whole, new_micros, whole, micros))
     end
     local reached = becomes[HISTORY_SUM.reached]
-    local old_score, score = put_score(state, board, run.first, group, new_whole, new_micros, reached)
+    local old_score, score, _, old_reached, new_reached =
+      put_score(state, board, run.first, group, new_whole, new_micros, reached)
     done[#done + 1] = { board.no, run.first, whole, micros, old_group, group }
     if board.floor then
       done[#done][RECOMPUTED_SCORE.was], done[#done][RECOMPUTED_SCORE.is] = held, becomes
@@ -258,6 +259,7 @@ local function recompute_scores(state, planned, by, outcome)
     if stood or stands then
       local change = { board, run.first, group, old_group, stood and old_score or floor, stands and score or floor }
       change[CHANGE.teams] = not state[USER.hidden] and team_moves or nil
+      change[CHANGE.oldReached], change[CHANGE.reached] = old_reached, new_reached
       changes[#changes + 1] = change
     end
   end

@@ -52,19 +52,24 @@ local function correct_scores(state, moves, moved_by)
     local at = run_place(scores, board.no, move.run)
     local is_there = is_score(scores, at, board.no, move.run)
     local group = is_there and scores[at + SCORE.group] or board_group(board, state[USER.attributes]) or ''
-    local old_score, score, reached, team_moves
+    local old_score, score, reached, old_reached, team_moves, _
     if move.score then
       whole, micros, reached =
         move.score[HISTORY_SUM.whole], move.score[HISTORY_SUM.micros], move.score[HISTORY_SUM.reached]
-      old_score, score = put_score(state, board, move.run, group, whole, micros, reached)
+      old_score, score, _, old_reached, reached = put_score(state, board, move.run, group, whole, micros, reached)
     elseif is_there and (whole ~= 0 or micros ~= 0) then
       team_moves = board.team and correct_teams(state, move, moved_by)
       whole, micros = clamped(decimal_add(scores[at + SCORE.whole], scores[at + SCORE.micros], whole, micros))
       old_score, score = put_score(state, board, move.run, group, whole, micros)
     end
     -- A hidden user, or one who lacks a value of the breakdown, is not ranked.
-    if score ~= old_score and not state[USER.hidden] and (group ~= '' or not board.groups) then
-      changes[#changes + 1] = { board, move.run, group, group, old_score, score, false, team_moves or nil }
+    if
+      (score ~= old_score or reached ~= old_reached and board.ties)
+      and not state[USER.hidden]
+      and (group ~= '' or not board.groups)
+    then
+      changes[#changes + 1] =
+        { board, move.run, group, group, old_score, score, false, team_moves or nil, old_reached, reached }
     end
   end
   return changes

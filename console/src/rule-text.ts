@@ -190,6 +190,7 @@ interface Board {
   rankBy: 'metric' | 'points' | 'streak';
   aggregate?: 'sum' | 'max' | 'min' | 'last' | null | undefined;
   order?: 'descending' | 'ascending' | null | undefined;
+  ties?: 'shared' | 'first' | null | undefined;
   metricId?: string | null | undefined;
   pointsSystemId?: string | null | undefined;
   runUnit?: string | null | undefined;
@@ -235,6 +236,7 @@ export function boardText(board: Board, named: Named): string {
     ...(groups.length === 0 ? [] : [`a separate ranking for each ${LIST.format(groups)}`]),
     ...(teamAttributeId ? [`teams by ${nameOf(named.attributes, teamAttributeId)}`] : []),
     ...(hours === '' ? [] : [`only events ${hours}`]),
+    ...(board.ties === 'first' ? ['equal scores: who was first'] : []),
     ...(maxParticipants ? [`at most ${counted(maxParticipants, 'place')}`] : []),
   ].join(', ');
 }

@@ -127,9 +127,21 @@ local function drop_gone_boards(plan, state)
   end
   state[USER.boards] = kept
   local times, kept_times = state[USER.scoreTimes], {}
+  -- Whether another run followed more than a week ago. Until a run is cleared, usually a day after its end, its sets hold members
+  -- by time, although their scores are gone.
+  local function ended_long_ago(no, day)
+    for at = 1, #times, SCORE_TIME.size do
+      local later = times[at + SCORE_TIME.runDay]
+      if times[at] == no and later > day and later < plan.firstDay - 6 then
+        return true
+      end
+    end
+    return false
+  end
   for at = 1, times and #times or 0, SCORE_TIME.size do
     local no, day = times[at], times[at + SCORE_TIME.runDay]
-    if is_score(kept, run_place(kept, no, day), no, day) then
+    local present = no > plan.present.newest or plan.present.boards[tostring(no)]
+    if present and (not ended_long_ago(no, day) or is_score(kept, run_place(kept, no, day), no, day)) then
       for offset = 0, SCORE_TIME.size - 1 do
         kept_times[#kept_times + 1] = times[at + offset]
       end

@@ -26,19 +26,64 @@ local function is_score(scores, at, no, run_day)
   return scores[at] == no and scores[at + SCORE.runDay] == run_day
 end
 
--- Notes when a score was reached; `only_later`: unless it is known to have been reached later. Returns: whether it was noted.
-local function put_time(state, no, run_day, reached, only_later)
-  local times = state[USER.scoreTimes] or {}
-  local at = 1
-  while times[at] and not (times[at] == no and times[at + SCORE_TIME.runDay] == run_day) do
-    at = at + SCORE_TIME.size
+-- When scores were reached: see SCORE_TIME.
+local score_times = {}
+do
+  -- The time of the last event, and how far (microseconds) it may be ahead of the clock.
+  local last, most_ahead = 0, 60000000
+
+  -- Returns: the time, 0 if unknown; its position in the list of times, or where it would be.
+  function score_times.find(state, no, run_day)
+    local times, at = state[USER.scoreTimes] or {}, 1
+    while times[at] do
+      if times[at + SCORE_TIME.board] == no and times[at + SCORE_TIME.runDay] == run_day then
+        return times[at + SCORE_TIME.reached], at
+      end
+      at = at + SCORE_TIME.size
+    end
+    return 0, at
   end
-  if only_later and times[at] and times[at + SCORE_TIME.reached] > reached then
-    return false
+
+  -- Notes a time. `at`: its position, if known.
+  function score_times.put(state, no, run_day, reached, at)
+    local times = state[USER.scoreTimes] or {}
+    if not at then
+      at = select(2, score_times.find(state, no, run_day))
+    end
+    times[at], times[at + SCORE_TIME.runDay], times[at + SCORE_TIME.reached] = no, run_day, reached
+    state[USER.scoreTimes] = times
   end
-  times[at], times[at + SCORE_TIME.runDay], times[at + SCORE_TIME.reached] = no, run_day, reached
-  state[USER.scoreTimes] = times
-  return true
+
+  -- When an event happened. One without a time of its own follows the event that was applied before, also within a millisecond,
+  -- and if the clock goes back by up to a minute. The last time is lost when the functions are loaded again.
+  function score_times.of_event(event)
+    if event.occurred then
+      return 1000 * event.occurred.at
+    end
+    if not event.time then
+      local clock = 1000 * event.now
+      last = (last < clock or last > clock + most_ahead) and clock or last + 1
+      event.time = last
+    end
+    return event.time
+  end
+
+  -- When the score was reached that an event makes: of equal best values, the first one counts; of a sum, the last event with a
+  -- value other than 0, or else the first event.
+  -- `before`: the time of the previous score, nil without one; `is_equal`: the score stays the same.
+  function score_times.after(board, event, before, is_equal)
+    local reached, fold = score_times.of_event(event), board.fold
+    if fold == 'last' then
+      return math.max(reached, before or 0)
+    elseif fold then
+      return is_equal and math.min(reached, before) or reached
+    elseif event.whole ~= 0 or event.micros ~= 0 then
+      return math.max(reached, before or 0)
+    elseif before and before >= 0 then
+      return before
+    end
+    return math.max(-reached, before or -reached)
+  end
 end
 
 -- The user's score in a run of a leaderboard: a list and the index in it. Creates it with score 0 if necessary. If it was
@@ -161,33 +206,37 @@ end
 -- What an event makes of a user's score on a leaderboard of a metric with another aggregate or order than the highest sum. In
 -- ascending order (`sign`), scores are negated, so that the highest is always the best.
 -- `place`: see `run_place`.
--- Writes: the time of the latest value. Returns: whole, micros, whether it is the first score in the run; nil if the score
--- stays.
+-- Writes: when the score was reached. Returns: whole, micros, whether it is the first score in the run; nil if the score and,
+-- with `ties`, its time stay.
 local function next_score(board, event, state, place, run_day)
-  local scores, whole, micros, fold = state[USER.boards], event.whole, event.micros, board.fold
-  local is_first = not is_score(scores, place, board.no, run_day)
-  if fold == 'last' then
-    local reached = 1000 * (event.occurred and event.occurred.at or event.now)
-    if not put_time(state, board.no, run_day, reached, not is_first) then
-      return nil
-    end
-  end
+  local scores, whole, micros, fold, no = state[USER.boards], event.whole, event.micros, board.fold, board.no
   if board.sign then
     whole, micros = 0 - whole, 0 - micros
   end
-  if is_first then
-    return whole, micros, true
-  end
+  local is_first = not is_score(scores, place, no, run_day)
   local old_whole, old_micros = scores[place + SCORE.whole], scores[place + SCORE.micros]
-  if not fold then
+  if not fold and not is_first then
     whole, micros = decimal_add(old_whole, old_micros, whole, micros)
-  elseif fold ~= 'last' and decimal_reaches(old_whole, old_micros, whole, micros) == (fold == 'max') then
+  end
+  local is_equal = not is_first and whole == old_whole and micros == old_micros
+  if not is_first and not is_equal and fold and fold ~= 'last' then
+    if decimal_reaches(old_whole, old_micros, whole, micros) == (fold == 'max') then
+      return nil
+    end
+  end
+  if board.ties or fold == 'last' then
+    local before, at = score_times.find(state, no, run_day)
+    local reached = score_times.after(board, event, not is_first and before or nil, is_equal)
+    if fold == 'last' and reached > score_times.of_event(event) then
+      return nil
+    end
+    score_times.put(state, no, run_day, reached, at)
+    is_equal = is_equal and (not board.ties or reached == before)
+  end
+  if is_equal then
     return nil
   end
-  if whole == old_whole and micros == old_micros then
-    return nil
-  end
-  return whole, micros, false
+  return whole, micros, is_first
 end
 
 -- Adds what an event earned to the user's scores. A user who lacks a value of the breakdown is not ranked but keeps the score (group
@@ -217,9 +266,10 @@ local function score_boards(event, state, ledgers, outcome)
       local whole, micros, is_first = 0, 0, false
       local at = board_place(scores, no, from)
       from = at
-      local earned = false
+      local earned, old_reached = false, nil
       if inside and by == 'metric' then
         if floor then
+          old_reached = board.ties and score_times.find(state, no, run_day)
           whole, micros, is_first = next_score(board, event, state, run_place(scores, no, run_day, at), run_day)
           earned = whole ~= nil
         else
@@ -252,8 +302,11 @@ local function score_boards(event, state, ledgers, outcome)
         local old_group, old_score, team_moves = list[at + SCORE.group], is_first and floor or double_at(list, at), nil
         if earned and (floor or by == 'streak') then
           list[at + SCORE.whole], list[at + SCORE.micros] = whole, micros
-          if board.sign and not board.fold and leaves_range(whole, 0 - event.whole, 0 - event.micros) then
-            left_on = no
+          if floor and not board.fold then
+            local sign = board.sign or 1
+            if leaves_range(whole, sign * event.whole, sign * event.micros) then
+              left_on = no
+            end
           end
         elseif earned then
           local sum, sum_micros = decimal_add(list[at + SCORE.whole], list[at + SCORE.micros], whole, micros)
@@ -279,8 +332,12 @@ local function score_boards(event, state, ledgers, outcome)
           list[at + SCORE.group] = group
           -- Hidden users have the same state as others, but are in no sorted set.
           if not state[USER.hidden] then
-            local score = double_at(list, at)
-            changes[#changes + 1] = { board, run_day, group, old_group, old_score, score, not earned, team_moves }
+            local change = { board, run_day, group, old_group, old_score, double_at(list, at), not earned, team_moves }
+            if floor and board.ties then
+              local reached = score_times.find(state, no, run_day)
+              change[CHANGE.oldReached], change[CHANGE.reached] = old_reached or reached, reached
+            end
+            changes[#changes + 1] = change
           end
         end
       end

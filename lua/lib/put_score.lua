@@ -1,23 +1,13 @@
 --- @include "board_scores"
 
--- When a user reached the score in a run of a leaderboard (epoch, microseconds); 0 if unknown.
-local function score_time(state, no, run_day)
-  local times = state[USER.scoreTimes] or {}
-  for at = 1, #times, SCORE_TIME.size do
-    if times[at + SCORE_TIME.board] == no and times[at + SCORE_TIME.runDay] == run_day then
-      return times[at + SCORE_TIME.reached]
-    end
-  end
-  return 0
-end
-
 -- Replaces a user's score in a run of a leaderboard, and its group. A score equal to the leaderboard's floor is removed.
--- Returns: the score (as a double) before, the score now, the group before.
+-- Returns: the score (as a double) before, the score now, the group before; on leaderboards with `ties` also when the scores were
+-- reached, before and now.
 -- Cost: O(scores). For several new scores, `score_block` is faster.
 local function put_score(state, board, run_day, group, whole, micros, reached)
   local scores, no, floor = state[USER.boards], board.no, board.floor or 0
   local at = run_place(scores, no, run_day)
-  local old_group, old_score = '', floor
+  local old_group, old_score, old_reached = '', floor, board.ties and score_times.find(state, no, run_day) or nil
   local is_there, size = is_score(scores, at, no, run_day), #scores
   if is_there then
     old_group = scores[at + SCORE.group]
@@ -27,7 +17,7 @@ local function put_score(state, board, run_day, group, whole, micros, reached)
     for place = is_there and at or size + 1, size do
       scores[place] = scores[place + SCORE.size]
     end
-    return old_score, floor, old_group
+    return old_score, floor, old_group, old_reached, old_reached
   end
   if not is_there then
     -- Append first: a list that is filled from the end would become a map.
@@ -40,8 +30,11 @@ local function put_score(state, board, run_day, group, whole, micros, reached)
     scores[at + SCORE.board], scores[at + SCORE.runDay] = no, run_day
   end
   scores[at + SCORE.group], scores[at + SCORE.whole], scores[at + SCORE.micros] = group, whole, micros
-  if board.fold == 'last' then
-    put_time(state, no, run_day, reached or 0)
+  if board.ties and (reached or 0) == 0 then
+    reached = old_reached
   end
-  return old_score, decimal_score(whole, micros), old_group
+  if board.fold == 'last' or board.ties then
+    score_times.put(state, no, run_day, reached or 0)
+  end
+  return old_score, decimal_score(whole, micros), old_group, old_reached, board.ties and reached or nil
 end

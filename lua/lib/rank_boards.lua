@@ -1,21 +1,34 @@
 --- @include "held_writes"
 --- @include "teams"
 
--- Removes a user from the sorted set of a run's group, and the group from the run's list of groups when it becomes empty, so
+-- The member of a user's score in a sorted set of a leaderboard with `ties`. The time goes before the user ID, such that of equal
+-- scores the earliest one is the greatest member: `timedMember` (src/packed/state.ts) builds the same text.
+local function member_of(user_id, reached)
+  return string.format('%016.0f', TIMED_MEMBER.latest - math.abs(reached)) .. user_id
+end
+
+-- Removes a member from the sorted set of a run's group, and the group from the run's list of groups when it becomes empty, so
 -- that a user who passes through many groups leaves none behind. The set's key is `prefix` and the rest; the list's key has
 -- `g` for the `b` at the end of the prefix (src/redis/keys.ts).
 -- Cost: O(log N).
-local function leave_board(prefix, run, group, user_id)
+local function leave_board(prefix, run, group, member)
   local key = prefix .. run .. ':' .. group
   write_held(key)
-  if redis.call('ZREM', key, user_id) == 1 and group ~= '' and redis.call('EXISTS', key) == 0 then
+  if redis.call('ZREM', key, member) == 1 and group ~= '' and redis.call('EXISTS', key) == 0 then
     redis.call('SREM', string.gsub(prefix, 'b:$', 'g:') .. run, group)
   end
 end
 
-local function leave_set(prefix, key, user_id)
+-- Removes a user from a sorted set, whichever member the user has in it.
+local function leave_set(prefix, key, user_id, state)
   local run, group = string.match(string.sub(key, #prefix + 1), '^(%d+:%-?%d+):(.*)$')
   leave_board(prefix, run, group, user_id)
+  local times = state[USER.scoreTimes] or {}
+  for at = 1, #times, SCORE_TIME.size do
+    if times[at + SCORE_TIME.board] .. ':' .. times[at + SCORE_TIME.runDay] == run then
+      leave_board(prefix, run, group, member_of(user_id, times[at + SCORE_TIME.reached]))
+    end
+  end
 end
 
 -- Moves a user between the sorted sets of a run, from the old group to the new one, with the new score; scores up to the
@@ -31,56 +44,30 @@ local function move_on_board(change, user_id, prefix, key, later)
   end
   local floor = board.floor or 0
   local stood, stands = old_score > floor, score > floor
+  local member, old_member = user_id, user_id
+  -- Boards with `ties` have a floor, which most have not.
+  if floor ~= 0 and board.ties then
+    member, old_member = member_of(user_id, change[CHANGE.reached]), member_of(user_id, change[CHANGE.oldReached])
+    if stood and stands and group == old_group and member ~= old_member then
+      write_held(key)
+      redis.call('ZREM', key, old_member)
+    end
+  end
   if stood and group ~= old_group then
-    leave_board(prefix, board.no .. ':' .. run_day, old_group, user_id)
+    leave_board(prefix, board.no .. ':' .. run_day, old_group, old_member)
     stood = false
   end
   if stands and later then
-    hold_score(key, score, user_id)
+    hold_score(key, score, member)
   elseif stands then
     write_held(key)
-    redis.call('ZADD', key, text_of(score), user_id)
+    redis.call('ZADD', key, text_of(score), member)
   elseif stood then
-    leave_board(prefix, board.no .. ':' .. run_day, group, user_id)
+    leave_board(prefix, board.no .. ':' .. run_day, group, old_member)
   end
   if stands and board.groups and not stood then
     redis.call('SADD', string.gsub(prefix, 'b:$', 'g:') .. board.no .. ':' .. run_day, group)
   end
-end
-
--- The rank of a score above `floor`; -1 if it is below `lowest` or the rank is beyond `max`. Cost: O(log N).
-local function rank_of(key, score, max, lowest, floor)
-  if score <= floor or score < lowest then
-    return -1
-  end
-  local rank = 1 + redis.call('ZCOUNT', key, '(' .. text_of(score), '+inf')
-  return (max and rank > max) and -1 or rank
-end
-
--- The score of the last rank on a full leaderboard; `floor` if it is not full or has no maximum.
-local function threshold_of(key, max, floor)
-  if not max then
-    return floor
-  end
-  local thresholds = this_call.thresholds or held('thresholds')
-  local known = thresholds[key]
-  if not known then
-    write_held(key)
-    local last = text_of(max - 1)
-    known = tonumber(redis.call('ZREVRANGE', key, last, last, 'WITHSCORES')[2]) or floor
-    thresholds[key] = known
-  end
-  return known
-end
-
-local function run_prefix(prefix, no, run_day)
-  local runs = this_call.runs or held('runs')
-  local run = runs[no]
-  if not run or run.day ~= run_day then
-    run = { day = run_day, text = prefix .. text_of(no) .. ':' .. text_of(run_day) .. ':' }
-    runs[no] = run
-  end
-  return run.text
 end
 
 -- Moves a user on the leaderboards' sorted sets and returns the ranks. Equal scores share a rank: 1 + the number of members
@@ -94,50 +81,109 @@ end
 -- `unheard`: ranks are needed only for leaderboards with `heard`. On others the scores are moved, those of a call together,
 -- and nothing is counted or returned.
 -- Cost: O(log N) per leaderboard.
-local function rank_boards(changes, user_id, call, unheard)
-  local prefix = call.board_prefix
-  -- Allocate room for the usual number.
-  local ranked, thresholds = { nil, nil, nil, nil }, this_call.thresholds or held('thresholds')
-  for i = 1, #changes do
-    local change = changes[i]
-    local board, run_day, group, old_group =
-      change[CHANGE.board], change[CHANGE.runDay], change[CHANGE.group], change[CHANGE.oldGroup]
-    local old_score, score, max, floor = change[CHANGE.oldScore], change[CHANGE.score], board.max, board.floor or 0
-    local run = run_prefix(prefix, board.no, run_day)
-    local key = run .. group
-    if group ~= old_group then
-      thresholds[run .. old_group] = nil
+local rank_boards
+do
+  -- The rank of a score above `floor`; -1 if it is below `lowest` or the rank is beyond `max`. `member`: whose score it is, on
+  -- leaderboards on which equal scores do not share a rank. Cost: O(log N).
+  local function rank_of(key, score, max, lowest, floor, member)
+    if score <= floor or score < lowest then
+      return -1
     end
-    if change[CHANGE.onlyGroup] then
-      move_on_board(change, user_id, prefix, key)
-      thresholds[key] = nil
-    elseif unheard and not board.heard then
-      move_on_board(change, user_id, prefix, key, true)
-    elseif call.wide then
-      move_on_board(change, user_id, prefix, key, true)
-      local before, unranked = group == old_group and old_score or floor, NO_RANK.unranked
-      ranked[#ranked + 1] = { board.no, run_day, group, unranked, unranked, floor, before, score }
-    else
-      local threshold, before = threshold_of(key, max, floor), group == old_group and old_score or floor
-      if before < threshold and score < threshold then
-        move_on_board(change, user_id, prefix, key, true)
-        ranked[#ranked + 1] = { board.no, run_day, group, -1, -1, threshold }
-      else
-        write_held(key)
-        local previous = rank_of(key, before, max, threshold, floor)
+    -- A member that is missing, after a fault, counts as the first of its score.
+    local above = member and redis.call('ZREVRANK', key, member)
+      or redis.call('ZCOUNT', key, '(' .. text_of(score), '+inf')
+    local rank = 1 + above
+    return (max and rank > max) and -1 or rank
+  end
+
+  -- The score of the last rank on a full leaderboard; `floor` if it is not full or has no maximum.
+  local function threshold_of(key, max, floor)
+    if not max then
+      return floor
+    end
+    local thresholds = this_call.thresholds or held('thresholds')
+    local known = thresholds[key]
+    if not known then
+      write_held(key)
+      local last = text_of(max - 1)
+      known = tonumber(redis.call('ZREVRANGE', key, last, last, 'WITHSCORES')[2]) or floor
+      thresholds[key] = known
+    end
+    return known
+  end
+
+  local function run_prefix(prefix, no, run_day)
+    local runs = this_call.runs or held('runs')
+    local run = runs[no]
+    if not run or run.day ~= run_day then
+      run = { day = run_day, text = prefix .. text_of(no) .. ':' .. text_of(run_day) .. ':' }
+      runs[no] = run
+    end
+    return run.text
+  end
+
+  rank_boards = function(changes, user_id, call, unheard)
+    local prefix = call.board_prefix
+    -- Allocate room for the usual number.
+    local ranked, thresholds = { nil, nil, nil, nil }, this_call.thresholds or held('thresholds')
+    for i = 1, #changes do
+      local change = changes[i]
+      local board, run_day, group, old_group =
+        change[CHANGE.board], change[CHANGE.runDay], change[CHANGE.group], change[CHANGE.oldGroup]
+      local old_score, score, max, floor = change[CHANGE.oldScore], change[CHANGE.score], board.max, board.floor or 0
+      local run = run_prefix(prefix, board.no, run_day)
+      local key = run .. group
+      if group ~= old_group then
+        thresholds[run .. old_group] = nil
+      end
+      if change[CHANGE.onlyGroup] then
         move_on_board(change, user_id, prefix, key)
-        -- A user who was and stays above the last rank does not change who has it.
-        if threshold == floor or before <= threshold or score <= threshold then
-          thresholds[key] = nil
-          threshold = threshold_of(key, max, floor)
+        thresholds[key] = nil
+      elseif unheard and not board.heard then
+        move_on_board(change, user_id, prefix, key, true)
+      elseif call.wide then
+        move_on_board(change, user_id, prefix, key, true)
+        local before, unranked = group == old_group and old_score or floor, NO_RANK.unranked
+        ranked[#ranked + 1] = {
+          board.no,
+          run_day,
+          group,
+          unranked,
+          unranked,
+          floor,
+          before,
+          score,
+          change[CHANGE.oldReached],
+          change[CHANGE.reached],
+        }
+      else
+        local threshold, before = threshold_of(key, max, floor), group == old_group and old_score or floor
+        if before < threshold and score < threshold then
+          move_on_board(change, user_id, prefix, key, true)
+          ranked[#ranked + 1] = { board.no, run_day, group, -1, -1, threshold }
+        else
+          write_held(key)
+          local member, old_member
+          if floor ~= 0 and board.ties then
+            member, old_member =
+              member_of(user_id, change[CHANGE.reached]), member_of(user_id, change[CHANGE.oldReached])
+          end
+          local previous = rank_of(key, before, max, threshold, floor, old_member)
+          move_on_board(change, user_id, prefix, key)
+          -- A user who was and stays above the last rank does not change who has it.
+          if threshold == floor or before <= threshold or score <= threshold then
+            thresholds[key] = nil
+            threshold = threshold_of(key, max, floor)
+          end
+          local record =
+            { board.no, run_day, group, previous, rank_of(key, score, max, threshold, floor, member), threshold }
+          if board.scores then
+            record[RECORDED_BOARD.previousScore], record[RECORDED_BOARD.score] = before, score
+          end
+          ranked[#ranked + 1] = record
         end
-        local record = { board.no, run_day, group, previous, rank_of(key, score, max, threshold, floor), threshold }
-        if board.scores then
-          record[RECORDED_BOARD.previousScore], record[RECORDED_BOARD.score] = before, score
-        end
-        ranked[#ranked + 1] = record
       end
     end
+    return ranked
   end
-  return ranked
 end

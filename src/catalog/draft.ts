@@ -197,6 +197,7 @@ export const SCORING = [
   'rankBy',
   'aggregate',
   'order',
+  'ties',
   'metricId',
   'pointsSystemId',
   'start',

@@ -149,7 +149,9 @@ export interface PlanBoard {
   /** What a score is of the events' values; absent: their sum. Values are negated with `sign`, in ascending order. */
   fold?: Fold;
   sign?: -1;
-  /** Scores up to this one are not on the board; absent: 0. Present whenever `fold` or `sign` is. */
+  /** Of equal scores, the one reached earlier ranks higher: see `timedMember` (src/packed/state.ts). */
+  ties?: true;
+  /** Scores up to this one are not on the board; absent: 0. Present whenever `fold`, `sign` or `ties` is. */
   floor?: number;
   max?: number;
   /** Seconds of the local day: events count from `from` until before `to`. */

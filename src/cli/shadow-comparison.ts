@@ -168,6 +168,7 @@ export const OWN_FIELDS: readonly string[] = [
   'completed',
   'aggregate',
   'order',
+  'ties',
   'full',
   'percentile',
   'participants',

@@ -18,6 +18,7 @@ const TimeOfDay = Nullable(Time);
 export interface Scoring {
   aggregate: 'sum' | 'max' | 'min' | 'last' | null;
   order: 'descending' | 'ascending' | null;
+  ties: 'shared' | 'first' | null;
 }
 
 /** In place of a score of a user who has none, on boards on which 0 is a score; below all scores, and exact. */
@@ -27,19 +28,20 @@ export const NO_SCORE = -(2 ** 53);
  * Scores up to this one are not on a board. On a board of the highest sum, nobody begins with a score, so it is 0. On others,
  * every user with an event in the run has a score.
  */
-export const floorOf = ({ aggregate, order }: Scoring): number =>
-  (aggregate ?? 'sum') === 'sum' && order !== 'ascending' ? 0 : NO_SCORE;
+export const floorOf = ({ aggregate, order, ties }: Scoring): number =>
+  (aggregate ?? 'sum') === 'sum' && order !== 'ascending' && ties !== 'first' ? 0 : NO_SCORE;
 
 /**
  * The value of a score, and the score of a value. In states, records and sorted sets the highest score is the best: on a board
  * in ascending order it is the negated value, and `max` and `min` change places.
  */
-export const turned = ({ order }: Scoring, score: number): number => (order === 'ascending' ? 0 - score : score);
+export const turned = ({ order }: Pick<Scoring, 'order'>, score: number): number =>
+  order === 'ascending' ? 0 - score : score;
 
 export type Fold = 'max' | 'min' | 'last';
 
 /** What a score is of values that are already negated in ascending order; `null`: their sum. */
-export function foldOf({ aggregate, order }: Scoring): Fold | null {
+export function foldOf({ aggregate, order }: Pick<Scoring, 'aggregate' | 'order'>): Fold | null {
   if (aggregate === 'last') return 'last';
   if (aggregate !== 'max' && aggregate !== 'min') return null;
   return (aggregate === 'max') === (order !== 'ascending') ? 'max' : 'min';
@@ -55,6 +57,7 @@ export const leaderboardFields = {
   rankBy: Type.Enum(['points', 'streak', 'metric']),
   aggregate: Type.Optional(Type.Enum(['max', 'min', 'last'])),
   order: Type.Optional(Type.Enum(['ascending'])),
+  ties: Type.Optional(Type.Enum(['first'])),
   breakdownAttribute: Nullable(Type.String()),
   breakdownAttributes: Type.Array(Type.String()),
   metricKey: Type.Optional(Type.String()),

@@ -383,6 +383,7 @@ export function leaderboardResponse(compiled: CompiledCatalog, board: Leaderboar
     rankBy: board.rankBy,
     ...(foldedBy !== 'sum' && { aggregate: foldedBy }),
     ...(board.order === 'ascending' && { order: board.order }),
+    ...(board.ties === 'first' && { ties: board.ties }),
     breakdownAttribute: keys[0] ?? null,
     breakdownAttributes: keys,
     ...(metric !== undefined && { metricKey: metric.key, metricName: metric.name }),

@@ -145,6 +145,9 @@ export const CHANGE = {
   onlyGroup: 6,
   /** A list of TEAM_MOVE; absent for none. */
   teams: 7,
+  /** When the old and the new score were reached; only on leaderboards with `ties`. */
+  oldReached: 8,
+  reached: 9,
 } as const;
 
 /** A change of what a team earned in a run: whole, micros, and number of members who earned something. */

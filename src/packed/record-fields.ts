@@ -259,6 +259,9 @@ export const RECORDED_BOARD = {
   /** The score in the group before and after; only for leaderboards whose ranks a webhook reports, and on wide tenants. */
   previousScore: 6,
   score: 7,
+  /** When these scores were reached (epoch, microseconds); only on wide tenants, on leaderboards that rank equal scores by it. */
+  previousReached: 8,
+  reached: 9,
 } as const;
 
 /** Values in place of a rank: not on the leaderboard; not counted yet. */

@@ -12,6 +12,7 @@ import {
   QUEST_PERIOD,
   SCORE,
   SCORE_TIME,
+  TIMED_MEMBER,
   SIGN_UP,
   STAY,
   STREAK,
@@ -385,6 +386,30 @@ export const hasPlace = (
   { group, whole, micros }: UnpackedScore,
   { grouped, floor }: { grouped: boolean; floor: number },
 ): boolean => (floor !== 0 || (whole >= 0 && micros >= 0 && (whole > 0 || micros > 0))) && !(grouped && group === '');
+
+/** When a user reached the score in a run of a board (epoch, microseconds); 0 if unknown. */
+export function scoreTime(state: PackedState, boardNo: number, runDay: number): number {
+  const times = state[USER.scoreTimes] ?? [];
+  for (let at = 0; at < times.length; at += SCORE_TIME.size)
+    if (times[at + SCORE_TIME.board] === boardNo && times[at + SCORE_TIME.runDay] === runDay)
+      return Math.abs(times[at + SCORE_TIME.reached]!);
+  return 0;
+}
+
+const TIME_DIGITS = 16;
+
+/**
+ * A user's member in the sorted sets of a board on which equal scores rank by when they were reached. Sorted sets order
+ * equal scores by member: the earliest is the greatest. `member_of` in `lua/lib/rank_boards.lua` has the same rule.
+ */
+export const timedMember = (userId: string, reached: number): string =>
+  String(TIMED_MEMBER.latest - Math.abs(reached)).padStart(TIME_DIGITS, '0') + userId;
+
+/** The user of a timed member, and when the score was reached. */
+export const ofTimedMember = (member: string): { userId: string; reached: number } => ({
+  userId: member.slice(TIME_DIGITS),
+  reached: TIMED_MEMBER.latest - Number(member.slice(0, TIME_DIGITS)),
+});
 
 function boardScores(packed: PackedScores, times: readonly number[]): Record<number, BoardScore[]> {
   const reached = new Map<string, number>();

@@ -178,7 +178,10 @@ export const SCORE = {
   size: 5,
 } as const;
 
-/** When a user reached the score in a run of a leaderboard (epoch, microseconds), in one list like SCOREs. */
+/**
+ * When a user reached the score in a run of a leaderboard (epoch, microseconds), in one list like SCOREs. Negative for a sum
+ * of events that all had the value 0, which is reached at the first of them; other sums are reached at the last other event.
+ */
 export const SCORE_TIME = { board: 0, runDay: 1, reached: 2, size: 3 } as const;
 
 /**
@@ -199,3 +202,6 @@ export const STAY = {
 
 /** Maximum number of stays of a user in a run; later changes of team do not count in it. */
 export const MOST_STAYS = 8;
+
+/** `latest`: the time from which times are subtracted in members of sorted sets; see `timedMember` (src/packed/state.ts). */
+export const TIMED_MEMBER = { latest: 2 ** 53 - 1 } as const;

@@ -113,6 +113,7 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   SCORE_TIME: user.SCORE_TIME,
   STAY: user.STAY,
   TEAM_SUM: call.TEAM_SUM,
+  TIMED_MEMBER: user.TIMED_MEMBER,
   GUARD: guard.GUARD,
   GUARD_ACTION: guard.GUARD_ACTION,
   QUARANTINED: guard.QUARANTINED,

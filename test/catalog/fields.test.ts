@@ -222,6 +222,7 @@ const FULL: Configuration = {
       status: 'active',
       rankBy: 'metric',
       aggregate: 'min',
+      ties: 'first',
       order: 'ascending',
       metricKey: 'flips',
       maxParticipants: 10,

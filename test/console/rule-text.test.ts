@@ -121,6 +121,10 @@ describe('a rule as a sentence', () => {
       { rankBy: 'metric', metricId: 'm1', aggregate: 'last', order: 'ascending', breakdownAttributes: [] },
       'Ranked by the latest Flashcards flipped (lowest first), one run',
     ],
+    [
+      { rankBy: 'metric', metricId: 'm1', aggregate: 'max', ties: 'first', breakdownAttributes: [] },
+      'Ranked by the highest Flashcards flipped, one run, equal scores: who was first',
+    ],
   ] as const)('of a leaderboard: %j', (board, text) => {
     expect(boardText(board, NAMED)).toBe(text);
   });

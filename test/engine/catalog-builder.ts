@@ -155,6 +155,7 @@ export class CatalogBuilder {
       rankBy,
       aggregate: null,
       order: null,
+      ties: null,
       metricId: null,
       pointsSystemId: null,
       maxParticipants: 1000,

@@ -1,5 +1,6 @@
 import { BatchIntake } from '../../src/engine/events/batch-intake.ts';
 import { BatchProcessor } from '../../src/engine/events/batch-processor.ts';
+import { tenantParts } from '../../src/redis/parts.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel, SentEvent } from './laurel-model.ts';
 import type { Said } from './seen.ts';
@@ -8,6 +9,7 @@ import type { Said } from './seen.ts';
 export class Batches {
   private readonly model: LaurelModel;
   private readonly tenantNo: number;
+  private readonly isWide: boolean;
   private readonly intake: BatchIntake;
   private processed: Promise<unknown> = Promise.resolve();
 
@@ -15,6 +17,7 @@ export class Batches {
     const { redis, clock, ids } = engine;
     this.model = model;
     this.tenantNo = model.catalog.tenantNo;
+    this.isWide = tenantParts(redis, this.tenantNo).length > 1;
     const catalogs = { of: () => engine.compiled(), atLeast: async () => undefined };
     const processor = new BatchProcessor({
       redis,
@@ -37,6 +40,13 @@ export class Batches {
   }
 
   async take(sent: readonly SentEvent[]): Promise<Said> {
+    // The parts of a wide tenant process a batch side by side, so that the order of equal scores is undefined.
+    const { catalog } = this.model;
+    if (sent.length > 1 && this.isWide && catalog.leaderboards.some(({ ties }) => ties === 'first')) {
+      const all: Said[] = [];
+      for (const event of sent) all.push(await this.take([event]));
+      return { engine: all.map(({ engine }) => engine), model: all.map(({ model }) => model) };
+    }
     const events = sent.map(({ metricKey, user, value, attributes, key }) => {
       const event = { key: metricKey, user, value, attributes };
       return key === null ? event : { ...event, idempotencyKey: key };

@@ -10,17 +10,18 @@ export interface Place {
 }
 
 /** Whether only scores above 0 are on a leaderboard. Otherwise everybody with an event in the run is. */
-const isUsual = ({ aggregate, order }: Leaderboard): boolean => aggregate === null && order === null;
+const isUsual = ({ aggregate, order, ties }: Leaderboard): boolean =>
+  aggregate === null && order === null && ties === null;
 
 /** What a user earned inside a run, except on leaderboards of streaks. */
-function earnedOn(board: Leaderboard, user: ModelUser, run: Run): { amount: bigint; team: string }[] {
+function earnedOn(board: Leaderboard, user: ModelUser, run: Run): { amount: bigint; team: string; no: number }[] {
   const inside = (day: LocalDate, time: string): boolean =>
     day >= run.start && (run.end === null || day <= run.end) && inHours(board, time);
   return board.rankBy === 'metric'
     ? user.events.filter((event) => event.metricId === board.metricId && inside(event.date, event.time))
     : user.awards
         .filter((award) => award.systemId === board.pointsSystemId && inside(award.date, award.time))
-        .map(({ awarded, team }) => ({ amount: BigInt(awarded) * 1_000_000n, team }));
+        .map(({ awarded, team }) => ({ amount: BigInt(awarded) * 1_000_000n, team, no: 0 }));
 }
 
 /** A user's score in a run; null for none, on a leaderboard on which 0 is a score. */
@@ -30,6 +31,17 @@ export function scoreOf(board: Leaderboard, user: ModelUser, run: Run): bigint |
   if (earned.length === 0) return noScore(board);
   const sorted = earned.toSorted((a, b) => (a < b ? -1 : Number(a > b)));
   return { sum: sum(earned), max: sorted.at(-1)!, min: sorted[0]!, last: earned.at(-1)! }[board.aggregate ?? 'sum'];
+}
+
+/** The number of the event at which a user reached the score, on leaderboards on which this ranks equal scores; else 0. */
+export function reachedAt(board: Leaderboard, user: ModelUser, run: Run): number {
+  if (board.ties === null) return 0;
+  const earned = earnedOn(board, user, run);
+  const score = scoreOf(board, user, run);
+  const isBest = board.aggregate === 'max' || board.aggregate === 'min';
+  if (isBest) return earned.find(({ amount }) => amount === score)?.no ?? 0;
+  const counts = board.aggregate === 'last' ? earned : earned.filter(({ amount }) => amount !== 0n);
+  return (counts.at(-1) ?? earned[0])?.no ?? 0;
 }
 
 const MOST_STAYS = 8;
@@ -107,7 +119,7 @@ export function showLength(
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Everyone in a leaderboard's run, best first, with shared ranks. */
+/** Everyone in a leaderboard's run, best first. */
 export function standings(
   { catalog, users }: { catalog: Catalog; users: Map<string, ModelUser> },
   board: Leaderboard,
@@ -117,17 +129,19 @@ export function standings(
   return rankedAmong(board, { run, users: members }).filter(({ rank }) => rank <= (board.maxParticipants ?? Infinity));
 }
 
-/** Those of some users who have a score in a leaderboard's run, best first, ranked among themselves with shared ranks. */
+/** Those of some users who have a score in a leaderboard's run, best first, ranked among themselves. */
 export function rankedAmong(board: Leaderboard, { run, users }: { run: Run; users: readonly ModelUser[] }): Place[] {
   const scored = users
-    .map((user) => ({ userId: user.id, score: scoreOf(board, user, run) }))
-    .flatMap(({ userId, score }) => (score === null || (isUsual(board) && score <= 0n) ? [] : [{ userId, score }]));
-  const isBetter = (one: bigint, other: bigint): boolean => (board.order === 'ascending' ? one < other : one > other);
+    .map((user) => ({ userId: user.id, score: scoreOf(board, user, run), reached: reachedAt(board, user, run) }))
+    .flatMap(({ score, ...of }) => (score === null || (isUsual(board) && score <= 0n) ? [] : [{ ...of, score }]));
+  type Scored = (typeof scored)[number];
+  const isBetter = (one: Scored, other: Scored): boolean =>
+    one.score === other.score ? one.reached < other.reached : one.score > other.score === (board.order !== 'ascending');
   return scored
-    .map(({ userId, score }) => ({
-      userId,
-      rank: 1 + scored.filter((other) => isBetter(other.score, score)).length,
-      value: wire(score),
+    .map((own) => ({
+      userId: own.userId,
+      rank: 1 + scored.filter((other) => isBetter(other, own)).length,
+      value: wire(own.score),
     }))
     .sort((a, b) => a.rank - b.rank);
 }

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
 import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 import { completes } from './achievements.ts';
-import { groupOf, noScore, scoreOf, showLength, standings, thresholdOf } from './boards.ts';
+import { groupOf, noScore, reachedAt, scoreOf, showLength, standings, thresholdOf } from './boards.ts';
 import { addDays, runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, expire, expiryTimes, isOutOfPoints, levelOf, type Step } from './points.ts';
@@ -42,6 +42,7 @@ export class LaurelModel {
   catalog: Catalog;
   nowMs: number;
   readonly users = new Map<string, ModelUser>();
+  private events = 0;
 
   constructor(catalog: Catalog, nowMs: number) {
     this.catalog = catalog;
@@ -128,6 +129,7 @@ export class LaurelModel {
     const { frequency } = this.catalog.streaks;
     const counts = countsFor(here.date, after, this.catalog);
     after.events.push({
+      no: (this.events += 1),
       atMs: this.nowMs,
       ...here,
       metricId,
@@ -347,7 +349,8 @@ export class LaurelModel {
       if (group === null) continue;
       const score = scoreOf(board, after, run);
       const scoreBefore = before === null ? noScore(board) : scoreOf(board, before, run);
-      if (score === scoreBefore) continue;
+      const reached = [before, after].map((user) => (user === null ? 0 : reachedAt(board, user, run)));
+      if (score === scoreBefore && reached[0] === reached[1]) continue;
       const world = (me: ModelUser | null) => {
         const users = new Map(this.users);
         users.delete(after.id);

@@ -75,6 +75,7 @@ const board = fc.record({
   by: fc.constantFrom('metric', 'points', 'streak'),
   aggregate: fc.constantFrom(null, null, 'max' as const, 'min' as const, 'last' as const),
   order: fc.constantFrom(null, null, 'ascending' as const),
+  ties: fc.constantFrom(null, 'first' as const),
   of: metric,
   status,
   max: maybe(fc.integer({ min: 1, max: 3 })),
@@ -184,7 +185,12 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
     const isPlain = by === 'streak';
     builder.leaderboard(`board${index}`, by, {
       ...(by === 'points' && { pointsSystemId: systems[one.of % systems.length]!.id }),
-      ...(by === 'metric' && { metricId: metrics[one.of]!.id, aggregate: one.aggregate, order: one.order }),
+      ...(by === 'metric' && {
+        metricId: metrics[one.of]!.id,
+        aggregate: one.aggregate,
+        order: one.order,
+        ties: one.ties,
+      }),
       status: one.status,
       maxParticipants: one.max,
       start: day(one.from),
@@ -194,7 +200,7 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
       breakdownAttributes: one.split ? [planId] : [],
       ...(!one.split &&
         !isPlain &&
-        !(by === 'metric' && (one.aggregate !== null || one.order !== null)) && {
+        !(by === 'metric' && (one.aggregate !== null || one.order !== null || one.ties !== null)) && {
           teamAttributeId: planId,
           teamsBy: index % 2 === 0 ? 'sum' : 'mean',
           teamMinMembers: 1 + (index % 2),

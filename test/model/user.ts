@@ -12,6 +12,8 @@ interface Happened {
 }
 
 export interface RecordedEvent extends Happened {
+  /** From 1, in the order of all events of all users. */
+  no: number;
   metricId: string;
   amount: bigint;
   /** The user's team then; '' for none. */

@@ -30,6 +30,21 @@ const USERS = ['ada', 'bo', 'cy', 'dee', 'eve'];
 
 const CONFIGURATION: Configuration = {
   ...STUDY_APP,
+  leaderboards: [
+    ...STUDY_APP.leaderboards!,
+    {
+      key: 'firsts',
+      name: 'Firsts',
+      rankBy: 'metric',
+      metricKey: 'flips',
+      aggregate: 'max',
+      ties: 'first',
+      start: '2030-01-01',
+      runUnit: 'day',
+      runInterval: 1,
+      status: 'active',
+    },
+  ],
   streaks: {
     frequency: 'daily',
     freezes: { enabled: true, initial: 1, max: 3, autoEarnInterval: 7, autoEarnAmount: 1 },
@@ -67,12 +82,13 @@ const requests = (): Request[] => [
       '/streak?history_periods=30',
       '/leaderboards/flips',
       '/leaderboards/weekly',
+      '/leaderboards/firsts',
       '/preferences',
       '/wrapped?year=2030',
     ].map((rest): Request => ({ surface: 'app', method: 'GET', path: `/v1/users/${id}${rest}` })),
     { surface: 'admin', method: 'GET', path: `/v1/users/${id}/timeline` } satisfies Request,
   ]),
-  ...['flips', 'weekly', 'plans'].map((key): Request => ({
+  ...['flips', 'weekly', 'plans', 'firsts'].map((key): Request => ({
     surface: 'app',
     method: 'GET',
     path: `/v1/leaderboards/${key}`,

@@ -24,6 +24,7 @@ export function compileBoard(
     system: catalogIndex.pointsSystemsById.get(board.pointsSystemId ?? '')?.no,
     fold: foldOf(board) ?? undefined,
     sign: board.order === 'ascending' ? -1 : undefined,
+    ties: board.ties === 'first' || undefined,
     floor: floorOf(board) || undefined,
     max: board.maxParticipants ?? undefined,
     from: board.startTime === null ? undefined : secondOfDay(board.startTime),

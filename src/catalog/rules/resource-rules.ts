@@ -123,7 +123,7 @@ export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Gene
     else if (attribute.type !== 'user') yield problem('teamAttributeId', `'${attribute.key}' is an event attribute`);
     if (board.breakdownAttributes.length > 0)
       yield problem('teamAttributeId', 'not for a board with breakdownAttributes: teams compete across groups');
-    if (floorOf(board) !== 0) yield problem('teamAttributeId', 'only for a board of the highest sum');
+    if (floorOf(board) !== 0) yield problem('teamAttributeId', 'only for a board of the highest sum with shared ties');
   }
 }
 

@@ -57,6 +57,17 @@ export const LEADERBOARD = {
     normalise: unlessDefault('descending'),
     form: { initial: 'descending', options: { descending: 'the highest score', ascending: 'the lowest score' } },
   }),
+  ties: field(Type.Enum(['shared', 'first']), {
+    label: 'Equal scores',
+    description:
+      'Whether users with equal scores share a rank (`shared`, the default), or the one who reached the score earlier ranks ' +
+      'higher (`first`). With `first`, everybody with an event in the run is on the board.',
+    default: null,
+    addition: true,
+    when: OF_METRIC,
+    normalise: unlessDefault('shared'),
+    form: { initial: 'shared', options: { shared: 'share a rank', first: 'rank by who was first' } },
+  }),
   metricId: { ...METRIC_ID, required: true, when: OF_METRIC },
   pointsSystemId: field(Uuid, {
     label: 'Points system',

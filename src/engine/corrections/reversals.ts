@@ -398,8 +398,9 @@ async function scoresAfter(
     const [found] = await historySums(pool, {
       tenantNo,
       ids: [userId],
-      // Of a sum, only whether an event remains is asked.
-      counted: { ...(counted as CountedMetric), fold: fold ?? 'last' },
+      // Of a sum, only whether an event remains is asked, and when it was reached.
+      counted:
+        board.ties === 'first' ? (counted as CountedMetric) : { ...(counted as CountedMetric), fold: fold ?? 'last' },
       runDays: [run.startDay],
       lastDay: run.endDay,
       times: window && { ...window, offsets: offsetsOf([{ userId, tz: state.tz }], { fromDay: run.startDay, nowMs }) },
@@ -408,8 +409,15 @@ async function scoresAfter(
     const remains = found?.sums[0] ?? emptyHistorySum(run.startDay, NO_SCORE);
     if (fold === null) {
       const sum = toMicros(score?.score ?? '0') + (voids ? -value : value);
-      const isEmpty = sum === 0n && remains[HISTORY_SUM.whole] === NO_SCORE;
-      scores.set(board.no, isEmpty ? remains : historySum(run.startDay, clamped(decimalOfMicros(sum))));
+      // No event remains.
+      const reached = remains[HISTORY_SUM.reached] ?? 0;
+      const isEmpty = sum === 0n && reached === 0;
+      scores.set(
+        board.no,
+        isEmpty
+          ? emptyHistorySum(run.startDay, NO_SCORE)
+          : historySum(run.startDay, { ...clamped(decimalOfMicros(sum)), reached }),
+      );
     } else if (voids || score === undefined || !isBetter(score, fold, remains)) scores.set(board.no, remains);
   }
   return scores;
@@ -419,7 +427,8 @@ type Held = UserState['boards'][number][number];
 
 /** Whether an event with this value may be the one that holds a score. */
 function holds({ score, reached = 0 }: Held, fold: Fold, event: { value: Micros; occurredMs: number }): boolean {
-  return fold === 'last' ? reached < 1000 * (event.occurredMs + 1) : toMicros(score) === event.value;
+  // A score may have a later time than its event, if a clock went back.
+  return (fold === 'last' && reached < 1000 * (event.occurredMs + 1)) || toMicros(score) === event.value;
 }
 
 /** Whether a score is better, or later, than the best that is stored. */

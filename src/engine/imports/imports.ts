@@ -113,9 +113,14 @@ export class Imports {
   private async take(draft: Draft, userId: string, { name }: Import): Promise<string> {
     const { compiled, state } = draft;
     const { tenantNo } = compiled.catalog;
-    const places = placesOf(userPart(this.options.redis, tenantNo, userId), state, await this.boards.of(tenantNo));
-    const sets = places.flatMap(({ key, score, listedIn }) => [
-      { key, of: { score } },
+    const places = placesOf(
+      userPart(this.options.redis, tenantNo, userId),
+      userId,
+      state,
+      await this.boards.of(tenantNo),
+    );
+    const sets = places.flatMap(({ key, member, score, listedIn }) => [
+      { key, of: { score, member } },
       ...(listedIn === null ? [] : [{ key: listedIn.key, of: { group: listedIn.group } }]),
     ]);
     const record = pack(importedRecord(draft, { id: eventId(draft.nowMs), userId }));

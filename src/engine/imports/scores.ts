@@ -11,7 +11,7 @@ import {
 import { floorOf, foldOf, turned } from '../../domain/leaderboard.ts';
 import { groupName } from '../../domain/user.ts';
 import type { ImportedUser } from '../../domain/imported-user.ts';
-import { dayOf, isDate } from '../../domain/periods.ts';
+import { DAY_MS, dayOf, isDate } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { packedScore, packedStay, packedTotal } from '../../packed/packed-import.ts';
 import type { PackedScores, PackedStays, PackedTotal } from '../../packed/state.ts';
@@ -109,10 +109,11 @@ export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUs
   const { compiled, state, skipped, nowMs } = draft;
   const boards: PackedScores = [];
   const stays: PackedStays = [];
+  const times: number[] = [];
   for (const board of compiled.catalog.leaderboards.toSorted((a, b) => a.no - b.no)) {
     if (board.status !== 'active' && board.status !== 'finished') continue;
     const scores = [...scoresOn(draft, board)]
-      .filter(([runDay, score]) => (score !== 0n || floorOf(board) !== 0) && !isFinal(board, runDay, nowMs))
+      .filter(([runDay, { score }]) => (score !== 0n || floorOf(board) !== 0) && !isFinal(board, runDay, nowMs))
       .toSorted(([a], [b]) => b - a);
     if (scores.length === 0) continue;
     const needed =
@@ -125,14 +126,17 @@ export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUs
       continue;
     }
     const group = groupOf(draft, board, shown[board.key]?.group);
-    for (const [runDay, score] of scores) {
+    for (const [runDay, { score, lastDay }] of scores) {
       const earned = { boardNo: board.no, runDay, ...clamped(decimalOfMicros(score)) };
       boards.push(...packedScore({ ...earned, group }));
       if (board.teamAttributeId !== null) stays.push(...packedStay({ ...earned, team: teamOf(draft, board) }));
+      // The time of day when it was reached is unknown.
+      if (board.ties === 'first') times.push(board.no, runDay, 1_000 * DAY_MS * lastDay);
     }
   }
   state[USER.boards] = boards;
   if (stays.length > 0) state[USER.teams] = stays;
+  if (times.length > 0) state[USER.scoreTimes] = times;
 }
 
 /** The user's present team; '' without one. The history does not say which teams the user was in. */
@@ -141,13 +145,21 @@ const teamOf = ({ compiled, state }: Draft, { teamAttributeId }: Leaderboard): s
     compiled.attributesById.get(teamAttributeId ?? '')?.no ?? 0
   ] ?? '';
 
+interface ImportedScore {
+  score: Micros;
+  /** The last day (epoch day) that changed it. */
+  lastDay: number;
+}
+
 /** The user's scores from history, by first day (epoch day) of the run. */
-function scoresOn({ compiled, days, awards, state, today }: Draft, board: Leaderboard): Map<number, Micros> {
+function scoresOn({ compiled, days, awards, state, today }: Draft, board: Leaderboard): Map<number, ImportedScore> {
   const rule = playedRule(board);
-  const scores = new Map<number, Micros>();
+  const scores = new Map<number, ImportedScore>();
   const add = (day: number, change: Micros): void => {
     const run = runOf(rule, day);
-    if (run !== null) scores.set(run.startDay, (scores.get(run.startDay) ?? 0n) + change);
+    if (run === null) return;
+    const { score = 0n, lastDay = day } = scores.get(run.startDay) ?? {};
+    scores.set(run.startDay, { score: score + change, lastDay: Math.max(lastDay, day) });
   };
   if (board.rankBy === 'metric') {
     const metric = compiled.metricsById.get(board.metricId ?? '');

@@ -44,6 +44,7 @@ function countedBy(compiled: CompiledCatalog, board: Leaderboard): Counted | nul
       negated: board.order === 'ascending',
       fold: foldOf(board),
       always: floorOf(board) !== 0,
+      timed: board.ties === 'first',
     };
   if (board.rankBy === 'points')
     return { systemNo: compiled.pointsSystemsById.get(board.pointsSystemId ?? '')?.no ?? 0 };

@@ -289,7 +289,9 @@ export class LeaderboardReads {
     }
     return Array.from(users).flatMap(([userId, { state }]) => {
       const found = rankedScore(state, board, run.startDay);
-      return found === null || (group !== null && found.group !== group) ? [] : [{ userId, score: found.score }];
+      if (found === null || (group !== null && found.group !== group)) return [];
+      const { group: _, ...scored } = found;
+      return [{ userId, ...scored }];
     });
   }
 

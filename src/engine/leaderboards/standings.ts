@@ -2,7 +2,16 @@ import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
 import { floorOf, turned } from '../../domain/leaderboard.ts';
-import { hasPlace, nameInState, type PackedState, scoresOf } from '../../packed/state.ts';
+import {
+  hasPlace,
+  nameInState,
+  ofTimedMember,
+  type PackedState,
+  scoresOf,
+  scoreTime,
+  timedMember,
+  unpackState,
+} from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { boardKey } from '../../redis/keys.ts';
 import { inParts, packedUsers, tenantParts, userPart } from '../../redis/parts.ts';
@@ -12,9 +21,13 @@ import { Slices } from '../../slices.ts';
 export interface Member {
   userId: string;
   score: number;
+  /** When the score was reached (epoch, microseconds), on boards on which this ranks equal scores. */
+  reached?: number | null;
+  /** The rank, if known without another read. */
+  rank?: number;
 }
 
-/** A member's place (from 0) and rank. Equal scores share a rank: 1, 2, 2, 4. */
+/** A member's place (from 0) and rank. Equal scores share a rank: 1, 2, 2, 4, unless the board ranks them by time. */
 export interface Placed {
   place: number;
   rank: number;
@@ -24,7 +37,8 @@ export interface Placed {
 }
 
 /**
- * The values in one run and group of a board, best first; equal ones in descending byte order of the user ID. Users
+ * The values in one run and group of a board, best first; equal ones in descending byte order of the user ID or, on boards
+ * that rank them by time, earliest first. Users
  * with a rank up to the board's maximum are on the board, including all who share the last rank. Other users with a
  * score may follow them.
  */
@@ -59,12 +73,13 @@ const FIND_TRIES = 10;
 const NEAR = 1_000;
 
 /** The fields of a board that its standings depend on. */
-export type RankedBoard = Pick<Leaderboard, 'aggregate' | 'order' | 'maxParticipants'>;
+export type RankedBoard = Pick<Leaderboard, 'aggregate' | 'order' | 'ties' | 'maxParticipants'>;
 
 /**
  * Live standings in sorted sets, which events move: one for each part of the tenant. The sets hold scores, the answers
- * values (`turned`). Equal scores are ordered by part first. Every read takes O(log N) plus its result; on a wide tenant, each member is counted once while events are in
- * flight, and a page beyond `NEAR` takes about 2 log N round trips.
+ * values (`turned`). Equal scores are ordered by part first, unless they rank by time. Every read takes O(log N) plus its
+ * result; on a wide tenant, each member is counted once while events are in flight, and a page beyond `NEAR` takes about
+ * 2 log N round trips. Ranks by time take up to log N round trips for each of these.
  */
 export class LiveStandings implements Standings {
   private readonly redis: Redis;
@@ -81,11 +96,15 @@ export class LiveStandings implements Standings {
 
   async page(from: number, count: number): Promise<Member[]> {
     const members = await this.best(from, count);
-    return members.map(({ userId, score }) => ({ userId, score: this.turned(score) }));
+    return members.map(({ member, score }, index) =>
+      this.isTimed
+        ? { ...ofTimedMember(member), score: this.turned(score), rank: from + index + 1 }
+        : { userId: member, score: this.turned(score) },
+    );
   }
 
   /** A page with scores as in the sets. */
-  private async best(from: number, count: number): Promise<Member[]> {
+  private async best(from: number, count: number): Promise<SetMember[]> {
     if (count <= 0) return [];
     const { keys } = this;
     if (keys.length === 1) return this.membersOf(keys[0]!, from, count);
@@ -94,22 +113,38 @@ export class LiveStandings implements Standings {
     const each = isNear ? from + count : count;
     const parts = await Promise.all(keys.map((key, index) => this.membersOf(key, starts[index]!, each)));
     // The sort is stable, so equal scores keep the order of the parts.
-    const members = parts.flat().sort((a, b) => b.score - a.score);
+    const members = parts.flat().sort((a, b) => b.score - a.score || (this.isTimed ? byMember(a, b) : 0));
     return isNear ? members.slice(from, from + count) : members.slice(0, count);
   }
 
-  async rankOf({ score }: { score: number }): Promise<number> {
-    return 1 + sumOf(await this.counts(`(${this.turned(score)}`, '+inf'));
+  async rankOf({ userId, score, reached }: Member): Promise<number> {
+    const inSet = this.turned(score);
+    if (!this.isTimed) return 1 + sumOf(await this.counts(`(${inSet}`, '+inf'));
+    return 1 + sumOf(await this.before({ member: timedMember(userId, reached ?? 0), score: inSet }));
   }
 
   async find(userId: string): Promise<Placed | null> {
     const parts = tenantParts(this.redis, this.at.tenantNo);
     const own = parts.indexOf(userPart(this.redis, this.at.tenantNo, userId));
     const key = boardKey(parts[own]!, this.at);
+    let member = await this.memberOf(userId);
     for (let tries = 1; ; tries += 1) {
-      const [placeInPart, text] = await Promise.all([this.redis.zrevrank(key, userId), this.redis.zscore(key, userId)]);
-      if (placeInPart === null || text === null) return null;
+      const [placeInPart, text] = await Promise.all([this.redis.zrevrank(key, member), this.redis.zscore(key, member)]);
+      if (placeInPart === null || text === null) {
+        // An event may have replaced the member.
+        const now = await this.memberOf(userId);
+        if (now === member || tries === FIND_TRIES) return null;
+        member = now;
+        continue;
+      }
       const score = Number(text);
+      if (this.isTimed) {
+        const others = this.keys.filter((_, index) => index !== own);
+        const before = await Promise.all(others.map((other) => membersBefore(this.redis, other, { member, score })));
+        const place = placeInPart + sumOf(before);
+        const rank = place + 1;
+        return { place, rank, score: this.turned(score), isOn: this.max === null || rank <= this.max };
+      }
       const [above, equal, after] = await Promise.all([
         this.counts(`(${score}`, '+inf'),
         own === 0 ? [] : this.counts(score, score),
@@ -125,14 +160,17 @@ export class LiveStandings implements Standings {
 
   /** Those of some users who have a score, with one command for each part. */
   async scoresOf(userIds: readonly string[]): Promise<Member[]> {
+    const members = this.isTimed ? await this.timedMembers(userIds) : userIds;
     const scores = await inParts(this.redis, this.at.tenantNo, {
-      users: userIds,
-      userId: (id) => id,
-      call: (part, ids) => this.redis.zmscore(boardKey(part, this.at), ...ids),
+      users: userIds.map((userId, index) => ({ userId, member: members[index]! })),
+      userId: ({ userId }) => userId,
+      call: (part, some) => this.redis.zmscore(boardKey(part, this.at), ...some.map(({ member }) => member)),
     });
     return userIds.flatMap((userId, index) => {
       const text = scores[index] ?? null;
-      return text === null ? [] : [{ userId, score: this.turned(Number(text)) }];
+      if (text === null) return [];
+      const { reached } = this.isTimed ? ofTimedMember(members[index]!) : {};
+      return [{ userId, score: this.turned(Number(text)), ...(reached !== undefined && { reached }) }];
     });
   }
 
@@ -141,6 +179,7 @@ export class LiveStandings implements Standings {
   }
 
   async participants(): Promise<number> {
+    if (this.isTimed) return Math.min(await this.scored(), this.max ?? Infinity);
     const [last] = this.max === null ? [] : await this.best(this.max - 1, 1);
     return last === undefined ? this.scored() : sumOf(await this.counts(last.score, '+inf'));
   }
@@ -148,6 +187,32 @@ export class LiveStandings implements Standings {
   async participantsOf(places: number): Promise<number> {
     // A rank is never greater than the place, counted from 1.
     return this.max === null || places <= this.max ? places : Math.min(places, await this.participants());
+  }
+
+  private get isTimed(): boolean {
+    return this.board.ties === 'first';
+  }
+
+  private async memberOf(userId: string): Promise<string> {
+    return this.isTimed ? (await this.timedMembers([userId]))[0]! : userId;
+  }
+
+  /** The users' members by their states; those of unknown users and scores are not in the sets. */
+  private async timedMembers(userIds: readonly string[]): Promise<string[]> {
+    const { tenantNo, boardNo, runDay } = this.at;
+    const states = await packedUsers(this.redis, tenantNo, userIds);
+    return userIds.map((userId, index) => {
+      const packed = states[index] ?? null;
+      return timedMember(userId, packed === null ? 0 : scoreTime(unpackState(packed), boardNo, runDay));
+    });
+  }
+
+  /**
+   * The number of members before one, by part: those with a higher score and, among equal scores, those with a greater
+   * member, which are searched for.
+   */
+  private async before(member: SetMember): Promise<number[]> {
+    return Promise.all(this.keys.map((key) => membersBefore(this.redis, key, member)));
   }
 
   private turned(score: number): number {
@@ -158,10 +223,10 @@ export class LiveStandings implements Standings {
     return tenantParts(this.redis, this.at.tenantNo).map((part) => boardKey(part, this.at));
   }
 
-  private async membersOf(key: string, from: number, count: number): Promise<Member[]> {
+  private async membersOf(key: string, from: number, count: number): Promise<SetMember[]> {
     const flat = (await this.redis.zrevrange(key, from, from + count - 1, 'WITHSCORES')).flat();
     return Array.from({ length: flat.length / 2 }, (_, index) => ({
-      userId: String(flat[index * 2]),
+      member: String(flat[index * 2]),
       score: Number(flat[index * 2 + 1]),
     }));
   }
@@ -186,10 +251,9 @@ export class LiveStandings implements Standings {
       if (highs[widest]! <= lows[widest]!) return lows;
       const [pivot] = await this.membersOf(keys[widest]!, Math.floor((lows[widest]! + highs[widest]!) / 2), 1);
       if (pivot === undefined) return lows;
-      const [above, equal] = await Promise.all([
-        this.counts(`(${pivot.score}`, '+inf'),
-        this.counts(pivot.score, pivot.score),
-      ]);
+      const [above, equal] = this.isTimed
+        ? [await this.before(pivot), keys.map((_, index) => (index === widest ? 1 : 0))]
+        : await Promise.all([this.counts(`(${pivot.score}`, '+inf'), this.counts(pivot.score, pivot.score)]);
       const first = sumOf(above);
       if (place < first) for (const index of keys.keys()) highs[index] = Math.min(highs[index]!, above[index]!);
       else if (place >= first + sumOf(equal))
@@ -197,6 +261,28 @@ export class LiveStandings implements Standings {
       else return startsAmongEqual(above, equal, place - first);
     }
   }
+}
+
+/** A member of a sorted set, with its score there. */
+interface SetMember {
+  member: string;
+  score: number;
+}
+
+/** Greater members first, in the order of Redis. */
+const byMember = (a: { member: string }, b: { member: string }): number =>
+  Buffer.compare(Buffer.from(b.member), Buffer.from(a.member));
+
+/** The number of members of a sorted set before a member of any set. Halves the range of those with its score. */
+export async function membersBefore(redis: Redis, key: string, { member, score }: SetMember): Promise<number> {
+  let [low, high] = await Promise.all([redis.zcount(key, `(${score}`, '+inf'), redis.zcount(key, score, '+inf')]);
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const [found] = await redis.zrevrange(key, middle, middle);
+    if (found !== undefined && byMember({ member: found }, { member }) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** The starts, given the members above a score and with it, by part, and how many of the latter come before. */
@@ -216,17 +302,21 @@ export class GivenStandings implements Standings {
   private readonly members: readonly Member[];
 
   constructor(members: readonly Member[], board: Leaderboard) {
-    this.members = members.toSorted(
-      (a, b) => turned(board, b.score - a.score) || Buffer.compare(Buffer.from(b.userId), Buffer.from(a.userId)),
+    const sorted = members.toSorted(
+      (a, b) =>
+        turned(board, b.score - a.score) ||
+        (a.reached ?? 0) - (b.reached ?? 0) ||
+        Buffer.compare(Buffer.from(b.userId), Buffer.from(a.userId)),
     );
+    this.members = board.ties === 'first' ? sorted.map((member, at) => ({ ...member, rank: at + 1 })) : sorted;
   }
 
   async page(from: number, count: number): Promise<Member[]> {
     return this.members.slice(from, from + count);
   }
 
-  async rankOf({ score }: { score: number }): Promise<number> {
-    return 1 + this.members.findIndex((member) => member.score === score);
+  async rankOf({ score, rank }: Member): Promise<number> {
+    return rank ?? 1 + this.members.findIndex((member) => member.score === score);
   }
 
   async find(userId: string): Promise<Placed | null> {
@@ -253,12 +343,16 @@ export function rankedScore(
   state: PackedState,
   board: Leaderboard,
   runDay: number,
-): { group: string; score: number } | null {
+): { group: string; score: number; reached?: number } | null {
   if (state[USER.hidden] !== undefined) return null;
   const placed = { grouped: board.breakdownAttributes.length > 0, floor: floorOf(board) };
   for (const score of scoresOf(state[USER.boards] ?? []))
     if (score.boardNo === board.no && score.runDay === runDay && hasPlace(score, placed))
-      return { group: score.group, score: turned(board, decimalNumber(score)) };
+      return {
+        group: score.group,
+        score: turned(board, decimalNumber(score)),
+        ...(board.ties === 'first' && { reached: scoreTime(state, board.no, runDay) }),
+      };
   return null;
 }
 
@@ -289,8 +383,9 @@ export async function ranked(
   let last = before;
   for (const [index, member] of members.entries()) {
     const place = from + index;
-    const asked = last === undefined && place > 0;
-    const rank = asked ? await standings.rankOf(member) : last?.score === member.score ? last.rank : place + 1;
+    const asked = member.rank === undefined && last === undefined && place > 0;
+    const placed = last?.score === member.score ? last.rank : place + 1;
+    const rank = member.rank ?? (asked ? await standings.rankOf(member) : placed);
     last = { ...member, rank };
     result.push({ ...member, rank });
   }

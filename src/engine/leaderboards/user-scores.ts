@@ -176,6 +176,7 @@ export function pastScores(compiled: CompiledCatalog, board: Leaderboard, users:
         runDay: sum[HISTORY_SUM.runDay],
         group,
         score: decimalNumber(clamped({ whole: sum[HISTORY_SUM.whole], micros: sum[HISTORY_SUM.micros] })),
+        reached: Math.abs(sum[HISTORY_SUM.reached] ?? 0),
       }));
     });
 }

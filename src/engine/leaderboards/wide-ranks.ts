@@ -4,20 +4,27 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { floorOf, turned } from '../../domain/leaderboard.ts';
 import { KIND, kindField, NO_RANK, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import type { RecordedBoard, ScriptReply } from '../../packed/record.ts';
+import { timedMember } from '../../packed/state.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { boardKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
 import { SharedRuns } from '../../shared-runs.ts';
-import { LiveStandings, type RankedBoard, type RankedGroup } from './standings.ts';
+import { LiveStandings, membersBefore, type RankedBoard, type RankedGroup } from './standings.ts';
 
 /** A record whose boards may lack ranks. */
 interface Ranked {
+  [RECORD.userId]: string;
   [RECORD.boards]?: RecordedBoard[];
 }
 
-/** A changed score whose ranks are wanted. */
-interface Unranked {
+/** A changed score. */
+interface Changed {
+  userId: string;
   recorded: RecordedBoard;
+}
+
+/** A changed score whose ranks are wanted. */
+interface Unranked extends Changed {
   ranked: BoardRanks;
 }
 
@@ -30,7 +37,7 @@ interface BoardRanks {
 }
 
 /** Nobody sees the ranks of a deleted leaderboard. */
-const DELETED: RankedBoard = { aggregate: null, order: null, maxParticipants: null };
+const DELETED: RankedBoard = { aggregate: null, order: null, ties: null, maxParticipants: null };
 
 /** Counts the ranks of a tenant: what is asked for while a round of counting runs is counted in the next one. */
 class RankRounds {
@@ -45,9 +52,9 @@ class RankRounds {
     this.tenantNo = tenantNo;
   }
 
-  async add(compiled: CompiledCatalog, recorded: readonly RecordedBoard[]): Promise<void> {
+  async add(compiled: CompiledCatalog, changed: readonly Changed[]): Promise<void> {
     if (this.boards.size >= MOST_BOARDS) this.boards.clear();
-    for (const each of recorded) this.waiting.push({ recorded: each, ranked: this.boardRanks(compiled, each) });
+    for (const each of changed) this.waiting.push({ ...each, ranked: this.boardRanks(compiled, each.recorded) });
     await this.rounds.run();
   }
 
@@ -98,6 +105,27 @@ class RankRounds {
     const missed = unranked.filter((each) => reaches(each) && !counted.has(each));
     const others = missed.length === 0 ? [] : await this.sumOf(rangesOf(missed));
     for (const [index, each] of missed.entries()) rank(each, others.slice(2 * index));
+    const timed = unranked.filter((each) => each.ranked.board.ties === 'first' && reaches(each));
+    await Promise.all(timed.map(async (each) => rank(each, await this.beforeTimed(each))));
+  }
+
+  /** The number of members before the previous and before the new score of a user, where equal scores rank by time. */
+  private beforeTimed({ userId, recorded, ranked: { at } }: Unranked): Promise<number[]> {
+    const members = [
+      { score: recorded[RECORDED_BOARD.previousScore]!, reached: recorded[RECORDED_BOARD.previousReached] ?? 0 },
+      { score: recorded[RECORDED_BOARD.score]!, reached: recorded[RECORDED_BOARD.reached] ?? 0 },
+    ];
+    return Promise.all(
+      members.map(async ({ score, reached }) => {
+        const member = timedMember(userId, reached);
+        const before = await Promise.all(
+          tenantParts(this.redis, this.tenantNo).map((part) =>
+            membersBefore(connectionOf(this.redis, part.shard), boardKey(part, at), { member, score }),
+          ),
+        );
+        return before.reduce((sum, each) => sum + each, 0);
+      }),
+    );
   }
 
   /** The number of scores in each range, over all parts. */
@@ -128,8 +156,11 @@ function rank({ recorded, ranked: { board, threshold } }: Unranked, above: reado
   const [before, after] = [recorded[RECORDED_BOARD.previousScore]!, recorded[RECORDED_BOARD.score]!];
   const rankAt = (score: number, count: number): number =>
     score <= floorOf(board) || count >= (board.maxParticipants ?? Infinity) ? NO_RANK.off : count + 1;
+  const timeAt = (field: 8 | 9): number => Math.abs(recorded[field] ?? 0);
+  const isEarlier = timeAt(RECORDED_BOARD.reached) < timeAt(RECORDED_BOARD.previousReached);
   // The user is no longer at the previous score, but may be above it.
-  recorded[RECORDED_BOARD.previousRank] = rankAt(before, above[0]! - (after > before ? 1 : 0));
+  const isAbove = after > before || (after === before && isEarlier);
+  recorded[RECORDED_BOARD.previousRank] = rankAt(before, above[0]! - (isAbove ? 1 : 0));
   recorded[RECORDED_BOARD.rank] = rankAt(after, above[1]!);
   recorded[RECORDED_BOARD.threshold] = threshold;
 }
@@ -144,8 +175,8 @@ const MOST_BOARDS = 10_000;
 export async function addRanks(redis: Redis, compiled: CompiledCatalog, records: readonly Ranked[]): Promise<void> {
   const { tenantNo } = compiled.catalog;
   const unranked = records
-    .flatMap((record) => record[RECORD.boards] ?? [])
-    .filter((recorded) => recorded[RECORDED_BOARD.rank] === NO_RANK.unranked);
+    .flatMap((record) => (record[RECORD.boards] ?? []).map((recorded) => ({ userId: record[RECORD.userId], recorded })))
+    .filter(({ recorded }) => recorded[RECORDED_BOARD.rank] === NO_RANK.unranked);
   if (unranked.length === 0) return;
   let known = tenants.get(redis);
   if (known === undefined) tenants.set(redis, (known = new Map()));

@@ -65,7 +65,7 @@ export async function boardChanged(
 /** Counts the ranks that the moves of a wide tenant lack. Throws errors of Redis. */
 export async function rankMoves({ redis, compiled }: BoardSources, groups: readonly ChangedGroup[]): Promise<void> {
   const unranked = groups.flatMap(({ moved: moves }) => [...moves.values()].filter(isUnranked));
-  const boards = unranked.map(({ boardNo, runDay, group, previousScore, score }) => ({
+  const boards = unranked.map(({ boardNo, runDay, group, previousScore, score, previousReached, reached }) => ({
     [RECORDED_BOARD.board]: boardNo,
     [RECORDED_BOARD.runDay]: runDay,
     [RECORDED_BOARD.group]: group,
@@ -74,8 +74,13 @@ export async function rankMoves({ redis, compiled }: BoardSources, groups: reado
     [RECORDED_BOARD.threshold]: 0,
     [RECORDED_BOARD.previousScore]: previousScore ?? 0,
     [RECORDED_BOARD.score]: score ?? 0,
+    ...(reached !== undefined && {
+      [RECORDED_BOARD.previousReached]: previousReached ?? 0,
+      [RECORDED_BOARD.reached]: reached,
+    }),
   }));
-  await addRanks(redis, compiled, [{ [RECORD.boards]: boards }]);
+  const records = unranked.map(({ userId }, index) => ({ [RECORD.userId]: userId, [RECORD.boards]: [boards[index]!] }));
+  await addRanks(redis, compiled, records);
   for (const [index, move] of unranked.entries()) {
     move.from = rankOf(boards[index]![RECORDED_BOARD.previousRank]);
     move.to = rankOf(boards[index]![RECORDED_BOARD.rank]);

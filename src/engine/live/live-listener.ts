@@ -11,6 +11,7 @@ import { boardKey, shardOfKey, type TenantPart } from '../../redis/keys.ts';
 import { tenantParts, userPart } from '../../redis/parts.ts';
 import { hasReached, type LiveListeners, type LivePosition } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
+import { LiveStandings } from '../leaderboards/standings.ts';
 import { isFor, type LiveGrant } from './grants.ts';
 import type { HeldKey } from './live-keys.ts';
 import type { ClosingReason, LiveMessage, LiveSink } from './live-sink.ts';
@@ -250,6 +251,26 @@ export async function readPlaces(redis: Redis, asked: readonly AskedPlace[]): Pr
 const PLACE_TRIES = 10;
 
 async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
+  const isTimed = ({ board }: AskedPlace): boolean => board.ties === 'first';
+  const others = asked.filter((place) => !isTimed(place));
+  const [shared, timed] = await Promise.all([
+    readShared(redis, others),
+    Promise.all(asked.filter(isTimed).map((place) => readTimed(redis, place))),
+  ]);
+  return asked.map((place) => (isTimed(place) ? timed : shared).shift() ?? null);
+}
+
+async function readTimed(
+  redis: Redis,
+  { tenantNo, board, seat: { runDay, group }, userId }: AskedPlace,
+): Promise<Place> {
+  if (group === null) return null;
+  const found = await new LiveStandings(redis, { tenantNo, boardNo: board.no, runDay, group }, board).find(userId);
+  return found?.isOn === true ? { rank: found.rank, value: found.score } : null;
+}
+
+/** Places on boards on which equal scores share a rank. */
+async function readShared(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
   const keysIn = (part: TenantPart, { board, seat: { runDay, group } }: AskedPlace): string[] =>
     group === null ? [] : [boardKey(part, { boardNo: board.no, runDay, group })];
   const scoresOf = async (of: readonly boolean[]): Promise<unknown[]> => {

@@ -39,6 +39,9 @@ export interface BoardMove {
   /** The scores in the group, if the record holds them. */
   previousScore: number | null;
   score: number | null;
+  /** When these were reached; only of wide tenants, on boards on which this ranks equal scores. */
+  previousReached?: number | undefined;
+  reached?: number | undefined;
   /** The change of the score; `null` if unknown. */
   earned: Micros | null;
   atMs: number;
@@ -164,6 +167,8 @@ function moveOf(
     to: rankOf(recorded[RECORDED_BOARD.rank]),
     previousScore: recorded[RECORDED_BOARD.previousScore] ?? null,
     score: recorded[RECORDED_BOARD.score] ?? null,
+    previousReached: recorded[RECORDED_BOARD.previousReached],
+    reached: recorded[RECORDED_BOARD.reached],
     earned: board === undefined ? null : earnedOn(compiled, board, record),
     atMs: record[RECORD.atMs],
     user,

@@ -12,10 +12,11 @@ export interface ChangedGroup {
   moved: Map<string, BoardMove>;
 }
 
-const behind = ({ from, previousScore, earned }: BoardMove, later: BoardMove): BoardMove => ({
+const behind = ({ from, previousScore, previousReached, earned }: BoardMove, later: BoardMove): BoardMove => ({
   ...later,
   from,
   previousScore,
+  previousReached,
   earned: earned === null || later.earned === null ? null : earned + later.earned,
 });
 

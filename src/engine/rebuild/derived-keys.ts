@@ -21,7 +21,15 @@ import { totalFields } from '../../redis/lua-library.ts';
 import { COUNTER, completionsField, TEAM_SUM } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
 import { isPackedState, numbered } from '../../packed/unpack-state.ts';
-import { hasPlace, type PackedState, scoresOf, staysOf, unpackState } from '../../packed/state.ts';
+import {
+  hasPlace,
+  type PackedState,
+  scoresOf,
+  scoreTime,
+  staysOf,
+  timedMember,
+  unpackState,
+} from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { idempotencyDigest, timeOf } from '../ids.ts';
 
@@ -52,19 +60,27 @@ Only Redis holds the outbox beyond the cursor and the batches of events that wai
 
 export interface Place {
   key: string;
+  member: string;
   score: string;
   /** The set that lists the groups of the run, and the group; null if the board has no groups. */
   listedIn: { key: string; group: string } | null;
 }
 
-/**
- * A tenant's boards: number → whether users are ranked in groups, whether teams are, the floor of scores, and the runs that
- * Redis no longer holds.
- */
-export type Boards = ReadonlyMap<
-  number,
-  { grouped: boolean; teams: boolean; floor: number; cleared: ReadonlySet<number> }
->;
+interface BoardSets {
+  /** Whether users are ranked in groups. */
+  grouped: boolean;
+  /** Whether teams are ranked. */
+  teams: boolean;
+  /** Whether equal scores are ordered by time. */
+  timed: boolean;
+  /** The floor of scores. */
+  floor: number;
+  /** First days of the runs that Redis no longer holds. */
+  cleared: ReadonlySet<number>;
+}
+
+/** A tenant's boards by number. */
+export type Boards = ReadonlyMap<number, BoardSets>;
 
 async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
   const [catalog, cleared] = await Promise.all([loadCatalog(pool, tenantNo), clearedRuns(pool, tenantNo)]);
@@ -74,6 +90,7 @@ async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
       {
         grouped: board.breakdownAttributes.length > 0,
         teams: board.teamAttributeId !== null,
+        timed: board.ties === 'first',
         floor: floorOf(board),
         cleared: cleared.get(board.no) ?? new Set(),
       },
@@ -103,7 +120,7 @@ export class BoardsOfTenants {
 }
 
 /** The sorted sets that a user is a member of. */
-export function placesOf(part: TenantPart, state: PackedState, boards: Boards): Place[] {
+export function placesOf(part: TenantPart, userId: string, state: PackedState, boards: Boards): Place[] {
   const places: Place[] = [];
   // A hidden user has scores, but no place.
   if (state[USER.hidden] !== undefined) return places;
@@ -113,6 +130,7 @@ export function placesOf(part: TenantPart, state: PackedState, boards: Boards): 
     if (board === undefined || board.cleared.has(runDay) || !hasPlace(score, board)) continue;
     places.push({
       key: boardKey(part, { boardNo, runDay, group }),
+      member: board.timed ? timedMember(userId, scoreTime(state, boardNo, runDay)) : userId,
       score: decimalText(score),
       listedIn: board.grouped ? { key: boardGroupsKey(part, { boardNo, runDay }), group } : null,
     });

@@ -126,10 +126,10 @@ class Filling {
         continue;
       }
       generations.note(part, user.id, state);
-      for (const { key, score, listedIn } of placesOf(part, state, boards)) {
+      for (const { key, member, score, listedIn } of placesOf(part, user.id, state, boards)) {
         const members = sets.get(key);
-        if (members === undefined) sets.set(key, [score, user.id]);
-        else members.push(score, user.id);
+        if (members === undefined) sets.set(key, [score, member]);
+        else members.push(score, member);
         if (listedIn !== null) groups.set(listedIn.key, (groups.get(listedIn.key) ?? new Set()).add(listedIn.group));
       }
       this.teams.add(part, state, boards);

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { timeOfUse } from '../../redis/idempotency.ts';
+import { ofTimedMember } from '../../packed/state.ts';
 import { missingUsers } from '../../postgres/users/stored-states.ts';
 import { boardOfKey, tenantKey, userKey } from '../../redis/keys.ts';
 import { knownPart } from '../../redis/parts.ts';
@@ -73,15 +74,19 @@ async function* membersOf(redis: Redis, key: string): AsyncGenerator<string[]> {
 }
 
 /** Those of some members of a board's sorted set who should not be in it according to their states. */
-export async function superfluousMembers(sides: Sides, key: string, ids: readonly string[]): Promise<Suspect[]> {
+export async function superfluousMembers(sides: Sides, key: string, members: readonly string[]): Promise<Suspect[]> {
   const part = tenantKey(key)!;
   const { tenantNo } = part;
-  const states = ids.length === 0 ? [] : await sides.redis.mgetBuffer(ids.map((id) => userKey(part, id)));
   const known = await sides.boards.of(tenantNo);
+  const isTimed = known.get(boardOfKey(key)?.boardNo ?? 0)?.timed === true;
+  const ids = isTimed ? members.map((member) => ofTimedMember(member).userId) : members;
+  const states = ids.length === 0 ? [] : await sides.redis.mgetBuffer(ids.map((id) => userKey(part, id)));
   return ids.flatMap((id, index) => {
     const state = states[index] ?? null;
-    const places = state === null ? [] : placesOf(part, stateOf({ state }), known);
-    return places.some((place) => place.key === key) ? [] : [placeSuspect(sides, { tenantNo, id, key })];
+    const member = members[index]!;
+    const places = state === null ? [] : placesOf(part, id, stateOf({ state }), known);
+    const isPlace = places.some((place) => place.key === key && place.member === member);
+    return isPlace ? [] : [placeSuspect(sides, { tenantNo, id, key, member })];
   });
 }
 

@@ -111,18 +111,21 @@ async function suspectBalances(sides: Sides, users: readonly PlacedUser[]): Prom
 async function storedPlaces({ redis, pool, boards }: Sides, tenantNo: number, id: string): Promise<Place[]> {
   const packed = await storedState(pool, { tenantNo, userId: id });
   if (packed === null) return [];
-  return placesOf(knownPart(redis, tenantNo, id), stateOf({ state: packed }), await boards.of(tenantNo));
+  return placesOf(knownPart(redis, tenantNo, id), id, stateOf({ state: packed }), await boards.of(tenantNo));
 }
 
 export const placeSuspect = (
   sides: Sides,
-  { tenantNo, id, key }: { tenantNo: number; id: string; key: string },
+  { tenantNo, id, key, member }: { tenantNo: number; id: string; key: string; member: string },
 ): Suspect => ({
   key,
   part: id,
-  redis: async () => scoreText(await sides.redis.zscore(key, id)),
+  redis: async () => scoreText(await sides.redis.zscore(key, member)),
   postgres: async () =>
-    scoreText((await storedPlaces(sides, tenantNo, id)).find((place) => place.key === key)?.score ?? null),
+    scoreText(
+      (await storedPlaces(sides, tenantNo, id)).find((place) => place.key === key && place.member === member)?.score ??
+        null,
+    ),
 });
 
 /** Equal scores have equal texts. */
@@ -326,8 +329,8 @@ export async function suspectUsers(
     const { tenantNo, id } = user;
     const part = knownPart(sides.redis, tenantNo, id);
     listed(byShard, part.shard).push({ ...user, part });
-    for (const place of placesOf(part, stateOf(user), await sides.boards.of(tenantNo))) {
-      members.note(place.key, id);
+    for (const place of placesOf(part, id, stateOf(user), await sides.boards.of(tenantNo))) {
+      members.note(place.key, place.member);
       listed(bySet, place.key).push({ ...place, tenantNo, id });
     }
     teams.add(part, stateOf(user), await sides.boards.of(tenantNo));
@@ -359,10 +362,10 @@ async function suspectStates(sides: Sides, users: readonly PlacedUser[]): Promis
 }
 
 async function suspectScores(sides: Sides, key: string, standings: readonly Standing[]): Promise<Suspect[]> {
-  const scores = await sides.redis.zmscore(key, ...standings.map(({ id }) => id));
+  const scores = await sides.redis.zmscore(key, ...standings.map(({ member }) => member));
   return standings
     .filter(({ score }, index) => (scores[index] ?? null) === null || Number(scores[index]) !== Number(score))
-    .map(({ tenantNo, id }) => placeSuspect(sides, { tenantNo, id, key }));
+    .map(({ tenantNo, id, member }) => placeSuspect(sides, { tenantNo, id, key, member }));
 }
 
 async function suspectGroup(sides: Sides, { tenantNo, id, listedIn }: Standing): Promise<Suspect[]> {

@@ -393,6 +393,7 @@ export const CONFIGURATION_TEXTS: Readonly<Record<string, string>> = {
   name: 'Name of the {noun}.',
   'user.name': 'The user’s name; an empty one clears it.',
   order: '`ascending`: the lowest score is first; absent: the highest.',
+  ties: '`first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank.',
   pointsSystemId: 'ID of the points system.',
   pointsSystemKey: 'Key of the points system.',
   teamAttributeKey: 'Key of the user attribute that names a user’s team.',

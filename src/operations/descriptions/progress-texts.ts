@@ -71,7 +71,7 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   points: 'Points.',
   previousRank: 'The rank before; null: not on the board.',
   previousValue: 'The score before; null: there was none.',
-  rank: 'Place on the board, 1 being the first; null: not on it. Equal scores share a rank.',
+  rank: 'Place on the board, 1 being the first; null: not on it. Equal scores share a rank, unless the leaderboard has `ties`.',
   rankings: 'Places of the leaderboard, from the first requested one.',
   rarity: 'Share of the users, in percent, who have completed it.',
   started: 'First local day of the streak’s first period; null: there is no streak.',
@@ -157,7 +157,8 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
     'First day of the run; by default the current one, which the UTC date decides, or the local date of `around`.',
   'leaderboards_rankings.userAttributes':
     'The group of a leaderboard with breakdown attributes: their values, by key. By default all groups are ranked together; with an application key, its user’s group is ranked.',
-  'leaderboards_rankings.rank': 'Rank among the given users; the same for equal scores.',
+  'leaderboards_rankings.rank':
+    'Rank among the given users; the same for equal scores, unless the leaderboard has `ties`.',
   'leaderboard.value': 'The user’s score; null: there is none.',
   'leaderboards.value': 'The user’s score; null: there is none.',
   'users_leaderboard.value': 'The user’s score; null: there is none.',

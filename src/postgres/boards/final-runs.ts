@@ -83,13 +83,17 @@ export async function addMembers(
     members,
     participants,
     isDone,
-  }: { members: readonly { userId: string; rank: number; score: number }[]; participants: number; isDone: boolean },
+  }: { members: readonly (FinalMember & { reached?: number | null })[]; participants: number; isDone: boolean },
 ): Promise<void> {
   let rows = '';
-  for (const [index, { userId, rank, score }] of members.entries())
-    rows += `${group.id}\t${group.members + index}\t${tenantNo}\t${copyText(userId)}\t${rank}\t${score}\n`;
+  for (const [index, { userId, rank, score, reached }] of members.entries())
+    rows += `${group.id}\t${group.members + index}\t${tenantNo}\t${copyText(userId)}\t${rank}\t${score}\t${reached ?? '\\N'}\n`;
   if (members.length > 0)
-    await copyRows(client, 'COPY board_finals (group_id, place, tenant_no, user_id, rank, score) FROM STDIN', rows);
+    await copyRows(
+      client,
+      'COPY board_finals (group_id, place, tenant_no, user_id, rank, score, reached) FROM STDIN',
+      rows,
+    );
   await client.query(
     `UPDATE board_run_groups SET members = members + $2, participants = participants + $3, is_done = $4 WHERE id = $1`,
     [group.id, members.length, participants, isDone],
@@ -219,14 +223,20 @@ export async function finalMember(
   return rows[0] ?? null;
 }
 
+interface FinalScore {
+  userId: string;
+  score: number;
+  reached: number | null;
+}
+
 /** The scores of those of some users who have one in a final run; `group`: `null` for any. `null` if the run is not final. */
 export async function finalScores(
   pool: Pool,
   { tenantNo, boardNo, runDay }: RunNamed,
   { group, userIds }: { group: string | null; userIds: readonly string[] },
-): Promise<{ userId: string; score: number }[] | null> {
-  const { rows } = await pool.query<{ userId: string | null; score: number }>(
-    `SELECT member.user_id AS "userId", member.score
+): Promise<FinalScore[] | null> {
+  const { rows } = await pool.query<Omit<FinalScore, 'userId'> & { userId: string | null }>(
+    `SELECT member.user_id AS "userId", member.score, member.reached::float8 AS reached
        FROM board_runs AS run
        LEFT JOIN (board_run_groups AS grp JOIN board_finals AS member ON member.group_id = grp.id)
               ON grp.run_id = run.id AND ($5::text IS NULL OR text_digest(grp.name) = text_digest($5))
@@ -234,7 +244,7 @@ export async function finalScores(
       WHERE ${FINAL_RUN}`,
     [tenantNo, boardNo, runDay, userIds.map(storableText), group === null ? null : storableText(group)],
   );
-  return rows.length === 0 ? null : rows.filter((row): row is { userId: string; score: number } => row.userId !== null);
+  return rows.length === 0 ? null : rows.filter((row): row is FinalScore => row.userId !== null);
 }
 
 interface FinalPlace {

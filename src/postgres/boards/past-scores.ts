@@ -17,6 +17,8 @@ export interface CountedMetric {
   fold?: Fold | null;
   /** Whether every user with an event in a run has a score, also 0 or a negative one. */
   always?: boolean;
+  /** Whether to find out when a sum was reached: see SCORE_TIME. Of dropped and imported events, only the day is known. */
+  timed?: boolean;
 }
 
 /** The times of day that count, and the users' zone offsets. */
@@ -52,9 +54,9 @@ export interface HistorySums {
 
 /** SQL: the order in which the first event of a run is the score. Of equal values the earliest counts. */
 const ORDER: Record<Fold, string> = {
-  max: 'score DESC, occurred, id',
-  min: 'score, occurred, id',
-  last: 'occurred DESC, id DESC',
+  max: 'score DESC, reached, id',
+  min: 'score, reached, id',
+  last: 'reached DESC, id DESC',
 };
 
 const OCCURRED = 'coalesce(occurred_at, at)';
@@ -93,24 +95,39 @@ const statement = (counted: Counted, held: CountedTimes | null): string => {
     held === null
       ? kept
       : `(SELECT * FROM ${table} WHERE tenant_no = $1 AND user_id = users.id AND ${where} AND id >= $7::uuid${times(at)})`;
+  const [removed, added] = held === null ? ['$8', '$9'] : ['$14', '$15'];
   const single = `
-    SELECT width_bucket(local_date, $4::date[]) AS run, ${value} AS score, ${OCCURRED} AS occurred, id
+    SELECT width_bucket(local_date, $4::date[]) AS run, ${value} AS score, id,
+           (extract(epoch FROM ${OCCURRED}) * 1000000)::bigint AS reached
       FROM events
      WHERE tenant_no = $1 AND user_id = users.id AND ${where} AND id >= $7::uuid
-       AND ${held === null ? isCounted('$8', '$9') : `${isCounted('$14', '$15')}${times(at)}`}`;
+       AND ${isCounted(removed, added)}${held === null ? '' : times(at)}`;
   const summed = `
-    SELECT width_bucket(local_date, $4::date[]) AS run, sum(${value})::numeric AS score, NULL::timestamptz AS occurred
+    SELECT width_bucket(local_date, $4::date[]) AS run, sum(${value})::numeric AS score, NULL::bigint AS reached
       FROM ${from} AS counted GROUP BY 1`;
+  // The sums of days contain an event that is about to be reversed.
+  const timed = `
+    SELECT run, sums.score,
+           coalesce(stored.last, CASE WHEN ${removed}::uuid IS NULL THEN sums.day * 86400000000 END, -stored.first) AS reached
+      FROM (SELECT run, sum(score) AS score, max(local_date - date '1970-01-01') FILTER (WHERE score <> 0) AS day
+              FROM (SELECT width_bucket(local_date, $4::date[]) AS run, local_date, sum(${value})::numeric AS score
+                      FROM ${from} AS counted GROUP BY 1, 2) AS days
+             GROUP BY run) AS sums
+      LEFT JOIN (SELECT run, max(reached) FILTER (WHERE score <> 0) AS last, min(reached) AS first
+                   FROM (${single}) AS counted GROUP BY run) AS stored USING (run)
+     WHERE sums.score <> 0 OR stored.run IS NOT NULL`;
   const runs = ofMetric?.fold
     ? `SELECT DISTINCT ON (run) * FROM (${single}) AS counted ORDER BY run, ${ORDER[ofMetric.fold]}`
-    : ofMetric?.always === true
-      ? `SELECT * FROM (${summed}) AS sums
+    : ofMetric?.timed === true
+      ? timed
+      : ofMetric?.always === true
+        ? `SELECT * FROM (${summed}) AS sums
             WHERE score <> 0 OR EXISTS (SELECT FROM (${single}) AS counted WHERE counted.run = sums.run)`
-      : summed;
+        : summed;
   return `
     SELECT users.id, users.state, ${mayBeEarlier('($5::integer[])[1]')} AS "mayBeEarlier", coalesce((
              SELECT json_agg(json_build_array(($5::integer[])[run], trunc(score), ((score - trunc(score)) * 1000000)::integer,
-                                              coalesce((extract(epoch FROM occurred) * 1000000)::bigint, 0)))
+                                              coalesce(reached, 0)))
                FROM (${runs}) AS runs), '[]') AS sums
       FROM users WHERE users.tenant_no = $1 AND users.id = ANY ($2)`;
 };
@@ -159,6 +176,8 @@ export interface PastScore {
   runDay: number;
   group: string;
   score: number;
+  /** When the score was reached (epoch, microseconds); 0 if unknown. */
+  reached: number;
 }
 
 export async function putPastScores(
@@ -168,8 +187,8 @@ export async function putPastScores(
 ): Promise<void> {
   if (scores.length === 0) return;
   await client.query(
-    `INSERT INTO board_past_scores (tenant_no, board_no, user_id, run_day, group_name, score)
-     SELECT $1, $2, * FROM unnest($3::text[], $4::integer[], $5::text[], $6::float8[])`,
+    `INSERT INTO board_past_scores (tenant_no, board_no, user_id, run_day, group_name, score, reached)
+     SELECT $1, $2, * FROM unnest($3::text[], $4::integer[], $5::text[], $6::float8[], $7::bigint[])`,
     [
       tenantNo,
       boardNo,
@@ -177,6 +196,7 @@ export async function putPastScores(
       scores.map(({ runDay }) => runDay),
       scores.map(({ group }) => storableText(group)),
       scores.map(({ score }) => score),
+      scores.map(({ reached }) => reached),
     ],
   );
 }
@@ -189,24 +209,25 @@ export async function rankPastScores(
 ): Promise<void> {
   await client.query(
     `WITH scores AS (
-       DELETE FROM board_past_scores WHERE tenant_no = $1 AND board_no = $2 RETURNING run_day, group_name, user_id, score
+       DELETE FROM board_past_scores WHERE tenant_no = $1 AND board_no = $2 RETURNING run_day, group_name, user_id, score, CASE WHEN $8::boolean THEN reached END AS reached
      ), made AS (
        INSERT INTO board_runs (tenant_no, board_no, run_day, last_day, final_at, is_final, is_cleared)
        SELECT $1, $2, past.run_day, past.last_day, past.final_at, true, true
          FROM unnest($3::integer[], $4::integer[], $5::timestamptz[]) AS past (run_day, last_day, final_at)
        ON CONFLICT (tenant_no, board_no, run_day) DO NOTHING RETURNING id, run_day
      ), ranked AS (
-       SELECT made.id AS run_id, group_name, user_id, score,
-              row_number() OVER best - 1 AS place, rank() OVER (PARTITION BY made.id, group_name ORDER BY score DESC) AS rank
+       SELECT made.id AS run_id, group_name, user_id, score, reached,
+              row_number() OVER best - 1 AS place, CASE WHEN $8 THEN row_number() OVER best
+                ELSE rank() OVER (PARTITION BY made.id, group_name ORDER BY score DESC) END AS rank
          FROM scores JOIN made ON made.run_day = scores.run_day
-       WINDOW best AS (PARTITION BY made.id, group_name ORDER BY score DESC, user_id COLLATE "C" DESC)
+       WINDOW best AS (PARTITION BY made.id, group_name ORDER BY score DESC, reached, user_id COLLATE "C" DESC)
      ), groups AS (
        INSERT INTO board_run_groups (run_id, name, members, participants, is_done)
        SELECT run_id, group_name, count(*), count(*) FILTER (WHERE $6::integer IS NULL OR rank <= $6), true
          FROM ranked GROUP BY run_id, group_name RETURNING id, run_id, name
      )
-     INSERT INTO board_finals (group_id, place, tenant_no, user_id, rank, score)
-     SELECT groups.id, place, $1, user_id, rank, score * $7::integer
+     INSERT INTO board_finals (group_id, place, tenant_no, user_id, rank, score, reached)
+     SELECT groups.id, place, $1, user_id, rank, score * $7::integer, reached
        FROM ranked JOIN groups ON groups.run_id = ranked.run_id AND groups.name = ranked.group_name`,
     [
       tenantNo,
@@ -216,6 +237,7 @@ export async function rankPastScores(
       runs.map(({ finalMs }) => new Date(finalMs)),
       board.maxParticipants,
       turned(board, 1),
+      board.ties === 'first',
     ],
   );
 }

@@ -646,6 +646,8 @@ CREATE TABLE board_finals (
   user_id text NOT NULL,
   rank integer NOT NULL,
   score double precision NOT NULL,
+  -- when it was reached (epoch, microseconds), on leaderboards on which this ranks equal scores
+  reached bigint,
   PRIMARY KEY (group_id, place)
 );
 CREATE UNIQUE INDEX board_finals_of_user ON board_finals (tenant_no, user_id, group_id);
@@ -691,6 +693,8 @@ CREATE TABLE board_past_scores (
   user_id text NOT NULL,
   group_name text NOT NULL,
   score double precision NOT NULL,
+  -- when it was reached (epoch, microseconds); 0 if unknown
+  reached bigint NOT NULL,
   PRIMARY KEY (tenant_no, user_id, board_no, run_day)
 );
 CREATE INDEX board_past_scores_of_board ON board_past_scores (tenant_no, board_no);

@@ -9,9 +9,9 @@ afterEach(() => boards.laurel.close());
 const BOARD = { key: 'board', name: 'Board', status: 'active', rankBy: 'metric', metricKey: 'm' } as const;
 const LEAVES = 'a-user-who-leaves';
 
-async function start(): Promise<void> {
+async function start(more: { ties?: 'first' } = {}): Promise<void> {
   boards = await BoardsByTheClock.start('2026-11-18T12:00:00Z', [
-    { ...BOARD, start: '2026-11-18', runUnit: 'day', runInterval: 1 },
+    { ...BOARD, ...more, start: '2026-11-18', runUnit: 'day', runInterval: 1 },
   ]);
   await boards.event('stays', 3);
   await boards.event(LEAVES, 5);
@@ -34,20 +34,23 @@ async function deleteMeanwhile(): Promise<{ stored: Promise<void> }> {
   return { stored };
 }
 
-test('a user who is deleted while a final run is copied is not in it', async () => {
-  await start();
-  await boards.at('2026-11-19T12:02:00Z');
-  const deletions: { stored: Promise<void> }[] = [];
-  boards.onStep = async (step) => {
-    if (step === 'written' && deletions.length === 0) deletions.push(await deleteMeanwhile());
-  };
-  await boards.due();
-  await deletions[0]!.stored;
-  const { rows } = await boards.laurel.pool.query<{ name: string }>(
-    'SELECT user_id AS name FROM board_finals ORDER BY place',
-  );
-  expect(rows).toEqual([{ name: expect.stringMatching(/^deleted:/) }, { name: 'stays' }]);
-});
+test.each([{}, { ties: 'first' as const }])(
+  'a user who is deleted while a final run is copied is not in it: %j',
+  async (more) => {
+    await start(more);
+    await boards.at('2026-11-19T12:02:00Z');
+    const deletions: { stored: Promise<void> }[] = [];
+    boards.onStep = async (step) => {
+      if (step === 'written' && deletions.length === 0) deletions.push(await deleteMeanwhile());
+    };
+    await boards.due();
+    await deletions[0]!.stored;
+    const { rows } = await boards.laurel.pool.query<{ name: string }>(
+      'SELECT user_id AS name FROM board_finals ORDER BY place',
+    );
+    expect(rows).toEqual([{ name: expect.stringMatching(/^deleted:/) }, { name: 'stays' }]);
+  },
+);
 
 test('a user who is deleted while a snapshot is taken is not in it', async () => {
   await start();

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { StraySets } from '../../../src/engine/leaderboards/stray-sets.ts';
+import { ofTimedMember } from '../../../src/packed/state.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 
 let boards: BoardsByTheClock;
@@ -79,17 +80,21 @@ test('removes on the next day what a very late event recreated of a final run, a
   expect(await boards.places('run=2030-01-05')).toEqual([[1, 'ada', 5]]);
 });
 
-test('removes a deleted user from runs that the state no longer names', async () => {
-  boards = await BoardsByTheClock.start('2030-01-01T10:00:00Z', [
-    { ...BOARD, ...DAILY, breakdownAttributes: ['land'] },
-  ]);
-  for (let day = 1; day <= 5; day += 1) {
-    boards.clock.set(Date.parse(`2030-01-0${day}T10:00:00Z`));
-    for (const id of ['leaves', 'stays']) await boards.event({ id, attributes: { land: 'fr' } }, 5);
-  }
-  const sets = (await boards.sets()).filter((key) => key.includes(':b:'));
-  expect((await boards.setNames()).filter((name) => name.includes(':b:')).length).toBe(5);
-  await boards.laurel.admin.delete('/v1/users?ids=leaves');
-  const members = await Promise.all(sets.map((key) => boards.laurel.redis.zrange(key, '0', '-1')));
-  expect(members.flat()).toEqual(Array.from({ length: 5 }, () => 'stays'));
-});
+test.each(['shared', 'first'] as const)(
+  'removes a deleted user from runs that the state no longer names: ties %s',
+  async (ties) => {
+    boards = await BoardsByTheClock.start('2030-01-01T10:00:00Z', [
+      { ...BOARD, ...DAILY, ties, breakdownAttributes: ['land'] },
+    ]);
+    for (let day = 1; day <= 5; day += 1) {
+      boards.clock.set(Date.parse(`2030-01-0${day}T10:00:00Z`));
+      for (const id of ['leaves', 'stays']) await boards.event({ id, attributes: { land: 'fr' } }, 5);
+    }
+    const sets = (await boards.sets()).filter((key) => key.includes(':b:'));
+    expect((await boards.setNames()).filter((name) => name.includes(':b:')).length).toBe(5);
+    await boards.laurel.admin.delete('/v1/users?ids=leaves');
+    const members = await Promise.all(sets.map((key) => boards.laurel.redis.zrange(key, '0', '-1')));
+    const users = members.flat().map((member) => (ties === 'first' ? ofTimedMember(member).userId : member));
+    expect(users).toEqual(Array.from({ length: 5 }, () => 'stays'));
+  },
+);

@@ -137,6 +137,7 @@ test('reads kept runs and snapshots', async () => {
       kept.redis = new LiveStandings(reads.laurel.redis, other, {
         aggregate: null,
         order: null,
+        ties: null,
         maxParticipants: null,
       });
       expect(await of(reads, 'u')).toMatchObject({ rank: 3, value: 4 });

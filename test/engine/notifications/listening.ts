@@ -26,10 +26,14 @@ export class Listening {
     this.receiver = receiver;
   }
 
-  static async start(now: string, configuration: Configuration = {}): Promise<Listening> {
+  static async start(
+    now: string,
+    configuration: Configuration = {},
+    more: { spread?: number } = {},
+  ): Promise<Listening> {
     const receiver = await Receiver.start();
     const worker = { delivery: { allowPrivate: true } };
-    const laurel = await startLaurel({ testClock: true, workers: true, webhookAllowPrivate: true, worker });
+    const laurel = await startLaurel({ testClock: true, workers: true, webhookAllowPrivate: true, worker, ...more });
     const started = new Listening(laurel, receiver);
     await started.to(now);
     await started.put('/v1/configuration', configuration);

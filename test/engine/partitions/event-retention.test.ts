@@ -12,6 +12,7 @@ import { EventRetention, PartitionDropping } from '../../../src/engine/retention
 import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { countedUsers } from '../../../src/postgres/users/selections.ts';
+import { HISTORY_SUM } from '../../../src/packed/call-fields.ts';
 import { historySums } from '../../../src/postgres/boards/past-scores.ts';
 import {
   metricDays,
@@ -109,12 +110,16 @@ const rows = async (text: string): Promise<Record<string, unknown>[]> => (await 
 const details = async (): Promise<number> =>
   Number((await rows('SELECT (SELECT count(*) FROM events) + (SELECT count(*) FROM awards) AS n'))[0]!.n);
 
+async function flipsNo(): Promise<number> {
+  const found = "SELECT min(no) AS no FROM catalog_resources WHERE doc ->> 'key' = 'flips' AND kind = 'metric'";
+  return (await rows(found))[0]!['no'] as number;
+}
+
 /** Every read of the past from sums. */
 async function history(): Promise<unknown[]> {
   const { pool } = laurel;
   const [metricNo, systemNo] = [
-    (await rows("SELECT min(no) AS no FROM catalog_resources WHERE doc ->> 'key' = 'flips' AND kind = 'metric'"))[0]!
-      .no as number,
+    await flipsNo(),
     (await rows("SELECT min(no) AS no FROM catalog_resources WHERE kind = 'points_system'"))[0]!.no as number,
   ];
   const [fromDay, toDay] = [today - 10, today - 1];
@@ -158,6 +163,18 @@ test('removes expired events with their partition on its day, and keeps every su
   await onDay(lastDay + 1);
   expect(await details()).toBe(0);
   expect(await history()).toEqual(before);
+});
+
+test('of a sum that only dropped events make, the day is known on which it was reached', async () => {
+  await play();
+  const counted = { metricNo: await flipsNo(), always: true, timed: true };
+  const board = { tenantNo: 0, ids: ['ada'], runDays: [today - 10], lastDay: null, times: null, counted };
+  const reached = async (): Promise<number[]> =>
+    (await historySums(laurel.pool, board)).map(({ sums }) => sums[0]![HISTORY_SUM.reached]! / 1_000);
+  expect(await reached()).toEqual([(today - 1) * DAY_MS + 1_000]);
+  await onDay(lastDay + 1);
+  expect(await details()).toBe(0);
+  expect(await reached()).toEqual([(today - 1) * DAY_MS]);
 });
 
 test('the key of a dropped event stays used, also after a rebuild; its event can no longer be reversed', async () => {
