@@ -19,8 +19,8 @@ import { Start } from './start.ts';
 
 const KEY = 'starting.0123456789abcdef0123456789abcdef';
 
-/** The format in Redis, in the built code. */
-const FORM = 'const FORM = 1;';
+/** The format in Redis, as the built code declares it. */
+const FORM = ' FORM = 1;';
 
 /** Tenants in the order of their numbers, which begin at 1. Different masters of a cluster hold them. */
 const ON_SECOND = 'one';
