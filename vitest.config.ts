@@ -63,6 +63,8 @@ export default defineConfig({
   test: {
     ...settings,
     sequence: { ...settings.sequence, sequencer: LongestFirst },
+    // The two projects transform the same files: the second one, and later runs, find them in node_modules.
+    experimental: { fsModuleCache: true },
     globalSetup: 'test/stack/global-setup.ts',
     projects: [
       { test: { ...settings, name: 'one shard', include: ['test/**/*.test.ts'] } },
