@@ -1,9 +1,46 @@
+import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 if (!Number.isInteger(seed)) throw new Error(`SEED must be a whole number, not "${process.env['SEED']}".`);
 process.env['SEED'] = String(seed);
+
+/** The files that take longest, longest first. */
+const LONGEST = [
+  'test/processes/starting.test.ts',
+  'test/workers/jobs-kill.test.ts',
+  'test/engine/achievements/quests.test.ts',
+  'test/chaos/chaos.test.ts',
+  'test/workers/schedule-kill.test.ts',
+  'test/engine/imports/imported-again.test.ts',
+  'test/engine/schedule/one-failure.test.ts',
+  'test/console/screens.test.ts',
+  'test/fuzz/fuzz.test.ts',
+  'test/cli/shadow.test.ts',
+  'test/engine/cluster/reshard.test.ts',
+  'test/traces/traces.test.ts',
+  'test/engine/notifications/emails.test.ts',
+].map((path) => `${import.meta.dirname}/${path}`);
+const missing = LONGEST.filter((path) => !existsSync(path));
+if (missing.length > 0) throw new Error(`There is no test file ${missing.join(', ')}.`);
+
+/**
+ * Starts these before the other files of their project: one of them that began last would keep a single worker busy at the end.
+ * Without the durations of an earlier run, which a fresh checkout does not have, vitest sorts by size.
+ */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const rank = ({ moduleId }: TestSpecification): number => LONGEST.indexOf(moduleId) + 1 || LONGEST.length + 1;
+    // Workers are restarted between two projects.
+    const projects = [...new Set(sorted.map(({ project }) => project))];
+    return projects.flatMap((project) =>
+      sorted.filter((file) => file.project === project).toSorted((a, b) => rank(a) - rank(b)),
+    );
+  }
+}
 
 const settings = {
   setupFiles: ['test/stack/seed.ts', 'test/stack/leaks.ts'],
@@ -25,6 +62,9 @@ const settings = {
 export default defineConfig({
   test: {
     ...settings,
+    sequence: { ...settings.sequence, sequencer: LongestFirst },
+    // The two projects transform the same files: the second one, and later runs, find them in node_modules.
+    experimental: { fsModuleCache: true },
     globalSetup: 'test/stack/global-setup.ts',
     projects: [
       { test: { ...settings, name: 'one shard', include: ['test/**/*.test.ts'] } },

@@ -2,7 +2,7 @@ import type { Notification } from '../src/domain/notifications/notification.ts';
 import { AchievementEmails } from '../src/engine/notifications/due/achievement-emails.ts';
 import { EmailRounds } from '../src/engine/notifications/due/email-rounds.ts';
 import { Anniversaries, YearCounts } from '../src/engine/achievements/anniversaries.ts';
-import { BackdatingEngine } from '../src/engine/achievements/backdating.ts';
+import { BackdatingEngine, type BackdatingOptions } from '../src/engine/achievements/backdating.ts';
 import { AuditRetention } from '../src/engine/retention/audit-retention.ts';
 import { BatchProcessor } from '../src/engine/events/batch-processor.ts';
 import { clockPass } from '../src/engine/schedule/clock-control.ts';
@@ -113,7 +113,7 @@ export function createJobs(
   const { redis, pool, clock, testClock, log, ending, onFailed } = core;
   const { onJobMoment: onMoment, jobLeaseMs: leaseMs } = options;
   // With the test clock, a caller waits for activated resources.
-  const settle = testClock === null ? {} : { settleMs: 500 };
+  const soon: Pick<BackdatingOptions, 'minAgeMs'> = testClock === null ? {} : { minAgeMs: 500 };
   const onWritten = (shard: number): void => {
     core.signals.announce('outbox', shard);
     void persister.drain(shard, ending).catch(() => undefined);
@@ -127,8 +127,8 @@ export function createJobs(
       onMoment,
       ...(leaseMs !== undefined && { leaseMs }),
       works: [
-        new BackdatingEngine({ ...users, ...settle }),
-        new BoardFilling({ ...users, onFilled: wakeSchedule, ...settle }),
+        new BackdatingEngine({ ...users, ...soon }),
+        new BoardFilling({ ...users, onFilled: wakeSchedule, ...soon }),
         new Recomputing(users),
         new Resends({ pool, clock, onQueued: delivery.queued }),
         new Verifying({ redis, pool, clock }),

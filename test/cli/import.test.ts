@@ -6,15 +6,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { refusalOfRead } from '../contract/contract.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { inFewFiles } from '../stack/in-few-files.ts';
 import { STUDY_APP } from '../study-app.ts';
 
 // `laurel import` in its own process. The source is another tenant of the same Laurel, behind a server that enforces the
 // limits of the contract and may refuse.
 let laurel: TestLaurel;
 let source: Server;
+/** The command's file. */
+let main: string;
 let folder: string;
 /** The request, and the answer to send instead; undefined: the tenant's answer. */
 let asked: string[] = [];
@@ -24,6 +26,7 @@ let instead: (
   nth: number,
 ) => { status: number; headers?: Record<string, string>; body?: string | Buffer } | 'hang' | undefined;
 beforeAll(async () => {
+  main = join(await inFewFiles(), 'src/cli/main.js');
   laurel = await startLaurel({ workers: true });
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   await laurel.admin.post('/v1/tenants', [
@@ -75,7 +78,7 @@ function start(words: string[]): {
   child: ChildProcess;
   done: Promise<{ code: number | null; out: string; err: string }>;
 } {
-  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['import', ...words, '--tenant', 'here'], {
+  const child = spawn(process.execPath, [main, 'import', ...words, '--tenant', 'here'], {
     env: {
       ...process.env,
       ADMIN_URL: laurel.adminUrl,

@@ -6,8 +6,8 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ShadowReport } from '../../src/cli/shadow-comparison.ts';
 import type { Configuration } from '../../src/domain/configuration.ts';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { inFewFiles } from '../stack/in-few-files.ts';
 import { STUDY_APP } from '../study-app.ts';
 
 // `laurel shadow` in its own process, between two Laurels and in front of a misbehaving source.
@@ -39,7 +39,7 @@ async function startShadow({
   options?: string[];
 }): Promise<Shadow> {
   const words = ['--from', from, '--to', to, '--listen', '0', '--report-at', '0', '--json', ...options];
-  const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['shadow', ...words], {
+  const child = spawn(process.execPath, [join(await inFewFiles(), 'src/cli/main.js'), 'shadow', ...words], {
     env: { ...process.env, ADMIN_API_KEY: key, TENANT_ID: undefined },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,4 +1,4 @@
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -18,6 +18,9 @@ import { STUDY_APP } from '../study-app.ts';
 import { Start } from './start.ts';
 
 const KEY = 'starting.0123456789abcdef0123456789abcdef';
+
+/** The format in Redis, as the built code declares it. */
+const FORM = ' FORM = 1;';
 
 /** Tenants in the order of their numbers, which begin at 1. Different masters of a cluster hold them. */
 const ON_SECOND = 'one';
@@ -200,16 +203,14 @@ test('does not rebuild shards of another format while a process with that format
 });
 
 describe('a version with another format in Redis', () => {
-  // The built code, with another format: beside it, so that it finds its packages.
+  // The built code, with another format: beside it, so that it finds the package.
   const other = join(PACKAGE_ROOT, 'dist/other-form');
-  beforeAll(() => {
-    for (const folder of ['src', 'workers'])
-      cpSync(join(PACKAGE_ROOT, 'dist', folder), join(other, folder), { recursive: true });
-    const file = join(other, 'src/engine/rebuild/marks.js');
-    const text = readFileSync(file, 'utf8');
-    const changed = text.replace('const FORM = 1;', 'const FORM = 2;');
-    if (changed === text) throw new Error('The form is not where this test looks for it.');
-    writeFileSync(file, changed);
+  beforeAll(async () => {
+    cpSync(await inFewFiles(), other, { recursive: true });
+    const files = readdirSync(join(other, 'chunks')).map((name) => join(other, 'chunks', name));
+    const found = files.filter((file) => readFileSync(file, 'utf8').includes(FORM));
+    if (found.length !== 1) throw new Error('The form is not where this test looks for it.');
+    writeFileSync(found[0]!, readFileSync(found[0]!, 'utf8').replace(FORM, FORM.replace('1', '2')));
   });
   afterAll(() => rmSync(other, { recursive: true, force: true }));
 

@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { expect, inject } from 'vitest';
-import { askForPostgres, databaseUrl, onServer } from './shared-postgres.ts';
-import { leftBehind, type Part } from './left-behind.ts';
+import type { Part } from './left-behind.ts';
+import { createDatabase, onServer, removeDatabase } from './shared-postgres.ts';
 
 /**
  * Values that a migration draws at random would be the same in all copies: the installation's ID, its secret, and its first
@@ -12,23 +11,16 @@ const AS_ITSELF = `
   UPDATE event_id_secret SET secret = sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
   UPDATE tenants SET id = gen_random_uuid() WHERE no = 0`;
 
-const LAST_QUERIES = 'SELECT left(query, 100) AS query FROM pg_stat_activity';
-
 /** A database of the run's Postgres that nothing else uses: migrated, or empty. */
 export async function freshDatabase(migrated: boolean): Promise<Part> {
-  const server = await askForPostgres(inject('postgresAt'));
-  const name = `laurel_test_${randomUUID().replaceAll('-', '')}`;
-  const template = migrated ? ` TEMPLATE ${server.template}` : '';
-  await onServer(server.url, `CREATE DATABASE ${name}${template}${server.strategy}`);
-  const url = databaseUrl(server.url, name);
+  const address = inject('postgresAt');
+  const { url } = await createDatabase(address, migrated ? 'migrated' : 'empty');
   if (migrated) await onServer(url, AS_ITSELF);
   return {
     url,
     close: async () => {
-      const left = await leftBehind(() => onServer(server.url, `${LAST_QUERIES} WHERE datname = '${name}'`));
-      await onServer(server.url, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-      const queries = left.map(({ query }) => String(query));
-      expect(queries, `connections to Postgres that the test file left open: ${queries.join('; ')}`).toEqual([]);
+      const { left } = await removeDatabase(address, url);
+      expect(left, `connections to Postgres that the test file left open: ${left.join('; ')}`).toEqual([]);
     },
   };
 }

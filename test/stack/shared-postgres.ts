@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { createServer, get, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -8,15 +8,7 @@ import { startPostgres } from '../../src/local/postgres-server.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { DATA_FOLDER } from './data-folder.ts';
-
-interface Asked {
-  /** A superuser's URL of the server. */
-  url: string;
-  /** The template database: migrated, and without a row of a test. */
-  template: string;
-  /** The clause that says how databases are copied. */
-  strategy: string;
-}
+import { leftBehind } from './left-behind.ts';
 
 /**
  * Copies the files of the other database. By default each page goes through the log, which took 48 ms of Postgres's CPU per
@@ -31,20 +23,36 @@ const FILE_COPY = ' STRATEGY FILE_COPY';
  */
 const WITHOUT_PASSWORD = 'host all all 127.0.0.1/32 trust\n';
 
-type Reply = Asked | { problem: string };
+/**
+ * Connections to create and remove databases, which the whole run shares: opening one takes 4 ms of Postgres's CPU, and each
+ * database needed three or more.
+ */
+const CONNECTIONS = 6;
+
+const LAST_QUERIES = 'SELECT left(query, 100) AS query FROM pg_stat_activity WHERE datname = $1';
+
+interface Server {
+  /** Creates a database, a copy of the migrated template or an empty one. */
+  create(kind: string): Promise<{ url: string }>;
+  /** Removes it. Returns the last queries of the connections to it that stay open. */
+  remove(name: string): Promise<{ left: string[] }>;
+  stop(): Promise<void>;
+}
 
 /**
  * One Postgres for the whole run, `given` or a temporary one that starts when the first test file needs it. Files run in
- * separate processes, so they ask over HTTP at `address`.
+ * separate processes, so they ask for databases over HTTP at `address`.
  */
 export async function sharedPostgres(given: string | undefined): Promise<{ address: string; close(): Promise<void> }> {
-  let running: ReturnType<typeof start> | null = null;
-  const answer = async (response: ServerResponse): Promise<void> => {
+  let running: Promise<Server> | null = null;
+  const answer = async ({ method, url = '' }: IncomingMessage, response: ServerResponse): Promise<void> => {
     running ??= start(given);
-    const reply: Reply = await running.catch((error: unknown) => ({ problem: String(error) }));
+    const what = url.slice(1);
+    const act = (server: Server): Promise<object> => (method === 'POST' ? server.create(what) : server.remove(what));
+    const reply = await running.then(act).catch((error: unknown) => ({ problem: String(error) }));
     response.setHeader('connection', 'close').end(JSON.stringify(reply));
   };
-  const server = createServer((_, response) => void answer(response));
+  const server = createServer((asked, response) => void answer(asked, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -55,19 +63,27 @@ export async function sharedPostgres(given: string | undefined): Promise<{ addre
   };
 }
 
-/** The shared Postgres, from a test file. */
-export async function askForPostgres(address: string): Promise<Asked> {
+/** From a test file: a new database. */
+export const createDatabase = (address: string, kind: 'migrated' | 'empty'): ReturnType<Server['create']> =>
+  ask(`${address}/${kind}`, 'POST');
+
+/** From a test file: removes a database. */
+export const removeDatabase = (address: string, url: string): ReturnType<Server['remove']> =>
+  ask(address + new URL(url).pathname, 'DELETE');
+
+async function ask<T extends object>(url: string, method: string): Promise<T> {
   const text = await new Promise<string>((resolve, reject) => {
     // A separate connection, which ends with the answer.
-    get(address, { agent: false }, (response) => {
+    const asking = request(url, { agent: false, method }, (response) => {
       response.setEncoding('utf8');
       let body = '';
       response.on('data', (chunk: string) => (body += chunk));
       response.on('end', () => resolve(body));
       response.on('error', reject);
-    }).on('error', reject);
+    });
+    asking.on('error', reject).end();
   });
-  const reply = JSON.parse(text) as Reply;
+  const reply = JSON.parse(text) as T | { problem: string };
   if ('problem' in reply) throw new Error(`There is no Postgres for the tests: ${reply.problem}`);
   return reply;
 }
@@ -88,17 +104,38 @@ export async function onServer(url: string, statement: string): Promise<Record<s
   }
 }
 
-async function start(given: string | undefined): Promise<Asked & { stop(): Promise<void> }> {
+async function start(given: string | undefined): Promise<Server> {
   const own = given === undefined || given === '' ? await temporaryPostgres() : null;
   const url = own?.url ?? given ?? '';
-  const template = `laurel_test_template_${randomUUID().replaceAll('-', '')}`;
+  const template = newName('template_');
   await onServer(url, `CREATE DATABASE ${template}`);
-  const pool = createPool(databaseUrl(url, template), { max: 1 });
-  await migrate(pool);
-  await pool.end();
+  const migrating = createPool(databaseUrl(url, template), { max: 1 });
+  await migrate(migrating);
+  await migrating.end();
   const strategy = own === null ? '' : FILE_COPY;
-  return { url, template, strategy, stop: () => (own === null ? dropTemplate(url, template) : own.stop()) };
+  // On a busy machine many files may wait for a connection.
+  const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS, idleTimeoutMillis: 0 });
+  pool.on('error', () => undefined);
+  return {
+    create: async (kind) => {
+      const name = newName('');
+      await pool.query(`CREATE DATABASE ${name}${kind === 'migrated' ? ` TEMPLATE ${template}` : ''}${strategy}`);
+      return { url: databaseUrl(url, name) };
+    },
+    remove: async (name) => {
+      const left = await leftBehind(async () => (await pool.query<{ query: string }>(LAST_QUERIES, [name])).rows);
+      await pool.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      return { left: left.map(({ query }) => query) };
+    },
+    stop: async () => {
+      if (own === null) await pool.query(`DROP DATABASE IF EXISTS ${template} WITH (FORCE)`);
+      await pool.end();
+      await own?.stop();
+    },
+  };
 }
+
+const newName = (kind: string): string => `laurel_test_${kind}${randomUUID().replaceAll('-', '')}`;
 
 async function temporaryPostgres(): ReturnType<typeof startPostgres> {
   const directory = join(DATA_FOLDER, `laurel-test-postgres-${randomUUID()}`);
@@ -110,12 +147,8 @@ async function temporaryPostgres(): ReturnType<typeof startPostgres> {
   return server;
 }
 
-async function dropTemplate(url: string, template: string): Promise<void> {
-  await onServer(url, `DROP DATABASE IF EXISTS ${template} WITH (FORCE)`);
-}
-
 /** The URL of another database of that server. */
-export function databaseUrl(serverUrl: string, name: string): string {
+function databaseUrl(serverUrl: string, name: string): string {
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   return url.href;

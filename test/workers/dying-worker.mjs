@@ -1,11 +1,16 @@
-// The built worker; with DIE_AT=<step> and DIE_AT_NTH=<n> it kills itself at the nth occurrence of that step.
+// The built worker; with DIE_AT=<step> and DIE_AT_NTH=<n> it kills itself at the nth occurrence of that step. A message
+// [step, n] sets both later.
 import { pino } from 'pino';
 import { startWorkers } from '../../dist/in-few-files/workers/start.js';
 
 const { REDIS_URL, DATABASE_URL, DIE_AT, DIE_AT_NTH, TEST_CLOCK, LEASE_MS } = process.env;
-let left = Number(DIE_AT_NTH);
+let [dieAt, left] = [DIE_AT, Number(DIE_AT_NTH)];
+process.on('message', (asked) => {
+  [dieAt, left] = asked;
+  process.send('dies');
+});
 function die(step) {
-  if (step !== DIE_AT || --left > 0) return undefined;
+  if (step !== dieAt || --left > 0) return undefined;
   process.kill(process.pid, 'SIGKILL');
   // Nothing may happen between the signal and the end.
   return new Promise(() => undefined);

@@ -25,6 +25,15 @@ export class DyingWorkers {
     return child;
   }
 
+  /** Has a running one be killed at the nth occurrence of a step from now on. Resolves when it knows. */
+  async dieAt(worker: ChildProcess, step: string, nth: number): Promise<void> {
+    const known = new Promise<void>((resolve) => {
+      worker.on('message', (message) => message === 'dies' && resolve());
+    });
+    worker.send([step, nth]);
+    await known;
+  }
+
   /** The same under the test clock; resolves when it works. */
   async startByTestClock(stack: { redisUrl: string; databaseUrl: string }): Promise<ChildProcess> {
     const child = this.start(stack, { TEST_CLOCK: '1' });

@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,10 +8,12 @@ import type { JobKind, ShownJob } from '../../src/domain/administration/job.ts';
 import { verify } from '../../src/engine/rebuild/verify.ts';
 import { addJob } from '../../src/postgres/jobs.ts';
 import { outboxKey } from '../../src/redis/keys.ts';
+import { publishSignal } from '../../src/redis/signals.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
 
-// Jobs of each kind in turn: a worker is killed at each moment of a slice, and the next one continues.
+// Jobs of each kind in turn: a worker is killed at each moment of a slice, and the next one continues. The last one, which
+// finishes the job, is the first to be killed in the next.
 
 const USERS = 430;
 /**
@@ -44,16 +47,19 @@ const leaderboards = [{ key: 'xp', name: 'XP', ...board }];
 let laurel: TestLaurel;
 let receiver: Server;
 const workers = new DyingWorkers();
+const LEASE = { LEASE_MS: '1000' };
+/** The one that runs. */
+let worker: ChildProcess;
 beforeAll(async () => {
   receiver = createServer((_request, response) => response.end('Thanks'));
   await new Promise<void>((listening) => void receiver.listen(0, '127.0.0.1', listening));
   laurel = await startLaurel({ configuration: configuration(1), webhookAllowPrivate: true });
-  const worker = workers.start(laurel);
+  worker = workers.start(laurel, LEASE);
+  await once(worker, 'message');
   const events = Array.from({ length: USERS }, (_, n) => ({ key: 'm', user: { id: `user ${n}` }, value: 1 }));
   const { status, body } = await laurel.admin.post('/v1/metrics/events', events);
   if (status >= 300) throw new Error(JSON.stringify(body));
   while ((await count('events')) < USERS) await sleep(50);
-  worker.kill('SIGKILL');
 });
 afterAll(async () => {
   workers.close();
@@ -81,53 +87,60 @@ const scores = async (): Promise<Record<number, number>> => {
   return users;
 };
 
-/** Kills a worker at each moment of the job of a kind, has another one finish it, and returns the finished job. */
-async function killed(kind: JobKind): Promise<ShownJob> {
+/** Begins a job of a kind, kills a worker at each moment of it, has another one finish it, and returns the finished job. */
+async function killed(kind: JobKind, begin: () => Promise<void>): Promise<ShownJob> {
   const newest = async (): Promise<ShownJob> => (await laurel.admin.get(`/v1/jobs?kind=${kind}&limit=1`)).body[0];
-  for (const [moment, nth] of DEATHS) {
-    const env = { DIE_AT: `${kind} ${moment}`, DIE_AT_NTH: String(nth), LEASE_MS: '1000' };
-    const [, signal] = (await once(workers.start(laurel, env), 'exit')) as [number | null, string | null];
+  for (const [index, [moment, nth]] of DEATHS.entries()) {
+    const step = `${kind} ${moment}`;
+    if (index === 0) await workers.dieAt(worker, step, nth);
+    else worker = workers.start(laurel, { ...LEASE, DIE_AT: step, DIE_AT_NTH: String(nth) });
+    const exit = once(worker, 'exit');
+    if (index === 0) await begin();
+    const [, signal] = (await exit) as [number | null, string | null];
     expect([moment, signal]).toEqual([moment, 'SIGKILL']);
     expect((await newest()).finished).toBeNull();
   }
-  const worker = workers.start(laurel, { LEASE_MS: '1000' });
+  worker = workers.start(laurel, LEASE);
   await expect.poll(async () => (await newest()).status).toBe('done');
   // Its outbox entries are stored.
   await expect.poll(() => laurel.redis.xlen(outboxKey(0))).toBe(0);
-  worker.kill('SIGKILL');
   return newest();
 }
 
 test('backdating completes an achievement once for everybody', async () => {
-  await configure(configuration(1, { achievements }));
-  expect((await killed('backdating')).progress).toEqual({ done: USERS, total: USERS });
+  const begin = () => configure(configuration(1, { achievements }));
+  expect((await killed('backdating', begin)).progress).toEqual({ done: USERS, total: USERS });
   expect(await count('completions')).toBe(USERS);
 });
 
 test('a filled leaderboard has the scores of history', async () => {
-  await configure(configuration(1, { achievements, leaderboards }));
-  expect((await killed('leaderboard_filling')).progress).toEqual({ done: USERS, total: USERS });
+  const begin = () => configure(configuration(1, { achievements, leaderboards }));
+  expect((await killed('leaderboard_filling', begin)).progress).toEqual({ done: USERS, total: USERS });
   expect(await scores()).toEqual({ 1: USERS });
 });
 
 test('a recomputation is planned, applied and reverted once for everybody', async () => {
   await configure(configuration(5, { achievements, leaderboards }));
-  const { body } = await laurel.admin.post('/v1/recomputations', { what: ['points', 'boards'] });
-  const path = `/v1/recomputations/${body.id}`;
-  expect((await killed('recomputation_planning')).subject).toMatchObject({ id: body.id });
+  const accepted = async (path: string, body?: object): Promise<{ id: string }> => {
+    const answer = await laurel.admin.post(path, body);
+    expect(answer.status).toBe(202);
+    return answer.body;
+  };
+  let id = '';
+  const ask = async () => void ({ id } = await accepted('/v1/recomputations', { what: ['points', 'boards'] }));
+  expect((await killed('recomputation_planning', ask)).subject).toMatchObject({ id });
+  const path = `/v1/recomputations/${id}`;
   expect((await laurel.admin.get(path)).body).toMatchObject({
     status: 'planned',
     figures: { users: USERS, gaining: USERS },
   });
-  expect((await laurel.admin.post(`${path}/apply`, undefined)).status).toBe(202);
-  await killed('recomputation_applying');
+  await killed('recomputation_applying', async () => void (await accepted(`${path}/apply`)));
   expect((await laurel.admin.get(path)).body).toMatchObject({
     status: 'applied',
     outcome: { applied: USERS, skipped: 0 },
   });
   expect([await points(), await scores()]).toEqual([{ 5: USERS }, { 5: USERS }]);
-  expect((await laurel.admin.post(`${path}/revert`, undefined)).status).toBe(202);
-  await killed('recomputation_reverting');
+  await killed('recomputation_reverting', async () => void (await accepted(`${path}/revert`)));
   expect([await points(), await scores()]).toEqual([{ 1: USERS }, { 1: USERS }]);
 });
 
@@ -142,14 +155,14 @@ test('queues each selected message once', async () => {
        FROM generate_series(1, $2)`,
     [webhookId, messages],
   );
-  expect((await laurel.admin.post(`/v1/webhooks/${webhookId}/resend`, {})).status).toBe(202);
+  const begin = async () => expect((await laurel.admin.post(`/v1/webhooks/${webhookId}/resend`, {})).status).toBe(202);
   // A resend waits while many messages do: they count as delivered.
   const delivering = setInterval(
     () => void laurel.pool.query('DELETE FROM webhook_queue WHERE webhook_id = $1', [webhookId]).catch(() => undefined),
     100,
   );
   try {
-    expect((await killed('webhook_resend')).progress).toEqual({ done: messages, total: messages });
+    expect((await killed('webhook_resend', begin)).progress).toEqual({ done: messages, total: messages });
   } finally {
     clearInterval(delivering);
   }
@@ -158,11 +171,12 @@ test('queues each selected message once', async () => {
 test('a verification finds each difference once, and goes on where it was', async () => {
   await laurel.redis.set('{s0}:0:u:user 7', (await laurel.redis.getBuffer('{s0}:0:u:user 8'))!);
   await laurel.redis.set('{s0}:0:u:nobody', (await laurel.redis.getBuffer('{s0}:0:u:user 8'))!);
-  const { body } = await laurel.admin.post('/v1/verifications', undefined);
-  const { progress } = await killed('verification');
+  let id = '';
+  const begin = async () => void ({ id } = (await laurel.admin.post('/v1/verifications', undefined)).body);
+  const { progress } = await killed('verification', begin);
   expect(progress.done).toBeGreaterThanOrEqual(USERS);
   expect(progress.total).toBe(progress.done);
-  const verification = (await laurel.admin.get(`/v1/verifications/${body.id}`)).body;
+  const verification = (await laurel.admin.get(`/v1/verifications/${id}`)).body;
   expect(verification).toMatchObject({ status: 'done', differences: verification.found.length });
   expect(verification.found.map(({ key }: { key: string }) => key)).toEqual(['{s0}:0:u:nobody', '{s0}:0:u:user 7']);
   const stored = await laurel.pool.query<{ state: Buffer }>(`SELECT state FROM users WHERE id = 'user 7'`);
@@ -182,8 +196,11 @@ test('old events become sums, and their partition is dropped', async () => {
        FROM generate_series(1, $1::int) AS n`,
     [events, USERS],
   );
-  await addJob(laurel.pool, { kind: 'event_retention', tenantNo: null, parameters: { firstDay: 0 } });
-  expect((await killed('event_retention')).progress.done).toBe(events);
+  const begin = async (): Promise<void> => {
+    await addJob(laurel.pool, { kind: 'event_retention', tenantNo: null, parameters: { firstDay: 0 } });
+    await publishSignal(laurel.redis, 'jobs', '');
+  };
+  expect((await killed('event_retention', begin)).progress.done).toBe(events);
   const { rows } = await laurel.pool.query(
     `SELECT sum(events)::int AS events, to_regclass('events_d0') AS partition FROM event_days WHERE local_date = '1970-01-01'`,
   );

@@ -30,6 +30,8 @@ const ANSWERED_MS = 250;
 /** Approximate maximum duration of a pass, so that a request that waits for its end gets an answer. */
 const PASS_MS = 10_000;
 const PATIENCE_MS = 60_000;
+/** Kinds that are asked at the same time. All at once, they would open each connection of the worker's pool. */
+const LANES = 4;
 
 /** Does the work of all kinds in the order of its times. What fails is set aside; the others go on. */
 export class Schedule {
@@ -84,7 +86,7 @@ export class Schedule {
   /** Time (ms) until known work is due; 0 or less: now, `null`: none within `withinMs`. Ask after a pass that is done. */
   async untilNextMs(withinMs: number): Promise<number | null> {
     const nowMs = this.options.clock.now();
-    const times = await Promise.all(this.kinds.map(({ work }) => work.upcoming(nowMs + withinMs)));
+    const times = await fewAtOnce(this.kinds, ({ work }) => work.upcoming(nowMs + withinMs));
     const known = times.filter((time) => time !== null);
     // Add one ms, since timers may fire that early.
     return known.length === 0 ? null : Math.max(0, Math.min(...known) - this.options.clock.now() + 1);
@@ -133,7 +135,7 @@ export class Schedule {
   /** The due work of some kinds, except those without any and those set aside. */
   private async ask(kinds: readonly DueKind[], upToMs: number, ending: AbortSignal): Promise<Answer[]> {
     const asked = kinds.filter((kind) => !kind.aside);
-    const answers = await Promise.all(asked.map((kind) => kind.due(upToMs, ending)));
+    const answers = await fewAtOnce(asked, (kind) => kind.due(upToMs, ending));
     return asked.flatMap((kind, index) => {
       const dueMs = answers[index];
       return typeof dueMs === 'number' ? [{ kind, dueMs }] : [];
@@ -159,4 +161,15 @@ function earliest(answers: readonly Answer[], upToMs: number): Due | null {
   const second = others.find(({ kind }) => first.kind.work.apartFrom?.includes(kind.work.name) !== true);
   const beforeMs = Math.max(first.dueMs + 1, Math.min(second?.dueMs ?? Infinity, upToMs + 1));
   return { ...first, beforeMs };
+}
+
+/** The results for all items, in their order. */
+async function fewAtOnce<T, R>(items: readonly T[], call: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    for (let index = next++; index < items.length; index = next++) results[index] = await call(items[index]!);
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+  return results;
 }
