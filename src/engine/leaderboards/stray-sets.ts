@@ -38,17 +38,18 @@ export class StraySets implements ScheduledWork {
   readonly name = 'sets of deleted boards';
   private readonly redis: Redis;
   private readonly pool: Pool;
-  private readonly boards: BoardsOfTenants;
   /** Deleted boards that could not be removed, and tenants whose boards could not be read. */
   private readonly pieces: Pieces;
-  /** The progress of a scan, and the deleted boards of which nothing is left at its end. */
-  private at: { cursor: string; dead: DeadBoard[] } | null = null;
+  /**
+   * The progress of a scan, and the deleted boards of which nothing is left at its end. Each scan reads the boards anew: with those
+   * of the scan before, the boards that were deleted in between would not count as deleted.
+   */
+  private at: { cursor: string; dead: DeadBoard[]; boards: BoardsOfTenants } | null = null;
 
   constructor({ redis, pool, onFailed }: { redis: Redis; pool: Pool; onFailed?: OnPieceFailed }) {
     this.pieces = boardPieces(this.name, onFailed);
     this.redis = redis;
     this.pool = pool;
-    this.boards = new BoardsOfTenants(pool);
   }
 
   get aside(): string[] {
@@ -66,12 +67,16 @@ export class StraySets implements ScheduledWork {
 
   async perform(dueMs: number, ending: AbortSignal): Promise<void> {
     const endMs = performance.now() + WORK_MS;
-    this.at ??= { cursor: '0', dead: this.notAside((await straySets(this.pool)).dead) };
+    this.at ??= {
+      cursor: '0',
+      dead: this.notAside((await straySets(this.pool)).dead),
+      boards: new BoardsOfTenants(this.pool),
+    };
     const { at, redis } = this;
     do {
       if (ending.aborted || performance.now() > endMs) return;
       const [next, keys] = await scanServers(redis, at.cursor, { match: BOARDS_PATTERN, count: KEYS_A_STEP });
-      const stray = await this.strayOf(keys, ending);
+      const stray = await this.strayOf(keys, at.boards, ending);
       // All keys of a step are on one server.
       if (stray.length > 0) await redis.unlink(...stray);
       at.cursor = next;
@@ -89,7 +94,7 @@ export class StraySets implements ScheduledWork {
   }
 
   /** Those of the keys that are stray. None of a tenant whose boards cannot be read; the next day's scan finds them. */
-  private async strayOf(keys: readonly string[], ending: AbortSignal): Promise<string[]> {
+  private async strayOf(keys: readonly string[], boards: BoardsOfTenants, ending: AbortSignal): Promise<string[]> {
     const byTenant = new Map<number, string[]>();
     for (const key of keys) {
       const tenantNo = boardOfKey(key)?.tenantNo;
@@ -102,16 +107,16 @@ export class StraySets implements ScheduledWork {
     for (const [tenantNo, own] of byTenant) {
       const piece = tenantPiece(tenantNo);
       if (this.pieces.isAside(piece.key)) continue;
-      const found = await this.pieces.attempt(piece, ending, () => this.strayOfTenant(own));
+      const found = await this.pieces.attempt(piece, ending, () => this.strayOfTenant(own, boards));
       stray.push(...(found?.value ?? []));
     }
     return stray;
   }
 
-  private async strayOfTenant(keys: readonly string[]): Promise<string[]> {
+  private async strayOfTenant(keys: readonly string[], boards: BoardsOfTenants): Promise<string[]> {
     const stray: string[] = [];
     for (const key of keys) {
-      if (await this.isStray(key, (tenantNo) => this.boards.of(tenantNo))) stray.push(key);
+      if (await this.isStray(key, (tenantNo) => boards.of(tenantNo))) stray.push(key);
     }
     // A board may be newer than the cached list, but not newer than its keys.
     const fresh = new BoardsOfTenants(this.pool);
