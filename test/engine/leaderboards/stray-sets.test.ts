@@ -17,9 +17,7 @@ const BOARD = {
 const DAILY = { runUnit: 'day', runInterval: 1 } as const;
 
 /** Like the schedule; returns how often there was something to do. */
-async function sweep(): Promise<number> {
-  const { redis, pool } = boards.laurel;
-  const stray = new StraySets({ redis, pool });
+async function sweep(stray = new StraySets(boards.laurel)): Promise<number> {
   for (let times = 0; ; times += 1) {
     const due = await stray.due(boards.clock.now());
     if (due === null) return times;
@@ -58,6 +56,23 @@ test('a deleted leaderboard, and one that now scores something else, leave nothi
   expect(await boards.places('userAttributes=land:fr', 'stays')).toEqual([[1, 'of fr', 5]]);
   expect(await boards.places('', 'other')).toEqual([[1, 'of fr', 2]]);
   expect(await sweep()).toBe(0);
+});
+
+test('leaderboards that are deleted one right after the other leave nothing in Redis', async () => {
+  const keys = ['first', 'second', 'third'];
+  boards = await BoardsByTheClock.start(
+    '2030-01-05T10:00:00Z',
+    keys.map((key) => ({ ...BOARD, key, name: key })),
+  );
+  await boards.event('ada', 5);
+  const stray = new StraySets(boards.laurel);
+  await sweep(stray);
+  const { body } = await boards.laurel.admin.get('/v1/leaderboards');
+  for (const [deleted, { id }] of body.entries()) {
+    await boards.laurel.admin.delete(`/v1/leaderboards?ids=${id}`);
+    expect(await sweep(stray)).toBe(1);
+    expect((await boards.sets()).length).toBe(keys.length - 1 - deleted);
+  }
 });
 
 test('removes on the next day what a very late event recreated of a final run, and changes nothing else', async () => {
