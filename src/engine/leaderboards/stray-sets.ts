@@ -41,7 +41,7 @@ export class StraySets implements ScheduledWork {
   /** Deleted boards that could not be removed, and tenants whose boards could not be read. */
   private readonly pieces: Pieces;
   /**
-   * The progress of a scan, and the deleted boards of which nothing is left at its end. Each scan reads the boards anew: with those
+   * The progress of a scan, and the deleted boards of which nothing is left at its end. Each scan reads the boards again: with those
    * of the scan before, the boards that were deleted in between would not count as deleted.
    */
   private at: { cursor: string; dead: DeadBoard[]; boards: BoardsOfTenants } | null = null;
