@@ -328,8 +328,8 @@ async function upgrade(
  * Upgrades a response and returns the sink; null if the connection is already closed again. Until uWS 20.79, `cork` reads
  * the response's state again after its function returned, from memory that no longer belongs to the response, and may close
  * the connection depending on what was written there (uWebSockets pull request 1929; neither release in use contains the
- * fix). While another connection is corked it does not do so. Without another one, nothing in between may allocate memory,
- * and under load about one connection in 1,000 is closed: its client comes again.
+ * fix). It does not while another connection is corked. If there is no other one, nothing in between may allocate memory, and
+ * about one connection in 1,000 is still closed under load; its client connects again.
  */
 function upgraded(res: HttpResponse, admission: LiveAdmission, upgrade: (data: SocketData) => void): SocketSink | null {
   const opened: SocketData['opened'] = { ws: null, sink: null };

@@ -214,7 +214,7 @@ test('reverting a recomputation takes from the team that received it', async () 
   };
   const of = async (team: string): Promise<number> =>
     Number((await teams('points', `team=${team}&limit=1`))[0]?.split(' ')[2] ?? 0);
-  // Before a recomputation. A read may be a moment old, so these are not read.
+  // `ruby`, `teal`: what the teams have before the recomputation. It is not read, since a read of teams may be a moment old.
   for (const [hour, { what, gain, ruby, teal }] of [
     { what: ['points' as const], gain: 10, ruby: 10, teal: 0 },
     { what: ['points' as const, 'boards' as const], gain: 12, ruby: 12, teal: 4 },
