@@ -1,9 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
+import { dayOf } from '../../../src/domain/periods.ts';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
+import { readPlaces } from '../../../src/engine/live/live-listener.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { loadCatalog } from '../../../src/postgres/catalog.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
 import { dump } from '../rebuild/dump.ts';
@@ -21,7 +25,7 @@ const END_MS = Date.parse('2031-02-01T11:00:00Z');
 const RUN_DAYS = ['2031-01-01', '2031-02-01'] as const;
 
 type Board = NonNullable<Configuration['leaderboards']>[number];
-type Scoring = Pick<Board, 'aggregate' | 'order'>;
+type Scoring = Pick<Board, 'aggregate' | 'order' | 'ties'>;
 
 const SCORINGS: Record<string, Scoring> = {
   most: {},
@@ -32,6 +36,11 @@ const SCORINGS: Record<string, Scoring> = {
   weakest: { aggregate: 'min' },
   latest: { aggregate: 'last' },
   'latest-lowest': { aggregate: 'last', order: 'ascending' },
+  'most-first': { ties: 'first' },
+  'fewest-first': { order: 'ascending', ties: 'first' },
+  'highest-first': { aggregate: 'max', ties: 'first' },
+  'lowest-first': { aggregate: 'min', order: 'ascending', ties: 'first' },
+  'latest-first': { aggregate: 'last', ties: 'first' },
 };
 const KEYS = Object.keys(SCORINGS);
 
@@ -64,16 +73,28 @@ interface Happened {
   counts: boolean;
 }
 
-/** A user's value on a board by the events that count; `null` if there is none. */
-function valueOf({ aggregate, order }: Scoring, events: readonly Happened[]): number | null {
-  const values = events
-    .filter(({ counts }) => counts)
-    .toSorted((a, b) => a.atMs - b.atMs)
-    .map(({ value }) => value);
+/**
+ * A user's value on a board by the events that count, and when it was reached if equal values rank by that; `null` if there is
+ * none.
+ */
+function valueOf(
+  { aggregate = 'sum', order, ties }: Scoring,
+  events: readonly Happened[],
+): { value: number; reached: number } | null {
+  const counted = events.filter(({ counts }) => counts).toSorted((a, b) => a.atMs - b.atMs);
+  const last = counted.at(-1);
+  if (last === undefined) return null;
+  const values = counted.map(({ value }) => value);
   const sum = values.reduce((all, value) => all + value, 0);
-  if ((aggregate ?? 'sum') === 'sum' && order !== 'ascending') return sum > 0 ? sum : null;
-  if (values.length === 0) return null;
-  return { sum, max: Math.max(...values), min: Math.min(...values), last: values.at(-1)! }[aggregate ?? 'sum'];
+  if (aggregate === 'sum' && order !== 'ascending' && ties !== 'first' && sum <= 0) return null;
+  const value = { sum, max: Math.max(...values), min: Math.min(...values), last: last.value }[aggregate ?? 'sum'];
+  const reachedBy = {
+    sum: counted.findLast((each) => each.value !== 0) ?? counted[0]!,
+    last,
+    max: counted.find((each) => each.value === value)!,
+    min: counted.find((each) => each.value === value)!,
+  }[aggregate ?? 'sum'];
+  return { value, reached: ties === 'first' ? reachedBy.atMs : 0 };
 }
 
 interface Place {
@@ -82,19 +103,27 @@ interface Place {
   value: number;
 }
 
+const byPlace = (a: Place, b: Place): number => a.rank - b.rank || (a.userId < b.userId ? -1 : 1);
+
 function standings(scoring: Scoring, events: readonly Happened[], max = Infinity): Place[] {
   const sign = scoring.order === 'ascending' ? -1 : 1;
   const scored = [...new Set(events.map(({ user }) => user))].flatMap((userId) => {
-    const value = valueOf(
+    const found = valueOf(
       scoring,
       events.filter(({ user }) => user === userId),
     );
-    return value === null ? [] : [{ userId, value }];
+    return found === null ? [] : [{ userId, ...found }];
   });
+  type Scored = (typeof scored)[number];
+  const isBefore = (a: Scored, b: Scored): boolean => (sign * (a.value - b.value) || b.reached - a.reached) > 0;
   return scored
-    .map((one) => ({ ...one, rank: 1 + scored.filter(({ value }) => sign * (value - one.value) > 0).length }))
+    .map((one) => ({
+      userId: one.userId,
+      value: one.value,
+      rank: 1 + scored.filter((other) => isBefore(other, one)).length,
+    }))
     .filter(({ rank }) => rank <= max)
-    .toSorted((a, b) => a.rank - b.rank || (a.userId < b.userId ? -1 : 1));
+    .toSorted(byPlace);
 }
 
 const inRun = (events: readonly Happened[], runDay: string): Happened[] =>
@@ -117,9 +146,7 @@ describe.each([
   const placesOf = async (key: string, runDay: string): Promise<Place[]> => {
     const { status, body } = await laurel.app.get(`/v1/leaderboards/${key}?run=${runDay}&limit=100`);
     expect(status).toBe(200);
-    return body.rankings
-      .map(({ userId, rank, value }: Place) => ({ userId, rank, value }))
-      .toSorted((a: Place, b: Place) => a.rank - b.rank || (a.userId < b.userId ? -1 : 1));
+    return body.rankings.map(({ userId, rank, value }: Place) => ({ userId, rank, value })).toSorted(byPlace);
   };
 
   const eachRun = <T>(of: (key: string, runDay: string) => T): T[] =>
@@ -132,6 +159,35 @@ describe.each([
   /** The same, as they must be. */
   const wanted = (): [string, string, Place[]][] =>
     eachRun((key, runDay) => [key, runDay, standings(SCORINGS[key]!, inRun(events, runDay), 2)]);
+
+  /**
+   * Compares each user's own place, as requests and live streams read it, and the ranking of all without a maximum, where equal
+   * scores rank by time.
+   */
+  async function comparePlaces(): Promise<void> {
+    const users = [...new Set(events.map(({ user }) => user))];
+    const { rows } = await laurel.pool.query<{ no: number }>('SELECT no FROM tenants');
+    const tenantNo = rows[0]!.no;
+    const { leaderboards } = (await loadCatalog(laurel.pool, tenantNo))!;
+    for (const [key, runDay] of eachRun((...names) => names)) {
+      if (SCORINGS[key]!.ties !== 'first') continue;
+      const all = standings(SCORINGS[key]!, inRun(events, runDay));
+      const among = await laurel.app.post(`/v1/leaderboards/${key}/rankings`, { userIds: users, run: runDay });
+      expect(among.body.rankings).toMatchObject(all);
+      const board = leaderboards.find((each) => each.key === key)!;
+      const seat = { runDay: dayOf(runDay), group: '' };
+      const live = await readPlaces(
+        laurel.redis,
+        users.map((userId) => ({ tenantNo, board, seat, userId })),
+      );
+      for (const [index, user] of users.entries()) {
+        const place = all.find(({ userId, rank }) => userId === user && rank <= 2);
+        const { body } = await laurel.app.get(`/v1/users/${user}/leaderboards/${key}?run=${runDay}`);
+        expect([key, user, body.rank, body.value]).toEqual([key, user, place?.rank ?? null, place?.value ?? null]);
+        expect(live[index]).toEqual(place === undefined ? null : { rank: place.rank, value: place.value });
+      }
+    }
+  }
 
   async function event(user: string, value: number, occurredMs: number | null): Promise<void> {
     const occurred = occurredMs === null ? {} : { occurredAt: new Date(occurredMs).toISOString() };
@@ -153,7 +209,8 @@ describe.each([
         inRun(of, runDay)
           .filter((one) => one.user === user && one.counts)
           .reduce((sum, one) => sum + one.value, 0);
-      const isChanged = key === 'most' ? sumsOf(before) !== sumsOf(events) : own(before) !== own(events);
+      const isChanged =
+        key === 'most' ? sumsOf(before) !== sumsOf(events) : !isDeepStrictEqual(own(before), own(events));
       expect([key, answered !== undefined]).toEqual([key, isChanged]);
       if (answered === undefined) continue;
       const [then, now] = [before, events].map((of) => standings(scoring, inRun(of, runDay), 2)) as [Place[], Place[]];
@@ -185,15 +242,15 @@ describe.each([
       weight: 4,
       arbitrary: fc.record({
         do: fc.constant('event' as const),
-        user: fc.constantFrom('a', 'b', 'c'),
-        value: fc.constantFrom(0, 1, 2, 2, 3, -1, -3, 5),
+        user: fc.constantFrom('a', 'b', 'c', 'd'),
+        value: fc.constantFrom(0, 0, 1, 1, 2, 2, 3, -1, -3, 5),
         hoursAgo: fc.option(fc.integer({ min: 1, max: 50 })),
       }),
     },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('reverse' as const), nth: fc.nat(50) }) },
   );
 
-  test('ranks by highest, lowest and latest value, as if late events were in time and reversed ones had never happened', async () => {
+  test('ranks by highest, lowest and latest value, and equal scores by time, as if late events were in time and reversed ones had never happened', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 25 }), async (steps) => {
         clock.set(Math.max(clock.now(), START_MS + 50 * HOUR));
@@ -204,6 +261,7 @@ describe.each([
           } else if (events.length > 0) await reverse(events[one.nth % events.length]!);
         }
         expect(await shown()).toEqual(wanted());
+        await comparePlaces();
       }),
       { numRuns: RUNS, seed: SEED, endOnFailure: true },
     );
@@ -227,6 +285,11 @@ describe.each([
     expect(await dump(redis)).toEqual(before);
     redis.disconnect();
     // Reads are refused from when the process notices that Redis was emptied until it accepts the rebuilt one.
+    await expect.poll(() => shown(), { timeout: 20_000 }).toEqual(wanted());
+    const { status, body } = await laurel.admin.put('/v1/spread', { shards: spread === 1 ? 4 : 1 });
+    expect({ status, body }).toMatchObject({ status: 202 });
+    const job = async (): Promise<unknown> => (await laurel.admin.get(`/v1/jobs/${body.id}`)).body;
+    await expect.poll(job, { timeout: 20_000 }).toMatchObject({ status: 'done', error: null });
     await expect.poll(() => shown(), { timeout: 20_000 }).toEqual(wanted());
   });
 });
