@@ -40,6 +40,7 @@ export const FEATURES: readonly Feature[] = [
   { name: 'a board of highest values', configuration: withBoard({ aggregate: 'max' }) },
   { name: 'a board of latest values', configuration: withBoard({ aggregate: 'last' }) },
   { name: 'a board of lowest sums', configuration: withBoard({ order: 'ascending' }) },
+  { name: 'a board of sums with ties by time', configuration: withBoard({ ties: 'first' }) },
   { name: 'teams', configuration: withBoard({ teamAttributeKey: 'country' }) },
 ];
 
