@@ -186,7 +186,8 @@ export function createSchedule(core: WorkerCore, { delivery, persister, jobs, op
     if (outcome === null) schedule.forget();
     return outcome;
   };
-  const untilNextMs = (withinMs: number): Promise<number | null> => schedule.untilNextMs(withinMs);
+  const untilNextMs = async (withinMs: number): Promise<number | null> =>
+    testClock?.stands === true ? null : schedule.untilNextMs(withinMs);
   const rounds = scheduleWorker({ pass, untilNextMs, log, ending, backstopMs: BACKSTOP_MS });
   core.woken.schedule = rounds;
   return rounds;

@@ -37,12 +37,11 @@ export const connectionOf = (redis: Redis, shard: number): Redis =>
 export const endpointsOf = (redis: Redis): readonly Endpoint[] =>
   redis instanceof ClusterRedis ? redis.endpoints : [{ name: names.get(redis) ?? '', redis, shards: SHARD_NUMBERS }];
 
-const NEVER = new AbortController().signal;
-
 /** See `OnServer`. Returns a function that removes the listener. */
 export function onServer(redis: Redis, listener: OnServer): () => void {
   if (redis instanceof ClusterRedis) return redis.onServer(listener);
-  listener(endpointsOf(redis)[0]!, NEVER);
+  // Each listener has its own signal: a shared one would keep all of them in memory.
+  listener(endpointsOf(redis)[0]!, new AbortController().signal);
   return () => undefined;
 }
 

@@ -36,6 +36,7 @@ const TIME_OF_DAY_MS = 13 * 3_600_000;
  */
 export class StraySets implements ScheduledWork {
   readonly name = 'sets of deleted boards';
+  readonly isUpkeep = true;
   private readonly redis: Redis;
   private readonly pool: Pool;
   /** Deleted boards that could not be removed, and tenants whose boards could not be read. */

@@ -20,6 +20,7 @@ import {
 } from '../../postgres/users/stored-states.ts';
 import { hotUse } from '../../redis/idempotency.ts';
 import { countersKey, quarantineKey, shardOfKey, tenantKey, type TenantPart, userKey } from '../../redis/keys.ts';
+import { shardsWithEntries } from '../../redis/outbox.ts';
 import { knownPart, shareOf } from '../../redis/parts.ts';
 import { totalFields } from '../../redis/lua-library.ts';
 import { oldKeysHeld } from '../../redis/old-keys.ts';
@@ -526,7 +527,8 @@ class NotStored extends Error {}
 
 /** Resolves when Postgres holds everything that the outboxes of some shards held at the call. Throws NotStored after 30 s. */
 export async function stored({ redis, pool, shards }: Servers): Promise<void> {
-  const reached = await Promise.all(shards.map((shard) => isPersisted({ redis, pool }, shard, PATIENCE)));
+  const waiting = await shardsWithEntries(redis, shards);
+  const reached = await Promise.all(waiting.map((shard) => isPersisted({ redis, pool }, shard, PATIENCE)));
   if (reached.includes(false)) throw new NotStored('The outbox is not being stored: is a worker running?');
 }
 

@@ -9,7 +9,7 @@ const STEP = 5_000;
 /** Deletes audit log entries older than the retention period, daily at midnight UTC. Idempotent. */
 export class AuditRetention implements ScheduledWork {
   readonly name = 'old entries of the audit log';
-  readonly seesItself = true;
+  readonly isUpkeep = true;
   private readonly pool: Pool;
   private readonly days: number;
   private readonly step: number;

@@ -24,7 +24,7 @@ const SETTLED_AFTER = 1;
 /** Creates partitions in advance, and the index of used keys of each finished one. Runs daily. Idempotent. */
 export class EventPartitionsAhead implements ScheduledWork {
   readonly name = 'partitions of events';
-  readonly seesItself = true;
+  readonly isUpkeep = true;
   private readonly pool: Pool;
   private cleanDay: number | null = null;
 

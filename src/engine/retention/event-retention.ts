@@ -24,7 +24,7 @@ type PartitionDrop = Job<{ firstDay: number; endDay: number }>;
  */
 export class EventRetention implements ScheduledWork {
   readonly name = 'retention of events';
-  readonly seesItself = true;
+  readonly isUpkeep = true;
   private readonly pool: Pool;
   private readonly days: number | null;
   private readonly onAdded: () => void;

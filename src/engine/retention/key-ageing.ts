@@ -40,7 +40,7 @@ const CALLS_A_PIECE = 20;
  */
 export class KeyAgeing implements ScheduledWork {
   readonly name = 'ageing of idempotency keys';
-  readonly seesItself = true;
+  readonly isUpkeep = true;
   private readonly options: KeyAgeingOptions;
   private readonly pieces: Pieces;
 

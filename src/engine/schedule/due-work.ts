@@ -7,6 +7,8 @@ export interface DueWork {
   readonly name: string;
   /** Whether it sees its own results before Postgres has them, and gives other kinds nothing to do. */
   readonly seesItself?: boolean;
+  /** Whether it changes only what no other kind looks at, and what is not stored by way of the outbox. */
+  readonly isUpkeep?: boolean;
   readonly apartFrom?: readonly string[];
   /** Pieces that failed and wait for a retry, for operators. `due` ignores them. */
   readonly aside?: readonly string[];

@@ -23,8 +23,8 @@ export interface KindState {
 }
 
 /**
- * While a kind that gives others nothing to do continues, the others' answers are reused for this long. A short piece
- * of work then causes one question instead of sixteen; new rows are seen after this time at the latest.
+ * After a piece of work that gives other kinds nothing to do, their answers are reused for this long. It then causes one question
+ * instead of nineteen; new rows are seen after this time at the latest.
  */
 const ANSWERED_MS = 250;
 /** Approximate maximum duration of a pass, so that a request that waits for its end gets an answer. */
@@ -57,9 +57,9 @@ export class Schedule {
     while (!ending.aborted && performance.now() < endMs) {
       const upToMs = this.options.clock.now();
       if (upToMs < this.settledMs) this.settledMs = -Infinity;
-      // Work that sees its own results continues, even across passes, up to the settled time, without waiting for its
-      // own writes. All other work waits for them first.
-      let first = this.last?.work.seesItself === true ? await this.further(this.last, ending) : null;
+      // Up to the settled time, work that sees its own results continues, even across passes, without waiting for its own
+      // writes, and upkeep is followed by any work. All other work waits first.
+      let first = this.last === null ? null : await this.further(this.last, ending);
       if (first === null) {
         if (!(await this.options.settled(ending))) {
           return ending.aborted ? { state: 'more' } : { state: 'held up', by: 'accepted events are not stored yet' };
@@ -77,7 +77,7 @@ export class Schedule {
           : { state: 'held up', by: `${blocked.join(', ')} cannot be done` };
       }
       const { kind, dueMs, beforeMs } = first;
-      await kind.perform({ dueMs, beforeMs, upToMs }, ending);
+      await kind.perform({ dueMs, beforeMs, upToMs: this.settledMs }, ending);
       this.last = kind;
     }
     return { state: 'more' };
@@ -108,21 +108,23 @@ export class Schedule {
   }
 
   /**
-   * The next work of a kind that sees its own results, up to the settled time; `null` if there is none, or another kind
-   * comes first.
+   * What may follow a kind without another wait, up to the settled time: its own next work if it sees its results, any
+   * work after upkeep. `null` if there is none, or another kind comes first.
    */
   private async further(kind: DueKind, ending: AbortSignal): Promise<Due | null> {
-    if (this.settledMs === -Infinity) return null;
+    const { seesItself = false, isUpkeep = false } = kind.work;
+    if (this.settledMs === -Infinity || !(seesItself || isUpkeep)) return null;
     let first: Due | null;
     if (performance.now() - this.answeredMs >= (this.options.answeredMs ?? ANSWERED_MS))
       first = await this.first(this.settledMs, ending);
     else {
       const asked = await this.ask([kind], this.settledMs, ending);
-      const of = (each: DueKind): readonly Answer[] =>
-        each === kind ? asked : this.answers.filter((answer) => answer.kind === each);
-      first = earliest(this.kinds.flatMap(of), this.settledMs);
+      this.answers = this.kinds.flatMap((each) =>
+        each === kind ? asked : this.answers.filter((answer) => answer.kind === each),
+      );
+      first = earliest(this.answers, this.settledMs);
     }
-    return first?.kind === kind ? first : null;
+    return isUpkeep || first?.kind === kind ? first : null;
   }
 
   /** The first due work of all kinds. */

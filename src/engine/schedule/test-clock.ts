@@ -36,6 +36,11 @@ export class TestClock implements Clock {
     return this.followed;
   }
 
+  /** Whether time stands still, so that nothing falls due by itself. */
+  get stands(): boolean {
+    return this.standsAtMs !== null;
+  }
+
   onChange(listener: () => void): void {
     this.listeners.add(listener);
   }

@@ -21,7 +21,7 @@ const AHEAD = 2;
  */
 export class MessageLog implements DueWork {
   readonly name = 'log of webhooks';
-  readonly seesItself = true;
+  readonly isUpkeep = true;
   private readonly pool: Pool;
   private readonly days: number;
   /** The day (epoch day) for which everything is done. */
@@ -74,7 +74,7 @@ const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
 /** Erases the previous secret of a webhook after the 24 hours in which it also signs. */
 export class SecretErasure implements DueWork {
   readonly name = 'previous secrets of webhooks';
-  readonly seesItself = true;
+  readonly isUpkeep = true;
   private readonly pool: Pool;
 
   constructor({ pool }: { pool: Pool }) {

@@ -79,12 +79,15 @@ test('an event in a gap joins the streaks beside it, and returns what the gap to
     expect([facts.now.freezes, freezes, superseded.length]).toEqual([1, 2, 1]);
   }));
 
+/** An event ID beside another: its time is that of the other, the rest is random. */
+const ID_BESIDE = 'overlay(gen_random_uuid()::text PLACING left(id::text, 13) FROM 1 FOR 13)::uuid';
+
 /** Adds an event's reversal, as `insertReversals` does. */
 async function reverse({ pool }: ReadFixture, id: string): Promise<void> {
   await pool.query(
     `WITH opposite AS (
        INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, reverses)
-       SELECT gen_random_uuid(), tenant_no, user_id, metric_no, -value, 0, at, local_date, id FROM events WHERE id = $1
+       SELECT ${ID_BESIDE}, tenant_no, user_id, metric_no, -value, 0, at, local_date, id FROM events WHERE id = $1
        RETURNING id, tenant_no, user_id, reverses, at)
      INSERT INTO reversals (id, tenant_no, user_id, root_id, reversed_id, in_force, awards, revoked, at)
      SELECT id, tenant_no, user_id, reverses, reverses, true, '[]', '[]', at FROM opposite`,
@@ -144,7 +147,7 @@ test("reads a day's events of a user with very many events as one", () =>
     async (reads) => {
       await reads.pool.query(
         `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date)
-         SELECT overlay(gen_random_uuid()::text PLACING left(id::text, 13) FROM 1 FOR 13)::uuid, tenant_no, user_id, metric_no, 1, 1, at, local_date
+         SELECT ${ID_BESIDE}, tenant_no, user_id, metric_no, 1, 1, at, local_date
            FROM events, generate_series(1, 2500) WHERE local_date = '2026-03-03'`,
       );
       reads.at('2026-03-04T10:00:00Z');

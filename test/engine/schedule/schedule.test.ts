@@ -122,6 +122,32 @@ test('waits for storage after a kind that sees its own effects only if another o
   ]);
 });
 
+test('after upkeep, any work follows without another wait, and without asking the others again', async () => {
+  const done: string[] = [];
+  class Upkeep extends Listed {
+    readonly isUpkeep = true;
+  }
+  let asked = 0;
+  class Asked extends Listed {
+    override due(upToMs: number): Promise<number | null> {
+      asked += 1;
+      return super.due(upToMs);
+    }
+  }
+  const kinds = [new Upkeep('a', [1, 2, 6], done), new Upkeep('b', [1, 3], done), new Asked('c', [4], done)];
+  const all = new Schedule({
+    kinds,
+    clock: new FixedClock(9),
+    settled: async () => done.push('settled') > 0,
+    onTrouble: () => undefined,
+    answeredMs: 60_000,
+  });
+  expect(await all.pass(never)).toEqual({ state: 'done' });
+  expect(done).toEqual(['settled', 'a 1', 'b 1', 'a 2', 'b 3', 'c 4', 'settled', 'a 6', 'settled']);
+  // At the beginning, after its own work, and before the end.
+  expect(asked).toBe(3);
+});
+
 test('when everything is done, the next pass asks every kind once', async () => {
   let asked = 0;
   class Asked extends Listed {
