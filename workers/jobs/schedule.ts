@@ -27,16 +27,17 @@ export interface ScheduleWorkerOptions {
  */
 export function scheduleWorker({ pass, untilNextMs, log, ending, backstopMs }: ScheduleWorkerOptions): Rounds {
   const logThrottle = new LogThrottle(REPEAT_MS);
-  const complain = (detail: object, message: string): void => {
-    if (!ending.aborted) logThrottle.log('', () => log.error(detail, message));
+  const complain = (level: 'warn' | 'error', detail: object, message: string): void => {
+    if (!ending.aborted) logThrottle.log('', () => log[level](detail, message));
   };
-  // Failed work is logged elsewhere. Filling a leaderboard is not reported.
+  // Only a warning: failed work is logged elsewhere, and work about a tenant waits while the tenant is converted.
   let heldUpSinceMs: number | null = null;
   const watch = (outcome: PassOutcome | null): void => {
     if (outcome?.state !== 'held up') heldUpSinceMs = null;
     else {
       heldUpSinceMs ??= performance.now();
-      if (performance.now() - heldUpSinceMs >= REPEAT_MS) complain({ by: outcome.by }, 'scheduled work is held up');
+      if (performance.now() - heldUpSinceMs >= REPEAT_MS)
+        complain('warn', { by: outcome.by }, 'scheduled work is held up');
     }
   };
   return rounds(async () => {
@@ -49,7 +50,7 @@ export function scheduleWorker({ pass, untilNextMs, log, ending, backstopMs }: S
       // Work that became due since the pass is at most a second late, even if this result was wrong.
       return nextMs === null ? Infinity : nextMs > 0 ? nextMs : EVERY_MS;
     } catch (error) {
-      complain({ err: error }, 'the schedule was interrupted; it will continue');
+      complain('error', { err: error }, 'the schedule was interrupted; it will continue');
       return EVERY_MS;
     }
   });
