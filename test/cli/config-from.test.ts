@@ -63,7 +63,7 @@ const RICH: Configuration = {
         {
           name: 'Pro',
           start: '2026-01-01',
-          end: '2027-02-01',
+          end: '2127-02-01',
           multiplier: 1.5,
           rounding: 'nearest',
           userAttributes: [{ key: 'plan', value: 'pro' }],
@@ -83,7 +83,7 @@ const RICH: Configuration = {
       rankBy: 'streak',
       maxParticipants: 50,
       start: '2026-02-01',
-      end: '2027-03-01',
+      end: '2127-03-01',
       startTime: '20:00',
       endTime: '23:30',
       status: 'inactive',
