@@ -57,6 +57,13 @@ function totalOf(count: string): [number, number] {
   return [whole, micros];
 }
 
+/** Some users of a slice. */
+interface Users {
+  compiled: CompiledCatalog;
+  request: Backdating;
+  ids: string[];
+}
+
 /** Completes activated or edited achievements for the users who already qualify. A repeated completion changes nothing. */
 export class BackdatingEngine implements JobWork<Backdating> {
   readonly kinds = ['backdating'] as const;
@@ -100,15 +107,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
   }
 
   /** Completes the achievement for users who qualify. Returns how many of them completed it. */
-  private async complete({
-    compiled,
-    request,
-    ids,
-  }: {
-    compiled: CompiledCatalog;
-    request: Backdating;
-    ids: string[];
-  }): Promise<number> {
+  private async complete({ compiled, request, ids }: Users): Promise<number> {
     const achievement = compiled.achievementsByNo.get(request.parameters.achievementNo)!;
     const counting =
       achievement.trigger === 'metric' && (achievement.eventAttributes.length > 0 || isQuest(achievement));
@@ -122,7 +121,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
         break;
       }
       const counts = counting ? await this.counts({ compiled, request, ids: waiting }) : null;
-      const outcomes = await this.call({ compiled, request, ids: waiting, counts });
+      const outcomes = await this.call({ compiled, request, ids: waiting }, counts);
       completed += outcomes.filter((outcome) => outcome === 1).length;
       waiting = waiting.filter((_, index) => outcomes[index] === -1);
     }
@@ -136,15 +135,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
       this.options.onFailed?.({ kind: TITLE, piece: userPiece(tenantNo, id, { achievementNo }), error });
   }
 
-  private async counts({
-    compiled,
-    request,
-    ids,
-  }: {
-    compiled: CompiledCatalog;
-    request: Backdating;
-    ids: string[];
-  }): Promise<Map<string, Counted>> {
+  private async counts({ compiled, request, ids }: Users): Promise<Map<string, Counted>> {
     return inSnapshot(this.options.pool, async (client) => {
       const { tenantNo, parameters } = request;
       const achievement = compiled.achievementsByNo.get(parameters.achievementNo)!;
@@ -160,10 +151,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
   }
 
   /** Users with the sums of their events that meet the achievement's conditions. */
-  private matching(
-    client: PoolClient,
-    { compiled, request, ids }: { compiled: CompiledCatalog; request: Backdating; ids: string[] },
-  ): ReturnType<typeof countedUsers> {
+  private matching(client: PoolClient, { compiled, request, ids }: Users): ReturnType<typeof countedUsers> {
     const achievement = compiled.achievementsByNo.get(request.parameters.achievementNo)!;
     const conditions = achievement.eventAttributes.map(({ attributeId, attributeValue }) => [
       compiled.attributesById.get(attributeId)?.key ?? '',
@@ -177,17 +165,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
     });
   }
 
-  private async call({
-    compiled,
-    request,
-    ids,
-    counts,
-  }: {
-    compiled: CompiledCatalog;
-    request: Backdating;
-    ids: string[];
-    counts: Map<string, Counted> | null;
-  }): Promise<number[]> {
+  private async call({ compiled, request, ids }: Users, counts: Map<string, Counted> | null): Promise<number[]> {
     const { tenantNo, parameters } = request;
     const { achievementNo } = parameters;
     const nowMs = this.options.clock.now();

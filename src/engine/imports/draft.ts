@@ -1,6 +1,12 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement, PointsBoost, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
-import type { ImportedAward, ImportedCompletion, ImportedTrigger, SkippedPart } from '../../domain/imported-user.ts';
+import {
+  type ImportedAward,
+  type ImportedCompletion,
+  type ImportedTrigger,
+  type SkippedPart,
+  TRIGGER_FIELDS,
+} from '../../domain/imported-user.ts';
 import type { Micros } from '../../domain/decimal.ts';
 import type { Settlement } from '../../domain/streaks/settle.ts';
 import type { PackedState } from '../../packed/state.ts';
@@ -79,18 +85,6 @@ export function namedAchievement(
   );
 }
 
-/** Fields that identify a trigger when its ID is different. */
-const COMPARED = [
-  'type',
-  'points',
-  'metricName',
-  'metricThreshold',
-  'streakLengthThreshold',
-  'achievementName',
-  'timeUnit',
-  'timeInterval',
-] as const;
-
 /** The trigger that an award names: by ID, else the system's first trigger that matches in all given fields. */
 export function namedTrigger(
   compiled: CompiledCatalog,
@@ -100,7 +94,9 @@ export function namedTrigger(
   const ofSystem = compiled.catalog.triggers.filter(({ systemId }) => systemId === system.id);
   const alike = (trigger: PointsTrigger): boolean => {
     const shown: Partial<Record<string, unknown>> = triggerResponse(compiled, trigger);
-    return COMPARED.every((field) => asked[field] === undefined || shown[field] === asked[field]);
+    return TRIGGER_FIELDS.every(
+      (field) => field === 'id' || asked[field] === undefined || shown[field] === asked[field],
+    );
   };
   return ofSystem.find(({ id }) => id === asked.id) ?? ofSystem.find(alike);
 }

@@ -22,7 +22,6 @@ import type {
 } from '../../packed/record.ts';
 import { completedIn } from '../../packed/completed.ts';
 import { decimalOf, unpackAll } from '../../packed/state.ts';
-import { PAUSE } from '../../packed/user-fields.ts';
 import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
 import type { DayCountsRow } from '../../postgres/history/activity.ts';
 import type {
@@ -44,7 +43,7 @@ import { balanceChangeOf } from '../points/balances.ts';
 import type { HappenedEntry } from '../notifications/entry-notifications.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
 import { addGuarded, addGuardsOf, type GuardedRows } from './guarded-rows.ts';
-import { addImported, type ImportedRows } from './imported-rows.ts';
+import { addImported, type ImportedRows, pauseRow } from './imported-rows.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 
 /** Counts records by tenant and UTC day, including those of users deleted later. About 40 ns per record. */
@@ -329,16 +328,7 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
   const recomputation = record[RECORD.recomputation];
   if (recomputation !== undefined) batch.recomputed.push(recomputedRow(tenantNo, record, recomputation));
   addStreakChanges(batch, tenantNo, record);
-  for (const pause of record[RECORD.pauses] ?? []) {
-    batch.pauses.push({
-      id: pause[PAUSE.id],
-      tenantNo,
-      userId,
-      fromDay: pause[PAUSE.firstDay],
-      toDay: pause[PAUSE.lastDay],
-      atMs,
-    });
-  }
+  for (const pause of record[RECORD.pauses] ?? []) batch.pauses.push(pauseRow(pause, { tenantNo, userId, atMs }));
   let ordinal = 0;
   for (const points of record[RECORD.points] ?? []) {
     for (const award of points[RECORDED_POINTS.awards]) {

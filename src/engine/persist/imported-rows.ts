@@ -2,6 +2,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { NO_LENGTH } from '../../packed/packed-import.ts';
 import type { ImportedRecord, RecordedSettlement } from '../../packed/record.ts';
 import { COMPLETED, IMPORTED_AWARD, IMPORTED_DAY, RECORD, SETTLEMENT } from '../../packed/record-fields.ts';
+import type { PackedPause } from '../../packed/state.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
 import type { AwardRow } from '../../postgres/persist/events.ts';
 import type { ImportedCompletionRow, ImportedDayRow } from '../../postgres/persist/imported.ts';
@@ -63,17 +64,19 @@ export function addImported(rows: ImportedRows, tenantNo: number, record: Import
       atMs: each[COMPLETED.atMs],
     });
   for (const each of record[RECORD.settlements]) rows.streakChanges.push(changeOf(each, { tenantNo, userId, atMs }));
-  for (const each of record[RECORD.pauses])
-    rows.pauses.push({
-      id: each[PAUSE.id],
-      tenantNo,
-      userId,
-      fromDay: each[PAUSE.firstDay],
-      toDay: each[PAUSE.lastDay],
-      atMs,
-    });
+  for (const each of record[RECORD.pauses]) rows.pauses.push(pauseRow(each, { tenantNo, userId, atMs }));
   rows.importedZones.push({ tenantNo, zone: record[RECORD.zone], atMs });
 }
+
+export const pauseRow = (
+  pause: PackedPause,
+  user: Pick<StreakPauseRow, 'tenantNo' | 'userId' | 'atMs'>,
+): StreakPauseRow => ({
+  ...user,
+  id: pause[PAUSE.id],
+  fromDay: pause[PAUSE.firstDay],
+  toDay: pause[PAUSE.lastDay],
+});
 
 const changeOf = (
   settlement: RecordedSettlement,
