@@ -1,5 +1,5 @@
 import type { Reported } from '../domain/import-outcomes.ts';
-import { type ImportedUser, TRIGGER_FIELDS } from '../domain/imported-user.ts';
+import type { ImportedUser } from '../domain/imported-user.ts';
 import { addLines, CommandError, cutUnfinished, jsonLines, textLines } from './command.ts';
 import { fatalRefusal, type Source, SourceRefusal } from './source.ts';
 
@@ -205,6 +205,17 @@ const PROFILE = [
 ];
 const COMPLETION = ['id', 'key', 'name', 'achievedAt'];
 const PERIOD = ['periodStart', 'periodEnd', 'length', 'usedFreeze', 'usedPause', 'resetAt'];
+const TRIGGER = [
+  'id',
+  'type',
+  'points',
+  'metricName',
+  'metricThreshold',
+  'streakLengthThreshold',
+  'achievementName',
+  'timeUnit',
+  'timeInterval',
+];
 
 /** The answer; `null` if the source does not know the resource. */
 async function orNone(answer: Promise<unknown>): Promise<unknown> {
@@ -223,7 +234,7 @@ const awardOf = ({ awarded, date, total, trigger, boosts }: Answer): Answer => (
   awarded,
   date,
   total,
-  ...(trigger && { trigger: picked(trigger, TRIGGER_FIELDS) }),
+  ...(trigger && { trigger: picked(trigger, TRIGGER) }),
   ...(boosts?.length > 0 && { boosts: (boosts as Answer[]).map((boost) => picked(boost, ['id', 'name'])) }),
 });
 
