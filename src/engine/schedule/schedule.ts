@@ -113,17 +113,17 @@ export class Schedule {
    */
   private async further(kind: DueKind, ending: AbortSignal): Promise<Due | null> {
     const { seesItself = false, isUpkeep = false } = kind.work;
-    if (this.settledMs === -Infinity || !(seesItself || isUpkeep)) return null;
+    const isFresh = performance.now() - this.answeredMs < (this.options.answeredMs ?? ANSWERED_MS);
+    // Other work that falls due during much upkeep must not wait for its end.
+    if (this.settledMs === -Infinity || !(seesItself || (isUpkeep && isFresh))) return null;
     let first: Due | null;
-    if (performance.now() - this.answeredMs >= (this.options.answeredMs ?? ANSWERED_MS))
-      first = await this.first(this.settledMs, ending);
-    else {
+    if (isFresh) {
       const asked = await this.ask([kind], this.settledMs, ending);
       this.answers = this.kinds.flatMap((each) =>
         each === kind ? asked : this.answers.filter((answer) => answer.kind === each),
       );
       first = earliest(this.answers, this.settledMs);
-    }
+    } else first = await this.first(this.settledMs, ending);
     return isUpkeep || first?.kind === kind ? first : null;
   }
 

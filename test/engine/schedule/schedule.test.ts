@@ -148,6 +148,27 @@ test('after upkeep, any work follows without another wait, and without asking th
   expect(asked).toBe(3);
 });
 
+test('work that falls due during much upkeep does not wait for its end', async () => {
+  const done: string[] = [];
+  const clock = new FixedClock(9);
+  class Long extends Listed {
+    readonly isUpkeep = true;
+    override async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
+      await super.perform(dueMs, ending, beforeMs);
+      clock.set(20);
+    }
+  }
+  const all = new Schedule({
+    kinds: [new Listed('a', [10], done), new Long('long', [5, 11, 12], done)],
+    clock,
+    settled: async () => true,
+    onTrouble: () => undefined,
+    answeredMs: 0,
+  });
+  expect(await all.pass(never)).toEqual({ state: 'done' });
+  expect(done).toEqual(['long 5', 'a 10', 'long 11', 'long 12']);
+});
+
 test('when everything is done, the next pass asks every kind once', async () => {
   let asked = 0;
   class Asked extends Listed {
