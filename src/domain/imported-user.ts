@@ -70,8 +70,10 @@ const ImportedTrigger = Type.Object({
   timeInterval: Type.Optional(Type.Integer()),
 });
 export type ImportedTrigger = Static<typeof ImportedTrigger>;
-/** All but `id` also find a trigger that has another ID here. */
-export const TRIGGER_FIELDS = Object.keys(ImportedTrigger.properties) as (keyof ImportedTrigger)[];
+/** The fields by which a trigger is found that has another ID here. */
+export const DESCRIBING_TRIGGER = Object.keys(ImportedTrigger.properties).filter(
+  (field) => field !== 'id',
+) as (keyof ImportedTrigger)[];
 
 const ImportedAward = Type.Object({
   awarded: Type.Integer({ minimum: -1e12, maximum: 1e12 }),

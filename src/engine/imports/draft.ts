@@ -1,11 +1,11 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement, PointsBoost, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 import {
+  DESCRIBING_TRIGGER,
   type ImportedAward,
   type ImportedCompletion,
   type ImportedTrigger,
   type SkippedPart,
-  TRIGGER_FIELDS,
 } from '../../domain/imported-user.ts';
 import type { Micros } from '../../domain/decimal.ts';
 import type { Settlement } from '../../domain/streaks/settle.ts';
@@ -94,9 +94,7 @@ export function namedTrigger(
   const ofSystem = compiled.catalog.triggers.filter(({ systemId }) => systemId === system.id);
   const alike = (trigger: PointsTrigger): boolean => {
     const shown: Partial<Record<string, unknown>> = triggerResponse(compiled, trigger);
-    return TRIGGER_FIELDS.every(
-      (field) => field === 'id' || asked[field] === undefined || shown[field] === asked[field],
-    );
+    return DESCRIBING_TRIGGER.every((field) => asked[field] === undefined || shown[field] === asked[field]);
   };
   return ofSystem.find(({ id }) => id === asked.id) ?? ofSystem.find(alike);
 }

@@ -68,6 +68,7 @@ export function addImported(rows: ImportedRows, tenantNo: number, record: Import
   rows.importedZones.push({ tenantNo, zone: record[RECORD.zone], atMs });
 }
 
+/** The row of a packed pause of a user, created or changed at `atMs` (epoch ms). */
 export const pauseRow = (
   pause: PackedPause,
   user: Pick<StreakPauseRow, 'tenantNo' | 'userId' | 'atMs'>,

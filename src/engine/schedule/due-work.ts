@@ -7,7 +7,7 @@ export interface DueWork {
   readonly name: string;
   /** Whether it sees its own results before Postgres has them, and gives other kinds nothing to do. */
   readonly seesItself?: boolean;
-  /** Whether it changes only what no other kind looks at, and what is not stored by way of the outbox. */
+  /** Whether it writes nothing to the outbox and changes nothing that another kind reads, so that any work may follow at once. */
   readonly isUpkeep?: boolean;
   readonly apartFrom?: readonly string[];
   /** Pieces that failed and wait for a retry, for operators. `due` ignores them. */

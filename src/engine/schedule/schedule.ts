@@ -23,8 +23,8 @@ export interface KindState {
 }
 
 /**
- * After a piece of work that gives other kinds nothing to do, their answers are reused for this long. It then causes one question
- * instead of nineteen; new rows are seen after this time at the latest.
+ * After a piece of work that gives other kinds nothing to do, their answers are reused for this long. Only that
+ * kind is asked again; new rows are seen after this time at the latest.
  */
 const ANSWERED_MS = 250;
 /** Approximate maximum duration of a pass, so that a request that waits for its end gets an answer. */
@@ -77,7 +77,8 @@ export class Schedule {
           : { state: 'held up', by: `${blocked.join(', ')} cannot be done` };
       }
       const { kind, dueMs, beforeMs } = first;
-      await kind.perform({ dueMs, beforeMs, upToMs: this.settledMs }, ending);
+      // Time may have advanced since the wait. Only work that continues goes by the new time.
+      await kind.perform({ dueMs, beforeMs, upToMs: kind === this.last ? upToMs : this.settledMs }, ending);
       this.last = kind;
     }
     return { state: 'more' };

@@ -27,7 +27,7 @@ class Listed implements ScheduledWork {
     return this.due(untilMs);
   }
 
-  async perform(dueMs: number, _ending: AbortSignal, _beforeMs: number): Promise<void> {
+  async perform(dueMs: number, _ending: AbortSignal, _beforeMs: number, _upToMs?: number): Promise<void> {
     this.times = this.times.filter((time) => time !== dueMs);
     this.done.push(`${this.name} ${dueMs}`);
   }
@@ -124,20 +124,31 @@ test('waits for storage after a kind that sees its own effects only if another o
 
 test('after upkeep, any work follows without another wait, and without asking the others again', async () => {
   const done: string[] = [];
+  const clock = new FixedClock(9);
   class Upkeep extends Listed {
     readonly isUpkeep = true;
+    override async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
+      await super.perform(dueMs, ending, beforeMs);
+      // Not waited for yet.
+      clock.set(10);
+    }
   }
   let asked = 0;
+  const upTo: number[] = [];
   class Asked extends Listed {
     override due(upToMs: number): Promise<number | null> {
       asked += 1;
       return super.due(upToMs);
     }
+    override async perform(...given: Parameters<Listed['perform']>): Promise<void> {
+      upTo.push(given[3]!);
+      await super.perform(...given);
+    }
   }
   const kinds = [new Upkeep('a', [1, 2, 6], done), new Upkeep('b', [1, 3], done), new Asked('c', [4], done)];
   const all = new Schedule({
     kinds,
-    clock: new FixedClock(9),
+    clock,
     settled: async () => done.push('settled') > 0,
     onTrouble: () => undefined,
     answeredMs: 60_000,
@@ -146,6 +157,7 @@ test('after upkeep, any work follows without another wait, and without asking th
   expect(done).toEqual(['settled', 'a 1', 'b 1', 'a 2', 'b 3', 'c 4', 'settled', 'a 6', 'settled']);
   // At the beginning, after its own work, and before the end.
   expect(asked).toBe(3);
+  expect(upTo).toEqual([9]);
 });
 
 test('work that falls due during much upkeep does not wait for its end', async () => {
