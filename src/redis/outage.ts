@@ -131,6 +131,9 @@ function silenceOf(redis: Redis): Silence {
   return found;
 }
 
+/** Whether a reply has been due for `SILENT_MS` on a connection from `createRedis` or `connectRedis`. */
+export const isSilent = (redis: Redis): boolean => silenceOf(redis).isSilent;
+
 /** Notes that a connection's server has become silent, or answers again. */
 export function noteSilence(redis: Redis, isSilent: boolean): void {
   const silence = silenceOf(redis);
@@ -144,7 +147,7 @@ export function noteSilence(redis: Redis, isSilent: boolean): void {
  */
 export function unlessSilent<T>(connections: Iterable<Redis>, ask: () => Promise<T>): Promise<T> {
   const asked = Array.from(connections, silenceOf);
-  if (asked.some(({ isSilent }) => isSilent)) return Promise.reject(new ServerSilent());
+  if (asked.some((silence) => silence.isSilent)) return Promise.reject(new ServerSilent());
   return new Promise((resolve, reject) => {
     const giveUp = (): void => reject(new ServerSilent());
     for (const { waiting } of asked) waiting.add(giveUp);

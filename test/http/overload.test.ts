@@ -64,3 +64,19 @@ test('a waiting event is dropped when its client disconnects: nothing is done, a
   // The warm-up, the three answered ones and this one.
   expect(await event('third')).toEqual([201, 5]);
 });
+
+test('health checks send nothing to Redis, and do not wait for a connection to Postgres', async () => {
+  const pings = async (): Promise<number> =>
+    Number(/cmdstat_ping:calls=(\d+)/.exec(String(await redis.command('INFO', 'commandstats')))?.[1] ?? 0);
+  const ready = async (): Promise<unknown> => (await laurel.app.get('/readyz')).body;
+  await expect.poll(ready).toEqual({ status: 'ready' });
+  const before = await pings();
+  const { max } = laurel.pool.options;
+  const clients = await Promise.all(Array.from({ length: max }, () => laurel.pool.connect()));
+  try {
+    expect(await ready()).toEqual({ status: 'ready' });
+  } finally {
+    for (const client of clients) client.release();
+  }
+  expect(await pings()).toBe(before);
+});
