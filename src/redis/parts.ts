@@ -213,13 +213,11 @@ export async function lastCounters(redis: Redis, tenantNo: number, fields: reado
   const { parts, converting } = read(redis, tenantNo);
   if (parts.length === 1 || converting) return tenantCounters(redis, tenantNo, fields);
   const counted = await Promise.all(
-    parts.map((part) =>
-      isOpen(redis, part.shard)
-        ? unlessSilent([connectionOf(redis, part.shard)], () => redis.hmget(countersKey(part), ...fields)).catch(
-            () => null,
-          )
-        : null,
-    ),
+    parts.map(async (part) => {
+      if (!isOpen(redis, part.shard)) return null;
+      const ask = () => redis.hmget(countersKey(part), ...fields);
+      return unlessSilent([connectionOf(redis, part.shard)], ask).catch(() => null);
+    }),
   );
   const found = counted.filter((counts) => counts !== null);
   if (found.length === 0) throw new RedisNotReady();
