@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { AppError } from '../errors.ts';
@@ -79,8 +80,11 @@ export interface ServerOptions {
   /** Whether requests about a tenant (`null`: any tenant) can be served now; otherwise 503. True by default. */
   isReady?: ExchangeContext['isReady'];
   onRefused?: ExchangeContext['onRefused'];
-  /** Operations of both surfaces that assistants may use, at `/mcp`; none by default. */
-  tools?: readonly Operation[];
+  /**
+   * Operations of both surfaces that assistants may use, at `/mcp`, and the secret of the codes that confirm changes; none
+   * by default.
+   */
+  tools?: { operations: readonly Operation[]; secret: KeyObject };
   pages?: readonly Page[];
   /** Observes requests; shared with other surfaces. */
   requests?: RequestMetrics;
@@ -144,7 +148,7 @@ export function createServer(options: ServerOptions): Server {
     ended: () => inFlight.ended(),
   };
   const paths = new Paths();
-  const mcp = options.tools && mcpOperation(context, { operations: options.tools, bodyBytes: limits.bodyBytes });
+  const mcp = options.tools && mcpOperation(context, { ...options.tools, bodyBytes: limits.bodyBytes });
   for (const operation of [...options.operations, ...(mcp ? [mcp] : [])]) {
     const route = routeOf(operation, { limits, requests });
     for (const path of [operation.path, ...operation.aliases])

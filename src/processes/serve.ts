@@ -162,7 +162,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
     sessions,
     operations: [...ofAdmin, ...onAdminPort(applicationOperations)],
     otherPort: { operations: applicationOperations, port: options.appPort },
-    tools: [...ofAdmin, ...applicationOperations],
+    tools: { operations: [...ofAdmin, ...applicationOperations], secret: laurel.keyFor('confirmations of assistants') },
     pages: ofConsole === null ? pages : [...pages, ofConsole],
     // Notices name servers, so only the admin port shows them.
     notices: () => laurel.notices(),
