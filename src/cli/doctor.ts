@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { Pool } from 'pg';
 import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
 import { counted, examples, EXIT, print, shardOption } from './command.ts';
@@ -243,6 +244,7 @@ async function postgresFindings({ databaseUrl }: Env): Promise<Finding[]> {
     const found = await postgresSettings(pool);
     const wrong = POSTGRES_SETTINGS.filter(({ name, isRight }) => found.has(name) && !isRight(found.get(name)!));
     const skewMs = await postgresClockSkewMs(pool);
+    const schema = await schemaFinding(pool);
     return [
       {
         check: 'Postgres',
@@ -250,6 +252,7 @@ async function postgresFindings({ databaseUrl }: Env): Promise<Finding[]> {
         found: `${version}, ${gib(databaseBytes)}, ${connections} of ${counted(maxConnections, 'connection')}`,
         ...(connections > 0.9 * maxConnections && { advice: 'Raise max_connections.' }),
       },
+      schema,
       ...wrong.map(({ name, wanted, cost, promise }): Finding => ({
         check: 'Postgres settings',
         status: promise === true ? 'failed' : 'warning',
@@ -261,6 +264,19 @@ async function postgresFindings({ databaseUrl }: Env): Promise<Finding[]> {
     ];
   } finally {
     await pool.end();
+  }
+}
+
+/** Whether the database belongs to this version. */
+async function schemaFinding(pool: Pool): Promise<Finding> {
+  const { isMigrated, MigrationError } = await import('../postgres/migrate.ts');
+  const check = 'Postgres schema';
+  try {
+    const found = (await isMigrated(pool)) ? 'of this version' : 'the next start migrates it to this version';
+    return { check, status: 'ok', found };
+  } catch (error) {
+    if (!(error instanceof MigrationError)) throw error;
+    return { check, status: 'failed', found: error.message };
   }
 }
 
