@@ -45,7 +45,7 @@ async function main(): Promise<void> {
     env.metricsPort === null
       ? async () => undefined
       : await openMetricsPort(
-          { host: env.adminHost, port: env.metricsPort },
+          { host: env.adminHost, port: env.metricsPort, hostnames: env.adminHostnames },
           async () => metricsText(await gathered()),
           log,
         );

@@ -6,6 +6,7 @@ import type { Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
 import { type Log, LogThrottle } from '../telemetry/log.ts';
 import { corsHeaders, preflightHandler } from './access/cors.ts';
+import type { AcceptsHost } from './access/host-names.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import { Exchange } from './exchange.ts';
 import { healthHandler, metricsHandler, type Readiness, readyHandler } from './health.ts';
@@ -86,6 +87,8 @@ export interface ServerOptions {
    */
   tools?: { operations: readonly Operation[]; secret: KeyObject };
   pages?: readonly Page[];
+  /** Whether the server has the name in `Host`; `null` (default): every name is accepted. */
+  acceptsHost?: AcceptsHost | null;
   /** Observes requests; shared with other surfaces. */
   requests?: RequestMetrics;
   /** Text of `/metrics`; without it, the path does not exist. */
@@ -170,10 +173,21 @@ export function createServer(options: ServerOptions): Server {
   for (const page of options.pages ?? [])
     addPage(paths, { page, context, wrap: (handler) => sized(context, handler), notFound });
   const app = uws().App();
+  const { acceptsHost = null } = options;
+  const otherHost = refuse(
+    new AppError('forbidden', 'The header Host names another server. ADMIN_HOSTNAMES lists the names of this one.'),
+  );
+  const named = (handler: Handler): Handler =>
+    acceptsHost === null ? handler : (res, req) => (acceptsHost(req.getHeader('host')) ? handler : otherHost)(res, req);
   // Registered before the paths, because a WebSocket request is also a GET of this path.
-  if (options.operations.some(({ path }) => path === LIVE_SOCKET_PATH))
-    app.ws(LIVE_SOCKET_PATH, liveSocket(context) as Parameters<typeof app.ws>[1]);
+  if (options.operations.some(({ path }) => path === LIVE_SOCKET_PATH)) {
+    const socket = liveSocket(context);
+    const upgrade: typeof socket.upgrade = (res, req, opened) =>
+      named(() => socket.upgrade(res, req, opened))(res, req);
+    app.ws(LIVE_SOCKET_PATH, { ...socket, upgrade } as Parameters<typeof app.ws>[1]);
+  }
   paths.register(app, {
+    named,
     refuse,
     preflight: (methods, notAllowed) => sized(context, preflightHandler(context, { methods, notAllowed })),
   });

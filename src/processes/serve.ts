@@ -7,6 +7,7 @@ import { createFileLimit, createRateLimit, type RateLimits } from '../http/acces
 import { createReadiness, type ReadinessCheck } from '../http/health.ts';
 import { createServer, type Server } from '../http/server.ts';
 import { createSessionAuthenticator } from '../http/access/session-auth.ts';
+import { hostCheck } from '../http/access/host-names.ts';
 import { createTenantResolver } from '../http/access/tenancy.ts';
 import { consolePage, referencePage } from './pages.ts';
 import { type Family, metricsText } from '../telemetry/metrics.ts';
@@ -65,6 +66,8 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
 interface ServeOptions {
   host: string;
   adminHost: string;
+  /** Further names that the admin port accepts; none by default. */
+  adminHostnames?: readonly string[];
   appPort: number;
   adminPort: number;
   bodyBytes: number;
@@ -164,6 +167,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
     otherPort: { operations: applicationOperations, port: options.appPort },
     tools: { operations: [...ofAdmin, ...applicationOperations], secret: laurel.keyFor('confirmations of assistants') },
     pages: ofConsole === null ? pages : [...pages, ofConsole],
+    acceptsHost: hostCheck(options.adminHost, options.adminHostnames ?? []),
     // Notices name servers, so only the admin port shows them.
     notices: () => laurel.notices(),
     metrics: async () => metricsText((await Promise.all([installation(), gathered()])).flat()),
