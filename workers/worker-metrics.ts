@@ -3,7 +3,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import { guardName } from '../src/engine/events/event-answer.ts';
 import type { Stored } from '../src/engine/persist/persister.ts';
 import type { KindState } from '../src/engine/schedule/schedule.ts';
-import { hostCheck } from '../src/http/access/host-names.ts';
+import { hostCheck } from '../src/domain/host-names.ts';
 import { collectProcessMetrics, registerClockSkew } from '../src/processes/process-metrics.ts';
 import { registerScriptCalls } from '../src/redis/script.ts';
 import { StartError } from '../src/start-error.ts';

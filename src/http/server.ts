@@ -6,7 +6,7 @@ import type { Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
 import { type Log, LogThrottle } from '../telemetry/log.ts';
 import { corsHeaders, preflightHandler } from './access/cors.ts';
-import type { AcceptsHost } from './access/host-names.ts';
+import type { AcceptsHost } from '../domain/host-names.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import { Exchange } from './exchange.ts';
 import { healthHandler, metricsHandler, type Readiness, readyHandler } from './health.ts';

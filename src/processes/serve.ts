@@ -7,7 +7,7 @@ import { createFileLimit, createRateLimit, type RateLimits } from '../http/acces
 import { createReadiness, type ReadinessCheck } from '../http/health.ts';
 import { createServer, type Server } from '../http/server.ts';
 import { createSessionAuthenticator } from '../http/access/session-auth.ts';
-import { hostCheck } from '../http/access/host-names.ts';
+import { hostCheck } from '../domain/host-names.ts';
 import { createTenantResolver } from '../http/access/tenancy.ts';
 import { consolePage, referencePage } from './pages.ts';
 import { type Family, metricsText } from '../telemetry/metrics.ts';

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { hostCheck } from '../../src/http/access/host-names.ts';
+import { hostCheck } from '../../src/domain/host-names.ts';
 import { freePort } from '../../src/local/free-ports.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { openMetricsPort } from '../../workers/worker-metrics.ts';

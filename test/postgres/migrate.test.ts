@@ -95,7 +95,7 @@ describe('with the schema of 1.0', () => {
     }
   });
 
-  test('a database with the objects of another application stays as it is', async () => {
+  test('a database with the objects of another application is left unchanged', async () => {
     await pool.query('CREATE TABLE organisation (n int)');
     await expect(migrate(pool)).rejects.toThrow('000100_schema.sql failed: relation "organisation" already exists');
     expect(await tables()).toEqual(['organisation']);

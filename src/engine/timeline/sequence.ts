@@ -12,7 +12,7 @@ const DIGITS = 12;
 const keyOf = (total: number): string => (Math.abs(total) < 10 ** -DIGITS ? '0' : total.toPrecision(DIGITS));
 
 /**
- * The positions of happenings of one millisecond, in the order in which Redis applied them. IDs do not tell that order,
+ * The positions of happenings of one millisecond, in the order in which Redis applied them. IDs do not show that order,
  * because those of events with an idempotency key are derived from the key. Totals do: each begins where the one before
  * ended. What no total connects stays in the order of positions.
  */
@@ -71,7 +71,7 @@ function chained(steps: readonly Step[]): string[] {
   const isStart = ({ before }: Step): boolean =>
     (starting.get(keyOf(before))?.length ?? 0) > (ends.get(keyOf(before)) ?? 0);
   const starts = steps.filter(isStart).toSorted((a, b) => a.before - b.before);
-  // Totals that return to where they began do not tell where that was: at the total next to 0, of a new user.
+  // If the last total is the first again, the start is unknown: the total next to 0 is that of a new user.
   const others = steps.toSorted((a, b) => Math.abs(a.before) - Math.abs(b.before));
   return [...starts, ...others].flatMap(({ before }) => trailFrom(keyOf(before), starting));
 }
