@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { Laurel } from './composition.ts';
 import { createAuthenticator } from '../http/access/auth.ts';
 import type { Network } from '../domain/networks.ts';
@@ -15,6 +16,8 @@ import { createInstallationMetrics } from './installation-metrics.ts';
 import { adminOperations, applicationOperations } from '../operations/index.ts';
 import { existing, type Operation } from '../operations/operation.ts';
 import { endpointsOf } from '../redis/endpoints.ts';
+import { memoryUsedRatio } from '../redis/server-info.ts';
+import { isPostgresNotedFull } from '../redis/work-counts.ts';
 import { GatheredLookup, keyLookup, type KeyRecord, KeyUses } from '../postgres/access/keys.ts';
 import { RefusedKeys } from '../postgres/access/audit.ts';
 import { findSessions } from '../postgres/access/sessions.ts';
@@ -43,6 +46,12 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
     if (!what()) throw new Error('The condition is not met.');
   };
   const pings = (): Promise<unknown>[] => endpointsOf(redis).map((server) => server.redis.ping());
+  const hasRoom = async (server: Redis): Promise<void> => {
+    if (((await memoryUsedRatio(server)) ?? 0) > 1) throw new Error('The memory limit is reached.');
+  };
+  const postgresHasRoom = async (): Promise<void> => {
+    if (await isPostgresNotedFull(redis)) throw new Error('The disk is full.');
+  };
   // Migrations are never reverted, so the last answer stays valid while Postgres is unreachable.
   let migrated = false;
   const checkMigrated = async (): Promise<void> => {
@@ -58,6 +67,11 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
     Postgres: { check: () => pool.query('SELECT 1'), needed: false },
     'some Redis': { check: () => Promise.all(pings()), needed: false },
     'some tenants': { check: holds(() => laurel.isWhole()), needed: false },
+    'Redis memory': {
+      check: () => Promise.all(endpointsOf(redis).map((server) => hasRoom(server.redis))),
+      needed: false,
+    },
+    'Postgres disk': { check: postgresHasRoom, needed: false },
     replicas: { check: holds(() => laurel.areReplicasThere()), needed: false },
   };
 }

@@ -5,7 +5,7 @@ import { redisProcessIdOf } from '../../domain/shard-state.ts';
 import { AppError } from '../../errors.ts';
 import { readCursor, readStorageEpoch } from '../../postgres/shards.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
-import { knownParts, tenantParts } from '../../redis/parts.ts';
+import { knownParts, tenantParts, userPart } from '../../redis/parts.ts';
 import { gateOf, RedisNotReady } from '../../redis/gate.ts';
 import { comparePositions, lastPosition, noteAwaited } from '../../redis/outbox.ts';
 
@@ -154,9 +154,20 @@ export function cursorReaches(pool: Pool, shard: number, wanted: CursorWait): Pr
 
 const REQUEST_PATIENCE = { stillMs: 10_000, movingMs: 30_000 };
 
-/** Resolves when Postgres holds a tenant's writes so far. Throws 503 after 10 s without progress, or 30 s. */
-export async function untilPersisted({ redis, pool }: { redis: Redis; pool: Pool }, tenantNo: number): Promise<void> {
-  if (await isTenantPersisted({ redis, pool }, tenantNo, REQUEST_PATIENCE)) return;
+/**
+ * Resolves when Postgres holds a tenant's writes so far, or those about one user, which depend on the user's shard only.
+ * Throws 503 after 10 s without progress, or 30 s, and while the user's shard is closed.
+ */
+export async function untilPersisted(
+  servers: { redis: Redis; pool: Pool },
+  tenantNo: number,
+  userId?: string,
+): Promise<void> {
+  const isStored =
+    userId === undefined
+      ? await isTenantPersisted(servers, tenantNo, REQUEST_PATIENCE)
+      : await isPersisted(servers, userPart(servers.redis, tenantNo, userId).shard, REQUEST_PATIENCE);
+  if (isStored) return;
   throw new AppError('unavailable', 'Earlier writes are not stored yet; try again in a moment.');
 }
 
