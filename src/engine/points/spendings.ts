@@ -171,7 +171,13 @@ export class Spendings {
     if (spending.kind === BALANCE.hold && closingOf(closings)?.kind !== BALANCE.capture)
       throw new AppError('conflict', 'The hold was not captured, so that there is nothing to refund.');
     const scoped = { tenantNo, userId, metricNo: REFUND_SCOPE, key: of };
-    const change = { kind: BALANCE.refund, system: system.no, amount: spending.amount, of, ...(generation !== undefined && { generation }) };
+    const change = {
+      kind: BALANCE.refund,
+      system: system.no,
+      amount: spending.amount,
+      of,
+      ...(generation !== undefined && { generation }),
+    };
     const { row, isReplay } = await this.use(compiled, scoped, change, span);
     const answer = balanceChangeAnswer(compiled, row);
     if (!isReplay) this.audit({ action: 'reverse', tenantNo, userId, by }, answer);

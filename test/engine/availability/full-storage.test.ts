@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { STUDY_APP } from '../../study-app.ts';
 
 let laurel: TestLaurel;
 beforeAll(async () => {
-  laurel = await startLaurel({ workers: true });
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
 });
 afterAll(() => laurel.close());
 
