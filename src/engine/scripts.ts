@@ -53,6 +53,7 @@ export interface BalanceCall {
     reference?: string | undefined;
     key?: string | undefined;
     digest?: string;
+    generation?: number;
   };
   field?: string;
   use?: string;

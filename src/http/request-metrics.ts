@@ -1,6 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
 import { Overload } from '../engine/refusals.ts';
-import { isUnavailable } from '../engine/unavailable.ts';
+import { isUnavailable, unavailableAnswer } from '../engine/unavailable.ts';
 import { AppError } from '../errors.ts';
 import { DURATION_BUCKETS, Histogram, type Series } from '../telemetry/metrics.ts';
 import { KeyRefusal } from './access/key-refusal.ts';
@@ -67,5 +67,5 @@ function reasonOf(error: unknown): string {
   if (error instanceof KeyRefusal) return `key_${error.reason}`;
   if (error instanceof Overload) return 'overload';
   if (error instanceof AppError) return error.code;
-  return isUnavailable(error) ? 'unavailable' : 'internal';
+  return isUnavailable(error) ? unavailableAnswer(error).code : 'internal';
 }

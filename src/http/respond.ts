@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { isUnavailable } from '../engine/unavailable.ts';
+import { isUnavailable, unavailableAnswer } from '../engine/unavailable.ts';
 import { AppError } from '../errors.ts';
 import type { Log, LogThrottle } from '../telemetry/log.ts';
 import { remoteAddress } from './client-address.ts';
@@ -111,7 +111,7 @@ export function failureResponse(
     logThrottle.log(request.operation, (suppressed) =>
       log.warn({ ...request, err: error, suppressed }, 'Redis or Postgres is not available'),
     );
-    return errorResponse(new AppError('unavailable', 'The service is not available at the moment'));
+    return errorResponse(unavailableAnswer(error));
   }
   log.error({ ...request, err: error }, 'unexpected fault');
   return errorResponse(new AppError('internal', 'Internal error'));

@@ -98,6 +98,9 @@ const CONNECTION =
 export const isPostgresOutage = (error: Error): boolean =>
   isNetworkError(error) || SQLSTATE.test(codeOf(error) ?? '') || CONNECTION.test(error.message) || isUnanswered(error);
 
+/** Whether Postgres has no disk space left (SQLSTATE 53100). */
+export const isPostgresFull = (error: Error): boolean => codeOf(error) === '53100';
+
 /** Whether a statement timed out. It may still be running, and later statements on its connection wait for it. */
 export const isUnanswered = (error: unknown): error is Error => error instanceof Error && error.message === UNANSWERED;
 

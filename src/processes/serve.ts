@@ -18,6 +18,8 @@ import { adminOperations, applicationOperations } from '../operations/index.ts';
 import { existing, type Operation } from '../operations/operation.ts';
 import { endpointsOf } from '../redis/endpoints.ts';
 import { isSilent } from '../redis/outage.ts';
+import { memoryUsedRatio } from '../redis/server-info.ts';
+import { isPostgresNotedFull } from '../redis/work-counts.ts';
 import { GatheredLookup, keyLookup, type KeyRecord, KeyUses } from '../postgres/access/keys.ts';
 import { RefusedKeys } from '../postgres/access/audit.ts';
 import { findSessions } from '../postgres/access/sessions.ts';
@@ -47,6 +49,12 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
   const { redis, pool } = laurel;
   const servers = (): Redis[] => endpointsOf(redis).map((server) => server.redis);
   const isConnected = ({ status }: Redis): boolean => status === 'ready';
+  const hasRoom = async (server: Redis): Promise<void> => {
+    if (((await memoryUsedRatio(server)) ?? 0) > 1) throw new Error('The memory limit is reached.');
+  };
+  const postgresHasRoom = async (): Promise<void> => {
+    if (await isPostgresNotedFull(redis)) throw new Error('The disk is full.');
+  };
   // Migrations are never reverted, so the last answer stays valid while Postgres is unreachable.
   let migrated = false;
   const checkMigrated = async (): Promise<void> => {
@@ -62,6 +70,8 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
     Postgres: { check: () => pool.query('SELECT 1'), needed: false },
     'some Redis': { check: () => servers().every((each) => isConnected(each) && !isSilent(each)), needed: false },
     'some tenants': { check: () => laurel.isWhole(), needed: false },
+    'Redis memory': { check: () => Promise.all(servers().map(hasRoom)), needed: false },
+    'Postgres disk': { check: postgresHasRoom, needed: false },
     replicas: { check: () => laurel.areReplicasThere(), needed: false },
   };
 }

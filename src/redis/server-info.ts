@@ -43,6 +43,17 @@ export async function redisState(redis: Redis): Promise<RedisState> {
   };
 }
 
+/**
+ * The share of `maxmemory` that a Redis uses, as it compares them itself: above 1 it refuses writes. `null` without a
+ * limit. Throws errors of Redis.
+ */
+export async function memoryUsedRatio(redis: Redis): Promise<number | null> {
+  const info = (await redis.call('INFO', 'MEMORY')) as string;
+  const limit = Number(fieldOf(info, 'maxmemory'));
+  if (limit === 0) return null;
+  return (Number(fieldOf(info, 'used_memory')) - Number(fieldOf(info, 'mem_not_counted_for_evict'))) / limit;
+}
+
 /** A field of a reply to INFO, or `''`. Avoids a regular expression, which each call would compile. */
 function fieldOf(info: string, name: string): string {
   const before = `\n${name}:`;
