@@ -327,7 +327,7 @@ export class Scripts {
     if (redis.status !== 'ready' || !isOpen(redis, shard)) throw unavailable();
     const nowMs = clock.now();
     const before = this.positions.get(shard) ?? (await this.firstPosition(shard));
-    const deadlineMs = Date.now() + RETRY_MS;
+    const deadlineMs = performance.now() + RETRY_MS;
     let retryPosition = '';
     let sentOver: number | null = null;
     let toKill: number | null = null;
@@ -459,7 +459,7 @@ const unavailable = (): AppError =>
 
 /** The connection to the server on which the shard is open; `null` if it does not open in time. */
 async function reopened(redis: Redis, shard: number, deadlineMs: number): Promise<Redis | null> {
-  while (redis.status !== 'end' && Date.now() <= deadlineMs) {
+  while (redis.status !== 'end' && performance.now() <= deadlineMs) {
     const server = connectionOf(redis, shard);
     if (server.status === 'ready' && isOpen(server, shard)) return server;
     await new Promise((resolve) => setTimeout(resolve, 20));

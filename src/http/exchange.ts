@@ -1,4 +1,5 @@
 import type { Span } from '@opentelemetry/api';
+import { systemClock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Tenant } from '../operations/operation.ts';
@@ -362,7 +363,7 @@ export class Exchange {
     if (operation.id === 'admin_requests_list') return;
     if (caller === NOBODY || (caller.session !== undefined && operation.keyScopes.includes('read'))) return;
     recentRequests.note(tenantNo, {
-      atMs: Date.now(),
+      atMs: systemClock.now(),
       surface: operation.surface,
       method: operation.method.toUpperCase(),
       path: paramNames

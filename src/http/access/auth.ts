@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import { systemClock } from '../../clock.ts';
 import { parseApiKey } from '../../domain/administration/author.ts';
 import type { LiveGrant } from '../../engine/live/grants.ts';
 import type { Call, Caller, Operation } from '../../operations/operation.ts';
@@ -60,7 +61,7 @@ export function createAuthenticator(options: {
   onUse?: (key: KeyRecord, atMs: number) => void;
 }): Authenticator {
   const limits = { ...LIMITS, ...options.limits };
-  const { nowMs = Date.now, clockMs = Date.now, onUse } = options;
+  const { nowMs = systemClock.now, clockMs = systemClock.now, onUse } = options;
   const cache = new KeyCache({ lookup: options.lookup, limits, nowMs });
   const admitted = (found: KeyRecord | null, key: PresentedKey): Caller => {
     const atMs = clockMs();
