@@ -117,6 +117,8 @@ interface ScriptsOptions {
   onWritten: (shard: number) => void;
   /** Whether the outbox is full; calls about one user then answer 503. Default: never. */
   overloaded?: () => boolean;
+  /** Receives Redis's time (epoch ms) after each call that wrote to an outbox. */
+  onRedisTime?: (redisMs: number) => void;
   /** Makes a span for each call that a sampled request waits for; `null` turns spans off. */
   traces?: Traces | null;
 }
@@ -356,6 +358,8 @@ export class Scripts {
         }
         if (position !== '') {
           this.positions.set(shard, position);
+          // A position begins with Redis's time.
+          this.options.onRedisTime?.(Number.parseInt(position, 10));
           if (call.isAcknowledgedLater !== true || this.acknowledgementOf(shard) === null)
             this.noteAcknowledged(shard, position);
           this.options.onWritten(shard);

@@ -61,6 +61,24 @@ test('compares a refused clock again soon, without a request', async () => {
   }
 });
 
+test('refuses a clock at the first call after it jumped, and accepts it at the first call after it was set right', async () => {
+  const skew = new ClockSkew({ redis, clock, log });
+  await skew.start();
+  try {
+    for (const jumpMs of [120_000, -120_000]) {
+      aheadMs = jumpMs;
+      expect(() => skew.refuse()).toThrow('Events are refused');
+      // The comparison, which the call began, finds the same.
+      await skew.compare();
+      expect([Math.round(skew.ms / 10_000), skew.isRefused]).toEqual([jumpMs / 10_000, true]);
+      aheadMs = 0;
+      expect(() => skew.refuse()).not.toThrow();
+    }
+  } finally {
+    skew.close();
+  }
+});
+
 test('does not compare a test clock', async () => {
   aheadMs = 90_000;
   const skew = new ClockSkew({ redis, clock: { now: () => clock.now() }, log });
