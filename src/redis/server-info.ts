@@ -135,7 +135,7 @@ export class ClockSkew {
   /** If this clock jumped since the last comparison, it is as wrong as the jump makes it, until the next comparison ends. */
   private noticeJump(): void {
     if (this.offsetMs === null || this.closed) return;
-    const jumpMs = this.options.clock.now() - performance.now() - this.offsetMs;
+    const jumpMs = this.offset - this.offsetMs;
     if (Math.abs(jumpMs) <= LIMIT_MS.warned) return;
     this.offsetMs += jumpMs;
     this.skew = Math.round(this.skew + jumpMs);
@@ -151,15 +151,24 @@ export class ClockSkew {
 
   private async compareAll(): Promise<void> {
     const { redis, clock } = this.options;
-    this.comparedMs = performance.now();
-    // A jump from here on is noticed afterwards, even if only a part of the measurements contain it.
-    const offsetMs = clock.now() - this.comparedMs;
-    const measured = await Promise.all(endpointsOf(redis).map((server) => this.measure(server.redis)));
+    let offsetMs: number;
+    let measured: (number | null)[];
+    do {
+      offsetMs = this.offset;
+      this.comparedMs = performance.now();
+      measured = await Promise.all(endpointsOf(redis).map((server) => this.measure(server.redis)));
+      // Measurements of before and after a jump do not fit together.
+    } while (Math.abs(this.offset - offsetMs) > LIMIT_MS.warned && !this.closed);
     const known = measured.filter((skew) => skew !== null);
     if (known.length === 0) return;
     if (clock.isReal === true) this.offsetMs = offsetMs;
     this.skew = known.reduce((a, b) => (Math.abs(b) < Math.abs(a) ? b : a));
     this.turn(stateOf(this.skew));
+  }
+
+  /** The clock minus `performance.now()`: changes only when the clock is set. */
+  private get offset(): number {
+    return this.options.clock.now() - performance.now();
   }
 
   /** How far this clock is ahead of a server's; `null` if the server does not answer. */

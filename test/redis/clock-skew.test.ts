@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
 import type { Clock } from '../../src/clock.ts';
-import { ClockSkew } from '../../src/redis/server-info.ts';
+import { ClockSkew, readRedisProcessId } from '../../src/redis/server-info.ts';
 import { startWorkers } from '../../workers/start.ts';
 import { startLaurel } from '../laurel.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
@@ -74,6 +74,27 @@ test('refuses a clock at the first call after it jumped, and accepts it at the f
       aheadMs = 0;
       expect(() => skew.refuse()).not.toThrow();
     }
+  } finally {
+    skew.close();
+  }
+});
+
+test("compares when a reply has a time that differs, because Redis's clock may have jumped", async () => {
+  const comparisons = async (): Promise<number> =>
+    Number(/cmdstat_time:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+  const skew = new ClockSkew({ redis, clock, log });
+  await skew.start();
+  try {
+    const before = await comparisons();
+    await readRedisProcessId(redis, (redisMs) => skew.heard(redisMs));
+    expect(await comparisons()).toBe(before);
+    await expect
+      .poll(async () => {
+        skew.heard(Date.now() - 120_000);
+        return comparisons();
+      })
+      .toBeGreaterThan(before);
+    expect(skew.isRefused).toBe(false);
   } finally {
     skew.close();
   }
