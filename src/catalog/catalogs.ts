@@ -1,10 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Pool } from 'pg';
+import type { Catalog } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
 import { catalogVersions, loadCatalog } from '../postgres/catalog.ts';
 import { Listener, readRevisions, REVISIONS_CHANNEL, type RevisionsSeen } from '../postgres/revisions.ts';
 import type { Signals } from '../redis/signals.ts';
 import { SharedRuns } from '../shared-runs.ts';
-import { compileCatalog, type CompiledCatalog } from './compiled-catalog.ts';
+import { CompiledCatalog } from './compiled-catalog.ts';
 
 interface Loading {
   promise: Promise<CompiledCatalog>;
@@ -74,9 +76,12 @@ export class Catalogs implements ChangeListener {
       for (;;) {
         const catalog = await loadCatalog(this.pool, tenantNo);
         if (catalog === null) throw new AppError('not_found', 'There is no such tenant.');
-        const current = this.loaded.get(tenantNo);
-        const compiled =
-          current !== undefined && current.catalog.version >= catalog.version ? current : compileCatalog(catalog);
+        const current = this.loaded.get(tenantNo)?.catalog;
+        const isCurrent =
+          current !== undefined &&
+          (current.version > catalog.version ||
+            (current.version === catalog.version && isDeepStrictEqual(current.keptRuns, catalog.keptRuns)));
+        const compiled = isCurrent ? this.loaded.get(tenantNo)! : this.compile(catalog);
         this.loaded.set(tenantNo, compiled);
         if (!self().stale) return compiled;
         self().stale = false;
@@ -84,6 +89,13 @@ export class Catalogs implements ChangeListener {
     } finally {
       this.loading.delete(tenantNo);
     }
+  }
+
+  /** Reads the catalog again on the next day, because runs have become final. Until then, users keep more scores than they need to. */
+  private compile(catalog: Catalog): CompiledCatalog {
+    return new CompiledCatalog(catalog, () => {
+      if (!this.closed) this.load(catalog.tenantNo).catch(() => undefined);
+    });
   }
 
   private async compareVersions(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Span } from '@opentelemetry/api';
+import { systemClock } from '../clock.ts';
 import { AppError, CLIENT_GONE } from '../errors.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Tenant } from '../operations/operation.ts';
@@ -367,7 +368,7 @@ export class Exchange {
     if (operation.id === 'admin_requests_list') return;
     if (caller === NOBODY || (caller.session !== undefined && operation.keyScopes.includes('read'))) return;
     recentRequests.note(tenantNo, {
-      atMs: Date.now(),
+      atMs: systemClock.now(),
       surface: operation.surface,
       method: operation.method.toUpperCase(),
       path: paramNames

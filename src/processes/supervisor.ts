@@ -113,11 +113,11 @@ export class Supervisor {
   }
 
   private watch(child: Child, running: ChildProcess): void {
-    const startedMs = Date.now();
+    const startedMs = performance.now();
     running.once('exit', (code, signal) => {
       child.process = null;
       if (this.stopping) return;
-      child.failures = Date.now() - startedMs > SETTLED_MS ? 0 : child.failures + 1;
+      child.failures = performance.now() - startedMs > SETTLED_MS ? 0 : child.failures + 1;
       const delayMs = Math.min(RESTART_MS.first * 2 ** Math.max(0, child.failures - 1), RESTART_MS.last);
       this.log.error(
         { child: child.command.name, ended: describe(code, signal), delayMs },

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
+import { systemClock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { AppError } from '../../errors.ts';
 import { writeAudit } from '../../postgres/access/audit.ts';
@@ -76,7 +77,7 @@ export class ClockControl {
     await this.switchedOn();
     for (let round = 0; round < ROUNDS && (await this.storeAccepted()); round += 1);
     const set = await this.audited(by, new Date(nowMs).toISOString(), (client) =>
-      setClock(client, { nowMs, realMs: Date.now() }),
+      setClock(client, { nowMs, realMs: systemClock.now() }),
     );
     if (set === null)
       throw new AppError(

@@ -1,3 +1,4 @@
+import { systemClock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import type { Caller } from '../../operations/operation.ts';
 
@@ -74,7 +75,7 @@ export function createRateLimit(
   limits: Pick<RateLimits, 'applicationPerSecond' | 'adminPerSecond'>,
   organisationPerSecond: () => number | null = () => null,
   nowMs: () => number = () => performance.now(),
-  wallMs: () => number = () => Date.now(),
+  wallMs: () => number = () => systemClock.now(),
 ): RateLimit {
   const buckets = new Buckets(nowMs);
   return (caller) => {
