@@ -2,6 +2,7 @@ import type { Attributes } from '@opentelemetry/api';
 import type { Operation } from '../operations/operation.ts';
 import { unsentDropper } from '../operations/validation.ts';
 import { adaptedWriter, type WriteAdapted } from './adapted-answer.ts';
+import type { Cost } from '../turns.ts';
 import type { OperationTimes, RequestMetrics } from './request-metrics.ts';
 import { bodyCheck, paramsCheck, queryParser, type Check } from './validation.ts';
 
@@ -9,6 +10,8 @@ export interface Route {
   operation: Operation;
   traced: { name: string; attributes: Attributes };
   times: OperationTimes;
+  /** What its requests have cost. */
+  cost: Cost;
   paramNames: readonly string[];
   /** Whether the path names the user. A key of another user is then refused before further checks. */
   userInPath: boolean;
@@ -34,6 +37,7 @@ export function routeOf(
     // The declared path, because the actual one contains user IDs.
     traced: { name: operation.id, attributes: requestAttributes(operation) },
     times: requests.of(operation.id),
+    cost: requests.costOf(operation.id),
     paramNames: paramNames(operation.path),
     userInPath: operation.namedUsers !== null && operation.path.startsWith('/v1/users/{id}'),
     checkParams: params && paramsCheck(params),

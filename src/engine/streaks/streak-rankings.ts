@@ -10,6 +10,7 @@ import { decodeState, type UserState } from '../../packed/state.ts';
 import { endedStreaks, type StreakOrigin, usersByStreakOrigin } from '../../postgres/history/streaks.ts';
 import { settledNow } from '../responses.ts';
 import { packedUsers } from '../../redis/parts.ts';
+import { inOwnTurn } from '../../turns.ts';
 
 /** Maximum number of users in an answer. This many are always computed. */
 const MOST_RANKED = 100;
@@ -59,7 +60,7 @@ export class StreakRankings {
       this.kept.set(key, kept);
       void this.forget(key, kept);
     }
-    return (await kept.made).slice(0, limit);
+    return (await inOwnTurn(kept.made)).slice(0, limit);
   }
 
   private async forget(key: string, kept: Kept): Promise<void> {
