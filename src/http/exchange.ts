@@ -245,7 +245,7 @@ export class Exchange {
     } catch (error) {
       return this.fail(error);
     }
-    const bill = account.bill(this.route.cost);
+    const bill = account.bill(this.route);
     this.bill = bill;
     bill.lane.start(bill, () => {
       if (this.aborted) return bill.lane.ended();

@@ -6,7 +6,7 @@ import type { LimitOf } from './rate-limit.ts';
 /** A user who may send `perSecond` requests gets `share` of the process's time; with a higher limit more, up to `most`. */
 const USER = { share: 0.05, perSecond: 50, most: 0.5 };
 /** Time that a user may use at once after a pause, and the most that it can owe. */
-const USER_TIME = { burstMs: 400, debtMs: 3_000 };
+const USER_TIME = { burstMs: 500, debtMs: 3_000 };
 /** Requests of a user that run at a time. So many may exceed the share before it is noticed. */
 const USER_RUNNING = 4;
 const USER_WAITING = 100;
@@ -23,6 +23,16 @@ const MEASURED = 8;
 
 /** How long an account is kept without use, at least: longer than it takes to pay the largest debt. */
 const KEPT_MS = USER_TIME.debtMs / USER.share;
+
+/** The first requests of an operation compile its schemas and load its code, which is not charged to their sender. */
+const FREE = 5;
+
+/** An operation, as far as it is charged. */
+export interface Charged {
+  cost: Cost;
+  /** How many of its requests got a bill. */
+  billed: number;
+}
 
 /** A request would exceed the share of its user or tenant: 429. */
 export class OverShare extends AppError {
@@ -75,9 +85,10 @@ export class Account {
     this.lane = new Lane(tenant.lanes, { isOfUser: share !== null, most: share === null ? Infinity : USER_RUNNING });
   }
 
-  /** The bill of a request. `cost`: of its operation. */
-  bill(cost: Cost): Bill {
-    return new Bill(this.lane, { cost, pay: this.charge });
+  /** The bill of a request. */
+  bill(operation: Charged): Bill {
+    operation.billed += 1;
+    return new Bill(this.lane, { cost: operation.cost, pay: operation.billed > FREE ? this.charge : () => undefined });
   }
 
   readonly charge = (ms: number): void => {
