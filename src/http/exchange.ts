@@ -53,7 +53,7 @@ export class Exchange {
   private call: Call<unknown, unknown, unknown> | null = null;
   /** Set once the request takes turns. */
   private bill: Bill | null = null;
-  /** Whether its first turn has begun, and its lane is not told of its end yet. */
+  /** Whether its first turn has begun, and its lane does not know of its end yet. */
   private running = false;
   /** Rate limit headers of the answer. */
   private rateHeaders: Readonly<Record<string, string>> | null = null;
@@ -259,7 +259,7 @@ export class Exchange {
     });
   }
 
-  /** Tells that the exchange has ended. */
+  /** Ends the count of this exchange. */
   private ended(): void {
     this.context.ended();
     if (!this.running) return;
