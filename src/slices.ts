@@ -1,7 +1,7 @@
 import { nextTurn } from './turns.ts';
 
 /** How long work may occupy the event loop at once. Several requests that compute delay others by a slice each. */
-const SLICE_MS = 2;
+const SLICE_MS = 1;
 
 /** Divides long work into slices. Check it between steps of less than a millisecond. */
 export class Slices {

@@ -37,7 +37,13 @@ const QUANTUM_MS = 1;
 /** The lanes of a tenant, in the order of their next turns. */
 export class TenantLanes {
   readonly due = new Set<Lane>();
+  /** Whether the tenant uses more than its share while others need theirs. */
+  readonly isOverShare: () => boolean;
   aheadMs = 0;
+
+  constructor(isOverShare: () => boolean = () => false) {
+    this.isOverShare = isOverShare;
+  }
 }
 
 /** The requests of a user, or of an admin key, in a tenant. */

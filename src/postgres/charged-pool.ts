@@ -9,7 +9,10 @@ interface Connected {
 
 type Query = (...given: unknown[]) => unknown;
 
-/** How many of a pool's connections the requests of a tenant, and of a user, may hold. A user leaves some to others of its tenant. */
+/**
+ * How many of a pool's connections the requests of a tenant, and of a user, may hold. A user leaves some to others of its
+ * tenant. A tenant that uses more than its share of time, while others need theirs, may hold one.
+ */
 const OF_TENANT = 1 / 2;
 const OF_USER = 1 / 5;
 
@@ -147,7 +150,8 @@ class Connections {
   private mayTake({ lane, connections }: Bill): boolean {
     if (connections > 0) return true;
     const ofLane = this.held.get(lane) ?? 0;
-    return (this.held.get(lane.tenant) ?? 0) < this.ofTenant && (!lane.isOfUser || ofLane < this.ofUser);
+    const ofTenant = lane.tenant.isOverShare() ? 1 : this.ofTenant;
+    return (this.held.get(lane.tenant) ?? 0) < ofTenant && (!lane.isOfUser || ofLane < this.ofUser);
   }
 
   private count(bill: Bill, by: number): void {

@@ -65,8 +65,12 @@ class Payer {
 }
 
 class TenantAccount {
-  readonly lanes = new TenantLanes();
   readonly payer = new Payer(TENANT_SHARE, TENANT_TIME);
+  readonly lanes: TenantLanes;
+
+  constructor(isOverShare: (payer: Payer) => boolean) {
+    this.lanes = new TenantLanes(() => isOverShare(this.payer));
+  }
 }
 
 /** What a user's keys, or an admin key in a tenant, use of the process. */
@@ -163,7 +167,12 @@ export class Shares {
 
   /** Whether an event may run at once: the tenant is within its share, or has the process to itself. */
   isAtOnce(tenantNo: number, atMs: number): boolean {
-    return atMs > this.sharedUntilMs || this.tenantOf(tenantNo).payer.waitMs(atMs) <= 0;
+    return !this.isOver(this.tenantOf(tenantNo).payer, atMs);
+  }
+
+  /** Whether a tenant has used more than its share, and does not have the process to itself. */
+  private isOver(payer: Payer, nowMs: number): boolean {
+    return nowMs <= this.sharedUntilMs && payer.waitMs(nowMs) > 0;
   }
 
   /** For how many events the next one is measured; 0: not at all. */
@@ -176,7 +185,10 @@ export class Shares {
 
   private tenantOf(tenantNo: number): TenantAccount {
     let tenant = this.tenants.get(tenantNo);
-    if (tenant === undefined) this.tenants.set(tenantNo, (tenant = new TenantAccount()));
+    if (tenant === undefined) {
+      tenant = new TenantAccount((payer) => this.isOver(payer, this.nowMs()));
+      this.tenants.set(tenantNo, tenant);
+    }
     return tenant;
   }
 
