@@ -120,7 +120,7 @@ test('each is permitted, and its time is charged to its operation', async () => 
 
 /** How much slower a victim's events may become. */
 const MOST_RATIO = 1.5;
-const SECONDS = 2;
+const SECONDS = 4;
 /** A ratio that is too high is measured again, because the machine may have been busy: the median of so many counts. */
 const ROUNDS = 3;
 const USER_EVERY_MS = 20;
@@ -168,12 +168,8 @@ test.runIf(LONG)(
         const ratios = [await ratioBeside(victim, one)];
         while (ratios.length < ROUNDS && ratios[0]! > MOST_RATIO) ratios.push(await ratioBeside(victim, one));
         const ratio = ratios.toSorted((a, b) => a - b)[Math.floor(ratios.length / 2)]!;
-        const key = one.by === 'user' ? userKey : KEY;
-        const stretchMs = await frontend.longestStretch(() => send(one.request, LARGE, key));
         const measured = ratios.map((each) => each.toFixed(2)).join(' ');
-        process.stdout.write(
-          `${one.request.name}: ${measured}; holds the loop for ${stretchMs.toFixed(0)} ms of CPU\n`,
-        );
+        process.stdout.write(`${one.request.name}: ${measured}\n`);
         if (ratio > MOST_RATIO) slow.push(`${one.request.name}: ${ratio.toFixed(2)}`);
       }
     } finally {
