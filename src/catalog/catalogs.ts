@@ -7,6 +7,7 @@ import { Listener, readRevisions, REVISIONS_CHANNEL, type RevisionsSeen } from '
 import type { Signals } from '../redis/signals.ts';
 import { SharedRuns } from '../shared-runs.ts';
 import { CompiledCatalog } from './compiled-catalog.ts';
+import { forAll, inOwnTurn } from '../turns.ts';
 
 interface Loading {
   promise: Promise<CompiledCatalog>;
@@ -40,16 +41,17 @@ export class Catalogs implements ChangeListener {
   /** Loads the current catalog from Postgres. Concurrent calls share one query. Error 404 for an unknown tenant. */
   load(tenantNo: number): Promise<CompiledCatalog> {
     const running = this.loading.get(tenantNo);
-    if (running !== undefined) return running.promise;
-    const loading: Loading = { stale: false, promise: this.read(tenantNo, () => loading) };
+    if (running !== undefined) return inOwnTurn(running.promise);
+    const loading: Loading = { stale: false, promise: forAll(() => this.read(tenantNo, () => loading)) };
     this.loading.set(tenantNo, loading);
-    return loading.promise;
+    return inOwnTurn(loading.promise);
   }
 
   /** Resolves when the tenant's catalog, if loaded, has this version or a newer one. */
   async atLeast(tenantNo: number, version: number): Promise<void> {
     this.catalogChanged(tenantNo, version);
-    await this.loading.get(tenantNo)?.promise;
+    const running = this.loading.get(tenantNo);
+    if (running !== undefined) await inOwnTurn(running.promise);
   }
 
   catalogChanged(tenantNo: number, version: number): void {

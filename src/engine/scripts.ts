@@ -27,6 +27,7 @@ import { eventId } from './ids.ts';
 import type { PlannedUser } from './recomputations/planned-user.ts';
 import { refuseOverload } from './refusals.ts';
 import { type SentUser, withZone } from './users/sent-user.ts';
+import { inOwnTurn } from '../turns.ts';
 
 export interface Asked {
   by: Author;
@@ -467,7 +468,7 @@ async function reopened(redis: Redis, shard: number, deadlineMs: number): Promis
   while (redis.status !== 'end' && performance.now() <= deadlineMs) {
     const server = connectionOf(redis, shard);
     if (server.status === 'ready' && isOpen(server, shard)) return server;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await inOwnTurn(new Promise((resolve) => setTimeout(resolve, 20)));
   }
   return null;
 }

@@ -6,6 +6,7 @@ import { remoteAddress } from './client-address.ts';
 import { requestIdOf } from './request-head.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import type { HttpResponse } from './uws.ts';
+import { inOwnTurn } from '../turns.ts';
 
 const STATUS_LINES: Record<number, string> = Object.fromEntries(
   Object.entries(STATUS_CODES).map(([code, reason]) => [code, `${code} ${reason}`]),
@@ -155,7 +156,7 @@ export async function streamJson(
       const { value } = next;
       let flows = true;
       res.cork(() => void (flows = res.write(value)));
-      if (!flows) await writable(res, to);
+      if (!flows) await inOwnTurn(writable(res, to));
     }
     if (to.aborted()) await chunks.return?.();
     else res.cork(() => void res.end(''));

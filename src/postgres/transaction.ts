@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { codeOf, isNetworkError } from '../network-errors.ts';
+import { inOwnTurn } from '../turns.ts';
 
 /** Runs `work` in a transaction. Closes a connection whose rollback fails. */
 export async function transaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
@@ -78,7 +79,7 @@ export async function inTurn<T>(
   for (;;) {
     const done = await exclusively(pool, lock, async (lost) => ({ answer: await work(lost) }));
     if (done !== null) return done.answer;
-    await sleep(ASK_MS, undefined, { ...(ending && { signal: ending }) });
+    await inOwnTurn(sleep(ASK_MS, undefined, { ...(ending && { signal: ending }) }));
   }
 }
 

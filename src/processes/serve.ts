@@ -4,7 +4,8 @@ import { createAuthenticator } from '../http/access/auth.ts';
 import type { Network } from '../domain/networks.ts';
 import { FailedKeys, type KeyRefusal } from '../http/access/key-refusal.ts';
 import type { Log } from '../telemetry/log.ts';
-import { createFileLimit, createRateLimit, type RateLimits } from '../http/access/rate-limit.ts';
+import { callerLimits, createFileLimit, createRateLimit, type RateLimits } from '../http/access/rate-limit.ts';
+import { Shares } from '../http/access/shares.ts';
 import { createReadiness, type ReadinessCheck } from '../http/health.ts';
 import { createServer, type Server } from '../http/server.ts';
 import { createSessionAuthenticator } from '../http/access/session-auth.ts';
@@ -139,6 +140,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
   const uses = new KeyUses(pool);
   const refused = new RefusedKeys({ record: services.recordAudit });
   const { keys, sessions } = createAuthentication(laurel, uses);
+  const organisationPerSecond = (): number | null => services.tenants.organisation().rateLimit;
   const readiness = createReadiness(readinessChecks(laurel));
   const shared = {
     services,
@@ -148,7 +150,8 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
     resolveTenant: createTenantResolver(services.tenants),
     boardValues: () => services.tenants.organisation().boardValues,
     limits: { bodyBytes },
-    rateLimit: createRateLimit(options.rateLimits, () => services.tenants.organisation().rateLimit),
+    rateLimit: createRateLimit(options.rateLimits, organisationPerSecond),
+    shares: new Shares({ limitOf: callerLimits(options.rateLimits, organisationPerSecond) }),
     fileLimit: createFileLimit(options.rateLimits.filesPerSecond),
     readiness,
     isReady: (tenantNo: number | null) => laurel.isReady(tenantNo),

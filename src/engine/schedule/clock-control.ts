@@ -22,6 +22,7 @@ import { publishSignal } from '../../redis/signals.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
 import type { PassOutcome, Schedule } from './schedule.ts';
 import type { TestClock } from './test-clock.ts';
+import { inOwnTurn } from '../../turns.ts';
 
 const FIRST_MS = 10;
 const LAST_MS = 100;
@@ -35,7 +36,7 @@ class GrowingPauses {
   /** Resolves after the next pause: 10 to 100 ms. */
   async next(): Promise<void> {
     const waitedMs = performance.now() - this.beganMs;
-    await sleep(Math.min(LAST_MS, Math.max(FIRST_MS, waitedMs * LATER)));
+    await inOwnTurn(sleep(Math.min(LAST_MS, Math.max(FIRST_MS, waitedMs * LATER))));
   }
 }
 
