@@ -77,10 +77,10 @@ export function chargeStatements(
     const end = await connections.take(bill);
     try {
       const client = (await connect()) as pg.PoolClient;
-      const { release } = client;
+      const release = client.release.bind(client);
       client.release = (broken) => {
         end();
-        release.call(client, broken);
+        release(broken);
       };
       return client;
     } catch (error) {

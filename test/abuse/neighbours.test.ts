@@ -70,7 +70,7 @@ async function send(
       ...(tenantId !== undefined && { 'Tenant-ID': tenantId }),
       ...(isKeyed && { 'Idempotency-Key': `key ${(keys += 1)}` }),
     },
-    ...(body != null && method !== 'GET' && { body: text }),
+    ...(body !== undefined && body !== null && method !== 'GET' && { body: text }),
   });
   const read = await answer.text();
   return { status: answer.status, body: read === '' ? null : (JSON.parse(read) as unknown) };

@@ -135,7 +135,8 @@ export class StreakRankings {
     const slices = new Slices();
     const visible: [id: string, state: UserState][] = [];
     for (const [index, id] of ids.entries()) {
-      const state = packed[index] == null ? null : decodeState(packed[index]);
+      const bytes = packed[index] ?? null;
+      const state = bytes === null ? null : decodeState(bytes);
       if (state?.hidden === 0) visible.push([id, state]);
       // A state may have 32 KB.
       if (slices.over) await slices.turn();

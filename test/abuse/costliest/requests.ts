@@ -90,7 +90,7 @@ export function largestRequest(operation: Operation, given: Known = {}): CostlyR
   const values: Known = { ...PATH_VALUES(operation.path), ...given };
   const ids = /^\/v1\/(users|metrics\/\{key\}|achievements\/\{key\})/.test(operation.path) || surface === 'application';
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    String(ids ? (values[name] ?? USER) : (given[name] ?? KNOWN[name] ?? '0191d6f0-0000-7000-8000-000000000001')),
+    textOf(ids ? (values[name] ?? USER) : (given[name] ?? KNOWN[name] ?? '0191d6f0-0000-7000-8000-000000000001')),
   );
   const search = query === null ? '' : `?${queryOf(plain(query), given)}`;
   const known = { ...KNOWN, ...(surface === 'application' && { id: USER }), key: 'flips', ...given };
@@ -100,6 +100,9 @@ export function largestRequest(operation: Operation, given: Known = {}): CostlyR
       : JSON.stringify(largest(plain(body), { bytes: (operation.bodyBytes ?? BODY_LIMIT) * 0.95, known }));
   return { name: id, surface, method: method.toUpperCase(), path: path + search, body: text };
 }
+
+/** A scalar as in a path or query. */
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** With the items that bulk operations validate one by one. */
 const plain = (schema: object): Schema => JSON.parse(JSON.stringify(schema)) as Schema;
@@ -116,7 +119,7 @@ function queryOf(schema: Schema, given: Known): string {
       { bytes, known: { ...KNOWN, limit: 100, numEvents: 100, ...given }, name },
     );
     if (value === undefined) continue;
-    for (const one of [value].flat()) parameters.append(name, String(one));
+    for (const one of [value].flat()) parameters.append(name, textOf(one));
   }
   return parameters.toString();
 }

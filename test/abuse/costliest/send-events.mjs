@@ -20,7 +20,7 @@ function send({ url, key, tenantId, agent }) {
   });
 }
 
-process.on('message', async ({ seconds, ...options }) => {
+async function measure({ seconds, ...options }) {
   // The server closes connections that were idle between two measurements.
   const agent = new Agent({ keepAlive: true });
   const to = { ...options, agent };
@@ -36,7 +36,9 @@ process.on('message', async ({ seconds, ...options }) => {
   const took = (await Promise.all(times)).sort((a, b) => a - b);
   agent.destroy();
   process.send(took[Math.floor(took.length * 0.99)]);
-});
+}
+
+process.on('message', (options) => void measure(options));
 process.on('disconnect', () => {
   process.exit(0);
 });
