@@ -29,6 +29,7 @@ const LARGEST: Case = {};
 const given = (values: Known): Case => ({ given: () => values });
 /** About something that exists for a moment, or once. Its cost is a job of a worker, or that of one row. */
 const ONCE: Case = { given: () => ({ id: NO_ID }), status: 404 };
+const OF_SPENDING: Case = { given: () => ({ holdId: NO_ID, spendingId: NO_ID }), status: 404 };
 const DAYS = { from: '2025-11-29', to: '2026-11-28' };
 
 /** Requests to the outside are not part of this test. */
@@ -90,9 +91,9 @@ const group: Case = given({ ...DAYS, group: undefined });
 
 /** Sent with an admin key, four at a time. */
 export const OF_ADMINS: Readonly<Record<string, Case>> = {
-  spendings_capture: ONCE,
-  spendings_release: ONCE,
-  spendings_refund: ONCE,
+  spendings_capture: OF_SPENDING,
+  spendings_release: OF_SPENDING,
+  spendings_refund: OF_SPENDING,
   admin_backdatings_list: LARGEST,
   admin_leaderboard_fillings_list: LARGEST,
   admin_configuration_get: LARGEST,
