@@ -9,8 +9,8 @@ export function endWithParent(): void {
 }
 
 /** Variables of a supervised process: a UUID that identifies it, and those of its predecessors that have exited. */
-export const RUN = 'LAUREL_RUN';
-export const ENDED_RUNS = 'LAUREL_ENDED_RUNS';
+export const RUN = 'SUPERVISED_RUN';
+export const ENDED_RUNS = 'SUPERVISED_ENDED_RUNS';
 
 /** This process and its predecessors, as the supervisor names them; `undefined` without a supervisor. */
 export function supervisedRuns(): { run: string; ended: readonly string[] } | undefined {

@@ -60,7 +60,7 @@ export function createSessionAuthenticator(options: {
   clockMs: () => number;
   onUse: (key: KeyRecord, atMs: number) => void;
 }): SessionAuthenticator {
-  const { lookup, nowMs = systemClock.now, clockMs, onUse } = options;
+  const { lookup, nowMs = () => systemClock.now(), clockMs, onUse } = options;
   const cache = new KeyCache({ lookup, limits: LIMITS, nowMs: options.nowMs ?? (() => performance.now()) });
   const admitted = (record: KeyRecord | null, session: PresentedSession): Caller => {
     const caller = admit(record, session, nowMs());

@@ -49,7 +49,7 @@ export class Sessions {
     this.pool = options.pool;
     this.announce = options.announce;
     this.clock = options.clock;
-    this.nowMs = options.nowMs ?? systemClock.now;
+    this.nowMs = options.nowMs ?? (() => systemClock.now());
     this.keys = keyLookup(this.pool);
     this.tokens = new GatheredLookup(
       (hashes) => findSignInTokens(this.pool, hashes),
