@@ -61,7 +61,7 @@ export function createAuthenticator(options: {
   onUse?: (key: KeyRecord, atMs: number) => void;
 }): Authenticator {
   const limits = { ...LIMITS, ...options.limits };
-  const { nowMs = () => performance.now(), clockMs = systemClock.now, onUse } = options;
+  const { nowMs = () => performance.now(), clockMs = () => systemClock.now(), onUse } = options;
   const cache = new KeyCache({ lookup: options.lookup, limits, nowMs });
   const admitted = (found: KeyRecord | null, key: PresentedKey): Caller => {
     const atMs = clockMs();
