@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { compileCatalog, type CompiledCatalog } from '../src/catalog/compiled-catalog.ts';
 import { systemClock } from '../src/clock.ts';
-import { eventCall, type ReadyEvent } from '../src/engine/events/event-call.ts';
+import { eventCall, type ReadyEvent } from '../src/engine/events/ready-event.ts';
 
 import { EventEngine, type OccurredEvents } from '../src/engine/events/event-engine.ts';
 import { KeyedIds } from '../src/engine/ids.ts';

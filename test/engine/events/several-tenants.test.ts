@@ -4,7 +4,7 @@ import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compi
 import { systemClock } from '../../../src/clock.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
 import { EventBatcher } from '../../../src/engine/events/event-batcher.ts';
-import type { ReadyEvent } from '../../../src/engine/events/event-call.ts';
+import type { ReadyEvent } from '../../../src/engine/events/ready-event.ts';
 import { prepareEvent } from '../../../src/engine/events/prepared-event.ts';
 import { KeyedIds } from '../../../src/engine/ids.ts';
 import { RECORD } from '../../../src/packed/record-fields.ts';
