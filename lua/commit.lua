@@ -153,19 +153,39 @@ for i = 1, #applied do
       redis.call('HSET', key, field, value)
     end
   end
-  local ranks, parts = {}, block[BLOCK.records]
-  for part = 1, #parts do
-    local head, tail, moves = ARGV[at + 2 * part], ARGV[at + 2 * part + 1], parts[part][RECORD_PART.moves]
-    if moves then
-      local ranked = write_moves(moves, moving)
-      head = head .. cmsgpack.pack(ranked)
-      ranks[part] = ranked
-    else
-      ranks[part] = false
-    end
-    records[#records + 1] = head .. tail
+end
+
+-- The records and their moves, in the order in which they happened.
+local ranks = {}
+
+local function write_part(n, first_arg, part)
+  local moves, at = blocks[n][BLOCK.records][part][RECORD_PART.moves], first_arg + 2 * part
+  local head, tail, of_block = ARGV[at], ARGV[at + 1], ranks[n]
+  of_block[part] = false
+  if moves then
+    of_block[part] = write_moves(moves, moving)
+    head = head .. cmsgpack.pack(of_block[part])
   end
-  replies[n] = cmsgpack.pack(ranks)
+  records[#records + 1] = head .. tail
+end
+
+local first_args, order = {}, call[COMMIT.order]
+for i = 1, #applied do
+  local n, first_arg = unpack(applied[i])
+  ranks[n], first_args[n] = {}, first_arg
+  for part = 1, order and 0 or #blocks[n][BLOCK.records] do
+    write_part(n, first_arg, part)
+  end
+end
+for at = 1, order and #order or 0, 2 do
+  local n = order[at]
+  if first_args[n] then
+    write_part(n, first_args[n], order[at + 1])
+  end
+end
+for i = 1, #applied do
+  local n = applied[i][1]
+  replies[n] = cmsgpack.pack(ranks[n])
 end
 if step then
   -- Postgres stores the progress with the events, in case Redis loses its latest writes.

@@ -15,8 +15,11 @@ export const ASKED_KEY = { user: 0, field: 1, size: 2 } as const;
 /** Keys of `commit`; then the blocks' users, then all others, which blocks name by their number in KEYS. */
 export const COMMIT_KEY = { outbox: 0, counters: 1, oldKeys: 2, users: 3 } as const;
 
-/** `blocks`: BLOCKs. `step`: STEP_PART of a queued batch, or false; then either all blocks are written or none. */
-export const COMMIT = { tenantNo: 0, retryPosition: 1, wide: 2, largeKeys: 3, blocks: 4, step: 5 } as const;
+/**
+ * `blocks`: BLOCKs. `order`: the order of all records, as the number of the block and of its record in a row; false for that of the
+ * blocks. `step`: STEP_PART of a queued batch, or false; then either all blocks are written or none.
+ */
+export const COMMIT = { tenantNo: 0, retryPosition: 1, wide: 2, largeKeys: 3, blocks: 4, order: 5, step: 6 } as const;
 
 /**
  * A user's change. `isNew`: the user must not exist, and `generation` (`''`: none) must be that of new users. `uses`: USEs in a row.

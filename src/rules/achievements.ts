@@ -37,7 +37,7 @@ export function completeAchievements(
   { nowMs, completed, most = null }: { nowMs: number; completed: number[]; most?: GreatestLengths | null },
 ): void {
   const { completions } = user;
-  for (let found = true; found; ) {
+  for (let found = true; found;) {
     found = false;
     for (const achievement of achievements) {
       if (completions.has(achievement.no) || !qualifies(achievement, user, most)) continue;

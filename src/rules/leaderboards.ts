@@ -143,7 +143,12 @@ function nextScore(
   const before = scoreIn(user, run);
   const next = fold === undefined && before !== undefined ? plus(before, value) : value;
   let isSame = before !== undefined && isEqual(next, before);
-  if (before !== undefined && !isSame && (fold === 'max' || fold === 'min') && reaches(before, next) === (fold === 'max'))
+  if (
+    before !== undefined &&
+    !isSame &&
+    (fold === 'max' || fold === 'min') &&
+    reaches(before, next) === (fold === 'max')
+  )
     return null;
   if (board.ties === true || fold === 'last') {
     const known = reachedIn(user, run);
@@ -158,10 +163,7 @@ function nextScore(
 const doubleOf = (score: Decimal): number => (score.micros === 0 ? score.whole : decimalNumber(score));
 
 /** Adds what a change earned to the user's scores. `leftRange`: a leaderboard of the metric whose score left its range. */
-export function scoreBoards(
-  user: User,
-  change: ScoringChange,
-): { changes: ScoreChange[]; leftRange: number | null } {
+export function scoreBoards(user: User, change: ScoringChange): { changes: ScoreChange[]; leftRange: number | null } {
   const result: { changes: ScoreChange[]; leftRange: number | null } = { changes: [], leftRange: null };
   const row = change.day - change.plan.firstDay;
   for (const board of change.plan.boards) {
@@ -299,8 +301,7 @@ function applyEarned(
  */
 export function dropGoneBoards(user: User, { present, firstDay }: Plan): void {
   if (present === undefined || user.updatedMs >= (firstDay + 1) * 86_400_000) return;
-  const isPresent = ({ board }: { board: number }): boolean =>
-    board > present.newest || present.boards[board] === true;
+  const isPresent = ({ board }: { board: number }): boolean => board > present.newest || present.boards[board] === true;
   user.scores = user.scores.filter(isPresent);
   user.stays = user.stays.filter(isPresent);
   const times = user.scoreTimes;

@@ -113,12 +113,7 @@ export function award(
 }
 
 /** Applies the boosts in force on a local day to a positive award, and rounds once. */
-function boostedPoints(
-  points: number,
-  ledger: Ledger,
-  user: User,
-  day: number,
-): { points: number; boosts: number[] } {
+function boostedPoints(points: number, ledger: Ledger, user: User, day: number): { points: number; boosts: number[] } {
   if (ledger.boosts.length === 0) return { points, boosts: [] };
   if (ledger.boosted?.day !== day) ledger.boosted = boostsOn(ledger.boosts, user, day);
   const { boosts, multiplier, rounding } = ledger.boosted;
@@ -143,7 +138,8 @@ function boostsOn(boosts: readonly PlanBoost[], user: User, day: number): Booste
 
 const DIGITS = 15;
 /** A product cut to 15 digits, so that 10 × 1.1 is exactly 11 and 12,345,678,900 × 1.1 is exactly 13,580,246,790. */
-const cut = (product: number): number => (Number.isInteger(product) && Math.abs(product) < 1e15 ? product : Number(product.toPrecision(DIGITS)));
+const cut = (product: number): number =>
+  Number.isInteger(product) && Math.abs(product) < 1e15 ? product : Number(product.toPrecision(DIGITS));
 
 /**
  * How many multiples of a metric trigger's threshold an event newly crosses. The highest total (or count of matching events) ever

@@ -153,7 +153,7 @@ export function followChains(
   { nowMs, outcome, most = null }: { nowMs: number; outcome: QuestOutcome; most?: GreatestLengths | null },
 ): void {
   if (plan.chains === undefined) return;
-  for (let found = true; found; ) {
+  for (let found = true; found;) {
     found = false;
     for (const quest of plan.chains) {
       const period = questPeriod(quest, row);

@@ -45,7 +45,13 @@ export function eventRecord(
   user: User,
   event: RuleEvent,
   outcome: EventOutcome,
-  { plan, nowMs, isNew, texts, repairs }: { plan: Plan; nowMs: number; isNew: boolean; texts: EventTexts; repairs: StreakRepairs },
+  {
+    plan,
+    nowMs,
+    isNew,
+    texts,
+    repairs,
+  }: { plan: Plan; nowMs: number; isNew: boolean; texts: EventTexts; repairs: StreakRepairs },
 ): unknown[] {
   const { value, total, day, extended, completed } = outcome;
   const points = recordedPoints(outcome.ledgers);
@@ -177,7 +183,7 @@ export function recordedStreak(
   const { length, startDay, lastPeriod } = user.streaks[frequencyOf(rule)];
   const offDays = daysOffAhead(user, rule, day);
   const record: RecordedStreak = [length, startDay ?? -1, lastPeriod ?? -1, extended ? 1 : 0, user.freezes];
-  return offDays > 0 ? [...(record as unknown as number[]), offDays] as unknown as RecordedStreak : record;
+  return offDays > 0 ? ([...(record as unknown as number[]), offDays] as unknown as RecordedStreak) : record;
 }
 
 function addSettlements(record: Few, user: User, settlements: Settlements | null): void {

@@ -57,9 +57,7 @@ export interface Settlements {
 }
 
 /** Freezes that the user got on a day, or a change of zone that moved the user's current day forward. */
-export type BesideStreaks =
-  | (FreezeGain & { kind: 'earned' | 'given' })
-  | { kind: 'moved'; from: number; to: number };
+export type BesideStreaks = (FreezeGain & { kind: 'earned' | 'given' }) | { kind: 'moved'; from: number; to: number };
 
 /** The results of two settlements, in order; `null` for nothing. */
 export function joinSettlements(first: Settlements | null, after: Settlements | null): Settlements | null {
@@ -136,14 +134,12 @@ const seenMs = ({ importedMs, createdMs }: User): number => importedMs ?? create
 
 function settle(user: User, rule: PlanStreak, row: LocalDay, left: LeftOffset | null): Settlements | null {
   const before = (rule.before ?? []).filter(({ ends }) => isUnsettled(user, ends));
-  const earlier = before.map(
-    ({ ends, week, ...each }): EarlierSettlementRule => ({
-      ...settlementRule(each, weekStartOf(week)),
-      lastDay: dayAt(user, ends, left),
-      // Activity at that very moment came before the end.
-      settled: ends <= user.updatedMs,
-    }),
-  );
+  const earlier = before.map(({ ends, week, ...each }): EarlierSettlementRule => ({
+    ...settlementRule(each, weekStartOf(week)),
+    lastDay: dayAt(user, ends, left),
+    // Activity at that very moment came before the end.
+    settled: ends <= user.updatedMs,
+  }));
   const settled = settleStreaks(
     {
       createdMs: seenMs(user),

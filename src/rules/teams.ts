@@ -31,12 +31,14 @@ function earnedFor(user: User, run: BoardRun, team: string): Decimal {
 }
 
 /** Begins a stay in a run, and drops the leaderboard's stays in runs that no event can reach any longer. */
-function beginStay(user: User, board: PlanBoard, { runDay, team, sinceMs }: Pick<Stay, 'runDay' | 'team' | 'sinceMs'>): Stay {
+function beginStay(
+  user: User,
+  board: PlanBoard,
+  { runDay, team, sinceMs }: Pick<Stay, 'runDay' | 'team' | 'sinceMs'>,
+): Stay {
   const oldest = board.runs[0];
   const stay: Stay = { board: board.no, runDay, sinceMs, team, whole: 0, micros: 0 };
-  user.stays = user.stays.filter(
-    (each) => each.board !== board.no || oldest === undefined || each.runDay >= oldest,
-  );
+  user.stays = user.stays.filter((each) => each.board !== board.no || oldest === undefined || each.runDay >= oldest);
   user.stays.push(stay);
   return stay;
 }
@@ -62,9 +64,7 @@ function addToStay(user: User, stay: Stay, earned: Decimal): TeamMove[] | null {
   if (stay.team === '') return null;
   const after = earnedFor(user, stay, stay.team);
   const members = Number(!isZero(after)) - Number(!isZero(before));
-  return [
-    { team: stay.team, whole: after.whole - before.whole, micros: after.micros - before.micros, members },
-  ];
+  return [{ team: stay.team, whole: after.whole - before.whole, micros: after.micros - before.micros, members }];
 }
 
 /** Adds to what the user earned in a run, in the present team. Returns `null` if no team's sum changes. */
@@ -94,4 +94,3 @@ export function allMoves(user: User, run: BoardRun, sign: 1 | -1): TeamMove[] | 
   });
   return moves.length === 0 ? null : moves;
 }
-

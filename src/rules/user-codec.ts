@@ -39,10 +39,7 @@ export function decodeUser(packed: Buffer): User {
     createdMs: values[USER.createdMs] as number,
     updatedMs: values[USER.updatedMs] as number,
     activeDay: activeDay === -1 ? null : activeDay,
-    usedKeys:
-      usedKeys == null
-        ? null
-        : { day: Math.floor(usedKeys / USED_KEYS.day), count: usedKeys % USED_KEYS.day },
+    usedKeys: usedKeys == null ? null : { day: Math.floor(usedKeys / USED_KEYS.day), count: usedKeys % USED_KEYS.day },
     totals: mapOf(values[USER.totals], totalOf),
     counts: mapOf(values[USER.counts], totalOf),
     points: mapOf(values[USER.points], same<number>),
@@ -107,8 +104,7 @@ export function encodeUser(user: User): Buffer {
   if (user.freezes > 0) values[USER.freezes] = user.freezes;
   if (user.pauses.length > 0) values[USER.pauses] = user.pauses.map(({ from, to, id }) => [from, to, id]);
   if (user.streakRule !== null) values[USER.streakRule] = packedRule(user.streakRule);
-  if (user.daysOff !== null)
-    values[USER.daysOff] = [user.daysOff.set, user.daysOff.fromDay, user.daysOff.before ?? -1];
+  if (user.daysOff !== null) values[USER.daysOff] = [user.daysOff.set, user.daysOff.fromDay, user.daysOff.before ?? -1];
   if (user.unsubscribed) values[USER.unsubscribed] = 1;
   if (user.attributes.size > 0) values[USER.attributes] = user.attributes;
   if (user.signUp !== null) values[USER.signUp] = [user.signUp.day, user.signUp.years, user.signUp.sinceMs];

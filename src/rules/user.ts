@@ -187,7 +187,10 @@ const noStreak = (): Streak => ({
 });
 
 /** A user who is seen for the first time. `freezes`: those that a streak begins with. */
-export const newUser = (nowMs: number, { freezes, generation }: { freezes: number; generation: number | null }): User => ({
+export const newUser = (
+  nowMs: number,
+  { freezes, generation }: { freezes: number; generation: number | null },
+): User => ({
   createdMs: nowMs,
   updatedMs: nowMs,
   activeDay: null,

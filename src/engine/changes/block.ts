@@ -45,6 +45,8 @@ interface RecordPart {
   moves: readonly ScoreChange[] | null;
   /** Its scores were reached now: later than those of all earlier changes. */
   isNow: boolean;
+  /** Records of one call are written in this order. */
+  place: number;
 }
 
 /** A user's change. It is written only if the user's packed state is still `expected`. */
@@ -106,7 +108,7 @@ const NOTHING = Buffer.alloc(0);
 /** An event's record: a list whose element after `head` is the leaderboards. */
 export function eventPart(
   record: readonly unknown[],
-  { moves, isNow }: { moves: readonly ScoreChange[]; isNow: boolean },
+  { moves, isNow, place }: Pick<RecordPart, 'isNow' | 'place'> & { moves: readonly ScoreChange[] },
 ): RecordPart {
   const head = record.slice(0, EVENT_RECORD.boards);
   const tail = record.slice(EVENT_RECORD.more);
@@ -118,22 +120,29 @@ export function eventPart(
     tail: tail.length === 0 ? NOTHING : packr.pack(tail[0]),
     moves,
     isNow,
+    place,
   };
 }
 
 /** Another record: a map, with its leaderboards at the end. `moves`: `null` if it has none. */
-export function mapPart(record: object & { [RECORD.id]: string }, moves: readonly ScoreChange[] | null): RecordPart {
+export function mapPart(
+  record: object & { [RECORD.id]: string },
+  moves: readonly ScoreChange[] | null,
+  place = 0,
+): RecordPart {
   const id = record[RECORD.id];
   const packed = packr.pack(record);
-  if (moves === null) return { id, head: packed, tail: NOTHING, moves, isNow: false };
+  if (moves === null) return { id, head: packed, tail: NOTHING, moves, isNow: false, place };
   const size = Object.keys(record).length + 1;
   const head = [mapHeader(size), packed.subarray(headerLength(packed)), packr.pack(RECORD.boards)];
-  return { id, head: Buffer.concat(head), tail: NOTHING, moves, isNow: false };
+  return { id, head: Buffer.concat(head), tail: NOTHING, moves, isNow: false, place };
 }
 
 const SHORT = 16;
-const listHeader = (size: number): Buffer => (size < SHORT ? Buffer.from([0x90 | size]) : Buffer.from([0xdc, size >> 8, size & 0xff]));
-const mapHeader = (size: number): Buffer => (size < SHORT ? Buffer.from([0x80 | size]) : Buffer.from([0xde, size >> 8, size & 0xff]));
+const listHeader = (size: number): Buffer =>
+  size < SHORT ? Buffer.from([0x90 | size]) : Buffer.from([0xdc, size >> 8, size & 0xff]);
+const mapHeader = (size: number): Buffer =>
+  size < SHORT ? Buffer.from([0x80 | size]) : Buffer.from([0xde, size >> 8, size & 0xff]);
 
 /** Bytes of the header of a packed list or map. */
 const headerLength = (packed: Buffer): number => ((packed[0]! & 0xe0) === 0x80 ? 1 : 3);
@@ -194,8 +203,23 @@ export function commitCall(
   });
   const packedStep = step === null ? false : packedStepPart(keys, step, bytes);
   // In the order of COMMIT.
-  const body = [String(part.tenantNo), retryPosition, part.isWide === true, largeKeys, packedBlocks, packedStep];
+  const body = [
+    String(part.tenantNo),
+    retryPosition,
+    part.isWide === true,
+    largeKeys,
+    packedBlocks,
+    orderOf(blocks),
+    packedStep,
+  ];
   return { keys: keys.keys, args: [packr.pack(body), ...bytes] };
+}
+
+/** The order of the blocks' records, unless it is that of the blocks. */
+function orderOf(blocks: readonly Block[]): number[] | false {
+  const parts = blocks.flatMap(({ records }, block) => records.map(({ place }, part) => ({ place, block, part })));
+  if (parts.every(({ place }, at) => at === 0 || parts[at - 1]!.place <= place)) return false;
+  return parts.toSorted((a, b) => a.place - b.place).flatMap(({ block, part }) => [block + 1, part + 1]);
 }
 
 /** In the order of BLOCK. */

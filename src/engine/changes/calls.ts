@@ -4,16 +4,9 @@ import type { JoinedCalls } from '../../redis/script.ts';
 import type { Scripts } from '../scripts.ts';
 import { type Calls, COMMIT_SCRIPT, maybeStored, READ_SCRIPT } from './change-users.ts';
 
-/** A tenant's part of commands that several tenants share. Call `end` when it has added its commit, or will not. */
-export interface Turn {
-  reads: JoinedCalls;
-  commits: JoinedCalls;
-  end: () => void;
-}
-
 /**
  * The calls of a change that are retried when the connection breaks: the commit finds out whether its first try was applied.
- * `foundElsewhere`: see `PartCall`. With `turn`, reads and the first commit join those of other tenants, and the caller waits for
+ * `foundElsewhere`: see `PartCall`. With `joined`, reads and the first commit join those of other tenants, and the caller waits for
  * replicas.
  */
 export function callsOf(
@@ -21,12 +14,12 @@ export function callsOf(
   part: TenantPart,
   {
     spans,
-    turn,
+    joined,
     events = 0,
     foundElsewhere,
   }: {
     spans?: readonly Span[] | undefined;
-    turn?: Turn | undefined;
+    joined?: { reads: JoinedCalls; commits: JoinedCalls } | undefined;
     events?: number;
     foundElsewhere?: () => Promise<boolean>;
   } = {},
@@ -35,24 +28,21 @@ export function callsOf(
     read: async (call) =>
       (await scripts.callPart(part, {
         script: READ_SCRIPT,
-        joined: turn?.reads,
+        joined: joined?.reads,
         isAcknowledgedLater: true,
         keysAndArgs: () => call,
         maybeStored: () => null,
       }))!,
-    commit: (call) => {
-      const replies = scripts.callPart(part, {
+    commit: (call) =>
+      scripts.callPart(part, {
         script: COMMIT_SCRIPT,
-        joined: turn?.commits,
-        isAcknowledgedLater: turn !== undefined,
+        joined: joined?.commits,
+        isAcknowledgedLater: joined !== undefined,
         spans,
         events,
         keysAndArgs: ({ retryPosition }) => call(retryPosition),
         maybeStored,
         ...(foundElsewhere && { foundElsewhere }),
-      });
-      turn?.end();
-      return replies;
-    },
+      }),
   };
 }

@@ -59,8 +59,8 @@ export interface Calls {
 }
 
 export interface ChangeOptions<C> {
-  /** Scores on the leaderboards were reached later (microseconds) than those of the change. */
-  onOvertaken?: (latest: number) => void;
+  /** Scores on the leaderboards were reached later (microseconds) than those of the nth subject. */
+  onOvertaken?: (latest: number, nth: number) => void;
   /**
    * A step of a queued batch: all blocks are written or none. Gets the changes that are about to be committed; `null`: they must not
    * be.
@@ -107,7 +107,7 @@ export async function changeUsers<C extends { block: Block | null }>(
       if (isOver) continue;
       again.push(at);
       const overtakenBy = endedWith(reply, ENDED.overtaken);
-      if (overtakenBy !== null) onOvertaken?.(Number(overtakenBy));
+      if (overtakenBy !== null) onOvertaken?.(Number(overtakenBy), at);
       else if (endedWith(reply, ENDED.conflict) !== null)
         reads[at] = await readAfterConflict(calls, part, {
           subject: subjects[at]!,

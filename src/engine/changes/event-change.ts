@@ -50,11 +50,13 @@ interface Surroundings {
   nowMs: number;
   /** Maximum number of idempotency keys of a user on a UTC day; 0: unlimited. */
   keysPerDay: number;
-  /** When the next event happens (microseconds), for leaderboards that rank equal scores by time. */
-  nextReached: () => number;
+  /** When an event happens (microseconds), for leaderboards that rank equal scores by time. */
+  reachedBy: (event: ReadyEvent) => number;
+  /** The event's place in the call. */
+  placeOf: (event: ReadyEvent) => number;
 }
 
-/** Applies a user's events in order. Pure, except for `nextReached`. */
+/** Applies a user's events in order. */
 export const eventsChange = (events: readonly ReadyEvent[], read: ReadUser, around: Surroundings): EventsChange =>
   new UserEvents(events[0]!.userId, read, around).apply(events);
 
@@ -191,7 +193,7 @@ class UserEvents {
       plan,
       nowMs,
       isNew,
-      reached: event.occurred === undefined ? this.around.nextReached() : event.occurred.atMs * 1000,
+      reached: event.occurred === undefined ? this.around.reachedBy(event) : event.occurred.atMs * 1000,
       quarantine,
     });
     if (isRefusal(outcome)) return outcome;
@@ -224,7 +226,9 @@ class UserEvents {
       repairs: occurred ?? {},
     });
     this.block.counts.push(...countsOf(part, { isNew, ...outcome }));
-    this.lastRecord = this.block.records.push(eventPart(list, { moves: outcome.scores, isNow: occurred === undefined })) - 1;
+    const place = this.around.placeOf(event);
+    const record = eventPart(list, { moves: outcome.scores, isNow: occurred === undefined, place });
+    this.lastRecord = this.block.records.push(record) - 1;
     return recordOf(list) as ScriptReply;
   }
 
@@ -260,7 +264,7 @@ class UserEvents {
     }
     const guard = { guard: stopped.guard, action: GUARD_ACTION[stopped.action] };
     const record = guardedRecord(this.takeUser(event.plan), ruleEvent, guard, { plan, nowMs, texts: textsOf(event) });
-    this.lastRecord = this.block.records.push(mapPart(record, null)) - 1;
+    this.lastRecord = this.block.records.push(mapPart(record, null, this.around.placeOf(event))) - 1;
     if (!isKept) this.change.refused += 1;
     return record;
   }
@@ -282,7 +286,7 @@ class UserEvents {
       const id = idBeside(event.id);
       const record = requestRecord(user, outcome, { plan, nowMs, isNew, id, userId: event.userId });
       this.block.counts.push(...countsOf(part, { isNew, ...outcome }));
-      this.block.records.push(mapPart(record, outcome.scores));
+      this.block.records.push(mapPart(record, outcome.scores, this.around.placeOf(event)));
     }
     if (used !== null) user.usedKeys = used;
     if (isNew || sent !== null || used !== null) {

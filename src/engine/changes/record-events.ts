@@ -65,17 +65,27 @@ export async function recordEvents(
   step: EventStep | null = null,
 ): Promise<EventReplies> {
   const users = groupedByUser(events);
-  const around = { part, nowMs, keysPerDay, nextReached: () => reached.next(nowMs) };
-  const subjects = users.map(
-    (own): Subject<EventsChange> => ({
-      userId: own[0]!.userId,
-      keys: own.flatMap(({ idempotency }) => idempotency ?? []),
-      isGuarded: own.some(({ plan }) => plan.plan.guards !== undefined),
-      compute: (read) => eventsChange(own, read, around),
-    }),
-  );
+  // Also of users whose changes are computed later, earlier events were earlier.
+  const times = new Map(events.map((event) => [event, reached.next(nowMs)]));
+  const places = new Map(events.map((event, place) => [event, place]));
+  const around = {
+    part,
+    nowMs,
+    keysPerDay,
+    reachedBy: (event: ReadyEvent) => times.get(event)!,
+    placeOf: (event: ReadyEvent) => places.get(event)!,
+  };
+  const subjects = users.map((own): Subject<EventsChange> => ({
+    userId: own[0]!.userId,
+    keys: own.flatMap(({ idempotency }) => idempotency ?? []),
+    isGuarded: own.some(({ plan }) => plan.plan.guards !== undefined),
+    compute: (read) => eventsChange(own, read, around),
+  }));
   const { changed, ended } = await changeUsers(calls, part, subjects, {
-    onOvertaken: reached.follow,
+    onOvertaken: (latest, at) => {
+      reached.follow(latest);
+      for (const event of users[at]!) times.set(event, reached.next(nowMs));
+    },
     ...(step !== null && {
       step: (changes: readonly EventsChange[]) => stepPart(step, { events, users, changes }),
     }),
@@ -125,13 +135,13 @@ function stepPart(
   if (changes.some(({ replies }) => replies.some((reply) => WAITING.has(reply[kindField])))) return null;
   if (indexes === null) return { ...step, results: null };
   const answers = new Map<ReadyEvent, Buffer | { record: number }>();
-  let records = 0;
-  for (const [at, change] of changes.entries()) {
+  const written = changes.flatMap(({ block }) => block?.records ?? []).toSorted((a, b) => a.place - b.place);
+  for (const [at, { recordOf, replies, block }] of changes.entries()) {
     for (const [nth, event] of users[at]!.entries()) {
-      const no = change.recordOf[nth]!;
-      answers.set(event, no === -1 ? pack(change.replies[nth]) : { record: records + no + 1 });
+      const no = recordOf[nth]!;
+      const answer = no === -1 ? pack(replies[nth]) : { record: written.indexOf(block!.records[no]!) + 1 };
+      answers.set(event, answer);
     }
-    records += change.block?.records.length ?? 0;
   }
   const results = events.map((event, at) => ({ index: indexes[at]!, answer: answers.get(event)! }));
   return { ...step, results: [...results, ...unsent] };

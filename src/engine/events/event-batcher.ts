@@ -10,7 +10,7 @@ import { connectionOf } from '../../redis/endpoints.ts';
 import type { TenantPart } from '../../redis/keys.ts';
 import { userPart } from '../../redis/parts.ts';
 import { JoinedCalls } from '../../redis/script.ts';
-import { callsOf, type Turn } from '../changes/calls.ts';
+import { callsOf } from '../changes/calls.ts';
 import { COMMIT_SCRIPT, READ_SCRIPT } from '../changes/change-users.ts';
 import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import type { Scripts } from '../scripts.ts';
@@ -72,7 +72,8 @@ export class EventQueues {
   /** Queues an event behind the waiting ones. */
   append(part: TenantPart, waiting: Waiting): void {
     let queue = this.queues.get(part);
-    if (queue === undefined) this.queues.set(part, (queue = { part, waiting: [], parts: 0, busy: new Set(), parked: [] }));
+    if (queue === undefined)
+      this.queues.set(part, (queue = { part, waiting: [], parts: 0, busy: new Set(), parked: [] }));
     queue.waiting.push(waiting);
     this.offer(queue);
   }
@@ -194,32 +195,22 @@ export interface EventBatcherOptions {
   onCall?: (events: number) => void;
 }
 
-/** Reads and commits of several tenants that share a command each. The commits are sent once every part has added its own. */
+/** Reads of several tenants that share a command, and commits that share the next one. */
 class JoinedChange {
   readonly reads: JoinedCalls;
-  /** Resolves when the commits are answered, with errors or without. */
-  readonly done: Promise<void>;
-  private readonly commits: JoinedCalls;
-  private left: number;
-  private sent: () => void = () => undefined;
+  readonly commits: JoinedCalls;
 
-  constructor(redis: Redis, parts: number) {
+  constructor(redis: Redis) {
     this.reads = new JoinedCalls(READ_SCRIPT, redis);
     this.commits = new JoinedCalls(COMMIT_SCRIPT, redis);
-    this.left = parts;
-    this.done = new Promise<void>((resolve) => (this.sent = resolve)).then(() => this.commits.send());
   }
 
-  /** The part of one tenant. Call `end` when it has added its commit, or will not. */
-  turn(): Turn {
-    let ended = false;
-    const end = (): void => {
-      if (ended) return;
-      ended = true;
-      this.left -= 1;
-      if (this.left === 0) this.sent();
-    };
-    return { reads: this.reads, commits: this.commits, end };
+  /** Resolves when the commits are answered, with errors or without. */
+  async send(): Promise<void> {
+    await this.reads.send();
+    // Parts whose read was answered have computed and added their commit when this turn of the event loop ends.
+    await new Promise((resolve) => setImmediate(resolve));
+    await this.commits.send();
   }
 }
 
@@ -249,24 +240,20 @@ export class EventBatcher {
   /** Resolves when the commit is answered. A part whose connection broke, or whose shard is closed, may go on alone. */
   private send(redis: Redis, parts: readonly Part[]): Promise<void> {
     this.options.onCall?.(parts.reduce((sum, { batch }) => sum + batch.length, 0));
-    const joined = new JoinedChange(redis, parts.length);
-    for (const part of parts) void this.sendPart(part, joined.turn());
-    void joined.reads.send();
-    return joined.done;
+    const joined = new JoinedChange(redis);
+    for (const part of parts) void this.sendPart(part, joined);
+    return joined.send();
   }
 
-  private async sendPart({ queue, batch: taken }: Part, turn: Turn): Promise<void> {
+  private async sendPart({ queue, batch: taken }: Part, joined: JoinedChange): Promise<void> {
     const { part } = queue;
     // Events of a user whose earlier events are in flight would only conflict with them.
     const batch = this.queues.start(queue, taken);
     const events = batch.map(({ event }) => event);
     const spans = this.options.scripts.traced ? batch.flatMap(({ span = [] }) => span) : undefined;
     try {
-      const called = events.length === 0 ? Promise.resolve([]) : this.call(part, events, { spans, turn });
-      const replies = await called.finally(() => {
-        turn.end();
-        this.queues.finished(queue, batch);
-      });
+      const called = events.length === 0 ? Promise.resolve([]) : this.call(part, events, { spans, joined });
+      const replies = await called.finally(() => this.queues.finished(queue, batch));
       // The next call is sent while this one waits for its replica, which may be far away. With a replica on the same
       // machine this made no difference (5 pairs each).
       const replicated = this.options.scripts.replicated(part.shard);
@@ -311,17 +298,17 @@ export class EventBatcher {
     }
   }
 
-  /** Applies events. `turn`: shares commands with the parts of other tenants. */
+  /** Applies events. `joined`: shares commands with the parts of other tenants. */
   private async call(
     part: TenantPart,
     events: readonly ReadyEvent[],
-    { spans, turn }: { spans?: readonly Span[] | undefined; turn?: Turn } = {},
+    { spans, joined }: { spans?: readonly Span[] | undefined; joined?: JoinedChange } = {},
   ): Promise<ScriptReply[]> {
     const { scripts, clock, idempotencyKeysPerDay = 0 } = this.options;
     let persisted = new Map<string, ScriptReply>();
     const calls = callsOf(scripts, part, {
       spans,
-      turn,
+      joined,
       events: events.length,
       foundElsewhere: async () => {
         persisted = await this.options.findPersisted(part.tenantNo, events);
