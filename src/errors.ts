@@ -185,3 +185,6 @@ export class AppError extends Error {
     this.headers = code === 'unavailable' ? { 'Retry-After': '1', ...headers } : headers;
   }
 }
+
+/** Rejects work that had not begun when its client disconnected. Nothing was done, and nobody reads an answer. */
+export const CLIENT_GONE = new Error('The client has disconnected.');

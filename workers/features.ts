@@ -89,7 +89,7 @@ export function createPersisting(
       pool,
       catalogs,
       clock,
-      live: new LiveAudience(() => listenedTenants(redis)),
+      live: new LiveAudience(redis),
       onLeftOut: leftOut({ redis, log }),
     }),
     onReported: delivery.queued,

@@ -1,5 +1,5 @@
 import type { Span } from '@opentelemetry/api';
-import { AppError } from '../errors.ts';
+import { AppError, CLIENT_GONE } from '../errors.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Tenant } from '../operations/operation.ts';
 import type { StaticFile } from '../operations/static-file.ts';
@@ -33,7 +33,8 @@ const LONGEST_PATH = 300;
 /**
  * One request and its response. Checks run in this order: framing, key, rate limit, tenant, path (including its user), query, media type, body
  * (its user last). The body is read during the key's lookup, because uWS discards unread data, but it is examined only afterwards. After
- * an abort nothing uses the response any more; a running handler continues to its end.
+ * an abort nothing uses the response any more. A running handler continues to its end, or learns from its call that the client is
+ * gone.
  */
 export class Exchange {
   private readonly context: ExchangeContext;
@@ -312,17 +313,15 @@ export class Exchange {
   }
 
   private readonly fail = (error: unknown): void => {
+    if (error === CLIENT_GONE) return this.abandon();
     this.respond(this.failure(this.sender.refused(error)), false);
   };
 
   private respond(response: Response, close: boolean): void {
     if (this.responded) return;
     this.responded = true;
-    // An abort before the handler began has already ended the exchange.
-    if (!this.aborted || this.handling) {
-      this.context.ended();
-      this.observe(response.status);
-    }
+    this.context.ended();
+    this.observe(response.status);
     if (this.rateHeaders) response.headers = { ...this.rateHeaders, ...response.headers };
     if (!this.aborted)
       write(this.res, response, {
@@ -340,7 +339,13 @@ export class Exchange {
     clearTimeout(this.lingering?.timer);
     this.sender.gone();
     this.wake?.();
-    if (this.handling) return;
+    if (this.call !== null) this.call.isGone = true;
+    if (!this.handling) this.abandon();
+  }
+
+  /** Ends an exchange whose client disconnected before anything was done. */
+  private abandon(): void {
+    this.responded = true;
     this.context.ended();
     this.route.times.abandoned(performance.now() - this.begunMs);
     if (this.span !== null) this.context.traces!.abandoned(this.span);

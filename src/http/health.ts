@@ -91,8 +91,8 @@ async function answerMetrics(
 }
 
 export interface ReadinessCheck {
-  /** Rejects if the dependency is not healthy. A timeout counts as not healthy. */
-  check: () => Promise<unknown>;
+  /** Whether the dependency is healthy, as far as this process knows; or a query to it, which rejects if it is not. */
+  check: () => boolean | Promise<unknown>;
   /** Whether events cannot be accepted without it. Otherwise the process is only degraded. */
   needed: boolean;
 }
@@ -105,31 +105,70 @@ export interface Readiness {
   degraded: readonly string[];
 }
 
-/** Runs the checks concurrently, each up to `timeoutMs`. Names failed checks without reasons. Never rejects. */
+/** The time limit of a query. */
+const QUERY_MS = 2_000;
+/** How long the last answer to a query is used, longer than the usual interval of probes. Each use queries again. */
+const RECENT_MS = 15_000;
+
+/**
+ * Names failed checks without reasons. Never rejects. Waits for no query that has an answer of the last 15 s, so that a probe
+ * does not wait behind other work, or for a server that hangs. `queryMs`: a longer query counts as failed.
+ */
 export function createReadiness(
   checks: Readonly<Record<string, ReadinessCheck>>,
-  timeoutMs = 2_000,
+  queryMs = QUERY_MS,
 ): () => Promise<Readiness> {
-  const names = Object.keys(checks);
-  let running: Promise<Readiness> | null = null;
-  const run = async (): Promise<Readiness> => {
-    const well = await Promise.all(names.map((name) => passes(checks[name]!.check, timeoutMs)));
-    const failed = names.filter((_, i) => !well[i]);
-    return {
-      missing: failed.filter((name) => checks[name]!.needed),
-      degraded: failed.filter((name) => !checks[name]!.needed),
-    };
+  const states = Object.entries(checks).map(([name, { check, needed }]) => ({
+    name,
+    needed,
+    isWell: lately(check, queryMs),
+  }));
+  return async () => {
+    const outcomes = states.map(({ isWell }) => isWell());
+    const failed: typeof states = [];
+    for (const [index, state] of states.entries()) if (!(await outcomes[index])) failed.push(state);
+    const named = (isNeeded: boolean): string[] =>
+      failed.flatMap(({ name, needed }) => (needed === isNeeded ? [name] : []));
+    return { missing: named(true), degraded: named(false) };
   };
-  return () => (running ??= run().finally(() => (running = null)));
 }
 
-async function passes(check: ReadinessCheck['check'], timeoutMs: number): Promise<boolean> {
+/** Whether a dependency is healthy, according to a recent answer if there is one. Concurrent calls share a query. */
+function lately(check: ReadinessCheck['check'], queryMs: number): () => boolean | Promise<boolean> {
+  let last: { isWell: boolean; atMs: number } | null = null;
+  let running: Promise<boolean> | null = null;
+  const query = async (asked: Promise<unknown>): Promise<boolean> => {
+    const isWell = await passes(asked, queryMs);
+    last = { isWell, atMs: performance.now() };
+    running = null;
+    return isWell;
+  };
+  return () => {
+    if (running === null) {
+      const outcome = attempt(check);
+      if (typeof outcome === 'boolean') return outcome;
+      running = query(outcome);
+    }
+    return last !== null && performance.now() - last.atMs < RECENT_MS ? last.isWell : running;
+  };
+}
+
+function attempt(check: ReadinessCheck['check']): boolean | Promise<unknown> {
+  try {
+    return check();
+  } catch {
+    return false;
+  }
+}
+
+async function passes(asked: Promise<unknown>, queryMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs);
+    // After this process stood still, timers run before an answer is read.
+    timer = setTimeout(() => setImmediate(resolve, false), queryMs);
   });
   try {
-    return await Promise.race([check().then(() => true), late]);
+    return await Promise.race([asked.then(() => true), late]);
   } catch {
     return false;
   } finally {

@@ -141,10 +141,11 @@ An unknown metric in the path is 422; in a batch (\`POST /v1/metrics/events\` of
   body: MetricEvent,
   responses: { 201: EventResponse, 202: EventResponse },
   namedUsers: ({ body }) => [body.user.id],
-  handle: ({ events }, { caller, tenant, params, body, idempotencyKey, span }) => {
+  handle: ({ events }, call) => {
+    const { caller, tenant, params, body, idempotencyKey } = call;
     if (caller.scope === 'events') rejectProfile(body.user);
     const byClient = isClient(caller);
-    return events.record(tenant.no, params.key, { event: body, idempotencyKey, byClient, span });
+    return events.record(tenant.no, params.key, { event: body, idempotencyKey, byClient, from: call });
   },
 });
 

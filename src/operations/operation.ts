@@ -64,6 +64,8 @@ export interface Call<Params, Query, Body> {
   headers?: Readonly<Record<string, string>>;
   /** The request's span, if it is sampled. */
   span?: Span;
+  /** Set once the client has disconnected, so that nobody reads the answer. */
+  isGone?: boolean;
   /** The caller for the audit log; empty unless the operation is `audited`. */
   by: Author;
 }

@@ -50,8 +50,11 @@ export interface FrontendCore extends Core {
   caughtUp: CaughtUp;
   usersWithHistory: CaughtUpUsers;
   past: KeptRuns;
-  /** Resolves when Postgres holds everything written for a tenant so far. Throws an error with status 503 if that takes too long. */
-  persisted: (tenantNo: number) => Promise<void>;
+  /**
+   * Resolves when Postgres holds everything written for a tenant so far, or about one of its users. Throws an error with status
+   * 503 if that takes too long.
+   */
+  persisted: (tenantNo: number, userId?: string) => Promise<void>;
 }
 
 /** Postgres connections of one frontend, for reads and admin work. Events do not use them. */
@@ -146,6 +149,6 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
     caughtUp,
     usersWithHistory: new CaughtUpUsers({ redis, caughtUp }),
     past: new KeptRuns(pool),
-    persisted: (tenantNo) => untilPersisted({ redis, pool }, tenantNo),
+    persisted: (tenantNo, userId) => untilPersisted({ redis, pool }, tenantNo, userId),
   };
 }

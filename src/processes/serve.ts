@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { Laurel } from './composition.ts';
 import { createAuthenticator } from '../http/access/auth.ts';
 import type { Network } from '../domain/networks.ts';
@@ -15,6 +16,7 @@ import { createInstallationMetrics } from './installation-metrics.ts';
 import { adminOperations, applicationOperations } from '../operations/index.ts';
 import { existing, type Operation } from '../operations/operation.ts';
 import { endpointsOf } from '../redis/endpoints.ts';
+import { isSilent } from '../redis/outage.ts';
 import { GatheredLookup, keyLookup, type KeyRecord, KeyUses } from '../postgres/access/keys.ts';
 import { RefusedKeys } from '../postgres/access/audit.ts';
 import { findSessions } from '../postgres/access/sessions.ts';
@@ -36,29 +38,30 @@ const onAdminPort = (operations: readonly Operation[]): Operation[] =>
     .filter(({ path }) => !path.startsWith('/v1/live'))
     .map((operation) => ({ ...operation, path: `/application${operation.path}`, aliases: [] }));
 
-/** Ready: events of at least one tenant are accepted, for which Postgres is not needed. */
+/**
+ * Ready: events of at least one tenant are accepted, for which Postgres is not needed. Redis is not queried: the guards query it
+ * all the time, and a probe would wait behind the commands of events.
+ */
 function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
   const { redis, pool } = laurel;
-  const holds = (what: () => boolean) => async (): Promise<void> => {
-    if (!what()) throw new Error('The condition is not met.');
-  };
-  const pings = (): Promise<unknown>[] => endpointsOf(redis).map((server) => server.redis.ping());
+  const servers = (): Redis[] => endpointsOf(redis).map((server) => server.redis);
+  const isConnected = ({ status }: Redis): boolean => status === 'ready';
   // Migrations are never reverted, so the last answer stays valid while Postgres is unreachable.
   let migrated = false;
   const checkMigrated = async (): Promise<void> => {
-    migrated ||= await isMigrated(pool);
+    migrated = await isMigrated(pool);
     if (!migrated) throw new Error('The database is not migrated.');
   };
   return {
-    Redis: { check: () => Promise.any(pings()), needed: true },
-    'live data': { check: holds(() => laurel.isReady(null)), needed: true },
-    migrations: { check: checkMigrated, needed: true },
-    backlog: { check: holds(() => !laurel.isBacklogFull()), needed: true },
-    clock: { check: holds(() => !laurel.clockSkew.isRefused), needed: true },
+    Redis: { check: () => servers().some(isConnected), needed: true },
+    'live data': { check: () => laurel.isReady(null), needed: true },
+    migrations: { check: () => migrated || checkMigrated(), needed: true },
+    backlog: { check: () => !laurel.isBacklogFull(), needed: true },
+    clock: { check: () => !laurel.clockSkew.isRefused, needed: true },
     Postgres: { check: () => pool.query('SELECT 1'), needed: false },
-    'some Redis': { check: () => Promise.all(pings()), needed: false },
-    'some tenants': { check: holds(() => laurel.isWhole()), needed: false },
-    replicas: { check: holds(() => laurel.areReplicasThere()), needed: false },
+    'some Redis': { check: () => servers().every((each) => isConnected(each) && !isSilent(each)), needed: false },
+    'some tenants': { check: () => laurel.isWhole(), needed: false },
+    replicas: { check: () => laurel.areReplicasThere(), needed: false },
   };
 }
 

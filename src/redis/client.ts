@@ -16,7 +16,7 @@ import {
 import { endpointsOf, nameRedis, noteCluster } from './endpoints.ts';
 import { gateOf } from './gate.ts';
 import { isShardKey, SHARD_NUMBERS, shardOfKey } from './keys.ts';
-import { isElsewhere, isKeyByKey, isOtherSlot } from './outage.ts';
+import { isElsewhere, isKeyByKey, isOtherSlot, noteSilence, SILENT_MS } from './outage.ts';
 
 /** The client's internal step for a connection that closes for good. It omits this step while it waits to reconnect. */
 interface Closing {
@@ -105,24 +105,36 @@ const SILENCE_MS = 3_000;
 const PATIENT_SILENCE_MS = 15_000;
 
 /**
- * Has a connection count as silent only if no reply is waiting to be read. Timers run before sockets are read, so after this
- * process itself stood still, the client would drop all its connections, although the servers had answered.
+ * Has a connection count as silent only if no reply is waiting to be read: shortly (`unlessSilent`), and then as gone. Timers run
+ * before sockets are read, so after this process itself stood still, the client would drop all its connections, although the
+ * servers had answered.
  */
 function readBeforeTimeout(redis: Redis): void {
   const watched = redis as unknown as Watched;
+  redis.on('close', () => noteSilence(redis, false));
   watched.setSocketTimeout = () => {
     const { stream } = redis;
-    const timer = setTimeout(() => setImmediate(silent), SILENCE_MS);
-    const silent = (): void => {
-      if (watched.socketTimeoutTimer !== timer) return;
-      watched.socketTimeoutTimer = undefined;
-      stream.destroy(new Error(`Socket timeout. Redis has not answered for ${SILENCE_MS / 1000} s.`));
+    const { socketTimeout: goneMs = SILENCE_MS } = redis.options;
+    let isSilent = false;
+    let timer: NodeJS.Timeout;
+    const after = (ms: number, next: () => void): void => {
+      const started = setTimeout(() => setImmediate(() => watched.socketTimeoutTimer === started && next()), ms);
+      watched.socketTimeoutTimer = timer = started;
     };
-    watched.socketTimeoutTimer = timer;
+    const gone = (): void => {
+      watched.socketTimeoutTimer = undefined;
+      stream.destroy(new Error(`Socket timeout. Redis has not answered for ${goneMs / 1000} s.`));
+    };
+    after(SILENT_MS, () => {
+      isSilent = true;
+      noteSilence(redis, true);
+      after(goneMs - SILENT_MS, gone);
+    });
     // Runs after the client's own listener, which takes replied commands from the queue.
     stream.once('data', () => {
       clearTimeout(timer);
       if (watched.socketTimeoutTimer !== timer) return;
+      if (isSilent) noteSilence(redis, false);
       watched.socketTimeoutTimer = undefined;
       if (watched.commandQueue.length > 0) watched.setSocketTimeout();
     });

@@ -84,9 +84,14 @@ export async function listenLive(redis: Redis, shard: number, listeners: readonl
   };
 }
 
-/** Tenants whose streams had listeners within `LISTENED_MS`, and the users concerned. Throws errors of Redis. */
-export async function listenedTenants(redis: Redis): Promise<Map<number, ListenedUsers>> {
-  const servers = await Promise.all(byServer(redis, shardsInUse(redis)).map(listenedOn));
+/**
+ * Tenants whose streams had listeners within `LISTENED_MS`, and the users concerned; with `shard`, only those on the shards of
+ * its server, which include all listeners for the shard's users. Throws errors of Redis.
+ */
+export async function listenedTenants(redis: Redis, shard?: number): Promise<Map<number, ListenedUsers>> {
+  const all = byServer(redis, shardsInUse(redis));
+  const asked = shard === undefined ? all : all.filter((server) => server.redis === connectionOf(redis, shard));
+  const servers = await Promise.all(asked.map(listenedOn));
   const tenants = new Map<number, ListenedUsers>();
   for (const [tenantNo, users] of servers.flat()) {
     const others = tenants.get(tenantNo);

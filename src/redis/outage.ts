@@ -22,6 +22,7 @@ const NAMES = new Set([
   'AbortError',
   'RedisNotReady',
   'NotReplicated',
+  'ServerSilent',
 ]);
 
 /** The client's messages when a connection breaks during a command. These errors have neither a code nor a name of their own. */
@@ -104,6 +105,57 @@ export class ConnectionKiller {
     const id = await this.redis.client('ID').catch(() => null);
     if (this.redis.status === 'ready') this.id = id;
   }
+}
+
+/** A server counts as silent if a reply has been due this long: longer than a full disk cache or a fork usually takes. */
+export const SILENT_MS = 500;
+
+class ServerSilent extends Error {
+  constructor() {
+    super(`Redis has not answered for ${SILENT_MS / 1000} s.`);
+    this.name = 'ServerSilent';
+  }
+}
+
+interface Silence {
+  isSilent: boolean;
+  /** Called when the server becomes silent. */
+  readonly waiting: Set<() => void>;
+}
+
+const silences = new WeakMap<Redis, Silence>();
+
+function silenceOf(redis: Redis): Silence {
+  let found = silences.get(redis);
+  if (found === undefined) silences.set(redis, (found = { isSilent: false, waiting: new Set() }));
+  return found;
+}
+
+/** Whether a reply has been due for `SILENT_MS` on a connection from `createRedis` or `connectRedis`. */
+export const isSilent = (redis: Redis): boolean => silenceOf(redis).isSilent;
+
+/** Notes that a connection's server has become silent, or answers again. */
+export function noteSilence(redis: Redis, isSilent: boolean): void {
+  const silence = silenceOf(redis);
+  silence.isSilent = isSilent;
+  if (isSilent) for (const giveUp of silence.waiting) giveUp();
+}
+
+/**
+ * Asks some servers something that the caller can do without. Rejects with ServerSilent if one of them is silent or becomes so
+ * (`SILENT_MS`), which takes much less time than a connection that breaks. `connections`: from `createRedis` or `connectRedis`.
+ */
+export function unlessSilent<T>(connections: Iterable<Redis>, ask: () => Promise<T>): Promise<T> {
+  const asked = Array.from(connections, silenceOf);
+  if (asked.some((silence) => silence.isSilent)) return Promise.reject(new ServerSilent());
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => reject(new ServerSilent());
+    for (const { waiting } of asked) waiting.add(giveUp);
+    const done = (): void => {
+      for (const { waiting } of asked) waiting.delete(giveUp);
+    };
+    ask().then(resolve, reject).finally(done);
+  });
 }
 
 /** Reconnects to where the name or the Sentinels now lead, unless the client connects already. */

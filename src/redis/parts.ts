@@ -2,9 +2,10 @@
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
 import { AppError } from '../errors.ts';
-import { rootOf } from './endpoints.ts';
+import { connectionOf, rootOf } from './endpoints.ts';
 import { isOpen, RedisNotReady } from './gate.ts';
 import { countersKey, SHARDS, type TenantPart, userKey } from './keys.ts';
+import { unlessSilent } from './outage.ts';
 
 /** How a tenant is spread over shards. */
 export interface Spread {
@@ -198,6 +199,34 @@ export function packedUsers(redis: Redis, tenantNo: number, userIds: readonly st
     userId: (id) => id,
     call: (part, ids) => redis.mgetBuffer(ids.map((id) => userKey(part, id))),
   });
+}
+
+/** The last sums of a tenant's counters, by its parts: for statistics while a server does not answer. */
+const lastCounts = new WeakMap<readonly TenantPart[], Map<string, number>>();
+
+/**
+ * Like `tenantCounters`, for statistics that a user's own answer contains: it does not wait for a silent server. While a part
+ * cannot be read, the sums are the last ones that this process read, or those of the other parts. Throws `TenantConverting`, and
+ * RedisNotReady if no part can be read.
+ */
+export async function lastCounters(redis: Redis, tenantNo: number, fields: readonly string[]): Promise<number[]> {
+  const { parts, converting } = read(redis, tenantNo);
+  if (parts.length === 1 || converting) return tenantCounters(redis, tenantNo, fields);
+  const counted = await Promise.all(
+    parts.map(async (part) => {
+      if (!isOpen(redis, part.shard)) return null;
+      const ask = () => redis.hmget(countersKey(part), ...fields);
+      return unlessSilent([connectionOf(redis, part.shard)], ask).catch(() => null);
+    }),
+  );
+  const found = counted.filter((counts) => counts !== null);
+  if (found.length === 0) throw new RedisNotReady();
+  const sums = fields.map((_, index) => found.reduce((sum, counts) => sum + Number(counts[index] ?? 0), 0));
+  let last = lastCounts.get(parts);
+  if (last === undefined) lastCounts.set(parts, (last = new Map()));
+  if (found.length < parts.length) return fields.map((field, index) => last.get(field) ?? sums[index]!);
+  for (const [index, field] of fields.entries()) last.set(field, sums[index]!);
+  return sums;
 }
 
 /** The sums of a tenant's counters (`countersKey`) over its parts. Throws `TenantConverting`. */

@@ -312,7 +312,7 @@ test('a command takes fewer events if each is much work', async () => {
     10,
     () =>
       new Promise((resolve, reject) => {
-        queues.append(part, { event: { plan: { work } } as never, span: undefined, resolve, reject });
+        queues.append(part, { event: { plan: { work } } as never, from: undefined, resolve, reject });
       }),
   );
   await Promise.all(events);

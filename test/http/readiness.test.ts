@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createReadiness } from '../../src/http/health.ts';
 
@@ -31,15 +30,26 @@ test('names what fails, throws or times out, but not why; an optional dependency
   expect(await readiness()).toEqual({ missing: ['Redis', 'migrations'], degraded: ['Postgres', 'replicas'] });
 });
 
-test('concurrent calls share one run of the checks; a later call runs them again', async () => {
-  let runs = 0;
-  const check = async (): Promise<void> => {
-    runs += 1;
-    await sleep(10);
-  };
-  const readiness = createReadiness({ Postgres: { check, needed: false } });
-  await Promise.all(Array.from({ length: 100 }, readiness));
-  expect(runs).toBe(1);
-  await readiness();
-  expect(runs).toBe(2);
+test('concurrent calls share a query; a later one queries again, and does not wait if there is a recent answer', async () => {
+  const queries: { resolve: () => void; reject: (error: Error) => void }[] = [];
+  const check = (): Promise<void> => new Promise((resolve, reject) => void queries.push({ resolve, reject }));
+  const readiness = createReadiness({ Postgres: { check, needed: false } }, 3_600_000);
+  const first = Promise.all(Array.from({ length: 100 }, readiness));
+  expect(queries).toHaveLength(1);
+  queries[0]!.resolve();
+  expect((await first)[0]).toEqual({ missing: [], degraded: [] });
+  // The second query has no answer yet.
+  expect(await readiness()).toEqual({ missing: [], degraded: [] });
+  expect(queries).toHaveLength(2);
+  queries[1]!.reject(new Error('connect ECONNREFUSED'));
+  await expect.poll(readiness).toEqual({ missing: [], degraded: ['Postgres'] });
+  for (const { resolve } of queries) resolve();
+});
+
+test('a condition of this process is checked each time', async () => {
+  let isFull = true;
+  const readiness = createReadiness({ backlog: { check: () => !isFull, needed: true } });
+  expect(await readiness()).toEqual({ missing: ['backlog'], degraded: [] });
+  isFull = false;
+  expect(await readiness()).toEqual({ missing: [], degraded: [] });
 });

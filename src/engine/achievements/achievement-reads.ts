@@ -7,7 +7,7 @@ import { parseAttributeFilter } from '../attribute-filter.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { achievementResponse, concealed, showsTo, userAchievementResponse } from '../responses.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
-import { tenantCounters } from '../../redis/parts.ts';
+import { lastCounters } from '../../redis/parts.ts';
 
 interface Stats {
   completions: number;
@@ -65,7 +65,7 @@ export class AchievementReads {
 
   private async stats(compiled: CompiledCatalog, achievements: Achievement[]): Promise<Stats[]> {
     const fields = [COUNTER.users, ...achievements.map(({ no }) => completionsField(no))];
-    const [users = 0, ...completions] = await tenantCounters(this.redis, compiled.catalog.tenantNo, fields);
+    const [users = 0, ...completions] = await lastCounters(this.redis, compiled.catalog.tenantNo, fields);
     return completions.map((count) => {
       const share = users === 0 ? 0 : count / users;
       return { completions: count, rarity: Math.round(share * 10_000) / 100 };

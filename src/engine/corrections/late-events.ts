@@ -160,7 +160,7 @@ export class LateEvents {
     const nowMs = clock.now();
     if (live !== null) {
       const stored = await storedState(pool, { tenantNo, userId });
-      if (stored === null || !live.equals(stored)) await untilPersisted({ redis, pool }, tenantNo);
+      if (stored === null || !live.equals(stored)) await untilPersisted({ redis, pool }, tenantNo, userId);
     }
     const facts =
       (live === null ? null : await readStreakFacts(pool, compiled, { userId, nowMs, firstDay: day })) ??

@@ -65,8 +65,8 @@ interface ReversalsOptions {
   isStored: (id: string) => Promise<boolean>;
   clock: Clock;
   recordAudit: RecordAudit;
-  /** Resolves when Postgres holds the tenant's writes so far; rejects with 503 if that takes too long. */
-  persisted: (tenantNo: number) => Promise<void>;
+  /** See `FrontendCore`. */
+  persisted: (tenantNo: number, userId?: string) => Promise<void>;
 }
 
 interface ReversalRequest {
@@ -108,7 +108,7 @@ export class Reversals {
     const { userId } = event;
     const firstDay = dayOf(event.localDate);
     for (let tries = 0; tries < TRIES; tries++) {
-      await persisted(tenantNo);
+      await persisted(tenantNo, userId);
       const nowMs = clock.now();
       // Read first: a later reversal changes the expected state and is noticed.
       const of = await readStreakFacts(pool, compiled, { userId, nowMs, firstDay, removed: [root] });

@@ -3,6 +3,7 @@ import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import { CALL_WORK } from '../../catalog/event-work.ts';
 import type { Clock } from '../../clock.ts';
+import { CLIENT_GONE } from '../../errors.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { REFUSAL, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
@@ -18,9 +19,17 @@ import { addRanksOrLeaveOut } from '../leaderboards/wide-ranks.ts';
 import type { ReadyEvent } from './ready-event.ts';
 import type { KeyQuestion, LookUpKeys } from './stored-replies.ts';
 
+/** The request of an event. */
+export interface Requester {
+  /** The request's span, if it is sampled. */
+  readonly span?: Span;
+  /** Whether its client has disconnected. An event that still waits then is dropped. */
+  readonly isGone?: boolean;
+}
+
 interface Waiting {
   event: ReadyEvent;
-  span: Span | undefined;
+  from: Requester | undefined;
   resolve: (reply: ScriptReply) => void;
   reject: (error: unknown) => void;
 }
@@ -136,7 +145,7 @@ export class EventQueues {
 
   private async flush(server: Server): Promise<void> {
     const parts = takeParts(server.turns);
-    if (parts.length === 0) return;
+    if (parts.length === 0) return this.schedule(server);
     for (const { queue } of parts) queue.parts += 1;
     server.commands += 1;
     this.schedule(server);
@@ -160,27 +169,38 @@ function takeParts(turns: Set<TenantQueue>): Part[] {
   if (taking.length > 1) taking.sort((a, b) => a.waiting.length - b.waiting.length);
   let room = MAX_EVENTS;
   let work = CALL_WORK;
-  return taking.map((queue, index) => {
+  const parts: Part[] = [];
+  for (const [index, queue] of taking.entries()) {
     const left = taking.length - index;
-    const count = fitting(queue.waiting, { most: Math.ceil(room / left), work: work / left });
-    const batch = queue.waiting.splice(0, count);
-    room -= count;
+    const batch = takeFirst(queue.waiting, { most: Math.ceil(room / left), work: work / left });
+    room -= batch.length;
     for (const { event } of batch) work -= event.plan.work;
     if (queue.waiting.length > 0) turns.add(queue);
-    return { queue, batch };
-  });
+    if (batch.length > 0) parts.push({ queue, batch });
+  }
+  return parts;
 }
 
-/** How many of the first events fit into a command; at least one, however much work it is. */
-function fitting(waiting: readonly Waiting[], { most, work }: { most: number; work: number }): number {
-  let count = 1;
-  let sum = waiting[0]!.event.plan.work;
-  while (count < Math.min(most, waiting.length)) {
-    sum += waiting[count]!.event.plan.work;
-    if (sum > work) break;
-    count += 1;
+/**
+ * Takes the first events that fit into a command; at least one, however much work it is. Drops those whose clients have
+ * gone, before anything is done for them.
+ */
+function takeFirst(waiting: Waiting[], { most, work }: { most: number; work: number }): Waiting[] {
+  const batch: Waiting[] = [];
+  let taken = 0;
+  let sum = 0;
+  for (const each of waiting) {
+    if (batch.length === most) break;
+    if (each.from?.isGone === true) each.reject(CLIENT_GONE);
+    else {
+      sum += each.event.plan.work;
+      if (batch.length > 0 && sum > work) break;
+      batch.push(each);
+    }
+    taken += 1;
   }
-  return count;
+  waiting.splice(0, taken);
+  return batch;
 }
 
 export interface EventBatcherOptions {
@@ -229,11 +249,14 @@ export class EventBatcher {
     this.queues = new EventQueues({ redis: options.redis, send: (redis, parts) => this.send(redis, parts) });
   }
 
-  /** Resolves with the script's reply. Rejects with 503 if Redis does not answer. `span`: the waiting request's. */
-  async submit(tenantNo: number, event: ReadyEvent, span?: Span): Promise<ScriptReply> {
+  /**
+   * Resolves with the script's reply. Rejects with 503 if Redis does not answer; with CLIENT_GONE, and nothing done, if the
+   * requester has gone before the event is sent.
+   */
+  async submit(tenantNo: number, event: ReadyEvent, from?: Requester): Promise<ScriptReply> {
     const part = userPart(this.options.redis, tenantNo, event.userId);
     return new Promise((resolve, reject) => {
-      this.queues.append(part, { event, span, resolve, reject });
+      this.queues.append(part, { event, from, resolve, reject });
     });
   }
 
@@ -250,7 +273,7 @@ export class EventBatcher {
     // Events of a user whose earlier events are in flight would only conflict with them.
     const batch = this.queues.start(queue, taken);
     const events = batch.map(({ event }) => event);
-    const spans = this.options.scripts.traced ? batch.flatMap(({ span = [] }) => span) : undefined;
+    const spans = this.options.scripts.traced ? batch.flatMap(({ from }) => from?.span ?? []) : undefined;
     try {
       const called = events.length === 0 ? Promise.resolve([]) : this.call(part, events, { spans, joined });
       const replies = await called.finally(() => this.queues.finished(queue, batch));

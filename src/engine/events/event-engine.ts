@@ -1,4 +1,3 @@
-import type { Span } from '@opentelemetry/api';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { decimalText } from '../../domain/decimal.ts';
@@ -12,7 +11,7 @@ import { occurredMs, prepareEvent } from './prepared-event.ts';
 import { refuseOverload } from '../refusals.ts';
 import { refusalError } from '../refusals.ts';
 import { eventAnswer, guardError, isQuarantined, quarantinedBy, quarantinedJson, streakJson } from './event-answer.ts';
-import type { EventBatcher } from './event-batcher.ts';
+import type { EventBatcher, Requester } from './event-batcher.ts';
 import { scopedKey, type ReadyEvent } from './ready-event.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import { isOtherBody, timeOfUse } from '../../redis/idempotency.ts';
@@ -51,8 +50,8 @@ export class EventEngine {
    * Records one event of a tenant. Returns 201 with an `EventResponse` as JSON text; 202 for a used idempotency key or
    * an event that goes into quarantine. Throws 403 or 422 for an `occurredAt` outside its window; 422 for a field that
    * an application key may not write (`byClient`), an unknown metric, attribute or time zone, a guard, points or sums
-   * out of range, and a subscription without e-mail address; 503 while Redis is away or the backlog is full. Idempotent
-   * with a key. `span`: the request's, if it is sampled.
+   * out of range, and a subscription without e-mail address; 503 while Redis is away or the backlog is full;
+   * CLIENT_GONE. Idempotent with a key. `from`: the request.
    */
   async record(
     tenantNo: number,
@@ -61,8 +60,8 @@ export class EventEngine {
       event,
       idempotencyKey,
       byClient = false,
-      span,
-    }: { event: MetricEvent; idempotencyKey: string | null; byClient?: boolean; span?: Span | undefined },
+      from,
+    }: { event: MetricEvent; idempotencyKey: string | null; byClient?: boolean; from?: Requester },
   ): Promise<{ status: number; json: string }> {
     const { catalogs, batcher, ids, overloaded } = this.options;
     refuseOverload(overloaded);
@@ -70,8 +69,8 @@ export class EventEngine {
     const ready = this.prepare(compiled, metricKey, { event, idempotencyKey, byClient });
     const reply =
       event.occurredAt === undefined
-        ? await batcher.submit(tenantNo, ready, span)
-        : await this.submitOccurred(ready, event.occurredAt, { byClient, span });
+        ? await batcher.submit(tenantNo, ready, from)
+        : await this.submitOccurred(ready, event.occurredAt, { byClient, from });
     if (reply[kindField] === KIND.event) return { status: 201, json: eventAnswer(compiled, reply, idempotencyKey) };
     if (reply[kindField] === REFUSAL.replay)
       return { status: 202, json: unchangedAnswer(ready, replayed(ids, ready, reply)) };
@@ -85,12 +84,12 @@ export class EventEngine {
   private submitOccurred(
     ready: ReadyEvent,
     occurredAt: string,
-    { byClient, span }: { byClient: boolean; span: Span | undefined },
+    { byClient, from }: { byClient: boolean; from: Requester | undefined },
   ): Promise<ScriptReply> {
     const { batcher, late, clock } = this.options;
     const { events } = ready.compiled.catalog;
     const atMs = occurredMs(occurredAt, { ...events, byClient }, clock.now());
-    return late.submit(ready, atMs, (event) => batcher.submit(event.compiled.catalog.tenantNo, event, span));
+    return late.submit(ready, atMs, (event) => batcher.submit(event.compiled.catalog.tenantNo, event, from));
   }
 
   /** Checks an event against the catalog and prepares it for the script. Throws as `record` does. */

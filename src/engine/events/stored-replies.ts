@@ -59,8 +59,9 @@ export async function lookUpUses(
 ): Promise<LookedUp[]> {
   if (questions.length === 0) return [];
   // The user is of a newer generation: a former user with this ID, deleted a moment ago, may have used the key.
-  if (questions.some(({ asked }) => asked[UNKNOWN_USE.generation] !== undefined))
-    await untilPersisted({ redis, pool }, tenantNo);
+  const recreated = questions.filter(({ asked }) => asked[UNKNOWN_USE.generation] !== undefined);
+  const userIds = new Set(recreated.map(({ scoped }) => scoped.userId));
+  await Promise.all(Array.from(userIds, (userId) => untilPersisted({ redis, pool }, tenantNo, userId)));
   const asked = questions.map(({ scoped, id }) => ({ ...scoped, idPart: partOf(id) }));
   const found = await findUsedKeys(pool, tenantNo, asked);
   return found.map((id, at) => ({

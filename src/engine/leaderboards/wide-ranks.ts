@@ -7,7 +7,8 @@ import type { RecordedBoard, ScriptReply } from '../../packed/record.ts';
 import { timedMember } from '../../packed/state.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { boardKey } from '../../redis/keys.ts';
-import { tenantParts } from '../../redis/parts.ts';
+import { unlessSilent } from '../../redis/outage.ts';
+import { knownParts, tenantParts } from '../../redis/parts.ts';
 import { SharedRuns } from '../../shared-runs.ts';
 import { LiveStandings, membersBefore, type RankedBoard, type RankedGroup } from './standings.ts';
 
@@ -185,14 +186,21 @@ export async function addRanks(redis: Redis, compiled: CompiledCatalog, records:
   await rounds.add(compiled, unranked);
 }
 
-/** The same for replies about events. Without ranks, the answer leaves out the boards: the events are applied. */
+/**
+ * The same for replies about events. Without ranks, the answer leaves out the boards: the events are applied, and an event
+ * does not wait for a server that is silent.
+ */
 export async function addRanksOrLeaveOut(
   redis: Redis,
   compiled: CompiledCatalog,
   replies: readonly ScriptReply[],
 ): Promise<void> {
-  const applied = replies.flatMap((reply) => (reply[kindField] === KIND.event ? [reply] : []));
-  await addRanks(redis, compiled, applied).catch(() => {
+  const applied = replies.flatMap((reply) =>
+    reply[kindField] === KIND.event && reply[RECORD.boards] !== undefined ? [reply] : [],
+  );
+  if (applied.length === 0) return;
+  const servers = new Set(knownParts(redis, compiled.catalog.tenantNo).map(({ shard }) => connectionOf(redis, shard)));
+  await unlessSilent(servers, () => addRanks(redis, compiled, applied)).catch(() => {
     for (const record of applied) delete record[RECORD.boards];
   });
 }

@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import { hash } from 'node:crypto';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { isWanted } from '../../catalog/rules/webhook.ts';
@@ -11,7 +12,8 @@ import type {
 import { uuidText } from '../../domain/schemas.ts';
 import { AWARD, RECORD, RECORDED_POINTS } from '../../packed/record-fields.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
-import type { ListenedUsers } from '../../redis/live-streams.ts';
+import { connectionOf } from '../../redis/endpoints.ts';
+import { type ListenedUsers, listenedTenants } from '../../redis/live-streams.ts';
 import type { Wants } from './rules.ts';
 
 export interface Listeners {
@@ -72,28 +74,40 @@ export function messageId({
 
 const LOOK_MS = 500;
 
-/** Caches which tenants' live streams have listeners, for work that happens many times a second. */
-export class LiveAudience {
-  private readonly ask: () => Promise<ReadonlyMap<number, ListenedUsers>>;
-  private known: ReadonlyMap<number, ListenedUsers> = new Map();
-  private askedAtMs = -Infinity;
+interface Audience {
+  tenants: ReadonlyMap<number, ListenedUsers>;
+  askedAtMs: number;
+}
 
-  /** `ask`: returns the users with listeners, by tenant number. */
-  constructor(ask: () => Promise<ReadonlyMap<number, ListenedUsers>>) {
-    this.ask = ask;
+/**
+ * Caches which tenants' live streams have listeners, for work that happens many times a second. Each server is asked about
+ * its own shards only, so that one which does not answer delays no others.
+ */
+export class LiveAudience {
+  private readonly redis: Redis;
+  private readonly byServer = new WeakMap<Redis, Audience>();
+
+  constructor(redis: Redis) {
+    this.redis = redis;
   }
 
-  /** The users with listeners, by tenant number, at most half a second old unless the query fails. Never rejects. */
-  async tenants(): Promise<ReadonlyMap<number, ListenedUsers>> {
+  /**
+   * The users with listeners, by tenant number, as the server of a shard has them. At most half a second old unless the
+   * query fails. Never rejects.
+   */
+  async tenants(shard: number): Promise<ReadonlyMap<number, ListenedUsers>> {
+    const server = connectionOf(this.redis, shard);
+    let audience = this.byServer.get(server);
+    if (audience === undefined) this.byServer.set(server, (audience = { tenants: new Map(), askedAtMs: -Infinity }));
     const nowMs = performance.now();
-    if (nowMs - this.askedAtMs < LOOK_MS) return this.known;
-    this.askedAtMs = nowMs;
+    if (nowMs - audience.askedAtMs < LOOK_MS) return audience.tenants;
+    audience.askedAtMs = nowMs;
     try {
-      this.known = await this.ask();
+      audience.tenants = await listenedTenants(this.redis, shard);
     } catch {
       // Their notifications are also stored without listeners.
     }
-    return this.known;
+    return audience.tenants;
   }
 }
 

@@ -78,11 +78,11 @@ export class Reporter {
     this.listening = await readListening(this.options.pool);
   }
 
-  /** Prepares the reports of some entries. Throws errors of Postgres only. */
-  async prepare(entries: readonly HappenedEntry[]): Promise<Reporting> {
+  /** Prepares the reports of some entries of a shard. Throws errors of Postgres only. */
+  async prepare(shard: number, entries: readonly HappenedEntry[]): Promise<Reporting> {
     if (this.listening === null) await this.refresh();
     const listening = this.listening!;
-    const live = (await this.options.live?.tenants()) ?? NOBODY;
+    const live = (await this.options.live?.tenants(shard)) ?? NOBODY;
     const heard = new Map<number, Heard>();
     const isHeard = listening.tenants.size > 0 || live.size > 0;
     for (const tenantNo of isHeard ? new Set(entries.map((entry) => entry.tenantNo)) : []) {

@@ -5,7 +5,8 @@ import { redisProcessIdOf } from '../../domain/shard-state.ts';
 import { AppError } from '../../errors.ts';
 import { readCursor, readStorageEpoch } from '../../postgres/shards.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
-import { knownParts, tenantParts } from '../../redis/parts.ts';
+import type { TenantPart } from '../../redis/keys.ts';
+import { knownPart, knownParts, tenantParts } from '../../redis/parts.ts';
 import { gateOf, RedisNotReady } from '../../redis/gate.ts';
 import { comparePositions, lastPosition, noteAwaited } from '../../redis/outbox.ts';
 
@@ -29,7 +30,14 @@ export async function isTenantPersisted(
   tenantNo: number,
   patience = PATIENCE,
 ): Promise<boolean> {
-  const parts = knownParts(servers.redis, tenantNo);
+  return arePersisted(servers, knownParts(servers.redis, tenantNo), patience);
+}
+
+async function arePersisted(
+  servers: { redis: Redis; pool: Pool },
+  parts: readonly TenantPart[],
+  patience: typeof PATIENCE,
+): Promise<boolean> {
   const persisted = await Promise.all(parts.map(({ shard }) => isPersisted(servers, shard, patience)));
   return !persisted.includes(false);
 }
@@ -154,9 +162,18 @@ export function cursorReaches(pool: Pool, shard: number, wanted: CursorWait): Pr
 
 const REQUEST_PATIENCE = { stillMs: 10_000, movingMs: 30_000 };
 
-/** Resolves when Postgres holds a tenant's writes so far. Throws 503 after 10 s without progress, or 30 s. */
-export async function untilPersisted({ redis, pool }: { redis: Redis; pool: Pool }, tenantNo: number): Promise<void> {
-  if (await isTenantPersisted({ redis, pool }, tenantNo, REQUEST_PATIENCE)) return;
+/**
+ * Resolves when Postgres holds a tenant's writes so far; with `userId`, those about this user, for which it asks only the user's
+ * server. Throws 503 after 10 s without progress, or 30 s.
+ */
+export async function untilPersisted(
+  servers: { redis: Redis; pool: Pool },
+  tenantNo: number,
+  userId?: string,
+): Promise<void> {
+  const { redis } = servers;
+  const parts = userId === undefined ? knownParts(redis, tenantNo) : [knownPart(redis, tenantNo, userId)];
+  if (await arePersisted(servers, parts, REQUEST_PATIENCE)) return;
   throw new AppError('unavailable', 'Earlier writes are not stored yet; try again in a moment.');
 }
 

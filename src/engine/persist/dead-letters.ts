@@ -124,7 +124,7 @@ export class DeadLetters {
     const fields = reporter && (await this.fieldsOf(letter));
     if (reporter === undefined || fields === null || fields === undefined) return undefined;
     await reporter.refresh();
-    return { reporter, reporting: await reporter.prepare(reportable(readEntry(fields))) };
+    return { reporter, reporting: await reporter.prepare(letter.shard, reportable(readEntry(fields))) };
   }
 
   private async note(

@@ -252,7 +252,7 @@ export class Persister {
     let reported: Reported | undefined;
     let begunMs: number;
     for (let tries = 1; ; tries += 1) {
-      reported = await this.reportOf(batch, tries);
+      reported = await this.reportOf(shard, batch, tries);
       begunMs = performance.now();
       const write = { redis, shard, after, storageEpoch, batch, reported, beforeCommit };
       const outcome = await around(traces, transactionSpan(shard, batch), async (span) => {
@@ -275,10 +275,10 @@ export class Persister {
     return batch.position;
   }
 
-  private async reportOf({ entries }: Batch, tries: number): Promise<Reported | undefined> {
+  private async reportOf(shard: number, { entries }: Batch, tries: number): Promise<Reported | undefined> {
     const { reporter } = this.options;
     if (reporter === undefined) return undefined;
-    const report = (await reporter.prepare(entries)).reportOf(entries);
+    const report = (await reporter.prepare(shard, entries)).reportOf(entries);
     return { reporter, report, isFinal: tries === MOST_REPORTS };
   }
 

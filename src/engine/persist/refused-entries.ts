@@ -69,7 +69,7 @@ export async function storeDamaged(
   { redis, shard, after, storageEpoch, raw, reporter, onStep }: Entry,
 ): Promise<SetAside | 'stored' | false> {
   const entry = readEntry(raw[1]);
-  const reports = reporter && { reporter, reporting: await reporter.prepare(reportable(entry)) };
+  const reports = reporter && { reporter, reporting: await reporter.prepare(shard, reportable(entry)) };
   return transaction(pool, async (client) => {
     const cursor = await lockCursor(client, shard);
     if (cursor?.position !== after || (storageEpoch !== undefined && cursor.storageEpoch !== storageEpoch))

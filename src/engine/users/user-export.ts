@@ -42,7 +42,7 @@ export class UserExport {
     const { redis, pool, users, clock, recordAudit } = this.options;
     const { tenantNo } = compiled.catalog;
     const state = await users.state(tenantNo, userId);
-    await untilPersisted({ redis, pool }, tenantNo);
+    await untilPersisted({ redis, pool }, tenantNo, userId);
     await recordAudit({ tenantNo, by, entries: [{ action: 'export', kind: 'user', userId }] });
     const names = await resourceNames(pool, tenantNo);
     const profile = {

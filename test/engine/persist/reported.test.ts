@@ -59,7 +59,7 @@ describe('recipients', () => {
     const batch = toBatch(await readOutbox(redis, { shard: 0, after, count: 10 }));
     const { reporter } = reported;
     await reporter.refresh();
-    const report = (await reporter.prepare(batch.entries)).reportOf(batch.entries);
+    const report = (await reporter.prepare(0, batch.entries)).reportOf(batch.entries);
     await reported.webhook();
     await reporter.refresh();
     const write = { redis, shard: 0, after, storageEpoch: undefined, batch };
