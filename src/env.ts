@@ -16,6 +16,8 @@ export interface Env {
   host: string;
   /** Address on which the Admin API listens; default: this machine only. */
   adminHost: string;
+  /** Further names that requests to the admin and metrics ports may have in `Host`, in lower case. */
+  adminHostnames: readonly string[];
   appPort: number;
   adminPort: number;
   /** Port of a worker's `/metrics`, on ADMIN_HOST; `null` for none. */
@@ -90,6 +92,9 @@ const SECRET_LENGTH = 16;
 /** A URL with several hosts separated by commas. The client would take them for one name. */
 const SEVERAL_HOSTS = /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,/;
 
+/** Also names of services with underscores. */
+const HOSTNAME = /^[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?$/;
+
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /** Reads the environment; empty variables count as not set. Throws one `StartError` with all problems. */
@@ -107,6 +112,7 @@ export function readEnv(variables: Variables): Env {
     production,
     host: read.text('HOST') ?? '0.0.0.0',
     adminHost: read.text('ADMIN_HOST') ?? '127.0.0.1',
+    adminHostnames: read.hostnames('ADMIN_HOSTNAMES'),
     appPort: read.whole('APP_PORT', { fallback: 8080, min: 1, max: 65_535 }),
     adminPort: read.whole('ADMIN_PORT', { fallback: 8081, min: 1, max: 65_535 }),
     metricsPort: read.optional('METRICS_PORT', { min: 1, max: 65_535 }),
@@ -211,6 +217,18 @@ function reader(variables: Variables, problems: string[]) {
       const networks = value === null ? [] : parseNetworks(value);
       if (networks !== null) return networks;
       problems.push(`${name} must be addresses or networks such as 10.0.0.0/8, separated by commas; it is "${value}".`);
+      return [];
+    },
+    /** Host names without ports, separated by commas; empty if not set. */
+    hostnames: (name: string): readonly string[] => {
+      const names = (text(name) ?? '')
+        .toLowerCase()
+        .split(',')
+        .map((one) => one.trim())
+        .filter((one) => one !== '');
+      const wrong = names.find((one) => !HOSTNAME.test(one));
+      if (wrong === undefined) return names;
+      problems.push(`${name} must be host names without ports, separated by commas; it has "${wrong}".`);
       return [];
     },
     /** URLs that `parseRedisUrls` accepts. */

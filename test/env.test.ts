@@ -38,6 +38,7 @@ describe('readEnv', () => {
       liveConnections: 10_000,
       failedKeyLimit: 60,
       trustedProxies: [],
+      adminHostnames: [],
       logLevel: 'info',
       traces: null,
     });
@@ -112,6 +113,10 @@ describe('readEnv', () => {
     [{ DATABASE_URL: 'postgres://l:x@a:1,b:2/laurel' }, 'DATABASE_URL names several hosts; name one address'],
     [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL must be'],
     [{ TRUSTED_PROXIES: '10.0.0.0/8, proxy' }, 'TRUSTED_PROXIES must be addresses or networks'],
+    [
+      { ADMIN_HOSTNAMES: 'a.example, b.example:80' },
+      'ADMIN_HOSTNAMES must be host names without ports, separated by commas; it has "b.example:80".',
+    ],
     [{ FAILED_KEY_LIMIT: '0' }, 'FAILED_KEY_LIMIT must be a whole number'],
     [{ NODE_ENV: 'Production' }, 'NODE_ENV must be one of production, development, test; it is "Production".'],
     [{ NODE_ENV: 'prod' }, 'NODE_ENV must be one of production, development, test; it is "prod".'],

@@ -4,7 +4,7 @@ import { endWithParent, gatheredMetrics, tellReady } from '../src/processes/chil
 import { systemClock } from '../src/clock.ts';
 import { readEnv } from '../src/env.ts';
 import { createLog, endWith, logProcessErrors } from '../src/telemetry/log.ts';
-import { isMigrated } from '../src/postgres/migrate.ts';
+import { isMigrated, MigrationError } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { HANDED_MS } from '../src/redis/handed-over.ts';
 import { StartError } from '../src/start-error.ts';
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
     env.metricsPort === null
       ? async () => undefined
       : await openMetricsPort(
-          { host: env.adminHost, port: env.metricsPort },
+          { host: env.adminHost, port: env.metricsPort, hostnames: env.adminHostnames },
           async () => metricsText(await gathered()),
           log,
         );
@@ -58,18 +58,24 @@ async function main(): Promise<void> {
   log.info('worker ended');
 }
 
-/** Waits until a frontend has migrated the database to this version. */
+/** Waits until a frontend has migrated the database to this version. Throws `MigrationError` if another version has. */
 async function migrated(databaseUrl: string, log: Logger, ended: AbortSignal): Promise<void> {
   const pool = createPool(databaseUrl, { max: 1 });
   try {
     for (let attempt = 0; !ended.aborted; attempt++) {
-      if (await isMigrated(pool).catch(() => false)) return;
+      if (await isMigrated(pool).catch(unlessOther)) return;
       if (attempt % 10 === 0) log.info('waiting for the database and its migrations');
       await sleep(1000, undefined, { signal: ended }).catch(() => undefined);
     }
   } finally {
     await pool.end();
   }
+}
+
+/** Postgres may be away for a while, but another version's schema stays. */
+function unlessOther(error: unknown): false {
+  if (error instanceof MigrationError) throw error;
+  return false;
 }
 
 logProcessErrors('worker');

@@ -3,6 +3,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import { guardName } from '../src/engine/events/event-answer.ts';
 import type { Stored } from '../src/engine/persist/persister.ts';
 import type { KindState } from '../src/engine/schedule/schedule.ts';
+import { hostCheck } from '../src/domain/host-names.ts';
 import { collectProcessMetrics, registerClockSkew } from '../src/processes/process-metrics.ts';
 import { registerScriptCalls } from '../src/redis/script.ts';
 import { StartError } from '../src/start-error.ts';
@@ -79,11 +80,13 @@ const TEXT = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
 
 /** Serves `/metrics` and `/healthz` on a worker's port. Returns a function that closes it. Throws a `StartError`. */
 export async function openMetricsPort(
-  { host, port }: { host: string; port: number },
+  { host, port, hostnames }: { host: string; port: number; hostnames: readonly string[] },
   read: () => Promise<string>,
   log: Log,
 ): Promise<() => Promise<void>> {
+  const acceptsHost = hostCheck(host, hostnames);
   const server = createServer((request, response) => {
+    if (acceptsHost !== null && !acceptsHost(request.headers.host ?? '')) return void response.writeHead(403).end();
     const path = request.url?.split('?')[0];
     if (path === '/healthz') return void response.end('ok\n');
     if (path !== '/metrics') return void response.writeHead(404).end();

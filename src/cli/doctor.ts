@@ -2,6 +2,8 @@ import type { Command } from 'commander';
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
 import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
 import { counted, examples, EXIT, print, shardOption } from './command.ts';
@@ -114,7 +116,7 @@ async function accepted(check: string, accept: () => Promise<void>): Promise<Fin
   }
 }
 
-async function redisFindings({ redisUrl }: Env): Promise<Finding[]> {
+async function redisFindings({ redisUrl, acknowledgeMs }: Env): Promise<Finding[]> {
   if (redisUrl === null) {
     const { findRedisProgram } = await import('../local/redis-server.ts');
     const program = findRedisProgram();
@@ -146,6 +148,7 @@ async function redisFindings({ redisUrl }: Env): Promise<Finding[]> {
     return [
       { check: 'Redis', status: 'ok', found: `${server} ${version}, ${gib(memoryBytes)} in use (${limit})` },
       ...(await redisSettings(redisUrl)),
+      ...(acknowledgeMs === null ? [] : await replicaFindings(redis)),
       clockFinding('Redis clock', skew.ms),
     ];
   } catch (error) {
@@ -153,6 +156,38 @@ async function redisFindings({ redisUrl }: Env): Promise<Finding[]> {
   } finally {
     redis.disconnect();
   }
+}
+
+/** Whether every master has the replica without which REDIS_ACKNOWLEDGE=replica refuses its writes. */
+async function replicaFindings(redis: Redis): Promise<Finding[]> {
+  const { mastersWithoutReplica } = await import('../redis/cluster.ts');
+  const { endpointsOf, isOfCluster } = await import('../redis/endpoints.ts');
+  const { connectedReplicas } = await import('../redis/replicas.ts');
+  const { redisReady } = await import('../redis/client.ts');
+  const check = 'Redis replicas';
+  const refused = 'REDIS_ACKNOWLEDGE is replica, so its writes are answered 503';
+  if (!isOfCluster(redis)) {
+    const count = await connectedReplicas(redis);
+    if (count > 0) return [{ check, status: 'ok', found: `${counted(count, 'replica')} connected` }];
+    return [{ check, status: 'failed', found: `none is connected: ${refused}`, advice: 'Start a replica.' }];
+  }
+  const ask = endpointsOf(redis).map(async ({ redis: node }) => {
+    node.on('error', () => undefined);
+    await redisReady(node, PATIENCE_MS);
+    return mastersWithoutReplica(node, { host: node.options.host ?? '', port: node.options.port ?? 0 });
+  });
+  const alone = await Promise.any(ask);
+  if (alone.length === 0) return [{ check, status: 'ok', found: 'every master has one' }];
+  return alone.map(({ name, servesSlots }): Finding =>
+    servesSlots
+      ? { check, status: 'failed', found: `${name} serves slots without one: ${refused}`, advice: 'Add a replica.' }
+      : {
+          check,
+          status: 'warning',
+          found: `${name} has none`,
+          advice: 'Add a replica before you move slots to it. See docs/operating/servers.md, Add a node.',
+        },
+  );
 }
 
 const silentLog = async () => (await import('pino')).pino({ level: 'silent' });
@@ -243,6 +278,7 @@ async function postgresFindings({ databaseUrl }: Env): Promise<Finding[]> {
     const found = await postgresSettings(pool);
     const wrong = POSTGRES_SETTINGS.filter(({ name, isRight }) => found.has(name) && !isRight(found.get(name)!));
     const skewMs = await postgresClockSkewMs(pool);
+    const schema = await schemaFinding(pool);
     return [
       {
         check: 'Postgres',
@@ -250,6 +286,7 @@ async function postgresFindings({ databaseUrl }: Env): Promise<Finding[]> {
         found: `${version}, ${gib(databaseBytes)}, ${connections} of ${counted(maxConnections, 'connection')}`,
         ...(connections > 0.9 * maxConnections && { advice: 'Raise max_connections.' }),
       },
+      schema,
       ...wrong.map(({ name, wanted, cost, promise }): Finding => ({
         check: 'Postgres settings',
         status: promise === true ? 'failed' : 'warning',
@@ -261,6 +298,19 @@ async function postgresFindings({ databaseUrl }: Env): Promise<Finding[]> {
     ];
   } finally {
     await pool.end();
+  }
+}
+
+/** Whether the database belongs to this version. */
+async function schemaFinding(pool: Pool): Promise<Finding> {
+  const { isMigrated, MigrationError } = await import('../postgres/migrate.ts');
+  const check = 'Postgres schema';
+  try {
+    const found = (await isMigrated(pool)) ? 'of this version' : 'the next start migrates it to this version';
+    return { check, status: 'ok', found };
+  } catch (error) {
+    if (!(error instanceof MigrationError)) throw error;
+    return { check, status: 'failed', found: error.message };
   }
 }
 

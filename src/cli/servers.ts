@@ -8,7 +8,7 @@ import { verify } from '../engine/rebuild/verify.ts';
 import { readEnv } from '../env.ts';
 import { startServers } from '../local/private-services.ts';
 import { countLetters } from '../postgres/corrections/dead-letters.ts';
-import { isMigrated } from '../postgres/migrate.ts';
+import { isMigrated, MigrationError } from '../postgres/migrate.ts';
 import { createPool } from '../postgres/pool.ts';
 import { connectRedis, redisReady } from '../redis/client.ts';
 import { byServer, onServer } from '../redis/endpoints.ts';
@@ -30,6 +30,7 @@ export async function withServers<T>(
   let redis: Redis | null = null;
   try {
     const migrated = await isMigrated(pool).catch((error: Error) => {
+      if (error instanceof MigrationError) throw new CommandError(error.message);
       throw new CommandError(`Postgres cannot be asked (${error.message}). DATABASE_URL says where it is.`);
     });
     if (!migrated) throw new CommandError('The database is not of this version: start Laurel first.');

@@ -4,8 +4,8 @@ import { Slices } from '../slices.ts';
 
 /** Text parsed at once: 1 to 3 ms, whatever it contains. */
 const PIECE = 65_536;
-/** More than ten times what valid requests need. */
-const MOST_DEPTH = 64;
+/** Maximum levels of arrays and objects: more than ten times what valid requests need. */
+export const MOST_DEPTH = 64;
 const MOST_FIELDS = 10_000;
 
 const QUOTE = 0x22;

@@ -35,26 +35,30 @@ export class Paths {
   register(
     app: TemplatedApp,
     {
+      named,
       refuse,
       preflight,
     }: {
+      /** Lets a handler answer only requests that name this server. */
+      named: (handler: Handler) => Handler;
       refuse: (error: AppError) => Handler;
       /** Answers OPTIONS for a path with these methods. */
       preflight: (methods: string, notAllowed: AppError) => Handler;
     },
   ): void {
+    const guarded = (handler: Handler): Handler => unlessClosing(named(handler));
     for (const [pattern, verbs] of this.paths) {
       const allow = [...verbs.keys()].sort().join(', ');
       const error = new AppError('method_not_allowed', `The method is not allowed here, only ${allow}`, {
         headers: { Allow: allow },
       });
       const notAllowed = refuse(error);
-      app.options(pattern, unlessClosing(preflight(allow, error)));
+      app.options(pattern, guarded(preflight(allow, error)));
       for (const [verb, name] of Object.entries(VERBS))
-        app[name](pattern, unlessClosing(verbs.get(verb as Verb) ?? notAllowed));
-      app.any(pattern, unlessClosing(notAllowed));
+        app[name](pattern, guarded(verbs.get(verb as Verb) ?? notAllowed));
+      app.any(pattern, guarded(notAllowed));
     }
-    app.any('/*', unlessClosing(refuse(new AppError('unknown_path', 'There is no such path'))));
+    app.any('/*', guarded(refuse(new AppError('unknown_path', 'There is no such path'))));
   }
 }
 

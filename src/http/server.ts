@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { AppError } from '../errors.ts';
@@ -5,6 +6,7 @@ import type { Operation } from '../operations/operation.ts';
 import type { Services } from '../operations/services.ts';
 import { type Log, LogThrottle } from '../telemetry/log.ts';
 import { corsHeaders, preflightHandler } from './access/cors.ts';
+import type { AcceptsHost } from '../domain/host-names.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import { Exchange } from './exchange.ts';
 import { healthHandler, metricsHandler, type Readiness, readyHandler } from './health.ts';
@@ -79,9 +81,14 @@ export interface ServerOptions {
   /** Whether requests about a tenant (`null`: any tenant) can be served now; otherwise 503. True by default. */
   isReady?: ExchangeContext['isReady'];
   onRefused?: ExchangeContext['onRefused'];
-  /** Operations of both surfaces that assistants may use, at `/mcp`; none by default. */
-  tools?: readonly Operation[];
+  /**
+   * Operations of both surfaces that assistants may use, at `/mcp`, and the secret of the codes that confirm changes; none
+   * by default.
+   */
+  tools?: { operations: readonly Operation[]; secret: KeyObject };
   pages?: readonly Page[];
+  /** Whether the server has the name in `Host`; `null` (default): every name is accepted. */
+  acceptsHost?: AcceptsHost | null;
   /** Observes requests; shared with other surfaces. */
   requests?: RequestMetrics;
   /** Text of `/metrics`; without it, the path does not exist. */
@@ -144,7 +151,7 @@ export function createServer(options: ServerOptions): Server {
     ended: () => inFlight.ended(),
   };
   const paths = new Paths();
-  const mcp = options.tools && mcpOperation(context, { operations: options.tools, bodyBytes: limits.bodyBytes });
+  const mcp = options.tools && mcpOperation(context, { ...options.tools, bodyBytes: limits.bodyBytes });
   for (const operation of [...options.operations, ...(mcp ? [mcp] : [])]) {
     const route = routeOf(operation, { limits, requests });
     for (const path of [operation.path, ...operation.aliases])
@@ -166,10 +173,21 @@ export function createServer(options: ServerOptions): Server {
   for (const page of options.pages ?? [])
     addPage(paths, { page, context, wrap: (handler) => sized(context, handler), notFound });
   const app = uws().App();
+  const { acceptsHost = null } = options;
+  const otherHost = refuse(
+    new AppError('forbidden', 'The header Host names another server. ADMIN_HOSTNAMES lists the names of this one.'),
+  );
+  const named = (handler: Handler): Handler =>
+    acceptsHost === null ? handler : (res, req) => (acceptsHost(req.getHeader('host')) ? handler : otherHost)(res, req);
   // Registered before the paths, because a WebSocket request is also a GET of this path.
-  if (options.operations.some(({ path }) => path === LIVE_SOCKET_PATH))
-    app.ws(LIVE_SOCKET_PATH, liveSocket(context) as Parameters<typeof app.ws>[1]);
+  if (options.operations.some(({ path }) => path === LIVE_SOCKET_PATH)) {
+    const socket = liveSocket(context);
+    const upgrade: typeof socket.upgrade = (res, req, opened) =>
+      named(() => socket.upgrade(res, req, opened))(res, req);
+    app.ws(LIVE_SOCKET_PATH, { ...socket, upgrade } as Parameters<typeof app.ws>[1]);
+  }
   paths.register(app, {
+    named,
     refuse,
     preflight: (methods, notAllowed) => sized(context, preflightHandler(context, { methods, notAllowed })),
   });

@@ -31,26 +31,29 @@ export const adminAuditLogList = operation({
   method: 'get',
   path: '/v1/audit-log',
   summary: "Who changed what of the tenant's configuration, keys and users, and of the organisation; newest first",
+  description:
+    'Also lists actions that change nothing: calls of assistants, exports of users and refused keys. `changes=true` omits them.',
   query: Type.Object({
     ...Paging.properties,
     kind: Type.Optional(Type.String({ maxLength: 64 })),
     resourceId: Type.Optional(Uuid),
     who: Type.Optional(Type.String({ maxLength: 64 })),
     userId: Type.Optional(UserId),
+    changes: Type.Boolean({ default: false }),
   }),
   responses: { 200: Type.Array(AuditEntry) },
-  handle: async ({ audit }, { tenant, caller, query }) => ({
+  handle: async ({ audit }, { tenant, caller, query: { changes, ...query } }) => ({
     status: 200,
     // A key of one tenant does not see the organisation's entries.
-    body: (await audit.read({ ...query, tenantNo: tenant.no, onlyTenant: caller.tenantNo !== null })).map(
-      ({ at, id, before, after, ...entry }) => ({
-        at: at.toISOString(),
-        ...entry,
-        resourceId: id,
-        ...(before !== null && { before }),
-        ...(after !== null && { after }),
-      }),
-    ),
+    body: (
+      await audit.read({ ...query, onlyChanges: changes, tenantNo: tenant.no, onlyTenant: caller.tenantNo !== null })
+    ).map(({ at, id, before, after, ...entry }) => ({
+      at: at.toISOString(),
+      ...entry,
+      resourceId: id,
+      ...(before !== null && { before }),
+      ...(after !== null && { after }),
+    })),
   }),
 });
 

@@ -20,36 +20,29 @@ export class MigrationError extends Error {
 }
 
 /**
+ * The schema of 1.0, and the number and name under which it was recorded at first. Earlier commits number their migrations
+ * up to 57 and therefore considered that schema an old one of theirs. Above 57, they refuse to start instead of changing it.
+ */
+const SCHEMA = { file: '000100_schema.sql', former: { no: 1, file: '000001_schema.sql' } };
+
+/**
  * Applies the numbered SQL files that the database does not have yet, in order, each in its own transaction. Idempotent. If
  * several processes start at once, one migrates and the others wait. Returns the names of the files applied now. Throws
- * `MigrationError` if a newer version has migrated the database, or if a file fails.
+ * `MigrationError`, before it changes anything, if the database has migrations that this version does not have; and if a
+ * file fails.
  * @param folder folder of the files; Laurel's own by default
  */
 export async function migrate(pool: Pool, folder: string = FOLDER): Promise<string[]> {
-  const migrations = await migrationsIn(folder);
+  const own = await migrationsIn(folder);
   const client = await pool.connect();
   // Without a listener, a broken connection would end the process. The pending query rejects anyway.
   const onError = (): void => undefined;
   client.on('error', onError);
   try {
     await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
-    await client.query(
-      `CREATE TABLE IF NOT EXISTS laurel_migrations (
-         no integer PRIMARY KEY, file text NOT NULL, applied timestamptz NOT NULL DEFAULT now())`,
-    );
-    const { rows } = await client.query<{ no: number; file: string }>(
-      'SELECT no, file FROM laurel_migrations ORDER BY no',
-    );
-    const newest = migrations.at(-1)?.no ?? 0;
-    const newer = rows.find(({ no }) => no > newest);
-    if (newer !== undefined) {
-      throw new MigrationError(
-        `The database was migrated by a newer version of Laurel: it has ${newer.file}, but this version ends with number ${newest}. ` +
-          'Start the newer version, or use another database.',
-      );
-    }
-    const applied = new Set(rows.map(({ no }) => no));
-    const missing = migrations.filter(({ no }) => !applied.has(no));
+    const recorded = await recordedIn(client);
+    const { missing, renumbers } = compared(recorded, own);
+    if (renumbers) await renumber(client, own);
     for (const migration of missing) await apply(client, folder, migration);
     return missing.map(({ file }) => file);
   } finally {
@@ -60,16 +53,59 @@ export async function migrate(pool: Pool, folder: string = FOLDER): Promise<stri
   }
 }
 
-/** Whether all migrations of this version are applied. False for an empty database. Throws errors of Postgres. */
+/**
+ * Whether the database has exactly the migrations of this version. False if it is empty or lacks some, which `migrate`
+ * applies. Throws `MigrationError` if it has others, and errors of Postgres.
+ */
 export async function isMigrated(pool: Pool): Promise<boolean> {
-  const known = await pool.query<{ any: boolean }>(`SELECT to_regclass('laurel_migrations') IS NOT NULL AS any`);
-  if (known.rows[0]?.any !== true) return false;
-  const newest = (await migrationsIn(FOLDER)).at(-1)?.no ?? 0;
-  const { rows } = await pool.query<{ ready: boolean }>(
-    'SELECT EXISTS (SELECT FROM laurel_migrations WHERE no = $1) AS ready',
-    [newest],
-  );
-  return rows[0]?.ready ?? false;
+  const { missing, renumbers } = compared(await recordedIn(pool), await migrationsIn(FOLDER));
+  return missing.length === 0 && !renumbers;
+}
+
+/** The migrations that the database has, by number. */
+async function recordedIn(client: Pool | PoolClient): Promise<Migration[]> {
+  const known = await client.query<{ any: boolean }>(`SELECT to_regclass('laurel_migrations') IS NOT NULL AS any`);
+  if (known.rows[0]?.any !== true) return [];
+  return (await client.query<Migration>('SELECT no, file FROM laurel_migrations ORDER BY no')).rows;
+}
+
+/** Compares a database with this version. Throws `MigrationError` if the database has other migrations. */
+function compared(
+  recorded: readonly Migration[],
+  own: readonly Migration[],
+): { missing: Migration[]; renumbers: boolean } {
+  const { former } = SCHEMA;
+  const schema = own.find(({ file }) => file === SCHEMA.file);
+  const renumbers = schema !== undefined && recorded.some(({ no, file }) => no === former.no && file === former.file);
+  const found = recorded.map((one) => (renumbers && one.no === former.no ? schema : one));
+  const names = new Map(own.map(({ no, file }) => [no, file]));
+  const [first, newest] = [own[0]?.no ?? 0, own.at(-1)?.no ?? 0];
+  const unknown = found.filter(({ no, file }) => names.get(no) !== file);
+  const foreign = unknown.find(({ no }) => no >= first && no <= newest);
+  if (foreign !== undefined)
+    throw new MigrationError(
+      `The database was migrated by a foreign version of Laurel, neither older nor newer: it has ${foreign.file}, which this ` +
+        'version does not have. Start the version to which it belongs, or use another database.',
+    );
+  const older = unknown.find(({ no }) => no < first);
+  if (older !== undefined)
+    throw new MigrationError(
+      `The database was migrated by an older version of Laurel that cannot be upgraded: it has ${older.file}, but this ` +
+        `version begins with number ${first}. Restore a backup without it, or use another database.`,
+    );
+  const newer = unknown[0];
+  if (newer !== undefined)
+    throw new MigrationError(
+      `The database was migrated by a newer version of Laurel: it has ${newer.file}, but this version ends with number ${newest}. ` +
+        'Start the newer version, or use another database.',
+    );
+  const applied = new Set(found.map(({ no }) => no));
+  return { missing: own.filter(({ no }) => !applied.has(no)), renumbers };
+}
+
+async function renumber(client: PoolClient, own: readonly Migration[]): Promise<void> {
+  const { no, file } = own.find((one) => one.file === SCHEMA.file)!;
+  await client.query('UPDATE laurel_migrations SET no = $1, file = $2 WHERE no = $3', [no, file, SCHEMA.former.no]);
 }
 
 async function migrationsIn(folder: string): Promise<Migration[]> {
@@ -81,6 +117,10 @@ async function apply(client: PoolClient, folder: string, { no, file }: Migration
   const sql = await readFile(join(folder, file), 'utf8');
   try {
     await client.query('BEGIN');
+    await client.query(
+      `CREATE TABLE IF NOT EXISTS laurel_migrations (
+         no integer PRIMARY KEY, file text NOT NULL, applied timestamptz NOT NULL DEFAULT now())`,
+    );
     await client.query(sql);
     await client.query('INSERT INTO laurel_migrations (no, file) VALUES ($1, $2)', [no, file]);
     await client.query('COMMIT');

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import type { Log } from '../telemetry/log.ts';
@@ -23,6 +24,8 @@ export interface Laurel {
   /** Whether the backlog for Postgres is so large that events are refused. */
   isBacklogFull(): boolean;
   clockSkew: ClockSkew;
+  /** A key for one purpose, derived from the installation's secret; the same in all processes. */
+  keyFor(purpose: string): KeyObject;
   /** Sentences about functions that this process cannot serve although it is ready. */
   notices(): string[];
   onOrganisationChanged(drop: () => void): void;
@@ -55,6 +58,7 @@ export async function openLaurel(options: FrontendSettings & { log: Log }): Prom
     areReplicasThere: () => guard.areReplicasThere,
     isBacklogFull: () => backlog.exceeded(),
     clockSkew,
+    keyFor: (purpose) => core.ids.keyFor(purpose),
     notices: () => guard.notices,
     onOrganisationChanged: (drop) => void changes.listen({ organisationChanged: drop }),
     close: () => core.close(),

@@ -8,6 +8,7 @@ import { createFileLimit, createRateLimit, type RateLimits } from '../http/acces
 import { createReadiness, type ReadinessCheck } from '../http/health.ts';
 import { createServer, type Server } from '../http/server.ts';
 import { createSessionAuthenticator } from '../http/access/session-auth.ts';
+import { hostCheck } from '../domain/host-names.ts';
 import { createTenantResolver } from '../http/access/tenancy.ts';
 import { consolePage, referencePage } from './pages.ts';
 import { type Family, metricsText } from '../telemetry/metrics.ts';
@@ -68,6 +69,8 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
 interface ServeOptions {
   host: string;
   adminHost: string;
+  /** Further names that the admin port accepts; none by default. */
+  adminHostnames?: readonly string[];
   appPort: number;
   adminPort: number;
   bodyBytes: number;
@@ -165,8 +168,9 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
     sessions,
     operations: [...ofAdmin, ...onAdminPort(applicationOperations)],
     otherPort: { operations: applicationOperations, port: options.appPort },
-    tools: [...ofAdmin, ...applicationOperations],
+    tools: { operations: [...ofAdmin, ...applicationOperations], secret: laurel.keyFor('confirmations of assistants') },
     pages: ofConsole === null ? pages : [...pages, ofConsole],
+    acceptsHost: hostCheck(options.adminHost, options.adminHostnames ?? []),
     // Notices name servers, so only the admin port shows them.
     notices: () => laurel.notices(),
     metrics: async () => metricsText((await Promise.all([installation(), gathered()])).flat()),

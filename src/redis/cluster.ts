@@ -98,6 +98,26 @@ export function parseLayout(
   return { masters, nodes: [...addresses.values()] };
 }
 
+/**
+ * The masters that no replica follows, and whether they serve slots. `asked`: the address of the node that is asked, for
+ * nodes that announce none. Throws errors of Redis.
+ */
+export async function mastersWithoutReplica(
+  redis: Redis,
+  asked: Address,
+): Promise<{ name: string; servesSlots: boolean }[]> {
+  const isTls = redis.options.tls !== undefined;
+  return ((await redis.call('CLUSTER', 'SHARDS')) as unknown[]).flatMap((group) => {
+    const fields = valuesOf(group);
+    const nodes = (fields.get('nodes') as unknown[]).map((node) => fieldsOf(node));
+    const well = nodes.filter((node) => node.get('health') === 'online');
+    const master = well.find((node) => node.get('role') === 'master');
+    if (master === undefined || well.length > 1) return [];
+    const name = nameOf(addressOf(master, asked, isTls) ?? asked);
+    return [{ name, servesSlots: (fields.get('slots') as unknown[]).length > 0 }];
+  });
+}
+
 /** Names and values of a reply, whose values may be lists. */
 const valuesOf = (reply: unknown): Map<unknown, unknown> =>
   Array.isArray(reply) ? new Map(pairs(reply)) : new Map(Object.entries(reply as object));

@@ -106,6 +106,10 @@ export function offsetOf(role: unknown): number | null {
   return kind === 'master' ? Number(offset) : null;
 }
 
+/** The number of replicas connected to a master. Throws errors of Redis. */
+export const connectedReplicas = async (redis: Redis): Promise<number> =>
+  attachedOf(await redis.call('ROLE')).replicas.size;
+
 /** Parses a reply to ROLE. A replica reports no replicas. */
 function attachedOf(role: unknown): Attached {
   const [kind, offset, replicas] = role as [string, number, [string, string, string][]];

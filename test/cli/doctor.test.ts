@@ -31,6 +31,7 @@ test('a running Laurel, its Redis and its Postgres', async () => {
   expect(of(findings, 'Postgres')).toMatchObject([
     { status: 'ok', found: expect.stringMatching(/^\d+.*connections$/) },
   ]);
+  expect(of(findings, 'Postgres schema')).toMatchObject([{ status: 'ok', found: 'of this version' }]);
   for (const clock of ['Redis clock', 'Postgres clock']) expect(of(findings, clock)).toMatchObject([{ status: 'ok' }]);
   expect(of(findings, 'Disk')).toMatchObject([{ status: 'skipped' }]);
 });

@@ -29,7 +29,7 @@ const cli = readAll('src/cli');
 const commands = [...found(cli, /\.command\('([a-z-]+)/g), ...Object.keys(STEPS)];
 const options = found(cli, /(?:\.o|\.requiredO|new O)ption\(\s*'(?:-\w, )?(--[a-z-]+)/g);
 const metrics = found(source, /name: '(laurel_[a-z_]+)'/g);
-const publications = found(read('src/postgres/migrations/000001_schema.sql'), /CREATE PUBLICATION (laurel_\w+)/g);
+const publications = found(read('src/postgres/migrations/000100_schema.sql'), /CREATE PUBLICATION (laurel_\w+)/g);
 const variables = found(
   read('src/env.ts') + read('src/trace-settings.ts'),
   /(?:read\.\w+\(|variables\[)'([A-Z][A-Z_]+)'/g,

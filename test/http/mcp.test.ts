@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FixedClock } from '../../src/clock.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
@@ -87,6 +89,10 @@ describe('a conversation', () => {
       'users_achievements',
     ]);
     expect(about[0]).toMatchObject({ action: 'call', after: { outcome: 'read', arguments: ['id', 'kind'] } });
+    // They changed nothing.
+    expect((await laurel.admin.get('/v1/audit-log?userId=ada&changes=true')).body).toEqual([]);
+    const { body } = await laurel.admin.get('/v1/users/ada/timeline');
+    expect(body.entries.map(({ kind }: { kind: string }) => kind)).toEqual(['event', 'user_creation']);
   });
 
   test('draft a points system, make it, and undo it', async () => {
@@ -158,6 +164,74 @@ describe('a conversation', () => {
     expect(applied.preview.answer.wouldAnswer.changes).toMatchObject([{ action: 'create', kind: 'attribute' }]);
     await change('admin_configuration_put', applied.done.answer.undo.arguments);
     expect((await use('admin_configuration_get')).answer).toEqual(document);
+  });
+});
+
+describe('the code that confirms a change', () => {
+  const NOW = Date.UTC(2026, 10, 18, 12);
+  const clock = new FixedClock(NOW);
+  const name = 'admin_metrics_create';
+  const args = { body: [{ key: 'laps', name: 'Laps' }] };
+  let many: TestLaurel;
+  beforeAll(async () => {
+    many = await startLaurel({ clock });
+    await many.admin.patch('/v1/organisation', { multiTenancy: true });
+    await many.admin.post('/v1/tenants', [
+      { name: 'A', customerId: 'a' },
+      { name: 'B', customerId: 'b' },
+    ]);
+  });
+  afterAll(async () => {
+    await Promise.all(clients.splice(0).map((client) => client.close()));
+    await many.close();
+  });
+
+  test('cannot be computed from the arguments', async () => {
+    const { use } = await connect(many.adminKey, { of: many, tenant: 'a' });
+    const text = JSON.stringify([name, { body: [{ key: 'laps', name: 'Laps' }] }]);
+    const computed = createHash('sha256').update(text).digest('hex').slice(0, 12);
+    const now = NOW.toString(36);
+    for (const confirm of [computed, `${now}-${computed}`, now, `${now}-`, '-', '', '0'])
+      expect(await use(name, { ...args, confirm })).toMatchObject({ isError: true, answer: { code: 'conflict' } });
+    for (const confirm of [{ toString: 1 }, null, 12])
+      expect(await use(name, { ...args, confirm })).toMatchObject({
+        isError: true,
+        answer: { code: 'invalid', error: 'confirm must be a string' },
+      });
+    expect((await use('admin_metrics_list')).answer).toEqual([]);
+  });
+
+  test('is of one key and one tenant', async () => {
+    const made = await many.admin.post('/v1/admin-api-keys', [{ name: 'another' }]);
+    const ofA = await connect(many.adminKey, { of: many, tenant: 'a' });
+    const ofB = await connect(many.adminKey, { of: many, tenant: 'b' });
+    const another = await connect(made.body.created[0].key, { of: many, tenant: 'a' });
+    const { confirm } = (await ofA.use(name, args)).answer;
+    for (const { use } of [ofB, another])
+      expect(await use(name, { ...args, confirm })).toMatchObject({ isError: true, answer: { code: 'conflict' } });
+    expect((await ofB.use('admin_metrics_list')).answer).toEqual([]);
+    expect((await ofA.use('admin_metrics_list')).answer).toEqual([]);
+  });
+
+  test('is valid for ten minutes, in every frontend', async () => {
+    const { use } = await connect(many.adminKey, { of: many, tenant: 'a' });
+    const { confirm } = (await use(name, args)).answer;
+    clock.set(NOW + 600_001);
+    const late = await use(name, { ...args, confirm });
+    expect(late).toMatchObject({ isError: true, answer: { code: 'conflict' } });
+    expect(late.answer.error).toContain('older than 10 minutes');
+    clock.set(NOW + 600_000);
+    const second = await many.another();
+    try {
+      const elsewhere = await connect(many.adminKey, { of: { ...many, adminUrl: second.adminUrl }, tenant: 'a' });
+      expect(await elsewhere.use(name, { ...args, confirm })).toMatchObject({
+        isError: false,
+        answer: { status: 201 },
+      });
+    } finally {
+      await Promise.all(clients.splice(0).map((client) => client.close()));
+      await second.close();
+    }
   });
 });
 
@@ -253,6 +327,18 @@ describe('the tools', () => {
     ]);
     expect(wrong[4]!.answer.error).toContain('user');
   });
+
+  test('take only values in a query that a query can have', async () => {
+    const { use } = await connect();
+    for (const limit of [{ toString: 1 }, { toString: null }, {}, null, [[1]], [{ toString: 1 }], [null]])
+      expect(await use('admin_metrics_list', { limit })).toMatchObject({
+        isError: true,
+        answer: { code: 'unprocessable', error: expect.stringContaining('limit must be') },
+      });
+    expect((await use('admin_metrics_list', { limit: 1 })).isError).toBe(false);
+    expect((await use('admin_metrics_list', { limit: '1' })).isError).toBe(false);
+    expect((await use('users_achievements', { id: 'ada', includeIncomplete: true })).isError).toBe(false);
+  });
 });
 
 describe('the address', () => {
@@ -285,6 +371,26 @@ describe('the address', () => {
     expect((await post(initialize, { 'X-API-KEY': made.body.created[0].key })).status).toBe(403);
     expect((await fetch(`${laurel.appUrl}/mcp`, { method: 'POST' })).status).toBe(404);
     for (const response of refused) await response.arrayBuffer();
+  });
+
+  test('refuses deep nesting', async () => {
+    const call = (name: string, levels: number, rest = '') =>
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":{"body":${'['.repeat(levels)}${rest}${']'.repeat(levels)}}}}`;
+    const refused = await Promise.all([
+      post(call('admin_metrics_create', 65)),
+      post(call('metrics_event', 20_000)),
+      post(call('admin_metrics_create', 30_000, 'null')),
+      post('['.repeat(30_000) + ']'.repeat(30_000)),
+      post(call('admin_metrics_create', 500_000)),
+    ]);
+    for (const response of refused) {
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ code: 'malformed', error: expect.stringContaining('too deeply') });
+    }
+    const allowed = await post(call('admin_metrics_create', 61));
+    expect(allowed.status).toBe(200);
+    const { result } = (await allowed.json()) as { result: Result };
+    expect(result.content[0]!.text).not.toContain('internal');
   });
 
   test('keeps no session: a notification leaves nothing behind, and any process answers the next message', async () => {

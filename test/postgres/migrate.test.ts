@@ -5,6 +5,8 @@ import type { Pool } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isMigrated, migrate, MigrationError } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
+import { Start } from '../processes/start.ts';
+import { inFewFiles } from '../stack/in-few-files.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 
 let stack: TestStack;
@@ -29,6 +31,75 @@ test('concurrent runs apply every migration once', async () => {
   const files = await readdir(new URL('../../src/postgres/migrations/', import.meta.url));
   expect(await applied()).toEqual(files.toSorted());
   expect(await isMigrated(pool)).toBe(true);
+});
+
+const tables = async (): Promise<string[]> =>
+  (await pool.query(`SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY 1`)).rows.map(
+    ({ relname }) => relname,
+  );
+
+describe('with the schema of 1.0', () => {
+  const record = (no: number, file: string) =>
+    pool.query('INSERT INTO laurel_migrations (no, file) VALUES ($1, $2)', [no, file]);
+
+  test('its number is above those of earlier commits, and a database that recorded it as 1 gets the new number', async () => {
+    await migrate(pool);
+    const [{ no }] = (await pool.query('SELECT min(no) AS no FROM laurel_migrations')).rows;
+    expect(no).toBe(100);
+    await pool.query(`UPDATE laurel_migrations SET no = 1, file = '000001_schema.sql' WHERE no = 100`);
+    const before = await tables();
+    expect(await isMigrated(pool)).toBe(false);
+    expect(await Promise.all([migrate(pool), migrate(pool), migrate(pool)])).toEqual([[], [], []]);
+    expect([await applied(), await isMigrated(pool), await tables()]).toEqual([['000100_schema.sql'], true, before]);
+  });
+
+  test('a database that an earlier commit made or changed is older', async () => {
+    await migrate(pool);
+    const refusal = 'migrated by an older version of Laurel that cannot be upgraded: it has 000004_backdatings.sql';
+    await record(4, '000004_backdatings.sql');
+    for (const start of [migrate, isMigrated]) await expect(start(pool)).rejects.toThrow(refusal);
+    await pool.query(`UPDATE laurel_migrations SET no = 1, file = '000001_schema.sql' WHERE no = 100`);
+    for (const start of [migrate, isMigrated]) await expect(start(pool)).rejects.toThrow(refusal);
+    expect(await applied()).toEqual(['000001_schema.sql', '000004_backdatings.sql']);
+    await pool.query('DELETE FROM laurel_migrations');
+    await record(1, '000001_initial.sql');
+    for (const start of [migrate, isMigrated]) await expect(start(pool)).rejects.toThrow('it has 000001_initial.sql');
+  });
+
+  test('a newer one and one with other files under the same numbers are named', async () => {
+    await migrate(pool);
+    await record(900, '000900_later.sql');
+    for (const start of [migrate, isMigrated])
+      await expect(start(pool)).rejects.toThrow('migrated by a newer version of Laurel: it has 000900_later.sql');
+    await pool.query(`UPDATE laurel_migrations SET file = '000100_other.sql' WHERE no = 100`);
+    for (const start of [migrate, isMigrated])
+      await expect(start(pool)).rejects.toThrow(
+        'migrated by a foreign version of Laurel, neither older nor newer: it has 000100_other.sql',
+      );
+  });
+
+  test('a worker and the command line end with the reason', async () => {
+    await migrate(pool);
+    await record(900, '000900_later.sql');
+    const variables = { DATABASE_URL: stack.databaseUrl, REDIS_URL: 'redis://127.0.0.1:1' };
+    const built = await inFewFiles();
+    for (const [code, file, ...words] of [
+      [1, 'workers/main.js'],
+      [2, 'src/cli/main.js', 'verify'],
+    ] as const) {
+      const started = new Start(variables, ['node', join(built, file), ...words]);
+      expect([await started.end(), started.output]).toEqual([
+        code,
+        expect.stringContaining('migrated by a newer version of Laurel: it has 000900_later.sql'),
+      ]);
+    }
+  });
+
+  test('a database with the objects of another application is left unchanged', async () => {
+    await pool.query('CREATE TABLE organisation (n int)');
+    await expect(migrate(pool)).rejects.toThrow('000100_schema.sql failed: relation "organisation" already exists');
+    expect(await tables()).toEqual(['organisation']);
+  });
 });
 
 describe('with files of another version', () => {

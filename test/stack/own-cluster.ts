@@ -83,6 +83,14 @@ export class OwnCluster {
     return node;
   }
 
+  /** Starts another replica. Resolves when it has the master's data. */
+  async addReplica(master: OwnRedis): Promise<OwnRedis> {
+    const node = await this.add();
+    await node.command('CLUSTER', 'REPLICATE', await idOf(master));
+    await until(async () => /state=online/.test(String(await master.command('INFO', 'replication'))));
+    return node;
+  }
+
   /** The master that serves a shard, according to a node. */
   masterOf(shard: number, asked?: OwnRedis): Promise<OwnRedis> {
     return this.masterOfSlot(slotOfShard(shard), asked);

@@ -43,7 +43,15 @@ export function AuditLog() {
     queryFn: ({ pageParam }) =>
       answer(
         admin.GET('/v1/audit-log', {
-          params: { query: { limit: PAGE, skip: pageParam, ...(kind !== '' && { kind }), ...(who !== '' && { who }) } },
+          params: {
+            query: {
+              limit: PAGE,
+              skip: pageParam,
+              changes: false,
+              ...(kind !== '' && { kind }),
+              ...(who !== '' && { who }),
+            },
+          },
         }),
       ),
     getNextPageParam: (page, pages) => (page.length < PAGE ? undefined : pages.length * PAGE),
@@ -55,7 +63,7 @@ export function AuditLog() {
   }, [hasNextPage, isFetching, fetchNextPage]);
   const rows = entries.data?.pages.flat() ?? [];
   return (
-    <Screen title="Audit log" about="Every change by an administrator, newest first.">
+    <Screen title="Audit log" about="Every change by an administrator and every call of an assistant, newest first.">
       <div className="flex flex-wrap gap-3">
         <TextInput
           className="max-w-48"

@@ -12,6 +12,7 @@ import { followCluster, isOfCluster } from '../../redis/endpoints.ts';
 import { Gate, RedisNotReady } from '../../redis/gate.ts';
 import { markKey } from '../../redis/keys.ts';
 import { noteSpreads } from '../../redis/parts.ts';
+import { connectedReplicas } from '../../redis/replicas.ts';
 import { readRedisProcessId, RedisIsReplica, tookOverFrom } from '../../redis/server-info.ts';
 import { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { leftOut } from '../notifications/left-out.ts';
@@ -96,13 +97,14 @@ export class RedisGuard {
       gate: this.gate,
       timeoutMs: acknowledgeMs,
       // Not throttled: otherwise the log could end with the opposite of the current state.
-      onChange: (isAway) =>
-        isAway
-          ? log.error(
-              { acknowledgeMs, ...this.where },
-              'no replica acknowledges writes: they are answered 503 until one does',
-            )
-          : log.info(this.where, 'the replicas acknowledge writes again: writes are accepted'),
+      onChange: (isAway) => {
+        if (!isAway) return log.info(this.where, 'the replicas acknowledge writes again: writes are accepted');
+        log.error(
+          { acknowledgeMs, ...this.where },
+          'no replica acknowledges writes: they are answered 503 until one does',
+        );
+        void this.noteMissingReplica();
+      },
       onGone: (replicas) =>
         log.warn(
           { replicas, ...this.where },
@@ -114,6 +116,16 @@ export class RedisGuard {
 
   get name(): string {
     return this.options.name ?? '';
+  }
+
+  /** Logs if the server has no replica at all, as after slots were moved to a new master too early. Never rejects. */
+  private async noteMissingReplica(): Promise<void> {
+    const { redis, log } = this.options;
+    if ((await connectedReplicas(redis).catch(() => 1)) > 0 || this.gate.acknowledgement?.isAway !== true) return;
+    const advice = isOfCluster(redis)
+      ? 'Add one, and next time before slots are moved to a new master (docs/operating/servers.md, Add a node).'
+      : 'Start one.';
+    log.error(this.where, `this Redis has no replica, which REDIS_ACKNOWLEDGE=replica needs. ${advice}`);
   }
 
   /** Resolves when all shards are open or after `waitMs`; goes on meanwhile. Rejects for another installation's Redis. */

@@ -8,6 +8,7 @@ import {
   firstIdAt,
   LAST_POSITION,
   POSITION_KIND,
+  msOf,
   positionOf,
   type QuarantineEntry,
   type SpendingEntry,
@@ -49,6 +50,10 @@ import { CatalogThen } from './catalog-then.ts';
 import { loadCauses } from './effects.ts';
 import { administrationEntry, creationEntry, finalEntry, happeningEntry, streakEntry } from './entries.ts';
 import { type Happening, happenings } from './happening.ts';
+import { inSequence } from './sequence.ts';
+
+/** Most entries of one millisecond that are put in sequence: as many as a batch has. More stay in the order of their IDs. */
+const MOST_AT_ONCE = 1_000;
 
 /** Far more awards than one call makes: enough to see whether the user's creation made any. */
 const AT_ONCE = 20;
@@ -86,17 +91,16 @@ export class Timeline {
     const state = await this.options.users.state(tenantNo, userId);
     const completions = await completionsByCause(this.options.pool, { tenantNo, userId });
     const newest = query.order === 'desc';
-    let above = fromMs === null ? FIRST_POSITION : firstIdAt(fromMs - BEFORE_APPLIED_MS);
-    let below = toMs === null ? LAST_POSITION : firstIdAt(toMs);
+    const above = fromMs === null ? FIRST_POSITION : firstIdAt(fromMs - BEFORE_APPLIED_MS);
+    const below = toMs === null ? LAST_POSITION : firstIdAt(toMs);
+    const range = { tenantNo, userId, above, below, newest, limit: query.limit + 1 };
+    const from = { pool: this.options.pool, range, completions, createdMs: state.createdMs };
+    const asked = { compiled, userId, state, completions };
     let cursor = query.cursor ?? null;
     for (;;) {
-      if (cursor !== null && newest && cursor < below) below = cursor;
-      if (cursor !== null && !newest && cursor > above) above = cursor;
-      const range = { tenantNo, userId, above, below, newest, limit: query.limit + 1 };
-      const from = { pool: this.options.pool, range, completions, createdMs: state.createdMs };
-      const found = await firstOf(from, query.kind);
+      const found = await this.following(asked, { from, kind: query.kind, cursor });
       const page = found.slice(0, query.limit);
-      const entries = (await this.entries({ compiled, userId, state, completions }, page)).filter(
+      const entries = (await this.entries(asked, page)).filter(
         // An event's reversal is stored as an event.
         ({ kind, at }) =>
           (query.kind !== 'event' || kind === 'event') &&
@@ -108,6 +112,53 @@ export class Timeline {
         return { entries, detailsFrom: await detailsFrom(this.options.pool), nextCursor: cursor };
       }
     }
+  }
+
+  /** The items behind the cursor, in order: up to the limit. */
+  private async following(
+    asked: Asked,
+    { from, kind, cursor }: { from: Source; kind: TimelineQuery['kind']; cursor: string | null },
+  ): Promise<Found[]> {
+    const { newest, limit } = from.range;
+    const cursorMs = cursor === null ? null : msOf(cursor);
+    const together = cursorMs === null ? null : await this.atOnce(asked, { from, kind, ms: cursorMs });
+    const at = together?.findIndex(({ position }) => position === cursor) ?? -1;
+    const items = together === null || at < 0 ? [] : together.slice(at + 1);
+    let bounds: Partial<TimelineRange> = {};
+    if (cursorMs !== null && at >= 0)
+      bounds = newest ? { below: firstIdAt(cursorMs) } : { above: firstIdAt(cursorMs + 1) };
+    else if (cursor !== null) bounds = newest ? { below: cursor } : { above: cursor };
+    const wanted = limit - items.length;
+    if (wanted <= 0) return items.slice(0, limit);
+    const further = await firstOf(within(from, { ...bounds, limit: wanted }), kind);
+    for (const group of byMs(further)) {
+      const ms = msOf(group[0]!.position);
+      const mayContinue = further.length === wanted && group.at(-1) === further.at(-1);
+      // With too many entries at once, pages follow the order of IDs.
+      if (ms === cursorMs || group.length === 1) items.push(...group);
+      else if (mayContinue) items.push(...((await this.atOnce(asked, { from, kind, ms })) ?? group));
+      else items.push(...(await this.ordered(asked, group, newest)));
+    }
+    return items.slice(0, limit);
+  }
+
+  /** All items of one millisecond, in order; `null` if there are too many. */
+  private async atOnce(
+    asked: Asked,
+    { from, kind, ms }: { from: Source; kind: TimelineQuery['kind']; ms: number },
+  ): Promise<Found[] | null> {
+    const range = { above: firstIdAt(ms), below: firstIdAt(ms + 1), limit: MOST_AT_ONCE + 1 };
+    const found = await firstOf(within(from, range), kind);
+    return found.length > MOST_AT_ONCE ? null : this.ordered(asked, found, from.range.newest);
+  }
+
+  /** Puts the happenings among items of one millisecond in the order in which they were applied. */
+  private async ordered(asked: Asked, found: Found[], newest: boolean): Promise<Found[]> {
+    const positions = found.flatMap(({ is, position }) => (is === 'happening' ? [position] : []));
+    if (positions.length < 2) return found;
+    const sequence = inSequence(await this.happenings(asked, positions));
+    if (newest) sequence.reverse();
+    return found.map((one) => (one.is === 'happening' ? { ...one, position: sequence.shift()! } : one));
   }
 
   /** Converts what was found to entries; parts that another entry shows are omitted. */
@@ -250,6 +301,27 @@ const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
       }),
     ),
 };
+
+/** A source within further bounds. */
+function within(
+  from: Source,
+  { above = FIRST_POSITION, below = LAST_POSITION, limit }: Partial<TimelineRange>,
+): Source {
+  const { range } = from;
+  const bounds = { above: above > range.above ? above : range.above, below: below < range.below ? below : range.below };
+  return { ...from, range: { ...range, ...bounds, ...(limit !== undefined && { limit }) } };
+}
+
+/** Items in order, by millisecond. */
+function byMs(found: readonly Found[]): Found[][] {
+  const groups: Found[][] = [];
+  for (const one of found) {
+    const last = groups.at(-1);
+    if (last !== undefined && msOf(last[0]!.position) === msOf(one.position)) last.push(one);
+    else groups.push([one]);
+  }
+  return groups;
+}
 
 async function firstOf(from: Source, kind: TimelineQuery['kind']): Promise<Found[]> {
   const { newest, limit } = from.range;

@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { Resources } from '../../catalog/resources.ts';
-import type { Operation } from '../../operations/operation.ts';
+import { AppError } from '../../errors.ts';
+import type { Caller, Operation } from '../../operations/operation.ts';
 import type { Services } from '../../operations/services.ts';
 import type { Named } from './direct-call.ts';
 import type { Tool } from './tools.ts';
@@ -46,15 +47,51 @@ export function dryRunOf({ id, body }: Operation, named: Named): DryRun {
   return { with: 'none' };
 }
 
-/** A code that confirms a call with exactly these arguments. */
-export function confirmation(tool: Tool, args: Readonly<Record<string, unknown>>): string {
+/** How long a code confirms a change. */
+const CONFIRM_MINUTES = 10;
+/** 128 bits of the HMAC. */
+const MAC_BYTES = 16;
+
+/** What a code confirms: this change in this tenant (`null`: the organisation), by this key. */
+export interface Confirmable {
+  tool: Tool;
+  args: Readonly<Record<string, unknown>>;
+  tenantNo: number | null;
+  caller: Caller;
+}
+
+/**
+ * A code that confirms a change for 10 minutes: the time, and an HMAC of the change and the time. Only a preview returns
+ * it, and nobody can compute it without the installation's secret.
+ */
+export const confirmationCode = (secret: KeyObject, change: Confirmable, nowMs: number): string =>
+  `${nowMs.toString(36)}-${macOf(secret, change, nowMs).toString('base64url')}`;
+
+/** Throws an `AppError` unless the code in `confirm` was issued for this change in the last 10 minutes. */
+export function requireConfirmation(secret: KeyObject, change: Confirmable, nowMs: number): void {
+  const { confirm } = change.args;
+  if (typeof confirm !== 'string') throw new AppError('invalid', 'confirm must be a string');
+  const dash = confirm.indexOf('-');
+  const issuedMs = parseInt(confirm.slice(0, dash), 36);
+  const sent = Buffer.from(confirm.slice(dash + 1), 'base64url');
+  const right = macOf(secret, change, issuedMs);
+  if (sent.length !== right.length || !timingSafeEqual(sent, right))
+    throw new AppError('conflict', 'confirm is not the code for these arguments and this key: call without it first');
+  if (nowMs - issuedMs > CONFIRM_MINUTES * 60_000)
+    throw new AppError(
+      'conflict',
+      `The code in confirm is older than ${CONFIRM_MINUTES} minutes: call without it again for a new one`,
+    );
+}
+
+function macOf(secret: KeyObject, { tool, args, tenantNo, caller }: Confirmable, issuedMs: number): Buffer {
   const { confirm: _, ...others } = args;
-  const text = JSON.stringify([tool.name, others], (_name, value: unknown) =>
+  const text = JSON.stringify([tool.name, tenantNo, caller.prefix, issuedMs, others], (_name, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
       : value,
   );
-  return createHash('sha256').update(text).digest('hex').slice(0, 12);
+  return createHmac('sha256', secret).update(text).digest().subarray(0, MAC_BYTES);
 }
 
 /** A call that takes back another. */

@@ -121,10 +121,14 @@ function paramsOf({ paramNames, checkParams }: Route, given: Named['params']): R
   return params;
 }
 
-/** The query as a client would write it: the schema's own reader then checks it. */
+/** The query as a client would write it: the schema's own reader then checks it. Throws 422 for values that no query can have. */
 function rawQuery(given: Named['query']): string {
   const pairs = Object.entries(given).flatMap(([name, value]) =>
-    [value].flat().map((one) => [name, String(one)] as [string, string]),
+    [value].flat().map((one: unknown): [string, string] => {
+      if (typeof one !== 'string' && typeof one !== 'number' && typeof one !== 'boolean')
+        throw new AppError('unprocessable', `${name} must be text, a number, true or false, or a list of these`);
+      return [name, String(one)];
+    }),
   );
   return new URLSearchParams(pairs).toString();
 }

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { Type } from 'typebox';
@@ -6,6 +7,7 @@ import { BULK_BODY_BYTES } from '../../operations/bulk.ts';
 import { operation, type Operation } from '../../operations/operation.ts';
 import { version } from '../../version.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
+import { MOST_DEPTH } from '../large-json.ts';
 import { DirectCalls, type CalledBy } from './direct-call.ts';
 import { Tools } from './tool-calls.ts';
 
@@ -59,6 +61,16 @@ function requireOwnOrigin({ origin, host }: Readonly<Record<string, string>>): v
   throw new AppError('forbidden', 'The header Origin names another site');
 }
 
+/** Throws 400 for a message with more levels than a large body may have, before anything recursive reads it. */
+function requireShallow(message: unknown): void {
+  const isNested = (value: unknown): value is object => typeof value === 'object' && value !== null;
+  let level = [message].filter(isNested);
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth === MOST_DEPTH) throw new AppError('malformed', 'The body is nested too deeply');
+    level = level.flatMap((value) => Object.values(value) as unknown[]).filter(isNested);
+  }
+}
+
 /** Answers one message of the protocol; null for a notification, which has no answer. */
 async function answerTo(
   sent: unknown,
@@ -110,11 +122,11 @@ async function answerTo(
  */
 export function mcpOperation(
   context: ExchangeContext,
-  { operations, bodyBytes }: { operations: readonly Operation[]; bodyBytes: number },
+  { operations, bodyBytes, secret }: { operations: readonly Operation[]; bodyBytes: number; secret: KeyObject },
 ): Operation {
   let made: Tools | undefined;
   const toolsOfThis = (): Tools =>
-    (made ??= new Tools(context, { operations, calls: new DirectCalls(context, { bodyBytes }) }));
+    (made ??= new Tools(context, { operations, calls: new DirectCalls(context, { bodyBytes }), secret }));
   return operation({
     id: 'mcp',
     surface: 'admin',
@@ -129,6 +141,7 @@ export function mcpOperation(
     responses: { 200: Type.Unknown(), 202: null },
     handle: async (_services, { caller, by, span, body, headers = {} }) => {
       requireOwnOrigin(headers);
+      requireShallow(body);
       const spoken = headers['mcp-protocol-version'];
       const { SUPPORTED_PROTOCOL_VERSIONS } = await sdk();
       if (spoken !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(spoken))

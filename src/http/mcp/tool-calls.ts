@@ -1,9 +1,18 @@
+import type { KeyObject } from 'node:crypto';
 import type { AuditEntry } from '../../postgres/access/audit.ts';
 import { AppError } from '../../errors.ts';
 import type { Operation } from '../../operations/operation.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
 import { failureResponse } from '../respond.ts';
-import { confirmation, dryRunOf, previewing, readBefore, undoOf } from './changes.ts';
+import {
+  confirmationCode,
+  type Confirmable,
+  dryRunOf,
+  previewing,
+  readBefore,
+  requireConfirmation,
+  undoOf,
+} from './changes.ts';
 import type { CalledBy, DirectCalls, Named } from './direct-call.ts';
 import { toolsOf, type Tool } from './tools.ts';
 
@@ -24,14 +33,17 @@ const NEXT =
 export class Tools {
   private readonly context: ExchangeContext;
   private readonly calls: DirectCalls;
+  private readonly secret: KeyObject;
   private readonly byName: ReadonlyMap<string, Tool>;
 
+  /** `secret`: of the codes that confirm changes. */
   constructor(
     context: ExchangeContext,
-    { operations, calls }: { operations: readonly Operation[]; calls: DirectCalls },
+    { operations, calls, secret }: { operations: readonly Operation[]; calls: DirectCalls; secret: KeyObject },
   ) {
     this.context = context;
     this.calls = calls;
+    this.secret = secret;
     this.byName = new Map(toolsOf(operations).map((tool) => [tool.name, tool]));
   }
 
@@ -63,16 +75,16 @@ export class Tools {
     return result;
   }
 
-  private answer(tool: Tool, args: Arguments, calledBy: CalledBy): Promise<string> {
+  private async answer(tool: Tool, args: Arguments, calledBy: CalledBy): Promise<string> {
     const known = tool.inputSchema.properties;
     const unknown = Object.keys(args).find((name) => !Object.hasOwn(known, name));
     if (unknown !== undefined) throw new AppError('invalid', `${unknown} is not an argument of this tool`);
     const named = namedBy(tool, args);
     if (!tool.changes) return this.read(tool.operation, named, calledBy);
-    const code = confirmation(tool, args);
-    if (args['confirm'] === undefined) return this.preview(tool, { named, code }, calledBy);
-    if (args['confirm'] !== code)
-      throw new AppError('conflict', 'confirm is not the code for these arguments: call without it first');
+    const { caller } = calledBy;
+    const change = { tool, args, caller, tenantNo: await this.calls.tenantNoOf(tool.operation, calledBy) };
+    if (args['confirm'] === undefined) return this.preview(change, named, calledBy);
+    requireConfirmation(this.secret, change, this.context.services.clock.now());
     return this.change(tool.operation, named, calledBy);
   }
 
@@ -81,22 +93,19 @@ export class Tools {
   }
 
   /** What a call would change: by a dry run, or the request and what it is about. */
-  private async preview(
-    tool: Tool,
-    { named, code }: { named: Named; code: string },
-    calledBy: CalledBy,
-  ): Promise<string> {
-    const { operation } = tool;
+  private async preview(change: Confirmable, named: Named, calledBy: CalledBy): Promise<string> {
+    const { title, operation } = change.tool;
+    const code = (): string => confirmationCode(this.secret, change, this.context.services.clock.now());
     const dryRun = dryRunOf(operation, named);
     if (dryRun.with === 'none') {
       await this.calls.checked(operation, named, calledBy);
       const { method, path } = operation;
       const request = { method: method.toUpperCase(), path, ...named };
       return JSON.stringify({
-        wouldDo: tool.title,
+        wouldDo: title,
         request,
         now: await this.now(operation, named, calledBy),
-        confirm: code,
+        confirm: code(),
         next: NEXT,
       });
     }
@@ -104,7 +113,7 @@ export class Tools {
       dryRun.with === 'draft'
         ? await this.calls.call(operation, named, { calledBy, services: previewing(this.context.services) })
         : await this.calls.call(this.byName.get(dryRun.id)!.operation, dryRun.named, { calledBy });
-    return JSON.stringify({ wouldAnswer: JSON.parse(text) as unknown, confirm: code, next: NEXT });
+    return JSON.stringify({ wouldAnswer: JSON.parse(text) as unknown, confirm: code(), next: NEXT });
   }
 
   /** What a GET of the same path answers now; undefined if there is none, or nothing there. */

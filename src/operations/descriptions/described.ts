@@ -238,6 +238,7 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   status: 'Only {nouns} with this status.',
   kind: 'Only {nouns} of this kind.',
   'admin_audit_log_list:kind': 'Only entries about this kind of resource.',
+  'admin_audit_log_list:changes': 'Omits actions that change nothing.',
   'admin_users_timeline:kind':
     'Only entries of this kind. `achievement` and `award` also find entries that caused one.',
   resourceId: 'Only entries about this resource.',

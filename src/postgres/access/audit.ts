@@ -24,6 +24,9 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
+/** Actions that change nothing. What an assistant's call changes has an entry of its own. */
+const WITHOUT_CHANGE: readonly AuditAction[] = ['call', 'export', 'refuse'];
+
 export interface AuditEntry {
   action: AuditAction;
   kind: string;
@@ -211,6 +214,8 @@ export interface AuditQuery {
   resourceId?: string | undefined;
   who?: string | undefined;
   userId?: string | undefined;
+  /** Whether to omit entries of actions that changed nothing. */
+  onlyChanges: boolean;
 }
 
 /** Entries about a tenant and, unless only the tenant's own are requested, about the organisation; newest first. */
@@ -218,13 +223,13 @@ export async function readAudit(
   pool: Pool,
   { tenantNo, onlyTenant, ...query }: AuditQuery & { tenantNo: number; onlyTenant: boolean },
 ): Promise<AuditRow[]> {
-  const { limit, skip, kind, resourceId, who, userId } = query;
+  const { limit, skip, kind, resourceId, who, userId, onlyChanges } = query;
   const { rows } = await pool.query<AuditRow>(
     `SELECT at, who, address, request_id AS "requestId", action, kind, id, name, about_user AS "userId", version, before, after
        FROM audit_log
       WHERE (tenant_no = $1 ${onlyTenant ? '' : 'OR tenant_no IS NULL'})
         AND ($4::text IS NULL OR kind = $4) AND ($5::uuid IS NULL OR id = $5) AND ($6::text IS NULL OR who = $6)
-        AND ($7::text IS NULL OR about_user = $7)
+        AND ($7::text IS NULL OR about_user = $7) AND action <> ALL ($8::text[])
       ORDER BY no DESC LIMIT $2 OFFSET $3`,
     [
       tenantNo,
@@ -234,6 +239,7 @@ export async function readAudit(
       resourceId ?? null,
       who ?? null,
       userId === undefined ? null : storableText(userId),
+      onlyChanges ? WITHOUT_CHANGE : [],
     ],
   );
   return rows;

@@ -91,12 +91,12 @@ export async function finalRows(pool: Pool, query: RowsQuery): Promise<TimelineF
   return rows;
 }
 
-/** Administrators' actions on the user, except those with entries of their own. O(actions on the user). */
+/** Administrators' actions on the user, without assistants' calls and those with entries of their own. O(actions on the user). */
 export async function auditRows(pool: Pool, query: RowsQuery): Promise<TimelineAuditRow[]> {
   const { rows } = await pool.query<TimelineAuditRow>(
     `SELECT no, who, action, kind, id, before, after, epoch_ms(at) AS "atMs"
        FROM audit_log
-      WHERE tenant_no = $1 AND about_user = $2 AND kind <> 'streak' AND action <> 'reverse'
+      WHERE tenant_no = $1 AND about_user = $2 AND kind NOT IN ('streak', 'tool') AND action <> 'reverse'
         AND no > coalesce((SELECT max(no) FROM audit_log
                             WHERE tenant_no = $1 AND about_user = $2 AND action = 'delete' AND kind = 'user'), 0)
         ${between('audit_log.at', 'audit_log.no', query.newest)}`,

@@ -1,4 +1,6 @@
+import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { diagnose } from '../../../src/cli/doctor.ts';
 import { slotOfShard } from '../../../src/redis/cluster.ts';
 import { findRedisProgram } from '../../../src/local/redis-server.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -61,6 +63,66 @@ describe('slots that move atomically (Valkey 9)', () => {
     expect(refused.filter((status) => status !== 503)).toEqual([]);
     expect(load.longestMs(TENANTS)).toBeLessThan(MOST_MS);
     expect(await load.differences()).toEqual([]);
+  });
+});
+
+describe('a new master while replicas must acknowledge (Valkey 9)', () => {
+  const program = findValkey9();
+  let logged: { msg: string }[] = [];
+  const log = pino({ level: 'error' }, { write: (line) => void logged.push(JSON.parse(line) as { msg: string }) });
+
+  beforeEach(async ({ skip }) => {
+    if (program === null) return skip('There is no Valkey 9: set VALKEY9 to its valkey-server, or put it on the PATH.');
+    logged = [];
+    cluster = await OwnCluster.start({ program, replicas: 1 });
+    laurel = await startLaurel({ redisUrl: cluster.url, acknowledgeMs: 1_000, log });
+    await addTenants(laurel, TENANTS);
+  });
+  afterEach(async () => {
+    if (program !== null) await close();
+  });
+
+  const replicaFindings = async () =>
+    (await diagnose({ REDIS_URL: cluster.url, REDIS_ACKNOWLEDGE: 'replica', DATABASE_URL: laurel.databaseUrl })).filter(
+      ({ check }) => check === 'Redis replicas',
+    );
+  const missing = (): string[] => logged.map(({ msg }) => msg).filter((msg) => msg.includes('has no replica'));
+  /** Moves the shard of the first tenant to a node. */
+  const moveTo = async (node: OwnRedis): Promise<void> => {
+    const slot = slotOfShard(1);
+    await cluster.migrate(await cluster.masterOf(1), node, [[slot, slot]]);
+  };
+
+  test('its replica first: its writes are accepted all the time', async () => {
+    expect(await replicaFindings()).toMatchObject([{ status: 'ok' }]);
+    const added = await cluster.add();
+    const name = `127.0.0.1:${added.port}`;
+    await expect.poll(replicaFindings).toMatchObject([{ status: 'warning', found: `${name} has none` }]);
+    await cluster.addReplica(added);
+    await expect.poll(replicaFindings).toMatchObject([{ status: 'ok' }]);
+    const load = new Load(laurel, TENANTS);
+    await pause(BEFORE_MS);
+    await moveTo(added);
+    const before = load.acknowledged.get('one')!;
+    await expect.poll(() => load.acknowledged.get('one')! > before + 5).toBe(true);
+    await load.end();
+    expect(load.longestMs(TENANTS)).toBeLessThan(MOST_MS);
+    expect(missing()).toEqual([]);
+  });
+
+  test('without a replica: the log and the doctor name it, and writes go on when it has one', async () => {
+    const added = await cluster.add();
+    const load = new Load(laurel, TENANTS);
+    await pause(BEFORE_MS);
+    await moveTo(added);
+    await expect.poll(missing).toEqual([expect.stringContaining('Add one')]);
+    expect(await replicaFindings()).toMatchObject([
+      { status: 'failed', found: expect.stringContaining(`127.0.0.1:${added.port} serves slots without one`) },
+    ]);
+    const before = load.acknowledged.get('one')!;
+    await cluster.addReplica(added);
+    await expect.poll(() => load.acknowledged.get('one')! > before + 5).toBe(true);
+    await load.end();
   });
 });
 

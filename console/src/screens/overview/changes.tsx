@@ -10,7 +10,7 @@ const SHOWN = 8;
 export function Changes() {
   const entries = useQuery({
     queryKey: ['audit-log', 'newest'],
-    queryFn: () => answer(admin.GET('/v1/audit-log', { params: { query: { limit: SHOWN, skip: 0 } } })),
+    queryFn: () => answer(admin.GET('/v1/audit-log', { params: { query: { limit: SHOWN, skip: 0, changes: true } } })),
   });
   return (
     <Panel title="Latest changes">

@@ -4,11 +4,12 @@ import { admin } from '../../api/client.ts';
 import { ago, moment } from '../../ui/format.ts';
 import { Code, Failed, Panel } from '../../ui/parts.tsx';
 
-/** Administrators' actions on the user. */
+/** Administrators' changes of the user. */
 export function UserHistory({ id }: { id: string }) {
   const entries = useQuery({
     queryKey: ['user', id, 'audit'],
-    queryFn: () => answer(admin.GET('/v1/audit-log', { params: { query: { userId: id, limit: 20, skip: 0 } } })),
+    queryFn: () =>
+      answer(admin.GET('/v1/audit-log', { params: { query: { userId: id, limit: 20, skip: 0, changes: true } } })),
   });
   return (
     <Panel title="Changes by administrators">

@@ -199,6 +199,48 @@ test('pages in both directions, which new entries do not move', async () => {
   expect(oldest.toReversed().slice(1)).toEqual(all);
 });
 
+describe('events with idempotency keys within one millisecond', () => {
+  const VALUES = Array.from({ length: 24 }, (_, index) => 1 + (index % 3));
+
+  const totalsOf = (entries: TimelineEntry[]): number[] =>
+    entries.flatMap((entry) => (entry.kind === 'event' ? [entry.total] : []));
+  const awardsOf = (entries: TimelineEntry[]) =>
+    entries.flatMap((entry) => ('caused' in entry ? entry.caused : [])).filter((each) => each.kind === 'award');
+
+  async function pages(query: string): Promise<TimelineEntry[]> {
+    const entries: TimelineEntry[] = [];
+    for (let cursor = ''; ;) {
+      const { body } = await read('keys', `?${query}${cursor}`);
+      const page = body as TimelinePage;
+      entries.push(...page.entries);
+      if (page.nextCursor === null) return entries;
+      cursor = `&cursor=${page.nextCursor}`;
+    }
+  }
+
+  test('are in the order in which they were applied, across pages and in both directions', async () => {
+    const answers = await Promise.all(
+      VALUES.map((value, index) => event('keys', value, {}, { 'Idempotency-Key': `k${index}` })),
+    );
+    const ascending = await pages('order=asc&limit=100');
+    const events = ascending.filter((entry) => entry.kind === 'event');
+    expect(new Set(events.map(({ id }) => id))).toEqual(new Set(answers.map(({ body }) => body.eventId as string)));
+    expect(new Set(events.map(({ position }) => position.slice(0, 13)))).toHaveLength(1);
+    for (const [index, { total, value }] of events.entries())
+      expect(total - value).toBe(index === 0 ? 0 : events[index - 1]!.total);
+    const awards = awardsOf(ascending);
+    expect(awards.length).toBeGreaterThan(2);
+    for (const [index, { total, awarded }] of awards.entries())
+      expect(total - awarded).toBe(index === 0 ? 0 : awards[index - 1]!.total);
+
+    const totals = totalsOf(ascending);
+    for (const limit of [5, 13]) {
+      expect(totalsOf(await pages(`order=asc&limit=${limit}`))).toEqual(totals);
+      expect(totalsOf(await pages(`order=desc&limit=${limit}`))).toEqual(totals.toReversed());
+    }
+  });
+});
+
 test('filters by kind and by time', async () => {
   const [first, second] = [clock.now() + 3_600_000, clock.now() + 7_200_000];
   clock.set(first);
