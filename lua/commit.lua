@@ -1,6 +1,5 @@
 --- @include "lib/live_streams"
 --- @include "lib/moves"
---- @include "lib/old_keys"
 --- @include "lib/retry"
 
 --[[

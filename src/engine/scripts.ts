@@ -188,8 +188,8 @@ function keysAndArgs(
   return { keys: [...ofPart, ...keys], args: [...args, plan, JSON.stringify(body), ...states] };
 }
 
-/** The first keys and arguments of `keysAndArgs`. Calls of `record_events` begin with them, too. */
-export const partCall = (
+/** The first keys and arguments of `keysAndArgs`. */
+const partCall = (
   part: TenantPart,
   { nowMs, retryPosition }: { nowMs: number; retryPosition: string },
 ): { keys: string[]; args: (string | number)[] } => ({

@@ -111,7 +111,7 @@ interface LateEventsOptions {
   log: Pick<Log, 'warn' | 'error'>;
 }
 
-/** Applies an event by `lua/record_events.lua`, alone or with others, and returns the reply. */
+/** Applies an event, alone or with others, and returns the reply. */
 type Submit = (event: ReadyEvent) => Promise<ScriptReply>;
 
 /** How often a replay is repeated because the user changed meanwhile. */
