@@ -8,7 +8,8 @@ total does not change. An expired hold does not count; the next change of the us
 
 KEYS: those of a call about one user (lib/user_call), then the tenant's old idempotency keys (hash, and prefix of its segments:
       lib/old_keys) and the wide bucket of the key that the change uses (hash, and prefix of the narrow ones: lib/used_keys).
-ARGV: those of such a call; body: userId, id, change { kind (BALANCE), system, amount, expiresInMs, of, reason, reference, key, digest
+ARGV: those of such a call; body: userId, id, change { kind (BALANCE), system, amount, expiresInMs, of, reason, reference, key, generation (of the user
+      to whom a refund belongs), digest
       (of points that expire: SHA-1 of the packed state for which the amount was computed) },
       and for spendings, holds and refunds, which use a key: field of the key in its bucket, use (the packed use), keysPerDay (the
       most keys that the user may use per UTC day; 0: no limit), lookedUp (Postgres's answer: LOOKED_UP in a list; nil before the script asked).
@@ -101,6 +102,9 @@ if kind == BALANCE.spend or kind == BALANCE.hold then
     end
   end
 elseif kind == BALANCE.refund then
+  if state[USER.generation] ~= change.generation then
+    return unwritten({ [RECORD.kind] = REFUSAL.notHeld })
+  end
   spent = -amount
 elseif kind == BALANCE.expire then
   if redis.sha1hex(user.packed) ~= change.digest then

@@ -5,6 +5,10 @@ export interface Clock {
   readonly isReal?: boolean;
 }
 
+/**
+ * The machine's time, for dates that do not follow the test clock. Not for durations and deadlines: the machine's clock may be set back
+ * at any moment, so they use `performance.now()`.
+ */
 export const systemClock: Clock = { now: () => Date.now(), isReal: true };
 
 export class FixedClock implements Clock {

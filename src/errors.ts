@@ -137,6 +137,12 @@ export const ERRORS = {
     remedy:
       'Send the request again after the seconds in the header `Retry-After`; events with the same idempotency key, because the first request may have been processed.',
   },
+  storage_full: {
+    status: 503,
+    title: 'Redis has no memory left, or Postgres no disk space',
+    remedy:
+      'Send the request again after the seconds in the header `Retry-After`. Nothing of it was stored. An administrator has to make room.',
+  },
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof ERRORS;
@@ -182,7 +188,7 @@ export class AppError extends Error {
     this.status = ERRORS[code].status;
     this.hint = hint;
     this.fields = fields;
-    this.headers = code === 'unavailable' ? { 'Retry-After': '1', ...headers } : headers;
+    this.headers = this.status === 503 ? { 'Retry-After': '1', ...headers } : headers;
   }
 }
 

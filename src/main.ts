@@ -149,10 +149,10 @@ function onSignal({ stop, kill }: { stop: () => Promise<void>; kill: () => void 
   let askedMs: number | null = null;
   const end = (signal: NodeJS.Signals | 'npm is gone'): void => {
     if (askedMs !== null) {
-      if (Date.now() - askedMs > IMPATIENT_MS) kill();
+      if (performance.now() - askedMs > IMPATIENT_MS) kill();
       return;
     }
-    askedMs = Date.now();
+    askedMs = performance.now();
     say(`\n${signal}: finishing what is under way …`);
     stop().then(
       () => process.exit(0),

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { forAll, inOwnTurn } from './turns.ts';
 
 /** Runs a task for all callers, each with a run that began after its call, at least `everyMs` apart. */
 export class SharedRuns<T> {
@@ -17,7 +18,7 @@ export class SharedRuns<T> {
 
   /** Resolves or rejects as the run does. */
   run(): Promise<T> {
-    return (this.next ??= this.begin());
+    return inOwnTurn((this.next ??= forAll(() => this.begin())));
   }
 
   private async begin(): Promise<T> {

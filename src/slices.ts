@@ -1,7 +1,7 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { nextTurn } from './turns.ts';
 
-/** How long work may occupy the event loop at once. */
-const SLICE_MS = 10;
+/** How long work may occupy the event loop at once. Several requests that compute delay others by a slice each. */
+const SLICE_MS = 1;
 
 /** Divides long work into slices. Check it between steps of less than a millisecond. */
 export class Slices {
@@ -12,7 +12,7 @@ export class Slices {
     return performance.now() - this.sinceMs > SLICE_MS;
   }
 
-  /** Resolves after all other waiting work had its turn. */
+  /** Resolves when it is the work's turn again, after other waiting work. */
   async turn(): Promise<void> {
     await nextTurn();
     this.sinceMs = performance.now();

@@ -111,7 +111,7 @@ export function createJobs(
   { delivery, persister, options }: Pick<With, 'delivery' | 'persister' | 'options'>,
 ): Rounds {
   const { redis, pool, clock, testClock, log, ending, onFailed } = core;
-  const { onJobMoment: onMoment, jobLeaseMs: leaseMs } = options;
+  const { onJobMoment: onMoment, jobLeaseMs: leaseMs, runs } = options;
   // With the test clock, a caller waits for activated resources.
   const soon: Pick<BackdatingOptions, 'minAgeMs'> = testClock === null ? {} : { minAgeMs: 500 };
   const onWritten = (shard: number): void => {
@@ -125,6 +125,7 @@ export function createJobs(
       pool,
       onFailed,
       onMoment,
+      runs,
       ...(leaseMs !== undefined && { leaseMs }),
       works: [
         new BackdatingEngine({ ...users, ...soon }),

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { endWithParent, gatheredMetrics, tellReady } from '../src/processes/child-process.ts';
+import { endWithParent, gatheredMetrics, supervisedRuns, tellReady } from '../src/processes/child-process.ts';
 import { systemClock } from '../src/clock.ts';
 import { readEnv } from '../src/env.ts';
 import { createLog, endWith, logProcessErrors } from '../src/telemetry/log.ts';
@@ -35,6 +35,7 @@ async function main(): Promise<void> {
     redisUrl,
     databaseUrl,
     keepMs: HANDED_MS,
+    runs: supervisedRuns(),
     delivery: { allowPrivate: env.webhookAllowPrivate },
     clock,
     metrics,

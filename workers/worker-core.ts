@@ -41,6 +41,8 @@ export interface WorkersOptions extends Omit<CoreSettings, 'clock'> {
   onJobMoment?: JobRunnerOptions['onMoment'];
   /** See `JobRunnerOptions.leaseMs`. */
   jobLeaseMs?: number;
+  /** This process and its predecessors that have exited, whose jobs it takes over. */
+  runs?: { run: string; ended: readonly string[] } | undefined;
 }
 
 export interface WorkerCore extends Core {

@@ -89,9 +89,9 @@ end
 -- The user's score in a run of a leaderboard: a list and the index in it. Creates it with score 0 if necessary. If it was
 -- created, or runs before `oldest` exist, the leaderboard's scores become a separate list in `blocks`, and `with_blocks`
 -- puts all of these in place at once. So the first event of a day with 100 new runs costs only one walk.
--- `oldest`: first day of the oldest run that still accepts events anywhere. Scores of earlier runs are dropped, because
--- Postgres holds the final scores. At most three are kept: a user who crosses the date line may return to the run before the
--- last.
+-- `oldest`: first day of the oldest run that still accepts events anywhere, or whose sorted sets Redis still holds. Scores of earlier
+-- runs are dropped, because Postgres holds the final scores. At most three are kept while workers record final ranks in time: a user
+-- who crosses the date line may return to the run before the last.
 -- `from`: see `board_place`.
 local function score_block(scores, no, run_day, oldest, from, blocks)
   local first = board_place(scores, no, from)
@@ -295,9 +295,10 @@ local function score_boards(event, state, ledgers, outcome)
       end
       if earned or moved then
         local list = scores
-        if not is_only or run_day < board.runs[1] then
+        local oldest = board.kept or board.runs[1]
+        if not is_only or run_day < oldest then
           blocks = blocks or {}
-          list, at = score_block(scores, no, run_day, board.runs[1], at, blocks)
+          list, at = score_block(scores, no, run_day, oldest, at, blocks)
         end
         local old_group, old_score, team_moves = list[at + SCORE.group], is_first and floor or double_at(list, at), nil
         if earned and (floor or by == 'streak') then

@@ -33,10 +33,10 @@ do
     return found
   end
 
-  -- Begins a stay in a run, and drops the leaderboard's stays in runs that no event can reach any longer, as `score_block` drops
+  -- Begins a stay in a run, and drops the leaderboard's stays in earlier runs, as `score_block` drops
   -- scores. Returns: its position.
   local function begin_stay(state, board, run_day, team, now)
-    local stays, kept, oldest = state[USER.teams] or {}, {}, board.runs[1]
+    local stays, kept, oldest = state[USER.teams] or {}, {}, board.kept or board.runs[1]
     for at = 1, #stays, STAY.size do
       if stays[at] ~= board.no or not oldest or stays[at + STAY.runDay] >= oldest then
         for offset = 0, STAY.size - 1 do

@@ -1,10 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Pool } from 'pg';
+import type { Catalog } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
 import { catalogVersions, loadCatalog } from '../postgres/catalog.ts';
 import { Listener, readRevisions, REVISIONS_CHANNEL, type RevisionsSeen } from '../postgres/revisions.ts';
 import type { Signals } from '../redis/signals.ts';
 import { SharedRuns } from '../shared-runs.ts';
-import { compileCatalog, type CompiledCatalog } from './compiled-catalog.ts';
+import { CompiledCatalog } from './compiled-catalog.ts';
+import { forAll, inOwnTurn } from '../turns.ts';
 
 interface Loading {
   promise: Promise<CompiledCatalog>;
@@ -38,16 +41,17 @@ export class Catalogs implements ChangeListener {
   /** Loads the current catalog from Postgres. Concurrent calls share one query. Error 404 for an unknown tenant. */
   load(tenantNo: number): Promise<CompiledCatalog> {
     const running = this.loading.get(tenantNo);
-    if (running !== undefined) return running.promise;
-    const loading: Loading = { stale: false, promise: this.read(tenantNo, () => loading) };
+    if (running !== undefined) return inOwnTurn(running.promise);
+    const loading: Loading = { stale: false, promise: forAll(() => this.read(tenantNo, () => loading)) };
     this.loading.set(tenantNo, loading);
-    return loading.promise;
+    return inOwnTurn(loading.promise);
   }
 
   /** Resolves when the tenant's catalog, if loaded, has this version or a newer one. */
   async atLeast(tenantNo: number, version: number): Promise<void> {
     this.catalogChanged(tenantNo, version);
-    await this.loading.get(tenantNo)?.promise;
+    const running = this.loading.get(tenantNo);
+    if (running !== undefined) await inOwnTurn(running.promise);
   }
 
   catalogChanged(tenantNo: number, version: number): void {
@@ -74,9 +78,12 @@ export class Catalogs implements ChangeListener {
       for (;;) {
         const catalog = await loadCatalog(this.pool, tenantNo);
         if (catalog === null) throw new AppError('not_found', 'There is no such tenant.');
-        const current = this.loaded.get(tenantNo);
-        const compiled =
-          current !== undefined && current.catalog.version >= catalog.version ? current : compileCatalog(catalog);
+        const current = this.loaded.get(tenantNo)?.catalog;
+        const isCurrent =
+          current !== undefined &&
+          (current.version > catalog.version ||
+            (current.version === catalog.version && isDeepStrictEqual(current.keptRuns, catalog.keptRuns)));
+        const compiled = isCurrent ? this.loaded.get(tenantNo)! : this.compile(catalog);
         this.loaded.set(tenantNo, compiled);
         if (!self().stale) return compiled;
         self().stale = false;
@@ -84,6 +91,13 @@ export class Catalogs implements ChangeListener {
     } finally {
       this.loading.delete(tenantNo);
     }
+  }
+
+  /** Reads the catalog again on the next day, because runs have become final. Until then, users keep more scores than they need to. */
+  private compile(catalog: Catalog): CompiledCatalog {
+    return new CompiledCatalog(catalog, () => {
+      if (!this.closed) this.load(catalog.tenantNo).catch(() => undefined);
+    });
   }
 
   private async compareVersions(): Promise<void> {

@@ -7,7 +7,7 @@ import { compilePersonalBoosts } from './compile/points.ts';
 import type { CompiledPlan } from '../rules/plan.ts';
 import { writersIn } from './rules/references.ts';
 
-/** One version of a tenant's catalog with lookups and compiled plans. Never changes. */
+/** One version of a tenant's catalog with lookups and compiled plans. Never changes. `onNextDay`: called when a later day begins. */
 export class CompiledCatalog extends CatalogIndex {
   readonly personalBoosts: ReadonlyMap<string, string>;
   /** Numbers of the user attributes that application keys may not change. */
@@ -15,9 +15,11 @@ export class CompiledCatalog extends CatalogIndex {
   private readonly plans = new Map<string, CompiledPlan>();
   private planOfUsers: CompiledPlan | null = null;
   private plansDay = -1;
+  private readonly onNextDay: () => void;
 
-  constructor(catalog: Catalog) {
+  constructor(catalog: Catalog, onNextDay: () => void = () => undefined) {
     super(catalog);
+    this.onNextDay = onNextDay;
     this.personalBoosts = compilePersonalBoosts(this);
     const writableBy = writersIn(catalog);
     const ofServers = [...this.userAttributes.values()].filter((attribute) => writableBy(attribute) === 'server');
@@ -47,7 +49,9 @@ export class CompiledCatalog extends CatalogIndex {
     if (utcDay === this.plansDay) return;
     this.plans.clear();
     this.planOfUsers = null;
+    const isNext = this.plansDay >= 0 && utcDay > this.plansDay;
     this.plansDay = utcDay;
+    if (isNext) this.onNextDay();
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
+import { systemClock } from '../clock.ts';
 import {
   type Answer,
   bodyValue,
@@ -76,7 +77,7 @@ export class Follower {
   /** Users who exist in Laurel, and whether this run created them. */
   private readonly known = new Map<string, { isNew: boolean }>();
   private readonly aside = new Set<string>();
-  private readonly startedMs = Date.now();
+  private readonly startedMs = performance.now();
 
   constructor(options: FollowerOptions) {
     this.options = options;
@@ -244,10 +245,10 @@ export class Follower {
       const { created } = Object(bodyValue(Buffer.from(await body.arrayBuffer()), undefined)) as { created?: unknown };
       const createdMs = statusCode === 200 && typeof created === 'string' ? Date.parse(created) : Number.NaN;
       // By the source's own clock, which may differ from this one.
-      const nowMs = Date.parse(String(answered['date'] ?? '')) || Date.now();
+      const nowMs = Date.parse(String(answered['date'] ?? '')) || systemClock.now();
       if (statusCode === 404) return 'never';
       if (Number.isNaN(createdMs)) return 'unknown';
-      return nowMs - createdMs <= Date.now() - this.startedMs + 1_000 ? 'this run' : 'before';
+      return nowMs - createdMs <= performance.now() - this.startedMs + 1_000 ? 'this run' : 'before';
     } catch {
       return 'unknown';
     }

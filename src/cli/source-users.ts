@@ -1,3 +1,4 @@
+import { systemClock } from '../clock.ts';
 import type { Reported } from '../domain/import-outcomes.ts';
 import type { ImportedUser } from '../domain/imported-user.ts';
 import { addLines, CommandError, cutUnfinished, jsonLines, textLines } from './command.ts';
@@ -74,7 +75,7 @@ export async function readSource(reading: Reading): Promise<void> {
     while (next < left.length && away < MOST_AWAY) {
       const userId = left[next++]!;
       await attempt(userId, async () => {
-        const one = await readUser(ask, { userId, systemKeys, boards, nowMs: Date.now() });
+        const one = await readUser(ask, { userId, systemKeys, boards, nowMs: systemClock.now() });
         if (one.ungrouped.length === 0) return keep(one);
         held.push(one);
         done -= 1;

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../clock.ts';
 import { shortened } from '../errors.ts';
 import { CommandError } from './command.ts';
 
@@ -103,9 +104,9 @@ export class Source {
   }
 
   private async turn(): Promise<void> {
-    const atMs = Math.max(Date.now(), this.nextMs);
+    const atMs = Math.max(performance.now(), this.nextMs);
     this.nextMs = atMs + this.intervalMs;
-    await sleep(atMs - Date.now());
+    await sleep(atMs - performance.now());
   }
 
   private async send(path: string): Promise<{ status: number; body?: unknown; why: string }> {
@@ -147,7 +148,7 @@ export class Source {
           ? untilResetMs(headers)
           : null;
     if (this.options.perSecond === undefined) this.intervalMs = allowedIntervalMs(headers) ?? this.intervalMs;
-    if (waitMs !== null) this.nextMs = Math.max(this.nextMs, Date.now() + Math.min(waitMs, LONGEST_PAUSE_MS));
+    if (waitMs !== null) this.nextMs = Math.max(this.nextMs, performance.now() + Math.min(waitMs, LONGEST_PAUSE_MS));
   }
 }
 
@@ -172,14 +173,14 @@ export const plain = (text: string): string => shortened(text.replaceAll(/\p{Cc}
 /** A header with seconds or an HTTP date. */
 function secondsMs(text: string | null): number | null {
   if (text === null || text === '') return null;
-  const ms = /^\d+(\.\d+)?$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
+  const ms = /^\d+(\.\d+)?$/.test(text) ? Number(text) * 1000 : Date.parse(text) - systemClock.now();
   return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
 
 /** `X-RateLimit-Reset` is a time (epoch seconds); `RateLimit-Reset` is seconds from now. */
 function untilResetMs(headers: Headers): number | null {
   const atSeconds = Number(headers.get('x-ratelimit-reset') ?? Number.NaN);
-  if (!Number.isNaN(atSeconds) && atSeconds > 0) return Math.max(0, atSeconds * 1000 - Date.now());
+  if (!Number.isNaN(atSeconds) && atSeconds > 0) return Math.max(0, atSeconds * 1000 - systemClock.now());
   return secondsMs(headers.get('ratelimit-reset'));
 }
 

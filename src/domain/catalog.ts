@@ -92,6 +92,11 @@ export interface Catalog extends StreaksInForce {
   events: EventSettings;
   /** Previous settings that may apply to unsettled midnights of some users, oldest first. */
   streaksBefore?: readonly EarlierStreaks[];
+  /**
+   * By number of the leaderboard: first day (epoch day) of the oldest run whose scores users must keep, because its sorted sets may
+   * still be in Redis. As of when the catalog was read; later runs may have become the oldest since.
+   */
+  keptRuns?: Readonly<Record<number, number>>;
 }
 
 /** A catalog without resources and with the default streak settings. */

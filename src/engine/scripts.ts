@@ -27,6 +27,7 @@ import { eventId } from './ids.ts';
 import type { PlannedUser } from './recomputations/planned-user.ts';
 import { refuseOverload } from './refusals.ts';
 import { type SentUser, withZone } from './users/sent-user.ts';
+import { inOwnTurn } from '../turns.ts';
 
 export interface Asked {
   by: Author;
@@ -53,6 +54,7 @@ export interface BalanceCall {
     reference?: string | undefined;
     key?: string | undefined;
     digest?: string;
+    generation?: number;
   };
   field?: string;
   use?: string;
@@ -117,6 +119,8 @@ interface ScriptsOptions {
   onWritten: (shard: number) => void;
   /** Whether the outbox is full; calls about one user then answer 503. Default: never. */
   overloaded?: () => boolean;
+  /** Receives Redis's time (epoch ms) after each call that wrote to an outbox. */
+  onRedisTime?: (redisMs: number) => void;
   /** Makes a span for each call that a sampled request waits for; `null` turns spans off. */
   traces?: Traces | null;
 }
@@ -329,7 +333,7 @@ export class Scripts {
     if (redis.status !== 'ready' || !isOpen(redis, shard)) throw unavailable();
     const nowMs = clock.now();
     const before = this.positions.get(shard) ?? (await this.firstPosition(shard));
-    const deadlineMs = Date.now() + RETRY_MS;
+    const deadlineMs = performance.now() + RETRY_MS;
     let retryPosition = '';
     let sentOver: number | null = null;
     let toKill: number | null = null;
@@ -358,6 +362,8 @@ export class Scripts {
         }
         if (position !== '') {
           this.positions.set(shard, position);
+          // A position begins with Redis's time.
+          this.options.onRedisTime?.(Number.parseInt(position, 10));
           if (call.isAcknowledgedLater !== true || this.acknowledgementOf(shard) === null)
             this.noteAcknowledged(shard, position);
           this.options.onWritten(shard);
@@ -467,10 +473,10 @@ const unavailable = (): AppError =>
 
 /** The connection to the server on which the shard is open; `null` if it does not open in time. */
 async function reopened(redis: Redis, shard: number, deadlineMs: number): Promise<Redis | null> {
-  while (redis.status !== 'end' && Date.now() <= deadlineMs) {
+  while (redis.status !== 'end' && performance.now() <= deadlineMs) {
     const server = connectionOf(redis, shard);
     if (server.status === 'ready' && isOpen(server, shard)) return server;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await inOwnTurn(new Promise((resolve) => setTimeout(resolve, 20)));
   }
   return null;
 }

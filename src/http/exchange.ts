@@ -1,4 +1,5 @@
 import type { Span } from '@opentelemetry/api';
+import { systemClock } from '../clock.ts';
 import { AppError, CLIENT_GONE } from '../errors.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Tenant } from '../operations/operation.ts';
@@ -22,6 +23,7 @@ import type { Route } from './route.ts';
 import { Sender, UNRECORDED } from './sender.ts';
 import { fileRequest, type FileRequest, sendFile } from './pages.ts';
 import { strictnessOf } from './adapted-answer.ts';
+import type { Bill } from '../turns.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
 /** A client that sends too large a body gets its answer after a pause of this length, or after the second time limit in any case. */
@@ -50,6 +52,10 @@ export class Exchange {
   private admitted: { tenantNo: number; caller: Caller } | null = null;
   /** Set once the caller is admitted. */
   private call: Call<unknown, unknown, unknown> | null = null;
+  /** Set once the request takes turns. */
+  private bill: Bill | null = null;
+  /** Whether its first turn has begun, and its lane does not know of its end yet. */
+  private running = false;
   /** Rate limit headers of the answer. */
   private rateHeaders: Readonly<Record<string, string>> | null = null;
   private requestId: string | null = null;
@@ -208,8 +214,61 @@ export class Exchange {
     else if (isLast) this.run();
   }
 
-  /** Runs when the caller is admitted and the body is complete. */
+  /** Runs when the caller is admitted and the body is complete: at once, or when it is its turn. */
   private run(): void {
+    const { route, begunMs } = this;
+    const { shares } = this.context;
+    const { caller } = this.admitted!;
+    const tenantNo = this.paying();
+    shares.note(tenantNo, begunMs);
+    if (route.operation.runsAtOnce === null || !shares.isAtOnce(tenantNo, begunMs))
+      return this.waitTurn(() => this.read());
+    const measured = shares.measures();
+    if (measured === 0) return this.read();
+    const sinceMs = performance.now();
+    this.read();
+    const ms = (performance.now() - sinceMs) * measured;
+    shares.of(caller, tenantNo).charge(ms);
+    route.cost.loopMs += ms;
+  }
+
+  /** The tenant that is charged. */
+  private paying(): number {
+    const { caller, tenantNo } = this.admitted!;
+    return caller.tenantNo ?? tenantNo;
+  }
+
+  /** Goes on in turns of the caller. */
+  private waitTurn(work: () => void): void {
+    const account = this.context.shares.of(this.admitted!.caller, this.paying());
+    try {
+      account.requireRoom();
+    } catch (error) {
+      return this.fail(error);
+    }
+    const bill = account.bill(this.route);
+    this.bill = bill;
+    bill.lane.start(bill, () => {
+      if (this.aborted) return bill.lane.ended();
+      this.running = true;
+      try {
+        account.requireTime();
+      } catch (error) {
+        return this.fail(error);
+      }
+      work();
+    });
+  }
+
+  /** Ends the count of this exchange. */
+  private ended(): void {
+    this.context.ended();
+    if (!this.running) return;
+    this.running = false;
+    this.bill!.lane.ended();
+  }
+
+  private read(): void {
     if (this.body === null) return this.handle();
     try {
       const text = this.body.text();
@@ -231,7 +290,8 @@ export class Exchange {
     if (text.includes('null')) dropUnsent(body);
     checkBody!(body);
     this.call!.body = body;
-    this.handle();
+    if (this.bill === null && !this.route.operation.runsAtOnce!(body as never)) this.waitTurn(() => this.handle());
+    else this.handle();
   }
 
   private handle(): void {
@@ -285,7 +345,7 @@ export class Exchange {
       failed: (error) => void this.failure(error),
     });
     this.responded = true;
-    context.ended();
+    this.ended();
     this.observe(200);
   }
 
@@ -293,7 +353,7 @@ export class Exchange {
   private openStream(admission: LiveAdmission): void {
     const { context, res } = this;
     this.responded = true;
-    context.ended();
+    this.ended();
     this.observe(200);
     if (this.aborted) return admission.cancel();
     this.streamGone = openEventStream(res, admission, {
@@ -306,7 +366,7 @@ export class Exchange {
   private sendFile(file: StaticFile): void {
     const { context, res } = this;
     this.responded = true;
-    context.ended();
+    this.ended();
     if (this.aborted) return this.observe(200);
     const headers = { 'X-Request-Id': this.id(), ...context.cors };
     this.observe(sendFile(res, file, { request: this.fileRequest!, headers, closes: context.draining }));
@@ -320,7 +380,7 @@ export class Exchange {
   private respond(response: Response, close: boolean): void {
     if (this.responded) return;
     this.responded = true;
-    this.context.ended();
+    this.ended();
     this.observe(response.status);
     if (this.rateHeaders) response.headers = { ...this.rateHeaders, ...response.headers };
     if (!this.aborted)
@@ -346,7 +406,7 @@ export class Exchange {
   /** Ends an exchange whose client disconnected before anything was done. */
   private abandon(): void {
     this.responded = true;
-    this.context.ended();
+    this.ended();
     this.route.times.abandoned(performance.now() - this.begunMs);
     if (this.span !== null) this.context.traces!.abandoned(this.span);
   }
@@ -367,7 +427,7 @@ export class Exchange {
     if (operation.id === 'admin_requests_list') return;
     if (caller === NOBODY || (caller.session !== undefined && operation.keyScopes.includes('read'))) return;
     recentRequests.note(tenantNo, {
-      atMs: Date.now(),
+      atMs: systemClock.now(),
       surface: operation.surface,
       method: operation.method.toUpperCase(),
       path: paramNames

@@ -1,8 +1,10 @@
 import { Counter, type Registry } from 'prom-client';
 import { Overload } from '../engine/refusals.ts';
-import { isUnavailable } from '../engine/unavailable.ts';
+import { isUnavailable, unavailableAnswer } from '../engine/unavailable.ts';
 import { AppError } from '../errors.ts';
 import { DURATION_BUCKETS, Histogram, type Series } from '../telemetry/metrics.ts';
+import { type Cost, noCost } from '../turns.ts';
+import { OverShare } from './access/shares.ts';
 import { KeyRefusal } from './access/key-refusal.ts';
 
 export class OperationTimes {
@@ -36,16 +38,49 @@ export class RequestMetrics {
     bounds: DURATION_BUCKETS,
   });
   private readonly byOperation = new Map<string, OperationTimes>();
+  private readonly costs = new Map<string, Cost>();
   private readonly refusals: Counter;
 
   constructor(registry: Registry) {
     this.durations.register(registry);
     this.refusals = new Counter({
       name: 'laurel_http_refusals_total',
-      help: 'Requests that were refused, by reason: an error code, `overload`, or what was wrong with the key.',
+      help: 'Requests that were refused, by reason: an error code, `overload`, `over_share`, or what was wrong with the key.',
       labelNames: ['reason'],
       registers: [registry],
     });
+    const { costs } = this;
+    new Counter({
+      name: 'laurel_operation_cost_seconds_total',
+      help: 'Time that requests took, by operation and resource: `loop` (this process), `redis`, `postgres`. Events: `loop` only.',
+      labelNames: ['operation', 'resource'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const [operation, { loopMs, redisMs, postgresMs }] of costs)
+          for (const [resource, ms] of Object.entries({ loop: loopMs, redis: redisMs, postgres: postgresMs }))
+            if (ms > 0) this.inc({ operation, resource }, ms / 1000);
+      },
+    });
+    new Counter({
+      name: 'laurel_operation_bytes_total',
+      help: 'Bytes that requests sent to and received from `redis`, and received from `postgres`, by operation. Without events.',
+      labelNames: ['operation', 'resource'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const [operation, { redisBytes, postgresBytes }] of costs)
+          for (const [resource, bytes] of Object.entries({ redis: redisBytes, postgres: postgresBytes }))
+            if (bytes > 0) this.inc({ operation, resource }, bytes);
+      },
+    });
+  }
+
+  /** What the requests of an operation have cost, to be added to. */
+  costOf(operation: string): Cost {
+    let cost = this.costs.get(operation);
+    if (cost === undefined) this.costs.set(operation, (cost = noCost()));
+    return cost;
   }
 
   of(operation: string): OperationTimes {
@@ -66,6 +101,7 @@ export class RequestMetrics {
 function reasonOf(error: unknown): string {
   if (error instanceof KeyRefusal) return `key_${error.reason}`;
   if (error instanceof Overload) return 'overload';
+  if (error instanceof OverShare) return 'over_share';
   if (error instanceof AppError) return error.code;
-  return isUnavailable(error) ? 'unavailable' : 'internal';
+  return isUnavailable(error) ? unavailableAnswer(error).code : 'internal';
 }

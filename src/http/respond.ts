@@ -1,11 +1,12 @@
 import { STATUS_CODES } from 'node:http';
-import { isUnavailable } from '../engine/unavailable.ts';
+import { isUnavailable, unavailableAnswer } from '../engine/unavailable.ts';
 import { AppError } from '../errors.ts';
 import type { Log, LogThrottle } from '../telemetry/log.ts';
 import { remoteAddress } from './client-address.ts';
 import { requestIdOf } from './request-head.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import type { HttpResponse } from './uws.ts';
+import { inOwnTurn } from '../turns.ts';
 
 const STATUS_LINES: Record<number, string> = Object.fromEntries(
   Object.entries(STATUS_CODES).map(([code, reason]) => [code, `${code} ${reason}`]),
@@ -111,7 +112,7 @@ export function failureResponse(
     logThrottle.log(request.operation, (suppressed) =>
       log.warn({ ...request, err: error, suppressed }, 'Redis or Postgres is not available'),
     );
-    return errorResponse(new AppError('unavailable', 'The service is not available at the moment'));
+    return errorResponse(unavailableAnswer(error));
   }
   log.error({ ...request, err: error }, 'unexpected fault');
   return errorResponse(new AppError('internal', 'Internal error'));
@@ -155,7 +156,7 @@ export async function streamJson(
       const { value } = next;
       let flows = true;
       res.cork(() => void (flows = res.write(value)));
-      if (!flows) await writable(res, to);
+      if (!flows) await inOwnTurn(writable(res, to));
     }
     if (to.aborted()) await chunks.return?.();
     else res.cork(() => void res.end(''));

@@ -2,10 +2,11 @@ import type { Attributes } from '@opentelemetry/api';
 import type { Operation } from '../operations/operation.ts';
 import { unsentDropper } from '../operations/validation.ts';
 import { adaptedWriter, type WriteAdapted } from './adapted-answer.ts';
+import type { Charged } from './access/shares.ts';
 import type { OperationTimes, RequestMetrics } from './request-metrics.ts';
 import { bodyCheck, paramsCheck, queryParser, type Check } from './validation.ts';
 
-export interface Route {
+export interface Route extends Charged {
   operation: Operation;
   traced: { name: string; attributes: Attributes };
   times: OperationTimes;
@@ -34,6 +35,8 @@ export function routeOf(
     // The declared path, because the actual one contains user IDs.
     traced: { name: operation.id, attributes: requestAttributes(operation) },
     times: requests.of(operation.id),
+    cost: requests.costOf(operation.id),
+    billed: 0,
     paramNames: paramNames(operation.path),
     userInPath: operation.namedUsers !== null && operation.path.startsWith('/v1/users/{id}'),
     checkParams: params && paramsCheck(params),

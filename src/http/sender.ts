@@ -1,3 +1,4 @@
+import { systemClock } from '../clock.ts';
 import type { Author } from '../domain/administration/author.ts';
 import { AppError } from '../errors.ts';
 import { NOBODY, type Caller, type Operation } from '../operations/operation.ts';
@@ -66,7 +67,7 @@ export class Sender {
   }
 
   cookie(session: SessionCookie): Record<string, string> {
-    return { 'Set-Cookie': setCookie(session, { secure: this.overHttps, nowMs: Date.now() }) };
+    return { 'Set-Cookie': setCookie(session, { secure: this.overHttps, nowMs: systemClock.now() }) };
   }
 
   /** Converts a refused key to 429 if too many wrong keys came from the same network; returns other errors unchanged. */

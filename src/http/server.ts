@@ -15,6 +15,7 @@ import { mcpOperation } from './mcp/endpoint.ts';
 import { addPage, type Page } from './pages.ts';
 import { type Handler, type OtherPort, otherPortHint, Paths } from './paths.ts';
 import type { FileLimit, RateLimit } from './access/rate-limit.ts';
+import { Shares } from './access/shares.ts';
 import { framingFault, readHead, requestIdOf, sizeFault } from './request-head.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { connectionClosed, errorResponse, write } from './respond.ts';
@@ -69,6 +70,8 @@ export interface ServerOptions {
   limits: { bodyBytes: number };
   /** Limits callers' requests; `undefined` for no limit. */
   rateLimit?: RateLimit | undefined;
+  /** Callers' shares of the process's time; shared with other surfaces. By default, only tenants have shares. */
+  shares?: Shares;
   /** Limits requests for files without a key, by address; `undefined` for no limit. */
   fileLimit?: FileLimit | undefined;
   failedKeys?: ExchangeContext['failedKeys'];
@@ -136,6 +139,7 @@ export function createServer(options: ServerOptions): Server {
     resolveTenant,
     isReady: options.isReady ?? (() => true),
     rateLimit: options.rateLimit,
+    shares: options.shares ?? new Shares({ limitOf: ({ prefix }) => ({ name: prefix, perSecond: 0 }) }),
     fileLimit: options.fileLimit,
     failedKeys: options.failedKeys,
     trustedProxies: options.trustedProxies ?? [],

@@ -67,10 +67,10 @@ const WAIT_MS = 15_000;
 export async function endLeftoverServer(directory: string): Promise<void> {
   const pid = Number(await readFile(pidFile(directory), 'utf8').catch(() => ''));
   if (!Number.isInteger(pid) || pid <= 1) return;
-  const deadline = Date.now() + WAIT_MS;
+  const deadline = performance.now() + WAIT_MS;
   let asked = false;
   while (await isServerOf(pid, directory)) {
-    const late = Date.now() > deadline;
+    const late = performance.now() > deadline;
     if (late || !asked) process.kill(pid, late ? 'SIGKILL' : 'SIGINT');
     asked = true;
     await new Promise((resolve) => setTimeout(resolve, 50));

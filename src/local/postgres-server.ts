@@ -212,7 +212,7 @@ async function answersInTime(
 ): Promise<boolean> {
   let ended = false;
   void server.exited.then(() => (ended = true));
-  for (let heardMs = Date.now(); !ended && Date.now() - heardMs < silenceMs;) {
+  for (let heardMs = performance.now(); !ended && performance.now() - heardMs < silenceMs;) {
     const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
     client.on('error', () => undefined);
     try {
@@ -220,7 +220,7 @@ async function answersInTime(
       await client.query('SELECT 1');
       return true;
     } catch (error) {
-      if (error instanceof pg.DatabaseError && error.code === CANNOT_CONNECT_NOW) heardMs = Date.now();
+      if (error instanceof pg.DatabaseError && error.code === CANNOT_CONNECT_NOW) heardMs = performance.now();
       await new Promise((resolve) => setTimeout(resolve, TRIED_AFTER_MS));
     } finally {
       await client.end().catch(() => undefined);

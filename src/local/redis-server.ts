@@ -105,8 +105,8 @@ function settings(options: RedisOptions, port: number): string {
 async function answers(url: string, server: GuardedProcess): Promise<boolean> {
   let ended = false;
   void server.exited.then(() => (ended = true));
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  while (!ended && Date.now() < deadline) {
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  while (!ended && performance.now() < deadline) {
     const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
     redis.on('error', () => undefined);
     try {

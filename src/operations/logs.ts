@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { systemClock } from '../clock.ts';
 import { Paging } from '../domain/administration/admin.ts';
 import { ShownRequest } from '../domain/recent-request.ts';
 import { Nullable, Uuid } from '../domain/schemas.ts';
@@ -70,7 +71,7 @@ export const adminRequestsList = operation({
   responses: { 200: Type.Array(ShownRequest) },
   handle: async ({ recentRequests }, { tenant, query: { limit } }) => {
     // Entries have the machine's time, whatever a test clock says.
-    const found = await recentRequests.read(tenant.no, { limit, nowMs: Date.now() });
+    const found = await recentRequests.read(tenant.no, { limit, nowMs: systemClock.now() });
     return {
       status: 200,
       body: found.map(({ atMs, prefix, ...request }) => ({

@@ -141,6 +141,8 @@ An unknown metric in the path is 422; in a batch (\`POST /v1/metrics/events\` of
   body: MetricEvent,
   responses: { 201: EventResponse, 202: EventResponse },
   namedUsers: ({ body }) => [body.user.id],
+  // A late event reads the user's history.
+  runsAtOnce: ({ occurredAt }) => occurredAt === undefined,
   handle: ({ events }, call) => {
     const { caller, tenant, params, body, idempotencyKey } = call;
     if (caller.scope === 'events') rejectProfile(body.user);

@@ -110,6 +110,11 @@ export interface Operation {
   audited: boolean;
   /** Whether it is refused (503) while the tenant's users cannot be read in Redis: during a rebuild or a conversion. */
   needsRedis: boolean;
+  /**
+   * Which calls run at once, and not in their user's turn: only those that cost a fraction of a millisecond, however large. `null`
+   * for none.
+   */
+  runsAtOnce: ((body: never) => boolean) | null;
   /** Whether a live stream answers it, which consumes a ticket; HEAD does not. */
   opensStream: boolean;
   /** Further request headers that the handler reads, in lower case. */
@@ -158,6 +163,7 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   keyScopes?: Operation['keyScopes'];
   audited?: boolean;
   needsRedis?: boolean;
+  runsAtOnce?: (body: StaticOf<B>) => boolean;
   signsIn?: boolean;
   opensStream?: boolean;
   headers?: readonly string[];
@@ -192,6 +198,7 @@ export function operation<
     audited: definition.surface === 'admin',
     needsRedis: (definition.scope ?? 'tenant') !== 'public',
     signsIn: false,
+    runsAtOnce: null,
     opensStream: false,
     headers: [],
     mayConflict: false,

@@ -14,6 +14,7 @@ interface Row {
   earn_since: number | null;
   streaks_before: EarlierStreaks[];
   swept_day: number | null;
+  kept_runs: Record<number, number> | null;
   /** `[kind, id, no, created, updated, doc]`; times in epoch ms. */
   resources: [Kind, string, number, number, number, object][];
 }
@@ -22,7 +23,15 @@ interface Row {
 export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): Promise<Catalog | null> {
   const { rows } = await client.query<Row>(
     `SELECT catalog_version AS version, event_settings AS events, streaks, earn_since, streaks_before,
-            (SELECT min(swept_day) FROM streak_zones WHERE tenant_no = tenants.no) AS swept_day, coalesce((
+            (SELECT min(swept_day) FROM streak_zones WHERE tenant_no = tenants.no) AS swept_day,
+            (SELECT json_object_agg(board_no, run_day) FROM (
+              SELECT board_no, min(run_day) AS run_day FROM (
+                SELECT board_no, next_run_day AS run_day FROM board_progress
+                 WHERE tenant_no = tenants.no AND next_run_day IS NOT NULL
+                 UNION ALL
+                SELECT board_no, run_day FROM board_runs WHERE tenant_no = tenants.no AND NOT is_cleared) AS run
+               GROUP BY board_no) AS oldest) AS kept_runs,
+            coalesce((
               SELECT json_agg(json_build_array(kind, id, no,
                        (extract(epoch FROM created) * 1000)::bigint, (extract(epoch FROM updated) * 1000)::bigint, doc) ORDER BY created, no)
                 FROM catalog_resources WHERE tenant_no = tenants.no AND deleted IS NULL), '[]') AS resources
@@ -39,6 +48,7 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
     ...(row.streaks_before.length > 0 && {
       streaksBefore: stillNeeded(row.streaks_before, row.swept_day),
     }),
+    ...(row.kept_runs !== null && { keptRuns: row.kept_runs }),
   };
   for (const [kind, id, no, created, updated, doc] of row.resources) {
     // `saveCatalog` writes the same types. A resource that is older than a field has the field's default.

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import type { JobKind, JobStatus } from '../domain/administration/job.ts';
 
@@ -129,6 +130,19 @@ export async function leaseJob(
     [...knownKinds(kinds), lease, leaseMs / 1000],
   );
   return rows[0] === undefined ? null : { ...rows[0], lease };
+}
+
+/** A new lease of a process, which is identified by its run (a UUID): the lease begins with the random bits of the run. */
+export const newLease = (run: string): string => run.slice(0, RUN_LENGTH) + randomUUID().slice(RUN_LENGTH);
+const RUN_LENGTH = 18;
+
+/** Ends the leases of processes that have exited, so that their jobs are due at once. Waits for their open transactions. */
+export async function endLeasesOf(pool: Pool, runs: readonly string[]): Promise<void> {
+  await pool.query(
+    `UPDATE jobs SET lease = NULL, due = clock_timestamp()
+      WHERE status IN ('waiting', 'running') AND left(lease::text, ${RUN_LENGTH}) = ANY ($1)`,
+    [runs.map((run) => run.slice(0, RUN_LENGTH))],
+  );
 }
 
 /** Time until a job may be leased, in ms; negative if one is overdue, `null` if there is none. */

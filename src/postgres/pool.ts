@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { chargeStatements } from './charged-pool.ts';
 
 const INT8 = 20;
 const DATE = 1082;
@@ -78,5 +79,6 @@ export function createPool(url: string, { max, timeoutMs, settings }: PoolOption
     },
   });
   pool.on('error', () => undefined);
+  chargeStatements(pool, { max, timeoutMs });
   return pool;
 }

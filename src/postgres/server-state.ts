@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { systemClock } from '../clock.ts';
 import type { PostgresState } from '../domain/administration/system.ts';
 
 const READ = `
@@ -24,11 +25,11 @@ export async function postgresSettings(pool: Pool): Promise<Map<string, string>>
 
 /** How far a server's clock is behind this machine's, ms. Precise to half the round trip. */
 export async function postgresClockSkewMs(pool: Pool): Promise<number> {
-  const sentMs = Date.now();
+  const sentMs = systemClock.now();
   const { rows } = await pool.query<{ ms: number }>(
     'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms',
   );
-  return (sentMs + Date.now()) / 2 - rows[0]!.ms;
+  return (sentMs + systemClock.now()) / 2 - rows[0]!.ms;
 }
 
 /** The server's version, size and limits. The size takes some milliseconds to compute. */

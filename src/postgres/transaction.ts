@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { codeOf, isNetworkError } from '../network-errors.ts';
+import { inOwnTurn } from '../turns.ts';
 
 /** Runs `work` in a transaction. Closes a connection whose rollback fails. */
 export async function transaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
@@ -78,7 +79,7 @@ export async function inTurn<T>(
   for (;;) {
     const done = await exclusively(pool, lock, async (lost) => ({ answer: await work(lost) }));
     if (done !== null) return done.answer;
-    await sleep(ASK_MS, undefined, { ...(ending && { signal: ending }) });
+    await inOwnTurn(sleep(ASK_MS, undefined, { ...(ending && { signal: ending }) }));
   }
 }
 
@@ -97,6 +98,9 @@ const CONNECTION =
 /** Whether an error means that Postgres is unreachable or cannot serve now. Does not check the error's causes. */
 export const isPostgresOutage = (error: Error): boolean =>
   isNetworkError(error) || SQLSTATE.test(codeOf(error) ?? '') || CONNECTION.test(error.message) || isUnanswered(error);
+
+/** Whether Postgres has no disk space left (SQLSTATE 53100). */
+export const isPostgresFull = (error: Error): boolean => codeOf(error) === '53100';
 
 /** Whether a statement timed out. It may still be running, and later statements on its connection wait for it. */
 export const isUnanswered = (error: unknown): error is Error => error instanceof Error && error.message === UNANSWERED;

@@ -8,6 +8,17 @@ export function endWithParent(): void {
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 }
 
+/** Variables of a supervised process: a UUID that identifies it, and those of its predecessors that have exited. */
+export const RUN = 'LAUREL_RUN';
+export const ENDED_RUNS = 'LAUREL_ENDED_RUNS';
+
+/** This process and its predecessors, as the supervisor names them; `undefined` without a supervisor. */
+export function supervisedRuns(): { run: string; ended: readonly string[] } | undefined {
+  const run = process.env[RUN];
+  if (process.send === undefined || run === undefined) return undefined;
+  return { run, ended: process.env[ENDED_RUNS]?.split(' ') ?? [] };
+}
+
 /** The message with which a child reports that it is ready. */
 export const READY = 'ready';
 

@@ -92,13 +92,21 @@ export async function createCore(settings: CoreSettings & { log: Log }, role: Co
   const version = new OwnVersion(guardPool, ownVersion());
   closing.add(() => version.close());
   const { acknowledged } = role;
-  const guard = new RedisGuards({ redis, pool: guardPool, log, acknowledgeMs, ...(acknowledged && { acknowledged }) });
-  closing.add(() => guard.close());
   const testClock = settings.clock === 'test' ? new TestClock({ pool, signals, worker: role.worker }) : null;
   if (testClock !== null) closing.add(() => testClock.close());
   const clock = testClock ?? (settings.clock as Clock);
   const clockSkew = new ClockSkew({ redis, clock, log });
   closing.add(() => clockSkew.close());
+  const onRedisTime = (redisMs: number): void => clockSkew.heard(redisMs);
+  const guard = new RedisGuards({
+    redis,
+    pool: guardPool,
+    log,
+    acknowledgeMs,
+    onRedisTime,
+    ...(acknowledged && { acknowledged }),
+  });
+  closing.add(() => guard.close());
   changes.listen(catalogs);
   changes.listen({ organisationChanged: () => void guard.tenantsChanged() });
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { systemClock } from '../clock.ts';
 import { ConfigurationStore } from '../catalog/configuration/store.ts';
 import { loadDemo } from '../catalog/demo.ts';
 import { ownVersion } from '../engine/rebuild/marks.ts';
@@ -65,7 +66,7 @@ export async function prepareDatabase({
     const newKey = env.adminApiKey === null ? stored : null;
     // In production, readers of collected logs may not be operators. So the link is printed only together with a new key.
     const maySignIn = isConsoleBuilt() && (!env.production || newKey !== null);
-    const signInToken = maySignIn ? await makeSignInToken(pool, Date.now()) : null;
+    const signInToken = maySignIn ? await makeSignInToken(pool, systemClock.now()) : null;
     const [metricToTry, demo] = await Promise.all([firstMetric(pool), configuration.hasDemo(0)]);
     const shown = env.production ? { metricToTry: null, demo: false } : { metricToTry, demo };
     return { newKey, signInToken, ...shown };

@@ -137,7 +137,14 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
     controlShare: () => tenants.organisation().controlShare,
     backlog,
     overloaded,
-    scripts: new Scripts({ redis, clock, onWritten: core.touched, overloaded, traces }),
+    scripts: new Scripts({
+      redis,
+      clock,
+      onWritten: core.touched,
+      overloaded,
+      onRedisTime: (redisMs) => clockSkew.heard(redisMs),
+      traces,
+    }),
     batchQueued: (shard) => {
       batchWakeUp.touched(shard);
       signals.announce('batches', shard);

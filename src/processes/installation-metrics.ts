@@ -8,9 +8,10 @@ import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { partitionsState } from '../postgres/partitions.ts';
 import { waitingMessages } from '../postgres/webhooks/tries.ts';
 import { waitingBatches } from '../redis/batches.ts';
-import { deliveryCounts, failedWork } from '../redis/work-counts.ts';
+import { deliveryCounts, failedWork, isPostgresNotedFull } from '../redis/work-counts.ts';
 import { endpointsOf, shardsInUse } from '../redis/endpoints.ts';
 import { persistLagMs, wholeBacklog } from '../redis/outbox.ts';
+import { memoryUsedRatio } from '../redis/server-info.ts';
 import { orNothing } from './system-state.ts';
 import { serverLabel } from './process-metrics.ts';
 
@@ -75,6 +76,11 @@ function serverMetrics(redis: Redis): () => Promise<{ up: Map<string, boolean>; 
     help: 'Age of the oldest unfinished batch of events.',
     ...shared,
   });
+  const memory = new Gauge({
+    name: 'laurel_redis_memory_used_ratio',
+    help: "Share of a Redis's maxmemory that is used; above 1, writes get status 503. Left out without a limit.",
+    ...shared,
+  });
   return async () => {
     const inUse = new Set(shardsInUse(redis));
     const measured = await Promise.all(
@@ -85,20 +91,21 @@ function serverMetrics(redis: Redis): () => Promise<{ up: Map<string, boolean>; 
             persistLagMs(endpoint.redis, shards),
             wholeBacklog(endpoint.redis, shards),
             waitingBatches(endpoint.redis, shards),
-            endpoint.redis.ping(),
+            memoryUsedRatio(endpoint.redis),
           ]),
         );
         return { server: serverLabel(endpoint.name), state };
       }),
     );
-    for (const gauge of [lag, waiting, batches, oldestBatch]) gauge.reset();
+    for (const gauge of [lag, waiting, batches, oldestBatch, memory]) gauge.reset();
     for (const { server, state } of measured) {
       if (state === null) continue;
-      const [lagMs, entries, queued] = state;
+      const [lagMs, entries, queued, usedRatio] = state;
       lag.set({ server }, lagMs / 1000);
       waiting.set({ server }, entries);
       batches.set({ server }, queued.count);
       oldestBatch.set({ server }, queued.oldestMs / 1000);
+      if (usedRatio !== null) memory.set({ server }, usedRatio);
     }
     const up = new Map(measured.map(({ server, state }) => [server, state !== null]));
     return { up, families: await familiesOf(registry) };
@@ -121,8 +128,18 @@ function firstRedisMetrics(redis: Redis): () => Promise<Family[]> {
     labelNames: ['outcome'],
     registers,
   });
+  const full = new Gauge({
+    name: 'laurel_postgres_disk_full',
+    help: 'Whether Postgres refused in the last 10 s to store entries because its disk is full: 1 or 0.',
+    registers,
+  });
   return async () => {
-    const [failed, tried] = await Promise.all([failedWork(redis), deliveryCounts(redis)]);
+    const [failed, tried, isFull] = await Promise.all([
+      failedWork(redis),
+      deliveryCounts(redis),
+      isPostgresNotedFull(redis),
+    ]);
+    full.set(Number(isFull));
     failures.reset();
     for (const [kind, count] of failed) failures.inc({ kind }, count);
     tries.reset();

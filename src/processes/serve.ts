@@ -4,7 +4,8 @@ import { createAuthenticator } from '../http/access/auth.ts';
 import type { Network } from '../domain/networks.ts';
 import { FailedKeys, type KeyRefusal } from '../http/access/key-refusal.ts';
 import type { Log } from '../telemetry/log.ts';
-import { createFileLimit, createRateLimit, type RateLimits } from '../http/access/rate-limit.ts';
+import { callerLimits, createFileLimit, createRateLimit, type RateLimits } from '../http/access/rate-limit.ts';
+import { Shares } from '../http/access/shares.ts';
 import { createReadiness, type ReadinessCheck } from '../http/health.ts';
 import { createServer, type Server } from '../http/server.ts';
 import { createSessionAuthenticator } from '../http/access/session-auth.ts';
@@ -18,6 +19,8 @@ import { adminOperations, applicationOperations } from '../operations/index.ts';
 import { existing, type Operation } from '../operations/operation.ts';
 import { endpointsOf } from '../redis/endpoints.ts';
 import { isSilent } from '../redis/outage.ts';
+import { memoryUsedRatio } from '../redis/server-info.ts';
+import { isPostgresNotedFull } from '../redis/work-counts.ts';
 import { GatheredLookup, keyLookup, type KeyRecord, KeyUses } from '../postgres/access/keys.ts';
 import { RefusedKeys } from '../postgres/access/audit.ts';
 import { findSessions } from '../postgres/access/sessions.ts';
@@ -47,6 +50,12 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
   const { redis, pool } = laurel;
   const servers = (): Redis[] => endpointsOf(redis).map((server) => server.redis);
   const isConnected = ({ status }: Redis): boolean => status === 'ready';
+  const hasRoom = async (server: Redis): Promise<void> => {
+    if (((await memoryUsedRatio(server)) ?? 0) > 1) throw new Error('The memory limit is reached.');
+  };
+  const postgresHasRoom = async (): Promise<void> => {
+    if (await isPostgresNotedFull(redis)) throw new Error('The disk is full.');
+  };
   // Migrations are never reverted, so the last answer stays valid while Postgres is unreachable.
   let migrated = false;
   const checkMigrated = async (): Promise<void> => {
@@ -62,6 +71,8 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
     Postgres: { check: () => pool.query('SELECT 1'), needed: false },
     'some Redis': { check: () => servers().every((each) => isConnected(each) && !isSilent(each)), needed: false },
     'some tenants': { check: () => laurel.isWhole(), needed: false },
+    'Redis memory': { check: () => Promise.all(servers().map(hasRoom)), needed: false },
+    'Postgres disk': { check: postgresHasRoom, needed: false },
     replicas: { check: () => laurel.areReplicasThere(), needed: false },
   };
 }
@@ -129,6 +140,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
   const uses = new KeyUses(pool);
   const refused = new RefusedKeys({ record: services.recordAudit });
   const { keys, sessions } = createAuthentication(laurel, uses);
+  const organisationPerSecond = (): number | null => services.tenants.organisation().rateLimit;
   const readiness = createReadiness(readinessChecks(laurel));
   const shared = {
     services,
@@ -138,7 +150,8 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
     resolveTenant: createTenantResolver(services.tenants),
     boardValues: () => services.tenants.organisation().boardValues,
     limits: { bodyBytes },
-    rateLimit: createRateLimit(options.rateLimits, () => services.tenants.organisation().rateLimit),
+    rateLimit: createRateLimit(options.rateLimits, organisationPerSecond),
+    shares: new Shares({ limitOf: callerLimits(options.rateLimits, organisationPerSecond) }),
     fileLimit: createFileLimit(options.rateLimits.filesPerSecond),
     readiness,
     isReady: (tenantNo: number | null) => laurel.isReady(tenantNo),

@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { StartError } from '../start-error.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Family } from '../telemetry/metrics.ts';
-import { gatherFor, READY } from './child-process.ts';
+import { ENDED_RUNS, gatherFor, READY, RUN } from './child-process.ts';
 
 export interface ChildCommand {
   name: string;
@@ -19,7 +20,12 @@ interface Child {
   failures: number;
   restarts: number;
   timer: NodeJS.Timeout | null;
+  /** The last processes that have exited (`supervisedRuns`). */
+  ended: readonly string[];
 }
+
+/** Several, because a process may exit before it has used the list. */
+const MOST_ENDED = 10;
 
 /** Delay before a child is restarted: doubled with each early exit, up to `last`. */
 const RESTART_MS = { first: 200, last: 10_000 };
@@ -47,8 +53,8 @@ export class Supervisor {
   /** Resolves when a child is ready; throws a `StartError` if it exits before. `retry`: restarts it instead. */
   async start(command: ChildCommand, { retry = false } = {}): Promise<void> {
     if (this.stopping) throw new StartError('Laurel is being stopped.');
-    const child: Child = { command, process: null, failures: 0, restarts: 0, timer: null };
-    const started = this.launch(command);
+    const child: Child = { command, process: null, failures: 0, restarts: 0, timer: null, ended: [] };
+    const started = this.launch(child);
     child.process = started;
     this.children.push(child);
     if (retry) this.watch(child, started);
@@ -90,9 +96,16 @@ export class Supervisor {
     clearTimeout(timer);
   }
 
-  private launch(command: ChildCommand): ChildProcess {
+  private launch(of: Child): ChildProcess {
+    const { command, ended } = of;
+    const run = randomUUID();
+    const env = { ...command.env, [RUN]: run, ...(ended.length > 0 && { [ENDED_RUNS]: ended.join(' ') }) };
     const execArgv = ['--enable-source-maps', ...(command.nodeOptions ?? [])];
-    const child = fork(command.file, { env: command.env, execArgv, detached: true });
+    const child = fork(command.file, { env, execArgv, detached: true });
+    child.once('exit', () => {
+      // The event is also emitted after an error of a child that may live.
+      if (child.exitCode !== null || child.signalCode !== null) of.ended = [...of.ended, run].slice(-MOST_ENDED);
+    });
     // A child that cannot be launched emits no `exit`. Treat it the same.
     child.once('error', () => child.emit('exit', -1, null));
     this.gather(child);
@@ -100,11 +113,11 @@ export class Supervisor {
   }
 
   private watch(child: Child, running: ChildProcess): void {
-    const startedMs = Date.now();
+    const startedMs = performance.now();
     running.once('exit', (code, signal) => {
       child.process = null;
       if (this.stopping) return;
-      child.failures = Date.now() - startedMs > SETTLED_MS ? 0 : child.failures + 1;
+      child.failures = performance.now() - startedMs > SETTLED_MS ? 0 : child.failures + 1;
       const delayMs = Math.min(RESTART_MS.first * 2 ** Math.max(0, child.failures - 1), RESTART_MS.last);
       this.log.error(
         { child: child.command.name, ended: describe(code, signal), delayMs },
@@ -113,7 +126,7 @@ export class Supervisor {
       child.timer = setTimeout(() => {
         child.timer = null;
         child.restarts += 1;
-        child.process = this.launch(child.command);
+        child.process = this.launch(child);
         this.watch(child, child.process);
       }, delayMs);
     });

@@ -2,6 +2,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addressOptions, parseRedisUrls } from '../redis-address.ts';
 import { StartError } from '../start-error.ts';
+import { chargeCommands } from './charged-commands.ts';
 import {
   type Address,
   askLayout,
@@ -194,6 +195,7 @@ export function createRedis(url: string): Redis {
   });
   readBeforeTimeout(redis);
   corkWrites(redis);
+  chargeCommands(redis);
   return redis;
 }
 
@@ -305,6 +307,7 @@ function connectCluster({
   cluster.onServer(({ redis }) => noteCluster(redis, cluster));
   readBeforeTimeout(cluster);
   corkWrites(cluster);
+  chargeCommands(cluster, ({ args }) => args.some(isShardKey));
   cluster.connect().catch(() => undefined);
   return cluster;
 }
@@ -329,6 +332,7 @@ function connectNode(address: Address, options: Options, onRefused: () => void):
   });
   readBeforeTimeout(redis);
   corkWrites(redis);
+  chargeCommands(redis);
   return redis;
 }
 

@@ -149,6 +149,8 @@ interface Node {
   readonly redis: Redis;
   shards: readonly number[];
   readonly gone: AbortController;
+  /** Drops the node once it has had no shards for `LINGER_MS`; `null` while it has some. */
+  lingering: NodeJS.Timeout | null;
 }
 
 /** Called for each server, including those added later. `gone` is aborted when the server is removed. */
@@ -324,7 +326,8 @@ export class ClusterRedis extends Redis {
     const name = nameOf(address);
     let node = this.nodes.find((each) => each.name === name);
     if (node !== undefined) return node;
-    node = { address, name, redis: this.settings.connect(address), shards: [], gone: new AbortController() };
+    const gone = new AbortController();
+    node = { address, name, redis: this.settings.connect(address), shards: [], gone, lingering: null };
     this.nodes = [...this.nodes, node];
     for (const listener of this.serverListeners) listener(node, node.gone.signal);
     return node;
@@ -334,19 +337,24 @@ export class ClusterRedis extends Redis {
     const from = this.byShard[shard];
     if (from === to) return;
     if (from !== undefined) from.shards = from.shards.filter((each) => each !== shard);
+    this.keep(to);
     to.shards = [...to.shards, shard].toSorted((a, b) => a - b);
     this.byShard[shard] = to;
     if (from !== undefined) for (const listener of this.placeListeners) listener(shard, from, to);
   }
 
   private dropLater(node: Node): void {
-    setTimeout(() => {
-      if (node.shards.length === 0) this.drop(node);
-    }, LINGER_MS).unref();
+    node.lingering ??= setTimeout(() => this.drop(node), LINGER_MS).unref();
+  }
+
+  private keep(node: Node): void {
+    if (node.lingering !== null) clearTimeout(node.lingering);
+    node.lingering = null;
   }
 
   private drop(node: Node): void {
     if (node.gone.signal.aborted) return;
+    this.keep(node);
     this.nodes = this.nodes.filter((each) => each !== node);
     node.gone.abort();
     node.redis.disconnect();

@@ -28,6 +28,9 @@ export const INSTALLATION_TAG = 'laurel';
 const INSTALLATION = `{${INSTALLATION_TAG}}`;
 const ofPart = ({ tenantNo, shard }: TenantPart): string => `${tag(shard)}:${tenantNo}`;
 
+/** Exists while Postgres reports to workers that its disk is full (`src/redis/work-counts.ts`). */
+export const POSTGRES_FULL_KEY = `${INSTALLATION}:postgres-full`;
+
 /** stream, per shard: records and resulting user states that Postgres does not hold yet. */
 export const outboxKey = (shard: number): string => `${tag(shard)}:outbox`;
 

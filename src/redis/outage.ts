@@ -39,6 +39,9 @@ export const isRedisOutage = (error: Error): boolean =>
   UNREACHABLE.test(error.message) ||
   (error.name === 'ReplyError' && REPLY.test(error.message));
 
+/** Whether Redis refused a command because of `maxmemory`. A function is refused before it writes anything, never in between. */
+export const isRedisFull = (error: Error): boolean => error.name === 'ReplyError' && /^OOM\b/.test(error.message);
+
 /** Whether this server does not hold the data, or not yet. Nothing was done: find the right one. */
 export const isElsewhere = (error: Error): boolean => ELSEWHERE.test(error.message);
 

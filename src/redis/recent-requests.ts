@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { systemClock } from '../clock.ts';
 import { recentRequestsKey } from './keys.ts';
 
 /** A request that was answered. Bodies, queries and secrets are not kept. */
@@ -70,7 +71,7 @@ export class RecentRequests {
     const noted = this.noted;
     this.noted = [];
     const most = this.hasTenants() ? MOST_KEPT.each : MOST_KEPT.only;
-    const oldest = String(Date.now() - KEPT_MS);
+    const oldest = String(systemClock.now() - KEPT_MS);
     const pipeline = this.redis.pipeline();
     for (const { tenantNo, ...request } of noted)
       pipeline.xadd(recentRequestsKey(tenantNo), 'MAXLEN', '=', most, '*', FIELD, JSON.stringify(request));

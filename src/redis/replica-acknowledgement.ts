@@ -12,6 +12,7 @@ import {
 } from './replicas.ts';
 import { fieldsOf } from '../redis-address.ts';
 import { runIdOf } from '../domain/shard-state.ts';
+import { inOwnTurn } from '../turns.ts';
 
 /** No replica is known to hold the write. Answered with 503. The write was either done on the master or not attempted. */
 export class NotReplicated extends Error {
@@ -163,7 +164,7 @@ export class ReplicaAcknowledgement {
     if (this.closing.signal.aborted) throw new NotReplicated();
     const held = this.writes.wait(place);
     if (!this.writes.isEmpty && !this.isUnderWay) this.schedule();
-    await held;
+    await inOwnTurn(held);
   }
 
   /** In a cluster, a shard of the server. */

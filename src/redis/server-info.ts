@@ -15,11 +15,13 @@ export class RedisIsReplica extends Error {
 
 /**
  * Identifies a Redis process and its history of writes: `<run_id>.<master_replid>`. The first part changes with every start, the
- * second whenever a replica becomes a master. A Redis that was a replica meanwhile may hold another master's writes. Throws
- * RedisIsReplica.
+ * second whenever a replica becomes a master. A Redis that was a replica meanwhile may hold another master's writes. `onTime`
+ * receives Redis's time (epoch ms), which the reply contains. Throws RedisIsReplica.
  */
-export async function readRedisProcessId(redis: Redis): Promise<string> {
+export async function readRedisProcessId(redis: Redis, onTime?: (redisMs: number) => void): Promise<string> {
   const info = (await redis.call('INFO', 'SERVER', 'REPLICATION')) as string;
+  const micros = Number(fieldOf(info, 'server_time_usec'));
+  if (micros > 0) onTime?.(micros / 1_000);
   if (fieldOf(info, 'role') !== 'master') throw new RedisIsReplica();
   return `${fieldOf(info, 'run_id')}.${fieldOf(info, 'master_replid')}`;
 }
@@ -43,6 +45,17 @@ export async function redisState(redis: Redis): Promise<RedisState> {
   };
 }
 
+/**
+ * The share of `maxmemory` that a Redis uses, as it compares them itself: above 1 it refuses writes. `null` without a
+ * limit. Throws errors of Redis.
+ */
+export async function memoryUsedRatio(redis: Redis): Promise<number | null> {
+  const info = (await redis.call('INFO', 'MEMORY')) as string;
+  const limit = Number(fieldOf(info, 'maxmemory'));
+  if (limit === 0) return null;
+  return (Number(fieldOf(info, 'used_memory')) - Number(fieldOf(info, 'mem_not_counted_for_evict'))) / limit;
+}
+
 /** A field of a reply to INFO, or `''`. Avoids a regular expression, which each call would compile. */
 function fieldOf(info: string, name: string): string {
   const before = `\n${name}:`;
@@ -57,13 +70,16 @@ function fieldOf(info: string, name: string): string {
 const LIMIT_MS = { warned: 1_000, refused: 60_000 };
 /** Interval of comparisons, usually and while this clock is refused. */
 const COMPARE_MS = { usually: 60_000, refused: 1_000 };
+/** Shortest interval of the comparisons that replies cause. A slow reply looks like a wrong clock. */
+const REPLIES_MS = 1_000;
 /** Samples per comparison. The quickest answer is the most precise. */
 const SAMPLES = 3;
 
 type State = 'right' | 'warned' | 'refused';
 
 /**
- * Compares this process's clock with those of its Redis servers at start and every minute. The frontend that accepts an event sets
+ * Compares this process's clock with those of its Redis servers: at start, every minute, when this clock jumps, and when a reply shows
+ * that they may differ. A jump counts at once, before the comparison ends. The frontend that accepts an event sets
  * its time, so a clock one day ahead would extend streaks and close leaderboards. With several servers the nearest clock counts, so
  * that one wrong server does not matter. Without an answer, the last result stays. A clock set by hand (`Clock.isReal`) is not
  * compared.
@@ -72,6 +88,11 @@ export class ClockSkew {
   private readonly options: { redis: Redis; clock: Clock; log: Log };
   private skew = 0;
   private state: State = 'right';
+  /** The clock minus `performance.now()` at the last comparison or jump; `null` before the first comparison. */
+  private offsetMs: number | null = null;
+  private comparing: Promise<void> | null = null;
+  /** When the last comparison began (`performance.now()`). */
+  private comparedMs = -Infinity;
   private timer: NodeJS.Timeout | null = null;
   private closed = false;
 
@@ -85,6 +106,7 @@ export class ClockSkew {
   }
 
   get isRefused(): boolean {
+    this.noticeJump();
     return this.state === 'refused';
   }
 
@@ -97,8 +119,10 @@ export class ClockSkew {
   /** Compares now and then regularly until `close`. Never rejects. */
   async start(): Promise<void> {
     if (this.options.clock.isReal !== true || this.closed) return;
+    if (this.timer !== null) clearTimeout(this.timer);
     await this.compare();
     if (this.closed) return;
+    if (this.timer !== null) clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.start(), this.isRefused ? COMPARE_MS.refused : COMPARE_MS.usually).unref();
   }
 
@@ -107,13 +131,55 @@ export class ClockSkew {
     if (this.timer !== null) clearTimeout(this.timer);
   }
 
-  /** Never rejects. */
-  async compare(): Promise<void> {
-    const measured = await Promise.all(endpointsOf(this.options.redis).map(({ redis }) => this.measure(redis)));
+  /**
+   * Takes the time (epoch ms) that a reply of Redis contains, and compares soon if the clocks may differ otherwise than known.
+   * Costs no call while they do not.
+   */
+  heard(redisMs: number): void {
+    const { clock } = this.options;
+    if (clock.isReal !== true || this.offsetMs === null) return;
+    this.noticeJump();
+    const isNear = Math.abs(clock.now() - redisMs - this.skew) <= LIMIT_MS.warned;
+    if (!isNear && performance.now() - this.comparedMs >= REPLIES_MS) void this.start();
+  }
+
+  /** If this clock jumped since the last comparison, it is as wrong as the jump makes it, until the next comparison ends. */
+  private noticeJump(): void {
+    if (this.offsetMs === null || this.closed) return;
+    const jumpMs = this.offset - this.offsetMs;
+    if (Math.abs(jumpMs) <= LIMIT_MS.warned) return;
+    this.offsetMs += jumpMs;
+    this.skew = Math.round(this.skew + jumpMs);
+    this.turn(stateOf(this.skew));
+    void this.start();
+  }
+
+  /** Concurrent calls share one comparison. Never rejects. */
+  compare(): Promise<void> {
+    this.comparing ??= this.compareAll().finally(() => (this.comparing = null));
+    return this.comparing;
+  }
+
+  private async compareAll(): Promise<void> {
+    const { redis, clock } = this.options;
+    let offsetMs: number;
+    let measured: (number | null)[];
+    do {
+      offsetMs = this.offset;
+      this.comparedMs = performance.now();
+      measured = await Promise.all(endpointsOf(redis).map((server) => this.measure(server.redis)));
+      // Measurements of before and after a jump do not fit together.
+    } while (Math.abs(this.offset - offsetMs) > LIMIT_MS.warned && !this.closed);
     const known = measured.filter((skew) => skew !== null);
     if (known.length === 0) return;
+    if (clock.isReal === true) this.offsetMs = offsetMs;
     this.skew = known.reduce((a, b) => (Math.abs(b) < Math.abs(a) ? b : a));
     this.turn(stateOf(this.skew));
+  }
+
+  /** The clock minus `performance.now()`: changes only when the clock is set. */
+  private get offset(): number {
+    return this.options.clock.now() - performance.now();
   }
 
   /** How far this clock is ahead of a server's; `null` if the server does not answer. */

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { DELIVERY_COUNTS_KEY, FAILED_WORK_KEY } from './keys.ts';
+import { DELIVERY_COUNTS_KEY, FAILED_WORK_KEY, POSTGRES_FULL_KEY } from './keys.ts';
 
 /** Counts webhook delivery tries by outcome for the metrics, which every frontend exports. Writes in batches. */
 export class DeliveryCounts {
@@ -45,3 +45,15 @@ export async function failedWork(redis: Redis): Promise<Map<string, number>> {
   const counts = Object.entries(await redis.hgetall(FAILED_WORK_KEY));
   return new Map(counts.map(([kind, count]) => [kind, Number(count)]));
 }
+
+/** How long a report of a full disk counts. Workers try again within seconds while entries wait. */
+const FULL_MS = 10_000;
+
+/** Reports to the frontends that Postgres refused to store entries because its disk is full. Never rejects. */
+export async function notePostgresFull(redis: Redis): Promise<void> {
+  await redis.set(POSTGRES_FULL_KEY, '1', 'PX', FULL_MS).catch(() => undefined);
+}
+
+/** Whether the disk of Postgres was full at a worker's last try in the last 10 s. Throws errors of Redis. */
+export const isPostgresNotedFull = async (redis: Redis): Promise<boolean> =>
+  (await redis.exists(POSTGRES_FULL_KEY)) === 1;

@@ -163,6 +163,8 @@ export interface PlanBoard {
   team?: number;
   /** First day of the run on each of the three days; −1 if there is no run. */
   runs: number[];
+  /** First day of the oldest run whose scores users keep; absent: the first of `runs`. */
+  kept?: number;
   /** Records include the scores, because a webhook reports its ranks. */
   scores?: true;
   /** A webhook reports its ranks or overtaken users, so events of batches are also ranked. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
 import type { Clock } from '../../src/clock.ts';
-import { ClockSkew } from '../../src/redis/server-info.ts';
+import { ClockSkew, readRedisProcessId } from '../../src/redis/server-info.ts';
 import { startWorkers } from '../../workers/start.ts';
 import { startLaurel } from '../laurel.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
@@ -56,6 +56,45 @@ test('compares a refused clock again soon, without a request', async () => {
     expect(skew.isRefused).toBe(true);
     aheadMs = 0;
     await expect.poll(() => skew.isRefused).toBe(false);
+  } finally {
+    skew.close();
+  }
+});
+
+test('refuses a clock at the first call after it jumped, and accepts it at the first call after it was set right', async () => {
+  const skew = new ClockSkew({ redis, clock, log });
+  await skew.start();
+  try {
+    for (const jumpMs of [120_000, -120_000]) {
+      aheadMs = jumpMs;
+      expect(() => skew.refuse()).toThrow('Events are refused');
+      // The comparison, which the call began, finds the same.
+      await skew.compare();
+      expect([Math.round(skew.ms / 10_000), skew.isRefused]).toEqual([jumpMs / 10_000, true]);
+      aheadMs = 0;
+      expect(() => skew.refuse()).not.toThrow();
+    }
+  } finally {
+    skew.close();
+  }
+});
+
+test("compares when a reply has a time that differs, because Redis's clock may have jumped", async () => {
+  const comparisons = async (): Promise<number> =>
+    Number(/cmdstat_time:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+  const skew = new ClockSkew({ redis, clock, log });
+  await skew.start();
+  try {
+    const before = await comparisons();
+    await readRedisProcessId(redis, (redisMs) => skew.heard(redisMs));
+    expect(await comparisons()).toBe(before);
+    await expect
+      .poll(async () => {
+        skew.heard(Date.now() - 120_000);
+        return comparisons();
+      })
+      .toBeGreaterThan(before);
+    expect(skew.isRefused).toBe(false);
   } finally {
     skew.close();
   }

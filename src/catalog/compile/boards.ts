@@ -17,6 +17,8 @@ export function compileBoard(
   board: Leaderboard,
   { metric, days }: { metric: { id: string } | null; days: number[] },
 ): PlanBoard {
+  const runs = days.map((day) => runOf(board, day)?.startDay ?? -1);
+  const kept = catalogIndex.catalog.keptRuns?.[board.no] ?? Infinity;
   const groups = board.breakdownAttributes.map((id) => catalogIndex.attributesById.get(id)?.no ?? 0);
   return present<PlanBoard>({
     no: board.no,
@@ -31,7 +33,8 @@ export function compileBoard(
     to: board.endTime === null ? undefined : secondOfDay(board.endTime),
     groups: groups.length === 0 ? undefined : groups,
     team: catalogIndex.attributesById.get(board.teamAttributeId ?? '')?.no,
-    runs: days.map((day) => runOf(board, day)?.startDay ?? -1),
+    runs,
+    kept: kept < (runs[0] ?? -Infinity) ? kept : undefined,
     // Only for the highest sum do a score and an event's value say what the score was before.
     scores: floorOf(board) !== 0 || isWantedBy(catalogIndex, board, ['leaderboard.rank_changed']) || undefined,
     heard: isWantedBy(catalogIndex, board, ['leaderboard.rank_changed', 'leaderboard.changed']) || undefined,

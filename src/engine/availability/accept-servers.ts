@@ -160,7 +160,7 @@ export function refusePostgres(versionNumber: number): void {
 }
 
 async function untilAnswered<T>(name: string, variable: string, ask: () => Promise<T>): Promise<T> {
-  const deadline = Date.now() + WAIT_MS;
+  const deadline = performance.now() + WAIT_MS;
   for (;;) {
     try {
       return await ask();
@@ -169,7 +169,7 @@ async function untilAnswered<T>(name: string, variable: string, ask: () => Promi
       const problem = error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : String(error);
       const text = `${name} does not answer (${problem}); is ${variable} right and the server running?`;
       if (!mayPass(error)) throw new StartError(text);
-      if (Date.now() > deadline) throw new StartError(text);
+      if (performance.now() > deadline) throw new StartError(text);
       await new Promise((resolve) => setTimeout(resolve, 250));
     }
   }

@@ -34,6 +34,8 @@ export interface RedisGuardOptions {
   older?: Set<RedisGuard>;
   pool: Pool;
   log: Log;
+  /** Receives Redis's time (epoch ms) after each check. */
+  onRedisTime?: (redisMs: number) => void;
   /** The position of this process's last acknowledged write, by shard. A Redis that takes over is checked for it. */
   acknowledged?: () => ReadonlyMap<number, string>;
   /** How long a replica may take to acknowledge a write (`ReplicaAcknowledgement`); `null` if none has to. */
@@ -173,7 +175,10 @@ export class RedisGuard {
     }
     const asOf = gate.accepted;
     const asked = this.shardsToLookAt();
-    const [redisProcessId, marks] = await Promise.all([readRedisProcessId(redis), readMarks(redis, asked)]);
+    const [redisProcessId, marks] = await Promise.all([
+      readRedisProcessId(redis, this.options.onRedisTime),
+      readMarks(redis, asked),
+    ]);
     // The connection has already closed the shards that the server refused.
     const refused = new Set(asked.filter((shard) => !marks.has(shard)));
     const same = own.filter(

@@ -23,6 +23,7 @@ import { Overload, refusalError, SUBSCRIBED_WITHOUT_ADDRESS } from '../refusals.
 import { rejectUnknownAttributes, sentUser } from '../users/sent-user.ts';
 import { guardedResult, guardError, guardName, isQuarantined, quarantinedBy } from './event-answer.ts';
 import { bodyOf, type EventWindow, occurredMs } from './prepared-event.ts';
+import { inOwnTurn } from '../../turns.ts';
 
 interface BatchIntakeOptions {
   redis: Redis;
@@ -139,7 +140,7 @@ export class BatchIntake {
         await acknowledged(redis, shard);
         return replies;
       }
-      await sleep(LOOK_MS);
+      await inOwnTurn(sleep(LOOK_MS));
     }
     return null;
   }

@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts';
+import { inOwnTurn } from '../../turns.ts';
 
 const MOST_OF_USER = 2;
 /** Concurrent history reads of one tenant in a process. */
@@ -30,7 +31,7 @@ export class ReadLimits {
     let tenant = this.tenants.get(tenantNo);
     if (tenant === undefined) this.tenants.set(tenantNo, (tenant = { running: 0, runningOf: new Map(), waiting: [] }));
     if (mayBegin(tenant, userId)) begun(tenant, userId);
-    else await turn(tenant, userId);
+    else await inOwnTurn(turn(tenant, userId));
     try {
       return await read();
     } finally {

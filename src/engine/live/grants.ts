@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
+import { systemClock } from '../../clock.ts';
 import type { LiveType } from '../../domain/notifications/live.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
 import { dropGrants, keepGrants, readGrant, storeGrant, takeGrant } from '../../redis/live-streams.ts';
@@ -94,7 +95,7 @@ export class LiveGrants {
   /** The session with this secret; `null` if it has ended. */
   async session(secret: string): Promise<LiveSession | null> {
     const session = (await readGrant(this.redis, 'session', secret)) as LiveSession | null;
-    return session === null || Date.now() - session.openedMs > LONGEST_SESSION_MS ? null : session;
+    return session === null || systemClock.now() - session.openedMs > LONGEST_SESSION_MS ? null : session;
   }
 
   /** Prolongs sessions to `SESSION_MS` from now. */

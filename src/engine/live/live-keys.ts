@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../clock.ts';
+import { type Clock, systemClock } from '../../clock.ts';
 import type { KeyRecord } from '../../postgres/access/keys.ts';
 import type { LiveGrant } from './grants.ts';
 
@@ -52,7 +52,7 @@ export class LiveKeys {
   /** What has expired by time alone; `null` if nothing has. */
   expiryOf({ expiresMs, sessionEndsMs }: HeldKey): Expiry {
     if (expiresMs !== null && expiresMs <= this.options.clock.now()) return 'key_expired';
-    return sessionEndsMs !== null && sessionEndsMs <= Date.now() ? 'session_ended' : null;
+    return sessionEndsMs !== null && sessionEndsMs <= systemClock.now() ? 'session_ended' : null;
   }
 
   /** The problem of each stream's key or session, in the order of the streams. Throws errors of Postgres. */

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { Clock } from '../../clock.ts';
+import { type Clock, systemClock } from '../../clock.ts';
 import type { LiveTicket, LiveTicketRequest } from '../../domain/notifications/live.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { DAY_MS } from '../../domain/periods.ts';
@@ -172,7 +172,8 @@ export class Live {
     try {
       const { grant, key } = admitted;
       const session =
-        admitted.session ?? (await this.grants.openSession({ grant, keyDigest: key.digest, openedMs: Date.now() }));
+        admitted.session ??
+        (await this.grants.openSession({ grant, keyDigest: key.digest, openedMs: systemClock.now() }));
       return this.admission({
         grant,
         key,

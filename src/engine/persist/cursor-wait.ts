@@ -9,6 +9,7 @@ import type { TenantPart } from '../../redis/keys.ts';
 import { knownPart, knownParts, tenantParts } from '../../redis/parts.ts';
 import { gateOf, RedisNotReady } from '../../redis/gate.ts';
 import { comparePositions, lastPosition, noteAwaited } from '../../redis/outbox.ts';
+import { forAll, inOwnTurn } from '../../turns.ts';
 
 /** How long to wait while the cursor stands still, and while it moves. */
 const PATIENCE = { stillMs: 5_000, movingMs: 30_000 };
@@ -100,7 +101,7 @@ class ShardWatch {
       this.waiters.push({ ...wanted, beganMs, movedMs: beganMs, cursor: null, resolve, reject });
       this.newcomers = true;
       if (this.running) this.wake.abort();
-      else void this.run();
+      else void forAll(() => this.run());
     });
   }
 
@@ -157,7 +158,7 @@ export function cursorReaches(pool: Pool, shard: number, wanted: CursorWait): Pr
   if (byShard === undefined) watches.set(pool, (byShard = new Map()));
   let watch = byShard.get(shard);
   if (watch === undefined) byShard.set(shard, (watch = new ShardWatch(pool, shard)));
-  return watch.wait(wanted);
+  return inOwnTurn(watch.wait(wanted));
 }
 
 const REQUEST_PATIENCE = { stillMs: 10_000, movingMs: 30_000 };

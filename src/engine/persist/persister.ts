@@ -12,9 +12,11 @@ import {
   readOutbox,
   trimOutbox,
 } from '../../redis/outbox.ts';
+import { notePostgresFull } from '../../redis/work-counts.ts';
 import { around } from '../../telemetry/spans.ts';
 import type { Traces, WorkSpan } from '../../telemetry/traces.ts';
 import type { Reporter } from '../notifications/reporter.ts';
+import { fullServer } from '../unavailable.ts';
 import { isAboutData } from './about-data.ts';
 import { type Reported, writeBatch } from './batch-transaction.ts';
 import { type Batch, toBatch } from './batch.ts';
@@ -145,6 +147,7 @@ export class Persister {
       this.stuck.delete(shard);
       return stored;
     } catch (error) {
+      if (fullServer(error) === 'postgres') await notePostgresFull(this.options.redis);
       if (error instanceof StuckShard) this.stuck.set(shard, { error, since: performance.now() });
       throw error;
     } finally {

@@ -18,13 +18,15 @@ import { AppError } from '../../errors.ts';
 import { packedLookedUp } from '../../packed/packed-arrays.ts';
 import { BALANCE, KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
+import { unpackState } from '../../packed/state.ts';
+import { USER } from '../../packed/user-fields.ts';
 import { REFUSAL, REPLAY } from '../../packed/refusal-fields.ts';
 import type { AuditAction, RecordAudit } from '../../postgres/access/audit.ts';
 import { type BalanceChangeRow, listSpendings, readBalanceChanges } from '../../postgres/balance-changes.ts';
 import { storableText } from '../../postgres/storable-json.ts';
 import { packedUse, timeOfUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
 import { idempotencyKey as bucketKey, oldKeysKey } from '../../redis/keys.ts';
-import { userPart } from '../../redis/parts.ts';
+import { packedUser, userPart } from '../../redis/parts.ts';
 import { lookUpUses } from '../events/stored-replies.ts';
 import { findSystem } from '../find-configured.ts';
 import { idempotencyDigest, type KeyedIds, type ScopedKey, timeOf } from '../ids.ts';
@@ -42,8 +44,8 @@ interface SpendingsOptions {
   /** The most idempotency keys that a user may use per UTC day; 0: no limit. */
   idempotencyKeysPerDay: number;
   recordAudit: RecordAudit;
-  /** Resolves when Postgres holds the tenant's writes so far; rejects with 503 if that takes too long. */
-  persisted: (tenantNo: number) => Promise<void>;
+  /** Resolves when Postgres holds the writes about a user so far; rejects with 503 if that takes too long. */
+  persisted: (tenantNo: number, userId: string) => Promise<void>;
 }
 
 /** The points of a user in a system. */
@@ -162,11 +164,20 @@ export class Spendings {
     const system = findSystem(compiled, key);
     const { tenantNo } = compiled.catalog;
     const of = id.replaceAll('-', '');
+    // Read before the spending: a user who is deleted in between, and returns, must not be paid for it.
+    const packed = await packedUser(this.options.redis, tenantNo, userId);
+    const generation = packed === null ? undefined : unpackState(packed)[USER.generation];
     const { spending, closings } = await this.find(tenantNo, { userId, system, id: of });
     if (spending.kind === BALANCE.hold && closingOf(closings)?.kind !== BALANCE.capture)
       throw new AppError('conflict', 'The hold was not captured, so that there is nothing to refund.');
     const scoped = { tenantNo, userId, metricNo: REFUND_SCOPE, key: of };
-    const change = { kind: BALANCE.refund, system: system.no, amount: spending.amount, of };
+    const change = {
+      kind: BALANCE.refund,
+      system: system.no,
+      amount: spending.amount,
+      of,
+      ...(generation !== undefined && { generation }),
+    };
     const { row, isReplay } = await this.use(compiled, scoped, change, span);
     const answer = balanceChangeAnswer(compiled, row);
     if (!isReplay) this.audit({ action: 'reverse', tenantNo, userId, by }, answer);
@@ -182,7 +193,7 @@ export class Spendings {
     const { pool, clock, persisted } = this.options;
     const { tenantNo } = compiled.catalog;
     const systemNo = pointsSystem === undefined ? null : findSystem(compiled, pointsSystem).no;
-    await persisted(tenantNo);
+    await persisted(tenantNo, userId);
     const rows = await listSpendings(pool, { tenantNo, userId, systemNo, before: cursor ?? null, limit: limit + 1 });
     const page = rows.slice(0, limit);
     const changes = await readBalanceChanges(
@@ -275,7 +286,7 @@ export class Spendings {
   /** A change, and those that close it. Waits until Postgres holds what was written before. */
   private async read(of: { tenantNo: number; userId: string }, id: string): Promise<BalanceChangeRow[]> {
     const { pool, persisted } = this.options;
-    await persisted(of.tenantNo);
+    await persisted(of.tenantNo, of.userId);
     // Read first: a retry may store them in the meantime.
     const aside = await this.aside(of);
     const stored = await readBalanceChanges(pool, of, [id]);

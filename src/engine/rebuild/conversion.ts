@@ -149,7 +149,6 @@ async function underNewMarks(
   );
   const locks = [...new Set(servers.map((server) => lockOf(server.redis, server.processId)))].toSorted((a, b) => a - b);
   const renew = async (): Promise<void> => {
-    await Promise.all(shards.map((shard) => redis.del(markKey(shard))));
     const { installation, epoch } = await transaction(pool, async (client) => {
       await lockCursors(client, shards);
       const { installation } = await readCursors(client);
@@ -157,6 +156,8 @@ async function underNewMarks(
       for (const server of servers)
         await setStorageEpochs(client, server.shards, { storageEpoch: storageEpochOf(epoch, server.processId) });
       await setSpread(client, { ...change, epoch });
+      // Last, because a shard without its mark is closed and rebuilt, which an error of Postgres must not cause.
+      await Promise.all(shards.map((shard) => redis.del(markKey(shard))));
       return { installation, epoch };
     });
     noteSpreads(redis, [{ ...change, epoch }]);

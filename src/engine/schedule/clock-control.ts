@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
+import { systemClock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { AppError } from '../../errors.ts';
 import { writeAudit } from '../../postgres/access/audit.ts';
@@ -21,6 +22,7 @@ import { publishSignal } from '../../redis/signals.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
 import type { PassOutcome, Schedule } from './schedule.ts';
 import type { TestClock } from './test-clock.ts';
+import { inOwnTurn } from '../../turns.ts';
 
 const FIRST_MS = 10;
 const LAST_MS = 100;
@@ -34,7 +36,7 @@ class GrowingPauses {
   /** Resolves after the next pause: 10 to 100 ms. */
   async next(): Promise<void> {
     const waitedMs = performance.now() - this.beganMs;
-    await sleep(Math.min(LAST_MS, Math.max(FIRST_MS, waitedMs * LATER)));
+    await inOwnTurn(sleep(Math.min(LAST_MS, Math.max(FIRST_MS, waitedMs * LATER))));
   }
 }
 
@@ -76,7 +78,7 @@ export class ClockControl {
     await this.switchedOn();
     for (let round = 0; round < ROUNDS && (await this.storeAccepted()); round += 1);
     const set = await this.audited(by, new Date(nowMs).toISOString(), (client) =>
-      setClock(client, { nowMs, realMs: Date.now() }),
+      setClock(client, { nowMs, realMs: systemClock.now() }),
     );
     if (set === null)
       throw new AppError(

@@ -3,10 +3,12 @@ import type { Pool, PoolClient } from 'pg';
 import type { JobKind } from '../../domain/administration/job.ts';
 import {
   endLease,
+  endLeasesOf,
   type Job,
   type LeasedJob,
   leaseJob,
   lockLeased,
+  newLease,
   type Progress,
   recordProgress,
   renewLease,
@@ -47,6 +49,8 @@ export type JobMoment = 'leased' | 'recording' | 'recorded';
 export interface JobRunnerOptions {
   pool: Pool;
   works: readonly JobWork<never>[];
+  /** Identifies the process (a UUID), and earlier ones that have exited: their jobs are taken over at once. */
+  runs?: { run: string; ended: readonly string[] } | undefined;
   /** How long a worker that died keeps its jobs from the others; ms. */
   leaseMs?: number;
   onFailed?: OnPieceFailed | undefined;
@@ -67,7 +71,8 @@ const MOST_ERROR = 500;
 
 /**
  * Runs jobs slice by slice. The `jobs` table is the source of truth. A lease gives a job to one worker, which renews the lease during a
- * long slice and releases it after each slice, so jobs take turns. A worker that dies delays its job by one lease at most. If a lease
+ * long slice and releases it after each slice, so jobs take turns. A worker that dies delays its job by one lease at
+ * most; its supervisor's next worker knows that it has exited and takes over at once. If a lease
  * expires and the slice runs twice, only one run is recorded. A failed slice is retried with backoff until it succeeds or the job is
  * cancelled, because its cause is usually fixed outside the job.
  */
@@ -75,9 +80,14 @@ export class JobRunner {
   private readonly options: JobRunnerOptions;
   private readonly works: Map<JobKind, JobWork>;
   private readonly kinds: { kind: JobKind; minAgeMs: number }[];
+  private readonly run: string;
+  /** Processes whose leases have yet to be ended. */
+  private ended: readonly string[];
 
   constructor(options: JobRunnerOptions) {
     this.options = options;
+    this.run = options.runs?.run ?? randomUUID();
+    this.ended = options.runs?.ended ?? [];
     const works = options.works as readonly unknown[] as readonly JobWork[];
     this.works = new Map(works.flatMap((work) => work.kinds.map((kind) => [kind, work])));
     this.kinds = [...this.works].map(([kind, { minAgeMs = 0 }]) => ({ kind, minAgeMs }));
@@ -86,7 +96,11 @@ export class JobRunner {
   /** Runs a slice of the job that waited longest; false if none is due. Rejects if Redis or Postgres is unavailable. */
   async step(): Promise<boolean> {
     const { pool, leaseMs = LEASE_MS, onMoment } = this.options;
-    const job = await leaseJob(pool, { lease: randomUUID(), leaseMs, kinds: this.kinds });
+    if (this.ended.length > 0) {
+      await endLeasesOf(pool, this.ended);
+      this.ended = [];
+    }
+    const job = await leaseJob(pool, { lease: newLease(this.run), leaseMs, kinds: this.kinds });
     if (job === null) return false;
     await onMoment?.('leased', job);
     try {

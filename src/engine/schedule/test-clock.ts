@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { v7 as uuid } from 'uuid';
-import type { Clock } from '../../clock.ts';
+import { type Clock, systemClock } from '../../clock.ts';
 import { dropFollower, noteFollower, readClock } from '../../postgres/test-clock.ts';
 import type { Signals } from '../../redis/signals.ts';
 import { SharedRuns } from '../../shared-runs.ts';
@@ -28,7 +28,7 @@ export class TestClock implements Clock {
   }
 
   now(): number {
-    return this.standsAtMs ?? Date.now();
+    return this.standsAtMs ?? systemClock.now();
   }
 
   /** How often the clock was set or released, as far as this process knows. */

@@ -10,6 +10,8 @@ import { decodeState, type UserState } from '../../packed/state.ts';
 import { endedStreaks, type StreakOrigin, usersByStreakOrigin } from '../../postgres/history/streaks.ts';
 import { settledNow } from '../responses.ts';
 import { packedUsers } from '../../redis/parts.ts';
+import { Slices } from '../../slices.ts';
+import { inOwnTurn } from '../../turns.ts';
 
 /** Maximum number of users in an answer. This many are always computed. */
 const MOST_RANKED = 100;
@@ -59,7 +61,7 @@ export class StreakRankings {
       this.kept.set(key, kept);
       void this.forget(key, kept);
     }
-    return (await kept.made).slice(0, limit);
+    return (await inOwnTurn(kept.made)).slice(0, limit);
   }
 
   private async forget(key: string, kept: Kept): Promise<void> {
@@ -129,12 +131,16 @@ export class StreakRankings {
   /** Those of the users who exist and are not hidden. */
   private async visible(tenantNo: number, ids: readonly string[]): Promise<[id: string, state: UserState][]> {
     if (ids.length === 0) return [];
-    const states = await packedUsers(this.redis, tenantNo, ids);
-    return ids.flatMap((id, index): [string, UserState][] => {
-      const packed = states[index] ?? null;
-      const state = packed === null ? null : decodeState(packed);
-      return state === null || state.hidden !== 0 ? [] : [[id, state]];
-    });
+    const packed = await packedUsers(this.redis, tenantNo, ids);
+    const slices = new Slices();
+    const visible: [id: string, state: UserState][] = [];
+    for (const [index, id] of ids.entries()) {
+      const state = packed[index] == null ? null : decodeState(packed[index]);
+      if (state?.hidden === 0) visible.push([id, state]);
+      // A state may have 32 KB.
+      if (slices.over) await slices.turn();
+    }
+    return visible;
   }
 }
 

@@ -31,6 +31,7 @@ import { insertMessages } from '../../postgres/webhooks/messages.ts';
 import { hasSecret } from '../../postgres/webhooks/secrets.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { spanOf } from '../span.ts';
+import { inOwnTurn } from '../../turns.ts';
 
 /** Maximum number of unfinished resends of a webhook. */
 const MOST_OPEN = 10;
@@ -233,6 +234,6 @@ export async function sendTest(
     const row = await readDelivery(pool, { webhookId: webhook.id, id: message.id });
     if (row === null) throw new AppError('not_found', 'The webhook was deleted meanwhile');
     if (row.tries > 0 || row.status !== 'pending' || performance.now() >= untilMs) return row;
-    await sleep(LOOK_MS);
+    await inOwnTurn(sleep(LOOK_MS));
   }
 }

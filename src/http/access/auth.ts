@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import { systemClock } from '../../clock.ts';
 import { parseApiKey } from '../../domain/administration/author.ts';
 import type { LiveGrant } from '../../engine/live/grants.ts';
 import type { Call, Caller, Operation } from '../../operations/operation.ts';
@@ -50,7 +51,7 @@ function admit(record: KeyRecord | null, { prefix, body }: PresentedKey, nowMs: 
 
 type PresentedKey = NonNullable<ReturnType<typeof parseApiKey>>;
 
-/** Creates the authenticator. `nowMs`: the machine's time, for the cache; `clockMs`: Laurel's, for keys. */
+/** Creates the authenticator. `nowMs`: for the cache, with any origin; `clockMs`: Laurel's, for keys. */
 export function createAuthenticator(options: {
   lookup: KeyLookup;
   limits?: Partial<KeyCacheLimits>;
@@ -60,7 +61,7 @@ export function createAuthenticator(options: {
   onUse?: (key: KeyRecord, atMs: number) => void;
 }): Authenticator {
   const limits = { ...LIMITS, ...options.limits };
-  const { nowMs = Date.now, clockMs = Date.now, onUse } = options;
+  const { nowMs = () => performance.now(), clockMs = systemClock.now, onUse } = options;
   const cache = new KeyCache({ lookup: options.lookup, limits, nowMs });
   const admitted = (found: KeyRecord | null, key: PresentedKey): Caller => {
     const atMs = clockMs();

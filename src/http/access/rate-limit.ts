@@ -1,3 +1,4 @@
+import { systemClock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import type { Caller } from '../../operations/operation.ts';
 
@@ -11,6 +12,31 @@ export interface RateLimits {
 }
 
 type Headers = Readonly<Record<string, string>>;
+
+/** Under which name a caller's requests are counted, and how many per second it may make; 0 for no limit. */
+interface CallerLimit {
+  name: string;
+  perSecond: number;
+}
+
+export type LimitOf = (caller: Caller) => CallerLimit;
+
+/**
+ * Limits of callers. Application keys with their own limit are counted separately; a user's other keys are counted together.
+ * @param organisationPerSecond the organisation's limit for application keys; `null` for that of `limits`
+ */
+export const callerLimits =
+  (
+    limits: Pick<RateLimits, 'applicationPerSecond' | 'adminPerSecond'>,
+    organisationPerSecond: () => number | null = () => null,
+  ): LimitOf =>
+  ({ kind, prefix, rateLimit, tenantNo, userId }) => {
+    if (kind === 'admin') return { name: prefix, perSecond: limits.adminPerSecond };
+    return {
+      name: rateLimit === null ? `${tenantNo}:${userId}` : prefix,
+      perSecond: rateLimit ?? organisationPerSecond() ?? limits.applicationPerSecond,
+    };
+  };
 
 /** Counts a request and returns its rate limit headers, or `null` if there is no limit. Throws 429. */
 export type RateLimit = (caller: Caller) => Headers | null;
@@ -66,25 +92,22 @@ const tooMany = (waitMs: number, headers: Headers = {}): AppError =>
 
 /**
  * Limits callers, so that a flood from one does not affect others. Each process counts its own requests, so several processes together admit
- * that many times more. Application keys with their own limit are counted separately; a user's other keys are counted together.
- * @param organisationPerSecond the organisation's limit for application keys; `null` for that of `limits`
+ * that many times more. See `callerLimits`.
  * @param nowMs the machine's time, not the test clock's, with any origin; `wallMs`: the same as epoch ms
  */
 export function createRateLimit(
   limits: Pick<RateLimits, 'applicationPerSecond' | 'adminPerSecond'>,
   organisationPerSecond: () => number | null = () => null,
   nowMs: () => number = () => performance.now(),
-  wallMs: () => number = () => Date.now(),
+  wallMs: () => number = () => systemClock.now(),
 ): RateLimit {
   const buckets = new Buckets(nowMs);
+  const limitOf = callerLimits(limits, organisationPerSecond);
   return (caller) => {
-    const { kind, prefix, rateLimit, tenantNo, userId } = caller;
     // Requests without a key, of public operations, are not counted here.
-    if (prefix === '') return null;
-    const perSecond =
-      kind === 'admin' ? limits.adminPerSecond : (rateLimit ?? organisationPerSecond() ?? limits.applicationPerSecond);
+    if (caller.prefix === '') return null;
+    const { name, perSecond } = limitOf(caller);
     if (perSecond === 0) return null;
-    const name = kind === 'admin' || rateLimit !== null ? prefix : `${tenantNo}:${userId}`;
     const { burst, waitMs, owedMs, remaining } = buckets.spend(name, perSecond);
     const headers = {
       'X-RateLimit-Limit': String(burst),

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import { systemClock } from '../../clock.ts';
 import type { Caller } from '../../operations/operation.ts';
 import { keyHash, type KeyRecord } from '../../postgres/access/keys.ts';
 import { csrfTokenOf } from '../../postgres/access/sessions.ts';
@@ -59,8 +60,8 @@ export function createSessionAuthenticator(options: {
   clockMs: () => number;
   onUse: (key: KeyRecord, atMs: number) => void;
 }): SessionAuthenticator {
-  const { lookup, nowMs = Date.now, clockMs, onUse } = options;
-  const cache = new KeyCache({ lookup, limits: LIMITS, nowMs });
+  const { lookup, nowMs = systemClock.now, clockMs, onUse } = options;
+  const cache = new KeyCache({ lookup, limits: LIMITS, nowMs: options.nowMs ?? (() => performance.now()) });
   const admitted = (record: KeyRecord | null, session: PresentedSession): Caller => {
     const caller = admit(record, session, nowMs());
     const atMs = clockMs();

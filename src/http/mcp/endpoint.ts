@@ -10,6 +10,7 @@ import type { ExchangeContext } from '../exchange-context.ts';
 import { MOST_DEPTH } from '../large-json.ts';
 import { DirectCalls, type CalledBy } from './direct-call.ts';
 import { Tools } from './tool-calls.ts';
+import { inOwnTurn } from '../../turns.ts';
 
 export const MCP_PATH = '/mcp';
 
@@ -84,7 +85,7 @@ async function answerTo(
     McpError,
     ErrorCode,
     isJSONRPCRequest,
-  } = await sdk();
+  } = await inOwnTurn(sdk());
   const parsed = JSONRPCMessageSchema.safeParse(sent);
   if (!parsed.success) throw new AppError('invalid', 'The body must be one message of JSON-RPC 2.0');
   // Without a session there is nothing that a notification or an answer could be about.
@@ -143,7 +144,7 @@ export function mcpOperation(
       requireOwnOrigin(headers);
       requireShallow(body);
       const spoken = headers['mcp-protocol-version'];
-      const { SUPPORTED_PROTOCOL_VERSIONS } = await sdk();
+      const { SUPPORTED_PROTOCOL_VERSIONS } = await inOwnTurn(sdk());
       if (spoken !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(spoken))
         throw new AppError('invalid', `MCP-Protocol-Version must be one of ${SUPPORTED_PROTOCOL_VERSIONS.join(', ')}`);
       const calledBy = { caller, by, tenantId: headers['tenant-id'] ?? null, ...(span && { span }) };

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
-import type { Clock } from '../../clock.ts';
+import { type Clock, systemClock } from '../../clock.ts';
 import { type Author, parseApiKey } from '../../domain/administration/author.ts';
 import { type Announce, countRevision } from '../revisions.ts';
 import { transaction } from '../transaction.ts';
@@ -49,7 +49,7 @@ export class Sessions {
     this.pool = options.pool;
     this.announce = options.announce;
     this.clock = options.clock;
-    this.nowMs = options.nowMs ?? Date.now;
+    this.nowMs = options.nowMs ?? systemClock.now;
     this.keys = keyLookup(this.pool);
     this.tokens = new GatheredLookup(
       (hashes) => findSignInTokens(this.pool, hashes),

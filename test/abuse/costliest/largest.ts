@@ -38,6 +38,7 @@ const textLength = ({ maxLength = LONG }: Schema, bytes: number): number =>
 
 function items(schema: Schema, { bytes, known, name }: { bytes: number; known: Known; name: string }): unknown[] {
   const item = schema.items ?? { type: 'string' };
+  if (schema.uniqueItems === true) return distinct(schema, item);
   const bounded = schema.maxItems !== undefined && schema.maxItems <= 1_000;
   const each = bounded ? bytes / schema.maxItems! : 1;
   const one = largest(item, { bytes: each - 1, known, name: `${name} item` });
@@ -46,6 +47,14 @@ function items(schema: Schema, { bytes, known, name }: { bytes: number; known: K
     { length: Math.max(1, Math.min(schema.maxItems ?? Infinity, Math.floor(bytes / weight))) },
     () => one,
   );
+}
+
+/** As many different items as there may be. */
+function distinct({ maxItems = 100 }: Schema, item: Schema): unknown[] {
+  const values = item.enum ?? item.anyOf?.map((one) => one.const) ?? numbered(maxItems);
+  if (item.type !== 'integer') return values.slice(0, maxItems);
+  const { minimum = 0, maximum = maxItems } = item;
+  return Array.from({ length: Math.min(maxItems, maximum - minimum + 1) }, (_, at) => minimum + at);
 }
 
 function fields(schema: Schema, { bytes, known, name }: { bytes: number; known: Known; name: string }): object {

@@ -10,6 +10,8 @@ export interface CostlyRequest {
   method: string;
   path: string;
   body: string | null;
+  /** Whether it needs another `Idempotency-Key` each time. */
+  isKeyed?: boolean;
 }
 
 /** Bytes of the request line that a query may use, in addition to the headers. */
@@ -82,16 +84,16 @@ const PATH_VALUES = (path: string): Record<string, string> => ({
   id: USER,
 });
 
-/** The largest request of an operation according to its schemas. */
-function largestRequest(operation: Operation): CostlyRequest {
+/** The largest request of an operation according to its schemas. `given`: values of parameters and fields by name. */
+export function largestRequest(operation: Operation, given: Known = {}): CostlyRequest {
   const { id, surface, method, body, query } = operation;
-  const values = PATH_VALUES(operation.path);
+  const values: Known = { ...PATH_VALUES(operation.path), ...given };
   const ids = /^\/v1\/(users|metrics\/\{key\}|achievements\/\{key\})/.test(operation.path) || surface === 'application';
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    ids ? (values[name] ?? USER) : ((KNOWN[name] as string | undefined) ?? '0191d6f0-0000-7000-8000-000000000001'),
+    String(ids ? (values[name] ?? USER) : (given[name] ?? KNOWN[name] ?? '0191d6f0-0000-7000-8000-000000000001')),
   );
-  const search = query === null ? '' : `?${queryOf(plain(query))}`;
-  const known = { ...KNOWN, ...(surface === 'application' && { id: USER }), key: 'flips' };
+  const search = query === null ? '' : `?${queryOf(plain(query), given)}`;
+  const known = { ...KNOWN, ...(surface === 'application' && { id: USER }), key: 'flips', ...given };
   const text =
     body === null
       ? null
@@ -102,7 +104,7 @@ function largestRequest(operation: Operation): CostlyRequest {
 /** With the items that bulk operations validate one by one. */
 const plain = (schema: object): Schema => JSON.parse(JSON.stringify(schema)) as Schema;
 
-function queryOf(schema: Schema): string {
+function queryOf(schema: Schema, given: Known): string {
   const names = Object.keys(schema.properties ?? {});
   const parameters = new URLSearchParams();
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
@@ -111,8 +113,9 @@ function queryOf(schema: Schema): string {
     const bytes = QUERY_BYTES / names.length;
     const value = largest(
       { maxLength: 255, ...property },
-      { bytes, known: { ...KNOWN, limit: 100, numEvents: 100 }, name },
+      { bytes, known: { ...KNOWN, limit: 100, numEvents: 100, ...given }, name },
     );
+    if (value === undefined) continue;
     for (const one of [value].flat()) parameters.append(name, String(one));
   }
   return parameters.toString();
@@ -122,4 +125,4 @@ function queryOf(schema: Schema): string {
 export const largestRequests = (operations: readonly Operation[]): CostlyRequest[] =>
   operations
     .filter(({ id, onlyWith }) => onlyWith === null && !/delete|rotate|tenants|organisation|configuration_put/.test(id))
-    .map(largestRequest);
+    .map((operation) => largestRequest(operation));

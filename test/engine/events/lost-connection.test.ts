@@ -98,3 +98,26 @@ test('applies each of a hundred events that are in flight when the connection br
   expect(answers.map(({ total }) => total).sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
   expect(await totalOf('many')).toBe(100);
 });
+
+test('the clock is set back while the connection is gone: the event is refused in time', async () => {
+  const lost = new CuttingProxy(stack.redisUrl);
+  const builder = new CatalogBuilder();
+  builder.metric('flips');
+  const engine = new TestEngine(await lost.listen(), builder.catalog);
+  engine.redis.on('error', () => undefined);
+  await engine.event('flips', 'clock', 1);
+  const now = Date.now;
+  let aheadMs = 0;
+  Date.now = () => now() + aheadMs;
+  try {
+    lost.cutNext('requests', () => {
+      lost.close();
+      aheadMs = -3_600_000;
+    });
+    // With a deadline of the clock, it would get no answer for an hour.
+    await expect(engine.event('flips', 'clock', 1)).rejects.toThrow('does not answer');
+  } finally {
+    Date.now = now;
+    engine.redis.disconnect();
+  }
+});

@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RedisNotReady } from '../../../src/redis/gate.ts';
-import { rebuildThatStands } from '../rebuild/by-hand.ts';
+import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
+import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { decodeState } from '../../../src/packed/state.ts';
+import { packedUser } from '../../../src/redis/parts.ts';
+import { rebuildByHand, rebuildThatStands } from '../rebuild/by-hand.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 
 let boards: BoardsByTheClock;
@@ -65,3 +69,64 @@ test('finishes copying a run of which a part was copied when Redis was rebuilt',
   await boards.due();
   await expectAll();
 });
+
+test.each(['shared', 'first'] as const)(
+  'a run that ended while no worker ran keeps everybody, although users went on and Redis was lost before it became final; ties %s',
+  async (ties) => {
+    await boards.laurel.close();
+    const common = { name: 'Board', status: 'active', rankBy: 'metric', metricKey: 'm', start: '2026-11-18' } as const;
+    boards = await BoardsByTheClock.start('2026-11-18T10:00:00Z', [
+      { ...common, key: 'board', runUnit: 'day', runInterval: 7, ties },
+      { ...common, key: 'teams', runUnit: 'day', runInterval: 1, teamAttributeKey: 'land' },
+    ]);
+    const { laurel } = boards;
+    const redis = await laurel.connect();
+    const differences = async (): Promise<Difference[]> => {
+      const found: Difference[] = [];
+      await verify({ redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
+      return found;
+    };
+    const teams = async (run: string) =>
+      (await laurel.app.get(`/v1/leaderboards/teams/teams?run=${run}`)).body.rankings;
+    await boards.event({ id: 'u', attributes: { land: 'de' } }, 5);
+    await boards.event({ id: 'v', attributes: { land: 'fr' } }, 7);
+    const first = await teams('2026-11-18');
+    expect(first).toHaveLength(2);
+    // Nobody records final ranks.
+    for (const day of ['2026-11-20', '2026-11-24', '2026-11-25', '2026-11-27', '2026-11-28']) {
+      await boards.at(`${day}T09:00:00Z`);
+      for (const id of ['u', 'v', 'w']) await boards.event({ id, attributes: { land: 'at' } }, 1);
+    }
+    await boards.store();
+    expect(await differences()).toEqual([]);
+    await rebuildByHand(laurel, redis);
+    expect(await differences()).toEqual([]);
+    await boards.due();
+    const ended = [
+      [1, 'v', 9],
+      [2, 'u', 7],
+      [3, 'w', 2],
+    ];
+    expect(await boards.places('run=2026-11-18')).toEqual(ended);
+    expect(await boards.places('run=2026-11-18', 'teams')).toEqual([
+      [1, 'v', 7],
+      [2, 'u', 5],
+    ]);
+    expect(await teams('2026-11-18')).toEqual(first);
+    // Later events drop what Postgres now holds.
+    const runs = async () => decodeState((await packedUser(redis, 0, 'u'))!).boards;
+    expect(Object.values(await runs()).map((scores) => scores.length)).toEqual([2, 6]);
+    await boards.at('2026-11-29T13:00:00Z');
+    await boards.due();
+    await expect
+      .poll(async () => {
+        await boards.event('u', 1);
+        return Object.values(await runs()).map((scores) => scores.length);
+      })
+      .toEqual([1, 2]);
+    await boards.store();
+    expect(await differences()).toEqual([]);
+    expect(await boards.places('run=2026-11-18')).toEqual(ended);
+    redis.disconnect();
+  },
+);

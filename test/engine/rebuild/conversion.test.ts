@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { countersKey, type TenantPart, userKey } from '../../../src/redis/keys.ts';
+import { countersKey, markKey, type TenantPart, userKey } from '../../../src/redis/keys.ts';
 import { knownPart, knownParts } from '../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
@@ -176,4 +176,23 @@ test('refuses a number that is not a power of two, and a key of one tenant', asy
     laurel.admin.put('/v1/spread', { shards }, { tenantId: 'here' });
   expect((await put(3)).status).toBe(422);
   expect((await put(512)).status).toBeOneOf([400, 422]);
+});
+
+test('an error of Postgres while a tenant is being spread closes no shard', async () => {
+  const { redis, pool } = laurel;
+  const { shard } = knownPart(redis, 2, USERS[0]!);
+  const mark = await redis.get(markKey(shard));
+  await pool.query(`CREATE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'refused'; END $$`);
+  await pool.query('CREATE TRIGGER refused BEFORE UPDATE OF spread ON tenants EXECUTE FUNCTION refused()');
+  const { body } = await laurel.admin.put('/v1/spread', { shards: 2 }, { tenantId: 'there' });
+  const job = async () => (await laurel.admin.get(`/v1/jobs/${body.id}`, { tenantId: 'there' })).body;
+  try {
+    await expect.poll(async () => (await job()).attempts).toBeGreaterThan(0);
+    expect(await redis.get(markKey(shard))).toBe(mark);
+    expect(await send('there', 'while Postgres refuses', USERS[0]!)).toBe(201);
+  } finally {
+    await pool.query('DROP FUNCTION refused CASCADE');
+  }
+  await expect.poll(async () => (await job()).status).toBe('done');
 });

@@ -331,3 +331,26 @@ test.each(['in Postgres', 'in Redis'])(
     expect((await laurel.admin.delete(`/v1/users/${encodeURIComponent(id)}`)).status).toBe(200);
   },
 );
+
+test('a user who is deleted and returns during a refund is not paid for the spending of the former one', async () => {
+  await work('ivy', 10);
+  const { id } = (await spend('ivy', 8)).body;
+  expect(await list('ivy')).toHaveLength(1);
+  const locking = await laurel.pool.connect();
+  let refunding: ReturnType<typeof post>;
+  try {
+    await locking.query('BEGIN');
+    await locking.query('LOCK TABLE balance_changes');
+    refunding = post(path('ivy', `spendings/${id}/refund`), {});
+    const waits = `SELECT FROM pg_locks WHERE relation = 'balance_changes'::regclass AND NOT granted`;
+    await expect.poll(async () => (await laurel.pool.query(waits)).rowCount).toBe(1);
+    expect((await laurel.admin.delete('/v1/users/ivy')).status).toBe(200);
+    await work('ivy', 10);
+    expect((await spend('ivy', 8)).status).toBe(201);
+  } finally {
+    await locking.query('ROLLBACK');
+    locking.release();
+  }
+  expect((await refunding).status).toBe(404);
+  expect(await points('ivy')).toMatchObject({ total: 10, balance: 2 });
+});

@@ -1,0 +1,252 @@
+/**
+ * Divides the event loop among requests, and measures what each costs.
+ *
+ * A request runs in turns: its start, and what follows each reply of Redis or Postgres and each pause of a long computation.
+ * Turns that are due wait in queues and run one after another, tenant by tenant and, within a tenant, lane by lane: a lane that
+ * used more time than others waits longer. After a millisecond of turns the loop reads its sockets again.
+ *
+ * While a turn runs, `currentBill` is its request's, until the last microtask that it caused. So the time between belongs to
+ * the request, and so does each command and statement that is sent meanwhile. Node 20's AsyncLocalStorage would make every
+ * promise of the process dearer, including those of events, which do not take turns. A promise that several requests
+ * share must be awaited through `inOwnTurn`: otherwise the others would go on in the turn of the one that began it.
+ */
+
+/** What the requests of an operation have cost. */
+export interface Cost {
+  /** On the event loop. */
+  loopMs: number;
+  redisMs: number;
+  postgresMs: number;
+  /** Sent and received. */
+  redisBytes: number;
+  postgresBytes: number;
+}
+
+export const noCost = (): Cost => ({ loopMs: 0, redisMs: 0, postgresMs: 0, redisBytes: 0, postgresBytes: 0 });
+
+interface Turn {
+  bill: Bill;
+  run: () => void;
+}
+
+/** How much longer a tenant or lane may have run than the others that wait. More is forgotten. */
+const MOST_AHEAD_MS = 50;
+/** How much of that is forgotten each time when it is passed over. */
+const QUANTUM_MS = 1;
+
+/** The lanes of a tenant, in the order of their next turns. */
+export class TenantLanes {
+  readonly due = new Set<Lane>();
+  /** Whether the tenant uses more than its share while others need theirs. */
+  readonly isOverShare: () => boolean;
+  aheadMs = 0;
+
+  constructor(isOverShare: () => boolean = () => false) {
+    this.isOverShare = isOverShare;
+  }
+}
+
+/** The requests of a user, or of an admin key, in a tenant. */
+export class Lane {
+  readonly tenant: TenantLanes;
+  readonly isOfUser: boolean;
+  aheadMs = 0;
+  private readonly most: number;
+  private running = 0;
+  private readonly goingOn: Turn[] = [];
+  private readonly starts: Turn[] = [];
+
+  /** `most`: how many requests run at a time; others wait for their start. */
+  constructor(tenant: TenantLanes, { isOfUser, most }: { isOfUser: boolean; most: number }) {
+    this.tenant = tenant;
+    this.isOfUser = isOfUser;
+    this.most = most;
+  }
+
+  /** Number of requests that wait for their start. */
+  get waiting(): number {
+    return this.starts.length;
+  }
+
+  get isIdle(): boolean {
+    return this.running === 0 && this.starts.length === 0 && this.goingOn.length === 0;
+  }
+
+  /** Whether a turn may run now. */
+  get isDue(): boolean {
+    return this.goingOn.length > 0 || (this.starts.length > 0 && this.running < this.most);
+  }
+
+  /** Queues the start of a request; `ended` must be called when it has ended. */
+  start(bill: Bill, run: () => void): void {
+    this.starts.push({ bill, run });
+    offer(this);
+  }
+
+  /** Queues the next turn of a request. */
+  goOn(bill: Bill, run: () => void): void {
+    this.goingOn.push({ bill, run });
+    offer(this);
+  }
+
+  /** Takes a turn of a lane that is due. */
+  take(): Turn {
+    const turn = this.goingOn.shift();
+    if (turn !== undefined) return turn;
+    this.running += 1;
+    return this.starts.shift()!;
+  }
+
+  /** Call this when a request that began has ended. */
+  ended(): void {
+    this.running -= 1;
+    offer(this);
+  }
+}
+
+/** Who pays for a request. */
+export class Bill {
+  readonly lane: Lane;
+  /** Postgres connections that the request holds. */
+  connections = 0;
+  private readonly cost: Cost;
+  private readonly pay: (ms: number) => void;
+
+  /** `cost`: to which everything is added. */
+  constructor(lane: Lane, { cost, pay }: { cost: Cost; pay: (ms: number) => void }) {
+    this.lane = lane;
+    this.cost = cost;
+    this.pay = pay;
+  }
+
+  ranFor(ms: number): void {
+    const { lane } = this;
+    this.cost.loopMs += ms;
+    lane.aheadMs = Math.min(lane.aheadMs + ms, MOST_AHEAD_MS);
+    lane.tenant.aheadMs = Math.min(lane.tenant.aheadMs + ms, MOST_AHEAD_MS);
+    this.pay(ms);
+  }
+
+  tookFromRedis(bytes: number, ms: number): void {
+    this.cost.redisBytes += bytes;
+    this.cost.redisMs += ms;
+    this.pay(ms + bytes * REDIS_MS_A_BYTE);
+  }
+
+  tookFromPostgres(bytes: number, ms: number): void {
+    this.cost.postgresBytes += bytes;
+    this.cost.postgresMs += ms;
+    this.pay(ms * POSTGRES_WEIGHT + bytes * POSTGRES_MS_A_BYTE);
+  }
+}
+
+/** Redis copies some 1 GB/s, and the client's parser about as much. */
+const REDIS_MS_A_BYTE = 1 / 1_000_000;
+/** The client reads rows outside of turns, at some 200 MB/s. */
+const POSTGRES_MS_A_BYTE = 5 / 1_000_000;
+/** Unlike the event loop and Redis, Postgres runs several statements at a time. */
+const POSTGRES_WEIGHT = 1 / 4;
+
+let current: Bill | null = null;
+
+/** The bill of the request whose turn it is; `null` outside of turns. */
+export const currentBill = (): Bill | null => current;
+
+/** Runs `work` without a bill: what it sends is done for all, not for the request whose turn it is. */
+export function forAll<T>(work: () => T): T {
+  const before = current;
+  current = null;
+  try {
+    return work();
+  } finally {
+    current = before;
+  }
+}
+
+/** Settles as the promise does, in a turn of the bill's request. */
+export const inTurnOf = <T>(bill: Bill, promise: PromiseLike<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    promise.then(
+      (value) => bill.lane.goOn(bill, () => resolve(value)),
+      (error: unknown) => bill.lane.goOn(bill, () => reject(error as Error)),
+    );
+  });
+
+/** Awaits a promise that other requests may share; the caller goes on in a turn of its own. */
+export const inOwnTurn = <T>(shared: Promise<T>): Promise<T> => (current === null ? shared : inTurnOf(current, shared));
+
+/** Resolves in the next turn of the request, or after all other waiting work if no request has this turn. */
+export function nextTurn(): Promise<void> {
+  const bill = current;
+  return new Promise((resolve) => {
+    if (bill === null) setImmediate(resolve);
+    else bill.lane.goOn(bill, resolve);
+  });
+}
+
+/** How long turns run before the loop reads its sockets again. One turn may take longer (`SLICE_MS`). */
+const TURNS_MS = 1;
+
+/** Tenants with due turns, in the order of their next ones. */
+const due = new Set<TenantLanes>();
+let scheduled = false;
+let begunMs = 0;
+
+function offer(lane: Lane): void {
+  if (!lane.isDue) return;
+  lane.tenant.due.add(lane);
+  due.add(lane.tenant);
+  if (scheduled) return;
+  scheduled = true;
+  setImmediate(runTurns);
+}
+
+function runTurns(): void {
+  begunMs = performance.now();
+  runNext(begunMs);
+}
+
+function runNext(nowMs: number): void {
+  const turn = nowMs - begunMs < TURNS_MS ? takeTurn() : null;
+  if (turn === null) {
+    scheduled = due.size > 0;
+    if (scheduled) setImmediate(runTurns);
+    return;
+  }
+  current = turn.bill;
+  turn.run();
+  // A tick that a microtask adds runs after all other microtasks: those of this turn, and those that they add.
+  queueMicrotask(() => {
+    process.nextTick(() => {
+      current = null;
+      const endMs = performance.now();
+      turn.bill.ranFor(endMs - nowMs);
+      runNext(endMs);
+    });
+  });
+}
+
+function takeTurn(): Turn | null {
+  const tenant = nextOf(due);
+  if (tenant === null) return null;
+  const lane = nextOf(tenant.due)!;
+  const turn = lane.take();
+  if (lane.isDue) tenant.due.add(lane);
+  if (tenant.due.size > 0) due.add(tenant);
+  return turn;
+}
+
+/** Removes the first that is not ahead of the others. One that is loses some of its lead, and goes to the end. */
+function nextOf<T extends { aheadMs: number }>(waiting: Set<T>): T | null {
+  for (const each of waiting) {
+    waiting.delete(each);
+    if (each.aheadMs <= 0 || waiting.size === 0) {
+      if (waiting.size === 0) each.aheadMs = 0;
+      return each;
+    }
+    each.aheadMs -= QUANTUM_MS;
+    // The loop comes back to it.
+    waiting.add(each);
+  }
+  return null;
+}

@@ -1,0 +1,154 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Type } from 'typebox';
+import { expect, onTestFinished, test } from 'vitest';
+import { callerLimits } from '../../src/http/access/rate-limit.ts';
+import { OverShare, Shares } from '../../src/http/access/shares.ts';
+import { operation, type Caller } from '../../src/operations/operation.ts';
+import { nextTurn } from '../../src/turns.ts';
+import { startServer, USER_KEY } from './server-fixture.ts';
+
+const user = (userId: string, prefix = `app_${userId}`, rateLimit: number | null = null): Caller => ({
+  kind: 'application',
+  prefix,
+  userId,
+  tenantNo: 0,
+  scope: 'all',
+  rateLimit,
+});
+const ADMIN: Caller = { kind: 'admin', prefix: 'adm', userId: null, tenantNo: null, scope: 'all', rateLimit: null };
+
+/** Shares with a clock that the test sets. */
+function sharesAt(applicationPerSecond = 50) {
+  const clock = { ms: 1_000 };
+  const limitOf = callerLimits({ applicationPerSecond, adminPerSecond: 0 });
+  return { shares: new Shares({ limitOf, nowMs: () => clock.ms }), clock };
+}
+
+const retryAfter = (work: () => void): number | null => {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    expect(error).toBeInstanceOf(OverShare);
+    return Number((error as OverShare).headers['Retry-After']);
+  }
+};
+
+test('a user may use 500 ms at once and a twentieth of the time; a refusal says when there is time again', () => {
+  const { shares, clock } = sharesAt();
+  const ada = shares.of(user('ada'), 0);
+  ada.charge(500);
+  expect(retryAfter(() => ada.requireTime())).toBeNull();
+  ada.charge(100);
+  expect(retryAfter(() => ada.requireTime())).toBe(2);
+  expect(retryAfter(() => shares.of(user('bob'), 0).requireTime())).toBeNull();
+  clock.ms += 1_999;
+  expect(retryAfter(() => ada.requireTime())).toBe(1);
+  clock.ms += 1;
+  expect(retryAfter(() => ada.requireTime())).toBeNull();
+  clock.ms += 10_000;
+  ada.charge(500);
+  expect(retryAfter(() => ada.requireTime())).toBeNull();
+  // However long one request took, the user waits for less than a minute.
+  ada.charge(1_000_000);
+  expect(retryAfter(() => ada.requireTime())).toBe(50);
+});
+
+test('the keys of a user share an account; a key with its own limit has its own, in proportion, and without a limit none', () => {
+  const { shares } = sharesAt();
+  shares.of(user('ada', 'app_1'), 0).charge(1_000);
+  expect(retryAfter(() => shares.of(user('ada', 'app_2'), 0).requireTime())).not.toBeNull();
+  const own = shares.of(user('ada', 'app_3', 500), 0);
+  own.charge(1_000);
+  // Half of the time: the 500 ms beyond the burst are paid in a second.
+  expect(retryAfter(() => own.requireTime())).toBe(1);
+  for (const unlimited of [user('ada', 'app_4', 0), ADMIN]) {
+    shares.of(unlimited, 0).charge(1_000_000);
+    expect(retryAfter(() => shares.of(unlimited, 0).requireRoom())).toBeNull();
+  }
+  const { shares: without } = sharesAt(0);
+  without.of(user('ada'), 0).charge(1_000_000);
+  expect(retryAfter(() => without.of(user('ada'), 0).requireTime())).toBeNull();
+});
+
+test('an account is kept until its debt is paid, however many other users come', () => {
+  const { shares, clock } = sharesAt();
+  shares.of(user('ada'), 0).charge(1_000_000);
+  for (let s = 0; s < 49; s += 1) {
+    clock.ms += 1_000;
+    for (let no = 0; no < 100; no += 1) shares.of(user(`${s}-${no}`), 0);
+  }
+  expect(retryAfter(() => shares.of(user('ada'), 0).requireTime())).toBe(1);
+});
+
+test('the events of a tenant that used more than half of the time wait only while other tenants send requests', () => {
+  const { shares, clock } = sharesAt();
+  shares.note(0, clock.ms);
+  clock.ms += 2_000;
+  shares.of(ADMIN, 0).charge(5_000);
+  expect(shares.isAtOnce(0, clock.ms)).toBe(true);
+  shares.note(1, clock.ms);
+  expect([shares.isAtOnce(0, clock.ms), shares.isAtOnce(1, clock.ms)]).toEqual([false, true]);
+  // The debt of a tenant is small: it is paid within a second.
+  clock.ms += 1_000;
+  expect(shares.isAtOnce(0, clock.ms)).toBe(true);
+});
+
+test('a user whose requests took too much time gets 429 with Retry-After; others, and admin keys, do not', async () => {
+  const limitOf = callerLimits({ applicationPerSecond: 50, adminPerSecond: 0 });
+  const busy = operation({
+    id: 'busy',
+    surface: 'application',
+    method: 'get',
+    path: '/v1/busy',
+    summary: 'Computes for half a second',
+    responses: { 200: Type.Object({}) },
+    handle: async () => {
+      for (let no = 0; no < 270; no += 1) {
+        const untilMs = performance.now() + 2;
+        while (performance.now() < untilMs);
+        await nextTurn();
+      }
+      return { status: 200, body: {} };
+    },
+  });
+  const { server, client } = await startServer({ more: [busy], shares: new Shares({ limitOf }) });
+  onTestFinished(() => server.close());
+  const send = (key?: string) => client.get('/v1/busy', key === undefined ? {} : { key });
+  // The first requests of an operation are free.
+  for (let no = 0; no < 5; no += 1) expect((await send()).status).toBe(200);
+  expect((await send(USER_KEY)).status).toBe(200);
+  const refused = await send(USER_KEY);
+  expect(refused).toMatchObject({ status: 429, body: { code: 'too_many_requests' } });
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  for (let no = 0; no < 2; no += 1) expect((await send()).status).toBe(200);
+});
+
+test('of many requests of a user that are sent together, only some begin before their cost is known', async () => {
+  const limitOf = callerLimits({ applicationPerSecond: 50, adminPerSecond: 0 });
+  let begun = 0;
+  const busy = operation({
+    id: 'busy',
+    surface: 'application',
+    method: 'get',
+    path: '/v1/busy',
+    summary: 'Computes for half a second, and waits',
+    responses: { 200: Type.Object({}) },
+    handle: async () => {
+      begun += 1;
+      const untilMs = performance.now() + 600;
+      while (performance.now() < untilMs);
+      await sleep(10);
+      return { status: 200, body: {} };
+    },
+  });
+  const { server, client } = await startServer({ more: [busy], shares: new Shares({ limitOf }) });
+  onTestFinished(() => server.close());
+  for (let no = 0; no < 5; no += 1) await client.get('/v1/busy');
+  begun = 0;
+  const answers = await Promise.all(Array.from({ length: 20 }, () => client.get('/v1/busy', { key: USER_KEY })));
+  const statuses = answers.map(({ status }) => status);
+  expect(begun).toBe(statuses.filter((status) => status === 200).length);
+  expect(begun).toBeLessThanOrEqual(4);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(20 - begun);
+});

@@ -1,0 +1,74 @@
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRedis, redisReady } from '../../src/redis/client.ts';
+import { Bill, currentBill, Lane, nextTurn, noCost, TenantLanes } from '../../src/turns.ts';
+import { testStack, type TestStack } from '../stack/stack.ts';
+
+let stack: TestStack;
+let redis: Redis;
+
+beforeAll(async () => {
+  stack = await testStack({ database: 'none' });
+  redis = createRedis(stack.redisUrl);
+  await redisReady(redis);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await stack.close();
+});
+
+const lane = new Lane(new TenantLanes(), { isOfUser: true, most: Infinity });
+
+/** Runs a request in turns. */
+async function charged<T>(work: () => Promise<T>) {
+  const cost = noCost();
+  const bill = new Bill(lane, { cost, pay: () => undefined });
+  const result = await new Promise<T>((resolve, reject) => {
+    lane.start(bill, () => {
+      work()
+        .finally(() => lane.ended())
+        .then(resolve, reject);
+    });
+  });
+  return { bill, cost, result };
+}
+
+test('charges bytes of commands and pipelines in both directions, and the request goes on in a turn of its own', async () => {
+  const text = 'x'.repeat(100_000);
+  const { bill, cost, result } = await charged(async () => {
+    const bills = [];
+    await redis.set('{a}text', text);
+    bills.push(currentBill());
+    expect(await redis.get('{a}text')).toBe(text);
+    bills.push(currentBill());
+    expect(await redis.getBuffer('{a}text')).toEqual(Buffer.from(text));
+    bills.push(currentBill());
+    expect(await redis.pipeline().get('{a}text').get('{a}none').exec()).toEqual([
+      [null, text],
+      [null, null],
+    ]);
+    bills.push(currentBill());
+    expect(await redis.multi().get('{a}text').exec()).toEqual([[null, text]]);
+    bills.push(currentBill());
+    await Promise.all(Array.from({ length: 10 }, () => redis.get('{a}none')));
+    bills.push(currentBill());
+    return bills;
+  });
+  expect(result).toEqual(Array.from({ length: 6 }, () => bill));
+  await nextTurn();
+  expect(cost.redisBytes).toBeGreaterThan(500_000);
+  expect(cost.redisBytes).toBeLessThan(505_000);
+});
+
+test('charges the time of a command that takes longer than others, not the time of usual ones', async () => {
+  const usual = await charged(async () => {
+    for (let no = 0; no < 200; no += 1) await redis.get('{a}none');
+  });
+  const { cost } = await charged(() => redis.eval('for i = 1, 3e7 do end', 0));
+  expect(cost.redisMs).toBeGreaterThan(10 * (usual.cost.redisMs / 200));
+  expect(cost.redisMs).toBeGreaterThan(20);
+});
+
+test('errors arrive as without a bill', async () => {
+  await expect(charged(() => redis.incr('{a}text'))).rejects.toThrow('not an integer');
+});

@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { Slices } from '../src/slices.ts';
+import { Bill, currentBill, forAll, inOwnTurn, Lane, nextTurn, noCost, TenantLanes } from '../src/turns.ts';
+
+const laneOf = (tenant = new TenantLanes(), most = Infinity): Lane => new Lane(tenant, { isOfUser: true, most });
+const billOf = (lane = laneOf()): Bill => new Bill(lane, { cost: noCost(), pay: () => undefined });
+
+/** Runs a request; resolves with its result when it has ended. */
+const request = <T>(bill: Bill, work: () => Promise<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    bill.lane.start(bill, () => {
+      work()
+        .finally(() => bill.lane.ended())
+        .then(resolve, reject);
+    });
+  });
+
+/** Occupies the loop. */
+function busy(ms: number): void {
+  const untilMs = performance.now() + ms;
+  while (performance.now() < untilMs);
+}
+
+const manyMicrotasks = async (): Promise<void> => {
+  for (let no = 0; no < 100; no += 1) await Promise.resolve();
+};
+
+test('a request keeps its bill over microtasks, pauses and shared promises, beside others; nothing has a bill outside of turns', async () => {
+  const shared = sleep(5);
+  const seen = await Promise.all(
+    Array.from({ length: 5 }, async () => {
+      const bill = billOf();
+      return request(bill, async () => {
+        const steps = [manyMicrotasks, nextTurn, () => inOwnTurn(shared), () => inOwnTurn(sleep(1)), manyMicrotasks];
+        const bills = [currentBill()];
+        for (const step of steps) {
+          await step();
+          bills.push(currentBill());
+        }
+        return bills.every((each) => each === bill);
+      });
+    }),
+  );
+  expect(seen).toEqual([true, true, true, true, true]);
+  // This test went on in the last turn, like everybody who awaits a request's promise.
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(currentBill()).toBeNull();
+});
+
+test('a request pays for its own time, also in microtasks, and not for that of others', async () => {
+  const paid = { busy: 0, idle: 0 };
+  const bills = {
+    busy: new Bill(laneOf(), { cost: noCost(), pay: (ms) => (paid.busy += ms) }),
+    idle: new Bill(laneOf(), { cost: noCost(), pay: (ms) => (paid.idle += ms) }),
+  };
+  await Promise.all([
+    request(bills.busy, async () => {
+      await manyMicrotasks();
+      busy(30);
+      await nextTurn();
+      busy(30);
+    }),
+    request(bills.idle, async () => {
+      for (let no = 0; no < 3; no += 1) await nextTurn();
+    }),
+  ]);
+  // What a turn costs is known when it has ended.
+  await nextTurn();
+  expect(paid.busy).toBeGreaterThanOrEqual(60);
+  expect(paid.idle).toBeLessThan(paid.busy / 2);
+});
+
+test('work for all has no bill', async () => {
+  const bill = billOf();
+  const seen = await request(bill, async () => [forAll(currentBill), currentBill()]);
+  expect(seen).toEqual([null, bill]);
+});
+
+test('a lane runs only so many requests at a time', async () => {
+  const lane = laneOf(new TenantLanes(), 2);
+  let running = 0;
+  let most = 0;
+  await Promise.all(
+    Array.from({ length: 7 }, () =>
+      request(billOf(lane), async () => {
+        running += 1;
+        most = Math.max(most, running);
+        await inOwnTurn(sleep(1));
+        running -= 1;
+      }),
+    ),
+  );
+  expect(most).toBe(2);
+  expect(lane.isIdle).toBe(true);
+});
+
+test('of two tenants that both have work, each has the same number of turns, however many requests and users one has', async () => {
+  const turns: string[] = [];
+  const work = async (name: string): Promise<void> => {
+    for (let no = 0; no < 5; no += 1) {
+      turns.push(name);
+      await nextTurn();
+    }
+  };
+  const many = new TenantLanes();
+  const requests = Array.from({ length: 20 }, () => request(billOf(laneOf(many)), () => work('many')));
+  await Promise.all([...requests, request(billOf(), () => work('one'))]);
+  // The single request ends among the first, instead of waiting for a hundred turns of the others.
+  expect(turns.lastIndexOf('one')).toBeLessThan(15);
+});
+
+test('a tenant whose turns took long waits until the others had as much time', async () => {
+  const order: string[] = [];
+  const long = request(billOf(), async () => {
+    busy(8);
+    await nextTurn();
+    order.push('long');
+  });
+  const short = request(billOf(), async () => {
+    for (let no = 0; no < 4; no += 1) {
+      await nextTurn();
+      order.push('short');
+    }
+  });
+  await Promise.all([long, short]);
+  expect(order).toEqual(['short', 'short', 'short', 'short', 'long']);
+});
+
+test('sockets are read between the turns of a long computation', async () => {
+  let ended = false;
+  const computation = request(billOf(), async () => {
+    const slices = new Slices();
+    for (let no = 0; no < 40; no += 1) {
+      busy(0.5);
+      if (slices.over) await slices.turn();
+    }
+    ended = true;
+  });
+  // An immediate runs in the phase of the loop in which turns do; the next one, after sockets were read.
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  expect(ended).toBe(false);
+  await computation;
+});
