@@ -75,9 +75,7 @@ for n = 1, #blocks do
   local earlier = find_retried and earlier_records(block)
   if earlier then
     replies[n] = earlier
-  elseif
-    (state or '') ~= expected or (block[BLOCK.isNew] and generation() ~= block[BLOCK.generation])
-  then
+  elseif (state or '') ~= expected or (block[BLOCK.isNew] and generation() ~= block[BLOCK.generation]) then
     replies[n], all_hold = conflict(block, state), false
   else
     local latest = overtaken(block[BLOCK.times])

@@ -113,7 +113,8 @@ end
 
 -- Of a wide tenant, the sets hold only some of the users: the scores are recorded instead of ranks, and the caller counts.
 local function unranked(move)
-  local ranked = { move[MOVE.board], move[MOVE.runDay], move[MOVE.group], NO_RANK.unranked, NO_RANK.unranked, move[MOVE.floor] }
+  local ranked =
+    { move[MOVE.board], move[MOVE.runDay], move[MOVE.group], NO_RANK.unranked, NO_RANK.unranked, move[MOVE.floor] }
   ranked[RECORDED_BOARD.previousScore], ranked[RECORDED_BOARD.score] = move[MOVE.before], move[MOVE.score]
   if move[MOVE.tied] then
     ranked[RECORDED_BOARD.previousReached], ranked[RECORDED_BOARD.reached] = move[MOVE.oldReached], move[MOVE.reached]

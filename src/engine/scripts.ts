@@ -193,7 +193,7 @@ function keysAndArgs(
 }
 
 /** The first keys and arguments of `keysAndArgs`. */
-const partCall = (
+export const partCall = (
   part: TenantPart,
   { nowMs, retryPosition }: { nowMs: number; retryPosition: string },
 ): { keys: string[]; args: (string | number)[] } => ({

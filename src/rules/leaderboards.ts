@@ -63,8 +63,8 @@ export const scoreIn = ({ scores }: User, { board, runDay }: BoardRun): Score | 
   scores.find((score) => score.board === board && score.runDay === runDay);
 
 /**
- * The user's score in a run, created with 0 if there is none. Drops scores of runs before `oldest`, the oldest one that still
- * accepts events anywhere, because Postgres holds the final scores.
+ * The user's score in a run, created with 0 if there is none. Drops scores of runs before `oldest`, because Postgres holds their final
+ * scores: it is the oldest run that still accepts events anywhere, or whose sorted sets Redis still holds.
  */
 export function ensureScore(user: User, { board, runDay }: BoardRun, oldest: number): Score {
   const first = firstOf(user, board);
@@ -232,7 +232,7 @@ function scoreBoard(
   const isMoved = event !== null && known !== undefined && known.group !== group;
   if (earned === null && !isMoved) return null;
 
-  const score = ensureScore(user, run, board.runs[0]!);
+  const score = ensureScore(user, run, board.kept ?? board.runs[0]!);
   const oldGroup = score.group;
   const isFirst = earned !== null && 'put' in earned && earned.isFirst;
   let oldScore = isFirst ? board.floor! : doubleOf(score);

@@ -30,13 +30,13 @@ function earnedFor(user: User, run: BoardRun, team: string): Decimal {
   return sum;
 }
 
-/** Begins a stay in a run, and drops the leaderboard's stays in runs that no event can reach any longer. */
+/** Begins a stay in a run, and drops the leaderboard's stays in earlier runs, as `ensureScore` drops scores. */
 function beginStay(
   user: User,
   board: PlanBoard,
   { runDay, team, sinceMs }: Pick<Stay, 'runDay' | 'team' | 'sinceMs'>,
 ): Stay {
-  const oldest = board.runs[0];
+  const oldest = board.kept ?? board.runs[0];
   const stay: Stay = { board: board.no, runDay, sinceMs, team, whole: 0, micros: 0 };
   user.stays = user.stays.filter((each) => each.board !== board.no || oldest === undefined || each.runDay >= oldest);
   user.stays.push(stay);
