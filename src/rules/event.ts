@@ -129,7 +129,7 @@ export function applyEvent(
   if (guarded.kind !== 'passed') return guarded;
   const { value, clampedBy } = guarded;
   // The replay must use the value that the guards leave.
-  if (clampedBy !== null && late?.replayed != null && !isEqual(late.replayed.value, value))
+  if (clampedBy !== null && late !== null && late.replayed !== null && !isEqual(late.replayed.value, value))
     return { refusal: 'outdated', ...value };
 
   const ledgers = openLedgers(plan.systems, user, { ownBoosts: event.ownBoosts, nowMs });
@@ -191,8 +191,8 @@ export function applyEvent(
 
 /** Replaces a user's streaks with the replayed ones. What the clock did since then is settled as usual. */
 function takeReplay(user: User, late: LateReplay | null): Settlements | null {
-  const replayed = late?.replayed;
-  if (replayed == null) return null;
+  const replayed = late?.replayed ?? null;
+  if (replayed === null) return null;
   for (const frequency of FREQUENCIES) {
     const { sums, ...streak } = replayed.streaks[frequency];
     user.streaks[frequency] = { ...streak, sums: new Map([...sums].map(([no, sum]) => [no, decimalOf(sum)])) };

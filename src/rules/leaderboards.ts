@@ -178,8 +178,8 @@ export function scoreBoards(user: User, change: ScoringChange): { changes: Score
 }
 
 function runOf(board: PlanBoard, row: number, event: ScoredEvent | null): number | undefined {
-  const lateRuns = board.by === 'metric' ? event?.occurred?.runs : null;
-  return lateRuns == null ? board.runs[row] : lateRuns[board.no];
+  const lateRuns = (board.by === 'metric' ? event?.occurred?.runs : null) ?? null;
+  return lateRuns === null ? board.runs[row] : lateRuns[board.no];
 }
 
 /** What a change earns on a leaderboard; `null` for nothing. */

@@ -30,16 +30,17 @@ export function decodeUser(packed: Buffer): User {
   const values = (packed.length === 0 ? [] : unpackr.unpackMultiple(packed)) as Values;
   if (values.length <= USER.streaks + 2 * STREAK.size + STREAK.currentPeriod)
     throw new TypeError('not a packed user state');
-  const usedKeys = values[USER.usedKeys] as number | null | undefined;
-  const daysOff = values[USER.daysOff] as [number, number, number] | null | undefined;
-  const signUp = values[USER.signUp] as [number, number, number] | null | undefined;
-  const streakRule = values[USER.streakRule] as PackedRule | null | undefined;
+  for (const [at, value] of values.entries()) if (value === null) values[at] = undefined;
+  const usedKeys = values[USER.usedKeys] as number | undefined;
+  const daysOff = values[USER.daysOff] as [number, number, number] | undefined;
+  const signUp = values[USER.signUp] as [number, number, number] | undefined;
+  const streakRule = values[USER.streakRule] as PackedRule | undefined;
   const activeDay = values[USER.activeDay] as number;
   return {
     createdMs: values[USER.createdMs] as number,
     updatedMs: values[USER.updatedMs] as number,
     activeDay: activeDay === -1 ? null : activeDay,
-    usedKeys: usedKeys == null ? null : { day: Math.floor(usedKeys / USED_KEYS.day), count: usedKeys % USED_KEYS.day },
+    usedKeys: usedKeys === undefined ? null : { day: Math.floor(usedKeys / USED_KEYS.day), count: usedKeys % USED_KEYS.day },
     totals: mapOf(values[USER.totals], totalOf),
     counts: mapOf(values[USER.counts], totalOf),
     points: mapOf(values[USER.points], same<number>),
@@ -50,12 +51,12 @@ export function decodeUser(packed: Buffer): User {
       weekly: streakAt(values, USER.streaks + STREAK.size),
       monthly: streakAt(values, USER.streaks + 2 * STREAK.size),
     },
-    freezes: (values[USER.freezes] as number | null | undefined) ?? 0,
+    freezes: (values[USER.freezes] as number | undefined) ?? 0,
     earnedDay: optional(values[USER.earnedDay]),
     pauses: listOf(values[USER.pauses], pauseOf),
-    streakRule: streakRule == null ? null : ruleOf(streakRule),
+    streakRule: streakRule === undefined ? null : ruleOf(streakRule),
     daysOff:
-      daysOff == null ? null : { set: daysOff[0], fromDay: daysOff[1], before: daysOff[2] === -1 ? null : daysOff[2] },
+      daysOff === undefined ? null : { set: daysOff[0], fromDay: daysOff[1], before: daysOff[2] === -1 ? null : daysOff[2] },
     settledMs: optional(values[USER.settledMs]),
     begunDay: optional(values[USER.begunDay]),
     name: optional(values[USER.name]),
@@ -66,9 +67,9 @@ export function decodeUser(packed: Buffer): User {
     zone: optional(values[USER.zone]),
     offsetSeconds: optional(values[USER.offsetSeconds]),
     offsetUntilMs: optional(values[USER.offsetUntilMs]),
-    signUp: signUp == null ? null : { day: signUp[0], years: signUp[1], sinceMs: signUp[2] },
+    signUp: signUp === undefined ? null : { day: signUp[0], years: signUp[1], sinceMs: signUp[2] },
     notifications: optional(values[USER.notifications]),
-    hidden: (values[USER.hidden] as number | null | undefined) ?? 0,
+    hidden: (values[USER.hidden] as number | undefined) ?? 0,
     quests: mapOf(values[USER.quests], questOf),
     timePaid: mapOf(values[USER.timePaid], same<number>),
     spent: mapOf(values[USER.spent], same<number>),
@@ -78,7 +79,7 @@ export function decodeUser(packed: Buffer): User {
     stays: rowsOf(values[USER.teams], STAY.size, stayOf),
     guarded: mapOf(values[USER.guarded], guardSumsOf),
     generation: optional(values[USER.generation]),
-    corrections: (values[USER.corrections] as number | null | undefined) ?? 0,
+    corrections: (values[USER.corrections] as number | undefined) ?? 0,
     recomputed: optional(values[USER.recomputed]),
     importedBy: optional(values[USER.importedBy]),
     importedMs: optional(values[USER.importedMs]),
@@ -166,7 +167,7 @@ const optional = <T>(value: unknown): T | null => (value ?? null) as T | null;
 /** A table by number. Lua packed it as a list if its keys happened to be 1..n. */
 function mapOf<T>(table: unknown, convert: (value: unknown) => T): Map<number, T> {
   const map = new Map<number, T>();
-  if (table == null) return map;
+  if (table === undefined) return map;
   if (Array.isArray(table)) for (let at = 0; at < table.length; at += 1) map.set(at + 1, convert(table[at]));
   else for (const [no, value] of table as Map<number, unknown>) map.set(no, convert(value));
   return map;
@@ -179,7 +180,7 @@ function packedMap<T>(map: ReadonlyMap<number, T>, convert: (value: T) => unknow
 }
 
 function listOf<T>(list: unknown, convert: (value: Values) => T): T[] {
-  return list == null ? [] : (list as Values[]).map(convert);
+  return list === undefined ? [] : (list as Values[]).map(convert);
 }
 
 /** Rows of a fixed number of values in one list. An empty Lua table may have been packed as a map. */
@@ -205,10 +206,10 @@ function decimalOf(value: unknown): Decimal {
 
 const packedDecimal = ({ whole, micros }: Decimal): number[] => [whole, micros];
 
-const known = (value: unknown): number | null => (value == null || value === -1 ? null : (value as number));
+const known = (value: unknown): number | null => (value === undefined || value === -1 ? null : (value as number));
 
 const streakAt = (values: Values, at: number): Streak => ({
-  length: (values[at + STREAK.length] as number | null) ?? 0,
+  length: (values[at + STREAK.length] as number | undefined) ?? 0,
   startDay: known(values[at + STREAK.startDay]),
   lastPeriod: known(values[at + STREAK.lastPeriod]),
   extendedMs: known(values[at + STREAK.extendedMs]),
@@ -271,7 +272,7 @@ const packedFlag = (flag: boolean | null): number => (flag === null ? -1 : Numbe
 const ruleOf = ([enabled, all, metrics]: PackedRule): OwnStreakRule => ({
   enabled: flagOf(enabled),
   all: flagOf(all),
-  metrics: listOf(Array.isArray(metrics) ? metrics : null, ([metric, whole, micros]) => ({
+  metrics: listOf(Array.isArray(metrics) ? metrics : undefined, ([metric, whole, micros]) => ({
     metric: metric as number,
     whole: whole as number,
     micros: micros as number,
@@ -288,7 +289,7 @@ function questOf(value: unknown): QuestProgress {
   const [times, periods] = value as [number, unknown];
   return {
     times,
-    periods: listOf(Array.isArray(periods) ? periods : null, ([period, whole, micros, done]) => ({
+    periods: listOf(Array.isArray(periods) ? periods : undefined, ([period, whole, micros, done]) => ({
       period: period as number,
       whole: whole as number,
       micros: micros as number,

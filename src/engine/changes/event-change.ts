@@ -362,7 +362,13 @@ export function packedRefusal(refusal: Refusal): PackedRefusal {
         [RECORD.kind]: REFUSAL.outdated,
         ...(refusal.whole !== undefined && { [OUTDATED.whole]: refusal.whole, [OUTDATED.micros]: refusal.micros! }),
       };
-    default:
+    case 'tooLarge':
+    case 'profileTooLarge':
+    case 'futureSignUp':
+    case 'noAddress':
+    case 'locked':
+    case 'unmetConditions':
+    case 'notQuarantined':
       return { [RECORD.kind]: REFUSAL[refusal.refusal] };
   }
 }

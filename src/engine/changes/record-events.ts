@@ -117,8 +117,8 @@ function replyTo({ change, boards, earlier }: Changed<EventsChange>, nth: number
     const record = (earlier as HappenedRecord[]).findLast((each) => each[RECORD.id] === id);
     return record ?? reply;
   }
-  const ranked = boards[change.recordOf[nth]!];
-  return ranked == null ? reply : ({ ...reply, [RECORD.boards]: ranked } as ScriptReply);
+  const ranked = boards[change.recordOf[nth]!] ?? null;
+  return ranked === null ? reply : ({ ...reply, [RECORD.boards]: ranked } as ScriptReply);
 }
 
 const WAITING: ReadonlySet<unknown> = new Set([REFUSAL.unknownUse, REFUSAL.outdated]);
