@@ -95,7 +95,7 @@ test('an event with all that it may have is read whole', () => {
   const packed = packedEvent(
     {
       clampedBy: GUARD.maxValue,
-      value: decimal(1),
+      value: decimal(0.25),
       extended: true,
       isDueMoved: true,
       isProfileChanged: true,
@@ -120,7 +120,7 @@ test('an event with all that it may have is read whole', () => {
   expect(packed.readUInt16BE(1)).toBe(EVENT_RECORD.more + 1);
   expect(unpack(packed)).toEqual({
     ...PLAIN,
-    [RECORD.value]: [1, 0],
+    [RECORD.value]: [0, 250_000],
     [RECORD.guard]: [GUARD.maxValue, GUARD_ACTION.clamped, 1, 500_000],
     [RECORD.streak]: [3, DAY - 2, DAY, 1, 2],
     [RECORD.points]: [[5, 10, 15, [[7, 5, 15, [2]]]]],
