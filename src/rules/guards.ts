@@ -54,7 +54,8 @@ export function guard(
     if (each.action === GUARD_ACTION.refused) return { action: 'refused', guard: each.kind };
     if (each.action === GUARD_ACTION.quarantined) quarantinedBy ??= each.kind;
     else if (allowed !== null) {
-      value = allowed;
+      // Not the guard itself, which belongs to the plan.
+      value = { whole: allowed.whole, micros: allowed.micros };
       clampedBy = each.kind;
     }
   }
