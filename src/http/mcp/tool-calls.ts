@@ -141,8 +141,6 @@ export class Tools {
   }
 
   private async change(operation: Operation, named: Named, calledBy: CalledBy): Promise<string> {
-    // Before anything is read for each item.
-    await this.calls.checked(operation, named, calledBy);
     const before = await this.before(operation, named, calledBy);
     const { status, text } = await this.calls.call(operation, named, { calledBy });
     const answer = JSON.parse(text) as unknown;
