@@ -219,7 +219,7 @@ export async function* statesInSlices(
 ): AsyncGenerator<{ userId: string; packed: Buffer | null }> {
   const slices = new Slices();
   let count = FIRST_STATES;
-  for (let from = 0; from < userIds.length; ) {
+  for (let from = 0; from < userIds.length;) {
     const ids = userIds.slice(from, from + count);
     const states = await packedUsers(redis, tenantNo, ids);
     for (const [index, userId] of ids.entries()) {

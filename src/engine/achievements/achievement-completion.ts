@@ -72,7 +72,11 @@ function find(compiled: CompiledCatalog, key: string, by: { byClient: boolean })
 }
 
 /** Does something with an achievement. A refusal does not tell an application key that a secret one exists. */
-function unlessUnknown<T>({ key, secret }: Pick<Achievement, 'key' | 'secret'>, { byClient }: { byClient: boolean }, work: () => T): T {
+function unlessUnknown<T>(
+  { key, secret }: Pick<Achievement, 'key' | 'secret'>,
+  { byClient }: { byClient: boolean },
+  work: () => T,
+): T {
   try {
     return work();
   } catch (error) {

@@ -278,7 +278,8 @@ export class LeaderboardReads {
     const state = await this.users.state(tenantNo, userId);
     const run = this.run(board, runDate, state.tz);
     const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
-    const group = board.breakdownAttributes.length === 0 ? '' : await this.scoredGroup({ tenantNo, board, run }, { userId, state });
+    const group =
+      board.breakdownAttributes.length === 0 ? '' : await this.scoredGroup({ tenantNo, board, run }, { userId, state });
     const standings = group === null ? null : await this.standings(compiled, { board, run, group });
     const [found, participants] =
       standings === null ? [null, null] : await Promise.all([standings.find(userId), standings.scored()]);

@@ -64,7 +64,10 @@ const STATE_BYTES = 12_000;
 
 async function largeUsers(reads: ReadFixture): Promise<void> {
   const attributes = Object.fromEntries(ATTRIBUTES.map((key) => [key, 'x'.repeat(STATE_BYTES / ATTRIBUTES.length)]));
-  for (const [no, id] of USERS.entries()) await reads.laurel.event('m', { id, name: `Name ${no}`, attributes }, no + 1);
+  for (const [no, id] of USERS.entries()) {
+    const event = { user: { id, name: `Name ${no}`, attributes }, value: no + 1 };
+    await reads.laurel.engine.record(0, 'm', { event, idempotencyKey: null });
+  }
 }
 
 test('teams are sorted once for all requests, and compared without buffers', () =>
@@ -83,7 +86,9 @@ test('teams are sorted once for all requests, and compared without buffers', () 
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => reads.leaderboards.teams(reads.compiled, 'board', page)),
     );
-    const sorted = sorts.flatMap(({ mock }) => mock.contexts).reduce<number>((sum, of) => sum + of.length, 0);
+    const sorted = sorts
+      .flatMap(({ mock }) => mock.contexts)
+      .reduce<number>((sum, items) => sum + (items as unknown[]).length, 0);
     expect(compared).not.toHaveBeenCalled();
     expect(sorted).toBeLessThan(2 * teams);
     for (const { rankings } of answers)
