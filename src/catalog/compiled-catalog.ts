@@ -7,7 +7,7 @@ import { compilePersonalBoosts } from './compile/points.ts';
 import type { CompiledPlan } from './plan.ts';
 import { writersIn } from './rules/references.ts';
 
-/** One version of a tenant's catalog with lookups and compiled plans. Never changes. `onNextDay`: called when a later day begins. */
+/** One version of a tenant's catalog with lookups and compiled plans. Never changes. `onNextDay`: called once when a later day begins. */
 export class CompiledCatalog extends CatalogIndex {
   readonly personalBoosts: ReadonlyMap<string, string>;
   /** Numbers of the user attributes that application keys may not change. */
@@ -15,6 +15,7 @@ export class CompiledCatalog extends CatalogIndex {
   private readonly plans = new Map<string, CompiledPlan>();
   private planOfUsers: CompiledPlan | null = null;
   private plansDay = -1;
+  private newestDay = -1;
   private readonly onNextDay: () => void;
 
   constructor(catalog: Catalog, onNextDay: () => void = () => undefined) {
@@ -49,9 +50,12 @@ export class CompiledCatalog extends CatalogIndex {
     if (utcDay === this.plansDay) return;
     this.plans.clear();
     this.planOfUsers = null;
-    const isNext = this.plansDay >= 0 && utcDay > this.plansDay;
     this.plansDay = utcDay;
-    if (isNext) this.onNextDay();
+    // After midnight, batches of the day before alternate with events of today.
+    if (utcDay <= this.newestDay) return;
+    const isFirst = this.newestDay === -1;
+    this.newestDay = utcDay;
+    if (!isFirst) this.onNextDay();
   }
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { compileCatalog } from '../../src/catalog/compiled-catalog.ts';
+import { compileCatalog, CompiledCatalog } from '../../src/catalog/compiled-catalog.ts';
 import { configure } from '../../src/catalog/configuration/configure.ts';
 import { CatalogDraft } from '../../src/catalog/draft.ts';
 import { CALL_WORK, eventWork, fittingCall, workOfMetric } from '../../src/catalog/event-work.ts';
@@ -292,6 +292,15 @@ test('refuses and counts an event that would be too much work', async () => {
   expect(refused.status).toBe(422);
   expect(refused.body.error).toMatch(/^An event of metric 'flips' would take up to 6\.\d ms of Redis/);
   expect((await laurel.app.post('/v1/metrics/reads/event', event)).status).toBe(201);
+});
+
+test('a new day is noticed once, also if batches of the day before follow', () => {
+  let days = 0;
+  const builder = new CatalogBuilder();
+  const { key } = builder.metric('flips');
+  const compiled = new CompiledCatalog(builder.catalog, () => (days += 1));
+  for (const utcDay of [20_000, 20_000, 20_001, 20_000, 20_001, 20_000, 20_001]) compiled.plan(key, utcDay);
+  expect(days).toBe(1);
 });
 
 test('a command takes fewer events if each is much work', async () => {
