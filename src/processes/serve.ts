@@ -50,11 +50,14 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
   const { redis, pool } = laurel;
   const servers = (): Redis[] => endpointsOf(redis).map((server) => server.redis);
   const isConnected = ({ status }: Redis): boolean => status === 'ready';
+  const answers = (each: Redis): boolean => isConnected(each) && !isSilent(each);
+  // A Redis that does not answer is named by another check.
   const hasRoom = async (server: Redis): Promise<void> => {
-    if (((await memoryUsedRatio(server)) ?? 0) > 1) throw new Error('The memory limit is reached.');
+    const ratio = answers(server) ? await memoryUsedRatio(server).catch(() => null) : null;
+    if (ratio !== null && ratio > 1) throw new Error('The memory limit is reached.');
   };
   const postgresHasRoom = async (): Promise<void> => {
-    if (await isPostgresNotedFull(redis)) throw new Error('The disk is full.');
+    if (await isPostgresNotedFull(redis).catch(() => false)) throw new Error('The disk is full.');
   };
   // Migrations are never reverted, so the last answer stays valid while Postgres is unreachable.
   let migrated = false;
@@ -69,7 +72,7 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
     backlog: { check: () => !laurel.isBacklogFull(), needed: true },
     clock: { check: () => !laurel.clockSkew.isRefused, needed: true },
     Postgres: { check: () => pool.query('SELECT 1'), needed: false },
-    'some Redis': { check: () => servers().every((each) => isConnected(each) && !isSilent(each)), needed: false },
+    'some Redis': { check: () => servers().every(answers), needed: false },
     'some tenants': { check: () => laurel.isWhole(), needed: false },
     'Redis memory': { check: () => Promise.all(servers().map(hasRoom)), needed: false },
     'Postgres disk': { check: postgresHasRoom, needed: false },
