@@ -11,6 +11,10 @@ beforeAll(async () => {
   laurel = await startLaurel({ clock, configuration: STUDY_APP, workers: true });
   const hook = { name: 'Hook', url: 'https://example.org/hook', events: ['achievement.completed', 'points.changed'] };
   await laurel.admin.post('/v1/webhooks', [hook]);
+  // Otherwise the jobs of the achievements' activation may complete them for users who were imported meanwhile.
+  const unfinished = async (): Promise<unknown[]> =>
+    (await laurel.admin.get('/v1/backdatings')).body.filter(({ status }: { status: string }) => status !== 'done');
+  await expect.poll(unfinished).toEqual([]);
 });
 afterAll(() => laurel.close());
 
