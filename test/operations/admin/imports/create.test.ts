@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { untilPersisted } from '../../../../src/engine/persist/cursor-wait.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
@@ -12,9 +12,9 @@ beforeAll(async () => {
   const hook = { name: 'Hook', url: 'https://example.org/hook', events: ['achievement.completed', 'points.changed'] };
   await laurel.admin.post('/v1/webhooks', [hook]);
   // Otherwise the jobs of the achievements' activation may complete them for users who were imported meanwhile.
-  const unfinished = async (): Promise<unknown[]> =>
-    (await laurel.admin.get('/v1/backdatings')).body.filter(({ status }: { status: string }) => status !== 'done');
-  await expect.poll(unfinished).toEqual([]);
+  const areDone = async (): Promise<boolean> =>
+    (await laurel.admin.get('/v1/backdatings')).body.every(({ status }: { status: string }) => status === 'done');
+  await vi.waitUntil(areDone, { timeout: 120_000 });
 });
 afterAll(() => laurel.close());
 
