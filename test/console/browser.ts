@@ -10,7 +10,7 @@ const ARTEFACTS = join(PACKAGE_ROOT, 'artefacts/console');
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
 
 /** How long something may take to appear on a busy machine. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 240_000;
 
 /** A page that has everything makes no request for this long. */
 const QUIET_MS = 120;
@@ -45,8 +45,8 @@ export async function watchedPage(
     // Colours half-way between two states would count as too little contrast.
     reducedMotion: 'reduce',
   });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE_MS);
   const elsewhere: string[] = [];
   const errors: string[] = [];
   context.on('request', (request) => {

@@ -31,7 +31,8 @@ test('a Redis at its memory limit: writes say so, readiness and metrics show it,
     }
     expect(answer).toMatchObject({ status: 503, body: { code: 'storage_full' } });
     await expect.poll(degraded).toContain('Redis memory');
-    expect(Number(/laurel_redis_memory_used_ratio\{[^}]*\} ([\d.]+)/.exec(await metrics())![1])).toBeGreaterThan(1);
+    // Redis refuses at its limit; the buffers of clients, which count, may have shrunk since.
+    expect(Number(/laurel_redis_memory_used_ratio\{[^}]*\} ([\d.]+)/.exec(await metrics())![1])).toBeGreaterThan(0.9);
     expect((await laurel.app.get('/v1/users/ada/metrics/flips')).status).toBe(200);
   } finally {
     await redis.config('SET', 'maxmemory', 0);
