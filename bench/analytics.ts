@@ -15,6 +15,7 @@ import { COUNTED, mondayOf, SEGMENT, type Counted } from '../src/domain/analytic
 import type { Catalog } from '../src/domain/catalog.ts';
 import { DAY_MS, dateOf } from '../src/domain/periods.ts';
 import { AnalyticsReads } from '../src/engine/analytics/analytics-reads.ts';
+import { CostlyReads } from '../src/engine/analytics/costly-reads.ts';
 import { GroupComparison } from '../src/engine/analytics/group-comparison.ts';
 import { PointsReads } from '../src/engine/points/points-reads.ts';
 import { packState } from '../src/packed/pack-state.ts';
@@ -149,6 +150,7 @@ function readsOf(
     clock: systemClock,
     caughtUp: { tenant: async () => undefined },
     controlShare: () => CONTROL_SHARE,
+    costly: new CostlyReads(),
   };
   const reads = new AnalyticsReads({ ...common, redis: servers.redis, points });
   const groups = new GroupComparison(common);

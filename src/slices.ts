@@ -18,3 +18,32 @@ export class Slices {
     this.sinceMs = performance.now();
   }
 }
+
+/** Items sorted or merged between two checks of the slice. */
+const SORTED_AT_ONCE = 256;
+
+/** Like `toSorted`, in slices: sorts short runs, and merges them in pairs. */
+export async function sortedInSlices<T>(items: readonly T[], compare: (a: T, b: T) => number): Promise<T[]> {
+  const slices = new Slices();
+  let from = items.slice();
+  for (let at = 0; at < from.length; at += SORTED_AT_ONCE) {
+    const run = from.slice(at, at + SORTED_AT_ONCE).sort(compare);
+    for (const [nth, item] of run.entries()) from[at + nth] = item;
+    if (slices.over) await slices.turn();
+  }
+  let to = new Array<T>(from.length);
+  for (let length = SORTED_AT_ONCE; length < from.length; length *= 2) {
+    for (let start = 0; start < from.length; start += 2 * length) {
+      const middle = Math.min(start + length, from.length);
+      const end = Math.min(middle + length, from.length);
+      let [left, right] = [start, middle];
+      for (let at = start; at < end; at += 1) {
+        const isLeft = right === end || (left < middle && compare(from[left]!, from[right]!) <= 0);
+        to[at] = from[isLeft ? left++ : right++]!;
+        if (at % SORTED_AT_ONCE === 0 && slices.over) await slices.turn();
+      }
+    }
+    [from, to] = [to, from];
+  }
+  return from;
+}

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { ShownJob } from '../domain/administration/job.ts';
+import type { ShownJob, SpreadJob } from '../domain/administration/job.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import { CommandError, examples, print, progressBar, tableText, wholeNumber } from './command.ts';
 
@@ -52,7 +52,8 @@ export function addTenants(laurel: Command): void {
     .addHelpText('after', examples('tenants spread 16', 'tenants spread 16 --tenant acme'))
     .action(async (shards: number, options: AdminOptions) => {
       const body = { shards };
-      const begun = (await askAdmin(options, { method: 'PUT', path: '/v1/spread', body })) as ShownJob;
+      const begun = (await askAdmin(options, { method: 'PUT', path: '/v1/spread', body })) as SpreadJob;
+      if (begun.warning !== undefined) process.stderr.write(`Warning: ${begun.warning}\n`);
       const job = await untilFinished(options, begun);
       print(options.json, job, tableText(HEAD, [row(job)]));
     });

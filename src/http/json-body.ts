@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
 import { Slices } from '../slices.ts';
-import { invalidJson, jsonFaultAt, parseLarge } from './large-json.ts';
+import { invalidJson, jsonFaultAt, parseLarge, requireModest } from './large-json.ts';
 
 const JSON_TYPE = /^application\/json\s*(;.*)?$/i;
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
@@ -31,7 +31,7 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
 /**
- * Parses a body. Throws 400 for malformed JSON and for text that cannot be stored unchanged: a NUL character (Postgres refuses it) and a lone
+ * Parses a body. Throws 400 for malformed JSON, beyond the limits of `requireModest`, and for text that cannot be stored unchanged: a NUL character (Postgres refuses it) and a lone
  * surrogate (it becomes U+FFFD in UTF-8, so that two IDs could collide). Valid JSON can contain them only as escapes, so the check is a search of
  * the text.
  */
@@ -43,11 +43,12 @@ export function parseJson(text: string): unknown {
   } catch {
     throw invalidJson(text, jsonFaultAt(text) ?? 0);
   }
+  requireModest(text);
   if (text.includes('\\u')) refuseUnstorable(text, value);
   return value;
 }
 
-/** Like `parseJson`, for bodies that may be large; parses in slices. See `parseLarge` for additional limits. */
+/** Like `parseJson`, for bodies that may be large; parses in slices. */
 export async function parseLargeJson(text: string): Promise<unknown> {
   const value = await parseLarge(text);
   if (text.includes('\\u')) refuseUnstorable(text, value);

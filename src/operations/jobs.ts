@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Paging } from '../domain/administration/admin.ts';
-import { JOB_KINDS, JOB_STATUSES, ShownJob } from '../domain/administration/job.ts';
+import { JOB_KINDS, JOB_STATUSES, ShownJob, SpreadJob } from '../domain/administration/job.ts';
 import { Verification, VerificationDetails } from '../domain/administration/verification.ts';
 import { Uuid } from '../domain/schemas.ts';
 import { AppError } from '../errors.ts';
@@ -97,14 +97,16 @@ export const adminSpreadUpdate = operation({
   summary: 'Spread the tenant’s users over another number of shards',
   description: `A tenant on one shard can use one core of Redis; spread over the shards of a cluster, it can use all of them. A job fills the new
 shards from Postgres. Until it is done, requests about the tenant, except about jobs, get 503; other tenants are served. Only a key of all tenants may do this. 409
-while such a job is not finished.`,
+while such a job is not finished. Without a cluster of Redis the answer has a \`warning\`.`,
   body: Type.Object({ shards: Type.Integer({ minimum: 1, maximum: 256 }) }),
-  responses: { 202: ShownJob },
+  responses: { 202: SpreadJob },
   handle: async ({ spreads, jobs }, { tenant, caller, body, by }) => {
     if (caller.tenantNo !== null)
       throw new AppError('forbidden', 'Only an admin key of all tenants may spread a tenant over shards.');
     const id = await spreads.put(tenant.no, body.shards, by);
-    return { status: 202, body: await jobs.get({ tenantNo: tenant.no, ofAll: true }, id) };
+    const warning = spreads.warning(body.shards);
+    const job = await jobs.get({ tenantNo: tenant.no, ofAll: true }, id);
+    return { status: 202, body: { ...job, ...(warning !== null && { warning }) } };
   },
 });
 

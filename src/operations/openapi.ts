@@ -178,7 +178,8 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
 
 /** The public document of this surface. `all` returns the surface's operations, including this one. */
 export function adminOpenapiGet(all: () => readonly Operation[]): Operation {
-  const made = new Map<number, Promise<StaticFile>>();
+  /** By the operations that exist in an installation. */
+  const made = new Map<string, Promise<StaticFile>>();
   return operation({
     id: 'admin_openapi_get',
     surface: 'admin',
@@ -189,8 +190,9 @@ export function adminOpenapiGet(all: () => readonly Operation[]): Operation {
     responses: { 200: Type.Object({ openapi: Type.String(), info: Type.Object({ version: Type.String() }) }) },
     file: (services) => {
       const operations = existing(all(), services);
-      const file = made.get(operations.length) ?? jsonFile(JSON.stringify(openapiDocument('admin', operations)));
-      made.set(operations.length, file);
+      const ids = operations.map(({ id }) => id).join();
+      const file = made.get(ids) ?? jsonFile(JSON.stringify(openapiDocument('admin', operations)));
+      made.set(ids, file);
       return file;
     },
   });

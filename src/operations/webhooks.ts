@@ -17,7 +17,7 @@ import { Nullable, Uuid } from '../domain/schemas.ts';
 import type { OwnWebhook } from '../engine/webhooks/webhook-deliveries.ts';
 import { AppError } from '../errors.ts';
 import type { DeliveryRow, Resend, WholeDeliveryRow } from '../postgres/webhooks/deliveries.ts';
-import { BULK_BODY_BYTES, bulkItems } from './bulk.ts';
+import { BULK_BODY_BYTES, bulkItems, verdict } from './bulk.ts';
 import { operation } from './operation.ts';
 import { adminResource, createEach, unknown } from './resource.ts';
 
@@ -56,8 +56,14 @@ export const adminWebhooksCreate = operation({
     const made = done as { id: string }[];
     const ids = made.map(({ id }) => id);
     const secrets = await webhookSecrets(tenant.no, ids);
-    const created = made.map((webhook) => ({ ...webhook, secret: secrets.get(webhook.id)?.secret }));
-    return { status: done.length > 0 ? 201 : 200, body: { created, issues } };
+    const created = made.flatMap((webhook) => {
+      const shown = secrets.get(webhook.id);
+      return shown === undefined ? [] : [{ ...webhook, secret: shown.secret }];
+    });
+    const deleted = ids
+      .filter((id) => !secrets.has(id))
+      .map((id) => ({ id, ...verdict('error', 'The webhook was deleted meanwhile') }));
+    return { status: created.length > 0 ? 201 : 200, body: { created, issues: [...issues, ...deleted] } };
   },
 });
 

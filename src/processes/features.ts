@@ -4,6 +4,7 @@ import { AchievementCompletion } from '../engine/achievements/achievement-comple
 import { AchievementReads } from '../engine/achievements/achievement-reads.ts';
 import { AchievementPreview } from '../engine/achievements/preview.ts';
 import { AnalyticsReads } from '../engine/analytics/analytics-reads.ts';
+import { CostlyReads } from '../engine/analytics/costly-reads.ts';
 import { GroupComparison } from '../engine/analytics/group-comparison.ts';
 import { ActivityReads } from '../engine/history/activity.ts';
 import { BatchIntake } from '../engine/events/batch-intake.ts';
@@ -184,9 +185,10 @@ function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'sp
 function createAnalytics(core: FrontendCore): Feature<'analytics' | 'groupComparison'> {
   const { redis, historyPool: pool, clock, caughtUp, controlShare } = core;
   const points = new PointsReads({ redis, pool, clock, caughtUp });
+  const costly = new CostlyReads();
   return {
-    analytics: new AnalyticsReads({ redis, pool, clock, caughtUp, points, controlShare }),
-    groupComparison: new GroupComparison({ pool, clock, caughtUp, controlShare }),
+    analytics: new AnalyticsReads({ redis, pool, clock, caughtUp, points, controlShare, costly }),
+    groupComparison: new GroupComparison({ pool, clock, caughtUp, controlShare, costly }),
   };
 }
 
@@ -316,7 +318,7 @@ function createAdministration(
     environment: { ...core.settings.environment, priority: 1 },
     system: systemState({ redis, pool, isOpen: (shard) => guard.isOpen(shard) }),
     jobs: new Jobs({ pool, clock, wake: wakeJobs }),
-    spreads: new Spreads({ pool, clock, wake: wakeJobs }),
+    spreads: new Spreads({ redis, pool, clock, wake: wakeJobs }),
     audit: { read: (query) => readAudit(pool, query) },
     recordAudit: core.recordAudit,
   };

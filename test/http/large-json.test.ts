@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { parseJson } from '../../src/http/json-body.ts';
 import { parseLarge } from '../../src/http/large-json.ts';
 
 const outcome = (parse: () => unknown): unknown => {
@@ -86,5 +87,45 @@ describe('a body parsed in pieces', () => {
     ['a million levels', '['.repeat(1_000_000), 'nested too deeply'],
   ])('refuses %s', async (_name, text, error) => {
     await expect(parseLarge(text)).rejects.toThrow(error);
+  });
+});
+
+describe('the limits do not depend on the size or the place', () => {
+  const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
+  const object = (fields: number): string => `{${Array.from({ length: fields }, (_, at) => `"${at}":[]`).join()}}`;
+  /** Larger than a piece, so that the text is parsed in slices and the value is within a piece, or is split. */
+  const besides = (text: string): string[] => [
+    text,
+    `[${'1,'.repeat(40_000)}${text}]`,
+    `[${text}${',1'.repeat(40_000)}]`,
+  ];
+  const both = async (text: string): Promise<unknown[]> =>
+    Promise.all(
+      [() => parseJson(text), () => parseLarge(text)].map(async (parse) => {
+        try {
+          await parse();
+          return 'accepted';
+        } catch (error) {
+          return (error as Error).message;
+        }
+      }),
+    );
+
+  test.each([
+    ['64 levels', nested(64), 'accepted'],
+    ['65 levels', nested(65), 'The body is nested too deeply'],
+    ['many brackets in strings', `["${'[{'.repeat(100)}","\\"[","${'['.repeat(65)}"]`, 'accepted'],
+    ['many arrays in a row', `[${Array.from({ length: 200 }, () => '[]').join()}]`, 'accepted'],
+    ['10,000 fields', object(10_000), 'accepted'],
+    ['10,001 fields', object(10_001), 'The body has an object of more than 10000 fields'],
+    [
+      '10,001 fields of one name',
+      `{${'"":0,'.repeat(10_000)}"":0}`,
+      'The body has an object of more than 10000 fields',
+    ],
+    ['many items of an array', `[${'0,'.repeat(30_000)}0]`, 'accepted'],
+    ['commas in strings', `{"a":"${','.repeat(60_000)}"}`, 'accepted'],
+  ])('%s', async (_name, text, outcome) => {
+    for (const one of text === nested(64) ? [text] : besides(text)) expect(await both(one)).toEqual([outcome, outcome]);
   });
 });

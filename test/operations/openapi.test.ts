@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 import { makeAjv } from '../../src/operations/validation.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
-import { openapiDocument } from '../../src/operations/openapi.ts';
+import { adminOpenapiGet, openapiDocument } from '../../src/operations/openapi.ts';
 import { operation, type Operation } from '../../src/operations/operation.ts';
 import type { Schema } from '../../src/operations/descriptions/examples.ts';
 import { version } from '../../src/version.ts';
@@ -253,4 +253,24 @@ test('a body that may be absent needs nothing, and is described so', () => {
     expect([id, ajv.validate(body!, {})]).toEqual([id, true]);
     expect(documentOf(surface, optional).paths[path][method].requestBody.required).toBe(false);
   }
+});
+
+test('the document has the operations that exist, not as many earlier ones', async () => {
+  const only = (id: string): Operation => ({
+    ...example,
+    id,
+    surface: 'admin',
+    path: `/v1/${id}`,
+    aliases: [],
+    params: null,
+  });
+  let operations = [only('first')];
+  const { file } = adminOpenapiGet(() => operations);
+  const paths = async (): Promise<string[]> => {
+    const { body } = await file!({ testClock: null } as never);
+    return Object.keys((JSON.parse(String(body)) as { paths: object }).paths);
+  };
+  expect(await paths()).toEqual(['/v1/first']);
+  operations = [only('second')];
+  expect(await paths()).toEqual(['/v1/second']);
 });

@@ -42,3 +42,7 @@ export const ShownJob = Type.Object({
   finished: Nullable(DateTime),
 });
 export type ShownJob = Static<typeof ShownJob>;
+
+/** A job that spreads a tenant, and why that had better not be done. */
+export const SpreadJob = Type.Object({ ...ShownJob.properties, warning: Type.Optional(Type.String()) });
+export type SpreadJob = Static<typeof SpreadJob>;

@@ -26,7 +26,8 @@ export class AchievementCompletion {
    * `AchievementCompletionResponse` as JSON text. Idempotent: further calls return the first completion, without
    * points. Throws 404 for an unknown or inactive achievement; 422 for one of another type, a locked one that the user
    * does not have, user conditions that do not hold, points out of range, invalid user fields and fields that an
-   * application key may not write (`byClient`); 503. `span`: the request's, if it is sampled.
+   * application key may not write (`byClient`); 503. For an application key, a secret achievement that cannot be completed
+   * is an unknown one, so that nobody can confirm its key. `span`: the request's, if it is sampled.
    */
   async complete(
     compiled: CompiledCatalog,
@@ -34,8 +35,9 @@ export class AchievementCompletion {
     user: UpsertedUser,
     { byClient = false, span }: { byClient?: boolean; span?: Span | undefined } = {},
   ): Promise<string> {
-    const achievement = find(compiled, key);
+    // Before the achievement, so that invalid fields do not tell whether it exists.
     const sent = sentUser(user, compiled, { nowMs: this.options.clock.now(), byClient });
+    const achievement = find(compiled, key, { byClient });
     const { tenantNo } = compiled.catalog;
     const called = await this.options.scripts.callUser(tenantNo, {
       script: 'complete_achievement',
@@ -45,7 +47,9 @@ export class AchievementCompletion {
       body: { achievement: compileAchievement(compiled, achievement) },
       span,
     });
-    const record = unlessRefused(compiled, called!.reply, [KIND.user, KIND.completion]);
+    const record = unlessUnknown(achievement, { byClient }, () =>
+      unlessRefused(compiled, called!.reply, [KIND.user, KIND.completion]),
+    );
     const state = decodeState(called!.state);
     const id = completionId({ tenantNo, userId: user.id, achievementId: achievement.id });
     const completed = JSON.stringify(
@@ -55,13 +59,30 @@ export class AchievementCompletion {
   }
 }
 
-function find(compiled: CompiledCatalog, key: string): Achievement {
+const noAchievement = (key: string): AppError =>
+  new AppError('not_found', `Unknown achievement: there is none with the key '${key}'.`);
+
+function find(compiled: CompiledCatalog, key: string, by: { byClient: boolean }): Achievement {
   const achievement = compiled.achievements.get(key);
-  if (achievement === undefined || achievement.status === 'inactive')
-    throw new AppError('not_found', `Unknown achievement: there is none with the key '${key}'.`);
-  if (achievement.trigger !== 'api')
+  if (achievement === undefined || achievement.status === 'inactive') throw noAchievement(key);
+  if (achievement.trigger === 'api') return achievement;
+  return unlessUnknown(achievement, by, () => {
     throw new AppError('unprocessable', `The achievement '${key}' cannot be completed by a call.`);
-  return achievement;
+  });
+}
+
+/** Does something with an achievement. A refusal does not tell an application key that a secret one exists. */
+function unlessUnknown<T>(
+  { key, secret }: Pick<Achievement, 'key' | 'secret'>,
+  { byClient }: { byClient: boolean },
+  work: () => T,
+): T {
+  try {
+    return work();
+  } catch (error) {
+    const tells = error instanceof AppError && (error.status === 409 || error.status === 422);
+    throw secret && byClient && tells ? noAchievement(key!) : error;
+  }
 }
 
 /** ID of a completion, derived from tenant, user and achievement, so every process gets the same one. */

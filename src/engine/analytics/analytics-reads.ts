@@ -46,8 +46,10 @@ import { firstIdOf } from '../../postgres/partitions.ts';
 import { tenantCounters } from '../../redis/parts.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import type { PointsReads } from '../points/points-reads.ts';
+import { Slices } from '../../slices.ts';
 import { settledNow } from '../responses.ts';
 import { askedOf, comparedDays, daysOf, type Tallies, type AnalyticsQuery, type Asked } from './analytics-range.ts';
+import type { CostlyReads } from './costly-reads.ts';
 import {
   boardFigures,
   bothMoved,
@@ -75,6 +77,7 @@ export interface AnalyticsReadsOptions {
   points: Pick<PointsReads, 'summary' | 'levelSummary'>;
   /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: () => number;
+  costly: CostlyReads;
 }
 
 /** Size of the sample of users for figures that no sum contains. Tenants with fewer users get exact figures. */
@@ -172,14 +175,7 @@ export class AnalyticsReads {
         kinds: [COUNTED.sizes],
         subject: metric.no,
       }),
-      topValues(this.options.pool, {
-        tenantNo,
-        metricNo: metric.no,
-        fromId: firstIdOf(days.fromDay),
-        toId: firstIdOf(days.toDay + 1),
-        newest: NEWEST_EVENTS,
-        limit: TOP_VALUES,
-      }),
+      this.topValues(asked, metric.no),
     ]);
     const events = byDay(COUNTED.events);
     const bySize = talliesBy(sizes, 'part');
@@ -378,7 +374,12 @@ export class AnalyticsReads {
       );
     const [byDay, lost, frozen] = [talliesBy(extended, 'day'), ofKind(SETTLED.lost), ofKind(SETTLED.freeze)];
     const nowMs = this.options.clock.now();
-    const lengths = states.map((state) => settledNow(compiled, state, nowMs).streaks[frequency].length);
+    const lengths: number[] = [];
+    const slices = new Slices();
+    for (const state of states) {
+      lengths.push(settledNow(compiled, state, nowMs).streaks[frequency].length);
+      if (slices.over) await slices.turn();
+    }
     return {
       ...asked.days.dates,
       users,
@@ -482,7 +483,25 @@ export class AnalyticsReads {
   }
 
   private async states(tenantNo: number): Promise<UserState[]> {
-    return (await sampleStates(this.options.pool, { tenantNo, users: SAMPLE_USERS })).map(decodeState);
+    const { pool, costly } = this.options;
+    const sample = { tenantNo, users: SAMPLE_USERS };
+    return costly.run(tenantNo, 'states', async () => {
+      const states: UserState[] = [];
+      const slices = new Slices();
+      for (const packed of await sampleStates(pool, sample)) {
+        states.push(decodeState(packed));
+        if (slices.over) await slices.turn();
+      }
+      return states;
+    });
+  }
+
+  private topValues({ tenantNo, days }: Asked, metricNo: number): ReturnType<typeof topValues> {
+    const { pool, costly } = this.options;
+    const range = { fromId: firstIdOf(days.fromDay), toId: firstIdOf(days.toDay + 1) };
+    return costly.run(tenantNo, `top values ${metricNo} ${days.fromDay} ${days.toDay}`, () =>
+      topValues(pool, { tenantNo, metricNo, ...range, newest: NEWEST_EVENTS, limit: TOP_VALUES }),
+    );
   }
 
   private async levelsOf(

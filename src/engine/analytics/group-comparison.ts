@@ -16,6 +16,7 @@ import { readSums, sampledValues, type AnalyticsSum } from '../../postgres/analy
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { isControl } from '../responses.ts';
 import { askedOf, comparedDays, type AnalyticsQuery } from './analytics-range.ts';
+import type { CostlyReads } from './costly-reads.ts';
 import { found } from './figures.ts';
 
 /** Size of the sample of users for engagement. Tenants with fewer users get exact figures. */
@@ -31,6 +32,7 @@ export class GroupComparison {
     clock: Clock;
     caughtUp: Pick<CaughtUp, 'tenant'>;
     controlShare: () => number;
+    costly: CostlyReads;
   };
 
   constructor(options: GroupComparison['options']) {
@@ -82,12 +84,14 @@ export class GroupComparison {
     compiled: CompiledCatalog,
     { metricId, ...query }: Pick<AnalyticsQuery, 'from' | 'to'> & { metricId: string },
   ): Promise<AnalyticsEngagement> {
-    const { pool, clock, caughtUp, controlShare } = this.options;
+    const { pool, clock, caughtUp, controlShare, costly } = this.options;
     const metric = found(compiled.metricsById.get(metricId), 'metric');
     const { tenantNo } = compiled.catalog;
     const { fromDay, toDay, dates } = comparedDays(query, clock.now());
     await caughtUp.tenant(tenantNo);
-    const sample = await sampledValues(pool, { tenantNo, users: SAMPLE_USERS, metricNo: metric.no, fromDay, toDay });
+    const sample = await costly.run(tenantNo, `sampled values ${metric.no} ${fromDay} ${toDay}`, () =>
+      sampledValues(pool, { tenantNo, users: SAMPLE_USERS, metricNo: metric.no, fromDay, toDay }),
+    );
     const share = controlShare();
     const control = sample.filter(({ id }) => isControl(id, share));
     const others = sample.filter(({ id }) => !isControl(id, share));

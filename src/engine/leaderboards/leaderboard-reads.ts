@@ -18,17 +18,15 @@ import { dateOf, DAY_MS, dayOf, isDate } from '../../domain/periods.ts';
 import { boardStatus, playedRule, type Run, runFrom, runShownOn } from '../../domain/runs.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import { decodeState, type PackedState, unpackState, type UserState } from '../../packed/state.ts';
-import { USER } from '../../packed/user-fields.ts';
+import { unpackState, type UserState } from '../../packed/state.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
-import { packedUsers, tenantParts } from '../../redis/parts.ts';
-import { Slices } from '../../slices.ts';
+import { statesInSlices, tenantParts } from '../../redis/parts.ts';
 import { boardGroupsKey, boardKey, type TenantPart } from '../../redis/keys.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import { visibleBoards } from '../find-configured.ts';
 import { breakdownKeys, leaderboardResponse } from '../responses.ts';
 import { groupOfUser, type UserReads } from '../users/user-reads.ts';
-import { type BoardRun, groupsOfRun, NO_PAST, type PastRuns, type Snapshot } from './runs.ts';
+import { groupsOfRun, NO_PAST, type PastRuns, type Snapshot } from './runs.ts';
 import {
   GivenStandings,
   LiveStandings,
@@ -40,7 +38,7 @@ import {
   type Standings,
   userNames,
 } from './standings.ts';
-import { teamScores, type TeamScore } from './teams.ts';
+import { KeptTeams, type TeamScore, teamScores, type TeamStandings, teamStandings } from './teams.ts';
 
 /** Maximum number of rankings in an answer, since a board without a maximum may have a million. */
 const MAX_LIMIT = 10_000;
@@ -53,9 +51,6 @@ export interface CountedGroup {
   userAttributes: Record<string, string>;
   users: number;
 }
-
-/** How long a read of teams is reused, in multiples of its duration. */
-const TEAMS_KEPT = 20;
 
 interface PageQuery {
   offset: number;
@@ -77,8 +72,7 @@ export class LeaderboardReads {
   private readonly clock: Clock;
   private readonly past: PastRuns;
   private readonly reusesTeams: boolean;
-  /** Recent reads of teams, by board and run. */
-  private readonly teamReads = new Map<string, Promise<TeamScore[]>>();
+  private readonly keptTeams = new KeptTeams();
 
   constructor({
     redis,
@@ -146,8 +140,9 @@ export class LeaderboardReads {
   /**
    * Ranks some users among themselves, also those beyond the board's maximum. Users who are unknown, hidden or without a
    * score are left out. Without `userAttributes`, users of all groups are ranked together, or those of `groupOf`'s group.
-   * The run is chosen as in `rankings`, by the local date of `around`. Takes one read per part of the tenant, and one of
-   * Postgres if the run is over. Errors as `rankings`; 422 if `around` is not one of the users.
+   * The run is chosen as in `rankings`, by the local date of `around`. Reads the scores from the sorted set, and states only
+   * for the names on the page. Where users of all groups, or ties by time, are ranked, the states of all are read, in slices.
+   * A run that is over takes one read of Postgres. Errors as `rankings`; 422 if `around` is not one of the users.
    */
   async among(
     compiled: CompiledCatalog,
@@ -159,16 +154,18 @@ export class LeaderboardReads {
     if (around !== undefined && !named.has(around))
       throw new AppError('unprocessable', 'around must be one of userIds.');
     requireStart(offset, { around });
-    const users = await this.given(compiled.catalog.tenantNo, [...named]);
-    const run = this.run(board, runDate, users.get(around ?? '')?.state[USER.zone] ?? null);
-    const group = await this.groupAmong(compiled, { board, run, userAttributes, groupOf }, users);
-    const scores = group === undefined ? [] : await this.scores(compiled, { board, run, group }, users);
-    const given = new GivenStandings(scores, board);
+    const { tenantNo } = compiled.catalog;
+    const user = around === undefined ? null : await this.users.find(tenantNo, around);
+    const run = this.run(board, runDate, user?.tz ?? null);
+    const group = await this.groupAmong(compiled, { board, run, userAttributes, groupOf });
+    const scores = group === undefined ? [] : await this.scores(compiled, { board, run, group }, [...named]);
+    const given = await GivenStandings.of(scores, board);
     const { from, members } = await memberPage(given, { offset, limit, userId: around });
     const page = await ranked(given, members, { from, before: undefined });
-    const rankings = page.map(({ userId, rank, score }) => ({
+    const names = await userNames(this.redis, tenantNo, members);
+    const rankings = page.map(({ userId, rank, score }, index) => ({
       userId,
-      userName: users.get(userId)?.state[USER.name] ?? null,
+      userName: names[index] ?? null,
       rank,
       value: score,
     }));
@@ -177,8 +174,8 @@ export class LeaderboardReads {
 
   /**
    * A page of the ranking of a board's teams. The run is the one that begins on the requested day, else the one of the UTC
-   * date. Each process reads the teams of a board at most a twentieth of the time, so an answer may be as old as twenty
-   * reads take. Throws 404 as `rankings`; 422 for a board without teams, a day on which no run begins, or a negative offset
+   * date. Each process ranks the teams of a run at most a twentieth of the time, so an answer may be as old as twenty
+   * rankings take; it costs its page. Throws 404 as `rankings`; 422 for a board without teams, a day on which no run begins, or a negative offset
    * without a team.
    */
   async teams(
@@ -194,15 +191,15 @@ export class LeaderboardReads {
     if (limit > MAX_LIMIT) throw new AppError('unprocessable', `limit must be at most ${MAX_LIMIT}.`);
     const run = this.run(board, runDate, null);
     const boardRun = { tenantNo: compiled.catalog.tenantNo, boardNo: board.no, runDay: run.startDay };
-    const final = this.isOver(run) ? await this.past.teams(boardRun) : null;
-    const teams = final ?? (await this.liveTeams(board, boardRun));
-    const given = new GivenStandings(
-      teams.map((each) => ({ userId: each.team, score: each.score })),
-      board,
-    );
-    const { from, members } = await memberPage(given, { offset, limit, userId: team });
-    const sizes = new Map(teams.map((each) => [each.team, each.members]));
-    const page = await ranked(given, members, { from, before: undefined });
+    const isOver = this.isOver(run);
+    const read = async (): Promise<TeamScore[]> =>
+      (isOver ? await this.past.teams(boardRun) : null) ?? teamScores(this.redis, board, boardRun);
+    const rank = async (): Promise<TeamStandings> => teamStandings(await read(), board);
+    const { order, ties, teamsBy, teamMinMembers } = board;
+    const name = JSON.stringify([boardRun, isOver, order, ties, teamsBy, teamMinMembers]);
+    const { standings, sizes } = await (this.reusesTeams ? this.keptTeams.of(name, rank) : rank());
+    const { from, members } = await memberPage(standings, { offset, limit, userId: team });
+    const page = await ranked(standings, members, { from, before: undefined });
     return {
       ...leaderboardResponse(compiled, board),
       status,
@@ -218,32 +215,6 @@ export class LeaderboardReads {
     };
   }
 
-  private async liveTeams(board: Leaderboard, run: BoardRun): Promise<TeamScore[]> {
-    if (!this.reusesTeams) return teamScores(this.redis, board, run);
-    const name = JSON.stringify([run, board.teamsBy, board.teamMinMembers]);
-    let read = this.teamReads.get(name);
-    if (read === undefined) {
-      const begunMs = performance.now();
-      const own = teamScores(this.redis, board, run).finally(() => {
-        const forget = (): boolean => this.teamReads.delete(name);
-        setTimeout(forget, TEAMS_KEPT * (performance.now() - begunMs)).unref();
-      });
-      this.teamReads.set(name, (read = own));
-    }
-    return read;
-  }
-
-  /** The states of those of some users who exist. */
-  private async given(tenantNo: number, userIds: readonly string[]): Promise<Map<string, GivenUser>> {
-    const users = new Map<string, GivenUser>();
-    const slices = new Slices();
-    for (const [index, packed] of (await packedUsers(this.redis, tenantNo, userIds)).entries()) {
-      if (packed !== null) users.set(userIds[index]!, { packed, state: unpackState(packed) });
-      if (slices.over) await slices.turn();
-    }
-    return users;
-  }
-
   /** The group to rank users in: '' without a breakdown; `null` for all; undefined if `groupOf` is in none. */
   private async groupAmong(
     compiled: CompiledCatalog,
@@ -253,7 +224,6 @@ export class LeaderboardReads {
       userAttributes,
       groupOf,
     }: { board: Leaderboard; run: Run; userAttributes: Record<string, string> | undefined; groupOf: string | null },
-    users: ReadonlyMap<string, GivenUser>,
   ): Promise<string | null | undefined> {
     if (board.breakdownAttributes.length === 0 || userAttributes !== undefined) {
       const pairs = Object.entries(userAttributes ?? {}).map(([name, value]) => `${name}:${value}`);
@@ -262,37 +232,39 @@ export class LeaderboardReads {
       return group;
     }
     if (groupOf === null) return null;
-    const own = users.get(groupOf);
-    if (own === undefined) return undefined;
-    const boardRun = { tenantNo: compiled.catalog.tenantNo, boardNo: board.no, runDay: run.startDay };
-    const state = decodeState(own.packed);
-    return (
-      (await this.scoredGroup(boardRun, { userId: groupOf, state })) ?? groupOfUser(compiled, board, state) ?? undefined
-    );
+    const { tenantNo } = compiled.catalog;
+    const state = await this.users.find(tenantNo, groupOf);
+    if (state === null) return undefined;
+    const scored = await this.scoredGroup({ tenantNo, board, run }, { userId: groupOf, state });
+    return scored ?? groupOfUser(compiled, board, state) ?? undefined;
   }
 
   /** The scores of those of some users who have one in a run and group (`null`: in any). */
   private async scores(
     compiled: CompiledCatalog,
     { board, run, group }: { board: Leaderboard; run: Run; group: string | null },
-    users: ReadonlyMap<string, GivenUser>,
+    userIds: readonly string[],
   ): Promise<Member[]> {
-    const boardRun = { tenantNo: compiled.catalog.tenantNo, boardNo: board.no, runDay: run.startDay };
+    const { tenantNo } = compiled.catalog;
+    const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
+    const of = (name: string): LiveStandings => new LiveStandings(this.redis, { ...boardRun, group: name }, board);
     if (this.isOver(run)) {
-      const ids = [...users.keys()];
-      const final = await this.past.scores(boardRun, group, ids);
-      if (final !== null || ids.length === 0) return final ?? [];
+      const final = await this.past.scores(boardRun, group, userIds);
+      if (final !== null) return final;
       // Users forget their scores in ended runs, final or not.
       const groups = group === null ? await groupsOfRun(this.redis, board, boardRun) : [group];
-      const of = (name: string): LiveStandings => new LiveStandings(this.redis, { ...boardRun, group: name }, board);
-      return (await Promise.all(groups.map((name) => of(name).scoresOf(ids)))).flat();
+      return (await Promise.all(groups.map((name) => of(name).scoresOf(userIds)))).flat();
     }
-    return Array.from(users).flatMap(([userId, { state }]) => {
-      const found = rankedScore(state, board, run.startDay);
-      if (found === null || (group !== null && found.group !== group)) return [];
+    if (group !== null && board.ties !== 'first') return of(group).scoresOf(userIds);
+    // Only a user's state has the group, and the time by which the member of a timed set is named.
+    const members: Member[] = [];
+    for await (const { userId, packed } of statesInSlices(this.redis, tenantNo, userIds)) {
+      const found = packed === null ? null : rankedScore(unpackState(packed), board, run.startDay);
+      if (found === null || (group !== null && found.group !== group)) continue;
       const { group: _, ...scored } = found;
-      return [{ userId, ...scored }];
-    });
+      members.push({ userId, ...scored });
+    }
+    return members;
   }
 
   /** A user's place and the last `numEvents` daily snapshots, oldest first. Throws 404, and 422 as `rankings` does. */
@@ -306,7 +278,8 @@ export class LeaderboardReads {
     const state = await this.users.state(tenantNo, userId);
     const run = this.run(board, runDate, state.tz);
     const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
-    const group = board.breakdownAttributes.length === 0 ? '' : await this.scoredGroup(boardRun, { userId, state });
+    const group =
+      board.breakdownAttributes.length === 0 ? '' : await this.scoredGroup({ tenantNo, board, run }, { userId, state });
     const standings = group === null ? null : await this.standings(compiled, { board, run, group });
     const [found, participants] =
       standings === null ? [null, null] : await Promise.all([standings.find(userId), standings.scored()]);
@@ -368,15 +341,20 @@ export class LeaderboardReads {
     const state = await this.users.find(tenantNo, userId);
     if (state !== null) {
       if (groupOfUser(compiled, board, state) === group) return;
-      const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
-      if ((await this.scoredGroup(boardRun, { userId, state })) === group) return;
+      if ((await this.scoredGroup({ tenantNo, board, run }, { userId, state })) === group) return;
     }
     throw new AppError('forbidden', "userAttributes: an application key may only read its own user's group.");
   }
 
-  private async scoredGroup(run: BoardRun, { userId, state }: { userId: string; state: UserState }) {
-    const scored = state.boards[run.boardNo]?.find(({ runDay }) => runDay === run.runDay);
-    return scored?.group || (await this.past.groupOf(run, userId));
+  /** The group of a user's score in a run; `null` for a user who has none, or who lacks a value of the breakdown. */
+  private async scoredGroup(
+    { tenantNo, board, run }: { tenantNo: number; board: Leaderboard; run: Run },
+    { userId, state }: { userId: string; state: UserState },
+  ): Promise<string | null> {
+    const { startDay: runDay } = run;
+    // In a final run, the group in which the user ended it, whatever the state has now.
+    const final = this.isOver(run) ? await this.past.groupOf({ tenantNo, boardNo: board.no, runDay }, userId) : null;
+    return final ?? (state.boards[board.no]?.find((scored) => scored.runDay === runDay)?.group || null);
   }
 
   private utcDay(): number {
@@ -426,12 +404,6 @@ export class LeaderboardReads {
     const kept = this.isOver(run) ? await this.past.standings(boardRun, group) : null;
     return kept ?? new LiveStandings(this.redis, { ...boardRun, group }, board);
   }
-}
-
-/** A user of a request: the packed state, and the same unpacked. */
-interface GivenUser {
-  packed: Buffer;
-  state: PackedState;
 }
 
 /** Throws 422 for a negative offset without the user (its field in the request) from whom it counts. */

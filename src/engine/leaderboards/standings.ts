@@ -14,8 +14,8 @@ import {
 } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { boardKey } from '../../redis/keys.ts';
-import { inParts, packedUsers, tenantParts, userPart } from '../../redis/parts.ts';
-import { Slices } from '../../slices.ts';
+import { inParts, statesInSlices, tenantParts, userPart } from '../../redis/parts.ts';
+import { Slices, sortedInSlices } from '../../slices.ts';
 
 /** A user with a value on a board. */
 export interface Member {
@@ -200,11 +200,10 @@ export class LiveStandings implements Standings {
   /** The users' members by their states; those of unknown users and scores are not in the sets. */
   private async timedMembers(userIds: readonly string[]): Promise<string[]> {
     const { tenantNo, boardNo, runDay } = this.at;
-    const states = await packedUsers(this.redis, tenantNo, userIds);
-    return userIds.map((userId, index) => {
-      const packed = states[index] ?? null;
-      return timedMember(userId, packed === null ? 0 : scoreTime(unpackState(packed), boardNo, runDay));
-    });
+    const members: string[] = [];
+    for await (const { userId, packed } of statesInSlices(this.redis, tenantNo, userIds))
+      members.push(timedMember(userId, packed === null ? 0 : scoreTime(unpackState(packed), boardNo, runDay)));
+    return members;
   }
 
   /**
@@ -270,8 +269,20 @@ interface SetMember {
 }
 
 /** Greater members first, in the order of Redis. */
-const byMember = (a: { member: string }, b: { member: string }): number =>
-  Buffer.compare(Buffer.from(b.member), Buffer.from(a.member));
+const byMember = (a: { member: string }, b: { member: string }): number => compareBytes(b.member, a.member);
+
+/** Compares texts by the bytes of their UTF-8, without encoding them: only units beyond the surrogates sort otherwise. */
+function compareBytes(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) {
+    const [unitOfA, unitOfB] = [a.charCodeAt(at), b.charCodeAt(at)];
+    if (unitOfA !== unitOfB) return inBytes(unitOfA) - inBytes(unitOfB);
+  }
+  return a.length - b.length;
+}
+
+/** A UTF-16 unit, moved to where its character's UTF-8 sorts: surrogates after all others. */
+const inBytes = (unit: number): number => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800);
 
 /** The number of members of a sorted set before a member of any set. Halves the range of those with its score. */
 export async function membersBefore(redis: Redis, key: string, { member, score }: SetMember): Promise<number> {
@@ -297,32 +308,47 @@ function startsAmongEqual(above: readonly number[], equal: readonly number[], be
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
 
-/** The standings of some members alone, without a maximum of ranks. */
+/** The standings of some members alone, without a maximum of ranks. A read costs its page, however many members there are. */
 export class GivenStandings implements Standings {
-  private readonly members: readonly Member[];
+  private readonly members: readonly (Member & { rank: number })[];
+  private readonly places: ReadonlyMap<string, number>;
 
-  constructor(members: readonly Member[], board: Leaderboard) {
-    const sorted = members.toSorted(
+  private constructor(members: readonly (Member & { rank: number })[], places: ReadonlyMap<string, number>) {
+    this.members = members;
+    this.places = places;
+  }
+
+  /** Ranks the members, in slices. */
+  static async of(given: readonly Member[], board: RankedBoard): Promise<GivenStandings> {
+    const sorted = await sortedInSlices(
+      given,
       (a, b) =>
-        turned(board, b.score - a.score) ||
-        (a.reached ?? 0) - (b.reached ?? 0) ||
-        Buffer.compare(Buffer.from(b.userId), Buffer.from(a.userId)),
+        turned(board, b.score - a.score) || (a.reached ?? 0) - (b.reached ?? 0) || compareBytes(b.userId, a.userId),
     );
-    this.members = board.ties === 'first' ? sorted.map((member, at) => ({ ...member, rank: at + 1 })) : sorted;
+    const members: (Member & { rank: number })[] = [];
+    const places = new Map<string, number>();
+    const slices = new Slices();
+    for (const [place, member] of sorted.entries()) {
+      const before = members[place - 1];
+      const isTie = board.ties !== 'first' && before?.score === member.score;
+      members.push({ ...member, rank: isTie ? before!.rank : place + 1 });
+      places.set(member.userId, place);
+      if (slices.over) await slices.turn();
+    }
+    return new GivenStandings(members, places);
   }
 
   async page(from: number, count: number): Promise<Member[]> {
     return this.members.slice(from, from + count);
   }
 
-  async rankOf({ score, rank }: Member): Promise<number> {
-    return rank ?? 1 + this.members.findIndex((member) => member.score === score);
+  async rankOf({ userId }: Member): Promise<number> {
+    return this.members[this.places.get(userId)!]!.rank;
   }
 
   async find(userId: string): Promise<Placed | null> {
-    const place = this.members.findIndex((member) => member.userId === userId);
-    const member = this.members[place];
-    return member === undefined ? null : { ...member, place, rank: await this.rankOf(member), isOn: true };
+    const place = this.places.get(userId);
+    return place === undefined ? null : { ...this.members[place]!, place, isOn: true };
   }
 
   async scored(): Promise<number> {
@@ -418,21 +444,15 @@ export async function memberPage(
   return { from, members };
 }
 
-/** The users' names, in order; `null` for a user without a name or a state. Large states are read in slices. */
+/** The users' names, in order; `null` for a user without a name or a state. */
 export async function userNames(
   redis: Redis,
   tenantNo: number,
   users: readonly { userId: string }[],
 ): Promise<(string | null)[]> {
   const names: (string | null)[] = [];
-  for (let from = 0; from < users.length; from += CHUNK) {
-    const ids = users.slice(from, from + CHUNK).map(({ userId }) => userId);
-    const states = await packedUsers(redis, tenantNo, ids);
-    const slices = new Slices();
-    for (const packed of states) {
-      if (slices.over) await slices.turn();
-      names.push(packed === null ? null : nameInState(packed));
-    }
-  }
+  const ids = users.map(({ userId }) => userId);
+  for await (const { packed } of statesInSlices(redis, tenantNo, ids))
+    names.push(packed === null ? null : nameInState(packed));
   return names;
 }

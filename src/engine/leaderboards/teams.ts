@@ -6,7 +6,9 @@ import { TEAM_SUM } from '../../packed/call-fields.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { teamsKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
-import type { RankedGroup } from './standings.ts';
+import { Slices } from '../../slices.ts';
+import { inOwnTurn } from '../../turns.ts';
+import { GivenStandings, type RankedGroup } from './standings.ts';
 
 /** A team that is ranked. */
 export interface TeamScore {
@@ -33,7 +35,9 @@ export async function teamScores(
   const parts = await Promise.all(
     tenantParts(redis, run.tenantNo).map((part) => fieldsOf(connectionOf(redis, part.shard), teamsKey(part, run))),
   );
+  const slices = new Slices();
   for (const [field, text] of parts.flat()) {
+    if (slices.over) await slices.turn();
     const name = field.slice(1);
     let team = teams.get(name);
     if (team === undefined) teams.set(name, (team = { whole: 0n, micros: 0n, members: 0 }));
@@ -41,10 +45,76 @@ export async function teamScores(
     else if (field.startsWith(TEAM_SUM.micros)) team.micros += BigInt(text);
     else team.members += Number(text);
   }
-  return Array.from(teams).flatMap(([team, { whole, micros, members }]) => {
+  const ranked: TeamScore[] = [];
+  for (const [team, { whole, micros, members }] of teams) {
+    if (slices.over) await slices.turn();
     const score = scoreOf(board, whole * 1_000_000n + micros, members);
-    return score > 0n ? [{ team, score: decimalNumber(decimalOfMicros(score)), members }] : [];
-  });
+    if (score > 0n) ranked.push({ team, score: decimalNumber(decimalOfMicros(score)), members });
+  }
+  return ranked;
+}
+
+/** The ranking of the teams of a run. */
+export interface TeamStandings {
+  /** Teams instead of users. */
+  standings: GivenStandings;
+  /** Number of members by team. */
+  sizes: ReadonlyMap<string, number>;
+}
+
+/** Ranks teams, in slices. */
+export async function teamStandings(teams: readonly TeamScore[], board: Leaderboard): Promise<TeamStandings> {
+  const standings = await GivenStandings.of(
+    teams.map(({ team, score }) => ({ userId: team, score })),
+    board,
+  );
+  return { standings, sizes: new Map(teams.map(({ team, members }) => [team, members])) };
+}
+
+/** How long a ranking is reused, in multiples of the time that it took. */
+const KEPT = 20;
+/** Maximum number of teams in rankings that are kept, over all leaderboards: some 50 MB. */
+const MOST_TEAMS_KEPT = 200_000;
+
+/** Reuses rankings of teams: each is made at most a twentieth of the time, once for all requests that wait for it. */
+export class KeptTeams {
+  /** Oldest first, with the number of teams; 0 until it is known. */
+  private readonly kept = new Map<string, { made: Promise<TeamStandings>; teams: number }>();
+
+  /** The ranking that `rank` made for this name, a moment ago or now. Rejects as it does. */
+  of(name: string, rank: () => Promise<TeamStandings>): Promise<TeamStandings> {
+    let kept = this.kept.get(name);
+    if (kept === undefined) {
+      this.kept.set(name, (kept = { made: rank(), teams: 0 }));
+      void this.forgetLater(name, kept);
+    }
+    return inOwnTurn(kept.made);
+  }
+
+  private async forgetLater(name: string, kept: { made: Promise<TeamStandings>; teams: number }): Promise<void> {
+    const begunMs = performance.now();
+    const forget = (): void => {
+      if (this.kept.get(name) === kept) this.kept.delete(name);
+    };
+    try {
+      kept.teams = (await kept.made).sizes.size;
+      setTimeout(forget, KEPT * (performance.now() - begunMs)).unref();
+      this.makeRoomFor(name);
+    } catch {
+      forget();
+    }
+  }
+
+  private makeRoomFor(newest: string): void {
+    let sum = 0;
+    for (const { teams } of this.kept.values()) sum += teams;
+    for (const [name, { teams }] of this.kept) {
+      if (sum <= MOST_TEAMS_KEPT) return;
+      if (teams === 0 || name === newest) continue;
+      this.kept.delete(name);
+      sum -= teams;
+    }
+  }
 }
 
 /** The score of a team, in millionths; 0 if it is not ranked. */

@@ -22,6 +22,9 @@ import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { findSystem } from '../find-configured.ts';
 import { boostResponse, levelResponse, triggerResponse } from '../responses.ts';
 
+/** How often users are counted at most, while the greatest total changes meanwhile. */
+const COUNT_TRIES = 5;
+
 export class PointsReads {
   private readonly redis: Redis;
   private readonly pool: Pool;
@@ -102,14 +105,16 @@ export class PointsReads {
     const key = `${tenantNo} ${systemNo}`;
     // The ranges follow from the greatest total, which rarely changes: try those of the last query first.
     let bounds = summaryBounds(this.greatest.get(key) ?? 0);
-    for (;;) {
+    for (let tries = 1; ; tries += 1) {
       const ranges = bounds.slice(1);
+      // While the greatest total grows with each query, the last range has the users above it, too.
+      if (tries === COUNT_TRIES) ranges[ranges.length - 1] = { ...ranges.at(-1)!, to: Infinity };
       const { users, holders, greatest, counts } = await this.count({ tenantNo, systemNo }, ranges);
       this.greatest.set(key, greatest);
       const asked = bounds;
       bounds = summaryBounds(greatest);
-      if (bounds.at(-1)!.to !== asked.at(-1)!.to) continue;
-      return bounds.map((range, index) => ({ ...range, users: index === 0 ? users - holders : counts[index - 1]! }));
+      if (bounds.at(-1)!.to !== asked.at(-1)!.to && tries < COUNT_TRIES) continue;
+      return asked.map((range, index) => ({ ...range, users: index === 0 ? users - holders : counts[index - 1]! }));
     }
   }
 

@@ -48,6 +48,9 @@ interface SpendingsOptions {
   persisted: (tenantNo: number, userId: string) => Promise<void>;
 }
 
+/** How often Postgres is asked about a key at most. An answer is outdated if the user was deleted or changed meanwhile. */
+const MOST_LOOK_UPS = 10;
+
 /** The points of a user in a system. */
 interface Purse {
   userId: string;
@@ -237,7 +240,7 @@ export class Spendings {
     const { bucket, field } = idempotencyDigest(userId, scoped.metricNo, scoped.key);
     const isRefund = scoped.metricNo === REFUND_SCOPE;
     let lookedUp: BalanceCall['lookedUp'];
-    for (;;) {
+    for (let lookUps = 0; ; lookUps += 1) {
       const part = userPart(redis, tenantNo, userId);
       const called = await scripts.callUser(tenantNo, {
         script: 'change_balance',
@@ -255,6 +258,8 @@ export class Spendings {
       });
       const { reply } = called!;
       if (reply[kindField] === REFUSAL.unknownUse) {
+        if (lookUps === MOST_LOOK_UPS)
+          throw new AppError('unavailable', 'The user keeps changing; try again in a moment.');
         const [answer] = await lookUpUses({ redis, pool }, tenantNo, [{ scoped, id, asked: reply }]);
         lookedUp = { 1: packedLookedUp(answer!) };
         continue;

@@ -19,7 +19,7 @@ import {
 import { inTurn, transaction } from '../../postgres/transaction.ts';
 import { countUsers } from '../../postgres/users/selections.ts';
 import { batchesOfTenant } from '../../redis/batches.ts';
-import { byServer, connectionOf, scanServers } from '../../redis/endpoints.ts';
+import { byServer, connectionOf, isOfCluster, scanServers } from '../../redis/endpoints.ts';
 import { gateOf, RedisNotReady } from '../../redis/gate.ts';
 import { markKey, shardOfKey, SHARDS, tenantPattern } from '../../redis/keys.ts';
 import { noteSpreads, partsOfSpread, type Spread } from '../../redis/parts.ts';
@@ -172,9 +172,11 @@ export class Spreads {
   private readonly pool: Pool;
   private readonly clock: Clock;
   private readonly wake: () => Promise<void>;
+  private readonly redis: Redis;
 
   /** @param options.wake makes workers look for jobs */
-  constructor({ pool, clock, wake }: { pool: Pool; clock: Clock; wake: () => Promise<void> }) {
+  constructor({ redis, pool, clock, wake }: { redis: Redis; pool: Pool; clock: Clock; wake: () => Promise<void> }) {
+    this.redis = redis;
     this.pool = pool;
     this.clock = clock;
     this.wake = wake;
@@ -182,6 +184,15 @@ export class Spreads {
 
   async get(tenantNo: number): Promise<Pick<Spread, 'spread' | 'converting'>> {
     return readSpread(this.pool, tenantNo);
+  }
+
+  /** Why a tenant had better not be spread over a number of shards; `null` if nothing is wrong with it. */
+  warning(spread: number): string | null {
+    if (spread === 1 || isOfCluster(this.redis)) return null;
+    return (
+      `Redis is a single server, not a cluster: ${spread} shards give the tenant no more of it, ` +
+      `and each read of all its users takes ${spread} commands.`
+    );
   }
 
   /**

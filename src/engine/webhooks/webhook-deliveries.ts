@@ -105,7 +105,8 @@ export class WebhookDeliveries {
   /**
    * Resends all selected messages that are in the log now; by default those that failed. The first ones are queued at
    * once, the others by a job at the webhook's pace. One transaction stores the job and queues the first ones, so a
-   * crash loses none. Throws 422 for a disabled webhook, or one with 10 unfinished resends.
+   * crash loses none. Throws 422 for a disabled webhook, or one with 10 unfinished resends; 404 for one that was deleted
+   * meanwhile.
    */
   async resendAll({ tenantNo, webhook }: OwnWebhook, request: ResendRequest, by: Author): Promise<Resend> {
     const { pool, clock, onQueued, wake } = this.options;
@@ -128,7 +129,9 @@ export class WebhookDeliveries {
     });
     onQueued();
     await wake();
-    return (await listResends(pool, tenantNo, webhook.id)).find((resend) => resend.id === id)!;
+    const resend = (await listResends(pool, tenantNo, webhook.id)).find((one) => one.id === id);
+    if (resend === undefined) throw deletedMeanwhile();
+    return resend;
   }
 
   state({ webhook: { id, enabled } }: OwnWebhook): Promise<WebhookStateRow> {
@@ -142,6 +145,8 @@ export class WebhookDeliveries {
 
 const noDelivery = (): AppError =>
   new AppError('not_found', 'There is no delivery with this ID, or it is older than the log');
+
+const deletedMeanwhile = (): AppError => new AppError('not_found', 'The webhook was deleted meanwhile');
 
 /** A disabled webhook gets no messages: queued ones would only wait. */
 function mustBeEnabled({ enabled }: Webhook): void {
@@ -232,7 +237,7 @@ export async function sendTest(
   const untilMs = performance.now() + waitMs;
   for (;;) {
     const row = await readDelivery(pool, { webhookId: webhook.id, id: message.id });
-    if (row === null) throw new AppError('not_found', 'The webhook was deleted meanwhile');
+    if (row === null) throw deletedMeanwhile();
     if (row.tries > 0 || row.status !== 'pending' || performance.now() >= untilMs) return row;
     await inOwnTurn(sleep(LOOK_MS));
   }

@@ -17,6 +17,21 @@ export function previewing(services: Services): Services {
   };
 }
 
+/** Services that read each tenant's resources once, for reads of many of them. */
+export function readingOnce(services: Services): Services {
+  const { resources } = services;
+  const reads = new Map<number, ReturnType<Resources['read']>>();
+  const read: Resources['read'] = (tenantNo) => {
+    const made = reads.get(tenantNo) ?? resources.read(tenantNo);
+    reads.set(tenantNo, made);
+    return made;
+  };
+  return {
+    ...services,
+    resources: new Proxy(resources, { get: (own, name) => (name === 'read' ? read : bound(own, name)) }),
+  };
+}
+
 function bound(own: Resources, name: string | symbol): unknown {
   const value = own[name as keyof Resources] as unknown;
   return typeof value === 'function' ? (value.bind(own) as unknown) : value;

@@ -7,7 +7,6 @@ import { BULK_BODY_BYTES } from '../../operations/bulk.ts';
 import { operation, type Operation } from '../../operations/operation.ts';
 import { version } from '../../version.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
-import { MOST_DEPTH } from '../large-json.ts';
 import { DirectCalls, type CalledBy } from './direct-call.ts';
 import { Tools } from './tool-calls.ts';
 import { inOwnTurn } from '../../turns.ts';
@@ -60,16 +59,6 @@ function requireOwnOrigin({ origin, host }: Readonly<Record<string, string>>): v
   if (origin === undefined) return;
   if (URL.canParse(origin) && new URL(origin).host === host) return;
   throw new AppError('forbidden', 'The header Origin names another site');
-}
-
-/** Throws 400 for a message with more levels than a large body may have, before anything recursive reads it. */
-function requireShallow(message: unknown): void {
-  const isNested = (value: unknown): value is object => typeof value === 'object' && value !== null;
-  let level = [message].filter(isNested);
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth === MOST_DEPTH) throw new AppError('malformed', 'The body is nested too deeply');
-    level = level.flatMap((value) => Object.values(value) as unknown[]).filter(isNested);
-  }
 }
 
 /** Answers one message of the protocol; null for a notification, which has no answer. */
@@ -142,7 +131,6 @@ export function mcpOperation(
     responses: { 200: Type.Unknown(), 202: null },
     handle: async (_services, { caller, by, span, body, headers = {} }) => {
       requireOwnOrigin(headers);
-      requireShallow(body);
       const spoken = headers['mcp-protocol-version'];
       const { SUPPORTED_PROTOCOL_VERSIONS } = await inOwnTurn(sdk());
       if (spoken !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(spoken))

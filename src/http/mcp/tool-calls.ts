@@ -9,6 +9,7 @@ import {
   type Confirmable,
   dryRunOf,
   previewing,
+  readingOnce,
   readBefore,
   requireConfirmation,
   undoOf,
@@ -125,9 +126,14 @@ export class Tools {
     return this.readIfThere(reading.operation, { params: named.params, query: {} }, calledBy);
   }
 
-  private async readIfThere(operation: Operation, named: Named, calledBy: CalledBy): Promise<unknown> {
+  private async readIfThere(
+    operation: Operation,
+    named: Named,
+    calledBy: CalledBy,
+    services = this.context.services,
+  ): Promise<unknown> {
     try {
-      return JSON.parse(await this.read(operation, named, calledBy)) as unknown;
+      return JSON.parse((await this.calls.call(operation, named, { calledBy, services })).text) as unknown;
     } catch (error) {
       if (error instanceof AppError && error.status === 404) return undefined;
       throw error;
@@ -147,10 +153,12 @@ export class Tools {
     if (id === null) return undefined;
     const reading = this.byName.get(id)!.operation;
     if (!Array.isArray(named.body)) return this.readIfThere(reading, { params: named.params, query: {} }, calledBy);
+    const services = readingOnce(this.context.services);
     const found: unknown[] = [];
     for (const item of named.body as { id?: unknown }[]) {
       if (typeof item?.id !== 'string') continue;
-      const one = await this.readIfThere(reading, { params: { ...named.params, id: item.id }, query: {} }, calledBy);
+      const of = { params: { ...named.params, id: item.id }, query: {} };
+      const one = await this.readIfThere(reading, of, calledBy, services);
       if (one !== undefined) found.push(one);
     }
     return found;

@@ -788,3 +788,26 @@ function afterReading(pool: Pool, text: string, work: () => Promise<void>): Pool
   };
   return Object.assign(Object.create(pool) as Pool, { connect, query: pool.query.bind(pool) });
 }
+
+test('nobody can confirm the key of a secret achievement by guessing: calls that cannot complete it get 404', async () => {
+  await to('2031-04-01T12:00:00Z');
+  const [first] = await created({ trigger: 'api', key: 'open', name: 'Open' });
+  await created({ key: 'by-cards', name: 'By cards', metricValue: 1_000, secret: true });
+  await created({ trigger: 'api', key: 'by-call', name: 'By call', secret: true, requires: [first] });
+  const { key } = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'guesser' }])).body.created[0];
+  const complete = async (achievement: string, more: object, user: object = {}) => {
+    const body = { user: { id: 'guesser', ...user } };
+    const { status, body: answer } = await laurel.app.post(`/v1/achievements/${achievement}/complete`, body, more);
+    return { status, code: answer.code, error: answer.error?.replaceAll(achievement, 'KEY') };
+  };
+  const unknown = await complete('no-such', { key });
+  expect(unknown.status).toBe(404);
+  for (const secret of ['by-cards', 'by-call']) expect(await complete(secret, { key })).toEqual(unknown);
+  // Invalid fields are refused before any achievement is looked for.
+  const invalid = { attributes: { nowhere: 'x' } };
+  for (const any of ['no-such', 'by-cards', 'by-call'])
+    expect(await complete(any, { key }, invalid)).toEqual(await complete('open', { key }, invalid));
+  // An admin key gets the reason.
+  expect([(await complete('by-cards', {})).status, (await complete('by-call', {})).status]).toEqual([422, 409]);
+  expect([(await complete('open', { key })).status, (await complete('by-call', { key })).status]).toEqual([201, 201]);
+});

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pointsSummary } from '../../../src/operations/points.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { pointsKey } from '../../../src/redis/keys.ts';
 import { fitting, withReads } from '../read-fixture.ts';
+import { onlyPart } from '../../stack/only-part.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -42,5 +44,34 @@ test('the ranges follow the current maximum up and down, and count everybody onc
         [1, 1, 1],
         [10, 10, 1],
       ]);
+    },
+  ));
+
+test('counting ends although the maximum grows with each query, and the last range has the users above it', () =>
+  withReads(
+    database,
+    (b) => {
+      const system = b.system('xp');
+      b.trigger(system, 'metric', { metricId: b.metric('earn').id, metricThreshold: 1, points: 1 });
+    },
+    async (reads) => {
+      const { redis } = reads.laurel;
+      await reads.laurel.event('earn', 'a', 5);
+      const key = pointsKey(onlyPart(0), reads.compiled.pointsSystems.get('xp')!.no);
+      const send = redis.sendCommand.bind(redis);
+      let queries = 0;
+      // Before each query, the user has ten times the points.
+      redis.sendCommand = (command, ...more) => {
+        if (command.name.toLowerCase() === 'fcall') {
+          queries += 1;
+          void redis.zadd(key, 5 * 10 ** Math.min(queries, 12), 'a');
+        }
+        return send(command, ...more);
+      };
+      const ranges = await reads.points.summary(reads.compiled, 'xp', undefined);
+      redis.sendCommand = send;
+      expect(queries).toBe(5);
+      expect(ranges.reduce((sum, { users }) => sum + users, 0)).toBe(1);
+      expect(ranges.at(-1)!.users).toBe(1);
     },
   ));

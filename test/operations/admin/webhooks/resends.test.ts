@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Webhook } from '../../../../src/domain/catalog.ts';
 import { FixedClock } from '../../../../src/clock.ts';
 import { JobRunner } from '../../../../src/engine/schedule/job-runner.ts';
-import { Resends } from '../../../../src/engine/webhooks/webhook-deliveries.ts';
+import { Resends, WebhookDeliveries } from '../../../../src/engine/webhooks/webhook-deliveries.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { settleMessages, storeMessages } from './stored-messages.ts';
 
@@ -142,5 +143,39 @@ test('refuses invalid requests', async () => {
   ] as const) {
     const { status, body } = await laurel.admin.post(`${path}/resend`, request);
     expect([status, body.error]).toEqual([400, expect.stringContaining(field)]);
+  }
+});
+
+test('a resend of a webhook that is deleted meanwhile gets 404', async () => {
+  await storeFailed(1);
+  const webhook = { id: webhookId, name: HOOK.name, enabled: true } as Webhook;
+  const deliveries = new WebhookDeliveries({
+    pool: laurel.pool,
+    clock,
+    onQueued: () => undefined,
+    wake: async () => {
+      await laurel.pool.query('DELETE FROM jobs WHERE subject_id = $1', [webhookId]);
+    },
+  });
+  await expect(deliveries.resendAll({ tenantNo: 0, webhook }, {}, { who: 'test' })).rejects.toMatchObject({
+    code: 'not_found',
+  });
+});
+
+test('of new webhooks, one that is deleted before its secret is read is an issue', async () => {
+  // As after a deletion by another request.
+  await laurel.pool.query(`CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
+    DELETE FROM webhook_secrets WHERE webhook_id = new.webhook_id; RETURN NULL; END'`);
+  await laurel.pool.query(
+    'CREATE TRIGGER forgotten AFTER INSERT ON webhook_secrets FOR EACH ROW EXECUTE FUNCTION forget()',
+  );
+  try {
+    const { status, body } = await laurel.admin.post('/v1/webhooks', [HOOK]);
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: { created: [], issues: [{ severity: 'error', message: 'The webhook was deleted meanwhile' }] },
+    });
+  } finally {
+    await laurel.pool.query('DROP TRIGGER forgotten ON webhook_secrets; DROP FUNCTION forget()');
   }
 });
