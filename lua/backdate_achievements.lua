@@ -19,7 +19,7 @@ Returns: one number per user: 1 completed something, 0 nothing, -1 the state has
       done for this user; the caller must count again); then the position in the outbox ('' if nothing was written).
 Errors: those of Redis only.
 Writes: outbox, users, counters, points totals, boards.
-Cost: O(users × size of a user); for users who complete something, as record_events.
+Cost: O(users × size of a user); for users who complete something, as an event.
 ]]
 local call = open_call(KEYS, ARGV)
 local plan, now = call.plan, call.now

@@ -12,7 +12,7 @@ ARGV: those of such a call; body: userId, id, change { kind (BALANCE), system, a
       to whom a refund belongs), digest
       (of points that expire: SHA-1 of the packed state for which the amount was computed) },
       and for spendings, holds and refunds, which use a key: field of the key in its bucket, use (the packed use), keysPerDay (the
-      most keys that the user may use per UTC day; 0: no limit), lookedUp (as for record_events; nil before the script asked).
+      most keys that the user may use per UTC day; 0: no limit), lookedUp (Postgres's answer: LOOKED_UP in a list; nil before the script asked).
 Returns: a record `user` with BALANCE_CHANGE, or a refusal unknownUser, replay, unknownUse, tooManyKeys, insufficient, manyHolds,
       notHeld, outdated, tooLarge, maybeStored (packed, src/packed/record.ts); the user's packed state; the position in the outbox ('' if
       nothing was written).

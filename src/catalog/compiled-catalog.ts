@@ -4,7 +4,7 @@ import { deletedResources } from '../postgres/catalog.ts';
 import { CatalogIndex } from './catalog-index.ts';
 import { compilePlan, compileUserPlan } from './compile/plans.ts';
 import { compilePersonalBoosts } from './compile/points.ts';
-import type { CompiledPlan } from './plan.ts';
+import type { CompiledPlan } from '../rules/plan.ts';
 import { writersIn } from './rules/references.ts';
 
 /** One version of a tenant's catalog with lookups and compiled plans. Never changes. `onNextDay`: called once when a later day begins. */

@@ -2,7 +2,7 @@ import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
-import type { PlanAchievement } from '../catalog/plan.ts';
+import type { PlanAchievement } from '../rules/plan.ts';
 import type { Clock } from '../clock.ts';
 import type { Author } from '../domain/administration/author.ts';
 import { DAY_MS } from '../domain/periods.ts';
@@ -134,6 +134,8 @@ export interface PartCall {
    * answer was found. `false`, or no function, runs the call again; this suits calls that change nothing the second time.
    */
   foundElsewhere?: () => Promise<boolean>;
+  /** Finds the position in a retry's replies, if the script does not reply with records. */
+  maybeStored?: (replies: readonly unknown[]) => string | null;
   isAcknowledgedLater?: boolean;
   /** Calls that are sent together with the first try. A retry is sent alone. */
   joined?: JoinedCalls | undefined;
@@ -190,7 +192,7 @@ function keysAndArgs(
   return { keys: [...ofPart, ...keys], args: [...args, plan, JSON.stringify(body), ...states] };
 }
 
-/** The first keys and arguments of `keysAndArgs`. Calls of `record_events` begin with them, too. */
+/** The first keys and arguments of `keysAndArgs`. */
 export const partCall = (
   part: TenantPart,
   { nowMs, retryPosition }: { nowMs: number; retryPosition: string },
@@ -351,10 +353,10 @@ export class Scripts {
         const replies = (await running) as Buffer[];
         const position = replies.pop()!.toString('latin1');
         if (retryPosition !== '') {
-          const first = unpack(replies[0]!) as ScriptReply;
-          if (first[kindField] === REFUSAL.maybeStored) {
+          const upTo = (call.maybeStored ?? maybeStored)(replies);
+          if (upTo !== null) {
             if (await call.foundElsewhere?.()) return null;
-            retryPosition = first[MAYBE_STORED.upTo];
+            retryPosition = upTo;
             continue;
           }
         }
@@ -458,6 +460,12 @@ export async function callUsers<S extends keyof UsersScripts, U extends { userId
       return replies as number[];
     },
   });
+}
+
+/** The outbox position up to which Postgres must be checked, if a retry's reply says so; `null` otherwise. */
+function maybeStored([packed]: readonly Buffer[]): string | null {
+  const first = unpack(packed!) as ScriptReply;
+  return first[kindField] === REFUSAL.maybeStored ? first[MAYBE_STORED.upTo] : null;
 }
 
 const unavailable = (): AppError =>

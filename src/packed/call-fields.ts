@@ -24,43 +24,6 @@ export const CALL_ARG = {
   states: 8,
 } as const;
 
-/** Arguments of `record_events` after the retry position. Plans start at `firstPlan`. */
-export const EVENTS_ARG = { plans: 6, lookedUp: 7, oldKeys: 8, keysPerDay: 9, firstPlan: 10 } as const;
-
-/** Arguments of one event in a call of `record_events`, as offsets from its first; `size`: their number. */
-export const EVENT = {
-  /** Index of the plan in the call, from 1. */
-  plan: 0,
-  userId: 1,
-  /** 32 hex digits. */
-  id: 2,
-  whole: 3,
-  micros: 4,
-  /** Field of the idempotency key in its bucket, or `''`. */
-  keyField: 5,
-  idempotencyKey: 6,
-  /** The use of the key, packed (`src/redis/idempotency.ts`), or `''`. */
-  use: 7,
-  /** SENT as JSON, or `''`. */
-  sent: 8,
-  /** Comma-separated numbers of the achievements and triggers that count the event. */
-  counted: 9,
-  /** The user's own boosts as JSON, or `''`. */
-  boosts: 10,
-  /** Event attributes as JSON, or `''`. */
-  attributes: 11,
-  size: 12,
-} as const;
-
-/** Keys of one event in such a call: its user, and the bucket of its idempotency key. */
-export const EVENT_KEY = { user: 0, bucket: 1, size: 2 } as const;
-
-/** Keys of a batch step, after those of its events. */
-export const BATCH_KEY = { progress: 0, queue: 1, results: 2, listened: 3 } as const;
-
-/** Arguments of a batch step, after those of its events. */
-export const BATCH_ARG = { expected: 0, after: 1, finished: 2, wanted: 3 } as const;
-
 export const QUEUED_BATCH = {
   tenant: 't',
   /** Epoch ms. */

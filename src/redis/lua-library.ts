@@ -3,6 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { SUM_BOUND } from '../domain/decimal.ts';
 import { PACKAGE_ROOT } from '../package-root.ts';
 import * as call from '../packed/call-fields.ts';
+import * as commit from '../packed/commit-fields.ts';
 import * as guard from '../packed/guard-fields.ts';
 import * as record from '../packed/record-fields.ts';
 import * as refusal from '../packed/refusal-fields.ts';
@@ -38,6 +39,15 @@ export function totalFields(total: number): string[] {
       level === 0 ? TOTALS.holders : `${TOTALS.level}${level}`,
     );
   return fields;
+}
+
+/** What a change of a total adds to the counts. */
+export function totalMoves(before: number, after: number): Map<string, number> {
+  const moves = new Map<string, number>();
+  for (const field of totalFields(before)) moves.set(field, (moves.get(field) ?? 0) - 1);
+  for (const field of totalFields(after)) moves.set(field, (moves.get(field) ?? 0) + 1);
+  for (const [field, added] of moves) if (added === 0) moves.delete(field);
+  return moves;
 }
 
 interface LuaToken {
@@ -87,7 +97,6 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
   SHORTFALL: record.SHORTFALL,
   CALL_KEY: call.CALL_KEY,
   CALL_ARG: call.CALL_ARG,
-  EVENTS_ARG: call.EVENTS_ARG,
   LOOKED_UP: call.LOOKED_UP,
   LEFT: call.LEFT,
   ROW: call.ROW,
@@ -101,6 +110,14 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
   GUARD_SUMS: guard.GUARD_SUMS,
   HISTORY_SUM: call.HISTORY_SUM,
   UNSENT_EVENT: call.UNSENT_EVENT,
+  READ_KEY: commit.READ_KEY,
+  READ: commit.READ,
+  COMMIT_KEY: commit.COMMIT_KEY,
+  COMMIT: commit.COMMIT,
+  BLOCK: commit.BLOCK,
+  RECORD_PART: commit.RECORD_PART,
+  MOVE: commit.MOVE,
+  STEP_PART: commit.STEP_PART,
 };
 
 /** Names of keys, offsets, values and limits, which are the same in both languages. */
@@ -138,10 +155,6 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   OUTDATED: refusal.OUTDATED,
   MAYBE_STORED: refusal.MAYBE_STORED,
   UNSENT: refusal.UNSENT,
-  EVENT: call.EVENT,
-  EVENT_KEY: call.EVENT_KEY,
-  BATCH_KEY: call.BATCH_KEY,
-  BATCH_ARG: call.BATCH_ARG,
   BATCH_RESULT: call.BATCH_RESULT,
   SENT: call.SENT,
   ROW_OFFSET: call.ROW_OFFSET,
@@ -157,6 +170,12 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   USED,
   USED_KEYS: user.USED_KEYS,
   QUEST_PERIODS: user.QUEST_PERIODS,
+  ASKED_KEY: commit.ASKED_KEY,
+  USE: commit.USE,
+  COUNT: commit.COUNT,
+  FIELD: commit.FIELD,
+  REACHED_TIME: commit.REACHED_TIME,
+  ENDED: commit.ENDED,
   TOTALS,
 };
 

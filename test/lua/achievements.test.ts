@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Counter, PlanAchievement, PlanConditions } from '../../src/catalog/plan.ts';
+import type { Counter, PlanAchievement, PlanConditions } from '../../src/rules/plan.ts';
 import { parseDecimal } from '../../src/domain/decimal.ts';
 import { changesOf } from '../../src/engine/recomputations/ledger.ts';
 import { UserReplay } from '../../src/engine/recomputations/user-replay.ts';

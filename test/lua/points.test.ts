@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { PlanBoost, PlanConditions, PlanTrigger } from '../../src/catalog/plan.ts';
+import type { PlanBoost, PlanConditions, PlanTrigger } from '../../src/rules/plan.ts';
 import { Ledger } from '../../src/engine/recomputations/ledger.ts';
 import { crossed, type Peaks } from '../../src/engine/recomputations/user-replay.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';

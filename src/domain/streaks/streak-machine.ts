@@ -129,7 +129,7 @@ export class StreakMachine {
     return periodEnd(period, frequency, this.around.rule.weekStart);
   }
 
-  /** Same rule as `lua/lib/apply_event.lua`. */
+  /** Same rule as `extendStreaks` in `src/rules/streaks.ts`. */
   private count(frequency: Frequency, { atMs, day, metricNo, value }: Extract<StreakStep, { do: 'event' }>): void {
     const { meeting, rule } = this.around;
     if (!meeting.on) return;

@@ -1,4 +1,4 @@
-import type { PlanAchievement, PlanBoost, PlanConditions, PlanTrigger } from '../../catalog/plan.ts';
+import type { PlanAchievement, PlanBoost, PlanConditions, PlanTrigger } from '../../rules/plan.ts';
 import { SUM_BOUND, toMicros } from '../../domain/decimal.ts';
 import type { UserState } from '../../packed/state.ts';
 import type { SystemRules } from './rules.ts';

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { PlanTrigger } from '../../catalog/plan.ts';
+import type { PlanTrigger } from '../../rules/plan.ts';
 import { toMicros } from '../../domain/decimal.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';

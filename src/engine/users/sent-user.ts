@@ -6,6 +6,7 @@ import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
 import { FUTURE_SIGN_UP } from '../refusals.ts';
 import { SENT } from '../../packed/call-fields.ts';
+import type { SentProfile } from '../../rules/profile.ts';
 
 /** The user fields of a request in the script's form (SENT), see `lua/lib/admit_user.lua`. `false` clears a field. */
 export interface SentUser {
@@ -22,7 +23,6 @@ export interface SentUser {
   [SENT.leftOffsetSeconds]?: number;
   [SENT.signUpDay]?: number;
   [SENT.serverOnly]?: number[];
-  [SENT.occurred]?: object;
 }
 
 const PROFILE_FIELDS = Object.keys(UpdatedUser.properties) as (keyof UpdatedUser)[];
@@ -141,4 +141,22 @@ export function withZone(sent: SentUser | null, tz: string, nowMs: number): Sent
     [SENT.offsetSeconds]: zone.offsetSeconds,
     [SENT.offsetUntilMs]: zone.untilMs,
   };
+}
+
+/** The user fields of a request as the rules take them. */
+export function sentProfile(sent: SentUser): SentProfile {
+  const profile: SentProfile = {};
+  const { [SENT.name]: name, [SENT.email]: email, [SENT.deviceTokens]: tokens, [SENT.zone]: zone } = sent;
+  const { [SENT.subscribe]: subscribe, [SENT.attributes]: attributes, [SENT.signUpDay]: signUp } = sent;
+  const { [SENT.serverOnly]: serverOnly } = sent;
+  if (name !== undefined) profile.name = name || null;
+  if (email !== undefined) profile.email = email || null;
+  if (tokens !== undefined) profile.deviceTokens = tokens || null;
+  if (subscribe !== undefined) profile.subscribe = subscribe;
+  if (attributes !== undefined)
+    profile.attributes = new Map(Object.entries(attributes).map(([no, value]) => [Number(no), value]));
+  if (zone !== undefined) profile.zone = zone || null;
+  if (signUp !== undefined) profile.signUpDay = signUp;
+  if (serverOnly !== undefined) profile.serverOnly = serverOnly;
+  return profile;
 }

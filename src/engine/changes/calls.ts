@@ -1,0 +1,48 @@
+import type { Span } from '@opentelemetry/api';
+import type { TenantPart } from '../../redis/keys.ts';
+import type { JoinedCalls } from '../../redis/script.ts';
+import type { Scripts } from '../scripts.ts';
+import { type Calls, COMMIT_SCRIPT, maybeStored, READ_SCRIPT } from './change-users.ts';
+
+/**
+ * The calls of a change that are retried when the connection breaks: the commit finds out whether its first try was applied.
+ * `foundElsewhere`: see `PartCall`. With `joined`, reads and the first commit join those of other tenants, and the caller waits for
+ * replicas.
+ */
+export function callsOf(
+  scripts: Scripts,
+  part: TenantPart,
+  {
+    spans,
+    joined,
+    events = 0,
+    foundElsewhere,
+  }: {
+    spans?: readonly Span[] | undefined;
+    joined?: { reads: JoinedCalls; commits: JoinedCalls } | undefined;
+    events?: number;
+    foundElsewhere?: () => Promise<boolean>;
+  } = {},
+): Calls {
+  return {
+    read: async (call) =>
+      (await scripts.callPart(part, {
+        script: READ_SCRIPT,
+        joined: joined?.reads,
+        isAcknowledgedLater: true,
+        keysAndArgs: () => call,
+        maybeStored: () => null,
+      }))!,
+    commit: (call) =>
+      scripts.callPart(part, {
+        script: COMMIT_SCRIPT,
+        joined: joined?.commits,
+        isAcknowledgedLater: joined !== undefined,
+        spans,
+        events,
+        keysAndArgs: ({ retryPosition }) => call(retryPosition),
+        maybeStored,
+        ...(foundElsewhere && { foundElsewhere }),
+      }),
+  };
+}

@@ -1,0 +1,22 @@
+/** Why a change of a user is refused. Nothing of it may be kept: the user must be decoded again. */
+export type Refusal =
+  /** The balance before the event's awards does not cover a trigger that blocks. */
+  | { refusal: 'outOfPoints'; trigger: number }
+  /** A sum would leave its range. `no`: its achievement, trigger or leaderboard. */
+  | { refusal: 'outOfRange'; metric: number; sum: 'total' | 'count' | 'period' | 'score'; no?: number }
+  | { refusal: 'tooManyKeys'; waitMs: number }
+  | { refusal: 'tooLarge' | 'profileTooLarge' }
+  /** An application key would change a field that only servers may write: an attribute, or with 0 the sign-up date. */
+  | { refusal: 'serverOnly'; no: number }
+  /** `signUpDate` is after the user's current day. */
+  | { refusal: 'futureSignUp' }
+  /** `subscribeToEmails: true` for a user without an email address. */
+  | { refusal: 'noAddress' }
+  | { refusal: 'locked' | 'unmetConditions' }
+  /** The user has not completed these achievements. */
+  | { refusal: 'required'; missing: number[] }
+  /** A late event's replay is based on another state, or on another value than the guards allow. */
+  | { refusal: 'outdated'; whole?: number; micros?: number }
+  | { refusal: 'notQuarantined' };
+
+export const isRefusal = (result: object): result is Refusal => 'refusal' in result;
