@@ -35,7 +35,7 @@ export class AchievementCompletion {
     user: UpsertedUser,
     { byClient = false, span }: { byClient?: boolean; span?: Span | undefined } = {},
   ): Promise<string> {
-    // Before the achievement, so that invalid fields do not tell whether it exists.
+    // Before the achievement, so that the answer to invalid fields does not depend on it.
     const sent = sentUser(user, compiled, { nowMs: this.options.clock.now(), byClient });
     const achievement = find(compiled, key, { byClient });
     const { tenantNo } = compiled.catalog;
@@ -71,7 +71,7 @@ function find(compiled: CompiledCatalog, key: string, by: { byClient: boolean })
   });
 }
 
-/** Does something with an achievement. A refusal does not tell an application key that a secret one exists. */
+/** Does something with an achievement. A refusal does not show an application key that a secret one exists. */
 function unlessUnknown<T>(
   { key, secret }: Pick<Achievement, 'key' | 'secret'>,
   { byClient }: { byClient: boolean },
@@ -80,8 +80,8 @@ function unlessUnknown<T>(
   try {
     return work();
   } catch (error) {
-    const tells = error instanceof AppError && (error.status === 409 || error.status === 422);
-    throw secret && byClient && tells ? noAchievement(key!) : error;
+    const isRefusal = error instanceof AppError && (error.status === 409 || error.status === 422);
+    throw secret && byClient && isRefusal ? noAchievement(key!) : error;
   }
 }
 

@@ -352,7 +352,7 @@ export class LeaderboardReads {
     { userId, state }: { userId: string; state: UserState },
   ): Promise<string | null> {
     const { startDay: runDay } = run;
-    // In a final run, the group in which the user ended it, whatever the state has now.
+    // In a final run, the group in which the user ended it, regardless of the state now.
     const final = this.isOver(run) ? await this.past.groupOf({ tenantNo, boardNo: board.no, runDay }, userId) : null;
     return final ?? (state.boards[board.no]?.find((scored) => scored.runDay === runDay)?.group || null);
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { CostlyReads } from '../../../src/engine/analytics/costly-reads.ts';
 
-/** Reads that end when they are told to. */
+/** Reads that the test ends. */
 function controlled() {
   const reads = new CostlyReads();
   const begun: string[] = [];
