@@ -6,8 +6,8 @@
 Writes changes of users of a tenant's part that TypeScript has computed, each only if the user is still the one that was read. Checks
 first and writes last, in one atomic step.
 
-A user's block holds if the packed state is the one that was read. Everything that uses an idempotency key of a user also changes the
-state, so then the keys of the block are still unused, too.
+A user's block holds if the packed state and the block's fields are those that were read. Everything that uses an idempotency key of a
+user also changes the state, so then the keys of the block are still unused, too.
 
 KEYS: by COMMIT_KEY; the blocks' users in order; all other keys.
 ARGV: a packed list by COMMIT; then the bytes: for each block the expected and the new packed state ('': none; '' as new: unchanged),
@@ -66,6 +66,16 @@ local function earlier_records(block)
   return found[1] and { ENDED.earlier, table.concat(found) }
 end
 
+local function are_fields_unchanged(fields)
+  for at = 1, #fields, FIELD.size do
+    local value = redis.call('HGET', KEYS[fields[at]], fields[at + FIELD.field]) or ''
+    if value ~= fields[at + FIELD.before] then
+      return false
+    end
+  end
+  return true
+end
+
 local arg, all_hold, applied = 2, true, {}
 for n = 1, #blocks do
   local block = blocks[n]
@@ -75,7 +85,11 @@ for n = 1, #blocks do
   local earlier = find_retried and earlier_records(block)
   if earlier then
     replies[n] = earlier
-  elseif (state or '') ~= expected or (block[BLOCK.isNew] and generation() ~= block[BLOCK.generation]) then
+  elseif
+    (state or '') ~= expected
+    or (block[BLOCK.isNew] and generation() ~= block[BLOCK.generation])
+    or not are_fields_unchanged(block[BLOCK.fields])
+  then
     replies[n], all_hold = conflict(block, state), false
   else
     local latest = overtaken(block[BLOCK.times])

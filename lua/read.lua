@@ -7,7 +7,7 @@ KEYS: by READ_KEY: the tenant's counters, its old idempotency keys, its quaranti
 ARGV: a packed list by READ.
 Returns: the generation of new users ('' for none); '1' if the tenant has many idempotency keys, else ''; the number of events in
       quarantine; then the users' packed states ('': there is none); the users' events in quarantine; and for each idempotency key its
-      use, '' if it is unused, or '?' and a token if only Postgres can tell; then ''.
+      use, '' if it is unused, or '?' and a token if only Postgres knows it; then ''.
 Errors: those of Redis.
 Writes: nothing.
 Cost: O(bytes of the states + keys).

@@ -42,8 +42,8 @@ export const USE = { wide: 0, narrow: 1, field: 2, use: 3, size: 4 } as const;
 /** A hash, a field and a number to add. A count that becomes 0 is removed. */
 export const COUNT = { key: 0, field: 1, added: 2, size: 3 } as const;
 
-/** A hash, a field and its value; `''` removes it. */
-export const FIELD = { key: 0, field: 1, value: 2, size: 3 } as const;
+/** A hash, a field, the value that was read, and the new one; `''`: there is no such field. */
+export const FIELD = { key: 0, field: 1, before: 2, value: 3, size: 4 } as const;
 
 /** A record's ID and its MOVEs. Its bytes before and after the leaderboards are arguments of their own. `false`: it has none. */
 export const RECORD_PART = { id: 0, moves: 1 } as const;
@@ -105,7 +105,7 @@ export const STEP_PART = {
 
 /** How a block of a commit ended, in the replies that are lists. An applied block's reply is the text of its ranks. */
 export const ENDED = {
-  /** The user has changed: the packed state (`''`: none), the generation of new users, and the use of each key (`''`: unused). */
+  /** The user or a field has changed: the packed state (`''`: none), the generation of new users, and the use of each key (`''`: unused). */
   conflict: 'conflict',
   /** An earlier try applied it: its packed records. */
   earlier: 'earlier',

@@ -5,7 +5,7 @@ import type { Refusal } from './refusal.ts';
 import { joinSettlements, type LeftOffset, localDayOf, moveStreaks, type Settlements, settleUser } from './streaks.ts';
 import type { OwnStreakRule, User } from './user.ts';
 
-/** The user fields of a request. Absent fields stay as they are; `null` clears. */
+/** The user fields of a request. Absent fields are not changed; `null` clears. */
 export interface SentProfile {
   name?: string | null;
   email?: string | null;

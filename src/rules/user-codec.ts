@@ -40,7 +40,8 @@ export function decodeUser(packed: Buffer): User {
     createdMs: values[USER.createdMs] as number,
     updatedMs: values[USER.updatedMs] as number,
     activeDay: activeDay === -1 ? null : activeDay,
-    usedKeys: usedKeys === undefined ? null : { day: Math.floor(usedKeys / USED_KEYS.day), count: usedKeys % USED_KEYS.day },
+    usedKeys:
+      usedKeys === undefined ? null : { day: Math.floor(usedKeys / USED_KEYS.day), count: usedKeys % USED_KEYS.day },
     totals: mapOf(values[USER.totals], totalOf),
     counts: mapOf(values[USER.counts], totalOf),
     points: mapOf(values[USER.points], same<number>),
@@ -56,7 +57,9 @@ export function decodeUser(packed: Buffer): User {
     pauses: listOf(values[USER.pauses], pauseOf),
     streakRule: streakRule === undefined ? null : ruleOf(streakRule),
     daysOff:
-      daysOff === undefined ? null : { set: daysOff[0], fromDay: daysOff[1], before: daysOff[2] === -1 ? null : daysOff[2] },
+      daysOff === undefined
+        ? null
+        : { set: daysOff[0], fromDay: daysOff[1], before: daysOff[2] === -1 ? null : daysOff[2] },
     settledMs: optional(values[USER.settledMs]),
     begunDay: optional(values[USER.begunDay]),
     name: optional(values[USER.name]),
@@ -138,7 +141,7 @@ export function encodeUser(user: User): Buffer {
   return packr.pack(values).subarray(ARRAY_HEADER);
 }
 
-/** Fields that are stored as they are, unless they are `null`. */
+/** Fields that are stored without conversion; `null` is not stored. */
 const OPTIONAL = [
   'earnedDay',
   'settledMs',

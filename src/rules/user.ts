@@ -84,7 +84,7 @@ export interface User {
   recomputed: number | null;
   importedBy: string | null;
   importedMs: number | null;
-  /** Fields of a newer version of Laurel, which are kept as they are. */
+  /** Fields of a newer version of Laurel, which are kept unchanged. */
   unknown: unknown[];
 }
 

@@ -49,7 +49,7 @@ interface RecordPart {
   place: number;
 }
 
-/** A user's change. It is written only if the user's packed state is still `expected`. */
+/** A user's change. It is written only if the user's packed state is still `expected`, and the fields are those that were read. */
 export interface Block {
   userId: string;
   /** `null`: the user must not exist. */
@@ -60,8 +60,8 @@ export interface Block {
   state: Buffer | null;
   uses: KeyUse[];
   counts: Count[];
-  /** Fields of hashes to set; '' removes one. */
-  fields: { key: string; field: string; value: string }[];
+  /** Fields of hashes to set, if they still have the value that was read (`before`). '': there is no such field. */
+  fields: { key: string; field: string; before: string; value: string }[];
   records: RecordPart[];
 }
 
@@ -232,7 +232,7 @@ function packedBlock(part: TenantPart, keys: KeyNumbers, block: Block): unknown[
   const counts: (string | number)[] = [];
   for (const { key, field, added } of block.counts) counts.push(keys.of(key), field, added);
   const fields: (string | number)[] = [];
-  for (const { key, field, value } of block.fields) fields.push(keys.of(key), field, value);
+  for (const { key, field, before, value } of block.fields) fields.push(keys.of(key), field, before, value);
   const times = new Map<string, [number, number]>();
   const records = block.records.map(({ id, moves, isNow }) => {
     if (isNow) for (const move of moves ?? []) noteTime(part, move, times);

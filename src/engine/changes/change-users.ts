@@ -20,7 +20,7 @@ export interface ReadUser {
   generation: string;
   /** The user's events in quarantine, and the number of all of the tenant; only if the subject is guarded. */
   quarantine: { events: string; total: number };
-  /** The use of each of the subject's keys: '' if it is unused, or '?' and a token if only Postgres can tell. */
+  /** The use of each of the subject's keys: '' if it is unused, or '?' and a token if only Postgres knows it. */
   uses: string[];
 }
 
@@ -177,7 +177,7 @@ async function readUsers(
   };
 }
 
-/** What is known of a user after a conflict. A key that was used stays used. */
+/** The user after a conflict. A key that was used stays used. */
 async function readAfterConflict<C extends { block: Block | null }>(
   calls: Calls,
   part: TenantPart,

@@ -108,7 +108,7 @@ class UserEvents {
     if (quarantine.events !== read.quarantine.events) {
       const key = quarantineKey(around.part);
       const added = quarantine.total - read.quarantine.total;
-      block.fields.push({ key, field: this.userId, value: quarantine.events });
+      block.fields.push({ key, field: this.userId, before: read.quarantine.events, value: quarantine.events });
       if (added !== 0) block.counts.push({ key, field: QUARANTINED.count, added });
     }
     if (this.packed !== read.packed) block.state = this.packed;
