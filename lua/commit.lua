@@ -19,7 +19,7 @@ Errors: those of Redis.
 Writes: users, idempotency buckets, counters and other counts, quarantine, leaderboards, outbox; progress, queue, results of batches.
 Cost: O(bytes + moves × log N).
 ]]
-local call = cmsgpack.unpack(ARGV[1])
+local call = cmsgpack.unpack(ARGV[COMMIT_ARG.call])
 local blocks, step, large_keys = call[COMMIT.blocks], call[COMMIT.step], call[COMMIT.largeKeys]
 local outbox, old_keys = KEYS[COMMIT_KEY.outbox], KEYS[COMMIT_KEY.oldKeys]
 local FIRST_USER = COMMIT_KEY.users
@@ -76,12 +76,13 @@ local function are_fields_unchanged(fields)
   return true
 end
 
-local arg, all_hold, applied = 2, true, {}
+-- `applied`: the numbers of blocks to write; `first_args`: where each block's bytes begin.
+local arg, all_hold, applied, first_args = COMMIT_ARG.bytes, true, {}, {}
 for n = 1, #blocks do
   local block = blocks[n]
-  local expected, state = ARGV[arg], states[n]
+  local expected, state = ARGV[arg + BLOCK_BYTES.expected], states[n]
   local first_arg = arg
-  arg = arg + 2 + 2 * #block[BLOCK.records]
+  arg = arg + BLOCK_BYTES.records + RECORD_BYTES.size * #block[BLOCK.records]
   local earlier = find_retried and earlier_records(block)
   if earlier then
     replies[n] = earlier
@@ -96,7 +97,7 @@ for n = 1, #blocks do
     if latest then
       replies[n], all_hold = { ENDED.overtaken, latest }, false
     else
-      applied[#applied + 1] = { n, first_arg }
+      applied[#applied + 1], first_args[n] = n, first_arg
       note_times(block[BLOCK.times])
     end
   end
@@ -112,9 +113,8 @@ end
 
 -- 2. Write.
 local unheard = step and not are_ranks_listened(KEYS[step[STEP_PART.listened]], call[COMMIT.tenantNo])
-local moving = { unheard = unheard, wide = call[COMMIT.wide], scores = {}, thresholds = {} }
-local counts, records, changed = {}, {}, {}
-local entry = { OUTBOX.tenant, call[COMMIT.tenantNo], OUTBOX.records, '' }
+local moving = { keys = KEYS, unheard = unheard, wide = call[COMMIT.wide], scores = {}, thresholds = {} }
+local counts, records, changed, of_users = {}, {}, {}, {}
 
 local function add_counts(list)
   for at = 1, #list, COUNT.size do
@@ -145,13 +145,13 @@ local function note_uses(uses)
 end
 
 for i = 1, #applied do
-  local n, at = unpack(applied[i])
-  local block, state = blocks[n], ARGV[at + 1]
+  local n = applied[i]
+  local block, state = blocks[n], ARGV[first_args[n] + BLOCK_BYTES.state]
   if state ~= '' then
     changed[#changed + 1], changed[#changed + 2] = KEYS[FIRST_USER + n - 1], state
-    local of_user = #entry
-    entry[of_user + 1], entry[of_user + 2] = OUTBOX.user, block[BLOCK.userId]
-    entry[of_user + 3], entry[of_user + 4] = OUTBOX.state, state
+    local last = #of_users
+    of_users[last + 1], of_users[last + 2] = OUTBOX.user, block[BLOCK.userId]
+    of_users[last + 3], of_users[last + 4] = OUTBOX.state, state
   end
   note_uses(block[BLOCK.uses])
   add_counts(block[BLOCK.counts])
@@ -169,9 +169,10 @@ end
 -- The records and their moves, in the order in which they happened.
 local ranks = {}
 
-local function write_part(n, first_arg, part)
-  local moves, at = blocks[n][BLOCK.records][part][RECORD_PART.moves], first_arg + 2 * part
-  local head, tail, of_block = ARGV[at], ARGV[at + 1], ranks[n]
+local function write_part(n, part)
+  local moves, of_block = blocks[n][BLOCK.records][part][RECORD_PART.moves], ranks[n]
+  local at = first_args[n] + BLOCK_BYTES.records + RECORD_BYTES.size * (part - 1)
+  local head, tail = ARGV[at + RECORD_BYTES.head], ARGV[at + RECORD_BYTES.tail]
   of_block[part] = false
   if moves then
     of_block[part] = write_moves(moves, moving)
@@ -180,22 +181,22 @@ local function write_part(n, first_arg, part)
   records[#records + 1] = head .. tail
 end
 
-local first_args, order = {}, call[COMMIT.order]
+local order = call[COMMIT.order]
 for i = 1, #applied do
-  local n, first_arg = unpack(applied[i])
-  ranks[n], first_args[n] = {}, first_arg
+  local n = applied[i]
+  ranks[n] = {}
   for part = 1, order and 0 or #blocks[n][BLOCK.records] do
-    write_part(n, first_arg, part)
+    write_part(n, part)
   end
 end
-for at = 1, order and #order or 0, 2 do
-  local n = order[at]
+for at = 1, order and #order or 0, ORDERED.size do
+  local n = order[at + ORDERED.block]
   if first_args[n] then
-    write_part(n, first_args[n], order[at + 1])
+    write_part(n, order[at + ORDERED.part])
   end
 end
 for i = 1, #applied do
-  local n = applied[i][1]
+  local n = applied[i]
   replies[n] = cmsgpack.pack(ranks[n])
 end
 if step then
@@ -223,7 +224,10 @@ for key, of_key in pairs(counts) do
     redis.call('HDEL', KEYS[key], unpack(gone))
   end
 end
-entry[4] = table.concat(records)
+local entry = { OUTBOX.tenant, call[COMMIT.tenantNo], OUTBOX.records, table.concat(records) }
+for n = 1, #of_users do
+  entry[#entry + 1] = of_users[n]
+end
 replies[#blocks + 1] = redis.call('XADD', outbox, '*', unpack(entry))
 
 -- A waiting caller polls for results many times a second.

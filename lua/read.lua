@@ -12,7 +12,7 @@ Errors: those of Redis.
 Writes: nothing.
 Cost: O(bytes of the states + keys).
 ]]
-local asked = cmsgpack.unpack(ARGV[1])
+local asked = cmsgpack.unpack(ARGV[READ_ARG.asked])
 local users, keys, quarantined = asked[READ.users], asked[READ.keys], asked[READ.quarantined]
 local FIRST_USER = READ_KEY.users
 local FIRST_BUCKET = FIRST_USER + users
@@ -41,14 +41,14 @@ for n = 1, users do
   count = count + 1
   local user_id = quarantined[n]
   replies[count] = user_id ~= '' and redis.call('HGET', KEYS[READ_KEY.quarantine], user_id) or ''
-  if user_id ~= '' and replies[3] == 0 then
-    replies[3] = tonumber(redis.call('HGET', KEYS[READ_KEY.quarantine], QUARANTINED.count)) or 0
+  if user_id ~= '' and replies[READ_REPLY.quarantined] == 0 then
+    replies[READ_REPLY.quarantined] = tonumber(redis.call('HGET', KEYS[READ_KEY.quarantine], QUARANTINED.count)) or 0
   end
 end
 if #keys > 0 then
   local segments, large = unpack(redis.call('HMGET', old_keys, OLD_KEYS.segments, OLD_KEYS.large))
   segments = tonumber(segments) or 0
-  replies[2] = large and '1' or ''
+  replies[READ_REPLY.large] = large and '1' or ''
   local bucket_at = FIRST_BUCKET
   for at = 1, #keys, ASKED_KEY.size do
     local bucket, field = KEYS[bucket_at], keys[at + ASKED_KEY.field]

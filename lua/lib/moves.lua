@@ -11,14 +11,14 @@ local function write_held(moving, key)
   local list = moving.scores[key]
   if list then
     moving.scores[key] = nil
-    redis.call('ZADD', KEYS[key], unpack(list))
+    redis.call('ZADD', moving.keys[key], unpack(list))
   end
 end
 
 -- Writes the scores that were held back. Of two scores of one member, the later one wins.
 local function write_scores(moving)
   for key, list in pairs(moving.scores) do
-    redis.call('ZADD', KEYS[key], unpack(list))
+    redis.call('ZADD', moving.keys[key], unpack(list))
   end
 end
 
@@ -27,9 +27,9 @@ end
 local function leave_set(move, moving)
   local key = move[MOVE.oldKey]
   write_held(moving, key)
-  local removed = redis.call('ZREM', KEYS[key], move[MOVE.oldMember])
-  if removed == 1 and move[MOVE.groups] ~= 0 and redis.call('EXISTS', KEYS[key]) == 0 then
-    redis.call('SREM', KEYS[move[MOVE.groups]], move[MOVE.oldGroup])
+  local removed = redis.call('ZREM', moving.keys[key], move[MOVE.oldMember])
+  if removed == 1 and move[MOVE.groups] ~= 0 and redis.call('EXISTS', moving.keys[key]) == 0 then
+    redis.call('SREM', moving.keys[move[MOVE.groups]], move[MOVE.oldGroup])
   end
   moving.thresholds[key] = nil
 end
@@ -50,23 +50,24 @@ local function put_score(move, moving, later)
       list[#list + 1], list[#list + 2] = text_of(move[MOVE.score]), move[MOVE.member]
     else
       write_held(moving, key)
-      redis.call('ZADD', KEYS[key], text_of(move[MOVE.score]), move[MOVE.member])
+      redis.call('ZADD', moving.keys[key], text_of(move[MOVE.score]), move[MOVE.member])
     end
     if move[MOVE.isGroupNew] then
-      redis.call('SADD', KEYS[move[MOVE.groups]], move[MOVE.group])
+      redis.call('SADD', moving.keys[move[MOVE.groups]], move[MOVE.group])
     end
   end
 end
 
 -- The rank of a score; -1 if it is not on the leaderboard. `member`: on leaderboards on which no two users share a rank.
 -- Cost: O(log N).
-local function rank_of(key, score, move, lowest, member)
+local function rank_of(moving, move, score, lowest, member)
   if score <= move[MOVE.floor] or score < lowest then
     return NO_RANK.off
   end
   -- A member that is missing, after a fault, counts as the first of its score.
-  local above = member and redis.call('ZREVRANK', KEYS[key], member)
-    or redis.call('ZCOUNT', KEYS[key], '(' .. text_of(score), '+inf')
+  local key = moving.keys[move[MOVE.key]]
+  local above = member and redis.call('ZREVRANK', key, member)
+    or redis.call('ZCOUNT', key, '(' .. text_of(score), '+inf')
   local max = move[MOVE.max]
   return (max and 1 + above > max) and NO_RANK.off or 1 + above
 end
@@ -80,7 +81,7 @@ local function threshold_of(key, move, moving)
   if not known then
     write_held(moving, key)
     local last = text_of(move[MOVE.max] - 1)
-    known = tonumber(redis.call('ZREVRANGE', KEYS[key], last, last, 'WITHSCORES')[2]) or move[MOVE.floor]
+    known = tonumber(redis.call('ZREVRANGE', moving.keys[key], last, last, 'WITHSCORES')[2]) or move[MOVE.floor]
     moving.thresholds[key] = known
   end
   return known
@@ -96,14 +97,14 @@ local function rank_move(move, moving)
   end
   write_held(moving, key)
   local tied = move[MOVE.tied]
-  local previous = rank_of(key, before, move, threshold, tied and move[MOVE.oldMember])
+  local previous = rank_of(moving, move, before, threshold, tied and move[MOVE.oldMember])
   put_score(move, moving)
   -- A user who was and stays above the last rank does not change who has it.
   if threshold == floor or before <= threshold or score <= threshold then
     moving.thresholds[key] = nil
     threshold = threshold_of(key, move, moving)
   end
-  local rank = rank_of(key, score, move, threshold, tied and move[MOVE.member])
+  local rank = rank_of(moving, move, score, threshold, tied and move[MOVE.member])
   local ranked = { move[MOVE.board], move[MOVE.runDay], move[MOVE.group], previous, rank, threshold }
   if move[MOVE.scores] then
     ranked[RECORDED_BOARD.previousScore], ranked[RECORDED_BOARD.score] = before, score

@@ -3,17 +3,25 @@
 /** Keys of `read`; then the users' keys, then the wide bucket of each idempotency key. */
 export const READ_KEY = { counters: 0, oldKeys: 1, quarantine: 2, users: 3 } as const;
 
+export const READ_ARG = { asked: 0 } as const;
+
 /**
  * What `read` is asked: the number of users, the IDs of those whose quarantine is read (`''`: not), and the idempotency keys as
  * ASKED_KEYs in a row.
  */
 export const READ = { users: 0, quarantined: 1, keys: 2 } as const;
 
+/** What `read` replies before the states. */
+export const READ_REPLY = { generation: 0, large: 1, quarantined: 2 } as const;
+
 /** Number of the user, from 1, and the key's field without the generation. */
 export const ASKED_KEY = { user: 0, field: 1, size: 2 } as const;
 
 /** Keys of `commit`; then the blocks' users, then all others, which blocks name by their number in KEYS. */
 export const COMMIT_KEY = { outbox: 0, counters: 1, oldKeys: 2, users: 3 } as const;
+
+/** The call, and where the bytes begin. */
+export const COMMIT_ARG = { call: 0, bytes: 1 } as const;
 
 /**
  * `blocks`: BLOCKs. `order`: the order of all records, as the number of the block and of its record in a row; false for that of the
@@ -35,6 +43,15 @@ export const BLOCK = {
   records: 6,
   times: 7,
 } as const;
+
+/** The bytes of a block, then those of its records. */
+export const BLOCK_BYTES = { expected: 0, state: 1, records: 2 } as const;
+
+/** The bytes of a record, before and after its leaderboards. */
+export const RECORD_BYTES = { head: 0, tail: 1, size: 2 } as const;
+
+/** A record in `COMMIT.order`. */
+export const ORDERED = { block: 0, part: 1, size: 2 } as const;
 
 /** The wide and the narrow bucket of an idempotency key, its field there, and its use. */
 export const USE = { wide: 0, narrow: 1, field: 2, use: 3, size: 4 } as const;
