@@ -98,7 +98,6 @@ for n = 1, #blocks do
       replies[n], all_hold = { ENDED.overtaken, latest }, false
     else
       applied[#applied + 1], first_args[n] = n, first_arg
-      note_times(block[BLOCK.times])
     end
   end
 end
@@ -153,6 +152,7 @@ for i = 1, #applied do
     of_users[last + 1], of_users[last + 2] = OUTBOX.user, block[BLOCK.userId]
     of_users[last + 3], of_users[last + 4] = OUTBOX.state, state
   end
+  note_times(block[BLOCK.times])
   note_uses(block[BLOCK.uses])
   add_counts(block[BLOCK.counts])
   local fields = block[BLOCK.fields]

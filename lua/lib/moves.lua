@@ -165,14 +165,18 @@ do
 
   note_times = function(times)
     for at = 1, #times, REACHED_TIME.size do
-      local run = times[at + REACHED_TIME.run]
-      if not latest[run] then
+      local run, last = times[at + REACHED_TIME.run], times[at + REACHED_TIME.last]
+      local known = latest[run]
+      if not known then
         if count == MOST_RUNS then
           latest, count = {}, 0
         end
         count = count + 1
       end
-      latest[run] = times[at + REACHED_TIME.last]
+      -- Times of users in one call take turns.
+      if not known or last > known or known > last + MOST_AHEAD then
+        latest[run] = last
+      end
     end
   end
 end
