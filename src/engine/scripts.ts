@@ -240,6 +240,12 @@ export class Scripts {
     if (this.options.overloaded !== undefined) refuseOverload(this.options.overloaded);
   }
 
+  /** The part of a user who is about to be changed. Throws 503 while the outbox is full or the part is closed. */
+  partToChange(tenantNo: number, userId: string): TenantPart {
+    this.refuseOverload();
+    return userPart(this.options.redis, tenantNo, userId);
+  }
+
   /**
    * Calls a script about one user, with the current offset of the user's zone if the script asks for it. Applied once,
    * even if the connection breaks during the call. Returns `null` if an earlier try applied the call and Postgres holds
@@ -261,8 +267,7 @@ export class Scripts {
     }: UserCall<S>,
   ): Promise<UserReply | null> {
     const { clock } = this.options;
-    this.refuseOverload();
-    const part = userPart(this.options.redis, tenantNo, userId);
+    const part = this.partToChange(tenantNo, userId);
     let said = sent;
     let retried = false;
     for (;;) {
