@@ -6,7 +6,7 @@ deletes a pause, resets the streaks, or restores the longest streak. Leaderboard
 src/domain/streaks/streak-machine.ts has the same rules.
 
 KEYS: those of a call about one user (lib/user_call).
-ARGV: those of such a call; body: userId, id, sent (the zone's current offset), change (see change_streak).
+ARGV: those of such a call; body: userId, id, renewed (the zone's current offset), change (see change_streak).
 Returns: a record `streaks`, or a refusal unknownUser, unknownOffset, unchanged, tooLarge, maybeStored (packed,
       src/packed/record.ts); the user's packed state; the position of the outbox after the call ('' if it wrote nothing).
 Errors: those of Redis only.
@@ -140,13 +140,13 @@ local call, reply = open_user_call(KEYS, ARGV)
 if reply then
   return reply
 end
-local user, plan, seen = call.user, call.plan, {}
+local user, plan = call.user, call.plan
 local state = state_of(user)
-local refusal = admit_user(state, call.sent, call.now, plan, seen)
+local refusal, left = renew_offset(state, call.body.renewed, call.now)
 if refusal then
   return unwritten(refusal)
 end
-local outcome = settle_user(state, plan, call.now, seen.left)
+local outcome = settle_user(state, plan, call.now, left)
 outcome.settlements = outcome.settlements or {}
 local made = {}
 local at = { rule = plan.streak, row = outcome.row, settlements = outcome.settlements, record = made }

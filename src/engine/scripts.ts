@@ -2,7 +2,6 @@ import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
-import type { PlanAchievement } from '../rules/plan.ts';
 import type { Clock } from '../clock.ts';
 import type { Author } from '../domain/administration/author.ts';
 import { DAY_MS } from '../domain/periods.ts';
@@ -23,10 +22,10 @@ import { type JoinedCalls, type Script, scriptNamed, type Words } from '../redis
 import { problemOf, scriptSpan } from '../telemetry/spans.ts';
 import type { Traces } from '../telemetry/traces.ts';
 import type { ReversalPlan } from './corrections/packed-replay.ts';
+import { offsetOf } from '../rules/profile.ts';
 import { eventId } from './ids.ts';
 import type { PlannedUser } from './recomputations/planned-user.ts';
 import { refuseOverload } from './refusals.ts';
-import { type SentUser, withZone } from './users/sent-user.ts';
 import { inOwnTurn } from '../turns.ts';
 
 export interface Asked {
@@ -63,8 +62,6 @@ export interface BalanceCall {
 }
 
 interface UserScripts {
-  identify_user: { mustExist: boolean };
-  complete_achievement: { achievement: PlanAchievement };
   adjust_streak: { change: StreakChange };
   change_balance: BalanceCall;
   reverse_event: { reversal: ReversalPlan; dryRun: boolean };
@@ -151,9 +148,8 @@ interface UserCall<S extends keyof UserScripts> {
   /** The record's ID (32 hex digits); default: a new one. */
   id?: string;
   body: UserScripts[S];
-  /** Passes the plan of user changes, and the boosts, to the script. Omit it for scripts that need neither. */
+  /** Passes the plan of user changes to the script. */
   compiled?: CompiledCatalog;
-  sent?: SentUser | null;
   keys?: readonly string[];
   states?: readonly Buffer[];
   /** Whether Postgres holds a call's effects (ID: 32 hex digits). Omit it for calls that are idempotent. */
@@ -259,7 +255,6 @@ export class Scripts {
       id = eventId(this.options.clock.now()),
       body,
       compiled,
-      sent = null,
       keys = [],
       states = [],
       isStored,
@@ -268,7 +263,7 @@ export class Scripts {
   ): Promise<UserReply | null> {
     const { clock } = this.options;
     const part = this.partToChange(tenantNo, userId);
-    let said = sent;
+    let renewed: object | undefined;
     let retried = false;
     for (;;) {
       const replies = await this.callPart(part, {
@@ -280,13 +275,7 @@ export class Scripts {
             nowMs,
             retryPosition,
             plan: compiled?.userPlan(Math.floor(nowMs / DAY_MS)).json ?? '',
-            body: {
-              ...body,
-              userId,
-              id,
-              sent: said === null ? undefined : JSON.stringify(said),
-              boosts: compiled?.personalBoosts.get(userId),
-            },
+            body: { ...body, userId, id, renewed },
             keys: [userKey(part, userId), ...keys],
             states,
           });
@@ -297,7 +286,8 @@ export class Scripts {
       const [packed, state] = replies as [Buffer, Buffer];
       const reply = unpack(packed) as ScriptReply;
       if (reply[kindField] !== REFUSAL.unknownOffset) return { reply, state, retried };
-      said = withZone(said, reply[UNKNOWN_OFFSET.zone], clock.now());
+      const zone = reply[UNKNOWN_OFFSET.zone];
+      renewed = { zone, ...offsetOf(zone, clock.now()) };
     }
   }
 

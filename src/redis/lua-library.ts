@@ -156,7 +156,6 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   MAYBE_STORED: refusal.MAYBE_STORED,
   UNSENT: refusal.UNSENT,
   BATCH_RESULT: call.BATCH_RESULT,
-  SENT: call.SENT,
   ROW_OFFSET: call.ROW_OFFSET,
   STEP: call.STEP,
   RECOMPUTED: call.RECOMPUTED,

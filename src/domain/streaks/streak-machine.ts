@@ -204,7 +204,7 @@ export class StreakMachine {
     this.settlements.push({ frequency, kind, from: startDay!, to, length, atMs });
   }
 
-  /** Same rule as `lua/lib/admit_user.lua`. */
+  /** Same rule as `moveStreaks` in `src/rules/streaks.ts`. */
   private move(from: number, to: number): void {
     for (const frequency of this.begun) {
       const streak = this.streaks[frequency];

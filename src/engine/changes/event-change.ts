@@ -1,4 +1,5 @@
 /** Computes what a user's events change: from the user as read to the block that commits it. */
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { CompiledPlan } from '../../rules/plan.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { GUARD_ACTION, QUARANTINED } from '../../packed/guard-fields.ts';
@@ -29,7 +30,6 @@ import { newUser, type User } from '../../rules/user.ts';
 import type { OwnBoosts } from '../../rules/points.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
 import { stateDigest } from '../scripts.ts';
-import { sentProfile } from '../users/sent-user.ts';
 import { type Block, countsOf, eventPart, mapPart } from './block.ts';
 import type { ReadUser } from './change-users.ts';
 
@@ -312,15 +312,20 @@ const textsOf = ({ userId, attributes, idempotency }: ReadyEvent): EventTexts =>
 });
 
 function ruleEventOf({ id, userId, value, sent, counted, compiled, occurred }: ReadyEvent): RuleEvent {
-  const boosts = compiled.personalBoosts.get(userId);
   return {
     id,
     value,
-    sent: sent === null ? null : sentProfile(sent),
+    sent,
     counted: counted === '' ? [] : counted.split(',').map(Number),
-    ownBoosts: boosts === undefined ? null : (JSON.parse(boosts) as OwnBoosts),
+    ownBoosts: ownBoostsOf(compiled, userId),
     occurred: occurred ?? null,
   };
+}
+
+/** A user's own boosts; `null` for none. */
+export function ownBoostsOf({ personalBoosts }: CompiledCatalog, userId: string): OwnBoosts | null {
+  const boosts = personalBoosts.get(userId);
+  return boosts === undefined ? null : (JSON.parse(boosts) as OwnBoosts);
 }
 
 /** Why a state that a request changed may not be written. One that already exceeds a limit may shrink. */
