@@ -6,7 +6,6 @@ import type { Clock } from '../clock.ts';
 import type { Author } from '../domain/administration/author.ts';
 import { DAY_MS } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
-import type { PackedLookedUp } from '../packed/packed-arrays.ts';
 import { kindField } from '../packed/record-fields.ts';
 import type { ScriptReply } from '../packed/record.ts';
 import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.ts';
@@ -41,29 +40,8 @@ export type StreakChange =
   | { reset: true }
   | { restore: { length: number; first: number; last: number; since: number } };
 
-/** A change of a user's balance (`lua/change_balance.lua`), and the key that it uses. */
-export interface BalanceCall {
-  change: {
-    kind: number;
-    system: number;
-    amount?: number;
-    expiresInMs?: number;
-    of?: string;
-    reason?: string | undefined;
-    reference?: string | undefined;
-    key?: string | undefined;
-    digest?: string;
-    generation?: number;
-  };
-  field?: string;
-  use?: string;
-  keysPerDay?: number;
-  lookedUp?: Record<number, PackedLookedUp> | undefined;
-}
-
 interface UserScripts {
   adjust_streak: { change: StreakChange };
-  change_balance: BalanceCall;
   reverse_event: { reversal: ReversalPlan; dryRun: boolean };
   hide_user: { boards: readonly object[]; by: number; hidden: boolean };
   delete_user: object;
@@ -184,25 +162,22 @@ function keysAndArgs(
     states?: readonly (Buffer | string)[];
   },
 ): { keys: string[]; args: Words } {
-  const { keys: ofPart, args } = partCall(part, { nowMs, retryPosition });
-  return { keys: [...ofPart, ...keys], args: [...args, plan, JSON.stringify(body), ...states] };
+  const isWide = part.isWide === true ? 1 : '';
+  return {
+    keys: [outboxKey(part.shard), countersKey(part), ...keys],
+    args: [
+      nowMs,
+      part.tenantNo,
+      boardKeyPrefix(part),
+      pointsKeyPrefix(part),
+      retryPosition,
+      isWide,
+      plan,
+      JSON.stringify(body),
+      ...states,
+    ],
+  };
 }
-
-/** The first keys and arguments of `keysAndArgs`. */
-export const partCall = (
-  part: TenantPart,
-  { nowMs, retryPosition }: { nowMs: number; retryPosition: string },
-): { keys: string[]; args: (string | number)[] } => ({
-  keys: [outboxKey(part.shard), countersKey(part)],
-  args: [
-    nowMs,
-    part.tenantNo,
-    boardKeyPrefix(part),
-    pointsKeyPrefix(part),
-    retryPosition,
-    part.isWide === true ? 1 : '',
-  ],
-});
 
 /** How long a call with an unknown outcome is retried before it answers 503. */
 const RETRY_MS = 2_000;

@@ -40,9 +40,6 @@ export const BATCH_RESULT = {
   answered: 'n',
 } as const;
 
-/** Postgres's answer about an idempotency key: the token of the question, and the packed use (`''` if the key was not used). */
-export const LOOKED_UP = { token: 0, use: 1 } as const;
-
 export const LEFT = { offsetSeconds: 0, untilMs: 1 } as const;
 
 /** A row of a plan's periods: those of one local day (epoch day), then their first days. */

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Decimal } from '../domain/decimal.ts';
-import type { LOOKED_UP, UNSENT_EVENT } from './call-fields.ts';
+import type { UNSENT_EVENT } from './call-fields.ts';
 import type { Compensated, PackedCompletion, RecordedGuard } from './record.ts';
 import type { HistorySum, PackedPause, PackedQuest, PackedQuestPeriod, PackedTotal } from './state.ts';
 
@@ -55,13 +55,6 @@ export const packedTaken = ({
   points: number;
   day?: number | undefined;
 }): Compensated => (day === undefined ? ['', systemNo, triggerNo, points] : ['', systemNo, triggerNo, points, day]);
-
-export interface PackedLookedUp {
-  [LOOKED_UP.token]: string;
-  [LOOKED_UP.use]: string;
-}
-
-export const packedLookedUp = ({ token, use }: { token: string; use: string }): PackedLookedUp => [token, use];
 
 export const historySum = (
   runDay: number,

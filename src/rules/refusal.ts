@@ -17,6 +17,12 @@ export type Refusal =
   | { refusal: 'required'; missing: number[] }
   /** A late event's replay is based on another state, or on another value than the guards allow. */
   | { refusal: 'outdated'; whole?: number; micros?: number }
-  | { refusal: 'notQuarantined' };
+  | { refusal: 'notQuarantined' }
+  /** The balance does not cover what should be spent or held. */
+  | { refusal: 'insufficient'; balance: number }
+  /** The user has `HOLD.most` open holds in the points system. */
+  | { refusal: 'manyHolds' }
+  /** The hold was captured or released, or has expired; or the user made no such spending. */
+  | { refusal: 'notHeld' };
 
 export const isRefusal = (result: object): result is Refusal => 'refusal' in result;

@@ -16,33 +16,33 @@ import { changeUsers, type ReadUser } from './change-users.ts';
 import { lackOfRoom, packedRefusal } from './event-change.ts';
 
 /** A change of one user. */
-export interface UserChange {
+export interface UserChange<R extends object = ScriptReply> {
   /** `null` if nothing is written. */
   block: Block | null;
   /** The block's record, without ranks on leaderboards; or why nothing is written. */
-  reply: ScriptReply;
+  reply: R;
   /** The packed state after the change; `null` for a user who does not exist. */
   packed: Buffer | null;
 }
 
 /** A user to change, with the idempotency keys that the change may use. */
-interface ChangedUser {
+interface ChangedUser<R extends object> {
   userId: string;
   keys?: readonly IdempotencyDigest[];
   /** Computes the change. Called again if the user has changed meanwhile. */
-  compute: (read: ReadUser, part: TenantPart) => UserChange;
+  compute: (read: ReadUser, part: TenantPart) => UserChange<R>;
 }
 
 /**
  * Changes a user once, even if the connection breaks. `isStored`: whether Postgres holds the change of an earlier try; omit it for
  * changes that are idempotent. Returns `null` if it does. Throws 503 if the outbox is full or Redis does not answer.
  */
-export async function changeUser(
+export async function changeUser<R extends object>(
   scripts: Scripts,
   tenantNo: number,
-  { userId, keys = [], compute }: ChangedUser,
+  { userId, keys = [], compute }: ChangedUser<R>,
   { span, isStored }: { span?: Span | undefined; isStored?: (() => Promise<boolean>) | undefined } = {},
-): Promise<UserChange | null> {
+): Promise<UserChange<R | HappenedRecord> | null> {
   const part = scripts.partToChange(tenantNo, userId);
   const calls = callsOf(scripts, part, {
     ...(span !== undefined && { spans: [span] }),
@@ -81,11 +81,14 @@ export const userOf = ({ packed, generation }: ReadUser, { streak }: Pick<Plan, 
     : decodeUser(packed);
 
 /** A change that writes nothing. */
-export const unwritten = (read: ReadUser, reply: ScriptReply | Refusal): UserChange => ({
+export const unwritten = <R extends object>({ packed }: ReadUser, reply: R): UserChange<R> => ({
   block: null,
-  reply: 'refusal' in reply ? packedRefusal(reply) : reply,
-  packed: read.packed,
+  reply,
+  packed,
 });
+
+/** A change that the rules refuse. */
+export const refused = (read: ReadUser, refusal: Refusal): UserChange => unwritten(read, packedRefusal(refusal));
 
 const NO_EFFECTS: Effects = { isNew: false, completed: [], quests: [], ledgers: [], scores: [] };
 
@@ -102,7 +105,7 @@ export function written(
 ): UserChange {
   const packed = encodeUser(user);
   const refusal = lackOfRoom(user, packed, read.packed);
-  if (refusal !== null) return unwritten(read, refusal);
+  if (refusal !== null) return refused(read, refusal);
   const all = { ...NO_EFFECTS, ...effects };
   const block: Block = {
     userId: record[RECORD.userId],

@@ -11,7 +11,7 @@ import { isRefusal } from '../../rules/refusal.ts';
 import { applyRequest } from '../../rules/request.ts';
 import { eventId } from '../ids.ts';
 import type { Scripts } from '../scripts.ts';
-import { changeUser, unwritten, type UserChange, userOf, written } from './change-user.ts';
+import { changeUser, refused, unwritten, type UserChange, userOf, written } from './change-user.ts';
 import { ownBoostsOf } from './event-change.ts';
 
 /** A request about a user. `mustExist`: refuses a user who does not exist, who is otherwise created. */
@@ -46,7 +46,7 @@ export async function changeByRequest(
         if (isNew && mustExist) return unwritten(read, { [RECORD.kind]: REFUSAL.unknownUser });
         const user = userOf(read, plan, nowMs);
         const outcome = applyRequest(user, request, { plan, nowMs, isNew });
-        if (isRefusal(outcome)) return unwritten(read, outcome);
+        if (isRefusal(outcome)) return refused(read, outcome);
         const record = requestRecord(user, outcome, { plan, nowMs, isNew, id, userId });
         if (!isNew && sent === null && outcome.completed.length === 0) return unwritten(read, record);
         user.updatedMs = nowMs;
