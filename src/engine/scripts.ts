@@ -9,7 +9,7 @@ import { AppError } from '../errors.ts';
 import { kindField } from '../packed/record-fields.ts';
 import type { ScriptReply } from '../packed/record.ts';
 import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.ts';
-import { type PackedPause, type PackedQuestPeriod, unpack } from '../packed/state.ts';
+import { type PackedQuestPeriod, unpack } from '../packed/state.ts';
 import { ConnectionKiller, isConnectionLost } from '../redis/outage.ts';
 import { connectionOf, onServer } from '../redis/endpoints.ts';
 import { byPart, inParts, isCurrent, userPart } from '../redis/parts.ts';
@@ -32,16 +32,7 @@ export interface Asked {
   span?: Span | undefined;
 }
 
-/** A change to one user's streak (`lua/adjust_streak.lua`). Days are epoch days. */
-export type StreakChange =
-  | { freeze: true; max: number }
-  | { pause: PackedPause }
-  | { unpause: PackedPause }
-  | { reset: true }
-  | { restore: { length: number; first: number; last: number; since: number } };
-
 interface UserScripts {
-  adjust_streak: { change: StreakChange };
   reverse_event: { reversal: ReversalPlan; dryRun: boolean };
   hide_user: { boards: readonly object[]; by: number; hidden: boolean };
   delete_user: object;

@@ -139,8 +139,6 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   OUT_OF_RANGE: refusal.OUT_OF_RANGE,
   SUM: refusal.SUM,
   UNKNOWN_OFFSET: refusal.UNKNOWN_OFFSET,
-  UNCHANGED: refusal.UNCHANGED,
-  STREAK_REFUSAL: refusal.STREAK_REFUSAL,
   OUTDATED: refusal.OUTDATED,
   MAYBE_STORED: refusal.MAYBE_STORED,
   UNSENT: refusal.UNSENT,

@@ -16,6 +16,7 @@ import type { Ledger } from './points.ts';
 import type { QuestChange } from './quests.ts';
 import type { RequestOutcome } from './request.ts';
 import type { BalanceMovement, BalanceOutcome } from './spending.ts';
+import type { StreakOutcome } from './streak-changes.ts';
 import { type BesideStreaks, daysOffAhead, frequencyOf, localDayOf, type Settlements, settleUser } from './streaks.ts';
 import { dayOfUser, type User } from './user.ts';
 
@@ -132,6 +133,27 @@ export function requestRecord(
   const points = recordedPoints(outcome.ledgers);
   if (points !== undefined) record[RECORD.points] = points;
   if (completed.length > 0 || points !== undefined) record[RECORD.version] = plan.version;
+  return record;
+}
+
+/** The record of an administrator's change to streaks. */
+export function streaksRecord(
+  user: User,
+  { day, settlements, given, pause }: StreakOutcome,
+  { nowMs, id, userId }: { nowMs: number; id: string; userId: string },
+): HappenedRecord {
+  const record: HappenedRecord = {
+    [kindField]: KIND.streaks,
+    [RECORD.userId]: userId,
+    [RECORD.atMs]: nowMs,
+    [RECORD.day]: day,
+    [RECORD.id]: id,
+    [RECORD.byAdmin]: 1,
+  };
+  addSettlements(record, user, settlements);
+  // A freeze that is given is not earned.
+  if (given !== null) record[RECORD.beside] = [...(record[RECORD.beside] ?? []), recordedBeside(given)];
+  if (pause !== null) record[RECORD.pauses] = [[pause.from, pause.to, pause.id]];
   return record;
 }
 

@@ -1,3 +1,5 @@
+import type { StreakRefusal } from '../packed/record.ts';
+
 /** Why a change of a user is refused. Nothing of it may be kept: the user must be decoded again. */
 export type Refusal =
   /** The balance before the event's awards does not cover a trigger that blocks. */
@@ -23,6 +25,8 @@ export type Refusal =
   /** The user has `HOLD.most` open holds in the points system. */
   | { refusal: 'manyHolds' }
   /** The hold was captured or released, or has expired; or the user made no such spending. */
-  | { refusal: 'notHeld' };
+  | { refusal: 'notHeld' }
+  /** The streak cannot be changed. `day`: the user's local day. */
+  | { refusal: 'unchanged'; why: StreakRefusal; day: number };
 
 export const isRefusal = (result: object): result is Refusal => 'refusal' in result;

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { RECORD } from '../../src/packed/record-fields.ts';
 import { HOLD } from '../../src/packed/user-fields.ts';
 import { balanceRecord } from '../../src/rules/record.ts';
 import { type BalanceMovement, type BalanceOutcome, moveBalance } from '../../src/rules/spending.ts';
@@ -141,7 +142,10 @@ test('the record says what moved, on the user’s local day', () => {
   const outcome = moveBalance(user, movement, around) as BalanceOutcome;
   const texts = { reason: 'a hat', reference: undefined, key: 'k' };
   const record = balanceRecord(user, movement, outcome, { nowMs: NOON, id: ID, userId: 'ada', texts });
-  expect(record).toMatchObject({ d: DAY + 1, ba: [5, 1, 4, 6, false, false, 'a hat', false, 'k'] });
+  expect(record).toMatchObject({
+    [RECORD.day]: DAY + 1,
+    [RECORD.balance]: [5, 1, 4, 6, false, false, 'a hat', false, 'k'],
+  });
 });
 
 test('idempotency keys are counted by UTC day', () => {

@@ -16,7 +16,7 @@ import type { IdempotencyDigest } from '../ids.ts';
 import type { Scripts } from '../scripts.ts';
 import type { KeyUse } from './block.ts';
 import type { ReadUser } from './change-users.ts';
-import { changeUser, refused, unwritten, type UserChange, written } from './change-user.ts';
+import { changeUser, refused, UNKNOWN_USER, unwritten, type UserChange, written } from './change-user.ts';
 
 /** An idempotency key that a change of a balance uses. */
 interface BalanceKey extends IdempotencyDigest {
@@ -95,7 +95,7 @@ function balanceChange(
   part: TenantPart,
   keyed: { usedKeys: User['usedKeys']; use: KeyUse } | null = null,
 ): UserChange {
-  if (read.packed === null) return unwritten(read, { [RECORD.kind]: REFUSAL.unknownUser });
+  if (read.packed === null) return unwritten(read, UNKNOWN_USER);
   if (expected !== undefined && !read.packed.equals(expected)) return refused(read, { refusal: 'outdated' });
   const user = decodeUser(read.packed);
   const outcome = moveBalance(user, movement, { nowMs, id });

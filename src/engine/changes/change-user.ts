@@ -2,6 +2,7 @@
 import type { Span } from '@opentelemetry/api';
 import type { HappenedRecord, ScriptReply } from '../../packed/record.ts';
 import { RECORD } from '../../packed/record-fields.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { TenantPart } from '../../redis/keys.ts';
 import type { Plan } from '../../rules/plan.ts';
 import type { Refusal } from '../../rules/refusal.ts';
@@ -86,6 +87,9 @@ export const unwritten = <R extends object>({ packed }: ReadUser, reply: R): Use
   reply,
   packed,
 });
+
+/** There is no such user. */
+export const UNKNOWN_USER = { [RECORD.kind]: REFUSAL.unknownUser } as const;
 
 /** A change that the rules refuse. */
 export const refused = (read: ReadUser, refusal: Refusal): UserChange => unwritten(read, packedRefusal(refusal));

@@ -14,6 +14,7 @@ import {
   REQUIRED,
   SERVER_ONLY,
   TOO_MANY_KEYS,
+  UNCHANGED,
   UNKNOWN_USE,
 } from '../../packed/refusal-fields.ts';
 import { PROFILE_BYTES, recordOf, STATE_BYTES } from '../../packed/state.ts';
@@ -361,6 +362,8 @@ export function packedRefusal(refusal: Refusal): PackedRefusal {
       };
     case 'insufficient':
       return { [RECORD.kind]: REFUSAL.insufficient, [INSUFFICIENT.balance]: refusal.balance };
+    case 'unchanged':
+      return { [RECORD.kind]: REFUSAL.unchanged, [UNCHANGED.why]: refusal.why, [UNCHANGED.day]: refusal.day };
     case 'tooLarge':
     case 'profileTooLarge':
     case 'futureSignUp':

@@ -2,8 +2,6 @@
 import type { Span } from '@opentelemetry/api';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { RECORD } from '../../packed/record-fields.ts';
-import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { PlanAchievement } from '../../rules/plan.ts';
 import type { SentProfile } from '../../rules/profile.ts';
 import { requestRecord } from '../../rules/record.ts';
@@ -11,7 +9,7 @@ import { isRefusal } from '../../rules/refusal.ts';
 import { applyRequest } from '../../rules/request.ts';
 import { eventId } from '../ids.ts';
 import type { Scripts } from '../scripts.ts';
-import { changeUser, refused, unwritten, type UserChange, userOf, written } from './change-user.ts';
+import { changeUser, refused, UNKNOWN_USER, unwritten, type UserChange, userOf, written } from './change-user.ts';
 import { ownBoostsOf } from './event-change.ts';
 
 /** A request about a user. `mustExist`: refuses a user who does not exist, who is otherwise created. */
@@ -43,7 +41,7 @@ export async function changeByRequest(
       userId,
       compute: (read, part) => {
         const isNew = read.packed === null;
-        if (isNew && mustExist) return unwritten(read, { [RECORD.kind]: REFUSAL.unknownUser });
+        if (isNew && mustExist) return unwritten(read, UNKNOWN_USER);
         const user = userOf(read, plan, nowMs);
         const outcome = applyRequest(user, request, { plan, nowMs, isNew });
         if (isRefusal(outcome)) return refused(read, outcome);
