@@ -206,18 +206,6 @@ local function fire_triggers(ledgers, event, state, outcome)
   return nil
 end
 
--- Pays the triggers for a new user. Blocking triggers may spend these points.
-local function welcome_user(ledgers, state, day)
-  for _, ledger in ipairs(ledgers) do
-    for _, trigger in ipairs(ledger.system.creation) do
-      if holds(trigger.users, state[USER.attributes]) then
-        award_points(ledger, trigger, 1, state, day)
-      end
-    end
-    ledger.left = ledger.total
-  end
-end
-
 -- The points systems that an event changed: { system number, total before, total after, awards }; nil if there are none.
 local function points_record(ledgers)
   local changed

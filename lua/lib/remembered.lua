@@ -22,40 +22,6 @@ do
   end
 end
 
--- A request's user fields: SENT of a JSON text, with attributes by number; nil for ''. Few different texts occur, such as a
--- zone or one or two attributes, and decoding takes 9,000 instructions. Long texts and personal data are not cached.
-local sent_of
-do
-  local MOST_SENT, LONGEST_SENT = 1024, 128
-  local sent_by_text, sent_count = {}, 0
-
-  sent_of = function(text)
-    if text == '' then
-      return nil
-    end
-    local sent = sent_by_text[text]
-    if not sent then
-      sent = cjson.decode(text)
-      if sent[SENT.attributes] then
-        local attributes = {}
-        -- Keys are strings in JSON.
-        for no, value in pairs(sent[SENT.attributes]) do
-          attributes[tonumber(no)] = value
-        end
-        sent[SENT.attributes] = attributes
-      end
-      local names = sent[SENT.name] or sent[SENT.email] or sent[SENT.deviceTokens]
-      if #text <= LONGEST_SENT and not names and not sent[SENT.occurred] then
-        if sent_count == MOST_SENT then
-          sent_by_text, sent_count = {}, 0
-        end
-        sent_by_text[text], sent_count = sent, sent_count + 1
-      end
-    end
-    return sent
-  end
-end
-
 -- The shortest text with at most 17 digits for a number, which redis.call would produce with 2,000 instructions.
 local text_of
 do

@@ -62,11 +62,6 @@ local function generation_of_new_users(counters)
   return tonumber(redis.call('HGET', counters, COUNTER.generation))
 end
 
--- The field of a used idempotency key for a user's generation. src/redis/idempotency.ts has the same rule.
-local function field_of_generation(field, state)
-  return state[USER.generation] and field .. '.' .. string.format('%.0f', state[USER.generation]) or field
-end
-
 -- The state of a new user; see src/packed/user-fields.ts. `counters`: key of the tenant's counters.
 local new_user
 do

@@ -2,16 +2,14 @@ import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
-import type { PlanAchievement } from '../rules/plan.ts';
 import type { Clock } from '../clock.ts';
 import type { Author } from '../domain/administration/author.ts';
 import { DAY_MS } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
-import type { PackedLookedUp } from '../packed/packed-arrays.ts';
 import { kindField } from '../packed/record-fields.ts';
 import type { ScriptReply } from '../packed/record.ts';
 import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.ts';
-import { type PackedPause, type PackedQuestPeriod, unpack } from '../packed/state.ts';
+import { type PackedQuestPeriod, unpack } from '../packed/state.ts';
 import { ConnectionKiller, isConnectionLost } from '../redis/outage.ts';
 import { connectionOf, onServer } from '../redis/endpoints.ts';
 import { byPart, inParts, isCurrent, userPart } from '../redis/parts.ts';
@@ -23,10 +21,10 @@ import { type JoinedCalls, type Script, scriptNamed, type Words } from '../redis
 import { problemOf, scriptSpan } from '../telemetry/spans.ts';
 import type { Traces } from '../telemetry/traces.ts';
 import type { ReversalPlan } from './corrections/packed-replay.ts';
+import { offsetOf } from '../rules/profile.ts';
 import { eventId } from './ids.ts';
 import type { PlannedUser } from './recomputations/planned-user.ts';
 import { refuseOverload } from './refusals.ts';
-import { type SentUser, withZone } from './users/sent-user.ts';
 import { inOwnTurn } from '../turns.ts';
 
 export interface Asked {
@@ -34,39 +32,7 @@ export interface Asked {
   span?: Span | undefined;
 }
 
-/** A change to one user's streak (`lua/adjust_streak.lua`). Days are epoch days. */
-export type StreakChange =
-  | { freeze: true; max: number }
-  | { pause: PackedPause }
-  | { unpause: PackedPause }
-  | { reset: true }
-  | { restore: { length: number; first: number; last: number; since: number } };
-
-/** A change of a user's balance (`lua/change_balance.lua`), and the key that it uses. */
-export interface BalanceCall {
-  change: {
-    kind: number;
-    system: number;
-    amount?: number;
-    expiresInMs?: number;
-    of?: string;
-    reason?: string | undefined;
-    reference?: string | undefined;
-    key?: string | undefined;
-    digest?: string;
-    generation?: number;
-  };
-  field?: string;
-  use?: string;
-  keysPerDay?: number;
-  lookedUp?: Record<number, PackedLookedUp> | undefined;
-}
-
 interface UserScripts {
-  identify_user: { mustExist: boolean };
-  complete_achievement: { achievement: PlanAchievement };
-  adjust_streak: { change: StreakChange };
-  change_balance: BalanceCall;
   reverse_event: { reversal: ReversalPlan; dryRun: boolean };
   hide_user: { boards: readonly object[]; by: number; hidden: boolean };
   delete_user: object;
@@ -151,9 +117,8 @@ interface UserCall<S extends keyof UserScripts> {
   /** The record's ID (32 hex digits); default: a new one. */
   id?: string;
   body: UserScripts[S];
-  /** Passes the plan of user changes, and the boosts, to the script. Omit it for scripts that need neither. */
+  /** Passes the plan of user changes to the script. */
   compiled?: CompiledCatalog;
-  sent?: SentUser | null;
   keys?: readonly string[];
   states?: readonly Buffer[];
   /** Whether Postgres holds a call's effects (ID: 32 hex digits). Omit it for calls that are idempotent. */
@@ -188,25 +153,22 @@ function keysAndArgs(
     states?: readonly (Buffer | string)[];
   },
 ): { keys: string[]; args: Words } {
-  const { keys: ofPart, args } = partCall(part, { nowMs, retryPosition });
-  return { keys: [...ofPart, ...keys], args: [...args, plan, JSON.stringify(body), ...states] };
+  const isWide = part.isWide === true ? 1 : '';
+  return {
+    keys: [outboxKey(part.shard), countersKey(part), ...keys],
+    args: [
+      nowMs,
+      part.tenantNo,
+      boardKeyPrefix(part),
+      pointsKeyPrefix(part),
+      retryPosition,
+      isWide,
+      plan,
+      JSON.stringify(body),
+      ...states,
+    ],
+  };
 }
-
-/** The first keys and arguments of `keysAndArgs`. */
-export const partCall = (
-  part: TenantPart,
-  { nowMs, retryPosition }: { nowMs: number; retryPosition: string },
-): { keys: string[]; args: (string | number)[] } => ({
-  keys: [outboxKey(part.shard), countersKey(part)],
-  args: [
-    nowMs,
-    part.tenantNo,
-    boardKeyPrefix(part),
-    pointsKeyPrefix(part),
-    retryPosition,
-    part.isWide === true ? 1 : '',
-  ],
-});
 
 /** How long a call with an unknown outcome is retried before it answers 503. */
 const RETRY_MS = 2_000;
@@ -240,6 +202,12 @@ export class Scripts {
     if (this.options.overloaded !== undefined) refuseOverload(this.options.overloaded);
   }
 
+  /** The part of a user who is about to be changed. Throws 503 while the outbox is full or the part is closed. */
+  partToChange(tenantNo: number, userId: string): TenantPart {
+    this.refuseOverload();
+    return userPart(this.options.redis, tenantNo, userId);
+  }
+
   /**
    * Calls a script about one user, with the current offset of the user's zone if the script asks for it. Applied once,
    * even if the connection breaks during the call. Returns `null` if an earlier try applied the call and Postgres holds
@@ -253,7 +221,6 @@ export class Scripts {
       id = eventId(this.options.clock.now()),
       body,
       compiled,
-      sent = null,
       keys = [],
       states = [],
       isStored,
@@ -261,9 +228,8 @@ export class Scripts {
     }: UserCall<S>,
   ): Promise<UserReply | null> {
     const { clock } = this.options;
-    this.refuseOverload();
-    const part = userPart(this.options.redis, tenantNo, userId);
-    let said = sent;
+    const part = this.partToChange(tenantNo, userId);
+    let renewed: object | undefined;
     let retried = false;
     for (;;) {
       const replies = await this.callPart(part, {
@@ -275,13 +241,7 @@ export class Scripts {
             nowMs,
             retryPosition,
             plan: compiled?.userPlan(Math.floor(nowMs / DAY_MS)).json ?? '',
-            body: {
-              ...body,
-              userId,
-              id,
-              sent: said === null ? undefined : JSON.stringify(said),
-              boosts: compiled?.personalBoosts.get(userId),
-            },
+            body: { ...body, userId, id, renewed },
             keys: [userKey(part, userId), ...keys],
             states,
           });
@@ -292,7 +252,8 @@ export class Scripts {
       const [packed, state] = replies as [Buffer, Buffer];
       const reply = unpack(packed) as ScriptReply;
       if (reply[kindField] !== REFUSAL.unknownOffset) return { reply, state, retried };
-      said = withZone(said, reply[UNKNOWN_OFFSET.zone], clock.now());
+      const zone = reply[UNKNOWN_OFFSET.zone];
+      renewed = { zone, ...offsetOf(zone, clock.now()) };
     }
   }
 

@@ -40,44 +40,6 @@ export const BATCH_RESULT = {
   answered: 'n',
 } as const;
 
-/** Postgres's answer about an idempotency key: the token of the question, and the packed use (`''` if the key was not used). */
-export const LOOKED_UP = { token: 0, use: 1 } as const;
-
-/** User fields and preferences of a request. `false` clears a field. */
-export const SENT = {
-  name: 'n',
-  email: 'e',
-  deviceTokens: 'd',
-  subscribe: 'sub',
-  /** Attribute number → value. */
-  attributes: 'a',
-  /** IANA name of a new time zone. */
-  zone: 'z',
-  /** In place of `zone`: the user's current zone, whose offset is updated. */
-  renewedZone: 'zn',
-  /** Offset of either zone in seconds, and its end of validity (epoch ms). */
-  offsetSeconds: 'zo',
-  offsetUntilMs: 'zu',
-  /** With `zone`: the previous zone and its current offset. */
-  leftZone: 'bn',
-  leftOffsetSeconds: 'bo',
-  /** Notification preferences: one digit per kind, `-` if not sent. */
-  notifications: 'np',
-  /** STREAK_RULE, with -1 and `false` for fields that were not sent. */
-  streakRule: 'sp',
-  /** The user's own days off, as a set of weekdays. */
-  daysOff: 'of',
-  /** The user's sign-up date, epoch day. */
-  signUpDay: 'su',
-  /**
-   * For application keys: fields that only servers may write, which must therefore equal the stored values. Numbers of
-   * attributes; 0 for the sign-up date.
-   */
-  serverOnly: 'so',
-  /** Set if the event has an `occurredAt`: `Occurred` in `src/engine/corrections/late-events.ts`. */
-  occurred: 'oc',
-} as const;
-
 export const LEFT = { offsetSeconds: 0, untilMs: 1 } as const;
 
 /** A row of a plan's periods: those of one local day (epoch day), then their first days. */

@@ -45,8 +45,8 @@ interface ZoneOffset {
   untilMs: number;
 }
 
-/** A zone was checked when it was stored. If this machine no longer knows it, it counts as UTC. */
-const offsetOf = (zone: string, nowMs: number): ZoneOffset =>
+/** The offset of a zone, which was checked when it was stored. If this machine no longer knows it, it counts as UTC. */
+export const offsetOf = (zone: string, nowMs: number): ZoneOffset =>
   zoneOffset(zone, nowMs) ?? { offsetSeconds: 0, untilMs: nowMs + 3_600_000 };
 
 /**

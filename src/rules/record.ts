@@ -1,6 +1,6 @@
 import type { Settlement } from '../domain/streaks/settle.ts';
 import { GUARD_ACTION } from '../packed/guard-fields.ts';
-import { KIND, kindField, RECORD, SETTLED } from '../packed/record-fields.ts';
+import { BALANCE, KIND, kindField, RECORD, SETTLED } from '../packed/record-fields.ts';
 import type {
   GuardedRecord,
   HappenedRecord,
@@ -15,6 +15,8 @@ import type { Plan, PlanStreak } from './plan.ts';
 import type { Ledger } from './points.ts';
 import type { QuestChange } from './quests.ts';
 import type { RequestOutcome } from './request.ts';
+import type { BalanceMovement, BalanceOutcome } from './spending.ts';
+import type { StreakOutcome } from './streak-changes.ts';
 import { type BesideStreaks, daysOffAhead, frequencyOf, localDayOf, type Settlements, settleUser } from './streaks.ts';
 import { dayOfUser, type User } from './user.ts';
 
@@ -132,6 +134,63 @@ export function requestRecord(
   if (points !== undefined) record[RECORD.points] = points;
   if (completed.length > 0 || points !== undefined) record[RECORD.version] = plan.version;
   return record;
+}
+
+/** The record of an administrator's change to streaks. */
+export function streaksRecord(
+  user: User,
+  { day, settlements, given, pause }: StreakOutcome,
+  { nowMs, id, userId }: { nowMs: number; id: string; userId: string },
+): HappenedRecord {
+  const record: HappenedRecord = {
+    [kindField]: KIND.streaks,
+    [RECORD.userId]: userId,
+    [RECORD.atMs]: nowMs,
+    [RECORD.day]: day,
+    [RECORD.id]: id,
+    [RECORD.byAdmin]: 1,
+  };
+  addSettlements(record, user, settlements);
+  // A freeze that is given is not earned.
+  if (given !== null) record[RECORD.beside] = [...(record[RECORD.beside] ?? []), recordedBeside(given)];
+  if (pause !== null) record[RECORD.pauses] = [[pause.from, pause.to, pause.id]];
+  return record;
+}
+
+/** What a request said about a movement of a balance. `key`: its idempotency key. */
+export interface BalanceTexts {
+  reason?: string | undefined;
+  reference?: string | undefined;
+  key?: string | undefined;
+}
+
+/** The record of a movement of a balance. */
+export function balanceRecord(
+  user: User,
+  movement: BalanceMovement,
+  { amount, balance, expiresMs }: BalanceOutcome,
+  { nowMs, id, userId, texts }: { nowMs: number; id: string; userId: string; texts: BalanceTexts },
+): HappenedRecord {
+  const of = 'of' in movement ? movement.of : false;
+  const { reason = false, reference = false, key = false } = texts;
+  return {
+    [kindField]: KIND.user,
+    [RECORD.userId]: userId,
+    [RECORD.atMs]: nowMs,
+    [RECORD.day]: dayOfUser(user, nowMs),
+    [RECORD.id]: id,
+    [RECORD.balance]: [
+      movement.system,
+      BALANCE[movement.kind],
+      amount,
+      balance,
+      of,
+      expiresMs ?? false,
+      reason,
+      reference,
+      key,
+    ],
+  };
 }
 
 /** The record of an event that a guard stopped. The user is the one before the event. */

@@ -1,3 +1,5 @@
+import type { StreakRefusal } from '../packed/record.ts';
+
 /** Why a change of a user is refused. Nothing of it may be kept: the user must be decoded again. */
 export type Refusal =
   /** The balance before the event's awards does not cover a trigger that blocks. */
@@ -17,6 +19,14 @@ export type Refusal =
   | { refusal: 'required'; missing: number[] }
   /** A late event's replay is based on another state, or on another value than the guards allow. */
   | { refusal: 'outdated'; whole?: number; micros?: number }
-  | { refusal: 'notQuarantined' };
+  | { refusal: 'notQuarantined' }
+  /** The balance does not cover what should be spent or held. */
+  | { refusal: 'insufficient'; balance: number }
+  /** The user has `HOLD.most` open holds in the points system. */
+  | { refusal: 'manyHolds' }
+  /** The hold was captured or released, or has expired; or the user made no such spending. */
+  | { refusal: 'notHeld' }
+  /** The streak cannot be changed. `day`: the user's local day. */
+  | { refusal: 'unchanged'; why: StreakRefusal; day: number };
 
 export const isRefusal = (result: object): result is Refusal => 'refusal' in result;

@@ -41,10 +41,12 @@ export function localDayOf(
   return { day, week, month, weekStart, monthStart };
 }
 
-const periodIn = (row: LocalDay, frequency: Frequency): number =>
+/** The period of a local day. */
+export const periodIn = (row: LocalDay, frequency: Frequency): number =>
   frequency === 'daily' ? row.day : frequency === 'weekly' ? row.week : row.month;
 
-const firstDayIn = (row: LocalDay, frequency: Frequency): number =>
+/** The first day of that period. */
+export const firstDayIn = (row: LocalDay, frequency: Frequency): number =>
   frequency === 'daily' ? row.day : frequency === 'weekly' ? row.weekStart : row.monthStart;
 
 export const frequencyOf = ({ frequency }: Pick<PlanSettling, 'frequency'>): Frequency => FREQUENCIES[frequency - 1]!;
@@ -89,6 +91,9 @@ function isDayOff(user: User, rule: PlanStreak, day: number, left: LeftOffset | 
 
 /** The first day of the week, from the first day of week 0. */
 const weekStartOf = (firstOfWeek0: number): WeekStart => (firstOfWeek0 === 3 ? 'sunday' : 'monday');
+
+/** The first day of the weeks of a row. */
+export const weekStartIn = ({ week, weekStart }: LocalDay): WeekStart => weekStartOf(weekStart - week * 7);
 
 const settlementRule = (rule: PlanSettling, weekStart: WeekStart): StreakSettlementRule => ({
   frequency: frequencyOf(rule),
@@ -150,7 +155,7 @@ function settle(user: User, rule: PlanStreak, row: LocalDay, left: LeftOffset | 
       pauses: user.pauses,
       isDayOff: (day) => isDayOff(user, rule, day, left),
     },
-    settlementRule(rule, weekStartOf(row.weekStart - row.week * 7)),
+    settlementRule(rule, weekStartIn(row)),
     row.day,
     earlier,
   );

@@ -44,22 +44,3 @@ test('a list of numbers equals its text, cached or not', async () => {
   const sums = numbers.map((number) => number + 7);
   expect(lists.map(Number)).toEqual([...sums, ...sums]);
 });
-
-test('sent user data equals its text, cached or not', async () => {
-  const texts = Array.from({ length: 2_500 }, (_, at) => `{"a":{"1":"a${at}","12":"b"},"zo":${at}}`);
-  const named = [`{"n":"Ada","zo":7}`, `{"e":false,"zo":8}`, `{"a":{"3":"${'x'.repeat(200)}"},"zo":9}`];
-  const script = `${readScript(join(PACKAGE_ROOT, 'lua/lib/remembered.lua'))}
-local results = { sent_of('') == nil and 1 or 0 }
-for round = 1, 2 do
-  for _, text in ipairs(cjson.decode(ARGV[1])) do
-    local sent = sent_of(text)
-    local first, second, third = unpack(sent.a or {}, 1, 1), (sent.a or {})[12], (sent.a or {})[3]
-    results[#results + 1] = table.concat({ first or '', second or '', third or '', sent.n or '', sent.zo }, ' ')
-  end
-end
-return results`;
-  const [none, ...results] = (await redis.eval(script, 0, JSON.stringify([...texts, ...named]))) as string[];
-  const once = [...texts.map((_, at) => `a${at} b   ${at}`), '   Ada 7', '    8', `  ${'x'.repeat(200)}  9`];
-  expect(none).toBe(1);
-  expect(results).toEqual([...once, ...once]);
-});

@@ -183,9 +183,11 @@ async function readAfterConflict<C extends { block: Block | null }>(
   part: TenantPart,
   { subject, read, block, reply }: { subject: Subject<C>; read: ReadUser; block: Block; reply: Buffer[] },
 ): Promise<ReadUser> {
-  if (subject.isGuarded) return (await readUsers(calls, part, [subject])).reads[0]!;
-  const [, packed, generation, ...uses] = reply;
-  const after = { ...read, uses: [...read.uses], generation: generation!.toString('latin1') };
+  const [, packed, latest, ...uses] = reply;
+  const generation = latest!.toString('latin1');
+  // A user of another generation has other keys.
+  if (subject.isGuarded || generation !== read.generation) return (await readUsers(calls, part, [subject])).reads[0]!;
+  const after = { ...read, uses: [...read.uses] };
   for (const [index, { keyNo }] of block.uses.entries()) {
     const use = uses[index]!.toString('latin1');
     if (use !== '') after.uses[keyNo] = use;

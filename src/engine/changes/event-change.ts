@@ -1,11 +1,12 @@
 /** Computes what a user's events change: from the user as read to the block that commits it. */
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { CompiledPlan } from '../../rules/plan.ts';
-import { DAY_MS } from '../../domain/periods.ts';
 import { GUARD_ACTION, QUARANTINED } from '../../packed/guard-fields.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { Refusal as PackedRefusal, ScriptReply } from '../../packed/record.ts';
 import {
   BLOCKED,
+  INSUFFICIENT,
   OUT_OF_RANGE,
   OUTDATED,
   REFUSAL,
@@ -13,10 +14,10 @@ import {
   REQUIRED,
   SERVER_ONLY,
   TOO_MANY_KEYS,
+  UNCHANGED,
   UNKNOWN_USE,
 } from '../../packed/refusal-fields.ts';
 import { PROFILE_BYTES, recordOf, STATE_BYTES } from '../../packed/state.ts';
-import { USED_KEYS } from '../../packed/user-fields.ts';
 import { fieldOfGeneration } from '../../redis/idempotency.ts';
 import { quarantineKey, type TenantPart } from '../../redis/keys.ts';
 import { applyEvent, type EventOutcome, type RuleEvent, type StoppedEvent } from '../../rules/event.ts';
@@ -25,11 +26,11 @@ import { eventRecord, type EventTexts, guardedRecord, requestRecord, standing } 
 import { isRefusal, type Refusal } from '../../rules/refusal.ts';
 import { applyRequest } from '../../rules/request.ts';
 import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
+import { oneMoreKey } from '../../rules/used-keys.ts';
 import { newUser, type User } from '../../rules/user.ts';
 import type { OwnBoosts } from '../../rules/points.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
 import { stateDigest } from '../scripts.ts';
-import { sentProfile } from '../users/sent-user.ts';
 import { type Block, countsOf, eventPart, mapPart } from './block.ts';
 import type { ReadUser } from './change-users.ts';
 
@@ -184,7 +185,7 @@ class UserEvents {
     if (digest !== undefined && digest !== (this.packed === null ? '' : stateDigest(this.packed)))
       return { refusal: 'outdated' };
     const user = this.takeUser(event.plan);
-    const used = field === null ? null : this.oneMoreKey(user);
+    const used = field === null ? null : oneMoreKey(user, this.around);
     if (used !== null && isRefusal(used)) return used;
     const isNew = this.packed === null;
     const quarantine = { ...this.quarantine };
@@ -232,14 +233,6 @@ class UserEvents {
     return recordOf(list) as ScriptReply;
   }
 
-  private oneMoreKey({ usedKeys }: User): User['usedKeys'] | Refusal {
-    const { nowMs, keysPerDay } = this.around;
-    const day = Math.floor(nowMs / DAY_MS) % USED_KEYS.days;
-    const count = usedKeys?.day === day ? usedKeys.count + 1 : 1;
-    if (keysPerDay > 0 && count > keysPerDay) return { refusal: 'tooManyKeys', waitMs: DAY_MS - (nowMs % DAY_MS) };
-    return { day, count };
-  }
-
   private noteUse({ idempotency }: ReadyEvent, field: string | null): void {
     if (idempotency === null || field === null) return;
     this.uses.set(field, idempotency.use);
@@ -275,7 +268,7 @@ class UserEvents {
     const { plan } = event.plan;
     const isNew = this.packed === null;
     const user = this.takeUser(event.plan);
-    const used = field === null ? null : this.oneMoreKey(user);
+    const used = field === null ? null : oneMoreKey(user, this.around);
     if (used !== null && isRefusal(used)) return used;
     if (isNew || sent !== null) {
       const outcome = applyRequest(user, { sent, ownBoosts, achievement: null }, { plan, nowMs, isNew });
@@ -312,15 +305,20 @@ const textsOf = ({ userId, attributes, idempotency }: ReadyEvent): EventTexts =>
 });
 
 function ruleEventOf({ id, userId, value, sent, counted, compiled, occurred }: ReadyEvent): RuleEvent {
-  const boosts = compiled.personalBoosts.get(userId);
   return {
     id,
     value,
-    sent: sent === null ? null : sentProfile(sent),
+    sent,
     counted: counted === '' ? [] : counted.split(',').map(Number),
-    ownBoosts: boosts === undefined ? null : (JSON.parse(boosts) as OwnBoosts),
+    ownBoosts: ownBoostsOf(compiled, userId),
     occurred: occurred ?? null,
   };
+}
+
+/** A user's own boosts; `null` for none. */
+export function ownBoostsOf({ personalBoosts }: CompiledCatalog, userId: string): OwnBoosts | null {
+  const boosts = personalBoosts.get(userId);
+  return boosts === undefined ? null : (JSON.parse(boosts) as OwnBoosts);
 }
 
 /** Why a state that a request changed may not be written. One that already exceeds a limit may shrink. */
@@ -362,6 +360,10 @@ export function packedRefusal(refusal: Refusal): PackedRefusal {
         [RECORD.kind]: REFUSAL.outdated,
         ...(refusal.whole !== undefined && { [OUTDATED.whole]: refusal.whole, [OUTDATED.micros]: refusal.micros! }),
       };
+    case 'insufficient':
+      return { [RECORD.kind]: REFUSAL.insufficient, [INSUFFICIENT.balance]: refusal.balance };
+    case 'unchanged':
+      return { [RECORD.kind]: REFUSAL.unchanged, [UNCHANGED.why]: refusal.why, [UNCHANGED.day]: refusal.day };
     case 'tooLarge':
     case 'profileTooLarge':
     case 'futureSignUp':
@@ -369,6 +371,8 @@ export function packedRefusal(refusal: Refusal): PackedRefusal {
     case 'locked':
     case 'unmetConditions':
     case 'notQuarantined':
+    case 'manyHolds':
+    case 'notHeld':
       return { [RECORD.kind]: REFUSAL[refusal.refusal] };
   }
 }

@@ -10,7 +10,6 @@ import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { SENT } from '../../packed/call-fields.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { OUTDATED, REFUSAL } from '../../packed/refusal-fields.ts';
@@ -222,7 +221,7 @@ export function withAllowed(event: ReadyEvent, reply: ScriptReply | null | undef
   return whole === undefined || micros === undefined ? event : { ...event, allowed: { whole, micros } };
 }
 
-const sentZone = ({ sent }: ReadyEvent): string | null => sent?.[SENT.zone] || null;
+const sentZone = ({ sent }: ReadyEvent): string | null => sent?.zone ?? null;
 
 interface LateDay {
   /** When it happened (epoch ms), and the second of the local day. */

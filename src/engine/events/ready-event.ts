@@ -2,9 +2,9 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Decimal } from '../../domain/decimal.ts';
 import type { Occurred } from '../../rules/event.ts';
 import type { CompiledPlan } from '../../rules/plan.ts';
+import type { SentProfile } from '../../rules/profile.ts';
 import type { StreakRepairs } from '../../rules/record.ts';
 import type { IdempotencyDigest, ScopedKey } from '../ids.ts';
-import type { SentUser } from '../users/sent-user.ts';
 
 /** The time of an event, and what it repaired in the history of the user's streaks. */
 export interface OccurredEvent extends Occurred, StreakRepairs {
@@ -27,7 +27,7 @@ export interface ReadyEvent {
   value: Decimal;
   /** The value that guards allow, if the script reduced the value of a late event. */
   allowed?: Decimal;
-  sent: SentUser | null;
+  sent: SentProfile | null;
   /** When it happened, if it has a time of its own. */
   occurred?: OccurredEvent;
   /** Event attributes as JSON text; '' if there are none. */
