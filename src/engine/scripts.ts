@@ -104,13 +104,6 @@ interface UsersScripts {
     users: { userId: string; id: string; planned: PlannedUser }[];
   };
   fill_board: { users: { userId: string; sums: readonly unknown[] }[] };
-  sweep_streaks: {
-    zone: string;
-    offsetSeconds: number;
-    untilMs: number | undefined;
-    idPrefix: string;
-    users: readonly string[];
-  };
 }
 
 interface ScriptsOptions {

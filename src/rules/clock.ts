@@ -1,0 +1,45 @@
+import { DAY_MS } from '../domain/periods.ts';
+import { zoneOffset } from '../domain/zone.ts';
+import { scoreBoards } from './leaderboards.ts';
+import type { Plan } from './plan.ts';
+import type { RequestOutcome } from './request.ts';
+import { frequencyOf, localDayOf, settleUser } from './streaks.ts';
+import type { User } from './user.ts';
+
+/*
+ * What the clock changes. Each change has a time of its own, which has passed; the user's zone counts with its offset at that time. A
+ * repeated change finds nothing to do.
+ */
+
+/** A zone was checked when it was stored. If this machine no longer knows it, it counts as UTC. */
+const offsetOf = (zone: string, atMs: number): { offsetSeconds: number; untilMs: number } =>
+  zoneOffset(zone, atMs) ?? { offsetSeconds: 0, untilMs: atMs + DAY_MS };
+
+/** The user's local day at a time, and the second of it. */
+function localTime({ zone }: User, atMs: number): { day: number; second: number } {
+  const second = Math.floor(atMs / 1000) + (zone === null ? 0 : offsetOf(zone, atMs).offsetSeconds);
+  const day = Math.floor(second / DAY_SECONDS);
+  return { day, second: second - day * DAY_SECONDS };
+}
+
+const DAY_SECONDS = 86_400;
+
+/**
+ * Settles the streaks of a user who sends no events up to the day that begins in the user's zone. Returns `null` if nothing must be
+ * written: days off alone are recorded with the next change.
+ */
+export function settleMidnight(user: User, plan: Plan, atMs: number): RequestOutcome | null {
+  const left = { offsetSeconds: user.offsetSeconds ?? 0, untilMs: user.offsetUntilMs };
+  if (user.zone !== null) {
+    const { offsetSeconds, untilMs } = offsetOf(user.zone, atMs);
+    user.offsetSeconds = offsetSeconds;
+    user.offsetUntilMs = untilMs;
+  }
+  const { day, second } = localTime(user, atMs);
+  const settlements = settleUser(user, plan.streak, localDayOf(plan, day), left);
+  if (settlements === null) return null;
+  if (settlements.beside.length === 0 && settlements.streaks.every(({ kind }) => kind === 'off')) return null;
+  const length = user.streaks[frequencyOf(plan.streak)].length;
+  const { changes } = scoreBoards(user, { plan, nowMs: atMs, day, second, ledgers: [], length, event: null });
+  return { day, settlements, completed: [], quests: [], ledgers: [], scores: changes };
+}
