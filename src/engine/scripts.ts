@@ -96,7 +96,6 @@ interface UsersScripts {
     })[];
   };
   count_years: { users: (ZonedUser & { atMs: number; signUpDay: number; years: number })[] };
-  pay_time_triggers: { payments: (ZonedUser & { dueMs: number; triggers: number[] })[] };
   recompute_users: {
     step: number;
     job: string;

@@ -2,6 +2,7 @@ import { DAY_MS } from '../domain/periods.ts';
 import { zoneOffset } from '../domain/zone.ts';
 import { scoreBoards } from './leaderboards.ts';
 import type { Plan } from './plan.ts';
+import { closeLedgers, openLedgers, type OwnBoosts, payForTime } from './points.ts';
 import type { RequestOutcome } from './request.ts';
 import { frequencyOf, localDayOf, settleUser } from './streaks.ts';
 import type { User } from './user.ts';
@@ -42,4 +43,18 @@ export function settleMidnight(user: User, plan: Plan, atMs: number): RequestOut
   const length = user.streaks[frequencyOf(plan.streak)].length;
   const { changes } = scoreBoards(user, { plan, nowMs: atMs, day, second, ledgers: [], length, event: null });
   return { day, settlements, completed: [], quests: [], ledgers: [], scores: changes };
+}
+
+/** Pays `time` triggers whose period ended at a time. Returns `null` if there is nothing to pay. */
+export function payTime(
+  user: User,
+  plan: Plan,
+  { triggers, dueMs, ownBoosts }: { triggers: readonly number[]; dueMs: number; ownBoosts: OwnBoosts | null },
+): RequestOutcome | null {
+  const { day, second } = localTime(user, dueMs);
+  const ledgers = openLedgers(plan.systems, user, { ownBoosts, nowMs: dueMs });
+  if (!payForTime(ledgers, user, { triggers, dueMs, day })) return null;
+  closeLedgers(ledgers, user);
+  const { changes } = scoreBoards(user, { plan, nowMs: dueMs, day, second, ledgers, length: 0, event: null });
+  return { day, settlements: null, completed: [], quests: [], ledgers, scores: changes };
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/rules/plan.ts';
-import { settleMidnight } from '../../src/rules/clock.ts';
-import { boardOf, DAY, DAY_MS, dailyStreak, freshUser, planOf, streakRule } from './surroundings.ts';
+import type { User } from '../../src/rules/user.ts';
+import { payTime, settleMidnight } from '../../src/rules/clock.ts';
+import { boardOf, DAY, DAY_MS, dailyStreak, freshUser, NOON, planOf, streakRule, systemOf } from './surroundings.ts';
 
 /** The midnight (UTC) that begins `DAY`. */
 const MIDNIGHT = DAY * DAY_MS;
@@ -53,5 +54,46 @@ describe('midnights of streaks', () => {
     });
     expect(settleMidnight(user, plan(), midnight)?.day).toBe(DAY);
     expect(user.offsetSeconds).toBe(7_200);
+  });
+});
+
+describe('points for time', () => {
+  const hourly = { no: 7, points: 10 };
+  const plan = planOf({
+    systems: [systemOf({ max: 25, time: [hourly, { no: 8, points: 1, users: [[1, 'gold']] }] })],
+    boards: [boardOf({ by: 'points', system: 5 })],
+  });
+  const pay = (user: User, dueMs: number, triggers = [7]) => payTime(user, plan, { triggers, dueMs, ownBoosts: null });
+
+  test('each period is paid once', () => {
+    const user = freshUser();
+    expect(pay(user, NOON)).toMatchObject({
+      day: DAY,
+      ledgers: [{ before: 0, total: 10, awards: [{ trigger: 7, points: 10, after: 10 }] }],
+      scores: [{ oldScore: 0, score: 10 }],
+    });
+    expect(pay(user, NOON), 'a repetition').toBeNull();
+    expect(pay(user, NOON - 1), 'an earlier period').toBeNull();
+    expect(pay(user, NOON + 1)?.ledgers[0]?.total).toBe(20);
+    expect(user.points).toEqual(new Map([[5, 20]]));
+  });
+
+  test('only the triggers that are due, of which the user meets the conditions', () => {
+    expect(pay(freshUser(), NOON, [8])).toBeNull();
+    const awarded = pay(freshUser({ attributes: new Map([[1, 'gold']]) }), NOON, [8]);
+    expect(awarded?.ledgers[0]?.awards).toMatchObject([{ trigger: 8, points: 1 }]);
+  });
+
+  test('a user at the maximum is paid when there is room again', () => {
+    const user = freshUser({ points: new Map([[5, 25]]) });
+    expect(pay(user, NOON)).toBeNull();
+    user.points.set(5, 20);
+    expect(pay(user, NOON)?.ledgers[0]?.total).toBe(25);
+  });
+
+  test("the day is that of the user's zone, whose offset is not changed", () => {
+    const user = freshUser({ zone: 'Asia/Tokyo', offsetSeconds: 0, offsetUntilMs: NOON });
+    expect(pay(user, NOON + 4 * 3_600_000)?.day).toBe(DAY + 1);
+    expect(user.offsetSeconds).toBe(0);
   });
 });

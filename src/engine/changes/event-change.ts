@@ -26,7 +26,6 @@ import { isRefusal, type Refusal } from '../../rules/refusal.ts';
 import { applyRequest } from '../../rules/request.ts';
 import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import { newUser, type User } from '../../rules/user.ts';
-import type { OwnBoosts } from '../../rules/points.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
 import { stateDigest } from '../scripts.ts';
 import { sentProfile } from '../users/sent-user.ts';
@@ -312,13 +311,12 @@ const textsOf = ({ userId, attributes, idempotency }: ReadyEvent): EventTexts =>
 });
 
 function ruleEventOf({ id, userId, value, sent, counted, compiled, occurred }: ReadyEvent): RuleEvent {
-  const boosts = compiled.personalBoosts.get(userId);
   return {
     id,
     value,
     sent: sent === null ? null : sentProfile(sent),
     counted: counted === '' ? [] : counted.split(',').map(Number),
-    ownBoosts: boosts === undefined ? null : (JSON.parse(boosts) as OwnBoosts),
+    ownBoosts: compiled.ownBoosts(userId),
     occurred: occurred ?? null,
   };
 }
