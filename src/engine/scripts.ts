@@ -80,13 +80,6 @@ interface BoostedUser {
   boosts: string | undefined;
 }
 
-/** A user with the zone that the caller expects the user to be in, and the zone's offset at the call's time. */
-interface ZonedUser extends BoostedUser {
-  /** IANA name; '' means UTC. */
-  zone: string;
-  offsetSeconds: number;
-}
-
 interface UsersScripts {
   backdate_achievements: {
     users: (BoostedUser & {
@@ -95,7 +88,6 @@ interface UsersScripts {
       digest?: string;
     })[];
   };
-  count_years: { users: (ZonedUser & { atMs: number; signUpDay: number; years: number })[] };
   recompute_users: {
     step: number;
     job: string;

@@ -1,9 +1,13 @@
+import { yearsAt } from '../domain/anniversary.ts';
 import { DAY_MS } from '../domain/periods.ts';
 import { zoneOffset } from '../domain/zone.ts';
+import { completeAchievements } from './achievements.ts';
 import { scoreBoards } from './leaderboards.ts';
 import type { Plan } from './plan.ts';
 import { closeLedgers, openLedgers, type OwnBoosts, payForTime } from './points.ts';
-import type { RequestOutcome } from './request.ts';
+import { followChains, type QuestOutcome } from './quests.ts';
+import { isRefusal } from './refusal.ts';
+import { payAndScore, type RequestOutcome } from './request.ts';
 import { frequencyOf, localDayOf, settleUser } from './streaks.ts';
 import type { User } from './user.ts';
 
@@ -57,4 +61,28 @@ export function payTime(
   closeLedgers(ledgers, user);
   const { changes } = scoreBoards(user, { plan, nowMs: dueMs, day, second, ledgers, length: 0, event: null });
   return { day, settlements: null, completed: [], quests: [], ledgers, scores: changes };
+}
+
+/**
+ * Counts the full years since a user's sign-up at a time, and completes the achievements that follow. Returns `null` if there is nothing
+ * to count. `plan`: without triggers that block, because there is no request to refuse.
+ */
+export function countYears(
+  user: User,
+  plan: Plan,
+  { atMs, ownBoosts }: { atMs: number; ownBoosts: OwnBoosts | null },
+): RequestOutcome | null {
+  const { signUp, zone } = user;
+  if (signUp === null || signUp.years >= yearsAt(signUp, zone, atMs)) return null;
+  signUp.years = yearsAt(signUp, zone, atMs);
+  const { day, second } = localTime(user, atMs);
+  const row = localDayOf(plan, day);
+  const settlements = settleUser(user, plan.streak, row);
+  const outcome: QuestOutcome = { completed: [], quests: [] };
+  completeAchievements(user, plan.achievements, { nowMs: atMs, completed: outcome.completed });
+  followChains(plan, user, row, { nowMs: atMs, outcome });
+  const ledgers = openLedgers(plan.systems, user, { ownBoosts, nowMs: atMs });
+  const scores = payAndScore(user, plan, { nowMs: atMs, day, second, ledgers, completed: outcome.completed });
+  if (isRefusal(scores)) throw new Error('A trigger blocks the counting of years.');
+  return { day, settlements, ...outcome, ledgers, scores };
 }

@@ -51,27 +51,27 @@ export function applyRequest(
     completeAchievements(user, plan.achievements, { nowMs, completed: outcome.completed });
     followChains(plan, user, row, { nowMs, outcome });
   }
-  const { completed } = outcome;
-  const reached = { is: [], was: [] };
-  const unpaid = fireTriggers(ledgers, user, { day, total: null, counts: new Map(), reached, completed });
+  const second = Math.floor(nowMs / 1000) + (user.offsetSeconds ?? 0) - day * 86_400;
+  const scores = payAndScore(user, plan, { nowMs, day, second, ledgers, completed: outcome.completed });
+  if (isRefusal(scores)) return scores;
+  return { day, settlements: joinSettlements(admission.settlements, settled), ...outcome, ledgers, scores };
+}
+
+/**
+ * The last steps of a change that is not an event: pays the triggers of completed achievements, and moves the user's scores. `second`:
+ * of the user's local day.
+ */
+export function payAndScore(
+  user: User,
+  plan: Plan,
+  change: Pick<RequestOutcome, 'day' | 'ledgers' | 'completed'> & { nowMs: number; second: number },
+): ScoreChange[] | Refusal {
+  const { ledgers } = change;
+  const unpaid = fireTriggers(ledgers, user, { total: null, counts: new Map(), reached: { is: [], was: [] }, ...change });
   if (unpaid !== null) return { refusal: 'outOfPoints', trigger: unpaid };
   closeLedgers(ledgers, user);
-  const { changes } = scoreBoards(user, {
-    plan,
-    nowMs,
-    day,
-    second: Math.floor(nowMs / 1000) + (user.offsetSeconds ?? 0) - day * 86_400,
-    ledgers,
-    length: user.streaks[frequencyOf(plan.streak)].length,
-    event: null,
-  });
-  return {
-    day,
-    settlements: joinSettlements(admission.settlements, settled),
-    ...outcome,
-    ledgers,
-    scores: changes,
-  };
+  const length = user.streaks[frequencyOf(plan.streak)].length;
+  return scoreBoards(user, { plan, length, event: null, ...change }).changes;
 }
 
 /** Why a user cannot complete an achievement; `null` if nothing prevents it. */
