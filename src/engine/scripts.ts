@@ -11,7 +11,7 @@ import type { PackedLookedUp } from '../packed/packed-arrays.ts';
 import { kindField } from '../packed/record-fields.ts';
 import type { ScriptReply } from '../packed/record.ts';
 import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.ts';
-import { type PackedPause, type PackedQuestPeriod, unpack } from '../packed/state.ts';
+import { type PackedPause, unpack } from '../packed/state.ts';
 import { ConnectionKiller, isConnectionLost } from '../redis/outage.ts';
 import { connectionOf, onServer } from '../redis/endpoints.ts';
 import { byPart, inParts, isCurrent, userPart } from '../redis/parts.ts';
@@ -73,21 +73,7 @@ interface UserScripts {
   import_user: { import: string; counters: readonly string[]; sets: readonly { score?: string; group?: string }[] };
 }
 
-/** A user in a call about many. `id`: ID of the record that the call may write. `boosts`: the user's own boosts. */
-interface BoostedUser {
-  userId: string;
-  id: string;
-  boosts: string | undefined;
-}
-
 interface UsersScripts {
-  backdate_achievements: {
-    users: (BoostedUser & {
-      counts?: { no: number; total: [number, number] }[];
-      quests?: { no: number; periods: PackedQuestPeriod[] }[];
-      digest?: string;
-    })[];
-  };
   recompute_users: {
     step: number;
     job: string;

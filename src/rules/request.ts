@@ -7,7 +7,7 @@ import { admit, applyPreferences, type SentProfile } from './profile.ts';
 import { followChains, type QuestChange } from './quests.ts';
 import { isRefusal, type Refusal } from './refusal.ts';
 import { frequencyOf, joinSettlements, localDayOf, type Settlements, settleUser } from './streaks.ts';
-import { dayOfUser, type User } from './user.ts';
+import { dayOfUser, secondOfUser, type User } from './user.ts';
 
 /** A request about a user that is not an event: user fields and preferences, and an achievement to complete. */
 export interface UserRequest {
@@ -51,8 +51,8 @@ export function applyRequest(
     completeAchievements(user, plan.achievements, { nowMs, completed: outcome.completed });
     followChains(plan, user, row, { nowMs, outcome });
   }
-  const second = Math.floor(nowMs / 1000) + (user.offsetSeconds ?? 0) - day * 86_400;
-  const scores = payAndScore(user, plan, { nowMs, day, second, ledgers, completed: outcome.completed });
+  const { completed } = outcome;
+  const scores = payAndScore(user, plan, { nowMs, day, second: secondOfUser(user, nowMs), ledgers, completed });
   if (isRefusal(scores)) return scores;
   return { day, settlements: joinSettlements(admission.settlements, settled), ...outcome, ledgers, scores };
 }
