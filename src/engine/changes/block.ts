@@ -286,7 +286,7 @@ function packedMove(part: TenantPart, keys: KeyNumbers, move: ScoreChange, userI
     leaves ? setOf(oldGroup) : 0,
     oldMember,
     board.groups === undefined ? 0 : keys.of(boardGroupsKey(part, { boardNo: board.no, runDay })),
-    stands && board.groups !== undefined && !(stood && isSameSet),
+    stands && board.groups !== undefined && (!stood || leaves || !isSameSet),
     oldGroup,
     isSameSet ? oldScore : floor,
     floor,
