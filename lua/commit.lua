@@ -175,7 +175,7 @@ local function write_part(n, first_arg, part)
   of_block[part] = false
   if moves then
     of_block[part] = write_moves(moves, moving)
-    head = head .. cmsgpack.pack(of_block[part])
+    head = head ~= '' and head .. cmsgpack.pack(of_block[part]) or ''
   end
   records[#records + 1] = head .. tail
 end

@@ -80,7 +80,6 @@ interface UsersScripts {
     reverts: boolean;
     users: { userId: string; id: string; planned: PlannedUser }[];
   };
-  fill_board: { users: { userId: string; sums: readonly unknown[] }[] };
 }
 
 interface ScriptsOptions {
@@ -155,7 +154,7 @@ function keysAndArgs(
     plan?: string;
     body: object;
     keys?: readonly string[];
-    states?: readonly (Buffer | string)[];
+    states?: readonly Buffer[];
   },
 ): { keys: string[]; args: Words } {
   const { keys: ofPart, args } = partCall(part, { nowMs, retryPosition });
@@ -404,7 +403,6 @@ export async function callUsers<S extends keyof UsersScripts, U extends { userId
     script,
     users,
     body,
-    state,
     ...call
   }: {
     script: S;
@@ -412,7 +410,6 @@ export async function callUsers<S extends keyof UsersScripts, U extends { userId
     plan: string;
     users: readonly U[];
     body: (users: readonly U[]) => UsersScripts[S];
-    state?: (user: U) => Buffer | string;
   },
 ): Promise<number[]> {
   return inParts(redis, tenantNo, {
@@ -423,7 +420,6 @@ export async function callUsers<S extends keyof UsersScripts, U extends { userId
         ...call,
         body: body(some),
         keys: some.map(({ userId }) => userKey(part, userId)),
-        ...(state && { states: some.map(state) }),
       });
       const replies = (await scriptNamed(script).run(redis, keys, args)) as (number | Buffer)[];
       if (String(replies.pop()) !== '') onWritten(part.shard);

@@ -67,7 +67,12 @@ export function payAndScore(
   change: Pick<RequestOutcome, 'day' | 'ledgers' | 'completed'> & { nowMs: number; second: number },
 ): ScoreChange[] | Refusal {
   const { ledgers } = change;
-  const unpaid = fireTriggers(ledgers, user, { total: null, counts: new Map(), reached: { is: [], was: [] }, ...change });
+  const unpaid = fireTriggers(ledgers, user, {
+    total: null,
+    counts: new Map(),
+    reached: { is: [], was: [] },
+    ...change,
+  });
   if (unpaid !== null) return { refusal: 'outOfPoints', trigger: unpaid };
   closeLedgers(ledgers, user);
   const length = user.streaks[frequencyOf(plan.streak)].length;

@@ -220,6 +220,10 @@ function backdatedUser(
   }
   const isCompleted = applied.completed.length > 0;
   if (!isCompleted && history === null) return { records: [], outcome: 'unchanged' };
-  const record = { ...requestRecord(user, applied, asked), [RECORD.backdated]: 1 as const, [RECORD.version]: plan.version };
+  const record = {
+    ...requestRecord(user, applied, asked),
+    [RECORD.backdated]: 1 as const,
+    [RECORD.version]: plan.version,
+  };
   return { records: [{ record, effects: applied }], outcome: isCompleted ? 'completed' : 'unchanged' };
 }

@@ -138,6 +138,16 @@ export function mapPart(
   return { id, head: Buffer.concat(head), tail: NOTHING, moves, isNow: false, place };
 }
 
+/** Moves on leaderboards that no record contains (`onlyGroup`). */
+export const movesPart = (moves: readonly ScoreChange[]): RecordPart => ({
+  id: '',
+  head: NOTHING,
+  tail: NOTHING,
+  moves,
+  isNow: false,
+  place: 0,
+});
+
 const SHORT = 16;
 const listHeader = (size: number): Buffer =>
   size < SHORT ? Buffer.from([0x90 | size]) : Buffer.from([0xdc, size >> 8, size & 0xff]);

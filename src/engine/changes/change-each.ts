@@ -5,7 +5,7 @@ import type { TenantPart } from '../../redis/keys.ts';
 import { inParts, isCurrent, TenantConverting } from '../../redis/parts.ts';
 import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
-import { type Block, countsOf, type Effects, mapPart } from './block.ts';
+import { type Block, countsOf, type Effects, mapPart, movesPart } from './block.ts';
 import { callsOnce } from './calls.ts';
 import { changeUsers, type ReadUser } from './change-users.ts';
 
@@ -15,9 +15,12 @@ export interface ChangeEachOptions {
   onWritten: (shard: number) => void;
 }
 
-/** A record of a user's change, with what else it does. `place`: records of one call are written in this order. */
+/**
+ * A record of a user's change, with what else it does; `null`: no record is written. `place`: records of one call are written in this
+ * order.
+ */
 export interface ChangeRecord {
-  record: HappenedRecord;
+  record: HappenedRecord | null;
   effects: Omit<Effects, 'isNew'>;
   place?: number;
 }
@@ -80,7 +83,9 @@ function blockOf<U extends { userId: string }, C extends EachChange>(
     uses: [],
     counts: change.records.flatMap(({ effects }) => countsOf(part, { isNew: false, ...effects })),
     fields: [],
-    records: change.records.map(({ record, effects, place }) => mapPart(record, effects.scores, place)),
+    records: change.records.map(({ record, effects: { scores }, place }) =>
+      record === null ? movesPart(scores) : mapPart(record, scores, place),
+    ),
   };
   return { block, change };
 }
