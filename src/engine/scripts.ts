@@ -68,7 +68,6 @@ interface UserScripts {
   adjust_streak: { change: StreakChange };
   change_balance: BalanceCall;
   reverse_event: { reversal: ReversalPlan; dryRun: boolean };
-  hide_user: { boards: readonly object[]; by: number; hidden: boolean };
   delete_user: object;
   import_user: { import: string; counters: readonly string[]; sets: readonly { score?: string; group?: string }[] };
 }
