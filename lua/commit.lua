@@ -176,7 +176,7 @@ local function write_part(n, part)
   of_block[part] = false
   if moves then
     of_block[part] = write_moves(moves, moving)
-    head = head .. cmsgpack.pack(of_block[part])
+    head = head ~= '' and head .. cmsgpack.pack(of_block[part]) or ''
   end
   records[#records + 1] = head .. tail
 end

@@ -9,7 +9,7 @@ import { AppError } from '../errors.ts';
 import { kindField } from '../packed/record-fields.ts';
 import type { ScriptReply } from '../packed/record.ts';
 import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.ts';
-import { type PackedQuestPeriod, unpack } from '../packed/state.ts';
+import { unpack } from '../packed/state.ts';
 import { ConnectionKiller, isConnectionLost } from '../redis/outage.ts';
 import { connectionOf, onServer } from '../redis/endpoints.ts';
 import { byPart, inParts, isCurrent, userPart } from '../redis/parts.ts';
@@ -34,48 +34,16 @@ export interface Asked {
 
 interface UserScripts {
   reverse_event: { reversal: ReversalPlan; dryRun: boolean };
-  hide_user: { boards: readonly object[]; by: number; hidden: boolean };
   delete_user: object;
   import_user: { import: string; counters: readonly string[]; sets: readonly { score?: string; group?: string }[] };
 }
 
-/** A user in a call about many. `id`: ID of the record that the call may write. `boosts`: the user's own boosts. */
-interface BoostedUser {
-  userId: string;
-  id: string;
-  boosts: string | undefined;
-}
-
-/** A user with the zone that the caller expects the user to be in, and the zone's offset at the call's time. */
-interface ZonedUser extends BoostedUser {
-  /** IANA name; '' means UTC. */
-  zone: string;
-  offsetSeconds: number;
-}
-
 interface UsersScripts {
-  backdate_achievements: {
-    users: (BoostedUser & {
-      counts?: { no: number; total: [number, number] }[];
-      quests?: { no: number; periods: PackedQuestPeriod[] }[];
-      digest?: string;
-    })[];
-  };
-  count_years: { users: (ZonedUser & { atMs: number; signUpDay: number; years: number })[] };
-  pay_time_triggers: { payments: (ZonedUser & { dueMs: number; triggers: number[] })[] };
   recompute_users: {
     step: number;
     job: string;
     reverts: boolean;
     users: { userId: string; id: string; planned: PlannedUser }[];
-  };
-  fill_board: { users: { userId: string; sums: readonly unknown[] }[] };
-  sweep_streaks: {
-    zone: string;
-    offsetSeconds: number;
-    untilMs: number | undefined;
-    idPrefix: string;
-    users: readonly string[];
   };
 }
 
@@ -150,7 +118,7 @@ function keysAndArgs(
     plan?: string;
     body: object;
     keys?: readonly string[];
-    states?: readonly (Buffer | string)[];
+    states?: readonly Buffer[];
   },
 ): { keys: string[]; args: Words } {
   const isWide = part.isWide === true ? 1 : '';
@@ -395,7 +363,6 @@ export async function callUsers<S extends keyof UsersScripts, U extends { userId
     script,
     users,
     body,
-    state,
     ...call
   }: {
     script: S;
@@ -403,7 +370,6 @@ export async function callUsers<S extends keyof UsersScripts, U extends { userId
     plan: string;
     users: readonly U[];
     body: (users: readonly U[]) => UsersScripts[S];
-    state?: (user: U) => Buffer | string;
   },
 ): Promise<number[]> {
   return inParts(redis, tenantNo, {
@@ -414,7 +380,6 @@ export async function callUsers<S extends keyof UsersScripts, U extends { userId
         ...call,
         body: body(some),
         keys: some.map(({ userId }) => userKey(part, userId)),
-        ...(state && { states: some.map(state) }),
       });
       const replies = (await scriptNamed(script).run(redis, keys, args)) as (number | Buffer)[];
       if (String(replies.pop()) !== '') onWritten(part.shard);

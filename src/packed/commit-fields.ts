@@ -62,7 +62,10 @@ export const COUNT = { key: 0, field: 1, added: 2, size: 3 } as const;
 /** A hash, a field, the value that was read, and the new one; `''`: there is no such field. */
 export const FIELD = { key: 0, field: 1, before: 2, value: 3, size: 4 } as const;
 
-/** A record's ID and its MOVEs. Its bytes before and after the leaderboards are arguments of their own. `false`: it has none. */
+/**
+ * A record's ID and its MOVEs; `false`: it has none. Its bytes before and after the leaderboards are arguments of their own. Without
+ * bytes, only the moves are made.
+ */
 export const RECORD_PART = { id: 0, moves: 1 } as const;
 
 /** A leaderboard's run (prefix of its sorted sets), and the first and last time (microseconds) at which the block's scores were reached. */

@@ -20,7 +20,7 @@ import {
   settleUser,
 } from './streaks.ts';
 import { addToTotal, isEqual, leavesRange, type Peaks } from './sums.ts';
-import { dayOfUser, type Total, type User } from './user.ts';
+import { dayOfUser, secondOfUser, type Total, type User } from './user.ts';
 
 /** An event, checked against the catalog. */
 export interface RuleEvent {
@@ -158,7 +158,7 @@ export function applyEvent(
     plan,
     nowMs,
     day,
-    second: Math.floor(nowMs / 1000) + (user.offsetSeconds ?? 0) - day * 86_400,
+    second: secondOfUser(user, nowMs),
     ledgers,
     length: user.streaks[frequencyOf(plan.streak)].length,
     event: {

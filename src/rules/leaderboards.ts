@@ -20,7 +20,7 @@ export interface ScoreChange {
   oldGroup: string;
   oldScore: number;
   score: number;
-  /** The user only moves to another group. */
+  /** The record does not contain it: the user only moves to another group, or the score is from history. */
   onlyGroup: boolean;
   teams: TeamMove[] | null;
   /** When the scores were reached (microseconds); only on leaderboards with `ties`. */
@@ -160,7 +160,7 @@ function nextScore(
   return isSame ? null : { whole: next.whole, micros: next.micros, isFirst: before === undefined };
 }
 
-const doubleOf = (score: Decimal): number => (score.micros === 0 ? score.whole : decimalNumber(score));
+export const doubleOf = (score: Decimal): number => (score.micros === 0 ? score.whole : decimalNumber(score));
 
 /** Adds what a change earned to the user's scores. `leftRange`: a leaderboard of the metric whose score left its range. */
 export function scoreBoards(user: User, change: ScoringChange): { changes: ScoreChange[]; leftRange: number | null } {

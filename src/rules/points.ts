@@ -221,3 +221,27 @@ function reachesMultiple({ is, was }: Occasion['reached'], length: number): bool
   const multiples = (lengths: readonly number[]): number => lengths.filter((each) => each % length === 0).length;
   return multiples(is) > multiples(was);
 }
+
+/**
+ * Pays the `time` triggers (by number) whose period ended at a time, if the user meets their conditions. Skips those that are already
+ * paid up to that time. `day`: the user's local day then. Returns whether anything was paid.
+ */
+export function payForTime(
+  ledgers: readonly Ledger[],
+  user: User,
+  { triggers, dueMs, day }: { triggers: readonly number[]; dueMs: number; day: number },
+): boolean {
+  let paid = false;
+  for (const ledger of ledgers) {
+    for (const trigger of ledger.system.time ?? []) {
+      const { no, users } = trigger;
+      if (!triggers.includes(no) || dueMs <= (user.timePaid.get(no) ?? 0) || !holds(users, user)) continue;
+      const awards = ledger.awards.length;
+      award(ledger, trigger, { times: 1, user, day });
+      if (ledger.awards.length === awards) continue;
+      user.timePaid.set(no, dueMs);
+      paid = true;
+    }
+  }
+  return paid;
+}

@@ -142,6 +142,26 @@ const sumBefore = (own: LateQuestPeriod | undefined): QuestPeriod | null =>
     ? null
     : { period: own.period, whole: own.whole, micros: own.micros ?? 0, done: own.done === 1 };
 
+/** Completes the current periods of repeating achievements whose sum the user has reached. Returns whether there were any. */
+export function completePeriods(
+  quests: readonly PlanQuest[],
+  user: User,
+  row: LocalDay,
+  { nowMs, outcome }: { nowMs: number; outcome: QuestOutcome },
+): boolean {
+  let found = false;
+  for (const quest of quests) {
+    const period = questPeriod(quest, row);
+    const sum = period === null ? undefined : keptPeriod(user, quest.no, period);
+    if (sum === undefined || sum.done) continue;
+    const change = settlePeriod(quest, user, { sum, nowMs, outcome });
+    if (change.completed !== 1) continue;
+    noteChange(outcome, change);
+    found = true;
+  }
+  return found;
+}
+
 /**
  * Completes the current periods of the plan's repeating achievements that require others, and everything that follows, until nothing
  * does. Call it after `completeAchievements`.
@@ -153,17 +173,6 @@ export function followChains(
   { nowMs, outcome, most = null }: { nowMs: number; outcome: QuestOutcome; most?: GreatestLengths | null },
 ): void {
   if (plan.chains === undefined) return;
-  for (let found = true; found;) {
-    found = false;
-    for (const quest of plan.chains) {
-      const period = questPeriod(quest, row);
-      const sum = period === null ? undefined : keptPeriod(user, quest.no, period);
-      if (sum === undefined || sum.done) continue;
-      const change = settlePeriod(quest, user, { sum, nowMs, outcome });
-      if (change.completed !== 1) continue;
-      noteChange(outcome, change);
-      found = true;
-    }
-    if (found) completeAchievements(user, plan.achievements, { nowMs, completed: outcome.completed, most });
-  }
+  while (completePeriods(plan.chains, user, row, { nowMs, outcome }))
+    completeAchievements(user, plan.achievements, { nowMs, completed: outcome.completed, most });
 }

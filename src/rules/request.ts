@@ -7,7 +7,7 @@ import { admit, applyPreferences, type SentProfile } from './profile.ts';
 import { followChains, type QuestChange } from './quests.ts';
 import { isRefusal, type Refusal } from './refusal.ts';
 import { frequencyOf, joinSettlements, localDayOf, type Settlements, settleUser } from './streaks.ts';
-import { dayOfUser, type User } from './user.ts';
+import { dayOfUser, secondOfUser, type User } from './user.ts';
 
 /** A request about a user that is not an event: user fields and preferences, and an achievement to complete. */
 export interface UserRequest {
@@ -52,26 +52,31 @@ export function applyRequest(
     followChains(plan, user, row, { nowMs, outcome });
   }
   const { completed } = outcome;
-  const reached = { is: [], was: [] };
-  const unpaid = fireTriggers(ledgers, user, { day, total: null, counts: new Map(), reached, completed });
+  const scores = payAndScore(user, plan, { nowMs, day, second: secondOfUser(user, nowMs), ledgers, completed });
+  if (isRefusal(scores)) return scores;
+  return { day, settlements: joinSettlements(admission.settlements, settled), ...outcome, ledgers, scores };
+}
+
+/**
+ * The last steps of a change that is not an event: pays the triggers of completed achievements, and moves the user's scores. `second`:
+ * of the user's local day.
+ */
+export function payAndScore(
+  user: User,
+  plan: Plan,
+  change: Pick<RequestOutcome, 'day' | 'ledgers' | 'completed'> & { nowMs: number; second: number },
+): ScoreChange[] | Refusal {
+  const { ledgers } = change;
+  const unpaid = fireTriggers(ledgers, user, {
+    total: null,
+    counts: new Map(),
+    reached: { is: [], was: [] },
+    ...change,
+  });
   if (unpaid !== null) return { refusal: 'outOfPoints', trigger: unpaid };
   closeLedgers(ledgers, user);
-  const { changes } = scoreBoards(user, {
-    plan,
-    nowMs,
-    day,
-    second: Math.floor(nowMs / 1000) + (user.offsetSeconds ?? 0) - day * 86_400,
-    ledgers,
-    length: user.streaks[frequencyOf(plan.streak)].length,
-    event: null,
-  });
-  return {
-    day,
-    settlements: joinSettlements(admission.settlements, settled),
-    ...outcome,
-    ledgers,
-    scores: changes,
-  };
+  const length = user.streaks[frequencyOf(plan.streak)].length;
+  return scoreBoards(user, { plan, length, event: null, ...change }).changes;
 }
 
 /** Why a user cannot complete an achievement; `null` if nothing prevents it. */

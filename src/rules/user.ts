@@ -238,3 +238,11 @@ export const newUser = (
 /** The user's local day at a time. */
 export const dayOfUser = ({ offsetSeconds }: User, atMs: number): number =>
   Math.floor((atMs + (offsetSeconds ?? 0) * 1000) / 86_400_000);
+
+const DAY_SECONDS = 86_400;
+
+/** The second of the user's local day at a time. */
+export function secondOfUser({ offsetSeconds }: User, atMs: number): number {
+  const second = (Math.floor(atMs / 1000) + (offsetSeconds ?? 0)) % DAY_SECONDS;
+  return second < 0 ? second + DAY_SECONDS : second;
+}

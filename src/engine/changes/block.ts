@@ -138,6 +138,16 @@ export function mapPart(
   return { id, head: Buffer.concat(head), tail: NOTHING, moves, isNow: false, place };
 }
 
+/** Moves on leaderboards that no record contains (`onlyGroup`). */
+export const movesPart = (moves: readonly ScoreChange[]): RecordPart => ({
+  id: '',
+  head: NOTHING,
+  tail: NOTHING,
+  moves,
+  isNow: false,
+  place: 0,
+});
+
 const SHORT = 16;
 const listHeader = (size: number): Buffer =>
   size < SHORT ? Buffer.from([0x90 | size]) : Buffer.from([0xdc, size >> 8, size & 0xff]);
@@ -286,7 +296,7 @@ function packedMove(part: TenantPart, keys: KeyNumbers, move: ScoreChange, userI
     leaves ? setOf(oldGroup) : 0,
     oldMember,
     board.groups === undefined ? 0 : keys.of(boardGroupsKey(part, { boardNo: board.no, runDay })),
-    stands && board.groups !== undefined && !(stood && isSameSet),
+    stands && board.groups !== undefined && (!stood || leaves || !isSameSet),
     oldGroup,
     isSameSet ? oldScore : floor,
     floor,

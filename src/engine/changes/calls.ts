@@ -1,4 +1,5 @@
 import type { Span } from '@opentelemetry/api';
+import type { Redis } from 'ioredis';
 import type { TenantPart } from '../../redis/keys.ts';
 import type { JoinedCalls } from '../../redis/script.ts';
 import type { Scripts } from '../scripts.ts';
@@ -44,5 +45,31 @@ export function callsOf(
         maybeStored,
         ...(foundElsewhere && { foundElsewhere }),
       }),
+  };
+}
+
+/**
+ * The calls of a change that are sent once, for work that is repeated as a whole if it fails. `onWritten`: called after a commit that
+ * wrote. `around`: makes the call of a commit.
+ */
+export function callsOnce(
+  redis: Redis,
+  {
+    onWritten = () => undefined,
+    around = (run) => run(),
+  }: { onWritten?: () => void; around?: (run: () => Promise<unknown>) => Promise<unknown> } = {},
+): Calls {
+  return {
+    read: async ({ keys, args }) => {
+      const replies = (await READ_SCRIPT.run(redis, keys, args)) as Buffer[];
+      replies.pop();
+      return replies;
+    },
+    commit: async (call) => {
+      const { keys, args } = call('');
+      const replies = (await around(() => COMMIT_SCRIPT.run(redis, keys, args))) as Buffer[];
+      if (replies.pop()!.length > 0) onWritten();
+      return replies;
+    },
   };
 }

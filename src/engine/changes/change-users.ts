@@ -9,6 +9,7 @@ import type { RecordedBoard } from '../../packed/record.ts';
 import { unpack, unpackAll } from '../../packed/state.ts';
 import { countersKey, idempotencyKey, oldKeysKey, quarantineKey, type TenantPart, userKey } from '../../redis/keys.ts';
 import { scriptNamed, type Words } from '../../redis/script.ts';
+import { Slices } from '../../slices.ts';
 import type { IdempotencyDigest } from '../ids.ts';
 import { type Block, commitCall, type StepPart } from './block.ts';
 
@@ -66,6 +67,8 @@ export interface ChangeOptions<C> {
    * be.
    */
   step?: (changes: readonly C[]) => StepPart | null;
+  /** Computes in slices, because many users take more than a few milliseconds. */
+  inSlices?: boolean;
 }
 
 export const READ_SCRIPT = scriptNamed('read');
@@ -82,12 +85,15 @@ export async function changeUsers<C extends { block: Block | null }>(
   calls: Calls,
   part: TenantPart,
   subjects: readonly Subject<C>[],
-  { onOvertaken, step }: ChangeOptions<C> = {},
+  { onOvertaken, step, inSlices = false }: ChangeOptions<C> = {},
 ): Promise<{ changed: Changed<C>[]; ended: 'done' | 'passed' | 'held' | 'stored' }> {
   const { reads, largeKeys } = await readUsers(calls, part, subjects);
-  const changed = subjects.map((subject, at): Changed<C> => {
-    return { change: subject.compute(reads[at]!), boards: [], earlier: null };
-  });
+  const changed: Changed<C>[] = [];
+  const slices = inSlices ? new Slices() : null;
+  for (const [at, subject] of subjects.entries()) {
+    changed.push({ change: subject.compute(reads[at]!), boards: [], earlier: null });
+    if (slices?.over === true) await slices.turn();
+  }
   let open = subjects.map((_, at) => at);
   for (let conflicts = 0; conflicts < MOST_CONFLICTS; conflicts += 1) {
     const stepPart = step?.(changed.map(({ change }) => change));

@@ -1,5 +1,4 @@
 /** Computes what a user's events change: from the user as read to the block that commits it. */
-import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { CompiledPlan } from '../../rules/plan.ts';
 import { GUARD_ACTION, QUARANTINED } from '../../packed/guard-fields.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
@@ -28,7 +27,6 @@ import { applyRequest } from '../../rules/request.ts';
 import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import { oneMoreKey } from '../../rules/used-keys.ts';
 import { newUser, type User } from '../../rules/user.ts';
-import type { OwnBoosts } from '../../rules/points.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
 import { stateDigest } from '../scripts.ts';
 import { type Block, countsOf, eventPart, mapPart } from './block.ts';
@@ -310,15 +308,9 @@ function ruleEventOf({ id, userId, value, sent, counted, compiled, occurred }: R
     value,
     sent,
     counted: counted === '' ? [] : counted.split(',').map(Number),
-    ownBoosts: ownBoostsOf(compiled, userId),
+    ownBoosts: compiled.ownBoosts(userId),
     occurred: occurred ?? null,
   };
-}
-
-/** A user's own boosts; `null` for none. */
-export function ownBoostsOf({ personalBoosts }: CompiledCatalog, userId: string): OwnBoosts | null {
-  const boosts = personalBoosts.get(userId);
-  return boosts === undefined ? null : (JSON.parse(boosts) as OwnBoosts);
 }
 
 /** Why a state that a request changed may not be written. One that already exceeds a limit may shrink. */
@@ -376,7 +368,3 @@ export function packedRefusal(refusal: Refusal): PackedRefusal {
       return { [RECORD.kind]: REFUSAL[refusal.refusal] };
   }
 }
-
-/** Whether a reply says that a caller must ask Postgres and repeat the event, or repeat it behind such an event. */
-export const waitsForPostgres = (reply: ScriptReply): boolean => reply[kindField] === REFUSAL.unknownUse;
-export const isApplied = (reply: ScriptReply): boolean => reply[kindField] === KIND.event;

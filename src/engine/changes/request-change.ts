@@ -10,7 +10,6 @@ import { applyRequest } from '../../rules/request.ts';
 import { eventId } from '../ids.ts';
 import type { Scripts } from '../scripts.ts';
 import { changeUser, refused, UNKNOWN_USER, unwritten, type UserChange, userOf, written } from './change-user.ts';
-import { ownBoostsOf } from './event-change.ts';
 
 /** A request about a user. `mustExist`: refuses a user who does not exist, who is otherwise created. */
 interface Request {
@@ -32,7 +31,7 @@ export async function changeByRequest(
   span?: Span,
 ): Promise<UserChange> {
   const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
-  const request = { sent, ownBoosts: ownBoostsOf(compiled, userId), achievement: achievement ?? null };
+  const request = { sent, ownBoosts: compiled.ownBoosts(userId), achievement: achievement ?? null };
   const id = eventId(nowMs);
   const change = await changeUser(
     scripts,

@@ -16,7 +16,8 @@ import { around, scriptSpan } from '../../telemetry/spans.ts';
 import type { Traces } from '../../telemetry/traces.ts';
 import { type LateEvents, withAllowed } from '../corrections/late-events.ts';
 import type { KeyedIds } from '../ids.ts';
-import { type Calls, COMMIT_SCRIPT, READ_SCRIPT } from '../changes/change-users.ts';
+import { callsOnce } from '../changes/calls.ts';
+import { COMMIT_SCRIPT } from '../changes/change-users.ts';
 import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import type { ReadyEvent } from './ready-event.ts';
 import { prepareEvent } from './prepared-event.ts';
@@ -140,21 +141,10 @@ export class BatchProcessor {
     const { redis, traces = null, idempotencyKeysPerDay = 0 } = this.options;
     const { batch, to, ready } = step;
     const part = partOnShard(redis, batch.tenantNo, batch.shard);
-    // Nothing is retried here: a step that is repeated from the progress that is found changes nothing twice.
-    const calls: Calls = {
-      read: async ({ keys, args }) => {
-        const replies = (await READ_SCRIPT.run(redis, keys, args)) as Buffer[];
-        replies.pop();
-        return replies;
-      },
-      commit: async (call) => {
-        const { keys, args } = call('');
-        const what = scriptSpan(COMMIT_SCRIPT, ready.length);
-        const replies = (await around(traces, what, () => COMMIT_SCRIPT.run(redis, keys, args))) as Buffer[];
-        replies.pop();
-        return replies;
-      },
-    };
+    // A step that is repeated from the progress that is found changes nothing twice.
+    const calls = callsOnce(redis, {
+      around: (run) => around(traces, scriptSpan(COMMIT_SCRIPT, ready.length), run),
+    });
     const { ended, replies, refused } = await recordEvents(
       calls,
       part,
