@@ -1,7 +1,7 @@
 /** Computes what a user's events change: from the user as read to the block that commits it. */
 import type { CompiledPlan } from '../../rules/plan.ts';
 import { GUARD_ACTION, QUARANTINED } from '../../packed/guard-fields.ts';
-import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
+import { RECORD } from '../../packed/record-fields.ts';
 import type { Refusal as PackedRefusal, ScriptReply } from '../../packed/record.ts';
 import {
   BLOCKED,
