@@ -75,7 +75,7 @@ export const READ_SCRIPT = scriptNamed('read');
 export const COMMIT_SCRIPT = scriptNamed('commit');
 
 /** More conflicts of one change than any load causes. */
-const MOST_CONFLICTS = 200;
+const MOST_CONFLICTS = 1_000;
 
 /**
  * Changes users of a tenant's part. Returns how each change ended, in order; 'passed' if the step's batch has another progress;
