@@ -27,7 +27,7 @@ interface Request {
 export async function changeByRequest(
   scripts: Scripts,
   compiled: CompiledCatalog,
-  { userId, sent, achievement = undefined, mustExist = false, nowMs }: Request,
+  { userId, sent, achievement, mustExist = false, nowMs }: Request,
   span?: Span,
 ): Promise<UserChange> {
   const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
