@@ -30,8 +30,8 @@ export interface Midnight {
 }
 
 /**
- * Events wait for at most the calls in flight, about 2 ms: Redis works on one while the next arrives. With this a
- * million users take 45 to 49 s; with 30 in a call 49 s, without a lower p99 of events.
+ * Events wait for at most the calls in flight. Redis takes 27 to 33 µs a user (20,000 users, 2 busy cores); the worker computes for
+ * longer than that, in slices.
  */
 const USERS_A_CALL = 40;
 const AT_ONCE = 2;
