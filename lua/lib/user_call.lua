@@ -1,6 +1,5 @@
 --- @include "board_scores"
 --- @include "calls"
---- @include "points"
 --- @include "streaks"
 
 -- Takes the current offset of a user's zone, if it was sent because the script asked for it. `renewed`: zone, offsetSeconds, untilMs;

@@ -1,35 +1,20 @@
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Counter, PlanAchievement, PlanConditions } from '../../src/rules/plan.ts';
 import { parseDecimal } from '../../src/domain/decimal.ts';
 import { changesOf } from '../../src/engine/recomputations/ledger.ts';
 import { UserReplay } from '../../src/engine/recomputations/user-replay.ts';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { packState } from '../../src/packed/pack-state.ts';
 import { decodeState } from '../../src/packed/state.ts';
-import { STREAK, USER } from '../../src/packed/user-fields.ts';
-import { readScript } from '../../src/redis/lua-library.ts';
-import { connectedRedis } from '../stack/connected-redis.ts';
+import { FREQUENCIES } from '../../src/domain/streaks/settle.ts';
+import { completeAchievements } from '../../src/rules/achievements.ts';
+import { addToTotal } from '../../src/rules/sums.ts';
+import { encodeUser } from '../../src/rules/user-codec.ts';
+import { freshUser } from './surroundings.ts';
 
-// lua/lib/achievements.lua completes achievements for the user as each event leaves it; changesOf of
+// src/rules/achievements.ts completes achievements for the user as each event leaves it; changesOf of
 // src/engine/recomputations/ledger.ts finds those for which a user ever qualified.
 
-const redis = await connectedRedis();
 const SEED = Number(process.env['SEED']);
-
-/** Applies events one by one, and completes achievements after each. */
-const TEXT = `${readScript(join(PACKAGE_ROOT, 'lua/lib/achievements.lua'))}
-local state, case, completed = unpack_state(ARGV[1]), cjson.decode(ARGV[2]), {}
-for i, event in ipairs(case.events) do
-  add_to_total(state[${USER.totals + 1}], event.metric, event.whole, event.micros)
-  for _, no in ipairs(event.counting) do
-    add_to_total(state[${USER.counts + 1}], no, event.whole, event.micros)
-  end
-  state[streak_at[case.frequency] + ${STREAK.length}] = event.streak
-  complete_achievements(state, case.achievements, i, completed)
-end
-return pack_state(state)`;
 
 const attributeNo = fc.integer({ min: 1, max: 2 });
 const value = fc.constantFrom('pro', 'free');
@@ -128,9 +113,9 @@ const FELL_WITHIN_A_UNIT = {
   events: (['2.5', '-0.5'] as const).map((sent) => ({ metric: 1, value: sent, matching: [], streak: 0 })),
 };
 
-test('a recomputation finds the achievements that events complete', async () => {
-  await fc.assert(
-    fc.asyncProperty(histories, async ({ frequency: every, attributes, rules, grows, events: drawn }) => {
+test('a recomputation finds the achievements that events complete', () => {
+  fc.assert(
+    fc.property(histories, ({ frequency: every, attributes, rules, grows, events: drawn }) => {
       const events = grows ? growing(drawn) : drawn;
       const achievements = rules.map(({ rule: its, users, requires: before }, index): PlanAchievement => ({
         no: index + 1,
@@ -141,22 +126,15 @@ test('a recomputation finds the achievements that events complete', async () => 
       }));
       const counts = (no: number, of: number): boolean =>
         achievements.some((one) => one.no === no && one.counted === true && one.metric === of);
-      const sent = events.map((event) => ({
-        metric: event.metric,
-        ...parseDecimal(event.value),
-        counting: event.matching.filter((no) => counts(no, event.metric)),
-        streak: event.streak,
-      }));
-      const start = packState({
-        [USER.createdMs]: 0,
-        [USER.updatedMs]: 0,
-        [USER.totals]: {},
-        [USER.counts]: {},
-        [USER.completions]: {},
-        [USER.attributes]: Object.fromEntries(attributes),
-      });
-      const case_ = JSON.stringify({ frequency: every, achievements, events: sent });
-      const state = decodeState((await redis.callBuffer('EVAL', TEXT, 0, start, case_)) as Buffer);
+      const user = freshUser({ attributes: new Map(attributes) });
+      for (const [at, event] of events.entries()) {
+        const value = parseDecimal(event.value);
+        addToTotal(user.totals, event.metric, value);
+        for (const no of event.matching) if (counts(no, event.metric)) addToTotal(user.counts, no, value);
+        user.streaks[FREQUENCIES[every - 1]!].length = event.streak;
+        completeAchievements(user, achievements, { nowMs: at, completed: [] });
+      }
+      const state = decodeState(encodeUser(user));
       const completed = Object.keys(state.completions).map(Number);
 
       const replay = replayed(achievements, events);

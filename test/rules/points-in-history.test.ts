@@ -1,40 +1,14 @@
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { PlanBoost, PlanConditions, PlanTrigger } from '../../src/rules/plan.ts';
 import { Ledger } from '../../src/engine/recomputations/ledger.ts';
 import { crossed, type Peaks } from '../../src/engine/recomputations/user-replay.ts';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { USER } from '../../src/packed/user-fields.ts';
-import { readScript } from '../../src/redis/lua-library.ts';
-import { connectedRedis } from '../stack/connected-redis.ts';
+import { award, type Ledger as EventLedger, multiplesCrossed } from '../../src/rules/points.ts';
+import { freshUser, systemOf } from './surroundings.ts';
 
-// lua/lib/points.lua and lua/lib/users.lua pay triggers for events; src/engine/recomputations pays them for stored history.
+// src/rules/points.ts pays triggers for events; src/engine/recomputations pays them for stored history.
 
-const redis = await connectedRedis();
 const SEED = Number(process.env['SEED']);
-
-const TEXT = `${readScript(join(PACKAGE_ROOT, 'lua/lib/points.lua'))}
-local case = cjson.decode(ARGV[1])
-local attributes = {}
-for _, pair in ipairs(case.attributes) do
-  attributes[pair[1]] = pair[2]
-end
-local state = { [${USER.attributes + 1}] = attributes }
-local ledger = { system = case.system, total = case.total, boosts = case.boosts, awards = {} }
-local steps = {}
-for i, event in ipairs(case.events) do
-  local outcome = { peak_before = event.total[1], peak_after = event.total[2] }
-  if event.own then
-    outcome.peaks = { [event.trigger.no] = { event.own[1], event.own[2] } }
-  end
-  local multiples = crossed(event.trigger, outcome, attributes)
-  if multiples > 0 then
-    award_points(ledger, event.trigger, multiples, state, event.day)
-  end
-  steps[i] = { multiples = multiples, total = string.format('%.17g', ledger.total) }
-end
-return cjson.encode(steps)`;
 
 const attributeNo = fc.integer({ min: 1, max: 3 });
 const value = fc.constantFrom('pro', 'free', 'Ä');
@@ -89,14 +63,18 @@ const payments = fc.record({
   }),
 });
 
-test('the script and the replay of history pay triggers alike: conditions, thresholds, boosts, maximum and minimum', async () => {
-  await fc.assert(
-    fc.asyncProperty(payments, async ({ max, total, boosts, attributes, events }) => {
-      const system = { no: 1, ...(max !== undefined && { max }) };
-      const pair = (one: Peaks | undefined) => one && [one.before, one.after];
-      const sent = events.map((event) => ({ ...event, total: pair(event.total), own: pair(event.own) }));
-      const text = JSON.stringify({ system, total, boosts, attributes, events: sent });
-      const steps = JSON.parse((await redis.eval(TEXT, 0, text)) as string) as { multiples: number; total: string }[];
+test('events and the replay of history pay triggers alike: conditions, thresholds, boosts, maximum and minimum', () => {
+  fc.assert(
+    fc.property(payments, ({ max, total, boosts, attributes, events }) => {
+      const user = freshUser({ attributes: new Map(attributes) });
+      const system = systemOf({ no: 1, ...(max !== undefined && { max }) });
+      const paid: EventLedger = { system, before: total, total, left: total, boosts, awards: [], boosted: null };
+      const totals = events.map((event) => {
+        const counts = new Map(event.own ? [[event.trigger.no, event.own]] : []);
+        const times = multiplesCrossed(event.trigger, user, { total: event.total, counts });
+        if (times > 0) award(paid, event.trigger, { times, user, day: event.day });
+        return paid.total;
+      });
       const ledger = new Ledger(
         { no: 1, max: max ?? null, boosts: [], metric: new Map(), streak: [], achievement: [] },
         { total, boosts, attributes: Object.fromEntries(attributes), segmentOf: () => 0 },
@@ -106,7 +84,7 @@ test('the script and the replay of history pay triggers alike: conditions, thres
         ledger.pay(event.trigger, crossed(event.trigger, sums), event.day);
         return [...ledger.awarded.sums()].reduce((sum, { points }) => sum + points, total);
       });
-      expect(steps.map((step) => Number(step.total))).toEqual(replayed);
+      expect(totals).toEqual(replayed);
     }),
     { numRuns: 1_000, ...(Number.isNaN(SEED) ? {} : { seed: SEED }) },
   );
