@@ -40,25 +40,3 @@ do
     return text
   end
 end
-
--- The numbers in a comma-separated text. Few texts occur: the sets of conditions that an event can match.
-local number_list
-do
-  local MOST_LISTS = 1024
-  local number_lists, list_count = {}, 0
-
-  number_list = function(text)
-    local numbers = number_lists[text]
-    if not numbers then
-      if list_count == MOST_LISTS then
-        number_lists, list_count = {}, 0
-      end
-      numbers = {}
-      for no in string.gmatch(text, '%d+') do
-        numbers[#numbers + 1] = tonumber(no)
-      end
-      number_lists[text], list_count = numbers, list_count + 1
-    end
-    return numbers
-  end
-end

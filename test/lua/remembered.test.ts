@@ -29,18 +29,3 @@ test('the text of a number represents that exact number, cached or not', async (
   const texts = await resultsOf('remembered', 'tonumber(text_of(number))', NUMBERS);
   expect(texts.map(Number)).toEqual([...NUMBERS, ...NUMBERS]);
 });
-
-test('a boosted award is rounded from 15 digits, cached or not', async () => {
-  const awards = Array.from({ length: 5_000 }, (_, at) => at + 1).concat(12_345_678_900);
-  const ledger = '{ boosts = { { no = 1, from = 0, multiplier = 1.1, rounding = 3 } } }';
-  const boosted = await resultsOf('points', `(boosted(number, ${ledger}, nil, 1))`, awards);
-  const exact = awards.map((award) => Math.ceil((award * 11) / 10));
-  expect(boosted.map(Number)).toEqual([...exact, ...exact]);
-});
-
-test('a list of numbers equals its text, cached or not', async () => {
-  const numbers = Array.from({ length: 5_000 }, (_, at) => at);
-  const lists = await resultsOf('remembered', "number_list(text .. ',7')[1] + number_list(text .. ',7')[2]", numbers);
-  const sums = numbers.map((number) => number + 7);
-  expect(lists.map(Number)).toEqual([...sums, ...sums]);
-});

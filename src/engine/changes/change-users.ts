@@ -157,6 +157,8 @@ async function readUsers(
   part: TenantPart,
   subjects: readonly Pick<Subject<never>, 'userId' | 'keys' | 'isGuarded'>[],
 ): Promise<{ reads: ReadUser[]; largeKeys: boolean }> {
+  // A step whose events were all refused before, or applied before Redis was reset, has only its progress.
+  if (subjects.length === 0) return { reads: [], largeKeys: false };
   const keys = [countersKey(part), oldKeysKey(part), quarantineKey(part)];
   const buckets: string[] = [];
   const asked: (string | number)[] = [];
