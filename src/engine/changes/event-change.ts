@@ -132,7 +132,11 @@ class UserEvents {
         ...(generation !== null && { [UNKNOWN_USE.generation]: generation }),
       };
     }
-    if (use !== '') return this.replay(event, use);
+    if (use !== '') {
+      // After a conflict, only the first of several events with this key knows of its use.
+      if (field !== null) this.uses.set(field, use);
+      return this.replay(event, use);
+    }
     const reply = this.attempt(event, field);
     if (!isRefusal(reply)) return reply;
     this.change.refused += 1;
