@@ -31,7 +31,7 @@ export async function sortedInSlices<T>(items: readonly T[], compare: (a: T, b: 
     for (const [nth, item] of run.entries()) from[at + nth] = item;
     if (slices.over) await slices.turn();
   }
-  let to = new Array<T>(from.length);
+  let to = from.slice();
   for (let length = SORTED_AT_ONCE; length < from.length; length *= 2) {
     for (let start = 0; start < from.length; start += 2 * length) {
       const middle = Math.min(start + length, from.length);

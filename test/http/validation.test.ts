@@ -86,7 +86,7 @@ describe('the raw body', () => {
     ['{"user":{"id":"ada\\u0000"},"value":1}', 'user.id contains a NUL character'],
     ['{"user":{"id":"ada"},"value":1,"attributes":{"a":"b","c\\u0000":"d"}}', 'attributes contains a NUL character'],
     ['{"user":{"id":"ada"},"value":1,"list":["a",{"b":"\\ud83d"}]}', 'list[1].b contains half of a surrogate pair'],
-    [`{"user":${'['.repeat(4_000)}"\\u0000"${']'.repeat(4_000)}}`, 'The body contains a NUL character'],
+    [`{"user":${'['.repeat(4_000)}"\\u0000"${']'.repeat(4_000)}}`, 'The body is nested too deeply'],
   ])('%.70s: names the field', async (text, error) => {
     expect(await post(text)).toMatchObject({ status: 400, body: { error } });
   });

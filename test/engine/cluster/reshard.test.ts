@@ -94,7 +94,7 @@ describe('a new master while replicas must acknowledge (Valkey 9)', () => {
   };
 
   test('its replica first: its writes are accepted all the time', async () => {
-    expect(await replicaFindings()).toMatchObject([{ status: 'ok' }]);
+    await expect.poll(replicaFindings).toMatchObject([{ status: 'ok' }]);
     const added = await cluster.add();
     const name = `127.0.0.1:${added.port}`;
     await expect.poll(replicaFindings).toMatchObject([{ status: 'warning', found: `${name} has none` }]);
