@@ -19,6 +19,17 @@ export class Slices {
   }
 }
 
+/** Like `map`, in slices. */
+export async function mappedInSlices<T, R>(items: readonly T[], convert: (item: T) => R): Promise<R[]> {
+  const slices = new Slices();
+  const converted: R[] = [];
+  for (const item of items) {
+    converted.push(convert(item));
+    if (slices.over) await slices.turn();
+  }
+  return converted;
+}
+
 /** Items sorted or merged between two checks of the slice. */
 const SORTED_AT_ONCE = 256;
 

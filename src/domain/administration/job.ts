@@ -43,6 +43,6 @@ export const ShownJob = Type.Object({
 });
 export type ShownJob = Static<typeof ShownJob>;
 
-/** A job that spreads a tenant, and why that had better not be done. */
+/** A job that spreads a tenant over shards, with a warning if that is of no use. */
 export const SpreadJob = Type.Object({ ...ShownJob.properties, warning: Type.Optional(Type.String()) });
 export type SpreadJob = Static<typeof SpreadJob>;

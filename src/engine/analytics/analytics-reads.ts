@@ -46,7 +46,7 @@ import { firstIdOf } from '../../postgres/partitions.ts';
 import { tenantCounters } from '../../redis/parts.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import type { PointsReads } from '../points/points-reads.ts';
-import { Slices } from '../../slices.ts';
+import { mappedInSlices } from '../../slices.ts';
 import { settledNow } from '../responses.ts';
 import { askedOf, comparedDays, daysOf, type Tallies, type AnalyticsQuery, type Asked } from './analytics-range.ts';
 import type { CostlyReads } from './costly-reads.ts';
@@ -374,12 +374,10 @@ export class AnalyticsReads {
       );
     const [byDay, lost, frozen] = [talliesBy(extended, 'day'), ofKind(SETTLED.lost), ofKind(SETTLED.freeze)];
     const nowMs = this.options.clock.now();
-    const lengths: number[] = [];
-    const slices = new Slices();
-    for (const state of states) {
-      lengths.push(settledNow(compiled, state, nowMs).streaks[frequency].length);
-      if (slices.over) await slices.turn();
-    }
+    const lengths = await mappedInSlices(
+      states,
+      (state) => settledNow(compiled, state, nowMs).streaks[frequency].length,
+    );
     return {
       ...asked.days.dates,
       users,
@@ -485,15 +483,7 @@ export class AnalyticsReads {
   private async states(tenantNo: number): Promise<UserState[]> {
     const { pool, costly } = this.options;
     const sample = { tenantNo, users: SAMPLE_USERS };
-    return costly.run(tenantNo, 'states', async () => {
-      const states: UserState[] = [];
-      const slices = new Slices();
-      for (const packed of await sampleStates(pool, sample)) {
-        states.push(decodeState(packed));
-        if (slices.over) await slices.turn();
-      }
-      return states;
-    });
+    return costly.run(tenantNo, 'states', async () => mappedInSlices(await sampleStates(pool, sample), decodeState));
   }
 
   private topValues({ tenantNo, days }: Asked, metricNo: number): ReturnType<typeof topValues> {

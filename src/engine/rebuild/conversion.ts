@@ -186,11 +186,11 @@ export class Spreads {
     return readSpread(this.pool, tenantNo);
   }
 
-  /** Why a tenant had better not be spread over a number of shards; `null` if nothing is wrong with it. */
+  /** Why spreading a tenant over a number of shards is of no use; `null` if it is useful. */
   warning(spread: number): string | null {
     if (spread === 1 || isOfCluster(this.redis)) return null;
     return (
-      `Redis is a single server, not a cluster: ${spread} shards give the tenant no more of it, ` +
+      `Redis is a single server, not a cluster: with ${spread} shards the tenant is not faster, ` +
       `and each read of all its users takes ${spread} commands.`
     );
   }

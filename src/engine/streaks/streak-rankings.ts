@@ -9,8 +9,7 @@ import { AppError } from '../../errors.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import { endedStreaks, type StreakOrigin, usersByStreakOrigin } from '../../postgres/history/streaks.ts';
 import { settledNow } from '../responses.ts';
-import { packedUsers } from '../../redis/parts.ts';
-import { Slices } from '../../slices.ts';
+import { statesInSlices } from '../../redis/parts.ts';
 import { inOwnTurn } from '../../turns.ts';
 
 /** Maximum number of users in an answer. This many are always computed. */
@@ -130,16 +129,10 @@ export class StreakRankings {
 
   /** Those of the users who exist and are not hidden. */
   private async visible(tenantNo: number, ids: readonly string[]): Promise<[id: string, state: UserState][]> {
-    if (ids.length === 0) return [];
-    const packed = await packedUsers(this.redis, tenantNo, ids);
-    const slices = new Slices();
     const visible: [id: string, state: UserState][] = [];
-    for (const [index, id] of ids.entries()) {
-      const bytes = packed[index] ?? null;
-      const state = bytes === null ? null : decodeState(bytes);
-      if (state?.hidden === 0) visible.push([id, state]);
-      // A state may have 32 KB.
-      if (slices.over) await slices.turn();
+    for await (const { userId, packed } of statesInSlices(this.redis, tenantNo, ids)) {
+      const state = packed === null ? null : decodeState(packed);
+      if (state?.hidden === 0) visible.push([userId, state]);
     }
     return visible;
   }

@@ -314,7 +314,7 @@ export const JOB_TEXTS: Readonly<Record<string, string>> = {
   ),
   'admin_spread_get.shards': 'Number of shards that hold users of the tenant.',
   'admin_spread_update.shards': 'Number of shards that are to hold users of the tenant: a power of two.',
-  'admin_spread_update.warning': 'Why the number is not useful; missing where nothing is wrong with it.',
+  'admin_spread_update.warning': 'Why the number is of no use; absent if it is useful.',
   converting: 'Whether users are moved to other shards now; requests about the tenant get 503 meanwhile.',
   'subject.kind': 'Kind of the subject.',
   ...Object.fromEntries(

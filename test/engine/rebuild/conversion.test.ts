@@ -21,10 +21,10 @@ afterAll(() => laurel.close());
 async function spread(tenantId: string, shards: number): Promise<void> {
   const { status, body } = await laurel.admin.put('/v1/spread', { shards }, { tenantId });
   expect({ status, body }).toMatchObject({ status: 202, body: { kind: 'tenant_spreading', status: 'waiting' } });
-  // Only a cluster has more to give to several shards.
+  // Several shards help only in a cluster.
   const isWarned = shards > 1 && process.env['TEST_REDIS'] !== 'cluster';
   expect(body.warning ?? null).toEqual(
-    isWarned ? expect.stringContaining(`${shards} shards give the tenant no more`) : null,
+    isWarned ? expect.stringContaining(`with ${shards} shards the tenant is not faster`) : null,
   );
   expect((await laurel.admin.put('/v1/spread', { shards: 1 }, { tenantId })).status).toBe(409);
   // Its progress can be read meanwhile.
