@@ -20,7 +20,7 @@ while at < #ARGV do
     redis.call(unpack(ARGV, at + 1, at + words))
   else
     local _, old_keys, bucket, field, use = unpack(ARGV, at + 1, at + words)
-    local _, is_large = shape_of_keys(old_keys)
+    local is_large = is_large_tenant(old_keys)
     if not hot_use(bucket, field, is_large) then
       note_use(old_keys, bucket, field, use, is_large)
     end

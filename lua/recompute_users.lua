@@ -1,7 +1,6 @@
 --- @include "lib/put_score"
 --- @include "lib/calls"
 --- @include "lib/compensate"
---- @include "lib/points"
 --- @include "lib/quests"
 --- @include "lib/streaks"
 

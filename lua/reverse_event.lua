@@ -10,7 +10,7 @@ final. The caller computed the changes from Postgres (src/engine/corrections/rev
 since, because any event may be the one that meets a streak's period.
 
 KEYS: those of a call about one user (lib/user_call).
-ARGV: those of such a call; body: userId, id (of the opposite event), sent (the zone's current offset), reversal (`ReversalPlan`),
+ARGV: those of such a call; body: userId, id (of the opposite event), renewed (the zone's current offset), reversal (`ReversalPlan`),
       dryRun (write nothing).
 Returns: a record `reversal`, or a refusal unknownUser, unknownOffset, outdated, outOfRange, tooLarge, maybeStored (packed,
       src/packed/record.ts); the user's packed state; the position in the outbox after the call ('' if it wrote nothing).
@@ -130,7 +130,7 @@ local call, reply = open_user_call(KEYS, ARGV)
 if reply then
   return reply
 end
-local user, plan, now, seen = call.user, call.plan, call.now, {}
+local user, plan, now = call.user, call.plan, call.now
 local reversal = call.body.reversal
 if redis.sha1hex(user.packed) ~= reversal.expected then
   return unwritten({ [RECORD.kind] = REFUSAL.outdated })
@@ -140,11 +140,11 @@ local at_streak = streak_at[plan.streak.frequency]
 local previous_length = state[at_streak + STREAK.length]
 -- The replay includes everything settled until now. The user's current zone stays.
 local replayed = take_replay(state, reversal.replayed)
-local refusal = admit_user(state, call.sent, now, plan, seen)
+local refusal, left = renew_offset(state, call.body.renewed, now)
 if refusal then
   return unwritten(refusal)
 end
-local outcome = settle_user(state, plan, now, seen.left)
+local outcome = settle_user(state, plan, now, left)
 outcome.settlements = add_settlements(replayed, outcome.settlements)
 
 -- The value of the event to remove; when a reversal is reversed, the value of the opposite event.

@@ -1,9 +1,8 @@
 --- @include "decimals"
 --- @include "users"
 
--- Whether a user who does not have an achievement qualifies for it now. `most`: see complete_achievements.
--- src/engine/recomputations/ledger.ts applies the same rule to stored history.
-local function qualifies(achievement, state, most)
+-- Whether a user who does not have an achievement qualifies for it now. Same rule as in src/rules/achievements.ts.
+local function qualifies(achievement, state)
   if achievement.of then
     if not has_all(state[USER.completions], achievement.of) then
       return false
@@ -15,11 +14,7 @@ local function qualifies(achievement, state, most)
       return false
     end
   elseif achievement.length then
-    local length = state[streak_at[achievement.frequency] + STREAK.length]
-    if most then
-      length = math.max(length, most[achievement.frequency])
-    end
-    if length < achievement.length then
+    if state[streak_at[achievement.frequency] + STREAK.length] < achievement.length then
       return false
     end
   else
@@ -35,22 +30,4 @@ local function qualifies(achievement, state, most)
   end
   return holds(achievement.users, state[USER.attributes])
     and (not achievement.requires or has_all(state[USER.completions], achievement.requires))
-end
-
--- Completes the achievements for which the user qualifies. Repeats until none follows from another.
--- `most`: each streak's greatest length during a replay, by FREQUENCY; nil: the current lengths count.
--- Writes: the state's completions. Appends achievement numbers to `completed`.
-local function complete_achievements(state, achievements, now, completed, most)
-  local done = state[USER.completions]
-  repeat
-    local found = false
-    for i = 1, #achievements do
-      local achievement = achievements[i]
-      if not done[achievement.no] and qualifies(achievement, state, most) then
-        done[achievement.no] = now
-        completed[#completed + 1] = achievement.no
-        found = true
-      end
-    end
-  until not found
 end

@@ -46,28 +46,6 @@ local function clamped(whole, micros)
   return whole, micros
 end
 
--- Adds a value to the running total `no` of a table of totals: { whole, micros, peak }. `peak` is the whole part of the highest
--- total ever, at least 0; it is stored only while it is above the total.
--- Returns: the whole part of the peak before and after. Triggers compare these two.
-local function add_to_total(totals, no, whole, micros)
-  local total = totals[no]
-  if not total then
-    total = { 0, 0 }
-    totals[no] = total
-  end
-  local peak = total[TOTAL.peak] or math.max(total[TOTAL.whole], 0)
-  total[TOTAL.whole], total[TOTAL.micros] = decimal_add(total[TOTAL.whole], total[TOTAL.micros], whole, micros)
-  if total[TOTAL.whole] >= peak then
-    -- Assigning nil to a missing field would still allocate room for it.
-    if total[TOTAL.peak] then
-      total[TOTAL.peak] = nil
-    end
-    return peak, total[TOTAL.whole]
-  end
-  total[TOTAL.peak] = peak
-  return peak, peak
-end
-
 -- Removes a value from the running total `no` of a table of totals. A positive value also lowers the peak, a negative one
 -- does not; the peak never falls below the remaining total, so that what is earned again counts again. Exact unless values
 -- of both signs occur.

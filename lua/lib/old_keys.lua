@@ -74,18 +74,3 @@ local function old_key_token(base, segments, bucket, field, generation)
   end
   return string.format('%.0f:%.0f:%.0f', segments, #text, generation or 0)
 end
-
--- The earlier use of a key that is not hot, in the form of a bucket's value. Returns: the use; false if the key was not
--- used; or nil and a token if it may have been used and Postgres must be asked (see `old_key_token`).
--- `answers`: earlier answers of Postgres, event number → LOOKED_UP; `n`: this event's number.
-local function old_use(base, segments, bucket, field, generation, answers, n)
-  local token = old_key_token(base, segments, bucket, field, generation)
-  if not token then
-    return false
-  end
-  local answer = answers[tostring(n)]
-  if not answer or answer[LOOKED_UP.token] ~= token then
-    return nil, token
-  end
-  return answer[LOOKED_UP.use] ~= '' and answer[LOOKED_UP.use]
-end

@@ -25,21 +25,6 @@ local function is_quarantined(own, event_id)
   return quarantined_at(own, event_id) ~= nil
 end
 
-local function has_quarantine_room(own)
-  if #own.events / QUARANTINED.length >= QUARANTINED.mostOfUser then
-    return false
-  end
-  local count = tonumber(redis.call('HGET', own.key, QUARANTINED.count)) or 0
-  for _, each in pairs(held('quarantine')) do
-    count = count + each.added
-  end
-  return count < QUARANTINED.most
-end
-
-local function add_to_quarantine(own, event_id, guard)
-  own.events, own.added = own.events .. event_id .. guard, own.added + 1
-end
-
 -- Removes an event, which must be in quarantine.
 local function take_from_quarantine(own, event_id)
   local at = quarantined_at(own, event_id)

@@ -114,28 +114,6 @@ function quests.note(outcome, settled)
   outcome.quests[place] = settled
 end
 
--- After `complete_achievements`: completes the current periods of the plan's repeating achievements that require others, and
--- everything that follows, until nothing does. `row`: the plan's periods on the current day; `most`: see complete_achievements.
--- Writes: the state's quests and completions, outcome.completed, outcome.quests.
-function quests.follow(plan, state, outcome, now, row, most)
-  local found
-  repeat
-    found = false
-    for _, quest in ipairs(plan.chains) do
-      local period = quests.period(quest, row)
-      local kept = period and quests.find(state, quest.no, period)
-      local settled = kept and kept[QUEST_PERIOD.done] == 0 and quests.settle(quest, state, kept, now, outcome)
-      if settled and settled[RECORDED_QUEST.completed] == 1 then
-        quests.note(outcome, settled)
-        found = true
-      end
-    end
-    if found then
-      complete_achievements(state, plan.achievements, now, outcome.completed, most)
-    end
-  until not found
-end
-
 -- Adds an event to the periods of the plan's repeating achievements that count it, and completes those that it fulfils.
 -- `row`: the plan's periods on the event's day. A late event has its own periods: late.quests, by number as text, { period; whole,
 -- micros and done if the state does not keep it }.

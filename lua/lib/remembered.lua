@@ -22,40 +22,6 @@ do
   end
 end
 
--- A request's user fields: SENT of a JSON text, with attributes by number; nil for ''. Few different texts occur, such as a
--- zone or one or two attributes, and decoding takes 9,000 instructions. Long texts and personal data are not cached.
-local sent_of
-do
-  local MOST_SENT, LONGEST_SENT = 1024, 128
-  local sent_by_text, sent_count = {}, 0
-
-  sent_of = function(text)
-    if text == '' then
-      return nil
-    end
-    local sent = sent_by_text[text]
-    if not sent then
-      sent = cjson.decode(text)
-      if sent[SENT.attributes] then
-        local attributes = {}
-        -- Keys are strings in JSON.
-        for no, value in pairs(sent[SENT.attributes]) do
-          attributes[tonumber(no)] = value
-        end
-        sent[SENT.attributes] = attributes
-      end
-      local names = sent[SENT.name] or sent[SENT.email] or sent[SENT.deviceTokens]
-      if #text <= LONGEST_SENT and not names and not sent[SENT.occurred] then
-        if sent_count == MOST_SENT then
-          sent_by_text, sent_count = {}, 0
-        end
-        sent_by_text[text], sent_count = sent, sent_count + 1
-      end
-    end
-    return sent
-  end
-end
-
 -- The shortest text with at most 17 digits for a number, which redis.call would produce with 2,000 instructions.
 local text_of
 do
@@ -72,27 +38,5 @@ do
       texts[number], text_count = text, text_count + 1
     end
     return text
-  end
-end
-
--- The numbers in a comma-separated text. Few texts occur: the sets of conditions that an event can match.
-local number_list
-do
-  local MOST_LISTS = 1024
-  local number_lists, list_count = {}, 0
-
-  number_list = function(text)
-    local numbers = number_lists[text]
-    if not numbers then
-      if list_count == MOST_LISTS then
-        number_lists, list_count = {}, 0
-      end
-      numbers = {}
-      for no in string.gmatch(text, '%d+') do
-        numbers[#numbers + 1] = tonumber(no)
-      end
-      number_lists[text], list_count = numbers, list_count + 1
-    end
-    return numbers
   end
 end

@@ -259,12 +259,11 @@ local function settled_record(record, settlements, state)
   end
 end
 
--- Settles a user's streaks up to a time (epoch ms). `left`: see day_at. `offset`: the zone's offset at that time; nil: the
--- state's.
+-- Settles a user's streaks up to a time (epoch ms). `left`: see day_at.
 -- Returns: an outcome { day, second (of the local day), row (of the plan's periods), settlements (see settle_streaks),
 -- length (of the streak in the configured frequency), completed (an empty list of achievements) }.
-local function settle_user(state, plan, at, left, offset)
-  local local_second = math.floor(at / 1000) + (offset or state[USER.offsetSeconds] or 0)
+local function settle_user(state, plan, at, left)
+  local local_second = math.floor(at / 1000) + (state[USER.offsetSeconds] or 0)
   local day = math.floor(local_second / 86400)
   local row = plan.periods[day - plan.firstDay + 1]
   return {

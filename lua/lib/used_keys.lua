@@ -2,20 +2,9 @@
 -- (packedUse in src/redis/idempotency.ts). A replay derives the whole ID from that time and the key.
 -- The value's 18 digits exceed a Lua number, so it stays a string here.
 
-local function one_more_key(state, today)
-  local used_keys = state[USER.usedKeys]
-  if not used_keys or used_keys < today or used_keys >= today + USED_KEYS.day then
-    return today + 1
-  end
-  return used_keys + 1
-end
-
--- The storage of a tenant's used keys: the number of segments of old keys (lib/old_keys; 0 without any), and whether the
--- tenant is large.
--- `old_keys`: key of the tenant's old keys.
-local function shape_of_keys(old_keys)
-  local segments, large = unpack(redis.call('HMGET', old_keys, OLD_KEYS.segments, OLD_KEYS.large))
-  return tonumber(segments) or 0, large ~= false
+-- Whether the tenant has many keys. `old_keys`: key of its old keys.
+local function is_large_tenant(old_keys)
+  return redis.call('HGET', old_keys, OLD_KEYS.large) ~= false
 end
 
 -- The narrow bucket of a field, given its wide one. src/redis/idempotency.ts has the same rule.

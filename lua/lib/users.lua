@@ -62,11 +62,6 @@ local function generation_of_new_users(counters)
   return tonumber(redis.call('HGET', counters, COUNTER.generation))
 end
 
--- The field of a used idempotency key for a user's generation. src/redis/idempotency.ts has the same rule.
-local function field_of_generation(field, state)
-  return state[USER.generation] and field .. '.' .. string.format('%.0f', state[USER.generation]) or field
-end
-
 -- The state of a new user; see src/packed/user-fields.ts. `counters`: key of the tenant's counters.
 local new_user
 do
@@ -100,26 +95,6 @@ local function read_user(users, key, id)
   return user
 end
 
--- Reads users that are not read yet, with one command. `ids` and `keys` have the same order.
-local function read_users(users, keys, ids)
-  local wanted, new = {}, {}
-  for i = 1, #keys do
-    local key = keys[i]
-    if not users[key] then
-      local user = { id = ids[i], key = key, packed = nil, state = nil, changed = nil, sent = 0 }
-      users[key] = user
-      users[#users + 1] = user
-      wanted[#wanted + 1], new[#new + 1] = key, user
-    end
-  end
-  if #wanted > 0 then
-    local packed = redis.call('MGET', unpack(wanted))
-    for i = 1, #new do
-      new[i].packed = packed[i] or nil
-    end
-  end
-end
-
 -- Decodes or creates a user's state. For an existing user, `user` suffices. A refused event discards the state, which is
 -- decoded again.
 -- `freezes`: those of a new user; `counters`: key of the tenant's counters.
@@ -136,15 +111,6 @@ end
 
 -- A packed state has at most LIMIT.stateBytes, of which fields from requests take at most LIMIT.profileBytes, so that events
 -- have room for what they add. Redis decodes and encodes the whole state at each event, which blocks all other commands.
-
--- Whether an event may bring a user near a limit; for most users, only this check is made. From 16 KiB on, a state is packed
--- after each event, not only at the end of the call. `sent`: bytes of the event's user fields; `plan`: the event's. The
--- catalog bounds what an event adds beyond these fields, except for the groups of leaderboards with a breakdown
--- (`plan.grouped` of them): they repeat attribute values, so each is at most as long as the user's fields.
-local function near_full(user, sent, plan)
-  user.sent = user.sent + sent
-  return (user.sent + (user.packed and #user.packed or 0)) * (1 + (plan.grouped or 0)) > 16384
-end
 
 -- Whether a packed state may be written. A state that already exceeds the limit may shrink. `before`: the packed state before the
 -- change; nil or false for none.

@@ -2,16 +2,14 @@ import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
-import type { PlanAchievement } from '../catalog/plan.ts';
 import type { Clock } from '../clock.ts';
 import type { Author } from '../domain/administration/author.ts';
 import { DAY_MS } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
-import type { PackedLookedUp } from '../packed/packed-arrays.ts';
 import { kindField } from '../packed/record-fields.ts';
 import type { ScriptReply } from '../packed/record.ts';
 import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.ts';
-import { type PackedPause, type PackedQuestPeriod, unpack } from '../packed/state.ts';
+import { unpack } from '../packed/state.ts';
 import { ConnectionKiller, isConnectionLost } from '../redis/outage.ts';
 import { connectionOf, onServer } from '../redis/endpoints.ts';
 import { byPart, inParts, isCurrent, userPart } from '../redis/parts.ts';
@@ -23,10 +21,10 @@ import { type JoinedCalls, type Script, scriptNamed, type Words } from '../redis
 import { problemOf, scriptSpan } from '../telemetry/spans.ts';
 import type { Traces } from '../telemetry/traces.ts';
 import type { ReversalPlan } from './corrections/packed-replay.ts';
+import { offsetOf } from '../rules/profile.ts';
 import { eventId } from './ids.ts';
 import type { PlannedUser } from './recomputations/planned-user.ts';
 import { refuseOverload } from './refusals.ts';
-import { type SentUser, withZone } from './users/sent-user.ts';
 import { inOwnTurn } from '../turns.ts';
 
 export interface Asked {
@@ -34,82 +32,18 @@ export interface Asked {
   span?: Span | undefined;
 }
 
-/** A change to one user's streak (`lua/adjust_streak.lua`). Days are epoch days. */
-export type StreakChange =
-  | { freeze: true; max: number }
-  | { pause: PackedPause }
-  | { unpause: PackedPause }
-  | { reset: true }
-  | { restore: { length: number; first: number; last: number; since: number } };
-
-/** A change of a user's balance (`lua/change_balance.lua`), and the key that it uses. */
-export interface BalanceCall {
-  change: {
-    kind: number;
-    system: number;
-    amount?: number;
-    expiresInMs?: number;
-    of?: string;
-    reason?: string | undefined;
-    reference?: string | undefined;
-    key?: string | undefined;
-    digest?: string;
-    generation?: number;
-  };
-  field?: string;
-  use?: string;
-  keysPerDay?: number;
-  lookedUp?: Record<number, PackedLookedUp> | undefined;
-}
-
 interface UserScripts {
-  identify_user: { mustExist: boolean };
-  complete_achievement: { achievement: PlanAchievement };
-  adjust_streak: { change: StreakChange };
-  change_balance: BalanceCall;
   reverse_event: { reversal: ReversalPlan; dryRun: boolean };
-  hide_user: { boards: readonly object[]; by: number; hidden: boolean };
   delete_user: object;
   import_user: { import: string; counters: readonly string[]; sets: readonly { score?: string; group?: string }[] };
 }
 
-/** A user in a call about many. `id`: ID of the record that the call may write. `boosts`: the user's own boosts. */
-interface BoostedUser {
-  userId: string;
-  id: string;
-  boosts: string | undefined;
-}
-
-/** A user with the zone that the caller expects the user to be in, and the zone's offset at the call's time. */
-interface ZonedUser extends BoostedUser {
-  /** IANA name; '' means UTC. */
-  zone: string;
-  offsetSeconds: number;
-}
-
 interface UsersScripts {
-  backdate_achievements: {
-    users: (BoostedUser & {
-      counts?: { no: number; total: [number, number] }[];
-      quests?: { no: number; periods: PackedQuestPeriod[] }[];
-      digest?: string;
-    })[];
-  };
-  count_years: { users: (ZonedUser & { atMs: number; signUpDay: number; years: number })[] };
-  pay_time_triggers: { payments: (ZonedUser & { dueMs: number; triggers: number[] })[] };
   recompute_users: {
     step: number;
     job: string;
     reverts: boolean;
     users: { userId: string; id: string; planned: PlannedUser }[];
-  };
-  fill_board: { users: { userId: string; sums: readonly unknown[] }[] };
-  sweep_streaks: {
-    zone: string;
-    offsetSeconds: number;
-    untilMs: number | undefined;
-    idPrefix: string;
-    users: readonly string[];
   };
 }
 
@@ -134,6 +68,8 @@ export interface PartCall {
    * answer was found. `false`, or no function, runs the call again; this suits calls that change nothing the second time.
    */
   foundElsewhere?: () => Promise<boolean>;
+  /** Finds the position in a retry's replies, if the script does not reply with records. */
+  maybeStored?: (replies: readonly unknown[]) => string | null;
   isAcknowledgedLater?: boolean;
   /** Calls that are sent together with the first try. A retry is sent alone. */
   joined?: JoinedCalls | undefined;
@@ -149,9 +85,8 @@ interface UserCall<S extends keyof UserScripts> {
   /** The record's ID (32 hex digits); default: a new one. */
   id?: string;
   body: UserScripts[S];
-  /** Passes the plan of user changes, and the boosts, to the script. Omit it for scripts that need neither. */
+  /** Passes the plan of user changes to the script. */
   compiled?: CompiledCatalog;
-  sent?: SentUser | null;
   keys?: readonly string[];
   states?: readonly Buffer[];
   /** Whether Postgres holds a call's effects (ID: 32 hex digits). Omit it for calls that are idempotent. */
@@ -183,28 +118,25 @@ function keysAndArgs(
     plan?: string;
     body: object;
     keys?: readonly string[];
-    states?: readonly (Buffer | string)[];
+    states?: readonly Buffer[];
   },
 ): { keys: string[]; args: Words } {
-  const { keys: ofPart, args } = partCall(part, { nowMs, retryPosition });
-  return { keys: [...ofPart, ...keys], args: [...args, plan, JSON.stringify(body), ...states] };
+  const isWide = part.isWide === true ? 1 : '';
+  return {
+    keys: [outboxKey(part.shard), countersKey(part), ...keys],
+    args: [
+      nowMs,
+      part.tenantNo,
+      boardKeyPrefix(part),
+      pointsKeyPrefix(part),
+      retryPosition,
+      isWide,
+      plan,
+      JSON.stringify(body),
+      ...states,
+    ],
+  };
 }
-
-/** The first keys and arguments of `keysAndArgs`. Calls of `record_events` begin with them, too. */
-export const partCall = (
-  part: TenantPart,
-  { nowMs, retryPosition }: { nowMs: number; retryPosition: string },
-): { keys: string[]; args: (string | number)[] } => ({
-  keys: [outboxKey(part.shard), countersKey(part)],
-  args: [
-    nowMs,
-    part.tenantNo,
-    boardKeyPrefix(part),
-    pointsKeyPrefix(part),
-    retryPosition,
-    part.isWide === true ? 1 : '',
-  ],
-});
 
 /** How long a call with an unknown outcome is retried before it answers 503. */
 const RETRY_MS = 2_000;
@@ -238,6 +170,12 @@ export class Scripts {
     if (this.options.overloaded !== undefined) refuseOverload(this.options.overloaded);
   }
 
+  /** The part of a user who is about to be changed. Throws 503 while the outbox is full or the part is closed. */
+  partToChange(tenantNo: number, userId: string): TenantPart {
+    this.refuseOverload();
+    return userPart(this.options.redis, tenantNo, userId);
+  }
+
   /**
    * Calls a script about one user, with the current offset of the user's zone if the script asks for it. Applied once,
    * even if the connection breaks during the call. Returns `null` if an earlier try applied the call and Postgres holds
@@ -251,7 +189,6 @@ export class Scripts {
       id = eventId(this.options.clock.now()),
       body,
       compiled,
-      sent = null,
       keys = [],
       states = [],
       isStored,
@@ -259,9 +196,8 @@ export class Scripts {
     }: UserCall<S>,
   ): Promise<UserReply | null> {
     const { clock } = this.options;
-    this.refuseOverload();
-    const part = userPart(this.options.redis, tenantNo, userId);
-    let said = sent;
+    const part = this.partToChange(tenantNo, userId);
+    let renewed: object | undefined;
     let retried = false;
     for (;;) {
       const replies = await this.callPart(part, {
@@ -273,13 +209,7 @@ export class Scripts {
             nowMs,
             retryPosition,
             plan: compiled?.userPlan(Math.floor(nowMs / DAY_MS)).json ?? '',
-            body: {
-              ...body,
-              userId,
-              id,
-              sent: said === null ? undefined : JSON.stringify(said),
-              boosts: compiled?.personalBoosts.get(userId),
-            },
+            body: { ...body, userId, id, renewed },
             keys: [userKey(part, userId), ...keys],
             states,
           });
@@ -290,7 +220,8 @@ export class Scripts {
       const [packed, state] = replies as [Buffer, Buffer];
       const reply = unpack(packed) as ScriptReply;
       if (reply[kindField] !== REFUSAL.unknownOffset) return { reply, state, retried };
-      said = withZone(said, reply[UNKNOWN_OFFSET.zone], clock.now());
+      const zone = reply[UNKNOWN_OFFSET.zone];
+      renewed = { zone, ...offsetOf(zone, clock.now()) };
     }
   }
 
@@ -351,10 +282,10 @@ export class Scripts {
         const replies = (await running) as Buffer[];
         const position = replies.pop()!.toString('latin1');
         if (retryPosition !== '') {
-          const first = unpack(replies[0]!) as ScriptReply;
-          if (first[kindField] === REFUSAL.maybeStored) {
+          const upTo = (call.maybeStored ?? maybeStored)(replies);
+          if (upTo !== null) {
             if (await call.foundElsewhere?.()) return null;
-            retryPosition = first[MAYBE_STORED.upTo];
+            retryPosition = upTo;
             continue;
           }
         }
@@ -432,7 +363,6 @@ export async function callUsers<S extends keyof UsersScripts, U extends { userId
     script,
     users,
     body,
-    state,
     ...call
   }: {
     script: S;
@@ -440,7 +370,6 @@ export async function callUsers<S extends keyof UsersScripts, U extends { userId
     plan: string;
     users: readonly U[];
     body: (users: readonly U[]) => UsersScripts[S];
-    state?: (user: U) => Buffer | string;
   },
 ): Promise<number[]> {
   return inParts(redis, tenantNo, {
@@ -451,13 +380,18 @@ export async function callUsers<S extends keyof UsersScripts, U extends { userId
         ...call,
         body: body(some),
         keys: some.map(({ userId }) => userKey(part, userId)),
-        ...(state && { states: some.map(state) }),
       });
       const replies = (await scriptNamed(script).run(redis, keys, args)) as (number | Buffer)[];
       if (String(replies.pop()) !== '') onWritten(part.shard);
       return replies as number[];
     },
   });
+}
+
+/** The outbox position up to which Postgres must be checked, if a retry's reply says so; `null` otherwise. */
+function maybeStored([packed]: readonly Buffer[]): string | null {
+  const first = unpack(packed!) as ScriptReply;
+  return first[kindField] === REFUSAL.maybeStored ? first[MAYBE_STORED.upTo] : null;
 }
 
 const unavailable = (): AppError =>

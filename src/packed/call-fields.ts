@@ -24,43 +24,6 @@ export const CALL_ARG = {
   states: 8,
 } as const;
 
-/** Arguments of `record_events` after the retry position. Plans start at `firstPlan`. */
-export const EVENTS_ARG = { plans: 6, lookedUp: 7, oldKeys: 8, keysPerDay: 9, firstPlan: 10 } as const;
-
-/** Arguments of one event in a call of `record_events`, as offsets from its first; `size`: their number. */
-export const EVENT = {
-  /** Index of the plan in the call, from 1. */
-  plan: 0,
-  userId: 1,
-  /** 32 hex digits. */
-  id: 2,
-  whole: 3,
-  micros: 4,
-  /** Field of the idempotency key in its bucket, or `''`. */
-  keyField: 5,
-  idempotencyKey: 6,
-  /** The use of the key, packed (`src/redis/idempotency.ts`), or `''`. */
-  use: 7,
-  /** SENT as JSON, or `''`. */
-  sent: 8,
-  /** Comma-separated numbers of the achievements and triggers that count the event. */
-  counted: 9,
-  /** The user's own boosts as JSON, or `''`. */
-  boosts: 10,
-  /** Event attributes as JSON, or `''`. */
-  attributes: 11,
-  size: 12,
-} as const;
-
-/** Keys of one event in such a call: its user, and the bucket of its idempotency key. */
-export const EVENT_KEY = { user: 0, bucket: 1, size: 2 } as const;
-
-/** Keys of a batch step, after those of its events. */
-export const BATCH_KEY = { progress: 0, queue: 1, results: 2, listened: 3 } as const;
-
-/** Arguments of a batch step, after those of its events. */
-export const BATCH_ARG = { expected: 0, after: 1, finished: 2, wanted: 3 } as const;
-
 export const QUEUED_BATCH = {
   tenant: 't',
   /** Epoch ms. */
@@ -75,44 +38,6 @@ export const QUEUED_BATCH = {
 /** Fields of a batch's results. Each step adds another field, named after the progress it reached. */
 export const BATCH_RESULT = {
   answered: 'n',
-} as const;
-
-/** Postgres's answer about an idempotency key: the token of the question, and the packed use (`''` if the key was not used). */
-export const LOOKED_UP = { token: 0, use: 1 } as const;
-
-/** User fields and preferences of a request. `false` clears a field. */
-export const SENT = {
-  name: 'n',
-  email: 'e',
-  deviceTokens: 'd',
-  subscribe: 'sub',
-  /** Attribute number → value. */
-  attributes: 'a',
-  /** IANA name of a new time zone. */
-  zone: 'z',
-  /** In place of `zone`: the user's current zone, whose offset is updated. */
-  renewedZone: 'zn',
-  /** Offset of either zone in seconds, and its end of validity (epoch ms). */
-  offsetSeconds: 'zo',
-  offsetUntilMs: 'zu',
-  /** With `zone`: the previous zone and its current offset. */
-  leftZone: 'bn',
-  leftOffsetSeconds: 'bo',
-  /** Notification preferences: one digit per kind, `-` if not sent. */
-  notifications: 'np',
-  /** STREAK_RULE, with -1 and `false` for fields that were not sent. */
-  streakRule: 'sp',
-  /** The user's own days off, as a set of weekdays. */
-  daysOff: 'of',
-  /** The user's sign-up date, epoch day. */
-  signUpDay: 'su',
-  /**
-   * For application keys: fields that only servers may write, which must therefore equal the stored values. Numbers of
-   * attributes; 0 for the sign-up date.
-   */
-  serverOnly: 'so',
-  /** Set if the event has an `occurredAt`: `Occurred` in `src/engine/corrections/late-events.ts`. */
-  occurred: 'oc',
 } as const;
 
 export const LEFT = { offsetSeconds: 0, untilMs: 1 } as const;

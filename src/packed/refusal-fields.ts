@@ -50,7 +50,7 @@ export const REFUSAL = {
 } as const;
 
 /**
- * The packed use, see `lua/lib/used_keys.lua`; for events also the current total, RECORDED_STREAK and local day; for a guarded metric, the
+ * The use (`packedUse`); for events also the current total, RECORDED_STREAK and local day; for a guarded metric, the
  * user's QUARANTINED.
  */
 export const REPLAY = { use: 'use', total: 't', streak: 's', day: 'd', quarantined: 'q' } as const;

@@ -24,7 +24,7 @@ import {
 
 /**
  * The readable form of a user's state. The packed form is a sequence of msgpack values in one Redis key, written by
- * `lua/record_events.lua`; `users.state` in Postgres holds the same bytes. `user-fields.ts` lists all fields,
+ * `src/rules/user-codec.ts` and Lua; `users.state` in Postgres holds the same bytes. `user-fields.ts` lists all fields,
  * `lua/lib/users.lua` those of a new user.
  */
 export interface UserState {

@@ -54,7 +54,10 @@ export const USER = {
   hidden: 39,
   /** Notification preferences: one digit per kind, `-` if not set. */
   notifications: 40,
-  /** Metric number → GUARD_SUMS, for metrics with guards. */
+  /**
+   * Metric number → sums of guarded events, for metrics with guards: UTC hour and its sum (whole, micros), local day and its sum, time of
+   * the last event (ms).
+   */
   guarded: 41,
   /** Number of a `time` trigger → end of the last period that it paid, epoch ms. */
   timePaid: 42,

@@ -3,7 +3,7 @@ import { toDecimal } from '../../domain/decimal.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import { dayOf } from '../../domain/periods.ts';
 import { firstDayOf, isQuest } from '../../domain/repeat.ts';
-import type { PlanAchievement, PlanQuest } from '../plan.ts';
+import type { PlanAchievement, PlanQuest } from '../../rules/plan.ts';
 import { present, userConditions } from './parts.ts';
 import { FREQUENCY } from './streak.ts';
 

@@ -3,7 +3,7 @@ import { floorOf, foldOf } from '../../domain/leaderboard.ts';
 import { runOf } from '../../domain/runs.ts';
 import { LISTS } from '../../domain/kinds.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
-import type { Plan, PlanBoard } from '../plan.ts';
+import type { Plan, PlanBoard } from '../../rules/plan.ts';
 import type { NotificationType } from '../../domain/notifications/notification.ts';
 import { isWanted } from '../rules/webhook.ts';
 import { present } from './parts.ts';

@@ -2,7 +2,7 @@ import type { StreaksInForce } from '../../domain/catalog.ts';
 import { periodStart, weekdaySet } from '../../domain/periods.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
-import type { PlanSettling, PlanStreak } from '../plan.ts';
+import type { PlanSettling, PlanStreak } from '../../rules/plan.ts';
 import { present } from './parts.ts';
 
 /** Frequencies as the script numbers them. */

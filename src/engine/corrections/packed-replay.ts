@@ -1,4 +1,4 @@
-import type { PlanAchievement, PlanBoard } from '../../catalog/plan.ts';
+import type { PlanAchievement, PlanBoard } from '../../rules/plan.ts';
 import type { Micros } from '../../domain/decimal.ts';
 import type { StreakReplay } from '../../domain/streaks/replay.ts';
 import { FREQUENCIES, type Settlement } from '../../domain/streaks/settle.ts';

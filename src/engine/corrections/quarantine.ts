@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { CompiledPlan } from '../../catalog/plan.ts';
+import type { CompiledPlan } from '../../rules/plan.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
@@ -18,8 +18,7 @@ import { AppError } from '../../errors.ts';
 import { GUARD } from '../../packed/guard-fields.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
-import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
-import { unpack } from '../../packed/state.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { AuditAction, RecordAudit } from '../../postgres/access/audit.ts';
 import {
   guardCounts,
@@ -28,17 +27,17 @@ import {
   type QuarantineRow,
   readQuarantined,
 } from '../../postgres/corrections/quarantine.ts';
-import { scriptNamed } from '../../redis/script.ts';
 import { userPart } from '../../redis/parts.ts';
+import { callsOf } from '../changes/calls.ts';
+import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import { eventAnswer, guardName } from '../events/event-answer.ts';
-import { eventCall, type ReadyEvent } from '../events/event-call.ts';
+import type { ReadyEvent } from '../events/ready-event.ts';
 import { matching } from '../events/prepared-event.ts';
 import { addRanksOrLeaveOut } from '../leaderboards/wide-ranks.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { refusalError } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 import { spanOf } from '../span.ts';
-import { withZone } from '../users/sent-user.ts';
 
 export interface QuarantineOptions {
   redis: Redis;
@@ -64,6 +63,7 @@ const NOT_THERE = 'There is no event in quarantine with this ID';
 /** Events that guards hold back until an administrator decides. `by`: the administrator or key that asks. */
 export class Quarantine {
   private readonly options: QuarantineOptions;
+  private readonly reached = createReachedClock();
 
   constructor(options: QuarantineOptions) {
     this.options = options;
@@ -164,29 +164,28 @@ export class Quarantine {
     let reply = await this.attempt(event);
     // A retry may find the record of the event's arrival in quarantine, which says nothing about the release.
     while (reply[kindField] === KIND.guarded) reply = await this.attempt(event);
-    if (reply[kindField] === REFUSAL.unknownOffset) {
-      const sent = withZone(null, reply[UNKNOWN_OFFSET.zone], clock.now());
-      reply = await this.attempt({ ...event, sent });
-    }
     if (reply[kindField] === KIND.event)
       return { event: JSON.parse(eventAnswer(compiled, reply, row.idempotencyKey)) as EventResponse };
     return reply[kindField] === REFUSAL.notQuarantined ? null : refusalError(compiled, reply).message;
   }
 
   private async attempt(event: ReadyEvent): Promise<ScriptReply> {
-    const { redis, scripts, findPersisted } = this.options;
+    const { redis, scripts, clock, findPersisted } = this.options;
     const { tenantNo } = event.compiled.catalog;
     let persisted: ScriptReply | undefined;
     const part = userPart(redis, tenantNo, event.userId);
-    const replies = await scripts.callPart(part, {
-      script: scriptNamed('record_events'),
-      keysAndArgs: (at) => eventCall(part, [event], { ...at, idempotencyKeysPerDay: 0 }),
+    const calls = callsOf(scripts, part, {
       foundElsewhere: async () => {
         persisted = (await findPersisted(tenantNo, [event])).get(event.id);
         return persisted !== undefined;
       },
     });
-    const reply = persisted ?? (unpack(replies![0]!) as ScriptReply);
+    const { replies } = await recordEvents(calls, part, [event], {
+      nowMs: clock.now(),
+      keysPerDay: 0,
+      reached: this.reached,
+    });
+    const reply = persisted ?? replies[0]!;
     await addRanksOrLeaveOut(redis, event.compiled, [reply]);
     return reply;
   }

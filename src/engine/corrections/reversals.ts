@@ -3,7 +3,7 @@ import { compileAchievement } from '../../catalog/compile/achievements.ts';
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import { pointsLimits } from '../../catalog/compile/points.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { PlanAchievement, PlanBoard } from '../../catalog/plan.ts';
+import type { PlanAchievement, PlanBoard } from '../../rules/plan.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { EventReversal } from '../../domain/administration/reversal.ts';

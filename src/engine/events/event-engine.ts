@@ -12,7 +12,7 @@ import { refuseOverload } from '../refusals.ts';
 import { refusalError } from '../refusals.ts';
 import { eventAnswer, guardError, isQuarantined, quarantinedBy, quarantinedJson, streakJson } from './event-answer.ts';
 import type { EventBatcher, Requester } from './event-batcher.ts';
-import { scopedKey, type ReadyEvent } from './event-call.ts';
+import { scopedKey, type ReadyEvent } from './ready-event.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import { isOtherBody, timeOfUse } from '../../redis/idempotency.ts';
 import type { KeyedIds } from '../ids.ts';

@@ -15,7 +15,7 @@ import { findUsedKeys } from '../../postgres/used-keys.ts';
 import { packedUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
 import { partOf, type ScopedKey, timeOf } from '../ids.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
-import { type LookedUp, type ReadyEvent, scopedKey } from './event-call.ts';
+import { type LookedUp, type ReadyEvent, scopedKey } from './ready-event.ts';
 import { packedUser } from '../../redis/parts.ts';
 
 export interface KeyQuestion {

@@ -1,7 +1,7 @@
 import { firstOpenRun } from '../../catalog/boards-to-track.ts';
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { PlanBoard } from '../../catalog/plan.ts';
+import type { PlanBoard } from '../../rules/plan.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';

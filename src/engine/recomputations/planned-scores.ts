@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { PlanBoard } from '../../catalog/plan.ts';
+import type { PlanBoard } from '../../rules/plan.ts';
 import { clamped, decimalNumber, decimalOfMicros, microsNumber, parseDecimal, toMicros } from '../../domain/decimal.ts';
 import { NO_SCORE } from '../../domain/leaderboard.ts';
 import { groupName } from '../../domain/user.ts';
