@@ -20,7 +20,7 @@ const KEY = 'costly.0123456789abcdef';
  */
 const MOST_PARSINGS = 20;
 /** How often a request is measured at most. */
-const MEASURED = 3;
+const MEASURED = 5;
 
 let stack: TestStack;
 let frontend: WatchedFrontend;
@@ -73,12 +73,18 @@ test('no request blocks the event loop of a frontend, including the costliest re
   const slow: string[] = [];
   for (const request of requests) {
     let status = 0;
-    const stretch = (): Promise<number> =>
-      frontend.longestStretch(async () => {
+    /** Infinity if a statement took longer than it may, which on a busy machine is not the request's fault. */
+    const stretch = async (): Promise<number> => {
+      let outage = false;
+      const stretchMs = await frontend.longestStretch(async () => {
         const [answer, other] = await Promise.all([send(request), event('somebody')]);
         status = answer.status;
-        await Promise.all([answer.text(), other.text()]);
+        const cut = (): void => void (outage = true);
+        await Promise.all([answer.text().catch(cut), other.text()]);
+        outage ||= status === 503;
       });
+      return outage ? Infinity : stretchMs;
+    };
     // The first compiles and loads what it needs. Of the next, the shortest counts: a busy machine makes others longer.
     await stretch();
     let stretchMs = Infinity;
