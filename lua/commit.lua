@@ -113,7 +113,7 @@ end
 -- 2. Write.
 local unheard = step and not are_ranks_listened(KEYS[step[STEP_PART.listened]], call[COMMIT.tenantNo])
 local moving = { keys = KEYS, unheard = unheard, wide = call[COMMIT.wide], scores = {}, thresholds = {} }
-local counts, records, changed, of_users = {}, {}, {}, {}
+local counts, records, changed, of_users, deleted = {}, {}, {}, {}, {}
 
 local function add_counts(list)
   for at = 1, #list, COUNT.size do
@@ -146,7 +146,9 @@ end
 for i = 1, #applied do
   local n = applied[i]
   local block, state = blocks[n], ARGV[first_args[n] + BLOCK_BYTES.state]
-  if state ~= '' then
+  if block[BLOCK.deletes] then
+    deleted[#deleted + 1] = KEYS[FIRST_USER + n - 1]
+  elseif state ~= '' then
     changed[#changed + 1], changed[#changed + 2] = KEYS[FIRST_USER + n - 1], state
     local last = #of_users
     of_users[last + 1], of_users[last + 2] = OUTBOX.user, block[BLOCK.userId]
@@ -210,6 +212,9 @@ end
 
 if #changed > 0 then
   redis.call('MSET', unpack(changed))
+end
+if #deleted > 0 then
+  redis.call('DEL', unpack(deleted))
 end
 write_scores(moving)
 for key, of_key in pairs(counts) do

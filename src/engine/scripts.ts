@@ -12,7 +12,7 @@ import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.
 import { unpack } from '../packed/state.ts';
 import { ConnectionKiller, isConnectionLost } from '../redis/outage.ts';
 import { connectionOf, onServer } from '../redis/endpoints.ts';
-import { byPart, inParts, isCurrent, userPart } from '../redis/parts.ts';
+import { inParts, isCurrent, userPart } from '../redis/parts.ts';
 import { gateOf, isOpen, RedisNotReady } from '../redis/gate.ts';
 import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, type TenantPart, userKey } from '../redis/keys.ts';
 import { comparePositions, OUTBOX_START } from '../redis/outbox.ts';
@@ -34,8 +34,6 @@ export interface Asked {
 
 interface UserScripts {
   reverse_event: { reversal: ReversalPlan; dryRun: boolean };
-  delete_user: object;
-  import_user: { import: string; counters: readonly string[]; sets: readonly { score?: string; group?: string }[] };
 }
 
 interface UsersScripts {
@@ -222,18 +220,6 @@ export class Scripts {
       if (reply[kindField] !== REFUSAL.unknownOffset) return { reply, state, retried };
       const zone = reply[UNKNOWN_OFFSET.zone];
       renewed = { zone, ...offsetOf(zone, clock.now()) };
-    }
-  }
-
-  /** Drops events from quarantine. A retry changes nothing. Throws 503 if Redis does not answer. */
-  async dropQuarantined(tenantNo: number, events: readonly { userId: string; id: string }[]): Promise<void> {
-    const groups = byPart(this.options.redis, tenantNo, { of: events, userId: (event) => event.userId });
-    for (const [part, some] of groups) {
-      const body = { events: some.map(({ userId, id }) => ({ userId, id })) };
-      await this.callPart(part, {
-        script: scriptNamed('drop_quarantined'),
-        keysAndArgs: (at) => keysAndArgs(part, { ...at, body }),
-      });
     }
   }
 

@@ -31,7 +31,8 @@ export const COMMIT = { tenantNo: 0, retryPosition: 1, wide: 2, largeKeys: 3, bl
 
 /**
  * A user's change. `isNew`: the user must not exist, and `generation` (`''`: none) must be that of new users. `uses`: USEs in a row.
- * `counts`: COUNTs in a row. `fields`: FIELDs in a row. `records`: RECORD_PARTs. `times`: REACHED_TIMEs in a row.
+ * `counts`: COUNTs in a row. `fields`: FIELDs in a row. `records`: RECORD_PARTs. `times`: REACHED_TIMEs in a row. `deletes`: the user is
+ * deleted.
  */
 export const BLOCK = {
   userId: 0,
@@ -42,6 +43,7 @@ export const BLOCK = {
   fields: 5,
   records: 6,
   times: 7,
+  deletes: 8,
 } as const;
 
 /** The bytes of a block, then those of its records. */

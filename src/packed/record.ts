@@ -320,8 +320,6 @@ export type Refusal =
   | { [kindField]: typeof REFUSAL.notQuarantined }
   | { [kindField]: typeof REFUSAL.unmetConditions }
   | { [kindField]: typeof REFUSAL.required; [REQUIRED.missing]: number[] }
-  | { [kindField]: typeof REFUSAL.alreadyImported }
-  | { [kindField]: typeof REFUSAL.userExists }
   | { [kindField]: typeof REFUSAL.outdated; [OUTDATED.whole]?: number; [OUTDATED.micros]?: number }
   | { [kindField]: typeof REFUSAL.maybeStored; [MAYBE_STORED.upTo]: string };
 

@@ -43,9 +43,6 @@ export const REFUSAL = {
   maybeStored: 'd',
   /** The event is not in quarantine: it was released or dropped, or never was there. */
   notQuarantined: 'y',
-  /** This import already brought the user. */
-  alreadyImported: 't',
-  userExists: 'ex',
   unsent: 'x',
 } as const;
 

@@ -2,7 +2,7 @@ import { NO_SCORE } from '../domain/leaderboard.ts';
 import { doubleOf, reachedIn, type ScoreChange } from './leaderboards.ts';
 import type { PlanBoard } from './plan.ts';
 import { allMoves, type BoardRun } from './teams.ts';
-import type { User } from './user.ts';
+import type { Score, User } from './user.ts';
 
 /*
  * Hidden users keep their scores, but are in no sorted set of a leaderboard, and earn nothing for teams. An administrator and the user
@@ -28,33 +28,53 @@ export function setHidden(
   const isShown = user.hidden === 0;
   if (wasShown === isShown) return [];
   return boards.flatMap((board) =>
-    user.scores
-      .filter((score) => score.board === board.no && !isCleared(score))
-      .flatMap((score): ScoreChange[] => {
-        const { runDay, group } = score;
-        const floor = board.floor ?? 0;
-        const teams = board.team === undefined ? null : allMoves(user, score, isShown ? 1 : -1);
-        const isRanked = doubleOf(score) > floor && !(board.groups !== undefined && group === '');
-        if (!isRanked && teams === null) return [];
-        const reached = board.ties === true ? reachedIn(user, score) : null;
-        const place = isRanked ? doubleOf(score) : floor;
-        return [
-          {
-            board,
-            runDay,
-            group,
-            oldGroup: group,
-            oldScore: wasShown ? place : floor,
-            score: isShown ? place : floor,
-            onlyGroup: !board.runs.includes(runDay),
-            teams,
-            oldReached: reached,
-            reached,
-          },
-        ];
-      }),
+    scoresOn(user, board, isCleared).flatMap((score): ScoreChange[] => {
+      const { runDay } = score;
+      const floor = board.floor ?? 0;
+      const teams = board.team === undefined ? null : allMoves(user, score, isShown ? 1 : -1);
+      const hasPlace = isRanked(board, score);
+      if (!hasPlace && teams === null) return [];
+      const entry = entryOf(user, board, score);
+      const place = hasPlace ? entry.score : floor;
+      const scores = { oldScore: wasShown ? place : floor, score: isShown ? place : floor };
+      return [{ ...entry, ...scores, onlyGroup: !board.runs.includes(runDay), teams, oldReached: entry.reached }];
+    }),
   );
 }
+
+const scoresOn = (user: User, board: PlanBoard, isCleared: (run: BoardRun) => boolean): Score[] =>
+  user.scores.filter((score) => score.board === board.no && !isCleared(score));
+
+const isRanked = (board: PlanBoard, score: Score): boolean =>
+  doubleOf(score) > (board.floor ?? 0) && !(board.groups !== undefined && score.group === '');
+
+/** The move that puts a score into its sorted set, and into no record. */
+const entryOf = (user: User, board: PlanBoard, score: Score): ScoreChange => ({
+  board,
+  runDay: score.runDay,
+  group: score.group,
+  oldGroup: score.group,
+  oldScore: board.floor ?? 0,
+  score: doubleOf(score),
+  onlyGroup: true,
+  teams: null,
+  oldReached: null,
+  reached: board.ties === true ? reachedIn(user, score) : null,
+});
+
+/** The moves that put a user into the sorted sets of leaderboards, other than those of runs that are cleared. */
+export const enterSets = (
+  user: User,
+  boards: readonly PlanBoard[],
+  isCleared: (run: BoardRun) => boolean,
+): ScoreChange[] =>
+  user.hidden !== 0
+    ? []
+    : boards.flatMap((board) =>
+        scoresOn(user, board, isCleared)
+          .filter((score) => isRanked(board, score))
+          .map((score) => entryOf(user, board, score)),
+      );
 
 /** A sorted set of a leaderboard. */
 export interface BoardSet extends BoardRun {
@@ -63,13 +83,13 @@ export interface BoardSet extends BoardRun {
 
 /**
  * The moves that take a user from sorted sets, under any member that the user may have there: from all that the state names, and from
- * others, of runs that it no longer names and of leaderboards that the caller does not know yet.
+ * others, of runs that it no longer names and of leaderboards that the caller does not know yet. `user`: `null` without a state.
  */
-export function leaveSets(user: User, others: readonly BoardSet[]): ScoreChange[] {
-  return [...user.scores, ...others].flatMap(({ board: no, runDay, group }) => {
+export function leaveSets(user: User | null, others: readonly BoardSet[]): ScoreChange[] {
+  return [...(user?.scores ?? []), ...others].flatMap(({ board: no, runDay, group }) => {
     const leave = { runDay, group, oldGroup: group, onlyGroup: true, teams: null, oldReached: null, reached: null };
     const board: PlanBoard = { no, by: 'none', runs: [], groups: [] };
-    const timed = user.scoreTimes.filter((time) => time.board === no && time.runDay === runDay);
+    const timed = user?.scoreTimes.filter((time) => time.board === no && time.runDay === runDay) ?? [];
     return [
       { ...leave, board, oldScore: 1, score: 0 },
       ...timed.map(({ reached }) => {

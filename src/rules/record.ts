@@ -218,6 +218,15 @@ export function guardedRecord(
   };
 }
 
+/** The record of an event that is removed from quarantine without being applied. */
+export const droppedRecord = (id: string, userId: string, nowMs: number): GuardedRecord => ({
+  [kindField]: KIND.guarded,
+  [RECORD.guard]: [0, GUARD_ACTION.dropped],
+  [RECORD.id]: id,
+  [RECORD.userId]: userId,
+  [RECORD.atMs]: nowMs,
+});
+
 /**
  * A user's total of the plan's metric and current streak, for the answer to an event that changes nothing. Settles the user's streaks,
  * so the user must be decoded again.

@@ -109,12 +109,9 @@ describe('an installation that samples all spans', () => {
       pauses: [{ userId: 'new', start: '2090-01-01', end: '2090-01-02' }],
     });
     await laurel.admin.delete('/v1/users?ids=new');
-    for (const [script, operation] of [
-      ['commit', 'admin_streaks_pauses_create'],
-      ['delete_user', 'admin_users_delete'],
-    ] as const) {
+    for (const operation of ['admin_streaks_pauses_create', 'admin_users_delete']) {
       const request = await until(() => spans.named(operation)[0]);
-      const call = await until(() => spans.named(script).find(({ parentSpanId }) => parentSpanId === request.spanId));
+      const call = await until(() => spans.named('commit').find(({ parentSpanId }) => parentSpanId === request.spanId));
       expect(call.traceId).toBe(request.traceId);
     }
   });

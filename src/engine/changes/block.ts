@@ -22,6 +22,8 @@ import type { Words } from '../../redis/script.ts';
 import type { ScoreChange } from '../../rules/leaderboards.ts';
 import type { Ledger } from '../../rules/points.ts';
 import type { QuestChange } from '../../rules/quests.ts';
+import { allMoves, type BoardRun, type TeamMove } from '../../rules/teams.ts';
+import type { User } from '../../rules/user.ts';
 
 /** An idempotency key that a change uses. `keyNo`: its number among the subject's. `field`: with the user's generation. */
 export interface KeyUse {
@@ -57,7 +59,7 @@ export interface Block {
   /** The generation that a new user was computed with; '' for the first. */
   generation: string;
   /** `null`: the state stays the same. */
-  state: Buffer | null;
+  state: Buffer | 'deleted' | null;
   uses: KeyUse[];
   counts: Count[];
   /** Fields of hashes to set, if they still have the value that was read (`before`). '': there is no such field. */
@@ -91,14 +93,37 @@ export function countsOf(part: TenantPart, { isNew, completed, quests, ledgers, 
   }
   for (const { board, runDay, teams } of scores) {
     if (teams === null) continue;
-    const key = teamsKey(part, { boardNo: board.no, runDay });
-    for (const { team, whole, micros, members } of teams)
-      counts.push(
-        { key, field: TEAM_SUM.whole + team, added: whole },
-        { key, field: TEAM_SUM.micros + team, added: micros },
-        { key, field: TEAM_SUM.members + team, added: members },
-      );
+    counts.push(...countsOfTeams(part, { board: board.no, runDay }, teams));
   }
+  return counts;
+}
+
+function countsOfTeams(part: TenantPart, { board, runDay }: BoardRun, teams: readonly TeamMove[]): Count[] {
+  const key = teamsKey(part, { boardNo: board, runDay });
+  return teams.flatMap(({ team, whole, micros, members }) => [
+    { key, field: TEAM_SUM.whole + team, added: whole },
+    { key, field: TEAM_SUM.micros + team, added: micros },
+    { key, field: TEAM_SUM.members + team, added: members },
+  ]);
+}
+
+/** What the counts contain of a whole user. `isCleared`: runs whose counts are gone. `sign`: -1 to take it from them. */
+export function countsOfUser(
+  part: TenantPart,
+  user: User,
+  { isCleared, sign }: { isCleared: (run: BoardRun) => boolean; sign: 1 | -1 },
+): Count[] {
+  const counters = countersKey(part);
+  const counts: Count[] = [{ key: counters, field: COUNTER.users, added: sign }];
+  for (const no of user.completions.keys()) counts.push({ key: counters, field: completionsField(no), added: sign });
+  for (const [system, total] of user.points) {
+    const key = pointsKey(part, system);
+    for (const [field, added] of totalMoves(0, total)) counts.push({ key, field, added: sign * added });
+  }
+  if (user.hidden !== 0) return counts;
+  const runs = new Map(user.stays.map((stay) => [`${stay.board}:${stay.runDay}`, stay]));
+  for (const run of runs.values())
+    if (!isCleared(run)) counts.push(...countsOfTeams(part, run, allMoves(user, run, sign) ?? []));
   return counts;
 }
 
@@ -207,7 +232,8 @@ export function commitCall(
   ]);
   const bytes: Buffer[] = [];
   const packedBlocks = blocks.map((block) => {
-    bytes.push(block.expected ?? NOTHING, block.state ?? NOTHING);
+    const { expected, state } = block;
+    bytes.push(expected ?? NOTHING, state === 'deleted' || state === null ? NOTHING : state);
     for (const { head, tail } of block.records) bytes.push(head, tail);
     return packedBlock(part, keys, block);
   });
@@ -257,6 +283,7 @@ function packedBlock(part: TenantPart, keys: KeyNumbers, block: Block): unknown[
     fields,
     records,
     [...times].flatMap(([run, [first, last]]) => [run, first, last]),
+    block.state === 'deleted',
   ];
 }
 

@@ -30,6 +30,8 @@ export interface UserChange<R extends object = ScriptReply> {
 interface ChangedUser<R extends object> {
   userId: string;
   keys?: readonly IdempotencyDigest[];
+  /** Whether the change needs the user's events in quarantine. */
+  isGuarded?: boolean;
   /** Computes the change. Called again if the user has changed meanwhile. */
   compute: (read: ReadUser, part: TenantPart) => UserChange<R>;
 }
@@ -41,7 +43,7 @@ interface ChangedUser<R extends object> {
 export async function changeUser<R extends object>(
   scripts: Scripts,
   tenantNo: number,
-  { userId, keys = [], compute }: ChangedUser<R>,
+  { userId, keys = [], isGuarded = false, compute }: ChangedUser<R>,
   { span, isStored }: { span?: Span | undefined; isStored?: (() => Promise<boolean>) | undefined } = {},
 ): Promise<UserChange<R | HappenedRecord> | null> {
   const part = scripts.partToChange(tenantNo, userId);
@@ -49,7 +51,7 @@ export async function changeUser<R extends object>(
     ...(span !== undefined && { spans: [span] }),
     ...(isStored !== undefined && { foundElsewhere: isStored }),
   });
-  const subject = { userId, keys, isGuarded: false, compute: (read: ReadUser) => compute(read, part) };
+  const subject = { userId, keys, isGuarded, compute: (read: ReadUser) => compute(read, part) };
   const { changed, ended } = await oneAfterAnother(scripts, `${tenantNo}:${userId}`, () =>
     changeUsers(calls, part, [subject]),
   );

@@ -318,7 +318,11 @@ function ruleEventOf({ id, userId, value, sent, counted, compiled, occurred }: R
 }
 
 /** Why a state that a request changed may not be written. One that already exceeds a limit may shrink. */
-export function lackOfRoom(user: User, packed: Buffer, before: Buffer | null): Refusal | null {
+export function lackOfRoom(
+  user: User,
+  packed: Buffer,
+  before: Buffer | null,
+): { refusal: 'tooLarge' | 'profileTooLarge' } | null {
   const profile = packed.length > PROFILE_BYTES ? profileBytes(user) : 0;
   if (profile > PROFILE_BYTES && (before === null || profile > profileBytes(decodeUser(before))))
     return { refusal: 'profileTooLarge' };

@@ -15,7 +15,7 @@ import type {
 } from '../../domain/administration/quarantine.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
-import { GUARD } from '../../packed/guard-fields.ts';
+import { GUARD, QUARANTINED } from '../../packed/guard-fields.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
@@ -27,8 +27,13 @@ import {
   type QuarantineRow,
   readQuarantined,
 } from '../../postgres/corrections/quarantine.ts';
-import { userPart } from '../../redis/parts.ts';
+import { quarantineKey, type TenantPart } from '../../redis/keys.ts';
+import { byPart, userPart } from '../../redis/parts.ts';
+import { isInQuarantine, takeFromQuarantine } from '../../rules/guards.ts';
+import { droppedRecord } from '../../rules/record.ts';
+import { type Block, mapPart } from '../changes/block.ts';
 import { callsOf } from '../changes/calls.ts';
+import { changeUsers, type ReadUser } from '../changes/change-users.ts';
 import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import { eventAnswer, guardName } from '../events/event-answer.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
@@ -55,7 +60,7 @@ export interface Left<T> {
   refused: ReadonlyMap<string, string>;
 }
 
-/** Events in one script call that drops some. */
+/** Events in one call that drops some. */
 const DROPPED_A_CALL = 100;
 
 const NOT_THERE = 'There is no event in quarantine with this ID';
@@ -129,7 +134,7 @@ export class Quarantine {
     const { rows, refused } = await this.asked(compiled, ids);
     await this.record('delete', compiled, { rows, by });
     for (let from = 0; from < rows.length; from += DROPPED_A_CALL)
-      await this.options.scripts.dropQuarantined(compiled.catalog.tenantNo, rows.slice(from, from + DROPPED_A_CALL));
+      await this.remove(compiled.catalog.tenantNo, rows.slice(from, from + DROPPED_A_CALL));
     const after = await readQuarantined(
       await this.upToDate(compiled),
       compiled.catalog.tenantNo,
@@ -138,6 +143,21 @@ export class Quarantine {
     const dropped = after.filter(({ status }) => status === QUARANTINE_STATUS.dropped).map(({ id }) => uuidText(id));
     for (const { id } of rows) if (!dropped.includes(uuidText(id))) refused.set(uuidText(id), NOT_THERE);
     return { done: dropped, refused };
+  }
+
+  /** Removes events from quarantine without applying them. A retry changes nothing. Throws 503. */
+  async remove(tenantNo: number, rows: readonly QuarantineRow[]): Promise<void> {
+    const { redis, scripts, clock } = this.options;
+    const nowMs = clock.now();
+    for (const [part, some] of byPart(redis, tenantNo, { of: rows, userId: (row) => row.userId })) {
+      const users = new Set(some.map(({ userId }) => userId));
+      const subjects = Array.from(users, (userId) => {
+        const ids = some.filter((row) => row.userId === userId).map(({ id }) => id);
+        const compute = (read: ReadUser) => ({ block: removalOf(part, read, { userId, ids, nowMs }) });
+        return { userId, keys: [], isGuarded: true, compute };
+      });
+      await changeUsers(callsOf(scripts, part), part, subjects);
+    }
   }
 
   /**
@@ -237,3 +257,26 @@ export const quarantinedAnswer = (compiled: CompiledCatalog, row: QuarantineRow)
   at: new Date(row.atMs).toISOString(),
   settled: row.settledMs === null ? null : new Date(row.settledMs).toISOString(),
 });
+
+/** Removes events of a user from quarantine; `null` if none of them is there. */
+function removalOf(
+  part: TenantPart,
+  read: ReadUser,
+  { userId, ids, nowMs }: { userId: string; ids: readonly string[]; nowMs: number },
+): Block | null {
+  const quarantine = { ...read.quarantine };
+  const found = ids.filter((id) => isInQuarantine(quarantine, id));
+  if (found.length === 0) return null;
+  for (const id of found) takeFromQuarantine(quarantine, id);
+  const key = quarantineKey(part);
+  return {
+    userId,
+    expected: read.packed,
+    generation: read.generation,
+    state: null,
+    uses: [],
+    counts: [{ key, field: QUARANTINED.count, added: -found.length }],
+    fields: [{ key, field: userId, before: read.quarantine.events, value: quarantine.events }],
+    records: found.map((id) => mapPart(droppedRecord(id, userId, nowMs), null)),
+  };
+}

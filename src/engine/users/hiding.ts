@@ -66,7 +66,7 @@ export class Hiding {
       boards: compiled.catalog.leaderboards.map((board) => compileBoard(compiled, board, { metric: null, days })),
       // Cleared runs have no sets any longer, and must not get new ones.
       isCleared: ({ board, runDay }) => cleared.get(board)?.has(runDay) === true,
-      sets: hidden ? (await setsOfBoards(part)).map((key) => setOf(part, key)) : [],
+      sets: hidden ? (await setsOfBoards(part)).map((key) => boardSetOf(part, key)) : [],
     };
     const subject = {
       userId,
@@ -120,7 +120,7 @@ function hidingOf(
 }
 
 /** The sorted set with a key. */
-function setOf(part: TenantPart, key: string): BoardSet {
+export function boardSetOf(part: TenantPart, key: string): BoardSet {
   const { boardNo, runDay } = boardOfKey(key)!;
   return { board: boardNo, runDay, group: key.slice(boardKey(part, { boardNo, runDay, group: '' }).length) };
 }
