@@ -1,11 +1,28 @@
---- @include "remembered"
-
 -- Moves of users on the leaderboards' sorted sets, and their ranks. Equal scores share a rank: 1 + the number of members above. A score
 -- up to the leaderboard's floor is not on it; with `max`, neither is a rank beyond it.
 --
 -- On a full leaderboard, the score of the last rank shows without counting that a lower user is not on it, which is true for most. It
 -- is read once per call and leaderboard, as long as nobody passes it. A user who stays below it does not affect what is known to the
 -- rest of the call, so such scores are written together at the end.
+
+-- The shortest text with at most 17 digits for a number, which redis.call would produce with 2,000 instructions.
+local text_of
+do
+  local MOST_TEXTS = 4096
+  local texts, text_count = {}, 0
+
+  text_of = function(number)
+    local text = texts[number]
+    if not text then
+      if text_count == MOST_TEXTS then
+        texts, text_count = {}, 0
+      end
+      text = string.format('%.17g', number)
+      texts[number], text_count = text, text_count + 1
+    end
+    return text
+  end
+end
 
 local function write_held(moving, key)
   local list = moving.scores[key]

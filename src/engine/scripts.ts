@@ -1,48 +1,25 @@
 import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
-import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import type { Clock } from '../clock.ts';
 import type { Author } from '../domain/administration/author.ts';
-import { DAY_MS } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
-import { kindField } from '../packed/record-fields.ts';
-import type { ScriptReply } from '../packed/record.ts';
-import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.ts';
-import { unpack } from '../packed/state.ts';
 import { ConnectionKiller, isConnectionLost } from '../redis/outage.ts';
 import { connectionOf, onServer } from '../redis/endpoints.ts';
-import { inParts, isCurrent, userPart } from '../redis/parts.ts';
+import { isCurrent, userPart } from '../redis/parts.ts';
 import { gateOf, isOpen, RedisNotReady } from '../redis/gate.ts';
-import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, type TenantPart, userKey } from '../redis/keys.ts';
+import { outboxKey, type TenantPart } from '../redis/keys.ts';
 import { comparePositions, OUTBOX_START } from '../redis/outbox.ts';
 import { NotReplicated, type ReplicaAcknowledgement } from '../redis/replica-acknowledgement.ts';
-import { type JoinedCalls, type Script, scriptNamed, type Words } from '../redis/script.ts';
+import type { JoinedCalls, Script, Words } from '../redis/script.ts';
 import { problemOf, scriptSpan } from '../telemetry/spans.ts';
 import type { Traces } from '../telemetry/traces.ts';
-import type { ReversalPlan } from './corrections/packed-replay.ts';
-import { offsetOf } from '../rules/profile.ts';
-import { eventId } from './ids.ts';
-import type { PlannedUser } from './recomputations/planned-user.ts';
 import { refuseOverload } from './refusals.ts';
 import { inOwnTurn } from '../turns.ts';
 
 export interface Asked {
   by: Author;
   span?: Span | undefined;
-}
-
-interface UserScripts {
-  reverse_event: { reversal: ReversalPlan; dryRun: boolean };
-}
-
-interface UsersScripts {
-  recompute_users: {
-    step: number;
-    job: string;
-    reverts: boolean;
-    users: { userId: string; id: string; planned: PlannedUser }[];
-  };
 }
 
 interface ScriptsOptions {
@@ -66,8 +43,8 @@ export interface PartCall {
    * answer was found. `false`, or no function, runs the call again; this suits calls that change nothing the second time.
    */
   foundElsewhere?: () => Promise<boolean>;
-  /** Finds the position in a retry's replies, if the script does not reply with records. */
-  maybeStored?: (replies: readonly unknown[]) => string | null;
+  /** Finds the position in a retry's replies up to which Postgres must be checked; `null`: there is none. */
+  maybeStored: (replies: readonly unknown[]) => string | null;
   isAcknowledgedLater?: boolean;
   /** Calls that are sent together with the first try. A retry is sent alone. */
   joined?: JoinedCalls | undefined;
@@ -75,65 +52,6 @@ export interface PartCall {
   spans?: readonly Span[] | undefined;
   /** Number of events in the call. Default: 0. */
   events?: number;
-}
-
-interface UserCall<S extends keyof UserScripts> {
-  script: S;
-  userId: string;
-  /** The record's ID (32 hex digits); default: a new one. */
-  id?: string;
-  body: UserScripts[S];
-  /** Passes the plan of user changes to the script. */
-  compiled?: CompiledCatalog;
-  keys?: readonly string[];
-  states?: readonly Buffer[];
-  /** Whether Postgres holds a call's effects (ID: 32 hex digits). Omit it for calls that are idempotent. */
-  isStored?: (id: string) => Promise<boolean>;
-  span?: Span | undefined;
-}
-
-interface UserReply {
-  reply: ScriptReply;
-  /** The user's packed state; empty if the user does not exist or the script does not return it. */
-  state: Buffer;
-  /** Whether the call was tried more than once, so that an earlier try may have applied it. */
-  retried: boolean;
-}
-
-/** The keys and arguments of every script that changes users of a tenant (`CALL_KEY` and `CALL_ARG` in `lua/lib/calls.lua`). */
-function keysAndArgs(
-  part: TenantPart,
-  {
-    nowMs,
-    retryPosition = '',
-    plan = '',
-    body,
-    keys = [],
-    states = [],
-  }: {
-    nowMs: number;
-    retryPosition?: string;
-    plan?: string;
-    body: object;
-    keys?: readonly string[];
-    states?: readonly Buffer[];
-  },
-): { keys: string[]; args: Words } {
-  const isWide = part.isWide === true ? 1 : '';
-  return {
-    keys: [outboxKey(part.shard), countersKey(part), ...keys],
-    args: [
-      nowMs,
-      part.tenantNo,
-      boardKeyPrefix(part),
-      pointsKeyPrefix(part),
-      retryPosition,
-      isWide,
-      plan,
-      JSON.stringify(body),
-      ...states,
-    ],
-  };
 }
 
 /** How long a call with an unknown outcome is retried before it answers 503. */
@@ -172,55 +90,6 @@ export class Scripts {
   partToChange(tenantNo: number, userId: string): TenantPart {
     this.refuseOverload();
     return userPart(this.options.redis, tenantNo, userId);
-  }
-
-  /**
-   * Calls a script about one user, with the current offset of the user's zone if the script asks for it. Applied once,
-   * even if the connection breaks during the call. Returns `null` if an earlier try applied the call and Postgres holds
-   * it (`isStored`). Throws 503 if the outbox is full or Redis does not answer; other refusals are replies.
-   */
-  async callUser<S extends keyof UserScripts>(
-    tenantNo: number,
-    {
-      script,
-      userId,
-      id = eventId(this.options.clock.now()),
-      body,
-      compiled,
-      keys = [],
-      states = [],
-      isStored,
-      span,
-    }: UserCall<S>,
-  ): Promise<UserReply | null> {
-    const { clock } = this.options;
-    const part = this.partToChange(tenantNo, userId);
-    let renewed: object | undefined;
-    let retried = false;
-    for (;;) {
-      const replies = await this.callPart(part, {
-        script: scriptNamed(script),
-        spans: span && [span],
-        keysAndArgs: ({ nowMs, retryPosition }) => {
-          retried = retryPosition !== '';
-          return keysAndArgs(part, {
-            nowMs,
-            retryPosition,
-            plan: compiled?.userPlan(Math.floor(nowMs / DAY_MS)).json ?? '',
-            body: { ...body, userId, id, renewed },
-            keys: [userKey(part, userId), ...keys],
-            states,
-          });
-        },
-        ...(isStored && { foundElsewhere: () => isStored(id) }),
-      });
-      if (replies === null) return null;
-      const [packed, state] = replies as [Buffer, Buffer];
-      const reply = unpack(packed) as ScriptReply;
-      if (reply[kindField] !== REFUSAL.unknownOffset) return { reply, state, retried };
-      const zone = reply[UNKNOWN_OFFSET.zone];
-      renewed = { zone, ...offsetOf(zone, clock.now()) };
-    }
   }
 
   /**
@@ -268,7 +137,7 @@ export class Scripts {
         const replies = (await running) as Buffer[];
         const position = replies.pop()!.toString('latin1');
         if (retryPosition !== '') {
-          const upTo = (call.maybeStored ?? maybeStored)(replies);
+          const upTo = call.maybeStored(replies);
           if (upTo !== null) {
             if (await call.foundElsewhere?.()) return null;
             retryPosition = upTo;
@@ -334,50 +203,6 @@ export class Scripts {
     this.positions.set(shard, position);
     return position;
   }
-}
-
-/**
- * Calls a script about many users, once for each of the tenant's parts that holds some of them, and returns the script's
- * number for each user, in the given order. Does not retry: for work that is repeated as a whole if it fails. Throws the
- * errors of `Script.run`. `plan`: JSON. `body`: the script's arguments about some of the users. `onWritten`: see
- * `ScriptsOptions`.
- */
-export async function callUsers<S extends keyof UsersScripts, U extends { userId: string }>(
-  { redis, onWritten }: Pick<ScriptsOptions, 'redis' | 'onWritten'>,
-  tenantNo: number,
-  {
-    script,
-    users,
-    body,
-    ...call
-  }: {
-    script: S;
-    nowMs: number;
-    plan: string;
-    users: readonly U[];
-    body: (users: readonly U[]) => UsersScripts[S];
-  },
-): Promise<number[]> {
-  return inParts(redis, tenantNo, {
-    users,
-    userId: (user) => user.userId,
-    call: async (part, some) => {
-      const { keys, args } = keysAndArgs(part, {
-        ...call,
-        body: body(some),
-        keys: some.map(({ userId }) => userKey(part, userId)),
-      });
-      const replies = (await scriptNamed(script).run(redis, keys, args)) as (number | Buffer)[];
-      if (String(replies.pop()) !== '') onWritten(part.shard);
-      return replies as number[];
-    },
-  });
-}
-
-/** The outbox position up to which Postgres must be checked, if a retry's reply says so; `null` otherwise. */
-function maybeStored([packed]: readonly Buffer[]): string | null {
-  const first = unpack(packed!) as ScriptReply;
-  return first[kindField] === REFUSAL.maybeStored ? first[MAYBE_STORED.upTo] : null;
 }
 
 const unavailable = (): AppError =>

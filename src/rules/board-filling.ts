@@ -1,5 +1,5 @@
 import { clamped, type Decimal } from '../domain/decimal.ts';
-import { doubleOf, ensureScore, groupOf, noteReached, reachedIn, type ScoreChange, scoreIn } from './leaderboards.ts';
+import { groupOf, putScore, reachedIn, type RunScore, type ScoreChange, scoreIn } from './leaderboards.ts';
 import type { Plan, PlanBoard } from './plan.ts';
 import { frequencyOf, localDayOf, settleUser } from './streaks.ts';
 import { isEqual, isZero, minus, plus, reaches } from './sums.ts';
@@ -10,13 +10,6 @@ import { dayOfUser, type User } from './user.ts';
  * Filling of a leaderboard from history: a user's scores are replaced by those that the user's history gives. A repetition changes
  * nothing.
  */
-
-/** A user's score in a run by history. `whole` is the leaderboard's floor if the user has none. */
-export interface RunScore extends Decimal {
-  runDay: number;
-  /** Microseconds; `null` if unknown. */
-  reached: number | null;
-}
 
 /** `metric`: number of the metric that the leaderboard ranks by; `null` for none. `plan`: of no metric. */
 export interface Filling {
@@ -120,30 +113,4 @@ export function setScores(
     });
   }
   return { changes, isOn };
-}
-
-/** Replaces the user's score in a run. One that equals the leaderboard's floor is removed. */
-function putScore(
-  user: User,
-  board: PlanBoard,
-  group: string,
-  { runDay, whole, micros, reached: known }: RunScore,
-): Pick<ScoreChange, 'oldScore' | 'score' | 'oldGroup' | 'oldReached' | 'reached'> {
-  const run = { board: board.no, runDay };
-  const floor = board.floor ?? 0;
-  const before = scoreIn(user, run);
-  const old = {
-    oldGroup: before?.group ?? '',
-    oldScore: before === undefined ? floor : doubleOf(before),
-    oldReached: board.ties === true ? reachedIn(user, run) : null,
-  };
-  if (whole === board.floor) {
-    user.scores = user.scores.filter((score) => score !== before);
-    return { ...old, score: floor, reached: old.oldReached };
-  }
-  const score = ensureScore(user, run, -Infinity);
-  Object.assign(score, { group, whole, micros });
-  const reached = board.ties === true && (known ?? 0) === 0 ? old.oldReached : known;
-  if (board.fold === 'last' || board.ties === true) noteReached(user, run, reached ?? 0);
-  return { ...old, score: doubleOf(score), reached: board.ties === true ? reached : null };
 }

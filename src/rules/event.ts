@@ -44,18 +44,19 @@ export interface Occurred {
   late: LateReplay | null;
 }
 
+/** Streaks and freezes as a replay of the user's history leaves them. */
+export interface ReplayedStreaks {
+  streaks: Readonly<Record<Frequency, RunningStreak>>;
+  freezes: number;
+  earnedDay: number | null;
+  /** Changes that are not stored yet. */
+  settlements: Settlements;
+}
+
 /** What a late event does to the user's streaks, from a replay of the user's history with the event in its place. */
 export interface LateReplay {
   /** The replayed streaks and freezes; `null` leaves the user's unchanged. */
-  replayed: {
-    streaks: Readonly<Record<Frequency, RunningStreak>>;
-    freezes: number;
-    earnedDay: number | null;
-    /** Changes that are not stored yet. */
-    settlements: Settlements;
-    /** The event's value in the replay. */
-    value: Decimal;
-  } | null;
+  replayed: (ReplayedStreaks & { /** The event's value in the replay. */ value: Decimal }) | null;
   /** Lengths that the streak of the configured frequency reached with the event, and without it. */
   reached: { is: readonly number[]; was: readonly number[] };
   most: GreatestLengths | null;
@@ -118,10 +119,11 @@ export function applyEvent(
   const { plan, nowMs, isNew } = around;
   const late = event.occurred?.late ?? null;
   // The replay was made in the zone that the user is about to leave. A new user leaves no zone.
-  const replayedBefore = isNew ? null : takeReplay(user, late);
+  const replay = late?.replayed ?? null;
+  const replayedBefore = isNew ? null : takeReplay(user, replay);
   const admission = admit(user, event.sent, plan, nowMs);
   if (isRefusal(admission)) return admission;
-  const replayed = isNew ? takeReplay(user, late) : replayedBefore;
+  const replayed = isNew ? takeReplay(user, replay) : replayedBefore;
   const day = dayOfUser(user, nowMs);
   const row = localDayOf(plan, day);
 
@@ -190,8 +192,7 @@ export function applyEvent(
 }
 
 /** Replaces a user's streaks with the replayed ones. What the clock did since then is settled as usual. */
-function takeReplay(user: User, late: LateReplay | null): Settlements | null {
-  const replayed = late?.replayed ?? null;
+export function takeReplay(user: User, replayed: ReplayedStreaks | null): Settlements | null {
   if (replayed === null) return null;
   for (const frequency of FREQUENCIES) {
     const { sums, ...streak } = replayed.streaks[frequency];

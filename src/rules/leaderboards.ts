@@ -1,6 +1,6 @@
 import { clamped, type Decimal, decimalNumber } from '../domain/decimal.ts';
 import { groupName } from '../domain/user.ts';
-import type { Ledger } from './points.ts';
+import type { PointsMove } from './points.ts';
 import type { Plan, PlanBoard } from './plan.ts';
 import { isEqual, isZero, leavesRange, minus, plus, reaches } from './sums.ts';
 import { type BoardRun, correct, credit, type TeamMove } from './teams.ts';
@@ -35,7 +35,7 @@ export interface ScoringChange {
   /** The user's local day, and the second of it. */
   day: number;
   second: number;
-  ledgers: readonly Ledger[];
+  ledgers: readonly PointsMove[];
   /** Length of the streak in the configured frequency. */
   length: number;
   /** `null` for changes that are not events, which move a score to another group only if they earn something. */
@@ -95,7 +95,7 @@ export function groupOf({ groups }: PlanBoard, { attributes }: User): string | n
 
 const DAY_SECONDS = 86_400;
 
-function isInside({ from = 0, to = DAY_SECONDS }: PlanBoard, second: number): boolean {
+export function isInside({ from = 0, to = DAY_SECONDS }: PlanBoard, second: number): boolean {
   return from <= to ? second >= from && second < to : second >= from || second < to;
 }
 
@@ -161,6 +161,39 @@ function nextScore(
 }
 
 export const doubleOf = (score: Decimal): number => (score.micros === 0 ? score.whole : decimalNumber(score));
+
+/** A user's score in a run by history. `whole` is the leaderboard's floor if the user has none. */
+export interface RunScore extends Decimal {
+  runDay: number;
+  /** Microseconds; `null` if unknown. */
+  reached: number | null;
+}
+
+/** Replaces the user's score in a run. One that equals the leaderboard's floor is removed. */
+export function putScore(
+  user: User,
+  board: PlanBoard,
+  group: string,
+  { runDay, whole, micros, reached: known }: RunScore,
+): Pick<ScoreChange, 'oldScore' | 'score' | 'oldGroup' | 'oldReached' | 'reached'> {
+  const run = { board: board.no, runDay };
+  const floor = board.floor ?? 0;
+  const before = scoreIn(user, run);
+  const old = {
+    oldGroup: before?.group ?? '',
+    oldScore: before === undefined ? floor : doubleOf(before),
+    oldReached: board.ties === true ? reachedIn(user, run) : null,
+  };
+  if (whole === board.floor) {
+    user.scores = user.scores.filter((score) => score !== before);
+    return { ...old, score: floor, reached: old.oldReached };
+  }
+  const score = ensureScore(user, run, -Infinity);
+  Object.assign(score, { group, whole, micros });
+  const reached = board.ties === true && (known ?? 0) === 0 ? old.oldReached : known;
+  if (board.fold === 'last' || board.ties === true) noteReached(user, run, reached ?? 0);
+  return { ...old, score: doubleOf(score), reached: board.ties === true ? reached : null };
+}
 
 /** Adds what a change earned to the user's scores. `leftRange`: a leaderboard of the metric whose score left its range. */
 export function scoreBoards(user: User, change: ScoringChange): { changes: ScoreChange[]; leftRange: number | null } {

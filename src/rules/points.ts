@@ -17,19 +17,26 @@ export interface Award {
   after: number;
   /** Numbers of the boosts applied. */
   boosts: number[];
+  /** The local day of the award that a correction takes back or gives; absent: that of the change. */
+  day?: number;
 }
 
-/** One points system in one change of a user. */
-export interface Ledger {
-  system: PlanSystem;
+/** How a user's total in a points system moved. */
+export interface PointsMove {
+  system: { no: number };
   /** The total before the change, and now. */
   before: number;
   total: number;
+  awards: Award[];
+}
+
+/** One points system in one change of a user. */
+export interface Ledger extends PointsMove {
+  system: PlanSystem;
   /** What blocking triggers may spend: the balance before the change's awards. */
   left: number;
   /** The plan's boosts and the user's own. */
   boosts: readonly PlanBoost[];
-  awards: Award[];
   boosted: Boosted | null;
 }
 

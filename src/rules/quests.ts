@@ -1,5 +1,7 @@
 import { clamped, type Decimal } from '../domain/decimal.ts';
 import { SEASON } from '../domain/repeat.ts';
+import { COMPLETED } from '../packed/record-fields.ts';
+import type { PackedCompletion } from '../packed/record.ts';
 import { QUEST_PERIODS } from '../packed/user-fields.ts';
 import { completeAchievements, type GreatestLengths } from './achievements.ts';
 import { hasAll, holds } from './conditions.ts';
@@ -39,7 +41,7 @@ export function progressOf({ quests }: User, no: number): QuestProgress {
   return progress;
 }
 
-const keptPeriod = ({ quests }: User, no: number, period: number): QuestPeriod | undefined =>
+export const keptPeriod = ({ quests }: User, no: number, period: number): QuestPeriod | undefined =>
   quests.get(no)?.periods.find((each) => each.period === period);
 
 /** The period, added if it is among the latest; `null` if the user no longer keeps it. */
@@ -63,6 +65,20 @@ export function addCompletion(user: User, no: number, period: QuestPeriod | null
   const latest = user.completions.get(no);
   user.completions.set(no, Math.max(latest ?? 0, atMs));
   return latest === undefined;
+}
+
+/** Takes a completion away. `latest`: time of the user's latest other one. Returns whether it was the only one. */
+export function removeCompletion(user: User, completion: PackedCompletion, latest: number | undefined): boolean {
+  const no = completion[COMPLETED.achievement];
+  const hadIt = user.completions.has(no);
+  const kept = keptPeriod(user, no, completion[COMPLETED.period]!);
+  if (kept !== undefined) kept.done = false;
+  const progress = progressOf(user, no);
+  progress.times = Math.max(progress.times - 1, 0);
+  if (progress.times === 0) user.completions.delete(no);
+  else if (user.completions.get(no) === completion[COMPLETED.atMs] && latest !== undefined)
+    user.completions.set(no, latest);
+  return hadIt && progress.times === 0;
 }
 
 /** The quests' part of one change. */

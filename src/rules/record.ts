@@ -1,20 +1,24 @@
 import type { Settlement } from '../domain/streaks/settle.ts';
 import { GUARD_ACTION } from '../packed/guard-fields.ts';
-import { BALANCE, KIND, kindField, RECORD, SETTLED } from '../packed/record-fields.ts';
+import { BALANCE, KIND, kindField, RECOMPUTATION, RECORD, REVERSAL, SETTLED } from '../packed/record-fields.ts';
 import type {
   GuardedRecord,
   HappenedRecord,
   RecordedPoints,
   RecordedQuest,
+  RecordedRecomputation,
+  RecordedReversal,
   RecordedSettlement,
   RecordedStreak,
 } from '../packed/record.ts';
 import { FREQUENCIES } from '../domain/streaks/settle.ts';
 import type { EventOutcome, RuleEvent } from './event.ts';
 import type { Plan, PlanStreak } from './plan.ts';
-import type { Ledger } from './points.ts';
+import type { PointsMove } from './points.ts';
 import type { QuestChange } from './quests.ts';
+import type { RecomputationOutcome, RecomputationStep } from './recomputation.ts';
 import type { RequestOutcome } from './request.ts';
+import type { Reversal, ReversalOutcome } from './reversal.ts';
 import type { BalanceMovement, BalanceOutcome } from './spending.ts';
 import type { StreakOutcome } from './streak-changes.ts';
 import { type BesideStreaks, daysOffAhead, frequencyOf, localDayOf, type Settlements, settleUser } from './streaks.ts';
@@ -39,7 +43,7 @@ export interface StreakRepairs {
   /** Local day to which the event belongs. */
   day?: number;
   superseded?: string[];
-  repairs?: readonly (readonly number[])[];
+  repairs?: readonly RecordedSettlement[];
 }
 
 /** The record of an applied event as a list by EVENT_RECORD, with an empty list of leaderboards. Fields that it lacks are `false`. */
@@ -103,7 +107,7 @@ function moreOfEvent(
     if (repairs.day !== undefined) more[RECORD.occurredDay] = repairs.day;
     const { superseded = [], repairs: repaired = [] } = repairs;
     if (repaired.length > 0 || superseded.length > 0) {
-      more[RECORD.repairs] = repaired as unknown as RecordedSettlement[];
+      more[RECORD.repairs] = [...repaired];
       more[RECORD.superseded] = superseded;
     }
   }
@@ -191,6 +195,84 @@ export function balanceRecord(
       key,
     ],
   };
+}
+
+/** The record of a reversal. Its points contain systems in which nothing could be moved. */
+export function reversalRecord(
+  user: User,
+  reversal: Reversal,
+  outcome: ReversalOutcome,
+  { plan, nowMs, id, userId }: { plan: Plan; nowMs: number; id: string; userId: string },
+): HappenedRecord {
+  const { metric, value, repairs, superseded, attributes } = reversal;
+  const { total, ledgers, endedStreak } = outcome;
+  const reversed: RecordedReversal = [
+    reversal.root,
+    reversal.reversed,
+    reversal.voids ? 1 : 0,
+    outcome.awards,
+    outcome.revoked,
+    outcome.restored,
+    outcome.shortfalls,
+  ];
+  const record: HappenedRecord = {
+    [kindField]: KIND.reversal,
+    [RECORD.userId]: userId,
+    [RECORD.atMs]: nowMs,
+    [RECORD.day]: reversal.day,
+    [RECORD.id]: id,
+    [RECORD.metric]: metric,
+    [RECORD.value]: [0 - value.whole, 0 - value.micros],
+    [RECORD.total]: [total.whole, total.micros],
+    [RECORD.streak]: recordedStreak(user, plan.streak, { extended: false, day: outcome.day }),
+    [RECORD.reversal]:
+      endedStreak === null ? reversed : Object.assign(reversed, { [REVERSAL.endedStreak]: endedStreak }),
+    [RECORD.occurredMs]: reversal.occurredMs,
+    [RECORD.occurredDay]: reversal.occurredDay,
+    [RECORD.due]: 1,
+  };
+  if (ledgers.length > 0) record[RECORD.points] = ledgers.map(recordedMove);
+  if (attributes !== '') record[RECORD.attributes] = attributes;
+  if (repairs.length > 0 || superseded.length > 0) {
+    record[RECORD.repairs] = repairs;
+    record[RECORD.superseded] = superseded;
+  }
+  addSettlements(record, user, outcome.settlements);
+  return record;
+}
+
+/** The record of a step of a recomputation. */
+export function recomputationRecord(
+  user: User,
+  outcome: RecomputationOutcome,
+  { job, plan, nowMs, reverts, id, userId }: RecomputationStep & { job: string; id: string; userId: string },
+): HappenedRecord {
+  const { completed, quests, recomputed } = outcome;
+  const recomputation: RecordedRecomputation = [
+    job,
+    reverts ? 1 : 0,
+    outcome.revoked,
+    outcome.restored,
+    outcome.awards,
+    outcome.shortfalls,
+    outcome.skipped,
+  ];
+  if (recomputed !== null) Object.assign(recomputation, { [RECOMPUTATION.scores]: recomputed });
+  const record: HappenedRecord = {
+    [kindField]: completed.length > 0 ? KIND.completion : KIND.user,
+    [RECORD.userId]: userId,
+    [RECORD.atMs]: nowMs,
+    [RECORD.day]: outcome.day,
+    [RECORD.id]: id,
+    [RECORD.version]: plan.version,
+    [RECORD.recomputation]: recomputation,
+  };
+  if (completed.length > 0) record[RECORD.completed] = completed;
+  if (quests.length > 0) record[RECORD.quests] = quests.map(recordedQuest);
+  const points = recordedPoints(outcome.ledgers);
+  if (points !== undefined) record[RECORD.points] = points;
+  addSettlements(record, user, outcome.settlements);
+  return record;
 }
 
 /** The record of an event that a guard stopped. The user is the one before the event. */
@@ -287,13 +369,16 @@ const recordedQuest = ({ achievement, period, times, whole, micros, completed }:
 ];
 
 /** The points systems in which something was awarded. */
-function recordedPoints(ledgers: readonly Ledger[]): RecordedPoints[] | undefined {
+function recordedPoints(ledgers: readonly PointsMove[]): RecordedPoints[] | undefined {
   const changed = ledgers.filter(({ awards }) => awards.length > 0);
-  if (changed.length === 0) return undefined;
-  return changed.map(({ system, before, total, awards }) => [
-    system.no,
-    before,
-    total,
-    awards.map(({ trigger, points, after, boosts }) => [trigger, points, after, boosts]),
-  ]);
+  return changed.length === 0 ? undefined : changed.map(recordedMove);
 }
+
+const recordedMove = ({ system, before, total, awards }: PointsMove): RecordedPoints => [
+  system.no,
+  before,
+  total,
+  awards.map(({ trigger, points, after, boosts, day }) =>
+    day === undefined ? [trigger, points, after, boosts] : [trigger, points, after, boosts, day],
+  ),
+];

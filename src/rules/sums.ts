@@ -65,3 +65,15 @@ export function addToTotal(totals: Map<number, Total>, no: number, value: Decima
   total.peak = total.whole >= before ? null : before;
   return { before, after: total.peak ?? total.whole };
 }
+
+/**
+ * Removes a value from the running total `no`, if there is one. A positive value also lowers the peak, a negative one does not; the peak
+ * never falls below the remaining total, so that what is earned again counts again. Exact unless values of both signs occur.
+ */
+export function takeFromTotal(totals: Map<number, Total>, no: number, { whole, micros }: Decimal): void {
+  const total = totals.get(no);
+  if (total === undefined) return;
+  const peak = (total.peak ?? Math.max(total.whole, 0)) - Math.max(whole, 0);
+  addTo(total, { whole: 0 - whole, micros: 0 - micros });
+  total.peak = peak > total.whole && peak > 0 ? peak : null;
+}

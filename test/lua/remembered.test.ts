@@ -26,6 +26,6 @@ return results`,
   )) as string[];
 
 test('the text of a number represents that exact number, cached or not', async () => {
-  const texts = await resultsOf('remembered', 'tonumber(text_of(number))', NUMBERS);
+  const texts = await resultsOf('moves', 'tonumber(text_of(number))', NUMBERS);
   expect(texts.map(Number)).toEqual([...NUMBERS, ...NUMBERS]);
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { NO_SCORE } from '../../src/domain/leaderboard.ts';
-import { caughtUp, type Filling, type RunScore, setScores, streakScore } from '../../src/rules/board-filling.ts';
+import { caughtUp, type Filling, setScores, streakScore } from '../../src/rules/board-filling.ts';
+import type { RunScore } from '../../src/rules/leaderboards.ts';
 import type { PlanBoard } from '../../src/rules/plan.ts';
 import type { Score, User } from '../../src/rules/user.ts';
 import {

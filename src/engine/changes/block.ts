@@ -20,7 +20,7 @@ import { narrowBucket } from '../../redis/idempotency.ts';
 import { totalMoves } from '../../redis/lua-library.ts';
 import type { Words } from '../../redis/script.ts';
 import type { ScoreChange } from '../../rules/leaderboards.ts';
-import type { Ledger } from '../../rules/points.ts';
+import type { PointsMove } from '../../rules/points.ts';
 import type { QuestChange } from '../../rules/quests.ts';
 import { allMoves, type BoardRun, type TeamMove } from '../../rules/teams.ts';
 import type { User } from '../../rules/user.ts';
@@ -72,12 +72,17 @@ export interface Effects {
   isNew: boolean;
   completed: readonly number[];
   quests: readonly QuestChange[];
-  ledgers: readonly Ledger[];
+  ledgers: readonly PointsMove[];
+  /** Achievements that the user no longer has at all, or has again. */
+  completions?: readonly (readonly [achievement: number, added: 1 | -1])[];
   scores: readonly ScoreChange[];
 }
 
 /** The counts that a change adds to. */
-export function countsOf(part: TenantPart, { isNew, completed, quests, ledgers, scores }: Effects): Count[] {
+export function countsOf(
+  part: TenantPart,
+  { isNew, completed, quests, ledgers, completions, scores }: Effects,
+): Count[] {
   const counters = countersKey(part);
   const counts: Count[] = [];
   if (isNew) counts.push({ key: counters, field: COUNTER.users, added: 1 });
@@ -86,6 +91,7 @@ export function countsOf(part: TenantPart, { isNew, completed, quests, ledgers, 
   for (const no of completed)
     if (!quests.some(({ achievement }) => achievement === no))
       counts.push({ key: counters, field: completionsField(no), added: 1 });
+  for (const [no, added] of completions ?? []) counts.push({ key: counters, field: completionsField(no), added });
   for (const { system, before, total } of ledgers) {
     if (before === total) continue;
     const key = pointsKey(part, system.no);

@@ -21,7 +21,7 @@ import type { OccurredEvent, ReadyEvent } from '../events/ready-event.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { Overload } from '../refusals.ts';
 import { stateDigest } from '../scripts.ts';
-import { repairsOf } from './packed-replay.ts';
+import { repairsOf, replayedStreaks } from './packed-replay.ts';
 import { factsOfNewUser, readStreakFacts, type UserFacts } from './streak-facts.ts';
 import { packedUser } from '../../redis/parts.ts';
 import type { LateQuestPeriod } from '../../rules/quests.ts';
@@ -243,7 +243,7 @@ function occurredLate(
   const replay = replayStreaks(facts, {
     add: [{ id: ready.id, atMs, day, metricNo, value: toMicros(decimalText(allowed)) }],
   });
-  const { streaks, freezes, earnedDay, unstored, reached, most } = replay;
+  const { streaks, reached, most } = replay;
   const { frequency } = facts.rule;
   return {
     atMs,
@@ -252,16 +252,7 @@ function occurredLate(
     ...repairsOf(replay),
     digest: packed === null ? '' : stateDigest(packed),
     late: {
-      replayed: {
-        streaks,
-        freezes,
-        earnedDay,
-        settlements: {
-          streaks: unstored.settlements,
-          beside: unstored.gains.map(({ kind, day: on, count }) => ({ kind, day: on, count })),
-        },
-        value: allowed,
-      },
+      replayed: { ...replayedStreaks(replay), value: allowed },
       reached,
       most,
       extended: streaks[frequency].length > facts.now.streaks[frequency].length,

@@ -13,13 +13,8 @@ import { emptyHistorySum } from '../../packed/packed-arrays.ts';
 import type { HistorySum } from '../../packed/state.ts';
 import { decodeState } from '../../packed/state.ts';
 import { historySums, type HistorySums, type PastScore } from '../../postgres/boards/past-scores.ts';
-import {
-  caughtUp,
-  type Filling as RuleFilling,
-  type RunScore,
-  setScores,
-  streakScore,
-} from '../../rules/board-filling.ts';
+import { caughtUp, type Filling as RuleFilling, setScores, streakScore } from '../../rules/board-filling.ts';
+import type { RunScore } from '../../rules/leaderboards.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
 import { changeEach, type ChangeEachOptions, type EachChange } from '../changes/change-each.ts';

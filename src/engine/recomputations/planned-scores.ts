@@ -12,7 +12,8 @@ import type { Compensated } from '../../packed/record.ts';
 import type { UserState } from '../../packed/state.ts';
 import { historySums } from '../../postgres/boards/past-scores.ts';
 import { boardHistory, offsetsOf } from '../leaderboards/board-history.ts';
-import type { OpenBoard, OpenRun } from './open-boards.ts';
+import type { OpenRun } from '../../rules/recomputation.ts';
+import type { OpenBoard } from './open-boards.ts';
 
 export interface PlannedScore {
   no: number;

@@ -1,44 +1,47 @@
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { decimalOfMicros } from '../../src/domain/decimal.ts';
+import { type Decimal, decimalOfMicros } from '../../src/domain/decimal.ts';
 import { dateOf, periodOf as frequencyPeriod, periodStart } from '../../src/domain/periods.ts';
 import { daysOf, longestPeriod, periodOf, type Repeat } from '../../src/domain/repeat.ts';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { QUEST_PERIODS } from '../../src/packed/user-fields.ts';
-import { inlineNames, readScript } from '../../src/redis/lua-library.ts';
-import { connectedRedis } from '../stack/connected-redis.ts';
+import type { Plan, PlanQuest } from '../../src/rules/plan.ts';
+import { countQuests, type LateQuestPeriod, type QuestOutcome } from '../../src/rules/quests.ts';
+import type { LocalDay } from '../../src/rules/streaks.ts';
+import { newUser } from '../../src/rules/user.ts';
 
-// lua/lib/quests.lua counts events in periods of repeating achievements; src/domain/repeat.ts has the periods.
+// `countQuests` counts events in periods of repeating achievements; src/domain/repeat.ts has the periods.
 
-const redis = await connectedRedis();
 const SEED = Number(process.env['SEED']);
 
-const TEXT = `${readScript(join(PACKAGE_ROOT, 'lua/lib/quests.lua'))}
-${inlineNames(
-  `local steps = cjson.decode(ARGV[1])
-local state, seen = { [USER.completions] = {} }, {}
-for n, step in ipairs(steps) do
-  local event = { plan = { quests = { step.quest } }, now = n, whole = step.whole, micros = step.micros, occurred = step.occurred }
-  local outcome = { completed = {} }
-  quests.count(event, state, outcome, step.row)
-  seen[n] = { outcome.quests and outcome.quests[1] or false, #outcome.completed }
-end
-local quest = state[USER.quests] and state[USER.quests][7]
-return cjson.encode({ seen = seen, times = quest and quest[QUEST.times] or 0, at = state[USER.completions][7] or 0 })`,
-  'quests',
-)}`;
+interface Step {
+  quest: PlanQuest;
+  value: Decimal;
+  row: LocalDay;
+  /** Without late data, the row says the period. */
+  late: Record<number, LateQuestPeriod> | null;
+}
+
+function play(steps: readonly Step[]): { seen: unknown[]; times: number; at: number } {
+  const user = newUser(0, { freezes: 0, generation: null });
+  const seen = steps.map(({ quest, value, row: on, late }, index) => {
+    const outcome: QuestOutcome = { completed: [], quests: [] };
+    const plan = { quests: [quest] } as Plan;
+    countQuests(plan, user, on, { value, nowMs: index + 1, counts: new Map(), late }, outcome);
+    return [outcome.quests[0] ?? null, outcome.completed.length];
+  });
+  return { seen, times: user.quests.get(7)?.times ?? 0, at: user.completions.get(7) ?? 0 };
+}
 
 const WEEK_START = 'monday';
 const repeats: (Repeat | null)[] = ['daily', 'weekly', 'monthly', { days: 1 }, { days: 3 }, { days: 10 }, null];
 /** The local day (epoch day) on which histories begin. */
 const FIRST = 20_000;
-const NUMBERS: Readonly<Record<string, number>> = { daily: 1, weekly: 2, monthly: 3 };
+const NUMBERS: Readonly<Record<string, 1 | 2 | 3>> = { daily: 1, weekly: 2, monthly: 3 };
 
-/** The plan's periods on a day. */
-function row(day: number): number[] {
+function row(day: number): LocalDay {
   const [week, month] = [frequencyPeriod(day, 'weekly', WEEK_START), frequencyPeriod(day, 'monthly', WEEK_START)];
-  return [day, week, month, day, periodStart(week, 'weekly', WEEK_START), periodStart(month, 'monthly', WEEK_START)];
+  const weekStart = periodStart(week, 'weekly', WEEK_START);
+  return { day, week, month, weekStart, monthStart: periodStart(month, 'monthly', WEEK_START) };
 }
 
 const history = fc.record({
@@ -57,9 +60,9 @@ const history = fc.record({
   ),
 });
 
-test('an event counts in the period of its day, and a period is completed once', async () => {
-  await fc.assert(
-    fc.asyncProperty(history, async ({ repeat, season, wanted, events }) => {
+test('an event counts in the period of its day, and a period is completed once', () => {
+  fc.assert(
+    fc.property(history, ({ repeat, season, wanted, events }) => {
       const [from, to] = season.map((day) => (day === null ? null : FIRST + Math.max(day, season[0] ?? day)));
       const rule = {
         repeat,
@@ -72,22 +75,22 @@ test('an event counts in the period of its day, and a period is completed once',
         micros: wanted % 1e6,
         ...(from !== null && { from }),
         ...(to !== null && { to }),
-        ...(typeof repeat === 'string' && { frequency: NUMBERS[repeat] }),
+        ...(typeof repeat === 'string' && { frequency: NUMBERS[repeat]! }),
         ...(typeof repeat === 'object' && repeat !== null && { days: repeat.days, first: from ?? 0 }),
       };
       const sums = new Map<number, number>();
       const done = new Set<number>();
       const kept = (): number[] => [...sums.keys()].toSorted((a, b) => b - a).slice(0, QUEST_PERIODS.most);
       let completedAt = 0;
-      const steps: object[] = [];
+      const steps: Step[] = [];
       const expected: unknown[] = [];
       for (const [index, { day: share, value, isKnown }] of events.entries()) {
         const day = FIRST + Math.floor(share * (repeat === null ? 10 : longestPeriod(rule)));
         const period = periodOf(rule, day, WEEK_START);
         expect(period === null).toBe(day < (from ?? day) || day > (to ?? day));
         if (period === null) {
-          steps.push({ quest, ...decimalOfMicros(BigInt(value)), row: row(day) });
-          expected.push([false, 0]);
+          steps.push({ quest, value: decimalOfMicros(BigInt(value)), row: row(day), late: null });
+          expected.push([null, 0]);
           continue;
         }
         const { fromDay, toDay } = daysOf(rule, period, WEEK_START);
@@ -96,15 +99,15 @@ test('an event counts in the period of its day, and a period is completed once',
         const before = sums.get(period) ?? 0;
         const known = decimalOfMicros(BigInt(before));
         const late = { period, ...(!isKept && isKnown && { ...known, done: Number(done.has(period)) }) };
+        const needsLate = !isKept || index % 2 === 0;
         steps.push({
           quest,
-          ...decimalOfMicros(BigInt(value)),
+          value: decimalOfMicros(BigInt(value)),
           row: row(day),
-          // Without late data, the row says the period.
-          ...((!isKept || index % 2 === 0) && { occurred: { late: { quests: { 7: late } } } }),
+          late: needsLate ? { 7: late } : null,
         });
         if (!isKept && !isKnown) {
-          expected.push([false, 0]);
+          expected.push([null, 0]);
           continue;
         }
         sums.set(period, before + value);
@@ -114,16 +117,14 @@ test('an event counts in the period of its day, and a period is completed once',
           completedAt = index + 1;
         }
         const { whole, micros } = decimalOfMicros(BigInt(before + value));
-        const state = was ? 2 : Number(done.has(period));
-        expected.push([[7, period, done.size, whole, micros, state], state === 1 ? 1 : 0]);
+        const completed = was ? 2 : Number(done.has(period));
+        expected.push([
+          { achievement: 7, period, times: done.size, whole, micros, completed },
+          completed === 1 ? 1 : 0,
+        ]);
       }
-      const { seen, times, at } = JSON.parse((await redis.eval(TEXT, 0, JSON.stringify(steps))) as string) as {
-        seen: unknown;
-        times: number;
-        at: number;
-      };
-      // Lua encodes an empty list as an object.
-      expect(Object.values(seen as object)).toEqual(expected);
+      const { seen, times, at } = play(steps);
+      expect(seen).toEqual(expected);
       expect([times, at]).toEqual([done.size, completedAt]);
     }),
     { seed: SEED, numRuns: 200 },
