@@ -1,5 +1,6 @@
 --- @include "lib/live_streams"
 --- @include "lib/moves"
+--- @include "lib/used_keys"
 
 --[[
 Writes changes of users of a tenant's part that TypeScript has computed, each only if the user is still the one that was read. Checks
@@ -96,9 +97,7 @@ local function generation()
 end
 
 local function use_of(uses, at)
-  return large_keys and redis.call('HGET', KEYS[uses[at + USE.narrow]], uses[at + USE.field])
-    or redis.call('HGET', KEYS[uses[at + USE.wide]], uses[at + USE.field])
-    or ''
+  return hot_use(KEYS[uses[at + USE.wide]], KEYS[uses[at + USE.narrow]], uses[at + USE.field], large_keys) or ''
 end
 
 local function conflict(block, state)
@@ -178,19 +177,10 @@ local function add_counts(list)
   end
 end
 
--- A full wide bucket makes the tenant large, permanently; one in eight keys checks this. Later keys go to narrow buckets. Those in wide
--- buckets are found there until they become old.
 local function note_uses(uses)
   for at = 1, #uses, USE.size do
-    local field, wide = uses[at + USE.field], KEYS[uses[at + USE.wide]]
-    if large_keys then
-      redis.call('HSET', KEYS[uses[at + USE.narrow]], field, uses[at + USE.use])
-    else
-      redis.call('HSET', wide, field, uses[at + USE.use])
-      if string.byte(field, 2) % 8 == 0 and redis.call('HLEN', wide) >= USED.wideKeys then
-        redis.call('HSET', old_keys, OLD_KEYS.large, 1)
-      end
-    end
+    local wide, narrow = KEYS[uses[at + USE.wide]], KEYS[uses[at + USE.narrow]]
+    note_use(old_keys, wide, narrow, uses[at + USE.field], uses[at + USE.use], large_keys)
   end
 end
 

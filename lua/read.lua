@@ -1,4 +1,5 @@
 --- @include "lib/old_keys"
+--- @include "lib/used_keys"
 
 --[[
 Reads what a change of some users of a tenant's part depends on, at one moment.
@@ -57,8 +58,7 @@ if #keys > 0 then
     if own then
       field = field .. '.' .. string.format('%.0f', own)
     end
-    local use = large and redis.call('HGET', bucket .. string.byte(field) % USED.narrow, field)
-      or redis.call('HGET', bucket, field)
+    local use = hot_use(bucket, narrow_bucket(bucket, field), field, large)
     if not use then
       local token = old_key_token(old_keys, segments, bucket, field, own)
       use = token and '?' .. token or ''

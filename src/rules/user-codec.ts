@@ -27,9 +27,16 @@ type Values = unknown[];
 
 /** Decodes a user, regardless of the version of Laurel that wrote it. Throws a `TypeError` if the bytes are not one. */
 export function decodeUser(packed: Buffer): User {
-  const values = (packed.length === 0 ? [] : unpackr.unpackMultiple(packed)) as Values;
+  try {
+    return userOf((packed.length === 0 ? [] : unpackr.unpackMultiple(packed)) as Values);
+  } catch (error) {
+    throw new TypeError('not a packed user state', { cause: error });
+  }
+}
+
+function userOf(values: Values): User {
   if (values.length <= USER.streaks + 2 * STREAK.size + STREAK.currentPeriod)
-    throw new TypeError('not a packed user state');
+    throw new TypeError(`${values.length} values`);
   for (const [at, value] of values.entries()) if (value === null) values[at] = undefined;
   const usedKeys = values[USER.usedKeys] as number | undefined;
   const daysOff = values[USER.daysOff] as [number, number, number] | undefined;

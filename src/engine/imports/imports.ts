@@ -123,14 +123,16 @@ export class Imports {
     const { tenantNo } = draft.compiled.catalog;
     const boards = await this.boards.of(tenantNo);
     const id = eventId(draft.nowMs);
-    // A retry finds the user whom an earlier try created.
-    let wasThere = true;
+    // A retry may find the user whom an earlier try created.
+    let isTried = false;
     const { reply } = (await changeUser<{ outcome: Outcome } | ImportedRecord>(this.options.scripts, tenantNo, {
       userId,
       compute: (read, part) => {
-        if (read.packed !== null)
-          return unwritten(read, { outcome: wasThere ? outcomeOf(read.packed, name) : 'imported' });
-        wasThere = false;
+        if (read.packed !== null) {
+          const outcome = outcomeOf(read.packed, name);
+          return unwritten(read, { outcome: isTried && outcome === 'already' ? 'imported' : outcome });
+        }
+        isTried = true;
         return importOf(draft, read, { part, id, userId, name, boards });
       },
     }))!;
