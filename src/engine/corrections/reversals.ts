@@ -36,7 +36,7 @@ import { AppError } from '../../errors.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
 import type { HistorySum } from '../../packed/state.ts';
 import { emptyHistorySum, historySum, packedCompletion } from '../../packed/packed-arrays.ts';
-import { COMPENSATED, KIND, kindField } from '../../packed/record-fields.ts';
+import { COMPENSATED, COMPLETED, KIND, kindField } from '../../packed/record-fields.ts';
 import type { Compensated, HappenedRecord, PackedCompletion } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { UserState } from '../../packed/state.ts';
@@ -204,7 +204,8 @@ export class Reversals {
       const counted = await countedBy(client, compiled, root);
       if (last?.inForce === true) {
         const awards = last.awards.map(negated);
-        const planned = { root, reversed: last.id, voids: false, awards, revoked: [], restored: last.revoked };
+        const restored = await missing(client, tenantNo, { root, revoked: last.revoked });
+        const planned = { root, reversed: last.id, voids: false, awards, revoked: [], restored };
         return { planned: { ...planned, counted, held: await held(client, tenantNo, planned) } };
       }
       const reversed = last?.id ?? root.id;
@@ -219,6 +220,24 @@ export class Reversals {
     const entry = { action: 'reverse', kind: 'event', id, userId, after: { reversalId, revokedAchievements } } as const;
     void this.options.recordAudit({ tenantNo, by, entries: [entry] });
   }
+}
+
+/**
+ * The revoked completions that the user lacks. The user's state keeps only the latest periods of repeating achievements; a later event may
+ * have completed another one again.
+ */
+async function missing(
+  client: PoolClient,
+  tenantNo: number,
+  { root, revoked }: { root: StoredEvent; revoked: readonly PackedCompletion[] },
+): Promise<PackedCompletion[]> {
+  if (!revoked.some((each) => each[COMPLETED.period] !== undefined)) return [...revoked];
+  const completions = await readCompletions(client, tenantNo, root);
+  const isThere = (each: PackedCompletion): boolean =>
+    completions.some(
+      ({ achievementNo, period }) => achievementNo === each[COMPLETED.achievement] && period === each[COMPLETED.period],
+    );
+  return revoked.filter((each) => !isThere(each));
 }
 
 async function voiding(
