@@ -75,7 +75,7 @@ export const USER = {
    * they could not give, deducted from what later ones take.
    */
   owed: 49,
-  /** The last recomputation step applied to the user, see `lua/recompute_users.lua`; absent for none. */
+  /** The last recomputation step applied to the user, see `src/rules/recomputation.ts`; absent for none. */
   recomputed: 50,
   /** Name of the import that brought the user; absent for none. */
   importedBy: 51,

@@ -1,13 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { SUM_BOUND } from '../domain/decimal.ts';
 import { PACKAGE_ROOT } from '../package-root.ts';
 import * as call from '../packed/call-fields.ts';
 import * as commit from '../packed/commit-fields.ts';
 import * as guard from '../packed/guard-fields.ts';
 import * as record from '../packed/record-fields.ts';
-import * as refusal from '../packed/refusal-fields.ts';
-import { PROFILE_BYTES, STATE_BYTES } from '../packed/state.ts';
 import * as user from '../packed/user-fields.ts';
 import { USED } from './idempotency.ts';
 
@@ -30,7 +27,7 @@ export const TOTALS = {
 
 const LETTER_BEFORE_A = 96;
 
-/** The fields that count a user with this total; none for 0. `lua/lib/held_writes.lua` has the same rule. */
+/** The fields that count a user with this total; none for 0. `lua/count_points.lua` reads them. */
 export function totalFields(total: number): string[] {
   const fields: string[] = [];
   for (let block = total, level = 0; block > 0; block = Math.floor(block / TOTALS.width), level += 1)
@@ -73,33 +70,8 @@ type Shape = Readonly<Record<string, string | number>>;
 /** Names of positions, which count from 0 in TypeScript and from 1 in Lua. */
 const POSITIONS: Readonly<Record<string, Shape>> = {
   USER: user.USER,
-  TOTAL: user.TOTAL,
-  PAUSE: user.PAUSE,
-  DAYS_OFF: user.DAYS_OFF,
-  SIGN_UP: user.SIGN_UP,
-  QUEST: user.QUEST,
-  QUEST_PERIOD: user.QUEST_PERIOD,
   EVENT_RECORD: record.EVENT_RECORD,
-  RECORDED_STREAK: record.RECORDED_STREAK,
-  RECORDED_POINTS: record.RECORDED_POINTS,
-  AWARD: record.AWARD,
   RECORDED_BOARD: record.RECORDED_BOARD,
-  SETTLEMENT: record.SETTLEMENT,
-  RECOMPUTED_SCORE: record.RECOMPUTED_SCORE,
-  COMPENSATED: record.COMPENSATED,
-  COMPLETED: record.COMPLETED,
-  RECORDED_QUEST: record.RECORDED_QUEST,
-  CALL_KEY: call.CALL_KEY,
-  CALL_ARG: call.CALL_ARG,
-  LEFT: call.LEFT,
-  ROW: call.ROW,
-  EARNING: call.EARNING,
-  CONDITION: call.CONDITION,
-  PEAK: call.PEAK,
-  CHANGE: call.CHANGE,
-  APPLIED: call.APPLIED,
-  TEAM_MOVE: call.TEAM_MOVE,
-  HISTORY_SUM: call.HISTORY_SUM,
   READ_KEY: commit.READ_KEY,
   READ: commit.READ,
   READ_ARG: commit.READ_ARG,
@@ -115,38 +87,18 @@ const POSITIONS: Readonly<Record<string, Shape>> = {
 
 /** Names of keys, offsets, values and limits, which are the same in both languages. */
 const CONSTANTS: Readonly<Record<string, Shape>> = {
-  STATE: { first: user.USER.streaks + 3 * user.STREAK.size - 1 },
-  STREAK: user.STREAK,
-  FREQUENCY: user.FREQUENCY,
-  SCORE: user.SCORE,
-  HOLD: user.HOLD,
-  SCORE_TIME: user.SCORE_TIME,
-  STAY: user.STAY,
-  TEAM_SUM: call.TEAM_SUM,
-  TIMED_MEMBER: user.TIMED_MEMBER,
-  GUARD_ACTION: guard.GUARD_ACTION,
   QUARANTINED: guard.QUARANTINED,
   KIND: record.KIND,
   RECORD: record.RECORD,
   NO_RANK: record.NO_RANK,
-  SETTLED: record.SETTLED,
-  REFUSAL: refusal.REFUSAL,
-  OUT_OF_RANGE: refusal.OUT_OF_RANGE,
-  SUM: refusal.SUM,
-  UNKNOWN_OFFSET: refusal.UNKNOWN_OFFSET,
-  MAYBE_STORED: refusal.MAYBE_STORED,
   BATCH_RESULT: call.BATCH_RESULT,
-  ROW_OFFSET: call.ROW_OFFSET,
-  RECOMPUTED: call.RECOMPUTED,
   COUNTER: call.COUNTER,
   OUTBOX: call.OUTBOX,
   OLD_KEYS: call.OLD_KEYS,
   LISTENED: call.LISTENED,
   HANDED: call.HANDED,
   ANNOUNCED: call.ANNOUNCED,
-  LIMIT: { sum: SUM_BOUND, stateBytes: STATE_BYTES, profileBytes: PROFILE_BYTES, stays: user.MOST_STAYS },
   USED,
-  QUEST_PERIODS: user.QUEST_PERIODS,
   ASKED_KEY: commit.ASKED_KEY,
   BLOCK_BYTES: commit.BLOCK_BYTES,
   RECORD_BYTES: commit.RECORD_BYTES,
@@ -265,7 +217,7 @@ const GARBAGE_PAUSE = 400;
 
 /**
  * Wraps a script as a function library (FUNCTION LOAD). Its includes are evaluated once, not with every call, and may keep
- * data that never changes (`lua/lib/remembered.lua`). KEYS, ARGV and this_call, the state of a call, are new with each call,
+ * data that never changes (`text_of` in `lua/lib/moves.lua`). KEYS, ARGV and this_call, the state of a call, are new with each call,
  * so a failed call leaves nothing behind. Compared with EVALSHA, which evaluates everything with each call, with the plans
  * in each: 0.83 of Redis's CPU with one event per call, 0.84 with two, 0.97 with twenty (medians of 5 pairs, demo catalog,
  * fsync always).

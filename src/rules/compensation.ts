@@ -4,7 +4,7 @@ import type { Compensated, Shortfall } from '../packed/record.ts';
 import type { PointsMove } from './points.ts';
 import type { User } from './user.ts';
 
-/** What was taken or given. */
+/** How points were moved. */
 export interface Compensation {
   moves: PointsMove[];
   /** What could not be taken yet. */
@@ -52,7 +52,7 @@ export function compensate(
   return { moves: [...moves.values()], shortfalls: settleDebts(user, [...moves.values()]), movedBy };
 }
 
-/** Gives or takes points, and notes what could not be. What is owed in the other direction is offset first. Returns the change. */
+/** Gives or takes points, and notes what could not be. Debts in the other direction are offset first. Returns the change. */
 function moveTotal(
   { owed }: User,
   move: PointsMove,

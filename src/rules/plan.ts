@@ -1,9 +1,9 @@
 import type { Fold } from '../domain/leaderboard.ts';
 
 /**
- * A plan: everything the script needs to apply an event of one metric, compiled per catalog version and UTC day. A local day differs
- * from the UTC day by at most one, so day-dependent data comes in rows for three days and Lua contains no calendar rules. Numbers
- * are the catalog's (`no`). Fields that do not apply are absent (Lua's nil).
+ * A plan: everything the rules need to apply an event of one metric, compiled per catalog version and UTC day. A local day differs
+ * from the UTC day by at most one, so day-dependent data comes in rows for three days, and applying an event needs no calendar. Numbers
+ * are the catalog's (`no`). Fields that do not apply are absent.
  */
 export interface Plan {
   version: number;
@@ -23,7 +23,7 @@ export interface Plan {
   boards: PlanBoard[];
   /** Plans for events only: the numbers of all existing leaderboards, and the newest number in this version of the catalog. */
   present?: { newest: number; boards: Record<number, true> };
-  /** The metric's guards. If absent, guards cost the script only this check. */
+  /** The metric's guards. If absent, guards cost an event only this check. */
   guards?: PlanGuards;
   /** Number of leaderboards with a breakdown or teams; absent for none. */
   grouped?: number;

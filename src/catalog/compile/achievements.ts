@@ -62,7 +62,7 @@ export function compileQuest(catalogIndex: CatalogIndex, achievement: Achievemen
   });
 }
 
-/** Achievements in the script's form, required ones before those that need them, so that one pass completes everything. */
+/** Achievements as plans have them, required ones before those that need them, so that one pass completes everything. */
 export function compileAchievements(
   catalogIndex: CatalogIndex,
   achievements: readonly Achievement[],

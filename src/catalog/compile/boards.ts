@@ -11,7 +11,7 @@ import { present } from './parts.ts';
 const secondOfDay = (time: string): number =>
   time.split(':').reduce((seconds, part, index) => seconds + Number(part) * [3600, 60, 1][index]!, 0);
 
-/** A board in the script's form. Events of another metric earn nothing, but move a user whose group has changed. */
+/** A board as a plan has it. Events of another metric earn nothing, but move a user whose group has changed. */
 export function compileBoard(
   catalogIndex: CatalogIndex,
   board: Leaderboard,

@@ -1,4 +1,4 @@
-/** Periods of repeating achievements, from history. `lua/lib/quests.lua` has the rule for events. */
+/** Periods of repeating achievements, from history. `src/rules/quests.ts` has the rule for events. */
 import type { PoolClient } from 'pg';
 import type { CatalogIndex } from '../../catalog/catalog-index.ts';
 import { questsOf } from '../../catalog/compile/achievements.ts';

@@ -552,7 +552,7 @@ async function revocationsOf(
   }));
 }
 
-/** An achievement as the script checks whether it stays. One that only follows from others stays if the user still has those. */
+/** An achievement as the rules check whether it stays. One that only follows from others stays if the user still has those. */
 function revocable(compiled: CompiledCatalog, achievement: Achievement, isFollowing: boolean): PlanAchievement {
   const plan = compileAchievement(compiled, achievement);
   if (!isFollowing || plan.requires === undefined) return plan;

@@ -197,7 +197,7 @@ interface BatchStep {
   batch: QueuedBatch;
   /** Index of the first event after the step. */
   to: number;
-  /** The events for the script, and their indexes in the batch. */
+  /** The events to apply, and their indexes in the batch. */
   ready: ReadyEvent[];
   at: number[];
   /** Time of the step's only event with an `occurredAt`; `null`: when the batch was accepted. */

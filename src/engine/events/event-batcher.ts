@@ -235,7 +235,7 @@ class JoinedChange {
 }
 
 /**
- * Sends events to the script, many in a command under load. If few commands to its server are in flight, an event is
+ * Applies events, many in a command under load. If few commands to its server are in flight, an event is
  * sent at once; otherwise it waits and shares a command with events of any tenant. A command has a separate script call
  * for each tenant (`JoinedCalls`).
  */
@@ -250,7 +250,7 @@ export class EventBatcher {
   }
 
   /**
-   * Resolves with the script's reply. Rejects with 503 if Redis does not answer; with CLIENT_GONE, and nothing done, if the
+   * Resolves with the event's reply. Rejects with 503 if Redis does not answer; with CLIENT_GONE, and nothing done, if the
    * requester has gone before the event is sent.
    */
   async submit(tenantNo: number, event: ReadyEvent, from?: Requester): Promise<ScriptReply> {

@@ -92,7 +92,7 @@ export class EventEngine {
     return late.submit(ready, atMs, (event) => batcher.submit(event.compiled.catalog.tenantNo, event, from));
   }
 
-  /** Checks an event against the catalog and prepares it for the script. Throws as `record` does. */
+  /** Checks an event against the catalog and prepares it for the rules. Throws as `record` does. */
   prepare(
     compiled: CompiledCatalog,
     metricKey: string,

@@ -23,7 +23,7 @@ export function matching(counters: readonly Counter[], attributes: Record<string
     .join(',');
 }
 
-/** Prepares an event for the script. Throws 422 for an unknown metric, attribute or time zone. */
+/** Prepares an event for the rules. Throws 422 for an unknown metric, attribute or time zone. */
 export function prepareEvent(
   compiled: CompiledCatalog,
   metricKey: string,

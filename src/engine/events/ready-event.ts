@@ -25,7 +25,7 @@ export interface ReadyEvent {
   id: string;
   userId: string;
   value: Decimal;
-  /** The value that guards allow, if the script reduced the value of a late event. */
+  /** The value that guards allow, if the guards reduced the value of a late event. */
   allowed?: Decimal;
   sent: SentProfile | null;
   /** When it happened, if it has a time of its own. */
@@ -35,7 +35,7 @@ export interface ReadyEvent {
   /** Numbers of the plan's matching counters, separated by commas. */
   counted: string;
   idempotency: UsedByEvent | null;
-  /** Postgres's answer about the key, if the script asked (`REFUSAL.unknownUse`). */
+  /** Postgres's answer about the key, if it was asked (`REFUSAL.unknownUse`). */
   lookedUp?: LookedUp;
 }
 

@@ -40,7 +40,7 @@ const ROUND = { 1: Math.floor, 2: Math.round, 3: Math.ceil } as const;
 /** Cuts products in the same way as `src/rules/points.ts`. */
 const cut = (product: number): number => Number(product.toPrecision(15));
 
-/** Whether a user's attributes meet all conditions; the same rule as in `lua/lib/users.lua`. */
+/** Whether a user's attributes meet all conditions; the same rule as in `src/rules/conditions.ts`. */
 export const holds = (conditions: PlanConditions | undefined, attributes: Readonly<Record<number, string>>): boolean =>
   conditions === undefined || conditions.every(([no, value]) => attributes[no] === value);
 
@@ -81,7 +81,7 @@ export class Ledger {
     this.segmentOf = segmentOf;
   }
 
-  /** Pays a trigger on a local day (epoch day): applies boosts, then the cap and the floor, like `award_points` in Lua. */
+  /** Pays a trigger on a local day (epoch day): applies boosts, then the cap and the floor, like `award` in `src/rules/points.ts`. */
   pay(trigger: PlanTrigger, multiples: number, day: number): void {
     if (multiples === 0 || !holds(trigger.users, this.attributes)) return;
     const points = trigger.points * multiples;

@@ -96,7 +96,7 @@ function replacedScore({
 const numberOf = (sum: HistorySum): number =>
   decimalNumber({ whole: sum[HISTORY_SUM.whole], micros: sum[HISTORY_SUM.micros] });
 
-/** The group of a user's current attributes, as in `lua/lib/board_scores.lua`; '' if the user lacks a value. */
+/** The group of a user's current attributes, as `groupOf` of `src/rules/leaderboards.ts`; '' if the user lacks a value. */
 function groupOf({ groups = [] }: PlanBoard, { attributes }: UserState): string {
   const values = groups.map((no) => attributes[no]);
   return values.includes(undefined) ? '' : groupName(values as string[]);

@@ -9,7 +9,7 @@ import { type FixedAward, type HistoryEvent, importedSums } from '../../postgres
 import type { Ledger } from './ledger.ts';
 import type { Rules } from './rules.ts';
 
-/** The whole part of a sum's peak, before and after; see `lua/lib/decimals.lua`. */
+/** The whole part of a sum's peak, before and after; as in `src/rules/sums.ts`. */
 export interface Peaks {
   before: number;
   after: number;
