@@ -115,7 +115,9 @@ export function recompute(user: User, planned: PlannedUser, around: Recomputatio
   const boards = scored === null ? null : changeScores(user, planned, { ...around, scored, moves, day, second });
   const changes = done.completed.length + done.revoked.length + done.restored.length + awards.length;
   if (changes + (boards?.recomputed.length ?? 0) === 0) return null;
-  const scoring = { plan, nowMs, day, second, ledgers: scored === null ? moves : [], length, event: null };
+  const correctedMs = planned.appliedMs ?? null;
+  const ledgersOfBoards = scored === null ? moves : [];
+  const scoring = { plan, nowMs, day, second, ledgers: ledgersOfBoards, length, event: null, correctedMs };
   const scores = [...(boards?.changes ?? []), ...scoreBoards(user, scoring).changes];
   user.recomputed = step;
   return { day, settlements, ...done, awards, ledgers, shortfalls, recomputed: boards?.recomputed ?? null, scores };

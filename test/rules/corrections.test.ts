@@ -337,6 +337,22 @@ describe('recomputations', () => {
     ]);
   });
 
+  test('a revert takes from the team that received the points, whether scores are recomputed or not', () => {
+    const board = boardOf({ by: 'points', system: SYSTEM, team: 1 });
+    const stays = [
+      { board: 8, runDay: DAY, sinceMs: NOON - 900, team: 'red', ...decimal(6) },
+      { board: 8, runDay: DAY, sinceMs: NOON - 100, team: 'blue', ...decimal(4) },
+    ];
+    const changes = { awards: [{ award: award('a', 3) }], appliedMs: NOON - 500 };
+    for (const scored of [null, [{ board, runs: [{ first: DAY }], filled: true }]]) {
+      const user = freshUser({ points: new Map([[SYSTEM, 10]]), scores: [scoreOf(10)], stays: structuredClone(stays) });
+      const around = step({ plan: planOf({ boards: scored === null ? [board] : [] }), reverts: true, scored });
+      expect(recompute(user, planned(changes), around)?.scores).toMatchObject([
+        { oldScore: 10, score: 7, teams: [{ team: 'red', whole: -3 }] },
+      ]);
+    }
+  });
+
   test('a score that is no longer what the plan assumed stays; a revert returns to the group before', () => {
     const board = boardOf({ fold: 'max', floor: NO_SCORE, groups: [1], runs: [] });
     const scored = [{ board, runs: [{ first: DAY }], filled: false }];
