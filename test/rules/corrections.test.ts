@@ -169,7 +169,7 @@ describe('reversals', () => {
       expect(reversed(having(9), { revoked })).toMatchObject({ revoked: [], completions: [], ledgers: [] });
     });
 
-    test('come back as they were, unless the user has them', () => {
+    test('come back unchanged, unless the user has them', () => {
       const restored: PackedCompletion[] = [[ACHIEVEMENT, NOON - 5]];
       const user = freshUser();
       expect(reversed(user, { restored })).toMatchObject({ restored, completions: [[ACHIEVEMENT, 1]] });
