@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { compileCatalog, type CompiledCatalog } from '../src/catalog/compiled-catalog.ts';
 import { systemClock } from '../src/clock.ts';
-import { eventCall, type ReadyEvent } from '../src/engine/events/event-call.ts';
-
+import { type Calls, COMMIT_SCRIPT, READ_SCRIPT } from '../src/engine/changes/change-users.ts';
+import { createReachedClock, recordEvents } from '../src/engine/changes/record-events.ts';
+import type { ReadyEvent } from '../src/engine/events/ready-event.ts';
 import { EventEngine, type OccurredEvents } from '../src/engine/events/event-engine.ts';
 import { KeyedIds } from '../src/engine/ids.ts';
 import type { EventBatcher } from '../src/engine/events/event-batcher.ts';
@@ -15,8 +16,7 @@ import { JoinedCalls } from '../src/redis/script.ts';
 import { markKey } from '../src/redis/keys.ts';
 import { readRedisProcessId } from '../src/redis/server-info.ts';
 import type { ScriptReply } from '../src/packed/record.ts';
-import { Script } from '../src/redis/script.ts';
-import { unpack } from '../src/packed/state.ts';
+import type { Script, Words } from '../src/redis/script.ts';
 import { KIND, kindField } from '../src/packed/record-fields.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
 import { outcomeOf, type DirectJob, type Outcome } from './jobs.ts';
@@ -46,31 +46,28 @@ async function callScript(job: DirectJob): Promise<Outcome> {
   const redis = createRedis(job.redisUrl);
   await redisReady(redis);
   const wakeUp = new WakeUp(redis);
-  const script = new Script('record_events');
+  const reached = createReachedClock();
   const beliefs = job.tenants === undefined ? null : await marked(redis, count);
   const latencies = new Float64Array(calls.length);
-  const replies: Buffer[] = [];
+  const replies: ScriptReply[] = [];
   let next = 0;
   const caller = async (): Promise<void> => {
     while (next < calls.length) {
       const no = next++;
       const startMs = performance.now();
-      const together = joined ? new JoinedCalls(script, redis) : undefined;
+      const reads = joined ? new JoinedCalls(READ_SCRIPT, redis) : undefined;
+      const commits = joined ? new JoinedCalls(COMMIT_SCRIPT, redis) : undefined;
       const parts = calls[no]!.map(async (events) => {
         const { tenantNo } = events[0]!.compiled.catalog;
-        const { keys, args } = eventCall(onlyPart(tenantNo), events, {
-          nowMs: Date.now(),
-          retryPosition: '',
-          idempotencyKeysPerDay: 1_000_000,
-        });
-        const belief = beliefs?.[tenantNo];
-        const reply = (await (belief === undefined
-          ? script.run(redis, keys, args)
-          : script.runBelieving(redis, belief, { keys, args, joined: together }))) as Buffer[];
-        wakeUp.touched(onlyPart(tenantNo).shard);
-        for (let at = 0; at < reply.length - 1; at++) replies.push(reply[at]!);
+        const part = onlyPart(tenantNo);
+        const sent = callsWith(redis, beliefs?.[tenantNo], { reads, commits });
+        const call = { nowMs: Date.now(), keysPerDay: 1_000_000, reached };
+        replies.push(...(await recordEvents(sent, part, events, call)).replies);
+        wakeUp.touched(part.shard);
       });
-      await together?.send();
+      await reads?.send();
+      if (joined) await new Promise((resolve) => setImmediate(resolve));
+      await commits?.send();
       await Promise.all(parts);
       latencies[no] = performance.now() - startMs;
     }
@@ -84,7 +81,7 @@ async function callScript(job: DirectJob): Promise<Outcome> {
   redis.disconnect();
   const statuses: Record<string, number> = {};
   for (const reply of replies) {
-    const kind = (unpack(reply) as ScriptReply)[kindField];
+    const kind = reply[kindField];
     const status = kind === KIND.event ? '201' : kind;
     statuses[status] = (statuses[status] ?? 0) + 1;
   }
@@ -92,6 +89,25 @@ async function callScript(job: DirectJob): Promise<Outcome> {
     ...outcomeOf({ seconds, statuses, processed: statuses['201'] ?? 0, latencies }),
     answered: replies.length,
     cpuSeconds: (cpu.user + cpu.system) / 1e6,
+  };
+}
+
+/** Calls without retries. `belief`: the expected mark, if it is checked. */
+function callsWith(
+  redis: Redis,
+  belief: Belief | undefined,
+  { reads, commits }: { reads: JoinedCalls | undefined; commits: JoinedCalls | undefined },
+): Calls {
+  const send = async (script: Script, { keys, args }: { keys: string[]; args: Words }, joined?: JoinedCalls) => {
+    const reply = (await (belief === undefined
+      ? script.run(redis, keys, args)
+      : script.runBelieving(redis, belief, { keys, args, joined }))) as Buffer[];
+    reply.pop();
+    return reply;
+  };
+  return {
+    read: (call) => send(READ_SCRIPT, call, reads),
+    commit: (call) => send(COMMIT_SCRIPT, call(''), commits),
   };
 }
 

@@ -1,4 +1,4 @@
---- @include "lib/add_old_keys"
+--- @include "lib/old_keys"
 
 --[[
 Moves used idempotency keys, whose events Postgres must already hold, from their buckets to the compact form (lib/old_keys), in one

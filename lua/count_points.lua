@@ -1,16 +1,46 @@
---- @include "lib/held_writes"
-
 --[[
 Counts the users of a points system by ranges of points, in one consistent snapshot.
 
-KEYS: 1 counters of the tenant, 2 counts of the system's totals (hash, lib/held_writes).
+KEYS: 1 counters of the tenant, 2 counts of the system's totals (hash).
 ARGV: two per range: minimum and maximum points; Infinity for no maximum.
 Returns: the tenant's number of users, the number of users with points, the greatest total (0 if there is none), then the number of
       users in each range. Users without points are in no range.
 Errors: those of Redis only.
 Writes: nothing.
 Cost: O(ranges × digits of their bounds).
+
+Points totals are counts in a hash, not a sorted set of users (104 bytes per user), because nobody is ranked by totals; a leaderboard
+of points has its own set. Level 0 counts the users of each total, level 1 the users of each range of TOTALS.width totals, and so on.
+Each level also counts its users. Block 0 of a level and counts of 0 are not stored. The number of users with at least a given total
+is the sum of at most TOTALS.width counts per level. `totalFields` (src/redis/lua-library.ts) builds the same fields.
 ]]
+-- The field of a block of a level. Formatting one takes 1,000 instructions, and a summary reads hundreds, mostly the same ones, so
+-- they are cached. A full cache is cleared.
+local total_field
+do
+  local FORMATS = { [0] = '%d', 'a%d', 'b%d', 'c%d', 'd%d', 'e%d', 'f%d', 'g%d', 'h%d', 'i%d' }
+  local MOST_FIELDS = 4096
+  local fields, count = {}, 0
+
+  total_field = function(level, block)
+    -- Exact, since blocks of a level above 0 are below 2^45.
+    local at = block + level / 16
+    local field = fields[at]
+    if not field then
+      if count == MOST_FIELDS then
+        fields, count = {}, 0
+      end
+      field = string.format(FORMATS[level], block)
+      fields[at], count = field, count + 1
+    end
+    return field
+  end
+end
+
+local function level_field(level)
+  return level == 0 and TOTALS.holders or TOTALS.level .. level
+end
+
 -- The counts in some fields, in their order; 0 for missing fields.
 local function counts_of(key, fields)
   local counts = redis.call('HMGET', key, unpack(fields))

@@ -1,4 +1,4 @@
---- @include "lib/add_old_keys"
+--- @include "lib/old_keys"
 
 --[[
 Loads used idempotency keys into the compact form (lib/old_keys) for a rebuild, all or none. The call is guarded by the rebuild's

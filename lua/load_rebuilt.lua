@@ -6,7 +6,7 @@ overtaken by another, or that reaches another Redis process, does nothing.
 
 KEYS: 1 the mark that the rebuild of the shard will set (string). The keys of the commands have the same hash tag.
 ARGV: each command as its number of words and its words. Instead of a command: USED.note, key of the tenant's old keys (hash), wide
-      bucket, field and use of an idempotency key, which is stored unless it is already hot (lib/used_keys).
+      bucket, field and use of an idempotency key, which is stored unless it is already hot.
 Returns: 1.
 Errors: those of Redis only.
 Writes: the keys of the commands.
@@ -20,9 +20,10 @@ while at < #ARGV do
     redis.call(unpack(ARGV, at + 1, at + words))
   else
     local _, old_keys, bucket, field, use = unpack(ARGV, at + 1, at + words)
-    local _, is_large = shape_of_keys(old_keys)
-    if not hot_use(bucket, field, is_large) then
-      note_use(old_keys, bucket, field, use, is_large)
+    local is_large = is_large_tenant(old_keys)
+    local narrow = narrow_bucket(bucket, field)
+    if not hot_use(bucket, narrow, field, is_large) then
+      note_use(old_keys, bucket, narrow, field, use, is_large)
     end
   end
   at = at + words + 1

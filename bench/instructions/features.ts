@@ -1,16 +1,13 @@
 import type { Redis } from 'ioredis';
+import { systemClock } from '../../src/clock.ts';
 import { DEMO } from '../../src/catalog/demo.ts';
 import type { Catalog } from '../../src/domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredLeaderboard } from '../../src/domain/configuration.ts';
 import { DAY_MS } from '../../src/domain/periods.ts';
 import { eventId } from '../../src/engine/ids.ts';
-import { partCall } from '../../src/engine/scripts.ts';
-import { BALANCE, KIND, kindField } from '../../src/packed/record-fields.ts';
-import type { ScriptReply } from '../../src/packed/record.ts';
-import { unpack } from '../../src/packed/state.ts';
-import { userKey } from '../../src/redis/keys.ts';
-import { Script } from '../../src/redis/script.ts';
-import { onlyPart } from '../../test/stack/only-part.ts';
+import { changeUserBalance } from '../../src/engine/changes/balance-change.ts';
+import { Scripts } from '../../src/engine/scripts.ts';
+import { KIND, kindField } from '../../src/packed/record-fields.ts';
 
 /** The demo with one feature more. */
 export interface Feature {
@@ -45,18 +42,15 @@ export const FEATURES: readonly Feature[] = [
 ];
 
 /** Every user (see `EventMaker`) spends a point of the only points system and holds another for a day. */
-export async function spendPoints(redis: Redis, { pointsSystems }: Catalog, users: number): Promise<void> {
-  const script = new Script('change_balance');
-  const part = onlyPart(0);
-  const nowMs = Date.now();
-  const { keys, args } = partCall(part, { nowMs, retryPosition: '' });
+export async function spendPoints(redis: Redis, { tenantNo, pointsSystems }: Catalog, users: number): Promise<void> {
+  const scripts = new Scripts({ redis, clock: systemClock, onWritten: () => undefined });
+  const nowMs = systemClock.now();
+  const of = { system: pointsSystems[0]!.no, amount: 1 };
+  const movements = [{ kind: 'spend', ...of } as const, { kind: 'hold', ...of, expiresInMs: DAY_MS } as const];
   for (let userNo = 0; userNo < users; userNo += 1) {
-    const userId = `user-${userNo}`;
-    for (const kind of [BALANCE.spend, BALANCE.hold]) {
-      const change = { kind, system: pointsSystems[0]!.no, amount: 1, expiresInMs: DAY_MS };
-      const body = JSON.stringify({ userId, id: eventId(nowMs), change });
-      const [packed] = (await script.run(redis, [...keys, userKey(part, userId)], [...args, '', body])) as Buffer[];
-      const reply = unpack(packed!) as ScriptReply;
+    for (const movement of movements) {
+      const call = { userId: `user-${userNo}`, id: eventId(nowMs), movement, nowMs };
+      const { reply } = await changeUserBalance(scripts, tenantNo, call);
       if (reply[kindField] !== KIND.user) throw new Error(`No points were spent: ${JSON.stringify(reply)}`);
     }
   }

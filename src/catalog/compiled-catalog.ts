@@ -4,7 +4,8 @@ import { deletedResources } from '../postgres/catalog.ts';
 import { CatalogIndex } from './catalog-index.ts';
 import { compilePlan, compileUserPlan } from './compile/plans.ts';
 import { compilePersonalBoosts } from './compile/points.ts';
-import type { CompiledPlan } from './plan.ts';
+import type { CompiledPlan } from '../rules/plan.ts';
+import type { OwnBoosts } from '../rules/points.ts';
 import { writersIn } from './rules/references.ts';
 
 /** One version of a tenant's catalog with lookups and compiled plans. Never changes. `onNextDay`: called once when a later day begins. */
@@ -44,6 +45,12 @@ export class CompiledCatalog extends CatalogIndex {
     this.turnTo(utcDay);
     this.planOfUsers ??= compileUserPlan(this, utcDay);
     return this.planOfUsers;
+  }
+
+  /** A user's own boosts; `null` for none. */
+  ownBoosts(userId: string): OwnBoosts | null {
+    const boosts = this.personalBoosts.get(userId);
+    return boosts === undefined ? null : (JSON.parse(boosts) as OwnBoosts);
   }
 
   private turnTo(utcDay: number): void {

@@ -2,7 +2,7 @@
 
 /**
  * Exact decimals with 6 places, as two numbers: whole units and millionths. A double would lose digits when a large total
- * shrinks again (1e12 + 0.1 − 1e12); two integers below 2^53 do not. `lua/lib/decimals.lua` adds them.
+ * shrinks again (1e12 + 0.1 − 1e12); two integers below 2^53 do not. `src/rules/sums.ts` adds them.
  */
 export interface Decimal {
   whole: number;
@@ -11,11 +11,11 @@ export interface Decimal {
 
 /**
  * Bound of all sums (totals, counts, period sums, scores), exclusive and in both directions: 15 digits before the point keep
- * the difference of two sums exact in doubles (below 2^53). `lua/lib/decimals.lua` refuses events that would cross it.
+ * the difference of two sums exact in doubles (below 2^53). The rules refuse events that would cross it.
  */
 export const SUM_BOUND = 1e15;
 
-/** Limits a decimal to the last whole number within the bound, like `lua/lib/decimals.lua`. */
+/** Limits a decimal to the last whole number within the bound. */
 export function clamped(decimal: Decimal): Decimal {
   if (Math.abs(decimal.whole) < SUM_BOUND) return decimal;
   return { whole: Math.sign(decimal.whole) * (SUM_BOUND - 1), micros: 0 };

@@ -36,7 +36,7 @@ export function periodOf(day: number, frequency: Frequency, weekStart: WeekStart
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** First day (epoch day) of a period. `lua/lib/streaks.lua` has the same rule. */
+/** First day (epoch day) of a period. */
 export function periodStart(period: number, frequency: Frequency, weekStart: WeekStart): number {
   if (frequency === 'daily') return period;
   if (frequency === 'weekly') return period * 7 + firstWeekDay(weekStart);
@@ -48,7 +48,7 @@ export const periodEnd = (period: number, frequency: Frequency, weekStart: WeekS
 
 /*
  * Days off of daily streaks: weekdays that need no activity and end no streak. Plans and states store weekdays as a bit set, 0 =
- * Sunday to 6. `lua/lib/streaks.lua` reads the same sets.
+ * Sunday to 6.
  */
 
 const WEEKDAYS = [0, 1, 2, 3, 4, 5, 6] as const;
@@ -72,11 +72,11 @@ export interface OwnDaysOff {
   before: number | null;
 }
 
-/** The user's own days off on a day (epoch day); `null` for the tenant's. `is_day_off` in `lua/lib/streaks.lua` has the same rule. */
+/** The user's own days off on a day (epoch day); `null` for the tenant's. */
 export const ownDaysOff = (own: OwnDaysOff | null, day: number): number | null =>
   own === null ? null : day >= own.fromDay ? own.set : own.before;
 
-/** Number of consecutive days off that start on a day (epoch day); like `days_off_ahead` in `lua/lib/streaks.lua`. */
+/** Number of consecutive days off that start on a day (epoch day). */
 export function daysOffFrom(day: number, isDayOff: (day: number) => boolean): number {
   let count = 0;
   while (isDayOff(day + count)) count += 1;

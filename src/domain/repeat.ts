@@ -35,7 +35,7 @@ export const seasonOf = ({ startDate, endDate }: Season): Days => ({
   toDay: endDate === null ? ANY_DAY.toDay : dayOf(endDate),
 });
 
-/** Number of the period with a day; `null` outside of the season. `quests.period` in `lua/lib/quests.lua` has the same rule. */
+/** Number of the period with a day; `null` outside of the season. `questPeriod` in `src/rules/quests.ts` has the same rule. */
 export function periodOf(season: Season, day: number, weekStart: WeekStart): number | null {
   const { fromDay, toDay } = seasonOf(season);
   const { repeat } = season;

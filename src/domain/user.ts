@@ -90,7 +90,7 @@ export type AttributeFilter = Static<typeof AttributeFilter>;
 
 /**
  * The name of a leaderboard group: the values of the breakdown attributes, each prefixed with its length in bytes, e.g.
- * `2:de,3:web`; `''` without a breakdown. `lua/lib/board_scores.lua` writes the same format.
+ * `2:de,3:web`; `''` without a breakdown.
  */
 export const groupName = (values: string[]): string =>
   values.map((value) => `${Buffer.byteLength(value)}:${value}`).join(',');

@@ -256,8 +256,8 @@ export function settlementRule(inForce: StreaksInForce): StreakSettlementRule {
 }
 
 /**
- * Returns whether a local day is a day off for a user, by the settings in force when that day began. `is_day_off` in
- * `lua/lib/streaks.lua` has the same rule. `dayAt`: the user's local day at a time.
+ * Returns whether a local day is a day off for a user, by the settings in force when that day began. `isDayOff` in
+ * `src/rules/streaks.ts` has the same rule. `dayAt`: the user's local day at a time.
  */
 export const daysOffOf =
   ({ streaks, streaksBefore = [] }: Catalog, own: OwnDaysOff | null, dayAt: (ms: number) => number) =>

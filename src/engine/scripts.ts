@@ -1,116 +1,25 @@
 import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
-import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
-import type { PlanAchievement } from '../catalog/plan.ts';
 import type { Clock } from '../clock.ts';
 import type { Author } from '../domain/administration/author.ts';
-import { DAY_MS } from '../domain/periods.ts';
 import { AppError } from '../errors.ts';
-import type { PackedLookedUp } from '../packed/packed-arrays.ts';
-import { kindField } from '../packed/record-fields.ts';
-import type { ScriptReply } from '../packed/record.ts';
-import { MAYBE_STORED, REFUSAL, UNKNOWN_OFFSET } from '../packed/refusal-fields.ts';
-import { type PackedPause, type PackedQuestPeriod, unpack } from '../packed/state.ts';
 import { ConnectionKiller, isConnectionLost } from '../redis/outage.ts';
 import { connectionOf, onServer } from '../redis/endpoints.ts';
-import { byPart, inParts, isCurrent, userPart } from '../redis/parts.ts';
+import { isCurrent, userPart } from '../redis/parts.ts';
 import { gateOf, isOpen, RedisNotReady } from '../redis/gate.ts';
-import { boardKeyPrefix, countersKey, outboxKey, pointsKeyPrefix, type TenantPart, userKey } from '../redis/keys.ts';
+import { outboxKey, type TenantPart } from '../redis/keys.ts';
 import { comparePositions, OUTBOX_START } from '../redis/outbox.ts';
 import { NotReplicated, type ReplicaAcknowledgement } from '../redis/replica-acknowledgement.ts';
-import { type JoinedCalls, type Script, scriptNamed, type Words } from '../redis/script.ts';
+import type { JoinedCalls, Script, Words } from '../redis/script.ts';
 import { problemOf, scriptSpan } from '../telemetry/spans.ts';
 import type { Traces } from '../telemetry/traces.ts';
-import type { ReversalPlan } from './corrections/packed-replay.ts';
-import { eventId } from './ids.ts';
-import type { PlannedUser } from './recomputations/planned-user.ts';
 import { refuseOverload } from './refusals.ts';
-import { type SentUser, withZone } from './users/sent-user.ts';
 import { inOwnTurn } from '../turns.ts';
 
 export interface Asked {
   by: Author;
   span?: Span | undefined;
-}
-
-/** A change to one user's streak (`lua/adjust_streak.lua`). Days are epoch days. */
-export type StreakChange =
-  | { freeze: true; max: number }
-  | { pause: PackedPause }
-  | { unpause: PackedPause }
-  | { reset: true }
-  | { restore: { length: number; first: number; last: number; since: number } };
-
-/** A change of a user's balance (`lua/change_balance.lua`), and the key that it uses. */
-export interface BalanceCall {
-  change: {
-    kind: number;
-    system: number;
-    amount?: number;
-    expiresInMs?: number;
-    of?: string;
-    reason?: string | undefined;
-    reference?: string | undefined;
-    key?: string | undefined;
-    digest?: string;
-    generation?: number;
-  };
-  field?: string;
-  use?: string;
-  keysPerDay?: number;
-  lookedUp?: Record<number, PackedLookedUp> | undefined;
-}
-
-interface UserScripts {
-  identify_user: { mustExist: boolean };
-  complete_achievement: { achievement: PlanAchievement };
-  adjust_streak: { change: StreakChange };
-  change_balance: BalanceCall;
-  reverse_event: { reversal: ReversalPlan; dryRun: boolean };
-  hide_user: { boards: readonly object[]; by: number; hidden: boolean };
-  delete_user: object;
-  import_user: { import: string; counters: readonly string[]; sets: readonly { score?: string; group?: string }[] };
-}
-
-/** A user in a call about many. `id`: ID of the record that the call may write. `boosts`: the user's own boosts. */
-interface BoostedUser {
-  userId: string;
-  id: string;
-  boosts: string | undefined;
-}
-
-/** A user with the zone that the caller expects the user to be in, and the zone's offset at the call's time. */
-interface ZonedUser extends BoostedUser {
-  /** IANA name; '' means UTC. */
-  zone: string;
-  offsetSeconds: number;
-}
-
-interface UsersScripts {
-  backdate_achievements: {
-    users: (BoostedUser & {
-      counts?: { no: number; total: [number, number] }[];
-      quests?: { no: number; periods: PackedQuestPeriod[] }[];
-      digest?: string;
-    })[];
-  };
-  count_years: { users: (ZonedUser & { atMs: number; signUpDay: number; years: number })[] };
-  pay_time_triggers: { payments: (ZonedUser & { dueMs: number; triggers: number[] })[] };
-  recompute_users: {
-    step: number;
-    job: string;
-    reverts: boolean;
-    users: { userId: string; id: string; planned: PlannedUser }[];
-  };
-  fill_board: { users: { userId: string; sums: readonly unknown[] }[] };
-  sweep_streaks: {
-    zone: string;
-    offsetSeconds: number;
-    untilMs: number | undefined;
-    idPrefix: string;
-    users: readonly string[];
-  };
 }
 
 interface ScriptsOptions {
@@ -134,6 +43,8 @@ export interface PartCall {
    * answer was found. `false`, or no function, runs the call again; this suits calls that change nothing the second time.
    */
   foundElsewhere?: () => Promise<boolean>;
+  /** Finds the position in a retry's replies up to which Postgres must be checked; `null`: there is none. */
+  maybeStored: (replies: readonly unknown[]) => string | null;
   isAcknowledgedLater?: boolean;
   /** Calls that are sent together with the first try. A retry is sent alone. */
   joined?: JoinedCalls | undefined;
@@ -142,69 +53,6 @@ export interface PartCall {
   /** Number of events in the call. Default: 0. */
   events?: number;
 }
-
-interface UserCall<S extends keyof UserScripts> {
-  script: S;
-  userId: string;
-  /** The record's ID (32 hex digits); default: a new one. */
-  id?: string;
-  body: UserScripts[S];
-  /** Passes the plan of user changes, and the boosts, to the script. Omit it for scripts that need neither. */
-  compiled?: CompiledCatalog;
-  sent?: SentUser | null;
-  keys?: readonly string[];
-  states?: readonly Buffer[];
-  /** Whether Postgres holds a call's effects (ID: 32 hex digits). Omit it for calls that are idempotent. */
-  isStored?: (id: string) => Promise<boolean>;
-  span?: Span | undefined;
-}
-
-interface UserReply {
-  reply: ScriptReply;
-  /** The user's packed state; empty if the user does not exist or the script does not return it. */
-  state: Buffer;
-  /** Whether the call was tried more than once, so that an earlier try may have applied it. */
-  retried: boolean;
-}
-
-/** The keys and arguments of every script that changes users of a tenant (`CALL_KEY` and `CALL_ARG` in `lua/lib/calls.lua`). */
-function keysAndArgs(
-  part: TenantPart,
-  {
-    nowMs,
-    retryPosition = '',
-    plan = '',
-    body,
-    keys = [],
-    states = [],
-  }: {
-    nowMs: number;
-    retryPosition?: string;
-    plan?: string;
-    body: object;
-    keys?: readonly string[];
-    states?: readonly (Buffer | string)[];
-  },
-): { keys: string[]; args: Words } {
-  const { keys: ofPart, args } = partCall(part, { nowMs, retryPosition });
-  return { keys: [...ofPart, ...keys], args: [...args, plan, JSON.stringify(body), ...states] };
-}
-
-/** The first keys and arguments of `keysAndArgs`. Calls of `record_events` begin with them, too. */
-export const partCall = (
-  part: TenantPart,
-  { nowMs, retryPosition }: { nowMs: number; retryPosition: string },
-): { keys: string[]; args: (string | number)[] } => ({
-  keys: [outboxKey(part.shard), countersKey(part)],
-  args: [
-    nowMs,
-    part.tenantNo,
-    boardKeyPrefix(part),
-    pointsKeyPrefix(part),
-    retryPosition,
-    part.isWide === true ? 1 : '',
-  ],
-});
 
 /** How long a call with an unknown outcome is retried before it answers 503. */
 const RETRY_MS = 2_000;
@@ -238,72 +86,10 @@ export class Scripts {
     if (this.options.overloaded !== undefined) refuseOverload(this.options.overloaded);
   }
 
-  /**
-   * Calls a script about one user, with the current offset of the user's zone if the script asks for it. Applied once,
-   * even if the connection breaks during the call. Returns `null` if an earlier try applied the call and Postgres holds
-   * it (`isStored`). Throws 503 if the outbox is full or Redis does not answer; other refusals are replies.
-   */
-  async callUser<S extends keyof UserScripts>(
-    tenantNo: number,
-    {
-      script,
-      userId,
-      id = eventId(this.options.clock.now()),
-      body,
-      compiled,
-      sent = null,
-      keys = [],
-      states = [],
-      isStored,
-      span,
-    }: UserCall<S>,
-  ): Promise<UserReply | null> {
-    const { clock } = this.options;
+  /** The part of a user who is about to be changed. Throws 503 while the outbox is full or the part is closed. */
+  partToChange(tenantNo: number, userId: string): TenantPart {
     this.refuseOverload();
-    const part = userPart(this.options.redis, tenantNo, userId);
-    let said = sent;
-    let retried = false;
-    for (;;) {
-      const replies = await this.callPart(part, {
-        script: scriptNamed(script),
-        spans: span && [span],
-        keysAndArgs: ({ nowMs, retryPosition }) => {
-          retried = retryPosition !== '';
-          return keysAndArgs(part, {
-            nowMs,
-            retryPosition,
-            plan: compiled?.userPlan(Math.floor(nowMs / DAY_MS)).json ?? '',
-            body: {
-              ...body,
-              userId,
-              id,
-              sent: said === null ? undefined : JSON.stringify(said),
-              boosts: compiled?.personalBoosts.get(userId),
-            },
-            keys: [userKey(part, userId), ...keys],
-            states,
-          });
-        },
-        ...(isStored && { foundElsewhere: () => isStored(id) }),
-      });
-      if (replies === null) return null;
-      const [packed, state] = replies as [Buffer, Buffer];
-      const reply = unpack(packed) as ScriptReply;
-      if (reply[kindField] !== REFUSAL.unknownOffset) return { reply, state, retried };
-      said = withZone(said, reply[UNKNOWN_OFFSET.zone], clock.now());
-    }
-  }
-
-  /** Drops events from quarantine. A retry changes nothing. Throws 503 if Redis does not answer. */
-  async dropQuarantined(tenantNo: number, events: readonly { userId: string; id: string }[]): Promise<void> {
-    const groups = byPart(this.options.redis, tenantNo, { of: events, userId: (event) => event.userId });
-    for (const [part, some] of groups) {
-      const body = { events: some.map(({ userId, id }) => ({ userId, id })) };
-      await this.callPart(part, {
-        script: scriptNamed('drop_quarantined'),
-        keysAndArgs: (at) => keysAndArgs(part, { ...at, body }),
-      });
-    }
+    return userPart(this.options.redis, tenantNo, userId);
   }
 
   /**
@@ -351,10 +137,10 @@ export class Scripts {
         const replies = (await running) as Buffer[];
         const position = replies.pop()!.toString('latin1');
         if (retryPosition !== '') {
-          const first = unpack(replies[0]!) as ScriptReply;
-          if (first[kindField] === REFUSAL.maybeStored) {
+          const upTo = call.maybeStored(replies);
+          if (upTo !== null) {
             if (await call.foundElsewhere?.()) return null;
-            retryPosition = first[MAYBE_STORED.upTo];
+            retryPosition = upTo;
             continue;
           }
         }
@@ -417,47 +203,6 @@ export class Scripts {
     this.positions.set(shard, position);
     return position;
   }
-}
-
-/**
- * Calls a script about many users, once for each of the tenant's parts that holds some of them, and returns the script's
- * number for each user, in the given order. Does not retry: for work that is repeated as a whole if it fails. Throws the
- * errors of `Script.run`. `plan`: JSON. `body`: the script's arguments about some of the users. `onWritten`: see
- * `ScriptsOptions`.
- */
-export async function callUsers<S extends keyof UsersScripts, U extends { userId: string }>(
-  { redis, onWritten }: Pick<ScriptsOptions, 'redis' | 'onWritten'>,
-  tenantNo: number,
-  {
-    script,
-    users,
-    body,
-    state,
-    ...call
-  }: {
-    script: S;
-    nowMs: number;
-    plan: string;
-    users: readonly U[];
-    body: (users: readonly U[]) => UsersScripts[S];
-    state?: (user: U) => Buffer | string;
-  },
-): Promise<number[]> {
-  return inParts(redis, tenantNo, {
-    users,
-    userId: (user) => user.userId,
-    call: async (part, some) => {
-      const { keys, args } = keysAndArgs(part, {
-        ...call,
-        body: body(some),
-        keys: some.map(({ userId }) => userKey(part, userId)),
-        ...(state && { states: some.map(state) }),
-      });
-      const replies = (await scriptNamed(script).run(redis, keys, args)) as (number | Buffer)[];
-      if (String(replies.pop()) !== '') onWritten(part.shard);
-      return replies as number[];
-    },
-  });
 }
 
 const unavailable = (): AppError =>

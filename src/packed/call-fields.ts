@@ -1,66 +1,5 @@
 /** Names of the fields and positions in data that TypeScript passes to scripts, or that scripts pass to each other. */
 
-/**
- * Keys of every call that changes a tenant's users: the shard's outbox, the tenant's counters; the script's own keys start
- * at `own`.
- */
-export const CALL_KEY = { outbox: 0, counters: 1, own: 2 } as const;
-
-export const CALL_ARG = {
-  /** Epoch ms. */
-  nowMs: 0,
-  tenantNo: 1,
-  boardPrefix: 2,
-  pointsPrefix: 3,
-  /** `''` for a first try; for a retry, an outbox position from before the first try. */
-  retryPosition: 4,
-  /** `'1'` if other shards hold users of the tenant, too: ranks are not counted (`NO_RANK.unranked`). */
-  wide: 5,
-  /** JSON of `src/catalog/plan.ts`, or `''`. */
-  plan: 6,
-  /** JSON; each script describes its own. */
-  body: 7,
-  /** Packed states start here; they are not JSON. */
-  states: 8,
-} as const;
-
-/** Arguments of `record_events` after the retry position. Plans start at `firstPlan`. */
-export const EVENTS_ARG = { plans: 6, lookedUp: 7, oldKeys: 8, keysPerDay: 9, firstPlan: 10 } as const;
-
-/** Arguments of one event in a call of `record_events`, as offsets from its first; `size`: their number. */
-export const EVENT = {
-  /** Index of the plan in the call, from 1. */
-  plan: 0,
-  userId: 1,
-  /** 32 hex digits. */
-  id: 2,
-  whole: 3,
-  micros: 4,
-  /** Field of the idempotency key in its bucket, or `''`. */
-  keyField: 5,
-  idempotencyKey: 6,
-  /** The use of the key, packed (`src/redis/idempotency.ts`), or `''`. */
-  use: 7,
-  /** SENT as JSON, or `''`. */
-  sent: 8,
-  /** Comma-separated numbers of the achievements and triggers that count the event. */
-  counted: 9,
-  /** The user's own boosts as JSON, or `''`. */
-  boosts: 10,
-  /** Event attributes as JSON, or `''`. */
-  attributes: 11,
-  size: 12,
-} as const;
-
-/** Keys of one event in such a call: its user, and the bucket of its idempotency key. */
-export const EVENT_KEY = { user: 0, bucket: 1, size: 2 } as const;
-
-/** Keys of a batch step, after those of its events. */
-export const BATCH_KEY = { progress: 0, queue: 1, results: 2, listened: 3 } as const;
-
-/** Arguments of a batch step, after those of its events. */
-export const BATCH_ARG = { expected: 0, after: 1, finished: 2, wanted: 3 } as const;
-
 export const QUEUED_BATCH = {
   tenant: 't',
   /** Epoch ms. */
@@ -77,90 +16,11 @@ export const BATCH_RESULT = {
   answered: 'n',
 } as const;
 
-/** Postgres's answer about an idempotency key: the token of the question, and the packed use (`''` if the key was not used). */
-export const LOOKED_UP = { token: 0, use: 1 } as const;
-
-/** User fields and preferences of a request. `false` clears a field. */
-export const SENT = {
-  name: 'n',
-  email: 'e',
-  deviceTokens: 'd',
-  subscribe: 'sub',
-  /** Attribute number → value. */
-  attributes: 'a',
-  /** IANA name of a new time zone. */
-  zone: 'z',
-  /** In place of `zone`: the user's current zone, whose offset is updated. */
-  renewedZone: 'zn',
-  /** Offset of either zone in seconds, and its end of validity (epoch ms). */
-  offsetSeconds: 'zo',
-  offsetUntilMs: 'zu',
-  /** With `zone`: the previous zone and its current offset. */
-  leftZone: 'bn',
-  leftOffsetSeconds: 'bo',
-  /** Notification preferences: one digit per kind, `-` if not sent. */
-  notifications: 'np',
-  /** STREAK_RULE, with -1 and `false` for fields that were not sent. */
-  streakRule: 'sp',
-  /** The user's own days off, as a set of weekdays. */
-  daysOff: 'of',
-  /** The user's sign-up date, epoch day. */
-  signUpDay: 'su',
-  /**
-   * For application keys: fields that only servers may write, which must therefore equal the stored values. Numbers of
-   * attributes; 0 for the sign-up date.
-   */
-  serverOnly: 'so',
-  /** Set if the event has an `occurredAt`: `Occurred` in `src/engine/corrections/late-events.ts`. */
-  occurred: 'oc',
-} as const;
-
-export const LEFT = { offsetSeconds: 0, untilMs: 1 } as const;
-
-/** A row of a plan's periods: those of one local day (epoch day), then their first days. */
-export const ROW = { day: 0, week: 1, month: 2, dayStart: 3, weekStart: 4, monthStart: 5 } as const;
-
-/** Offset from the position of a FREQUENCY's period in a ROW to that of the period's first day. */
-export const ROW_OFFSET = { start: 3 } as const;
-
-/** Earning of freezes: interval in days, amount, maximum, since when (epoch ms). */
-export const EARNING = { days: 0, amount: 1, max: 2, sinceMs: 3 } as const;
-
-export const CONDITION = { attribute: 0, value: 1 } as const;
-
-/** Whole part of the highest total, before and after an event. */
-export const PEAK = { before: 0, after: 1 } as const;
-
-/**
- * A user's change on a leaderboard: the plan's leaderboard, the first day of the run (epoch day), the groups and scores
- * before and after (a score <= 0: in no sorted set), and whether only the group changed.
- */
-export const CHANGE = {
-  board: 0,
-  runDay: 1,
-  group: 2,
-  oldGroup: 3,
-  oldScore: 4,
-  score: 5,
-  onlyGroup: 6,
-  /** A list of TEAM_MOVE; absent for none. */
-  teams: 7,
-  /** When the old and the new score were reached; only on leaderboards with `ties`. */
-  oldReached: 8,
-  reached: 9,
-} as const;
-
-/** A change of what a team earned in a run: whole, micros, and number of members who earned something. */
-export const TEAM_MOVE = { team: 0, whole: 1, micros: 2, members: 3 } as const;
-
 /**
  * Fields of the hash of a run's teams (`teamsKey`), each followed by the team. Whole parts and millionths are sums over the
  * members, so the millionths may exceed a million.
  */
 export const TEAM_SUM = { whole: 'w', micros: 'm', members: 'n' } as const;
-
-/** A record to write, with its CHANGEs. */
-export const APPLIED = { record: 0, changes: 1 } as const;
 
 /**
  * A user's score in a run by history: the run's first day (epoch day), whole and micros, and when it was reached (see SCORE_TIME).
@@ -168,23 +28,8 @@ export const APPLIED = { record: 0, changes: 1 } as const;
  */
 export const HISTORY_SUM = { runDay: 0, whole: 1, micros: 2, reached: 3 } as const;
 
-/** An event of a batch that was not sent to the script: its index in the batch, then UNSENT. */
+/** An event of a batch that was not applied: its index in the batch, then UNSENT. */
 export const UNSENT_EVENT = { index: 0, code: 1, message: 2 } as const;
-
-export const RECOMPUTED = {
-  /** Something was given or taken. */
-  changed: 1,
-  /** An earlier try of the step already did it. */
-  done: 2,
-  /** Nothing of the plan was left to do. */
-  nothing: 3,
-  /** The user has been deleted. */
-  gone: 4,
-  /** The packed state would exceed `STATE_BYTES`. */
-  large: 5,
-  /** An event of the user has been reversed or restored since. */
-  corrected: 6,
-} as const;
 
 /** Result of a batch step. */
 export const STEP = {

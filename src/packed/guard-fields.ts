@@ -24,17 +24,6 @@ export const GUARD_ACTION = {
 /** A guard in a record: GUARD, GUARD_ACTION and, for clamped events, the value as sent. */
 export const GUARDED = { guard: 0, action: 1, whole: 2, micros: 3 } as const;
 
-/** Sums of a user's guarded events of a metric: UTC hour and its sum, local day and its sum, time of the last event (ms). */
-export const GUARD_SUMS = {
-  hour: 0,
-  hourWhole: 1,
-  hourMicros: 2,
-  day: 3,
-  dayWhole: 4,
-  dayMicros: 5,
-  lastMs: 6,
-} as const;
-
 /**
  * A user's quarantined events, concatenated: for each, the 32 hex digits of its ID and the digit of its GUARD. A tenant's
  * hash has one field per user, and one with the total number.

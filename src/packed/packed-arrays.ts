@@ -1,9 +1,8 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Decimal } from '../domain/decimal.ts';
-import type { LOOKED_UP, UNSENT_EVENT } from './call-fields.ts';
+import type { UNSENT_EVENT } from './call-fields.ts';
 import type { Compensated, PackedCompletion, RecordedGuard } from './record.ts';
-import type { HistorySum, PackedPause, PackedQuest, PackedQuestPeriod, PackedThreshold, PackedTotal } from './state.ts';
-import type { STREAK_RULE } from './user-fields.ts';
+import type { HistorySum, PackedPause, PackedQuest, PackedQuestPeriod, PackedTotal } from './state.ts';
 
 // Creates the arrays that TypeScript packs. No other code needs to know the order of their positions.
 
@@ -20,34 +19,6 @@ export const packedPause = ({
   lastDay: number;
   id: string;
 }): PackedPause => [firstDay, lastDay, id];
-
-export const packedThreshold = (metricNo: number, { whole, micros }: Decimal): PackedThreshold => [
-  metricNo,
-  whole,
-  micros,
-];
-
-/** STREAK_RULE of a request: -1 and `false` for fields that were not sent. */
-export interface SentStreakRule {
-  [STREAK_RULE.enabled]: number;
-  [STREAK_RULE.all]: number;
-  [STREAK_RULE.metrics]: PackedThreshold[] | false;
-}
-
-/** STREAK_RULE of a request. */
-export const sentStreakRule = ({
-  enabled,
-  all,
-  metrics,
-}: {
-  enabled: boolean | undefined;
-  all: boolean | undefined;
-  metrics: PackedThreshold[] | undefined;
-}): SentStreakRule => [
-  enabled === undefined ? -1 : Number(enabled),
-  all === undefined ? -1 : Number(all),
-  metrics ?? false,
-];
 
 /** GUARDED of an event that was not clamped. */
 export const recordedGuard = ({ guard, action }: { guard: number; action: number }): RecordedGuard => [guard, action];
@@ -84,13 +55,6 @@ export const packedTaken = ({
   points: number;
   day?: number | undefined;
 }): Compensated => (day === undefined ? ['', systemNo, triggerNo, points] : ['', systemNo, triggerNo, points, day]);
-
-export interface PackedLookedUp {
-  [LOOKED_UP.token]: string;
-  [LOOKED_UP.use]: string;
-}
-
-export const packedLookedUp = ({ token, use }: { token: string; use: string }): PackedLookedUp => [token, use];
 
 export const historySum = (
   runDay: number,

@@ -2,9 +2,8 @@ import type { Decimal } from '../domain/decimal.ts';
 import type { OwnDaysOff } from '../domain/periods.ts';
 import type { SignUp } from '../domain/anniversary.ts';
 import type { PackedImportedAward, PackedImportedDay, RecordedSettlement } from './record.ts';
-import type { SentStreakRule } from './packed-arrays.ts';
-import type { PackedScores, PackedState, PackedStays, PackedTotal } from './state.ts';
-import { STREAK_RULE, TOTAL, type USER } from './user-fields.ts';
+import type { PackedScores, PackedState, PackedStays, PackedThreshold, PackedTotal } from './state.ts';
+import { TOTAL, type USER } from './user-fields.ts';
 
 // Creates the arrays of an import. No other code needs to know the order of their positions.
 
@@ -66,12 +65,22 @@ export const packedSignUp = ({ day, years, sinceMs }: SignUp): NonNullable<Packe
   sinceMs,
 ];
 
-/** STREAK_RULE in a state. */
-export const packedStreakRule = (sent: SentStreakRule): NonNullable<PackedState[typeof USER.streakRule]> => [
-  sent[STREAK_RULE.enabled],
-  sent[STREAK_RULE.all],
-  sent[STREAK_RULE.metrics] || [],
+/** STREAK_RULE. Absent fields follow the tenant's. */
+export const packedStreakRule = ({
+  enabled,
+  all,
+  metrics = [],
+}: {
+  enabled?: boolean | null;
+  all?: boolean | null;
+  metrics?: readonly (Decimal & { metric: number })[];
+}): NonNullable<PackedState[typeof USER.streakRule]> => [
+  packedFlag(enabled),
+  packedFlag(all),
+  metrics.map(({ metric, whole, micros }): PackedThreshold => [metric, whole, micros]),
 ];
+
+const packedFlag = (flag: boolean | null | undefined): number => Number(flag ?? -1);
 
 /** DAYS_OFF that replace the tenant's. */
 export const packedDaysOff = ({

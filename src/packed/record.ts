@@ -25,14 +25,12 @@ import type { GUARDED } from './guard-fields.ts';
 import type {
   BLOCKED,
   INSUFFICIENT,
-  MAYBE_STORED,
   OUT_OF_RANGE,
   TOO_MANY_KEYS,
   OUTDATED,
   REPLAY,
   REQUIRED,
   UNCHANGED,
-  UNKNOWN_OFFSET,
   UNKNOWN_USE,
   REFUSAL,
   SERVER_ONLY,
@@ -308,7 +306,6 @@ export type Refusal =
       [OUT_OF_RANGE.no]?: number;
     }
   | { [kindField]: typeof REFUSAL.tooLarge | typeof REFUSAL.profileTooLarge }
-  | { [kindField]: typeof REFUSAL.unknownOffset; [UNKNOWN_OFFSET.zone]: string }
   | { [kindField]: typeof REFUSAL.unknownUse; [UNKNOWN_USE.token]?: string; [UNKNOWN_USE.generation]?: number }
   | { [kindField]: typeof REFUSAL.tooManyKeys; [TOO_MANY_KEYS.waitMs]: number }
   | { [kindField]: typeof REFUSAL.noAddress }
@@ -320,14 +317,11 @@ export type Refusal =
   | { [kindField]: typeof REFUSAL.notQuarantined }
   | { [kindField]: typeof REFUSAL.unmetConditions }
   | { [kindField]: typeof REFUSAL.required; [REQUIRED.missing]: number[] }
-  | { [kindField]: typeof REFUSAL.alreadyImported }
-  | { [kindField]: typeof REFUSAL.userExists }
-  | { [kindField]: typeof REFUSAL.outdated; [OUTDATED.whole]?: number; [OUTDATED.micros]?: number }
-  | { [kindField]: typeof REFUSAL.maybeStored; [MAYBE_STORED.upTo]: string };
+  | { [kindField]: typeof REFUSAL.outdated; [OUTDATED.whole]?: number; [OUTDATED.micros]?: number };
 
 export type ScriptReply = HappenedRecord | GoneRecord | GuardedRecord | Refusal;
 
-/** The result of a batch event that was not sent to the script. */
+/** The result of a batch event that was not applied. */
 export interface UnsentReply {
   [kindField]: typeof REFUSAL.unsent;
   [UNSENT.code]: ErrorCode;

@@ -16,8 +16,6 @@ export const REFUSAL = {
   tooLarge: 'f',
   /** The user's profile would exceed `PROFILE_BYTES`. */
   profileTooLarge: 'g',
-  /** The zone's offset at this time is unknown. Repeat the call with it; see UNKNOWN_OFFSET. */
-  unknownOffset: 'z',
   /** The idempotency key may have been used long ago. Ask Postgres and repeat the call; see UNKNOWN_USE. */
   unknownUse: 'p',
   /** The user has used today's limit of idempotency keys; see TOO_MANY_KEYS. */
@@ -39,18 +37,13 @@ export const REFUSAL = {
   unchanged: 'w',
   /** The user's streaks, corrected events or, for points that expire, anything of the user has changed since the call was prepared. */
   outdated: 'j',
-  /** A retry whose first try may be in Postgres. Check there and repeat the call; see MAYBE_STORED. */
-  maybeStored: 'd',
   /** The event is not in quarantine: it was released or dropped, or never was there. */
   notQuarantined: 'y',
-  /** This import already brought the user. */
-  alreadyImported: 't',
-  userExists: 'ex',
   unsent: 'x',
 } as const;
 
 /**
- * The packed use, see `lua/lib/used_keys.lua`; for events also the current total, RECORDED_STREAK and local day; for a guarded metric, the
+ * The use (`packedUse`); for events also the current total, RECORDED_STREAK and local day; for a guarded metric, the
  * user's QUARANTINED.
  */
 export const REPLAY = { use: 'use', total: 't', streak: 's', day: 'd', quarantined: 'q' } as const;
@@ -74,8 +67,6 @@ export const REQUIRED = { missing: 'missing' } as const;
 /** Number of the attribute; 0 for the sign-up date. */
 export const SERVER_ONLY = { no: 'no' } as const;
 
-export const UNKNOWN_OFFSET = { zone: 'tz' } as const;
-
 /**
  * The token that the repeated call must contain, and the user's generation. Without a token: the event follows such an event
  * of the same user; just repeat the call.
@@ -98,9 +89,6 @@ export const STREAK_REFUSAL = {
 
 /** For a late event: the value that the guards allow, if the replay used another. */
 export const OUTDATED = { whole: 'w', micros: 'i' } as const;
-
-/** The outbox position up to which Postgres must be checked. */
-export const MAYBE_STORED = { upTo: 'upTo' } as const;
 
 /** Code (`src/errors.ts`) and message of the error. */
 export const UNSENT = { code: 'c', message: 'e' } as const;

@@ -24,8 +24,7 @@ import {
 
 /**
  * The readable form of a user's state. The packed form is a sequence of msgpack values in one Redis key, written by
- * `lua/record_events.lua`; `users.state` in Postgres holds the same bytes. `user-fields.ts` lists all fields,
- * `lua/lib/users.lua` those of a new user.
+ * `src/rules/user-codec.ts`; `users.state` in Postgres holds the same bytes. `user-fields.ts` lists all fields.
  */
 export interface UserState {
   createdMs: number;
@@ -134,7 +133,7 @@ interface BoardScore {
   reached?: number;
 }
 
-/** Largest packed state in bytes. Changes that would exceed it are refused; see `lua/lib/users.lua`. */
+/** Largest packed state in bytes. Changes that would exceed it are refused; see `lackOfRoom`. */
 export const STATE_BYTES = 32_768;
 
 /** Largest profile in bytes: name, email address, device tokens and attribute values together. */
@@ -232,7 +231,7 @@ export interface HistorySum {
 /** STAYs in a row. */
 export type PackedStays = (number | string)[];
 
-/** An unpacked state. Absent fields are nil in Lua. Streaks are a list here and flat in the bytes. */
+/** An unpacked state. Streaks are a list here and flat in the bytes. */
 export interface PackedState {
   [USER.createdMs]: number;
   [USER.updatedMs]: number;
@@ -400,7 +399,7 @@ const TIME_DIGITS = 16;
 
 /**
  * A user's member in the sorted sets of a board on which equal scores rank by when they were reached. Sorted sets order
- * equal scores by member: the earliest is the greatest. `member_of` in `lua/lib/rank_boards.lua` has the same rule.
+ * equal scores by member: the earliest is the greatest.
  */
 export const timedMember = (userId: string, reached: number): string =>
   String(TIMED_MEMBER.latest - Math.abs(reached)).padStart(TIME_DIGITS, '0') + userId;

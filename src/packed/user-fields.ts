@@ -54,7 +54,10 @@ export const USER = {
   hidden: 39,
   /** Notification preferences: one digit per kind, `-` if not set. */
   notifications: 40,
-  /** Metric number → GUARD_SUMS, for metrics with guards. */
+  /**
+   * Metric number → sums of guarded events, for metrics with guards: UTC hour and its sum (whole, micros), local day and its sum, time of
+   * the last event (ms).
+   */
   guarded: 41,
   /** Number of a `time` trigger → end of the last period that it paid, epoch ms. */
   timePaid: 42,
@@ -72,7 +75,7 @@ export const USER = {
    * they could not give, deducted from what later ones take.
    */
   owed: 49,
-  /** The last recomputation step applied to the user, see `lua/recompute_users.lua`; absent for none. */
+  /** The last recomputation step applied to the user, see `src/rules/recomputation.ts`; absent for none. */
   recomputed: 50,
   /** Name of the import that brought the user; absent for none. */
   importedBy: 51,

@@ -97,7 +97,7 @@ export interface UserPage {
 
 /**
  * Checks the next users of a zone after an ID: which of them may have something to settle when a local day begins.
- * `earning`: as in `lua/lib/streaks.lua`, `null` if users earn no freezes. For users without due work, it reads only the
+ * `earning`: the plan's `streak.earn`, `null` if users earn no freezes. For users without due work, it reads only the
  * row: checking a million of them took 2.4 s (2 busy cores).
  */
 export async function dueUsers(

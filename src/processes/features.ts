@@ -150,7 +150,9 @@ function createUsers(
     activity: new ActivityReads({ redis, pool, clock, caughtUp }),
     deletion: new UserDeletion({
       redis,
+      pool,
       scripts,
+      clock,
       keys: applicationKeys,
       setsOfBoards: setsOfPart,
       recordAudit,

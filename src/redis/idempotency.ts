@@ -57,7 +57,7 @@ export interface UsedKey {
 
 /**
  * The field of a used key for a user's generation (`g` of the packed state; `undefined` for the first). Deleting a user starts
- * the next generation, so a new user with the same ID finds no used keys. `lua/lib/users.lua` has the same rule.
+ * the next generation, so a new user with the same ID finds no used keys. `lua/read.lua` has the same rule.
  */
 export const fieldOfGeneration = (field: string, generation: number | undefined): string =>
   generation === undefined ? field : `${field}.${generation}`;

@@ -141,7 +141,7 @@ export const countersKey = (part: TenantPart): string => `${ofPart(part)}:n`;
  */
 export const quarantineKey = (part: TenantPart): string => `${ofPart(part)}:${QUARANTINED.keyEnd}`;
 
-/** hash: number of users per total (> 0) of a points system, and per range of totals; see `lua/lib/held_writes.lua`. */
+/** hash: number of users per total (> 0) of a points system, and per range of totals; see `lua/count_points.lua`. */
 export const pointsKey = (part: TenantPart, systemNo: number): string => `${pointsKeyPrefix(part)}${systemNo}`;
 export const pointsKeyPrefix = (part: TenantPart): string => `${ofPart(part)}:p:`;
 

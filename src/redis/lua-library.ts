@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { SUM_BOUND } from '../domain/decimal.ts';
 import { PACKAGE_ROOT } from '../package-root.ts';
 import * as call from '../packed/call-fields.ts';
+import * as commit from '../packed/commit-fields.ts';
 import * as guard from '../packed/guard-fields.ts';
 import * as record from '../packed/record-fields.ts';
-import * as refusal from '../packed/refusal-fields.ts';
-import { PROFILE_BYTES, STATE_BYTES } from '../packed/state.ts';
 import * as user from '../packed/user-fields.ts';
 import { USED } from './idempotency.ts';
 
@@ -29,7 +27,7 @@ export const TOTALS = {
 
 const LETTER_BEFORE_A = 96;
 
-/** The fields that count a user with this total; none for 0. `lua/lib/held_writes.lua` has the same rule. */
+/** The fields that count a user with this total; none for 0. `lua/count_points.lua` reads them. */
 export function totalFields(total: number): string[] {
   const fields: string[] = [];
   for (let block = total, level = 0; block > 0; block = Math.floor(block / TOTALS.width), level += 1)
@@ -38,6 +36,15 @@ export function totalFields(total: number): string[] {
       level === 0 ? TOTALS.holders : `${TOTALS.level}${level}`,
     );
   return fields;
+}
+
+/** What a change of a total adds to the counts. */
+export function totalMoves(before: number, after: number): Map<string, number> {
+  const moves = new Map<string, number>();
+  for (const field of totalFields(before)) moves.set(field, (moves.get(field) ?? 0) - 1);
+  for (const field of totalFields(after)) moves.set(field, (moves.get(field) ?? 0) + 1);
+  for (const [field, added] of moves) if (added === 0) moves.delete(field);
+  return moves;
 }
 
 interface LuaToken {
@@ -63,100 +70,44 @@ type Shape = Readonly<Record<string, string | number>>;
 /** Names of positions, which count from 0 in TypeScript and from 1 in Lua. */
 const POSITIONS: Readonly<Record<string, Shape>> = {
   USER: user.USER,
-  TOTAL: user.TOTAL,
-  PAUSE: user.PAUSE,
-  STREAK_RULE: user.STREAK_RULE,
-  DAYS_OFF: user.DAYS_OFF,
-  SIGN_UP: user.SIGN_UP,
-  THRESHOLD: user.THRESHOLD,
-  QUEST: user.QUEST,
-  QUEST_PERIOD: user.QUEST_PERIOD,
   EVENT_RECORD: record.EVENT_RECORD,
-  RECORDED_STREAK: record.RECORDED_STREAK,
-  RECORDED_POINTS: record.RECORDED_POINTS,
-  AWARD: record.AWARD,
-  BALANCE_CHANGE: record.BALANCE_CHANGE,
   RECORDED_BOARD: record.RECORDED_BOARD,
-  SETTLEMENT: record.SETTLEMENT,
-  REVERSAL: record.REVERSAL,
-  RECOMPUTATION: record.RECOMPUTATION,
-  RECOMPUTED_SCORE: record.RECOMPUTED_SCORE,
-  COMPENSATED: record.COMPENSATED,
-  COMPLETED: record.COMPLETED,
-  RECORDED_QUEST: record.RECORDED_QUEST,
-  SHORTFALL: record.SHORTFALL,
-  CALL_KEY: call.CALL_KEY,
-  CALL_ARG: call.CALL_ARG,
-  EVENTS_ARG: call.EVENTS_ARG,
-  LOOKED_UP: call.LOOKED_UP,
-  LEFT: call.LEFT,
-  ROW: call.ROW,
-  EARNING: call.EARNING,
-  CONDITION: call.CONDITION,
-  PEAK: call.PEAK,
-  CHANGE: call.CHANGE,
-  APPLIED: call.APPLIED,
-  TEAM_MOVE: call.TEAM_MOVE,
-  GUARDED: guard.GUARDED,
-  GUARD_SUMS: guard.GUARD_SUMS,
-  HISTORY_SUM: call.HISTORY_SUM,
-  UNSENT_EVENT: call.UNSENT_EVENT,
+  READ_KEY: commit.READ_KEY,
+  READ: commit.READ,
+  READ_ARG: commit.READ_ARG,
+  READ_REPLY: commit.READ_REPLY,
+  COMMIT_KEY: commit.COMMIT_KEY,
+  COMMIT: commit.COMMIT,
+  COMMIT_ARG: commit.COMMIT_ARG,
+  BLOCK: commit.BLOCK,
+  RECORD_PART: commit.RECORD_PART,
+  MOVE: commit.MOVE,
+  STEP_PART: commit.STEP_PART,
 };
 
 /** Names of keys, offsets, values and limits, which are the same in both languages. */
 const CONSTANTS: Readonly<Record<string, Shape>> = {
-  STATE: { first: user.USER.streaks + 3 * user.STREAK.size - 1 },
-  STREAK: user.STREAK,
-  FREQUENCY: user.FREQUENCY,
-  SCORE: user.SCORE,
-  HOLD: user.HOLD,
-  SCORE_TIME: user.SCORE_TIME,
-  STAY: user.STAY,
-  TEAM_SUM: call.TEAM_SUM,
-  TIMED_MEMBER: user.TIMED_MEMBER,
-  GUARD: guard.GUARD,
-  GUARD_ACTION: guard.GUARD_ACTION,
   QUARANTINED: guard.QUARANTINED,
   KIND: record.KIND,
   RECORD: record.RECORD,
   NO_RANK: record.NO_RANK,
-  SETTLED: record.SETTLED,
-  BALANCE: record.BALANCE,
-  REFUSAL: refusal.REFUSAL,
-  REPLAY: refusal.REPLAY,
-  BLOCKED: refusal.BLOCKED,
-  REQUIRED: refusal.REQUIRED,
-  INSUFFICIENT: refusal.INSUFFICIENT,
-  OUT_OF_RANGE: refusal.OUT_OF_RANGE,
-  TOO_MANY_KEYS: refusal.TOO_MANY_KEYS,
-  SUM: refusal.SUM,
-  SERVER_ONLY: refusal.SERVER_ONLY,
-  UNKNOWN_OFFSET: refusal.UNKNOWN_OFFSET,
-  UNKNOWN_USE: refusal.UNKNOWN_USE,
-  UNCHANGED: refusal.UNCHANGED,
-  STREAK_REFUSAL: refusal.STREAK_REFUSAL,
-  OUTDATED: refusal.OUTDATED,
-  MAYBE_STORED: refusal.MAYBE_STORED,
-  UNSENT: refusal.UNSENT,
-  EVENT: call.EVENT,
-  EVENT_KEY: call.EVENT_KEY,
-  BATCH_KEY: call.BATCH_KEY,
-  BATCH_ARG: call.BATCH_ARG,
   BATCH_RESULT: call.BATCH_RESULT,
-  SENT: call.SENT,
-  ROW_OFFSET: call.ROW_OFFSET,
-  STEP: call.STEP,
-  RECOMPUTED: call.RECOMPUTED,
   COUNTER: call.COUNTER,
   OUTBOX: call.OUTBOX,
   OLD_KEYS: call.OLD_KEYS,
   LISTENED: call.LISTENED,
   HANDED: call.HANDED,
   ANNOUNCED: call.ANNOUNCED,
-  LIMIT: { sum: SUM_BOUND, stateBytes: STATE_BYTES, profileBytes: PROFILE_BYTES, stays: user.MOST_STAYS },
   USED,
-  USED_KEYS: user.USED_KEYS,
-  QUEST_PERIODS: user.QUEST_PERIODS,
+  ASKED_KEY: commit.ASKED_KEY,
+  BLOCK_BYTES: commit.BLOCK_BYTES,
+  RECORD_BYTES: commit.RECORD_BYTES,
+  ORDERED: commit.ORDERED,
+  USE: commit.USE,
+  COUNT: commit.COUNT,
+  FIELD: commit.FIELD,
+  REACHED_TIME: commit.REACHED_TIME,
+  ENDED: commit.ENDED,
   TOTALS,
 };
 
@@ -266,7 +217,7 @@ const GARBAGE_PAUSE = 400;
 
 /**
  * Wraps a script as a function library (FUNCTION LOAD). Its includes are evaluated once, not with every call, and may keep
- * data that never changes (`lua/lib/remembered.lua`). KEYS, ARGV and this_call, the state of a call, are new with each call,
+ * data that never changes (`text_of` in `lua/lib/moves.lua`). KEYS, ARGV and this_call, the state of a call, are new with each call,
  * so a failed call leaves nothing behind. Compared with EVALSHA, which evaluates everything with each call, with the plans
  * in each: 0.83 of Redis's CPU with one event per call, 0.84 with two, 0.97 with twenty (medians of 5 pairs, demo catalog,
  * fsync always).

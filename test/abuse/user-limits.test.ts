@@ -188,8 +188,9 @@ describe('everything that Laurel keeps of a user', () => {
 
   test('a user beyond the limits can be read and reduced, but cannot grow', async () => {
     await filled('old');
-    const grow = "for no in pairs(state[USER.attributes]) do state[USER.attributes][no] = string.rep('y', 5000) end";
-    await changeState(laurel.redis, userKey(onlyPart(0), 'old'), grow);
+    await changeState(laurel.redis, userKey(onlyPart(0), 'old'), ({ attributes }) => {
+      for (const no of attributes.keys()) attributes.set(no, 'y'.repeat(5_000));
+    });
     expect(await stateBytes('old')).toBeGreaterThan(100_000);
     expect((await laurel.app.get('/v1/users/old')).status).toBe(200);
     expect(await patch('old', full(300, 1))).toMatchObject(refused);

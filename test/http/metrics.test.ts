@@ -56,7 +56,7 @@ async function valueOf(name: string, ...labels: string[]): Promise<number | unde
 test('counts requests by operation and class of status, script calls by script, events by call', async () => {
   const requests = (status: string) =>
     valueOf('laurel_http_request_duration_seconds_count', 'operation="metrics_event"', `status="${status}"`);
-  const calls = () => valueOf('laurel_script_call_duration_seconds_count', 'script="record_events"');
+  const calls = () => valueOf('laurel_script_call_duration_seconds_count', 'script="commit"');
   const [good = 0, called = 0, eventCalls = 0] = [
     await requests('2xx'),
     await calls(),

@@ -21,6 +21,7 @@ const BARE = [
   'halves [ 1 ]',
   'parts [ 1 ]',
   'completed [ 1 ]',
+  'found [ 1 ]',
   'answers [ 1 ]',
   'groups [ 1 ]',
   'entries [ 1 ]',

@@ -26,40 +26,6 @@ return results`,
   )) as string[];
 
 test('the text of a number represents that exact number, cached or not', async () => {
-  const texts = await resultsOf('remembered', 'tonumber(text_of(number))', NUMBERS);
+  const texts = await resultsOf('moves', 'tonumber(text_of(number))', NUMBERS);
   expect(texts.map(Number)).toEqual([...NUMBERS, ...NUMBERS]);
-});
-
-test('a boosted award is rounded from 15 digits, cached or not', async () => {
-  const awards = Array.from({ length: 5_000 }, (_, at) => at + 1).concat(12_345_678_900);
-  const ledger = '{ boosts = { { no = 1, from = 0, multiplier = 1.1, rounding = 3 } } }';
-  const boosted = await resultsOf('points', `(boosted(number, ${ledger}, nil, 1))`, awards);
-  const exact = awards.map((award) => Math.ceil((award * 11) / 10));
-  expect(boosted.map(Number)).toEqual([...exact, ...exact]);
-});
-
-test('a list of numbers equals its text, cached or not', async () => {
-  const numbers = Array.from({ length: 5_000 }, (_, at) => at);
-  const lists = await resultsOf('remembered', "number_list(text .. ',7')[1] + number_list(text .. ',7')[2]", numbers);
-  const sums = numbers.map((number) => number + 7);
-  expect(lists.map(Number)).toEqual([...sums, ...sums]);
-});
-
-test('sent user data equals its text, cached or not', async () => {
-  const texts = Array.from({ length: 2_500 }, (_, at) => `{"a":{"1":"a${at}","12":"b"},"zo":${at}}`);
-  const named = [`{"n":"Ada","zo":7}`, `{"e":false,"zo":8}`, `{"a":{"3":"${'x'.repeat(200)}"},"zo":9}`];
-  const script = `${readScript(join(PACKAGE_ROOT, 'lua/lib/remembered.lua'))}
-local results = { sent_of('') == nil and 1 or 0 }
-for round = 1, 2 do
-  for _, text in ipairs(cjson.decode(ARGV[1])) do
-    local sent = sent_of(text)
-    local first, second, third = unpack(sent.a or {}, 1, 1), (sent.a or {})[12], (sent.a or {})[3]
-    results[#results + 1] = table.concat({ first or '', second or '', third or '', sent.n or '', sent.zo }, ' ')
-  end
-end
-return results`;
-  const [none, ...results] = (await redis.eval(script, 0, JSON.stringify([...texts, ...named]))) as string[];
-  const once = [...texts.map((_, at) => `a${at} b   ${at}`), '   Ada 7', '    8', `  ${'x'.repeat(200)}  9`];
-  expect(none).toBe(1);
-  expect(results).toEqual([...once, ...once]);
 });

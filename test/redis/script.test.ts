@@ -40,7 +40,7 @@ test('concurrent calls that find a script missing load it once, each time that i
 });
 
 test('removes scripts of other versions, and keeps those of this one and others’ libraries', async () => {
-  const other = 'laurel_record_events_0123456789ab';
+  const other = 'laurel_commit_0123456789ab';
   const text = (name: string): string => `#!lua name=${name}\nredis.register_function('${name}', function() end)`;
   await redis.call('FUNCTION', 'LOAD', 'REPLACE', text(other));
   await redis.call('FUNCTION', 'LOAD', 'REPLACE', text('somebody_elses'));

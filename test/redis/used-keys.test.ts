@@ -26,7 +26,7 @@ const OLD_KEYS = oldKeysKey(onlyPart(0));
 /** Records one use like a script. */
 const noteUse = (bucket: string, field: string, use: string): Promise<unknown> =>
   redis.eval(
-    `${SCRIPT} local _, is_large = shape_of_keys(KEYS[1]) note_use(KEYS[1], KEYS[2], ARGV[1], ARGV[2], is_large)`,
+    `${SCRIPT} local is_large = is_large_tenant(KEYS[1]) note_use(KEYS[1], KEYS[2], narrow_bucket(KEYS[2], ARGV[1]), ARGV[1], ARGV[2], is_large)`,
     2,
     OLD_KEYS,
     bucket,
@@ -35,7 +35,7 @@ const noteUse = (bucket: string, field: string, use: string): Promise<unknown> =
   );
 const hotUseByScript = (bucket: string, field: string): Promise<unknown> =>
   redis.eval(
-    `${SCRIPT} local _, is_large = shape_of_keys(KEYS[1]) return string.sub(hot_use(KEYS[2], ARGV[1], is_large) or '', 1, -6)`,
+    `${SCRIPT} local is_large = is_large_tenant(KEYS[1]) return string.sub(hot_use(KEYS[2], narrow_bucket(KEYS[2], ARGV[1]), ARGV[1], is_large) or '', 1, -6)`,
     2,
     OLD_KEYS,
     bucket,

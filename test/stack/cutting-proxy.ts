@@ -47,9 +47,10 @@ export class CuttingProxy {
   }
 
   /**
-   * Cuts the next call whose request `when` accepts, then runs `meanwhile`, and closes that connection. All others continue.
+   * Cuts the next call whose request `when` accepts, then runs `meanwhile`, and closes that connection. All others continue. By
+   * default, calls that only read users before they are changed are not cut.
    */
-  cutNext(what: Cut, meanwhile: Armed['meanwhile'] = () => undefined, when: Armed['when'] = () => true): void {
+  cutNext(what: Cut, meanwhile: Armed['meanwhile'] = () => undefined, when: Armed['when'] = isNoRead): void {
     this.armed = { what, when, meanwhile };
   }
 
@@ -109,6 +110,8 @@ export class CuttingProxy {
     link.client.write(chunk);
   }
 }
+
+const isNoRead = (chunk: Buffer): boolean => !chunk.includes('laurel_read_');
 
 function cut(link: Link, { meanwhile }: Armed): void {
   link.cut = true;

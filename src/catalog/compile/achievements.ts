@@ -3,7 +3,7 @@ import { toDecimal } from '../../domain/decimal.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import { dayOf } from '../../domain/periods.ts';
 import { firstDayOf, isQuest } from '../../domain/repeat.ts';
-import type { PlanAchievement, PlanQuest } from '../plan.ts';
+import type { PlanAchievement, PlanQuest } from '../../rules/plan.ts';
 import { present, userConditions } from './parts.ts';
 import { FREQUENCY } from './streak.ts';
 
@@ -62,7 +62,7 @@ export function compileQuest(catalogIndex: CatalogIndex, achievement: Achievemen
   });
 }
 
-/** Achievements in the script's form, required ones before those that need them, so that one pass completes everything. */
+/** Achievements as plans have them, required ones before those that need them, so that one pass completes everything. */
 export function compileAchievements(
   catalogIndex: CatalogIndex,
   achievements: readonly Achievement[],

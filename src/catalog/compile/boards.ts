@@ -3,7 +3,7 @@ import { floorOf, foldOf } from '../../domain/leaderboard.ts';
 import { runOf } from '../../domain/runs.ts';
 import { LISTS } from '../../domain/kinds.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
-import type { Plan, PlanBoard } from '../plan.ts';
+import type { Plan, PlanBoard } from '../../rules/plan.ts';
 import type { NotificationType } from '../../domain/notifications/notification.ts';
 import { isWanted } from '../rules/webhook.ts';
 import { present } from './parts.ts';
@@ -11,7 +11,7 @@ import { present } from './parts.ts';
 const secondOfDay = (time: string): number =>
   time.split(':').reduce((seconds, part, index) => seconds + Number(part) * [3600, 60, 1][index]!, 0);
 
-/** A board in the script's form. Events of another metric earn nothing, but move a user whose group has changed. */
+/** A board as a plan has it. Events of another metric earn nothing, but move a user whose group has changed. */
 export function compileBoard(
   catalogIndex: CatalogIndex,
   board: Leaderboard,

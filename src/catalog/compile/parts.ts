@@ -4,9 +4,9 @@ import { GUARD_NAMES } from '../../domain/administration/guards.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
 import { GUARD, GUARD_ACTION } from '../../packed/guard-fields.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
-import type { Counter, PlanConditions, PlanGuards } from '../plan.ts';
+import type { Counter, PlanConditions, PlanGuards } from '../../rules/plan.ts';
 
-/** Drops undefined fields, so that they are nil in Lua. */
+/** Drops undefined fields. */
 export const present = <T extends object>(fields: { [K in keyof T]: T[K] | undefined }): T =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 

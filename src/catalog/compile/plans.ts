@@ -15,7 +15,7 @@ import { compileSystem, timeTriggers } from './points.ts';
 import { compileStreak } from './streak.ts';
 import { eventWork, workOfMetric } from '../event-work.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
-import type { CompiledPlan, Plan, PlanBoard } from '../plan.ts';
+import type { CompiledPlan, Plan, PlanBoard } from '../../rules/plan.ts';
 
 export const compilePlan = (catalogIndex: CatalogIndex, metric: Metric, utcDay: number): CompiledPlan =>
   compilePlanOf(catalogIndex, metric, utcDay);

@@ -1,7 +1,7 @@
 import type { Catalog, Metric, PointsBoost, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 import { dayOf } from '../../domain/periods.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
-import type { PlanBoost, PlanSystem, PlanTrigger } from '../plan.ts';
+import type { PlanBoost, PlanSystem, PlanTrigger } from '../../rules/plan.ts';
 import { present, userConditions } from './parts.ts';
 
 const ROUNDING = { down: 1, nearest: 2, up: 3 } as const;

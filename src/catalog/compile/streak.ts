@@ -2,10 +2,10 @@ import type { StreaksInForce } from '../../domain/catalog.ts';
 import { periodStart, weekdaySet } from '../../domain/periods.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
-import type { PlanSettling, PlanStreak } from '../plan.ts';
+import type { PlanSettling, PlanStreak } from '../../rules/plan.ts';
 import { present } from './parts.ts';
 
-/** Frequencies as the script numbers them. */
+/** Frequencies as plans number them. */
 export const FREQUENCY = { daily: 1, weekly: 2, monthly: 3 } as const;
 
 /** How freezes are earned: interval in days, amount, maximum, and since when (epoch ms); `null` if they are not. */

@@ -2,9 +2,8 @@ import { type Frequency, periodEnd, periodOf, periodStart, type WeekStart } from
 import type { StreakAsLeft } from './streak.ts';
 
 /*
- * How streaks change when local midnights pass. Reads apply this rule here; events, calls and sweeps apply the same rule in
- * `lua/lib/streaks.lua`, which matches it line for line (`test/lua/settle-streaks.test.ts` compares the two). The
- * result depends only on the user's local days, so it does not matter when or how often the rule runs.
+ * How streaks change when local midnights pass. Reads and all changes of users apply this rule (`settleUser` in
+ * `src/rules/streaks.ts`). The result depends only on the user's local days, so it does not matter when or how often the rule runs.
  *
  * At the local midnight after a period that was not met, a streak longer than 0
  * 1. is kept if the frequency is daily and the day is a day off;

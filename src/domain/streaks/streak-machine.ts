@@ -129,7 +129,7 @@ export class StreakMachine {
     return periodEnd(period, frequency, this.around.rule.weekStart);
   }
 
-  /** Same rule as `lua/lib/apply_event.lua`. */
+  /** Same rule as `extendStreaks` in `src/rules/streaks.ts`. */
   private count(frequency: Frequency, { atMs, day, metricNo, value }: Extract<StreakStep, { do: 'event' }>): void {
     const { meeting, rule } = this.around;
     if (!meeting.on) return;
@@ -155,7 +155,7 @@ export class StreakMachine {
         };
   }
 
-  /** Same rule as `change_streak` in `lua/adjust_streak.lua`. Respects the maximum. */
+  /** Same rule as `giveFreeze` in `src/rules/streak-changes.ts`. Respects the maximum. */
   private give({ atMs, day, count }: Extract<StreakStep, { do: 'freeze' }>): void {
     const most = Math.max(this.freezes, this.around.maxFreezes);
     const given = Math.max(-this.freezes, Math.min(count, most - this.freezes));
@@ -164,7 +164,7 @@ export class StreakMachine {
     this.gains.push({ kind: 'given', day, count: given, atMs });
   }
 
-  /** Same rule as `reset_streaks` in `lua/adjust_streak.lua`. */
+  /** Same rule as `reset` in `src/rules/streak-changes.ts`. */
   private reset({ atMs, day }: StreakStep): void {
     const { frequency: counting } = this.around.rule;
     const { resetsMade } = this.around;
@@ -179,7 +179,7 @@ export class StreakMachine {
     }
   }
 
-  /** Same rule as `restore_streak` in `lua/adjust_streak.lua`. */
+  /** Same rule as `restore` in `src/rules/streak-changes.ts`. */
   private restore(frequency: Frequency, { atMs, day }: StreakStep): void {
     if (!this.begun.has(frequency)) return;
     const { rule, endedBefore } = this.around;
@@ -204,7 +204,7 @@ export class StreakMachine {
     this.settlements.push({ frequency, kind, from: startDay!, to, length, atMs });
   }
 
-  /** Same rule as `lua/lib/admit_user.lua`. */
+  /** Same rule as `moveStreaks` in `src/rules/streaks.ts`. */
   private move(from: number, to: number): void {
     for (const frequency of this.begun) {
       const streak = this.streaks[frequency];

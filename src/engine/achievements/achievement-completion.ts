@@ -8,6 +8,7 @@ import type { UpsertedUser } from '../../domain/user.ts';
 import { AppError } from '../../errors.ts';
 import { KIND } from '../../packed/record-fields.ts';
 import { decodeState } from '../../packed/state.ts';
+import { changeByRequest } from '../changes/request-change.ts';
 import { unlessRefused } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 import { pointsJson } from '../events/event-answer.ts';
@@ -36,25 +37,23 @@ export class AchievementCompletion {
     { byClient = false, span }: { byClient?: boolean; span?: Span | undefined } = {},
   ): Promise<string> {
     // Before the achievement, so that the answer to invalid fields does not depend on it.
-    const sent = sentUser(user, compiled, { nowMs: this.options.clock.now(), byClient });
+    const { scripts, clock } = this.options;
+    const sent = sentUser(user, compiled, { nowMs: clock.now(), byClient });
     const achievement = find(compiled, key, { byClient });
     const { tenantNo } = compiled.catalog;
-    const called = await this.options.scripts.callUser(tenantNo, {
-      script: 'complete_achievement',
+    const request = {
       userId: user.id,
-      compiled,
       sent,
-      body: { achievement: compileAchievement(compiled, achievement) },
-      span,
-    });
+      achievement: compileAchievement(compiled, achievement),
+      nowMs: clock.now(),
+    };
+    const { reply, packed } = await changeByRequest(scripts, compiled, request, span);
     const record = unlessUnknown(achievement, { byClient }, () =>
-      unlessRefused(compiled, called!.reply, [KIND.user, KIND.completion]),
+      unlessRefused(compiled, reply, [KIND.user, KIND.completion]),
     );
-    const state = decodeState(called!.state);
+    const state = decodeState(packed!);
     const id = completionId({ tenantNo, userId: user.id, achievementId: achievement.id });
-    const completed = JSON.stringify(
-      userAchievementResponse(compiled, achievement, state, { nowMs: this.options.clock.now() }),
-    );
+    const completed = JSON.stringify(userAchievementResponse(compiled, achievement, state, { nowMs: clock.now() }));
     return `{"completionId":"${id}","achievement":${completed},"points":${pointsJson(compiled, record)}}`;
   }
 }

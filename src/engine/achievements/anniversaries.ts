@@ -1,19 +1,18 @@
-import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Catalogs } from '../../catalog/catalogs.ts';
 import { compileAnniversaryPlan } from '../../catalog/compile/plans.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { fittingCall } from '../../catalog/event-work.ts';
-import { yearsAt } from '../../domain/anniversary.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { zoneOffset } from '../../domain/zone.ts';
-import { decodeState } from '../../packed/state.ts';
+import { RECORD } from '../../packed/record-fields.ts';
 import { type DueUser, dueUsers } from '../../postgres/users/selections.ts';
+import { countYears } from '../../rules/clock.ts';
+import type { Plan } from '../../rules/plan.ts';
+import { requestRecord } from '../../rules/record.ts';
+import { changeEach, type ChangeEachOptions } from '../changes/change-each.ts';
 import { eventId } from '../ids.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
-import { callUsers } from '../scripts.ts';
-import { packedUsers } from '../../redis/parts.ts';
 
 interface AnniversariesOptions {
   pool: Pool;
@@ -81,16 +80,12 @@ function groups<T>(all: readonly T[], keyOf: (one: T) => number): Map<number, T[
   return found;
 }
 
-interface YearCountsOptions {
-  redis: Redis;
-  onWritten: (shard: number) => void;
+interface YearCountsOptions extends ChangeEachOptions {
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
 }
 
-/** Users in a script call. As for points for time, events wait at most about 5 ms. */
+/** Users in a call, between which events come. */
 const USERS_A_CALL = 200;
-/** How often a user may change zone during a call before the call fails. */
-const TRIES = 50;
 
 /** Counts users' full years in Redis, and completes their anniversaries. */
 export class YearCounts {
@@ -111,44 +106,22 @@ export class YearCounts {
     await catalogs.atLeast(first.tenantNo, first.version);
     const compiled = await catalogs.of(first.tenantNo);
     const utcDay = Math.floor(first.dueMs / DAY_MS);
-    const plan = JSON.stringify(compileAnniversaryPlan(compiled, utcDay));
+    const plan = compileAnniversaryPlan(compiled, utcDay);
     const aCall = fittingCall(compiled.userPlan(utcDay).work, USERS_A_CALL);
     for (let at = 0; at < users.length; at += aCall) {
-      let waiting = users.slice(at, at + aCall);
-      for (let tries = 0; waiting.length > 0; tries += 1) {
-        if (ending.aborted) return false;
-        if (tries === TRIES) throw new Error('A user keeps changing zone.');
-        const outcomes = await this.call(compiled, plan, waiting);
-        waiting = waiting.filter((_, index) => outcomes[index] === -1);
-      }
+      if (ending.aborted) return false;
+      await this.call(compiled, plan, users.slice(at, at + aCall));
     }
     return true;
   }
 
-  private async call(compiled: CompiledCatalog, plan: string, users: readonly DueUser[]): Promise<number[]> {
-    const { tenantNo } = compiled.catalog;
-    const userIds = users.map(({ userId }) => userId);
-    const states = await packedUsers(this.options.redis, tenantNo, userIds);
-    const of = users.map(({ userId, dueMs }, index) => {
-      const packed = states[index];
-      const { signUp = null, tz = null } = packed ? decodeState(packed) : {};
-      return {
-        userId,
-        id: eventId(dueMs),
-        atMs: dueMs,
-        signUpDay: signUp?.day ?? 0,
-        years: signUp === null ? 0 : yearsAt(signUp, tz, dueMs),
-        boosts: compiled.personalBoosts.get(userId),
-        zone: tz ?? '',
-        offsetSeconds: tz === null ? 0 : (zoneOffset(tz, dueMs)?.offsetSeconds ?? 0),
-      };
-    });
-    return callUsers(this.options, tenantNo, {
-      script: 'count_years',
-      nowMs: users[0]!.dueMs,
-      plan,
-      users: of,
-      body: (some) => ({ users: [...some] }),
+  private async call(compiled: CompiledCatalog, plan: Plan, users: readonly DueUser[]): Promise<void> {
+    const due = users.map(({ userId, dueMs }) => ({ userId, dueMs, id: eventId(dueMs) }));
+    await changeEach(this.options, compiled.catalog.tenantNo, due, (user, { userId, dueMs, id }) => {
+      const outcome = countYears(user, plan, { atMs: dueMs, ownBoosts: compiled.ownBoosts(userId) });
+      if (outcome === null) return { records: [] };
+      const record = requestRecord(user, outcome, { plan, nowMs: dueMs, isNew: false, id, userId });
+      return { records: [{ record: { ...record, [RECORD.version]: plan.version }, effects: outcome }] };
     });
   }
 }

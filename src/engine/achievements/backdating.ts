@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { compileBackdatingPlan } from '../../catalog/compile/plans.ts';
@@ -8,27 +7,33 @@ import type { Clock } from '../../clock.ts';
 import { clamped, parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { isQuest } from '../../domain/repeat.ts';
+import { RECORD } from '../../packed/record-fields.ts';
 import type { PackedQuestPeriod } from '../../packed/state.ts';
+import { QUEST_PERIOD } from '../../packed/user-fields.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { Job } from '../../postgres/jobs.ts';
 import { countedUsers, countUsers, usersAfter } from '../../postgres/users/selections.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
 import { storedStates } from '../../postgres/users/stored-states.ts';
+import { type AchievementHistory, backdate, takeHistory } from '../../rules/backdating.ts';
+import type { Plan } from '../../rules/plan.ts';
+import { requestRecord } from '../../rules/record.ts';
+import { isRefusal } from '../../rules/refusal.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import { dayOfUser, type User } from '../../rules/user.ts';
+import { changeEach, type ChangeEachOptions, type EachChange } from '../changes/change-each.ts';
 import { eventId } from '../ids.ts';
 import { isTenantPersisted } from '../persist/cursor-wait.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
-import { callUsers, stateDigest } from '../scripts.ts';
 import { latestPeriods } from './quests.ts';
 
 /** A job that completes an activated or edited achievement for the users who already qualify. */
 export type Backdating = Job<{ achievementNo: number }, { completed?: number }> & { tenantNo: number };
 
-export interface BackdatingOptions {
-  redis: Redis;
+export interface BackdatingOptions extends ChangeEachOptions {
   pool: Pool;
   clock: Clock;
-  onWritten: (shard: number) => void;
   /** See `JobWork.minAgeMs`. */
   minAgeMs?: number;
   onFailed?: OnPieceFailed;
@@ -36,7 +41,7 @@ export interface BackdatingOptions {
 
 /** Every process has a new catalog within a second; wait twice that. */
 const MIN_AGE_MS = 2_000;
-/** Users in a script call: 200 take about 4 ms of Redis, so events wait at most that long. */
+/** Users in a call, between which events come. */
 const USERS_A_CALL = 200;
 /** How often a user who keeps receiving events is counted again before being left out. */
 const COUNTING_TRIES = 50;
@@ -52,9 +57,21 @@ interface Counted {
   periods?: PackedQuestPeriod[];
 }
 
-function totalOf(count: string): [number, number] {
-  const { whole, micros } = clamped(parseDecimal(count));
-  return [whole, micros];
+const historyOf = (achievement: number, { count, periods }: Counted): AchievementHistory => ({
+  achievement,
+  count: count === undefined ? null : clamped(parseDecimal(count)),
+  periods:
+    periods?.map((period) => ({
+      period: period[QUEST_PERIOD.period],
+      whole: period[QUEST_PERIOD.whole],
+      micros: period[QUEST_PERIOD.micros],
+      done: period[QUEST_PERIOD.done] === 1,
+    })) ?? null,
+});
+
+/** A user's change. `outdated`: the user has changed since the history was read, which must be read again. */
+interface BackdatedUser extends EachChange {
+  outcome: 'completed' | 'unchanged' | 'outdated';
 }
 
 /** Some users of a slice. */
@@ -122,8 +139,8 @@ export class BackdatingEngine implements JobWork<Backdating> {
       }
       const counts = counting ? await this.counts({ compiled, request, ids: waiting }) : null;
       const outcomes = await this.call({ compiled, request, ids: waiting }, counts);
-      completed += outcomes.filter((outcome) => outcome === 1).length;
-      waiting = waiting.filter((_, index) => outcomes[index] === -1);
+      completed += outcomes.filter((each) => each?.outcome === 'completed').length;
+      waiting = waiting.filter((_, index) => outcomes[index]?.outcome === 'outdated');
     }
     return completed;
   }
@@ -165,29 +182,48 @@ export class BackdatingEngine implements JobWork<Backdating> {
     });
   }
 
-  private async call({ compiled, request, ids }: Users, counts: Map<string, Counted> | null): Promise<number[]> {
-    const { tenantNo, parameters } = request;
-    const { achievementNo } = parameters;
+  private async call(
+    { compiled, request, ids }: Users,
+    counts: Map<string, Counted> | null,
+  ): Promise<(BackdatedUser | null)[]> {
+    const { achievementNo } = request.parameters;
     const nowMs = this.options.clock.now();
     const plan = compileBackdatingPlan(compiled, new Set([achievementNo]), Math.floor(nowMs / DAY_MS));
-    const users = ids.map((userId) => {
-      const user = { userId, id: eventId(nowMs), boosts: compiled.personalBoosts.get(userId) };
-      const counted = counts?.get(userId);
-      if (counted === undefined) return user;
-      const { count, periods, state } = counted;
-      return {
-        ...user,
-        ...(count !== undefined && { counts: [{ no: achievementNo, total: totalOf(count) }] }),
-        ...(periods !== undefined && { quests: [{ no: achievementNo, periods }] }),
-        digest: stateDigest(state),
-      };
-    });
-    return callUsers(this.options, tenantNo, {
-      script: 'backdate_achievements',
-      nowMs,
-      plan: JSON.stringify(plan),
-      users,
-      body: (some) => ({ users: [...some] }),
+    const users = ids.map((userId) => ({ userId, id: eventId(nowMs) }));
+    return changeEach(this.options, request.tenantNo, users, (user, one, packed) => {
+      const counted = counts?.get(one.userId);
+      if (counted !== undefined && !counted.state.equals(packed)) return { records: [], outcome: 'outdated' };
+      const history = counted === undefined ? null : historyOf(achievementNo, counted);
+      return backdatedUser(user, one, packed, { plan, history, ownBoosts: compiled.ownBoosts(one.userId), nowMs });
     });
   }
+}
+
+function backdatedUser(
+  user: User,
+  one: { userId: string; id: string },
+  packed: Buffer,
+  { plan, ...change }: Parameters<typeof backdate>[2] & { plan: Plan },
+): BackdatedUser {
+  const { history, nowMs } = change;
+  const asked = { plan, nowMs, isNew: false, ...one };
+  const applied = backdate(user, plan, change);
+  if (isRefusal(applied)) {
+    if (history === null) return { records: [], outcome: 'unchanged' };
+    // What was counted stays, so that the first event that can pay completes the achievements.
+    Object.assign(user, decodeUser(packed));
+    takeHistory(user, history);
+    const nothing = { settlements: null, completed: [], quests: [], ledgers: [], scores: [] };
+    const effects = { day: dayOfUser(user, nowMs), ...nothing };
+    const record = { ...requestRecord(user, effects, asked), [RECORD.backdated]: 1 as const };
+    return { records: [{ record, effects }], outcome: 'unchanged' };
+  }
+  const isCompleted = applied.completed.length > 0;
+  if (!isCompleted && history === null) return { records: [], outcome: 'unchanged' };
+  const record = {
+    ...requestRecord(user, applied, asked),
+    [RECORD.backdated]: 1 as const,
+    [RECORD.version]: plan.version,
+  };
+  return { records: [{ record, effects: applied }], outcome: isCompleted ? 'completed' : 'unchanged' };
 }

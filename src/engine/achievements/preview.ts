@@ -5,7 +5,7 @@ import { compilePreviewPlan } from '../../catalog/compile/plans.ts';
 import type { Clock } from '../../clock.ts';
 import { latestSignUp } from '../../domain/anniversary.ts';
 import type { Achievement } from '../../domain/catalog.ts';
-import { clamped, decimalOfMicros, parseDecimal } from '../../domain/decimal.ts';
+import { clamped, type Decimal, decimalOfMicros, parseDecimal } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { isQuest, periodOf } from '../../domain/repeat.ts';
 import { dayIn } from '../../domain/zone.ts';
@@ -16,10 +16,13 @@ import { USER } from '../../packed/user-fields.ts';
 import { storedStates } from '../../postgres/users/stored-states.ts';
 import { countedUsers, sampleUsers, within } from '../../postgres/users/selections.ts';
 import { listUsers } from '../../postgres/users/user-search.ts';
-import { Script } from '../../redis/script.ts';
-import { inParts, tenantCounters } from '../../redis/parts.ts';
+import { statesInSlices, tenantCounters } from '../../redis/parts.ts';
+import { qualifies } from '../../rules/achievements.ts';
+import type { Plan, PlanAchievement } from '../../rules/plan.ts';
+import { localDayOf, settleUser } from '../../rules/streaks.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import { dayOfUser, type User } from '../../rules/user.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
-import { userKey } from '../../redis/keys.ts';
 import { periodSums } from './quests.ts';
 
 interface AchievementPreviewOptions {
@@ -41,8 +44,8 @@ interface Preview {
   reason: string | null;
 }
 
-/** Users in a script call: about 1 ms of Redis, so events wait at most that long. */
-const USERS_A_CALL = 100;
+/** Users whose matching events are counted together. */
+const USERS_A_PAGE = 100;
 /** The answer covers the users that can be examined in this time. */
 const TIME_MS = 3_000;
 /** Maximum number of users that the answer names. */
@@ -59,7 +62,6 @@ const TOO_SLOW = 'The matching events could not be counted in time: there are to
  */
 export class AchievementPreview {
   private readonly options: AchievementPreviewOptions;
-  private readonly script = new Script('preview_achievement');
   private last: Promise<unknown> = Promise.resolve();
   private waiting = 0;
 
@@ -110,33 +112,23 @@ export class AchievementPreview {
     const { tenantNo } = catalogIndex.catalog;
     const nowMs = clock.now();
     const plan = compilePreviewPlan(catalogIndex, achievement, Math.floor(nowMs / DAY_MS));
-    const { anniversaryYears: years } = achievement;
-    const latest = years === null ? undefined : plan.periods.map(([day]) => latestSignUp(day, years));
-    const planText = JSON.stringify(plan);
     const endMs = performance.now() + TIME_MS;
     const holders: string[] = [];
     let examined = 0;
     while (examined < ids.length && performance.now() < endMs) {
-      const some = ids.slice(examined, examined + USERS_A_CALL);
+      const some = ids.slice(examined, examined + USERS_A_PAGE);
       const counts = await this.counts({ catalogIndex, achievement, ids: some, leftMs: endMs - performance.now() });
       if (counts === null) break;
-      const replies = await inParts(redis, tenantNo, {
-        users: some,
-        userId: (id) => id,
-        call: async (part, own) => {
-          const counted = counts.size === 0 ? undefined : own.map((id) => counts.get(id) ?? false);
-          const args = [nowMs, planText, JSON.stringify({ latest, counts: counted })];
-          const keys = own.map((id) => userKey(part, id));
-          return (await this.script.run(redis, keys, args)) as number[];
-        },
-      });
-      holders.push(...some.filter((_, index) => replies[index] === 1));
+      for await (const { userId, packed } of statesInSlices(redis, tenantNo, some)) {
+        if (packed === null) continue;
+        if (wouldHave(decodeUser(packed), { plan, nowMs, count: counts.get(userId) ?? null })) holders.push(userId);
+      }
       examined += some.length;
     }
     return { examined, holders };
   }
 
-  /** Totals of matching events if not all events match, in the script's form. `null` if time ran out. */
+  /** Totals of matching events if not all events match, by user. `null` if time ran out. */
   private async counts({
     catalogIndex,
     achievement,
@@ -147,7 +139,7 @@ export class AchievementPreview {
     achievement: Achievement;
     ids: string[];
     leftMs: number;
-  }): Promise<Map<string, number[]> | null> {
+  }): Promise<Map<string, Decimal> | null> {
     const { trigger, metricId, eventAttributes } = achievement;
     if (trigger !== 'metric') return new Map();
     if (isQuest(achievement)) return this.currentSums({ catalogIndex, quest: achievement, ids, leftMs });
@@ -164,15 +156,7 @@ export class AchievementPreview {
         attributes: Object.fromEntries(attributes),
       }),
     );
-    return (
-      rows &&
-      new Map(
-        rows.map(({ id, count }) => {
-          const { whole, micros } = clamped(parseDecimal(count));
-          return [id, [whole, micros]];
-        }),
-      )
-    );
+    return rows && new Map(rows.map(({ id, count }) => [id, clamped(parseDecimal(count))]));
   }
 
   /** The same of a repeating achievement: the sums of the users' current periods. */
@@ -186,7 +170,7 @@ export class AchievementPreview {
     quest: Achievement;
     ids: string[];
     leftMs: number;
-  }): Promise<Map<string, number[]> | null> {
+  }): Promise<Map<string, Decimal> | null> {
     const { tenantNo, streaks } = catalogIndex.catalog;
     const nowMs = this.options.clock.now();
     return within(this.options.pool, Math.max(1, Math.ceil(leftMs)), async (client) => {
@@ -197,12 +181,27 @@ export class AchievementPreview {
           const today = dayIn(unpackState(state)[USER.zone] ?? null, nowMs);
           const period = periodOf(quest, today, streaks.weekStart);
           const sum = (period === null ? undefined : sums.get(id)?.get(period)) ?? 0n;
-          const { whole, micros } = clamped(decimalOfMicros(sum));
-          return [id, [whole, micros]];
+          return [id, clamped(decimalOfMicros(sum))];
         }),
       );
     });
   }
+}
+
+/**
+ * Whether a user has the plan's achievement, or would complete it by the activity so far. Changes `user`. `count`: the total of the
+ * matching events, if not all events match.
+ */
+function wouldHave(user: User, { plan, nowMs, count }: { plan: Plan; nowMs: number; count: Decimal | null }): boolean {
+  const [achievement] = plan.achievements as [PlanAchievement];
+  const { no, years } = achievement;
+  const day = dayOfUser(user, nowMs);
+  settleUser(user, plan.streak, localDayOf(plan, day));
+  if (count !== null) user.counts.set(no, { ...count, peak: null });
+  // Years are stored only while the catalog has anniversaries.
+  if (user.signUp !== null && years !== undefined)
+    user.signUp.years = user.signUp.day <= latestSignUp(day, years) ? years : 0;
+  return user.completions.has(no) || qualifies(achievement, user);
 }
 
 interface Examined {
@@ -211,7 +210,7 @@ interface Examined {
   figure: 'exact' | 'estimate' | 'atLeast';
 }
 
-/** Above this number of users, a sample is examined: 100 script calls, about 0.1 s of Redis in total. */
+/** Above this number of users, a sample is examined. */
 const MOST = 10_000;
 /** Smallest useful sample. */
 const LEAST = 1_000;

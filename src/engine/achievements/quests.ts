@@ -1,4 +1,4 @@
-/** Periods of repeating achievements, from history. `lua/lib/quests.lua` has the rule for events. */
+/** Periods of repeating achievements, from history. `src/rules/quests.ts` has the rule for events. */
 import type { PoolClient } from 'pg';
 import type { CatalogIndex } from '../../catalog/catalog-index.ts';
 import { questsOf } from '../../catalog/compile/achievements.ts';
@@ -10,6 +10,7 @@ import { packedQuestPeriod } from '../../packed/packed-arrays.ts';
 import type { PackedQuestPeriod, UserState } from '../../packed/state.ts';
 import { QUEST_PERIODS } from '../../packed/user-fields.ts';
 import { completedPeriods, daySums } from '../../postgres/quests.ts';
+import type { LateQuestPeriod } from '../../rules/quests.ts';
 
 /** Whether an event's attributes (by key) meet an achievement's conditions. */
 export const matches = (
@@ -83,14 +84,6 @@ export const latestOf = (sums: ReadonlyMap<number, bigint>, isDone: (period: num
     .slice(0, QUEST_PERIODS.most)
     .map(([period, sum]) => packedQuestPeriod({ period, ...clamped(decimalOfMicros(sum)), isDone: isDone(period) }));
 
-/** A late event's period of a quest: its number and, if the user's state does not keep it, its sum and whether it was completed. */
-export interface LateQuest {
-  period: number;
-  whole?: number;
-  micros?: number;
-  done?: number;
-}
-
 /** The periods in which an event of a day (epoch day) counts, by number of the quest. */
 export const periodsOfDay = (catalogIndex: CatalogIndex, metricNo: number, day: number): Map<Achievement, number> => {
   const metric = catalogIndex.metricsByNo.get(metricNo);
@@ -109,9 +102,9 @@ export async function lateQuests(
   client: PoolClient,
   catalogIndex: CatalogIndex,
   { userId, state, periods }: { userId: string; state: UserState | null; periods: ReadonlyMap<Achievement, number> },
-): Promise<Record<number, LateQuest>> {
+): Promise<Record<number, LateQuestPeriod>> {
   const { tenantNo, streaks } = catalogIndex.catalog;
-  const late: Record<number, LateQuest> = {};
+  const late: Record<number, LateQuestPeriod> = {};
   for (const [quest, period] of periods) {
     late[quest.no] = { period };
     const kept = state?.quests[quest.no]?.periods ?? [];

@@ -7,25 +7,24 @@ import { decimalText, toMicros } from '../../domain/decimal.ts';
 import { localDay } from '../../domain/periods.ts';
 import { replayStreaks } from '../../domain/streaks/replay.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
-import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { SENT } from '../../packed/call-fields.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { OUTDATED, REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState } from '../../packed/state.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { storedState } from '../../postgres/users/stored-states.ts';
-import { type LateQuest, lateQuests, periodsOfDay } from '../achievements/quests.ts';
-import type { ReadyEvent } from '../events/event-call.ts';
+import { lateQuests, periodsOfDay } from '../achievements/quests.ts';
+import type { OccurredEvent, ReadyEvent } from '../events/ready-event.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { Overload } from '../refusals.ts';
 import { stateDigest } from '../scripts.ts';
-import { repairsOf, replayed, type Replayed } from './packed-replay.ts';
+import { repairsOf, replayedStreaks } from './packed-replay.ts';
 import { factsOfNewUser, readStreakFacts, type UserFacts } from './streak-facts.ts';
 import { packedUser } from '../../redis/parts.ts';
+import type { LateQuestPeriod } from '../../rules/quests.ts';
 
 /** Late events that a process handles at once for each tenant; each takes some queries. */
 const MOST_AT_ONCE = 4;
@@ -111,7 +110,7 @@ interface LateEventsOptions {
   log: Pick<Log, 'warn' | 'error'>;
 }
 
-/** Applies an event by `lua/record_events.lua`, alone or with others, and returns the reply. */
+/** Applies an event, alone or with others, and returns the reply. */
 type Submit = (event: ReadyEvent) => Promise<ScriptReply>;
 
 /** How often a replay is repeated because the user changed meanwhile. */
@@ -136,7 +135,7 @@ export class LateEvents {
    */
   async submit(ready: ReadyEvent, atMs: number, submit: Submit): Promise<ScriptReply> {
     const when = await this.whenOf(ready, atMs);
-    if (when.day >= when.today) return submit(withOccurred(ready, { at: atMs, second: when.second }));
+    if (when.day >= when.today) return submit(withOccurred(ready, { atMs, second: when.second, late: null }));
     const { tenantNo } = ready.compiled.catalog;
     return this.turns.run(tenantNo, ready.userId, () => this.submitLate(ready, atMs, submit));
   }
@@ -149,7 +148,7 @@ export class LateEvents {
   async prepared(ready: ReadyEvent, atMs: number, step?: { acceptedMs: number; tries: number }): Promise<ReadyEvent> {
     const { redis, pool, clock, log } = this.options;
     const { day, second, today } = await this.whenOf(ready, atMs, step?.acceptedMs);
-    if (day >= today) return withOccurred(ready, { at: atMs, second });
+    if (day >= today) return withOccurred(ready, { atMs, second, late: null });
     if (step !== undefined && step.tries >= MOST_REPLAYS) {
       log.warn({ event: ready.id, tries: step.tries }, 'a late event is applied without repairing its streak');
       return withOccurred(ready, occurredUnrepaired(ready, { atMs, second, day, nowMs: step.acceptedMs }));
@@ -181,7 +180,7 @@ export class LateEvents {
     { compiled, plan, userId }: ReadyEvent,
     { packed }: UserFacts,
     day: number,
-  ): Promise<Record<number, LateQuest>> {
+  ): Promise<Record<number, LateQuestPeriod>> {
     const periods = periodsOfDay(compiled, plan.plan.metric, day);
     if (periods.size === 0) return {};
     const state = packed === null ? null : decodeState(packed);
@@ -213,10 +212,7 @@ export class LateEvents {
   }
 }
 
-const withOccurred = (ready: ReadyEvent, occurred: Occurred): ReadyEvent => ({
-  ...ready,
-  sent: { ...ready.sent, [SENT.occurred]: occurred },
-});
+const withOccurred = (ready: ReadyEvent, occurred: OccurredEvent): ReadyEvent => ({ ...ready, occurred });
 
 /** The event with the value that the guards allow, if a reply reduces it. */
 export function withAllowed(event: ReadyEvent, reply: ScriptReply | null | undefined): ReadyEvent {
@@ -225,40 +221,7 @@ export function withAllowed(event: ReadyEvent, reply: ScriptReply | null | undef
   return whole === undefined || micros === undefined ? event : { ...event, allowed: { whole, micros } };
 }
 
-const sentZone = ({ sent }: ReadyEvent): string | null => sent?.[SENT.zone] || null;
-
-/** When an event happened, as the script takes it beside the user fields (`SENT.occurred`). */
-interface Occurred {
-  /** Epoch ms. */
-  at: number;
-  /** Second of the user's local day. */
-  second: number;
-  /** Of a late event: its local day (epoch day), and the result of its replay. */
-  day?: number;
-  superseded?: string[];
-  repairs?: number[][];
-  late?: Late;
-}
-
-/** A late event's replay, without streaks that do not change; see `lua/lib/replay.lua`. */
-interface Late extends Omit<Replayed, 'streaks'> {
-  streaks?: Replayed['streaks'];
-  /** SHA-1 of the user's state that the replay is based on; '' for a new user. If omitted, the user's state is not checked. */
-  digest?: string;
-  /** The event's value in the replay. */
-  whole?: number;
-  micros?: number;
-  /** Lengths that the streak of the configured frequency reached with the event, and without it. */
-  reached: readonly number[];
-  before: readonly number[];
-  most?: number[];
-  /** Whether the event makes the streak of the configured frequency longer. */
-  extended: boolean;
-  /** Board number → first day (epoch day) of the run that the event counts in. */
-  runs: Record<number, number>;
-  /** By number of a repeating achievement; omitted if events of the metric count for none. */
-  quests?: Record<number, LateQuest>;
-}
+const sentZone = ({ sent }: ReadyEvent): string | null => sent?.zone ?? null;
 
 interface LateDay {
   /** When it happened (epoch ms), and the second of the local day. */
@@ -272,40 +235,49 @@ interface LateDay {
 function occurredLate(
   ready: ReadyEvent,
   { facts, packed }: UserFacts,
-  when: LateDay & { quests: Record<number, LateQuest> },
-): Occurred {
+  when: LateDay & { quests: Record<number, LateQuestPeriod> },
+): OccurredEvent {
   const { atMs, second, day, nowMs, quests } = when;
   const metricNo = ready.plan.plan.metric;
   const { allowed = ready.value } = ready;
-  const value = toMicros(decimalText(allowed));
-  const replay = replayStreaks(facts, { add: [{ id: ready.id, atMs, day, metricNo, value }] });
+  const replay = replayStreaks(facts, {
+    add: [{ id: ready.id, atMs, day, metricNo, value: toMicros(decimalText(allowed)) }],
+  });
+  const { streaks, reached, most } = replay;
   const { frequency } = facts.rule;
   return {
-    at: atMs,
+    atMs,
     second,
     day,
     ...repairsOf(replay),
+    digest: packed === null ? '' : stateDigest(packed),
     late: {
-      digest: packed === null ? '' : stateDigest(packed),
-      ...replayed(replay),
-      reached: replay.reached.is,
-      before: replay.reached.was,
-      most: FREQUENCIES.map((each) => replay.most[each]),
-      extended: replay.streaks[frequency].length > facts.now.streaks[frequency].length,
-      ...allowed,
+      replayed: { ...replayedStreaks(replay), value: allowed },
+      reached,
+      most,
+      extended: streaks[frequency].length > facts.now.streaks[frequency].length,
       runs: openRuns(ready.compiled, metricNo, { day, nowMs }),
-      ...(Object.keys(quests).length > 0 && { quests }),
+      quests,
     },
   };
 }
 
 /** A late event that leaves the streaks unchanged; everything else is applied as usual. */
-function occurredUnrepaired(ready: ReadyEvent, { atMs, second, day, nowMs }: LateDay): Occurred {
-  const runs = openRuns(ready.compiled, ready.plan.plan.metric, { day, nowMs });
-  const nothing = { freezes: 0, settlements: [], beside: [], gained: 0, reached: [], before: [] };
+function occurredUnrepaired(ready: ReadyEvent, { atMs, second, day, nowMs }: LateDay): OccurredEvent {
   const periods = periodsOfDay(ready.compiled, ready.plan.plan.metric, day);
-  const quests = Object.fromEntries(Array.from(periods, ([{ no }, period]) => [no, { period }]));
-  return { at: atMs, second, day, late: { ...nothing, extended: false, runs, ...(periods.size > 0 && { quests }) } };
+  return {
+    atMs,
+    second,
+    day,
+    late: {
+      replayed: null,
+      reached: { is: [], was: [] },
+      most: null,
+      extended: false,
+      runs: openRuns(ready.compiled, ready.plan.plan.metric, { day, nowMs }),
+      quests: Object.fromEntries(Array.from(periods, ([{ no }, period]) => [no, { period }])),
+    },
+  };
 }
 
 /** The runs of a metric's boards that contain a day and are not final. */

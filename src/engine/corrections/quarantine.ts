@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { CompiledPlan } from '../../catalog/plan.ts';
+import type { CompiledPlan } from '../../rules/plan.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
@@ -15,11 +15,10 @@ import type {
 } from '../../domain/administration/quarantine.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
-import { GUARD } from '../../packed/guard-fields.ts';
+import { GUARD, QUARANTINED } from '../../packed/guard-fields.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
-import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
-import { unpack } from '../../packed/state.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { AuditAction, RecordAudit } from '../../postgres/access/audit.ts';
 import {
   guardCounts,
@@ -28,17 +27,22 @@ import {
   type QuarantineRow,
   readQuarantined,
 } from '../../postgres/corrections/quarantine.ts';
-import { scriptNamed } from '../../redis/script.ts';
-import { userPart } from '../../redis/parts.ts';
+import { quarantineKey, type TenantPart } from '../../redis/keys.ts';
+import { byPart, userPart } from '../../redis/parts.ts';
+import { isInQuarantine, takeFromQuarantine } from '../../rules/guards.ts';
+import { droppedRecord } from '../../rules/record.ts';
+import { type Block, mapPart } from '../changes/block.ts';
+import { callsOf } from '../changes/calls.ts';
+import { changeUsers, type ReadUser } from '../changes/change-users.ts';
+import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import { eventAnswer, guardName } from '../events/event-answer.ts';
-import { eventCall, type ReadyEvent } from '../events/event-call.ts';
+import type { ReadyEvent } from '../events/ready-event.ts';
 import { matching } from '../events/prepared-event.ts';
 import { addRanksOrLeaveOut } from '../leaderboards/wide-ranks.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { refusalError } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 import { spanOf } from '../span.ts';
-import { withZone } from '../users/sent-user.ts';
 
 export interface QuarantineOptions {
   redis: Redis;
@@ -56,7 +60,7 @@ export interface Left<T> {
   refused: ReadonlyMap<string, string>;
 }
 
-/** Events in one script call that drops some. */
+/** Events in one call that drops some. */
 const DROPPED_A_CALL = 100;
 
 const NOT_THERE = 'There is no event in quarantine with this ID';
@@ -64,6 +68,7 @@ const NOT_THERE = 'There is no event in quarantine with this ID';
 /** Events that guards hold back until an administrator decides. `by`: the administrator or key that asks. */
 export class Quarantine {
   private readonly options: QuarantineOptions;
+  private readonly reached = createReachedClock();
 
   constructor(options: QuarantineOptions) {
     this.options = options;
@@ -129,7 +134,7 @@ export class Quarantine {
     const { rows, refused } = await this.asked(compiled, ids);
     await this.record('delete', compiled, { rows, by });
     for (let from = 0; from < rows.length; from += DROPPED_A_CALL)
-      await this.options.scripts.dropQuarantined(compiled.catalog.tenantNo, rows.slice(from, from + DROPPED_A_CALL));
+      await this.remove(compiled.catalog.tenantNo, rows.slice(from, from + DROPPED_A_CALL));
     const after = await readQuarantined(
       await this.upToDate(compiled),
       compiled.catalog.tenantNo,
@@ -138,6 +143,21 @@ export class Quarantine {
     const dropped = after.filter(({ status }) => status === QUARANTINE_STATUS.dropped).map(({ id }) => uuidText(id));
     for (const { id } of rows) if (!dropped.includes(uuidText(id))) refused.set(uuidText(id), NOT_THERE);
     return { done: dropped, refused };
+  }
+
+  /** Removes events from quarantine without applying them. A retry changes nothing. Throws 503. */
+  async remove(tenantNo: number, rows: readonly QuarantineRow[]): Promise<void> {
+    const { redis, scripts, clock } = this.options;
+    const nowMs = clock.now();
+    for (const [part, some] of byPart(redis, tenantNo, { of: rows, userId: (row) => row.userId })) {
+      const users = new Set(some.map(({ userId }) => userId));
+      const subjects = Array.from(users, (userId) => {
+        const ids = some.filter((row) => row.userId === userId).map(({ id }) => id);
+        const compute = (read: ReadUser) => ({ block: removalOf(part, read, { userId, ids, nowMs }) });
+        return { userId, keys: [], isGuarded: true, compute };
+      });
+      await changeUsers(callsOf(scripts, part), part, subjects);
+    }
   }
 
   /**
@@ -164,29 +184,28 @@ export class Quarantine {
     let reply = await this.attempt(event);
     // A retry may find the record of the event's arrival in quarantine, which says nothing about the release.
     while (reply[kindField] === KIND.guarded) reply = await this.attempt(event);
-    if (reply[kindField] === REFUSAL.unknownOffset) {
-      const sent = withZone(null, reply[UNKNOWN_OFFSET.zone], clock.now());
-      reply = await this.attempt({ ...event, sent });
-    }
     if (reply[kindField] === KIND.event)
       return { event: JSON.parse(eventAnswer(compiled, reply, row.idempotencyKey)) as EventResponse };
     return reply[kindField] === REFUSAL.notQuarantined ? null : refusalError(compiled, reply).message;
   }
 
   private async attempt(event: ReadyEvent): Promise<ScriptReply> {
-    const { redis, scripts, findPersisted } = this.options;
+    const { redis, scripts, clock, findPersisted } = this.options;
     const { tenantNo } = event.compiled.catalog;
     let persisted: ScriptReply | undefined;
     const part = userPart(redis, tenantNo, event.userId);
-    const replies = await scripts.callPart(part, {
-      script: scriptNamed('record_events'),
-      keysAndArgs: (at) => eventCall(part, [event], { ...at, idempotencyKeysPerDay: 0 }),
+    const calls = callsOf(scripts, part, {
       foundElsewhere: async () => {
         persisted = (await findPersisted(tenantNo, [event])).get(event.id);
         return persisted !== undefined;
       },
     });
-    const reply = persisted ?? (unpack(replies![0]!) as ScriptReply);
+    const { replies } = await recordEvents(calls, part, [event], {
+      nowMs: clock.now(),
+      keysPerDay: 0,
+      reached: this.reached,
+    });
+    const reply = persisted ?? replies[0]!;
     await addRanksOrLeaveOut(redis, event.compiled, [reply]);
     return reply;
   }
@@ -238,3 +257,26 @@ export const quarantinedAnswer = (compiled: CompiledCatalog, row: QuarantineRow)
   at: new Date(row.atMs).toISOString(),
   settled: row.settledMs === null ? null : new Date(row.settledMs).toISOString(),
 });
+
+/** Removes events of a user from quarantine; `null` if none of them is there. */
+function removalOf(
+  part: TenantPart,
+  read: ReadUser,
+  { userId, ids, nowMs }: { userId: string; ids: readonly string[]; nowMs: number },
+): Block | null {
+  const quarantine = { ...read.quarantine };
+  const found = ids.filter((id) => isInQuarantine(quarantine, id));
+  if (found.length === 0) return null;
+  for (const id of found) takeFromQuarantine(quarantine, id);
+  const key = quarantineKey(part);
+  return {
+    userId,
+    expected: read.packed,
+    generation: read.generation,
+    state: null,
+    uses: [],
+    counts: [{ key, field: QUARANTINED.count, added: -found.length }],
+    fields: [{ key, field: userId, before: read.quarantine.events, value: quarantine.events }],
+    records: found.map((id) => mapPart(droppedRecord(id, userId, nowMs), null)),
+  };
+}

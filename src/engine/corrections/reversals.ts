@@ -3,7 +3,13 @@ import { compileAchievement } from '../../catalog/compile/achievements.ts';
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import { pointsLimits } from '../../catalog/compile/points.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { PlanAchievement, PlanBoard } from '../../catalog/plan.ts';
+import type { TenantPart } from '../../redis/keys.ts';
+import { isInside, type RunScore } from '../../rules/leaderboards.ts';
+import type { PlanAchievement } from '../../rules/plan.ts';
+import { reversalRecord } from '../../rules/record.ts';
+import { isRefusal } from '../../rules/refusal.ts';
+import { type BoardCorrection, type Reversal, reverse, type Revocation } from '../../rules/reversal.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { EventReversal } from '../../domain/administration/reversal.ts';
@@ -11,6 +17,7 @@ import { type Achievement, type Leaderboard, neededBy, type PointsTrigger } from
 import { type Fold, floorOf, foldOf, NO_SCORE, turned } from '../../domain/leaderboard.ts';
 import {
   clamped,
+  type Decimal,
   decimalNumber,
   decimalOfMicros,
   decimalText,
@@ -19,7 +26,7 @@ import {
   toDecimal,
   toMicros,
 } from '../../domain/decimal.ts';
-import { dayOf } from '../../domain/periods.ts';
+import { DAY_MS, dayOf } from '../../domain/periods.ts';
 import { daysOf } from '../../domain/repeat.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { uuidText } from '../../domain/schemas.ts';
@@ -29,7 +36,7 @@ import { AppError } from '../../errors.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
 import type { HistorySum } from '../../packed/state.ts';
 import { emptyHistorySum, historySum, packedCompletion } from '../../packed/packed-arrays.ts';
-import { COMPENSATED, KIND, kindField } from '../../packed/record-fields.ts';
+import { COMPENSATED, COMPLETED, KIND, kindField } from '../../packed/record-fields.ts';
 import type { Compensated, HappenedRecord, PackedCompletion } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { UserState } from '../../packed/state.ts';
@@ -50,12 +57,15 @@ import {
 import { isDropped } from '../../postgres/partitions.ts';
 import { docsThen } from '../../postgres/timeline/catalog-then.ts';
 import { inSnapshot, transaction } from '../../postgres/transaction.ts';
+import { changeUser, refused, UNKNOWN_USER, unwritten, type UserChange, written } from '../changes/change-user.ts';
+import type { ReadUser } from '../changes/change-users.ts';
+import { eventId } from '../ids.ts';
 import { boardHistory, offsetsOf } from '../leaderboards/board-history.ts';
 import { matches, periodsOfDay, periodSums } from '../achievements/quests.ts';
 import { unlessRefused } from '../refusals.ts';
 import { reversalAnswer, unchangedReversal } from '../responses.ts';
-import { type Scripts, stateDigest } from '../scripts.ts';
-import { type BoardMove, repairsOf, replayed, type ReversalPlan, type Revocation } from './packed-replay.ts';
+import type { Scripts } from '../scripts.ts';
+import { repairsOf, replayedStreaks } from './packed-replay.ts';
 import { readStreakFacts } from './streak-facts.ts';
 
 interface ReversalsOptions {
@@ -81,7 +91,7 @@ interface ReversalRequest {
 const TRIES = 16;
 
 /** The fields of a reversal that come from the user's streaks. */
-type OfUser = 'expected' | 'replay' | 'tz' | 'scores' | 'nowMs';
+type OfUser = 'replay' | 'tz' | 'scores' | 'nowMs';
 
 type Found = { unchanged: EventReversal } | { planned: Omit<PlannedReversal, OfUser> };
 
@@ -117,15 +127,14 @@ export class Reversals {
       if ('unchanged' in found) return found.unchanged;
       const { facts, state, packed } = of;
       const replay = replayStreaks(facts, changedEvents(found.planned));
-      const plan = reversalPlan(compiled, {
+      const reversal = reversalOf(compiled, {
         ...found.planned,
-        expected: stateDigest(packed!),
         replay,
         tz: state.tz,
         scores: await scoresAfter(pool, compiled, { ...found.planned, state, nowMs }),
         nowMs,
       });
-      const record = await this.make(compiled, userId, { reversal: plan, dryRun: request.dryRun });
+      const record = await this.make(compiled, userId, { reversal, expected: packed!, dryRun: request.dryRun });
       if (record === null) continue;
       const answer = reversalAnswer(compiled, record, request.dryRun);
       if (!request.dryRun) this.audit(tenantNo, { answer, userId, by });
@@ -138,13 +147,27 @@ export class Reversals {
   private async make(
     compiled: CompiledCatalog,
     userId: string,
-    body: { reversal: ReversalPlan; dryRun: boolean },
+    { reversal, expected, dryRun }: { reversal: Reversal; expected: Buffer; dryRun: boolean },
   ): Promise<HappenedRecord | null> {
-    const { scripts, isStored } = this.options;
-    const { tenantNo } = compiled.catalog;
-    const called = await scripts.callUser(tenantNo, { script: 'reverse_event', userId, compiled, body, isStored });
-    if (called === null || called.reply[kindField] === REFUSAL.outdated) return null;
-    return unlessRefused(compiled, called.reply, [KIND.reversal]);
+    const { scripts, isStored, clock } = this.options;
+    const nowMs = clock.now();
+    const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
+    const id = eventId(nowMs);
+    const compute = (read: ReadUser, part: TenantPart): UserChange => {
+      if (read.packed === null) return unwritten(read, UNKNOWN_USER);
+      if (!read.packed.equals(expected)) return refused(read, { refusal: 'outdated' });
+      const user = decodeUser(read.packed);
+      const outcome = reverse(user, reversal, { plan, nowMs });
+      if (isRefusal(outcome)) return refused(read, outcome);
+      const record = reversalRecord(user, reversal, outcome, { plan, nowMs, id, userId });
+      if (dryRun) return unwritten(read, record);
+      const { ledgers, completions, scores } = outcome;
+      return written(user, read, { part, record, effects: { ledgers, completions, scores } });
+    };
+    const change = { userId, compute };
+    const made = await changeUser(scripts, compiled.catalog.tenantNo, change, { isStored: () => isStored(id) });
+    if (made === null || made.reply[kindField] === REFUSAL.outdated) return null;
+    return unlessRefused(compiled, made.reply, [KIND.reversal]);
   }
 
   /** An event, and the ID of its original event: its own, unless it is a reversal. */
@@ -181,7 +204,8 @@ export class Reversals {
       const counted = await countedBy(client, compiled, root);
       if (last?.inForce === true) {
         const awards = last.awards.map(negated);
-        const planned = { root, reversed: last.id, voids: false, awards, revoked: [], restored: last.revoked };
+        const restored = await missing(client, tenantNo, { root, revoked: last.revoked });
+        const planned = { root, reversed: last.id, voids: false, awards, revoked: [], restored };
         return { planned: { ...planned, counted, held: await held(client, tenantNo, planned) } };
       }
       const reversed = last?.id ?? root.id;
@@ -196,6 +220,24 @@ export class Reversals {
     const entry = { action: 'reverse', kind: 'event', id, userId, after: { reversalId, revokedAchievements } } as const;
     void this.options.recordAudit({ tenantNo, by, entries: [entry] });
   }
+}
+
+/**
+ * The revoked completions that the user lacks. The user's state keeps only the latest periods of repeating achievements; a later event may
+ * have completed another one again.
+ */
+async function missing(
+  client: PoolClient,
+  tenantNo: number,
+  { root, revoked }: { root: StoredEvent; revoked: readonly PackedCompletion[] },
+): Promise<PackedCompletion[]> {
+  if (!revoked.some((each) => each[COMPLETED.period] !== undefined)) return [...revoked];
+  const completions = await readCompletions(client, tenantNo, root);
+  const isThere = (each: PackedCompletion): boolean =>
+    completions.some(
+      ({ achievementNo, period }) => achievementNo === each[COMPLETED.achievement] && period === each[COMPLETED.period],
+    );
+  return revoked.filter((each) => !isThere(each));
 }
 
 async function voiding(
@@ -274,23 +316,21 @@ const refusal = (message: string): AppError => new AppError('not_found', message
 
 const shown = (id: string): string => (id.includes('-') ? id : uuidText(id));
 
-function reversalPlan(compiled: CompiledCatalog, planned: PlannedReversal): ReversalPlan {
-  const { root, voids, reversed, counted, awards, held, revoked, restored, expected, replay } = planned;
+function reversalOf(compiled: CompiledCatalog, planned: PlannedReversal): Reversal {
+  const { root, voids, reversed, counted, awards, held, revoked, restored, replay } = planned;
   const value = parseDecimal(root.value);
   const sign = voids ? 1 : -1;
   return {
-    expected,
     root: root.id,
     reversed,
     voids,
     metric: root.metricNo,
-    whole: sign * value.whole,
-    micros: sign * value.micros,
+    value: { whole: sign * value.whole, micros: sign * value.micros },
     occurredMs: root.occurredMs,
     occurredDay: dayOf(root.localDate),
     day: awardDay(planned),
-    ...(root.attributes !== null && { attributes: JSON.stringify(root.attributes) }),
-    replayed: replayed(replay),
+    attributes: root.attributes === null ? '' : JSON.stringify(root.attributes),
+    replayed: replayedStreaks(replay),
     ...repairsOf(replay),
     counted,
     quests: Array.from(countedPeriods(compiled, root), ([{ no }, period]) => ({ no, period })),
@@ -313,12 +353,11 @@ const countedPeriods = (compiled: CompiledCatalog, event: StoredEvent): Map<Achi
 
 /** The stored data that a reversal is built from, and its replay. */
 interface PlannedReversal {
-  expected: string;
   replay: StreakReplay;
   root: StoredEvent;
   reversed: string;
   voids: boolean;
-  /** See `ReversalPlan`. */
+  /** See `Reversal`. */
   counted: number[];
   awards: Compensated[];
   held: string[];
@@ -336,14 +375,10 @@ const awardDay = ({ root, tz }: Pick<PlannedReversal, 'root' | 'tz'>): number =>
   root.occurredMs === root.atMs ? dayOf(root.localDate) : dayIn(tz, root.atMs);
 
 /** Changes in runs that are not final: of the event's local day on metric boards, of the awards on points boards. */
-function boardMoves(
-  compiled: CompiledCatalog,
-  planned: PlannedReversal,
-  { whole, micros }: { whole: number; micros: number },
-): BoardMove[] {
+function boardMoves(compiled: CompiledCatalog, planned: PlannedReversal, earned: Decimal): BoardCorrection[] {
   const { root, tz, nowMs } = planned;
   const taken = takenBy(planned);
-  const moves: BoardMove[] = [];
+  const moves: BoardCorrection[] = [];
   for (const board of compiled.catalog.leaderboards) {
     const ofMetric = isOfMetric(compiled, board, root);
     if (board.status === 'inactive' || (!ofMetric && board.rankBy !== 'points')) continue;
@@ -353,14 +388,14 @@ function boardMoves(
     const runAt = ({ day, atMs }: { day: number; atMs: number }): number | null => {
       const run = runOf(rule, day);
       if (run === null || (run.endDay !== null && nowMs >= finalMs(run.endDay))) return null;
-      return insideWindow(planBoard, secondOfDay(tz, atMs)) ? run.startDay : null;
+      return isInside(planBoard, secondOfDay(tz, atMs)) ? run.startDay : null;
     };
     if (ofMetric) {
       const run = runAt({ day: dayOf(root.localDate), atMs: root.occurredMs });
       const score = planned.scores.get(board.no);
       if (run === null) continue;
-      if (floorOf(board) === 0) moves.push({ board: planBoard, run, whole, micros, atMs: root.atMs });
-      else if (score !== undefined) moves.push({ board: planBoard, run, score });
+      if (floorOf(board) === 0) moves.push({ board: planBoard, run, earned, atMs: root.atMs });
+      else if (score !== undefined) moves.push({ board: planBoard, run, score: runScore(score) });
       continue;
     }
     const byRun = new Map<number, { id: string; atMs: number }[]>();
@@ -441,6 +476,13 @@ function isBetter({ score, reached = 0 }: Held, fold: Fold, stored: HistorySum):
   return fold === 'max' ? held > best : held < best;
 }
 
+const runScore = (sum: HistorySum): RunScore => ({
+  runDay: sum[HISTORY_SUM.runDay],
+  whole: sum[HISTORY_SUM.whole],
+  micros: sum[HISTORY_SUM.micros],
+  reached: sum[HISTORY_SUM.reached] ?? null,
+});
+
 /** The awards that may be taken or given back, with day and time: a composite may have awarded days after the event. */
 function takenBy({ root, awards, revoked, tz }: PlannedReversal) {
   return [...awards, ...revoked.flatMap((each) => each.awards)].map((taken) => ({
@@ -458,11 +500,6 @@ const isOfMetric = (compiled: CompiledCatalog, { rankBy, metricId }: Leaderboard
 function secondOfDay(tz: string | null, atMs: number): number {
   const offset = tz === null ? 0 : (zoneOffset(tz, atMs)?.offsetSeconds ?? 0);
   return (((Math.floor(atMs / 1000) + offset) % 86_400) + 86_400) % 86_400;
-}
-
-/** The same rule as in `lua/lib/board_scores.lua`. */
-function insideWindow({ from = 0, to = 86_400 }: PlanBoard, second: number): boolean {
-  return from <= to ? second >= from && second < to : second >= from || second < to;
 }
 
 /** The achievements that a reversal revokes, each before those that require it. These are the achievements that the
@@ -515,7 +552,7 @@ async function revocationsOf(
   }));
 }
 
-/** An achievement as the script checks whether it stays. One that only follows from others stays if the user still has those. */
+/** An achievement as the rules check whether it stays. One that only follows from others stays if the user still has those. */
 function revocable(compiled: CompiledCatalog, achievement: Achievement, isFollowing: boolean): PlanAchievement {
   const plan = compileAchievement(compiled, achievement);
   if (!isFollowing || plan.requires === undefined) return plan;

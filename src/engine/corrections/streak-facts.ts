@@ -145,7 +145,7 @@ function extendedOn({ streaks }: UserState, day: number, dayAt: StreakFacts['day
   return first === Infinity ? null : first;
 }
 
-/** The rule by which today's periods of a user are met; the same as in `lua/lib/apply_event.lua`. */
+/** The rule by which today's periods of a user are met; the same as `meetingRule` in `src/rules/streaks.ts`. */
 function meetingRule({ catalog, metricsById }: CompiledCatalog, { streakRule: own }: UserState): MeetingRule {
   const { enabled, evaluationMode, metrics, personalization } = catalog.streaks;
   const preferred = personalization ? own : null;

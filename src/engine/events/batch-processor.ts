@@ -3,22 +3,23 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { CALL_WORK } from '../../catalog/event-work.ts';
 import type { BatchMetricEvent } from '../../domain/event.ts';
 import { AppError } from '../../errors.ts';
-import { STEP } from '../../packed/call-fields.ts';
+import { STEP, UNSENT_EVENT } from '../../packed/call-fields.ts';
 import { unsentEvent, type UnsentEvent } from '../../packed/packed-arrays.ts';
-import { kindField } from '../../packed/record-fields.ts';
+import { pack } from '../../packed/pack-state.ts';
+import { kindField, RECORD } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
-import { REFUSAL, UNKNOWN_OFFSET } from '../../packed/refusal-fields.ts';
-import { unpack } from '../../packed/state.ts';
+import { REFUSAL, UNSENT } from '../../packed/refusal-fields.ts';
 import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../../redis/batches.ts';
-import { batchesKey, batchProgressKey, batchResultsKey, listenedKey, type TenantPart } from '../../redis/keys.ts';
+import { batchesKey, batchProgressKey, batchResultsKey, listenedKey } from '../../redis/keys.ts';
 import { partOnShard } from '../../redis/parts.ts';
-import { scriptNamed } from '../../redis/script.ts';
 import { around, scriptSpan } from '../../telemetry/spans.ts';
 import type { Traces } from '../../telemetry/traces.ts';
 import { type LateEvents, withAllowed } from '../corrections/late-events.ts';
 import type { KeyedIds } from '../ids.ts';
-import { withZone } from '../users/sent-user.ts';
-import { eventCall, type ReadyEvent } from './event-call.ts';
+import { callsOnce } from '../changes/calls.ts';
+import { COMMIT_SCRIPT } from '../changes/change-users.ts';
+import { createReachedClock, recordEvents } from '../changes/record-events.ts';
+import type { ReadyEvent } from './ready-event.ts';
 import { prepareEvent } from './prepared-event.ts';
 import type { LookUpKeys } from './stored-replies.ts';
 
@@ -62,6 +63,7 @@ type Outcome =
 export class BatchProcessor {
   private readonly options: BatchProcessorOptions;
   private readonly atWork = new Set<number>();
+  private readonly reached = createReachedClock();
 
   constructor(options: BatchProcessorOptions) {
     this.options = options;
@@ -109,7 +111,7 @@ export class BatchProcessor {
       if (outcome.ended === STEP.passed) return false;
       if (outcome.ended === STEP.held) {
         const { replies } = outcome;
-        step = await this.withAnswers(withZones(step, replies), replies);
+        step = await this.withAnswers(step, replies);
         step = { ...step, ready: step.ready.map((event, index) => withAllowed(event, replies[index])) };
         tries += 1;
         continue;
@@ -137,20 +139,33 @@ export class BatchProcessor {
 
   private async send(step: BatchStep, progress: string): Promise<Outcome> {
     const { redis, traces = null, idempotencyKeysPerDay = 0 } = this.options;
-    const { keys, args } = batchStepCall(step, {
-      part: partOnShard(redis, step.batch.tenantNo, step.batch.shard),
-      progress,
-      idempotencyKeysPerDay,
+    const { batch, to, ready } = step;
+    const part = partOnShard(redis, batch.tenantNo, batch.shard);
+    // A step that is repeated from the progress that is found changes nothing twice.
+    const calls = callsOnce(redis, {
+      around: (run) => around(traces, scriptSpan(COMMIT_SCRIPT, ready.length), run),
     });
-    const script = scriptNamed('record_events');
-    const what = scriptSpan(script, step.ready.length);
-    const [kind, ...rest] = (await around(traces, what, () => script.run(redis, keys, args))) as [Buffer, ...unknown[]];
-    const ended = kind.toString('latin1') as Outcome['ended'];
-    if (ended === STEP.held) {
-      const replies = rest as Buffer[];
-      return { ended, replies: replies.map((reply) => (reply.length === 0 ? null : (unpack(reply) as ScriptReply))) };
-    }
-    return ended === STEP.done ? { ended, refused: Number(rest[1]) } : { ended };
+    const { ended, replies, refused } = await recordEvents(
+      calls,
+      part,
+      ready,
+      { nowMs: batch.acceptedMs, keysPerDay: idempotencyKeysPerDay, reached: this.reached },
+      {
+        keys: {
+          progress: batchProgressKey(batch.shard),
+          queue: batchesKey(batch.shard),
+          results: batchResultsKey(batch.shard, batch.id),
+          listened: listenedKey(batch.shard),
+        },
+        expected: progress,
+        after: progressText(batch.id, to),
+        finished: to === batch.events.length ? batch.id : '',
+        indexes: batch.awaited ? step.at : null,
+        unsent: step.refused.map((event) => ({ index: event[UNSENT_EVENT.index], answer: unsentReply(event) })),
+      },
+    );
+    if (ended === 'held') return { ended: STEP.held, replies };
+    return ended === 'passed' ? { ended: STEP.passed } : { ended: STEP.done, refused };
   }
 
   private async withAnswers(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
@@ -178,20 +193,11 @@ export class BatchProcessor {
   }
 }
 
-function withZones(step: BatchStep, replies: readonly (ScriptReply | null)[]): BatchStep {
-  const ready = step.ready.map((event, index) => {
-    const reply = replies[index];
-    if (reply?.[kindField] !== REFUSAL.unknownOffset) return event;
-    return { ...event, sent: withZone(event.sent, reply[UNKNOWN_OFFSET.zone], step.batch.acceptedMs) };
-  });
-  return { ...step, ready };
-}
-
 interface BatchStep {
   batch: QueuedBatch;
   /** Index of the first event after the step. */
   to: number;
-  /** The events for the script, and their indexes in the batch. */
+  /** The events to apply, and their indexes in the batch. */
   ready: ReadyEvent[];
   at: number[];
   /** Time of the step's only event with an `occurredAt`; `null`: when the batch was accepted. */
@@ -254,23 +260,10 @@ function known(attributes: Record<string, string>, keys: ReadonlyMap<string, unk
   return Object.fromEntries(entries.filter(([key]) => keys.has(key)));
 }
 
-/** KEYS and ARGV of `lua/record_events.lua` for a step. The script applies it only if the shard's progress is `progress`. */
-function batchStepCall(
-  { batch, to, ready, at, refused }: BatchStep,
-  { part, progress, idempotencyKeysPerDay }: { part: TenantPart; progress: string; idempotencyKeysPerDay: number },
-): { keys: string[]; args: (string | number)[] } {
-  const { shard } = batch;
-  const { keys, args } = eventCall(part, ready, {
-    nowMs: batch.acceptedMs,
-    retryPosition: '',
-    idempotencyKeysPerDay,
+/** The result of an event that was not sent. */
+const unsentReply = (event: UnsentEvent): Buffer =>
+  pack({
+    [RECORD.kind]: REFUSAL.unsent,
+    [UNSENT.code]: event[UNSENT_EVENT.code],
+    [UNSENT.message]: event[UNSENT_EVENT.message],
   });
-  keys.push(batchProgressKey(shard), batchesKey(shard), batchResultsKey(shard, batch.id), listenedKey(shard));
-  args.push(
-    progress,
-    progressText(batch.id, to),
-    to === batch.events.length ? batch.id : '',
-    batch.awaited ? JSON.stringify({ at, refused }) : '',
-  );
-  return { keys, args };
-}

@@ -6,16 +6,17 @@ import type { Clock } from '../../clock.ts';
 import { CLIENT_GONE } from '../../errors.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
-import { REFUSAL, UNKNOWN_OFFSET, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
-import { unpack } from '../../packed/state.ts';
+import { REFUSAL, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import type { TenantPart } from '../../redis/keys.ts';
 import { userPart } from '../../redis/parts.ts';
-import { JoinedCalls, scriptNamed } from '../../redis/script.ts';
-import type { PartCall, Scripts } from '../scripts.ts';
-import { withZone } from '../users/sent-user.ts';
+import { JoinedCalls } from '../../redis/script.ts';
+import { callsOf } from '../changes/calls.ts';
+import { COMMIT_SCRIPT, READ_SCRIPT } from '../changes/change-users.ts';
+import { createReachedClock, recordEvents } from '../changes/record-events.ts';
+import type { Scripts } from '../scripts.ts';
 import { addRanksOrLeaveOut } from '../leaderboards/wide-ranks.ts';
-import { eventCall, type ReadyEvent } from './event-call.ts';
+import type { ReadyEvent } from './ready-event.ts';
 import type { KeyQuestion, LookUpKeys } from './stored-replies.ts';
 
 /** The request of an event. */
@@ -38,6 +39,9 @@ interface TenantQueue {
   part: TenantPart;
   waiting: Waiting[];
   parts: number;
+  /** The users of the parts in flight, and events of theirs that wait for the end of a part. */
+  busy: Set<string>;
+  parked: Waiting[];
 }
 
 /** Events of a tenant's part that are sent together. */
@@ -77,7 +81,8 @@ export class EventQueues {
   /** Queues an event behind the waiting ones. */
   append(part: TenantPart, waiting: Waiting): void {
     let queue = this.queues.get(part);
-    if (queue === undefined) this.queues.set(part, (queue = { part, waiting: [], parts: 0 }));
+    if (queue === undefined)
+      this.queues.set(part, (queue = { part, waiting: [], parts: 0, busy: new Set(), parked: [] }));
     queue.waiting.push(waiting);
     this.offer(queue);
   }
@@ -88,9 +93,25 @@ export class EventQueues {
     this.offer(queue);
   }
 
-  /** Call this when a part is answered or has failed. */
-  finished(queue: TenantQueue): void {
+  /**
+   * Call this when a part is sent, and `finished` with the result when it is answered or has failed. Returns the events of users
+   * without other events in flight. The others go back to the front of the queue when those are answered.
+   */
+  start(queue: TenantQueue, batch: readonly Waiting[]): readonly Waiting[] {
+    if (queue.busy.size === 0 || !batch.some(({ event }) => queue.busy.has(event.userId))) {
+      for (const { event } of batch) queue.busy.add(event.userId);
+      return batch;
+    }
+    const free = batch.filter(({ event }) => !queue.busy.has(event.userId));
+    queue.parked.push(...batch.filter(({ event }) => queue.busy.has(event.userId)));
+    for (const { event } of free) queue.busy.add(event.userId);
+    return free;
+  }
+
+  finished(queue: TenantQueue, batch: readonly Waiting[]): void {
     queue.parts -= 1;
+    for (const { event } of batch) queue.busy.delete(event.userId);
+    if (queue.parked.length > 0) queue.waiting.unshift(...queue.parked.splice(0));
     this.offer(queue);
   }
 
@@ -194,15 +215,34 @@ export interface EventBatcherOptions {
   onCall?: (events: number) => void;
 }
 
+/** Reads of several tenants that share a command, and commits that share the next one. */
+class JoinedChange {
+  readonly reads: JoinedCalls;
+  readonly commits: JoinedCalls;
+
+  constructor(redis: Redis) {
+    this.reads = new JoinedCalls(READ_SCRIPT, redis);
+    this.commits = new JoinedCalls(COMMIT_SCRIPT, redis);
+  }
+
+  /** Resolves when the commits are answered, with errors or without. */
+  async send(): Promise<void> {
+    await this.reads.send();
+    // Parts whose read was answered have computed and added their commit when this turn of the event loop ends.
+    await new Promise((resolve) => setImmediate(resolve));
+    await this.commits.send();
+  }
+}
+
 /**
- * Sends events to the script, many in a command under load. If few commands to its server are in flight, an event is
+ * Applies events, many in a command under load. If few commands to its server are in flight, an event is
  * sent at once; otherwise it waits and shares a command with events of any tenant. A command has a separate script call
  * for each tenant (`JoinedCalls`).
  */
 export class EventBatcher {
   private readonly queues: EventQueues;
   private readonly options: EventBatcherOptions;
-  private readonly script = scriptNamed('record_events');
+  private readonly reached = createReachedClock();
 
   constructor(options: EventBatcherOptions) {
     this.options = options;
@@ -210,7 +250,7 @@ export class EventBatcher {
   }
 
   /**
-   * Resolves with the script's reply. Rejects with 503 if Redis does not answer; with CLIENT_GONE, and nothing done, if the
+   * Resolves with the event's reply. Rejects with 503 if Redis does not answer; with CLIENT_GONE, and nothing done, if the
    * requester has gone before the event is sent.
    */
   async submit(tenantNo: number, event: ReadyEvent, from?: Requester): Promise<ScriptReply> {
@@ -220,26 +260,29 @@ export class EventBatcher {
     });
   }
 
-  /** Resolves when the command is answered. A part whose connection broke, or whose shard is closed, may go on alone. */
+  /** Resolves when the commit is answered. A part whose connection broke, or whose shard is closed, may go on alone. */
   private send(redis: Redis, parts: readonly Part[]): Promise<void> {
     this.options.onCall?.(parts.reduce((sum, { batch }) => sum + batch.length, 0));
-    const joined = new JoinedCalls(this.script, redis);
+    const joined = new JoinedChange(redis);
     for (const part of parts) void this.sendPart(part, joined);
     return joined.send();
   }
 
-  private async sendPart({ queue, batch }: Part, joined: JoinedCalls): Promise<void> {
+  private async sendPart({ queue, batch: taken }: Part, joined: JoinedChange): Promise<void> {
     const { part } = queue;
+    // Events of a user whose earlier events are in flight would only conflict with them.
+    const batch = this.queues.start(queue, taken);
     const events = batch.map(({ event }) => event);
     const spans = this.options.scripts.traced ? batch.flatMap(({ from }) => from?.span ?? []) : undefined;
     try {
-      const called = this.call(part, events, { spans, joined });
-      const replies = await called.finally(() => this.queues.finished(queue));
+      const called = events.length === 0 ? Promise.resolve([]) : this.call(part, events, { spans, joined });
+      const replies = await called.finally(() => this.queues.finished(queue, batch));
       // The next call is sent while this one waits for its replica, which may be far away. With a replica on the same
       // machine this made no difference (5 pairs each).
       const replicated = this.options.scripts.replicated(part.shard);
       if (replicated !== null) await replicated;
-      if (part.isWide === true) await addRanksOrLeaveOut(this.options.redis, events[0]!.compiled, replies);
+      if (part.isWide === true && events.length > 0)
+        await addRanksOrLeaveOut(this.options.redis, events[0]!.compiled, replies);
       this.answer(queue, { batch, replies });
     } catch (error) {
       for (const { reject } of batch) reject(error);
@@ -247,24 +290,19 @@ export class EventBatcher {
   }
 
   /**
-   * Resolves the events that have a final reply. The others go back to the front of the queue in order: at once if
-   * their zone's offset was outdated, or after Postgres has answered about their keys. No call waits for that.
+   * Resolves the events that have a final reply. The others go back to the front of the queue in order, after Postgres has answered
+   * about their keys. No call waits for that.
    */
   private answer(
     queue: TenantQueue,
     { batch, replies }: { batch: readonly Waiting[]; replies: readonly ScriptReply[] },
   ): void {
-    const zones: Waiting[] = [];
     const questions: (KeyQuestion & Waiting)[] = [];
     for (const [index, waiting] of batch.entries()) {
       const reply = replies[index]!;
-      if (reply[kindField] === REFUSAL.unknownOffset) {
-        const sent = withZone(waiting.event.sent, reply[UNKNOWN_OFFSET.zone], this.options.clock.now());
-        zones.push({ ...waiting, event: { ...waiting.event, sent } });
-      } else if (reply[kindField] === REFUSAL.unknownUse) questions.push({ ...waiting, asked: reply });
+      if (reply[kindField] === REFUSAL.unknownUse) questions.push({ ...waiting, asked: reply });
       else waiting.resolve(reply);
     }
-    this.queues.putBack(queue, zones);
     if (questions.length > 0) void this.lookUp(queue, questions);
   }
 
@@ -283,33 +321,35 @@ export class EventBatcher {
     }
   }
 
+  /** Applies events. `joined`: shares commands with the parts of other tenants. */
   private async call(
     part: TenantPart,
-    events: ReadyEvent[],
-    { spans, joined }: Pick<PartCall, 'spans' | 'joined'> = {},
+    events: readonly ReadyEvent[],
+    { spans, joined }: { spans?: readonly Span[] | undefined; joined?: JoinedChange } = {},
   ): Promise<ScriptReply[]> {
+    const { scripts, clock, idempotencyKeysPerDay = 0 } = this.options;
     let persisted = new Map<string, ScriptReply>();
-    const packed = await this.options.scripts.callPart(part, {
-      script: this.script,
-      isAcknowledgedLater: true,
+    const calls = callsOf(scripts, part, {
       spans,
       joined,
       events: events.length,
-      keysAndArgs: (at) =>
-        eventCall(part, events, { ...at, idempotencyKeysPerDay: this.options.idempotencyKeysPerDay ?? 0 }),
       foundElsewhere: async () => {
         persisted = await this.options.findPersisted(part.tenantNo, events);
         return persisted.size > 0;
       },
     });
-    if (packed === null) return this.callOthers(part, events, persisted);
-    return packed.map((reply) => unpack(reply) as ScriptReply);
+    const { ended, replies } = await recordEvents(calls, part, events, {
+      nowMs: clock.now(),
+      keysPerDay: idempotencyKeysPerDay,
+      reached: this.reached,
+    });
+    return ended === 'stored' ? this.callOthers(part, events, persisted) : replies;
   }
 
   /** Events of a retried call that Postgres holds get their replies from there; the others were refused and are again. */
   private async callOthers(
     part: TenantPart,
-    events: ReadyEvent[],
+    events: readonly ReadyEvent[],
     persisted: Map<string, ScriptReply>,
   ): Promise<ScriptReply[]> {
     const replies: ScriptReply[] = [];

@@ -12,7 +12,7 @@ import { refuseOverload } from '../refusals.ts';
 import { refusalError } from '../refusals.ts';
 import { eventAnswer, guardError, isQuarantined, quarantinedBy, quarantinedJson, streakJson } from './event-answer.ts';
 import type { EventBatcher, Requester } from './event-batcher.ts';
-import { scopedKey, type ReadyEvent } from './event-call.ts';
+import { scopedKey, type ReadyEvent } from './ready-event.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import { isOtherBody, timeOfUse } from '../../redis/idempotency.ts';
 import type { KeyedIds } from '../ids.ts';
@@ -92,7 +92,7 @@ export class EventEngine {
     return late.submit(ready, atMs, (event) => batcher.submit(event.compiled.catalog.tenantNo, event, from));
   }
 
-  /** Checks an event against the catalog and prepares it for the script. Throws as `record` does. */
+  /** Checks an event against the catalog and prepares it for the rules. Throws as `record` does. */
   prepare(
     compiled: CompiledCatalog,
     metricKey: string,

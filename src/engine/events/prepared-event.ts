@@ -1,6 +1,6 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { MOST_EVENT_WORK, workText } from '../../catalog/event-work.ts';
-import type { Counter } from '../../catalog/plan.ts';
+import type { Counter } from '../../rules/plan.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { EventSettings } from '../../domain/fields/tenant-settings.ts';
 import { UNKNOWN_METRIC, type MetricEvent } from '../../domain/event.ts';
@@ -10,7 +10,7 @@ import { AppError } from '../../errors.ts';
 import { bodyDigest, packedUse } from '../../redis/idempotency.ts';
 import { eventId, idempotencyDigest, type KeyedIds } from '../ids.ts';
 import { rejectUnknownAttributes, sentUser } from '../users/sent-user.ts';
-import type { ReadyEvent } from './event-call.ts';
+import type { ReadyEvent } from './ready-event.ts';
 
 /** Numbers of the counters whose conditions match an event's attributes, separated by commas. */
 export function matching(counters: readonly Counter[], attributes: Record<string, string> | undefined): string {
@@ -23,7 +23,7 @@ export function matching(counters: readonly Counter[], attributes: Record<string
     .join(',');
 }
 
-/** Prepares an event for the script. Throws 422 for an unknown metric, attribute or time zone. */
+/** Prepares an event for the rules. Throws 422 for an unknown metric, attribute or time zone. */
 export function prepareEvent(
   compiled: CompiledCatalog,
   metricKey: string,

@@ -15,7 +15,7 @@ import { findUsedKeys } from '../../postgres/used-keys.ts';
 import { packedUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
 import { partOf, type ScopedKey, timeOf } from '../ids.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
-import { type LookedUp, type ReadyEvent, scopedKey } from './event-call.ts';
+import { type LookedUp, type ReadyEvent, scopedKey } from './ready-event.ts';
 import { packedUser } from '../../redis/parts.ts';
 
 export interface KeyQuestion {
@@ -23,7 +23,7 @@ export interface KeyQuestion {
   asked: Refusal & { [kindField]: typeof REFUSAL.unknownUse };
 }
 
-/** Answers the questions in order: returns the events, ready to be sent to the script again. */
+/** Answers the questions in order: returns the events, ready to be applied again. */
 export type LookUpKeys = (tenantNo: number, questions: readonly KeyQuestion[]) => Promise<ReadyEvent[]>;
 
 /** Looks up old idempotency keys. Throws errors of Postgres; 503 if it may still hold a deleted user. */
@@ -46,7 +46,7 @@ export async function lookUpKeys(
 
 interface UseQuestion {
   scoped: ScopedKey;
-  /** The ID that the script got, 32 hex digits. */
+  /** The ID of the event, 32 hex digits. */
   id: string;
   asked: KeyQuestion['asked'];
 }

@@ -6,17 +6,24 @@ import type { Author } from '../../domain/administration/author.ts';
 import { type ImportedOutcome, type ImportedUser, MOST_IMPORTED_ROWS } from '../../domain/imported-user.ts';
 import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { AppError } from '../../errors.ts';
-import { pack, packState } from '../../packed/pack-state.ts';
+import { packState } from '../../packed/pack-state.ts';
 import { packedCompletion, packedPause } from '../../packed/packed-arrays.ts';
 import { packedImportedAward, packedImportedDay, packedImportedSettlement } from '../../packed/packed-import.ts';
 import { KIND, kindField, RECORD, SETTLED } from '../../packed/record-fields.ts';
 import type { ImportedRecord } from '../../packed/record.ts';
-import { REFUSAL } from '../../packed/refusal-fields.ts';
-import { decodeState } from '../../packed/state.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { listFills } from '../../postgres/boards/progress.ts';
+import type { TenantPart } from '../../redis/keys.ts';
+import { enterSets } from '../../rules/hiding.ts';
+import type { PlanBoard } from '../../rules/plan.ts';
+import type { BoardRun } from '../../rules/teams.ts';
+import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
+import { type Block, countsOfUser, mapPart, movesPart } from '../changes/block.ts';
+import { changeUser, unwritten, type UserChange } from '../changes/change-user.ts';
+import type { ReadUser } from '../changes/change-users.ts';
+import { lackOfRoom } from '../changes/event-change.ts';
 import { eventId } from '../ids.ts';
-import { BoardsOfTenants, countersOf, placesOf } from '../rebuild/derived-keys.ts';
+import { type Boards, BoardsOfTenants } from '../rebuild/derived-keys.ts';
 import { PROFILE_IS_FULL, STATE_IS_FULL } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 import { BadImport, type Draft, SkippedUser } from './draft.ts';
@@ -24,7 +31,7 @@ import { addPoints } from './points.ts';
 import { addQuests, beginDraft } from './profile.ts';
 import { addScores, addTotals, raisePeaks } from './scores.ts';
 import { addStreaks } from './streaks.ts';
-import { packedUser, userPart } from '../../redis/parts.ts';
+import { packedUser } from '../../redis/parts.ts';
 
 interface ImportsOptions {
   redis: Redis;
@@ -39,6 +46,9 @@ interface Import {
   dryRun: boolean;
   by: Author;
 }
+
+/** What became of a user. `exists`: the user is not from this import. */
+type Outcome = Exclude<ImportedOutcome['status'], 'skipped'> | 'exists' | 'tooLarge' | 'profileTooLarge';
 
 /** The outcome for one user with the fields whose values were changed, or the reason why the user is invalid. */
 type ImportResult = { outcome: ImportedOutcome; changed: string[] } | { refused: string };
@@ -88,53 +98,90 @@ export class Imports {
       throw error;
     }
     const { skipped, changed } = draft;
-    const kind = await (from.dryRun ? this.look(compiled, user.id, from) : this.take(draft, user.id, from));
-    switch (kind) {
-      case REFUSAL.userExists:
+    const outcome = await (from.dryRun ? this.look(compiled, user.id, from) : this.take(draft, user.id, from));
+    switch (outcome) {
+      case 'exists':
         return { refused: 'The user exists and is not from this import: nothing was changed.' };
-      case REFUSAL.tooLarge:
+      case 'tooLarge':
         return { refused: STATE_IS_FULL };
-      case REFUSAL.profileTooLarge:
+      case 'profileTooLarge':
         return { refused: PROFILE_IS_FULL };
-      case REFUSAL.alreadyImported:
-        return { outcome: { id: user.id, status: 'already', skipped }, changed };
-      default:
-        return { outcome: { id: user.id, status: from.dryRun ? 'ready' : 'imported', skipped }, changed };
+      case 'already':
+      case 'ready':
+      case 'imported':
+        return { outcome: { id: user.id, status: outcome, skipped }, changed };
     }
   }
 
   /** The outcome that a dry run can predict: whether the user exists. */
-  private async look({ catalog }: CompiledCatalog, userId: string, { name }: Import): Promise<string> {
+  private async look({ catalog }: CompiledCatalog, userId: string, { name }: Import): Promise<Outcome> {
     const packed = await packedUser(this.options.redis, catalog.tenantNo, userId);
-    if (packed === null) return '';
-    return decodeState(packed).importedBy === name ? REFUSAL.alreadyImported : REFUSAL.userExists;
+    return packed === null ? 'ready' : outcomeOf(packed, name);
   }
 
-  private async take(draft: Draft, userId: string, { name }: Import): Promise<string> {
-    const { compiled, state } = draft;
-    const { tenantNo } = compiled.catalog;
-    const places = placesOf(
-      userPart(this.options.redis, tenantNo, userId),
+  private async take(draft: Draft, userId: string, { name }: Import): Promise<Outcome> {
+    const { tenantNo } = draft.compiled.catalog;
+    const boards = await this.boards.of(tenantNo);
+    const id = eventId(draft.nowMs);
+    // A retry may find the user whom an earlier try created.
+    let isTried = false;
+    const { reply } = (await changeUser<{ outcome: Outcome } | ImportedRecord>(this.options.scripts, tenantNo, {
       userId,
-      state,
-      await this.boards.of(tenantNo),
-    );
-    const sets = places.flatMap(({ key, member, score, listedIn }) => [
-      { key, of: { score, member } },
-      ...(listedIn === null ? [] : [{ key: listedIn.key, of: { group: listedIn.group } }]),
-    ]);
-    const record = pack(importedRecord(draft, { id: eventId(draft.nowMs), userId }));
-    const called = await this.options.scripts.callUser(tenantNo, {
-      script: 'import_user',
-      userId,
-      body: { import: name, counters: countersOf(state), sets: sets.map(({ of }) => of) },
-      keys: sets.map(({ key }) => key),
-      states: [record, packState(state)],
-    });
-    const { reply, retried } = called!;
-    return retried && reply[kindField] === REFUSAL.alreadyImported ? KIND.imported : reply[kindField];
+      compute: (read, part) => {
+        if (read.packed !== null) {
+          const outcome = outcomeOf(read.packed, name);
+          return unwritten(read, { outcome: isTried && outcome === 'already' ? 'imported' : outcome });
+        }
+        isTried = true;
+        return importOf(draft, read, { part, id, userId, name, boards });
+      },
+    }))!;
+    return 'outcome' in reply ? reply.outcome : 'imported';
   }
 }
+
+/** The outcome for a user who exists: `already` if the import of the name created the user. */
+const outcomeOf = (packed: Buffer, name: string): 'already' | 'exists' =>
+  decodeUser(packed).importedBy === name ? 'already' : 'exists';
+
+/** Creates a user: the state, leaderboard places, the user's part of the tenant's counts, and the history for Postgres. */
+function importOf(
+  draft: Draft,
+  read: ReadUser,
+  { part, id, userId, name, boards }: { part: TenantPart; id: string; userId: string; name: string; boards: Boards },
+): UserChange<{ outcome: Outcome } | ImportedRecord> {
+  const { generation } = read;
+  const user = decodeUser(packState(draft.state));
+  user.importedBy = name;
+  user.generation = generation === '' ? null : Number(generation);
+  const packed = encodeUser(user);
+  const refusal = lackOfRoom(user, packed, null);
+  if (refusal !== null) return unwritten(read, { outcome: refusal.refusal });
+  const record = importedRecord(draft, { id, userId });
+  const isCleared = ({ board, runDay }: BoardRun): boolean => boards.get(board)?.cleared.has(runDay) === true;
+  const block: Block = {
+    userId,
+    expected: null,
+    generation,
+    state: packed,
+    uses: [],
+    counts: countsOfUser(part, user, { isCleared, sign: 1 }),
+    fields: [],
+    records: [mapPart(record, null), movesPart(enterSets(user, rankedBoards(boards), isCleared))],
+  };
+  return { block, reply: record, packed };
+}
+
+/** The leaderboards as the rules see them. */
+const rankedBoards = (boards: Boards): PlanBoard[] =>
+  Array.from(boards, ([no, { grouped, timed, floor }]) => ({
+    no,
+    by: 'none',
+    runs: [],
+    floor,
+    ...(timed && { ties: true }),
+    ...(grouped && { groups: [] }),
+  }));
 
 function draftOf(compiled: CompiledCatalog, user: ImportedUser, nowMs: number): Draft {
   if (rowsOf(user) > MOST_IMPORTED_ROWS)

@@ -4,7 +4,6 @@ import type { ImportedUser } from '../../domain/imported-user.ts';
 import { isQuest, periodOf } from '../../domain/repeat.ts';
 import { dayIn, zoneName, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import { SENT } from '../../packed/call-fields.ts';
 import { packedQuest } from '../../packed/packed-arrays.ts';
 import { packedDaysOff, packedSignUp, packedStreakRule } from '../../packed/packed-import.ts';
 import { HIDDEN_BY, USER } from '../../packed/user-fields.ts';
@@ -113,9 +112,9 @@ function addPreferences({ compiled, state, skipped, today }: Draft, { preference
   for (const part of parts) {
     try {
       const sent = sentPreferences(compiled, part as typeof preferences);
-      const { [SENT.notifications]: notifications, [SENT.streakRule]: rule, [SENT.daysOff]: daysOff } = sent;
+      const { notifications, streakRule, daysOff } = sent;
       if (notifications !== undefined) state[USER.notifications] = notifications;
-      if (rule !== undefined) state[USER.streakRule] = packedStreakRule(rule);
+      if (streakRule !== undefined) state[USER.streakRule] = packedStreakRule(streakRule);
       if (daysOff !== undefined) state[USER.daysOff] = packedDaysOff({ set: daysOff, fromDay: today });
     } catch (error) {
       if (!(error instanceof AppError)) throw error;

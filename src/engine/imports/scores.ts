@@ -180,7 +180,7 @@ function isFinal(board: Leaderboard, runDay: number, nowMs: number): boolean {
   return endDay !== null && finalMs(endDay) <= nowMs;
 }
 
-/** The user's group on a board; '' without one. `board_group` in `lua/lib/board_scores.lua` has the same rule. */
+/** The user's group on a board; '' without one. `groupOf` in `src/rules/leaderboards.ts` has the same rule. */
 function groupOf({ compiled, state }: Draft, board: Leaderboard, shown: Record<string, string> = {}): string {
   const attributes = (state[USER.attributes] ?? {}) as Record<number, string>;
   const values = board.breakdownAttributes.map((id) => {

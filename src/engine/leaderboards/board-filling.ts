@@ -20,7 +20,7 @@ export interface FillOptions extends Omit<UserScoresOptions, 'onLeftOut'> {
 
 /** Every process has a new catalog within a second, and a call with the previous one is retried for 2 s. */
 const MIN_AGE_MS = 4_000;
-/** Users in a script call: 200 take about 4 ms of Redis, so events wait at most that long. */
+/** Users in a call, between which events come. */
 const USERS_A_CALL = 200;
 
 const TITLE = 'filling of leaderboards';

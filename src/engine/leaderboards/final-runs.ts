@@ -52,7 +52,7 @@ const LONG_MS = 15_000;
 /**
  * Copies the standings of final runs from Redis to Postgres (`copyRun`). A run that is declared final is read from
  * Postgres; some time later its sorted sets are removed from Redis. The users' own scores in it are removed with their
- * next event (`lua/lib/board_scores.lua`). A board whose run fails is set aside; the others go on. A board that is
+ * next event (`ensureScore` in `src/rules/leaderboards.ts`). A board whose run fails is set aside; the others go on. A board that is
  * still being filled from history is skipped.
  */
 export class FinalRuns implements DueWork {

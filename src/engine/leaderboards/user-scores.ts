@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { compileBoard } from '../../catalog/compile/boards.ts';
@@ -14,14 +13,16 @@ import { emptyHistorySum } from '../../packed/packed-arrays.ts';
 import type { HistorySum } from '../../packed/state.ts';
 import { decodeState } from '../../packed/state.ts';
 import { historySums, type HistorySums, type PastScore } from '../../postgres/boards/past-scores.ts';
-import { callUsers } from '../scripts.ts';
+import { caughtUp, type Filling as RuleFilling, setScores, streakScore } from '../../rules/board-filling.ts';
+import type { RunScore } from '../../rules/leaderboards.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
+import { changeEach, type ChangeEachOptions, type EachChange } from '../changes/change-each.ts';
 import { type BoardHistory, offsetsOf } from './board-history.ts';
 
-export interface UserScoresOptions {
-  redis: Redis;
+export interface UserScoresOptions extends ChangeEachOptions {
   pool: Pool;
   clock: Clock;
-  onWritten: (shard: number) => void;
   /** Called with a user who has to be left out. */
   onLeftOut: (user: { tenantNo: number; boardNo: number; userId: string }, error: Error) => void;
 }
@@ -69,9 +70,9 @@ export class UserScores {
         sums.filter(({ open }) => open !== null),
         { exact: tries < EXACT_TRIES },
       );
-      const again = new Set(sums.filter(({ id }) => outcomes.get(id) === -1).map(({ id }) => id));
+      const again = new Set(sums.filter(({ id }) => outcomes.get(id)?.outcome === 'outdated').map(({ id }) => id));
       const done = sums.filter(({ id }) => !again.has(id));
-      for (const { id, past } of done) if (past.length > 0 || outcomes.get(id) === 1) scored.add(id);
+      for (const { id, past } of done) if (past.length > 0 || outcomes.get(id)?.outcome === 'scored') scored.add(id);
       all.push(...done);
       waiting = waiting.filter(({ id }) => again.has(id));
     }
@@ -111,29 +112,50 @@ export class UserScores {
     return rows.map((row) => summed(row, board, openRunDay));
   }
 
-  /** Sets the scores of open runs. Returns for each user 1 for a score, 0 for none, -1 if the user must be summed up again. */
+  /** Sets the scores of open runs. Returns what became of each user who exists. */
   private async call(
     { compiled, board, history, fill }: Filling,
     users: readonly SummedUser[],
     { exact }: { exact: boolean },
-  ): Promise<Map<string, number>> {
-    if (users.length === 0) return new Map();
+  ): Promise<Map<string, FilledUser>> {
     const nowMs = this.options.clock.now();
     const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
     const days = [plan.firstDay, plan.firstDay + 1, plan.firstDay + 2];
     const metric = compiled.metricsById.get(board.metricId ?? '') ?? null;
-    const filled = { ...plan, board: compileBoard(compiled, board, { metric, days }), counts: metric?.no, exact };
-    const replies = await callUsers(this.options, fill.tenantNo, {
-      script: 'fill_board',
-      nowMs,
-      plan: JSON.stringify(filled),
-      users: users.map(({ id, open, state }) => ({ userId: id, sums: open!, state })),
-      body: (some) => ({ users: some.map(({ userId, sums }) => ({ userId, sums })) }),
-      state: ({ state }) => (history.counted === null ? '' : state),
+    const compiledBoard = compileBoard(compiled, board, { metric, days });
+    const filling = { plan, board: compiledBoard, metric: metric?.no ?? null, nowMs };
+    const asked = users.map(({ id: userId, open, state }) => ({ userId, sums: open!.map(runScore), state }));
+    const filled = await changeEach(this.options, fill.tenantNo, asked, (user, { sums, state }, packed): FilledUser => {
+      if (history.counted === null) {
+        const [first, ...others] = sums;
+        const length = streakScore(decodeUser(packed), plan, nowMs);
+        return filledUser(user, [{ ...first!, whole: length }, ...others], filling);
+      }
+      if (packed.equals(state)) return filledUser(user, sums, filling);
+      const scores = exact ? null : caughtUp(sums, user, decodeUser(state), filling);
+      return scores === null ? { records: [], outcome: 'outdated' } : filledUser(user, scores, filling);
     });
-    return new Map(users.map(({ id }, index) => [id, replies[index]!]));
+    return new Map(filled.flatMap((each, index) => (each === null ? [] : [[users[index]!.id, each]])));
   }
 }
+
+/** `outdated`: the user has changed since the sums were made, and must be summed up again. */
+interface FilledUser extends EachChange {
+  outcome: 'scored' | 'unscored' | 'outdated';
+}
+
+function filledUser(user: User, scores: readonly RunScore[], filling: RuleFilling): FilledUser {
+  const { changes, isOn } = setScores(user, scores, filling);
+  const effects = { completed: [], quests: [], ledgers: [], scores: changes };
+  return { records: changes.length === 0 ? [] : [{ record: null, effects }], outcome: isOn ? 'scored' : 'unscored' };
+}
+
+const runScore = (sum: HistorySum): RunScore => ({
+  runDay: sum[HISTORY_SUM.runDay],
+  whole: sum[HISTORY_SUM.whole],
+  micros: sum[HISTORY_SUM.micros],
+  reached: sum[HISTORY_SUM.reached] ?? null,
+});
 
 /** A user's scores on a board: in past runs, and in those that Redis holds. */
 interface SummedUser {

@@ -9,7 +9,7 @@ import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
 
 type Balanced = Pick<UserState, 'points' | 'spent' | 'holds'>;
 
-/** How many points a user can spend; below zero if points were taken away after they were spent. `lua/lib/points.lua` has the same rule. */
+/** How many points a user can spend; below zero if points were taken away after they were spent. `balanceOf` in `src/rules/points.ts` has the same rule. */
 export function balanceOf({ points, spent, holds }: Balanced, systemNo: number, nowMs: number): number {
   const held = holds.reduce(
     (sum, hold) => (hold.systemNo === systemNo && hold.expiresMs > nowMs ? sum + hold.amount : sum),

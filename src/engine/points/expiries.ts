@@ -4,7 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type { PointsSystem } from '../../domain/catalog.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
 import { DAY_MS, dateOf } from '../../domain/periods.ts';
-import { BALANCE, KIND, kindField } from '../../packed/record-fields.ts';
+import { KIND, kindField } from '../../packed/record-fields.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import {
@@ -19,18 +19,20 @@ import {
 import { readOrganisation } from '../../postgres/tenants.ts';
 import { usersAfter } from '../../postgres/users/selections.ts';
 import { packedUsers } from '../../redis/parts.ts';
+import { changeUserBalance } from '../changes/balance-change.ts';
+import { eventId } from '../ids.ts';
 import type { Publisher } from '../notifications/due/publisher.ts';
 import { expiryPayload, userJson } from '../notifications/payloads.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { unlessRefused } from '../refusals.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces } from '../schedule/pieces.ts';
-import { type Scripts, stateDigest } from '../scripts.ts';
+import type { Scripts } from '../scripts.ts';
 import { balanceOf } from './balances.ts';
 
 interface ExpiriesOptions {
   redis: Redis;
-  scripts: Pick<Scripts, 'callUser'>;
+  scripts: Scripts;
   clock: Clock;
   publisher: Publisher;
   onFailed?: OnPieceFailed;
@@ -75,8 +77,8 @@ interface Looked {
 /**
  * Points that expire, oldest first. At the start of each UTC day the users of each points system with `expiresAfterDays` are
  * looked at in pages by ID. The balance minus everything earned since a day is what is left of the points earned up to then,
- * because spendings, deductions and open holds take the oldest points first. A repetition finds nothing left, and the script
- * refuses an amount that was computed from an older state. So a crash, or two schedules, change nothing.
+ * because spendings, deductions and open holds take the oldest points first. A repetition finds nothing left, and an
+ * amount that was computed from an older state is refused. So a crash, or two schedules, change nothing.
  */
 export class Expiries implements ScheduledWork {
   readonly name = 'points that expire';
@@ -217,18 +219,20 @@ export class Expiries implements ScheduledWork {
   ): Promise<Looked | 'outdated' | null> {
     if (expired === 0) return looked;
     const { userId, packed, balance, unspent } = looked;
-    const change = { kind: BALANCE.expire, system: system.no, amount: expired, digest: stateDigest(packed) };
-    const called = await this.options.scripts.callUser(compiled.catalog.tenantNo, {
-      script: 'change_balance',
+    const { scripts, clock } = this.options;
+    const nowMs = clock.now();
+    const { reply, packed: after } = await changeUserBalance(scripts, compiled.catalog.tenantNo, {
       userId,
-      body: { change },
+      id: eventId(nowMs),
+      movement: { kind: 'expire', system: system.no, amount: expired },
+      expected: packed,
+      nowMs,
     });
-    const { reply, state } = called!;
     if (reply[kindField] === REFUSAL.outdated) return 'outdated';
     if (reply[kindField] === REFUSAL.unknownUser) return null;
     unlessRefused(compiled, reply, [KIND.user]);
     const rest = (left: number): number => Math.max(0, left - expired);
-    return { userId, packed: state, balance: balance - expired, unspent: [rest(unspent[0]), rest(unspent[1])] };
+    return { userId, packed: after!, balance: balance - expired, unspent: [rest(unspent[0]), rest(unspent[1])] };
   }
 
   /** Announces what will expire next, to the receivers that want it. */

@@ -15,24 +15,25 @@ import type {
 } from '../../domain/points.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
-import { packedLookedUp } from '../../packed/packed-arrays.ts';
 import { BALANCE, KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
-import { unpackState } from '../../packed/state.ts';
-import { USER } from '../../packed/user-fields.ts';
 import { REFUSAL, REPLAY } from '../../packed/refusal-fields.ts';
 import type { AuditAction, RecordAudit } from '../../postgres/access/audit.ts';
 import { type BalanceChangeRow, listSpendings, readBalanceChanges } from '../../postgres/balance-changes.ts';
 import { storableText } from '../../postgres/storable-json.ts';
 import { packedUse, timeOfUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
-import { idempotencyKey as bucketKey, oldKeysKey } from '../../redis/keys.ts';
-import { packedUser, userPart } from '../../redis/parts.ts';
+import { packedUser } from '../../redis/parts.ts';
+import type { BalanceTexts } from '../../rules/record.ts';
+import type { BalanceMovement } from '../../rules/spending.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import { changeUserBalance, changeUserBalanceOnce } from '../changes/balance-change.ts';
+import type { LookedUp } from '../events/ready-event.ts';
 import { lookUpUses } from '../events/stored-replies.ts';
 import { findSystem } from '../find-configured.ts';
-import { idempotencyDigest, type KeyedIds, type ScopedKey, timeOf } from '../ids.ts';
+import { eventId, idempotencyDigest, type KeyedIds, type ScopedKey, timeOf } from '../ids.ts';
 import { recordsAside } from '../persist/dead-letters.ts';
 import { NO_SPENDING, unlessRefused } from '../refusals.ts';
-import type { BalanceCall, Scripts } from '../scripts.ts';
+import type { Scripts } from '../scripts.ts';
 import { balanceChangeAnswer, balanceChangeOf, keyScope, REFUND_SCOPE } from './balances.ts';
 
 interface SpendingsOptions {
@@ -64,8 +65,6 @@ interface Keyed {
   by: Author | null;
   span?: Span | undefined;
 }
-
-type Change = BalanceCall['change'];
 
 /** A change, and whether an earlier request made it. */
 interface Made {
@@ -111,18 +110,17 @@ export class Spendings {
       metricNo: keyScope(system.no),
       key: idempotencyKey,
     };
-    const asked = {
-      kind: expiresIn === undefined ? BALANCE.spend : BALANCE.hold,
-      system: system.no,
-      amount: request.amount,
-      ...(expiresIn !== undefined && { expiresInMs: expiresIn * 1000 }),
-      // As Postgres stores them, so that each repetition is the same.
+    const of = { system: system.no, amount: request.amount };
+    const movement: BalanceMovement =
+      expiresIn === undefined ? { kind: 'spend', ...of } : { kind: 'hold', ...of, expiresInMs: expiresIn * 1000 };
+    const texts = {
+      // In the form in which Postgres stores them, so that each repetition is the same.
       reason: storable(request.reason),
       reference: storable(request.reference),
       key: idempotencyKey,
     };
-    const { row, isReplay } = await this.use(compiled, scoped, asked, span);
-    if (isReplay && !isSame(row, asked))
+    const { row, isReplay } = await this.use(compiled, scoped, { movement, texts }, span);
+    if (isReplay && !isSame(row, movement, texts))
       throw new AppError('conflict', 'The Idempotency-Key was used for another request: use a new key.');
     const answer = balanceChangeAnswer(compiled, row);
     if (!isReplay && by !== null) this.audit({ action: 'create', tenantNo: scoped.tenantNo, userId, by }, answer);
@@ -138,20 +136,21 @@ export class Spendings {
     { userId, key }: Purse,
     { how, id: hold, by, span }: { how: 'capture' | 'release'; id: string; by: Author; span?: Span | undefined },
   ): Promise<BalanceChange> {
-    const kind = BALANCE[how];
+    const { scripts, clock } = this.options;
     const system = findSystem(compiled, key);
     const of = hold.replaceAll('-', '');
     const { tenantNo } = compiled.catalog;
-    const body = { change: { kind, system: system.no, of } };
-    const called = await this.options.scripts.callUser(tenantNo, { script: 'change_balance', userId, body, span });
-    if (called!.reply[kindField] !== REFUSAL.notHeld) {
-      const answer = balanceChangeAnswer(compiled, changeIn(compiled, called!.reply));
+    const nowMs = clock.now();
+    const movement = { kind: how, system: system.no, of };
+    const { reply } = await changeUserBalance(scripts, tenantNo, { userId, id: eventId(nowMs), movement, nowMs }, span);
+    if (reply[kindField] !== REFUSAL.notHeld) {
+      const answer = balanceChangeAnswer(compiled, changeIn(compiled, reply));
       this.audit({ action: 'update', tenantNo, userId, by }, answer);
       return answer;
     }
     const { closings } = await this.find(tenantNo, { userId, system, id: of });
     const closing = closingOf(closings);
-    if (closing?.kind === kind) return balanceChangeAnswer(compiled, closing);
+    if (closing?.kind === BALANCE[how]) return balanceChangeAnswer(compiled, closing);
     throw new AppError('conflict', `The hold ${closing === undefined ? 'has expired' : CLOSED[closing.kind]}.`);
   }
 
@@ -169,19 +168,13 @@ export class Spendings {
     const of = id.replaceAll('-', '');
     // Read before the spending: a user who is deleted in between, and returns, must not be paid for it.
     const packed = await packedUser(this.options.redis, tenantNo, userId);
-    const generation = packed === null ? undefined : unpackState(packed)[USER.generation];
+    const generation = packed === null ? null : decodeUser(packed).generation;
     const { spending, closings } = await this.find(tenantNo, { userId, system, id: of });
     if (spending.kind === BALANCE.hold && closingOf(closings)?.kind !== BALANCE.capture)
       throw new AppError('conflict', 'The hold was not captured, so that there is nothing to refund.');
     const scoped = { tenantNo, userId, metricNo: REFUND_SCOPE, key: of };
-    const change = {
-      kind: BALANCE.refund,
-      system: system.no,
-      amount: spending.amount,
-      of,
-      ...(generation !== undefined && { generation }),
-    };
-    const { row, isReplay } = await this.use(compiled, scoped, change, span);
+    const movement: BalanceMovement = { kind: 'refund', system: system.no, amount: spending.amount, of, generation };
+    const { row, isReplay } = await this.use(compiled, scoped, { movement }, span);
     const answer = balanceChangeAnswer(compiled, row);
     if (!isReplay) this.audit({ action: 'reverse', tenantNo, userId, by }, answer);
     return answer;
@@ -231,37 +224,25 @@ export class Spendings {
   private async use(
     compiled: CompiledCatalog,
     scoped: ScopedKey,
-    change: Change,
+    { movement, texts }: { movement: BalanceMovement; texts?: BalanceTexts },
     span: Span | undefined,
   ): Promise<Made> {
     const { redis, pool, scripts, ids, clock, idempotencyKeysPerDay } = this.options;
     const { tenantNo, userId } = scoped;
     const id = ids.make(clock.now(), scoped);
-    const { bucket, field } = idempotencyDigest(userId, scoped.metricNo, scoped.key);
-    const isRefund = scoped.metricNo === REFUND_SCOPE;
-    let lookedUp: BalanceCall['lookedUp'];
+    const key = {
+      ...idempotencyDigest(userId, scoped.metricNo, scoped.key),
+      use: packedUse(timeOf(id), UNKNOWN_BODY),
+      keysPerDay: scoped.metricNo === REFUND_SCOPE ? 0 : idempotencyKeysPerDay,
+    };
+    let lookedUp: LookedUp | null = null;
     for (let lookUps = 0; ; lookUps += 1) {
-      const part = userPart(redis, tenantNo, userId);
-      const called = await scripts.callUser(tenantNo, {
-        script: 'change_balance',
-        userId,
-        id,
-        keys: [oldKeysKey(part), bucketKey(part, bucket)],
-        body: {
-          change,
-          field,
-          use: packedUse(timeOf(id), UNKNOWN_BODY),
-          keysPerDay: isRefund ? 0 : idempotencyKeysPerDay,
-          lookedUp,
-        },
-        span,
-      });
-      const { reply } = called!;
+      const call = { userId, id, movement, key: { ...key, lookedUp }, nowMs: clock.now(), ...(texts && { texts }) };
+      const { reply } = await changeUserBalanceOnce(scripts, tenantNo, call, span);
       if (reply[kindField] === REFUSAL.unknownUse) {
         if (lookUps === MOST_LOOK_UPS)
           throw new AppError('unavailable', 'The user keeps changing; try again in a moment.');
-        const [answer] = await lookUpUses({ redis, pool }, tenantNo, [{ scoped, id, asked: reply }]);
-        lookedUp = { 1: packedLookedUp(answer!) };
+        lookedUp = (await lookUpUses({ redis, pool }, tenantNo, [{ scoped, id, asked: reply }]))[0]!;
         continue;
       }
       if (reply[kindField] !== REFUSAL.replay) return { row: changeIn(compiled, reply), isReplay: false };
@@ -325,13 +306,14 @@ function changeIn(compiled: CompiledCatalog, reply: ScriptReply): BalanceChangeR
   return balanceChangeOf(compiled.catalog.tenantNo, record)!;
 }
 
-function isSame(row: BalanceChangeRow, asked: Change): boolean {
+function isSame(row: BalanceChangeRow, movement: BalanceMovement, { reason, reference }: BalanceTexts): boolean {
   return (
-    row.kind === asked.kind &&
-    row.amount === asked.amount &&
-    row.reason === (asked.reason ?? null) &&
-    row.reference === (asked.reference ?? null) &&
-    (row.expiresMs === null || row.expiresMs - row.atMs === asked.expiresInMs)
+    row.kind === BALANCE[movement.kind] &&
+    'amount' in movement &&
+    row.amount === movement.amount &&
+    row.reason === (reason ?? null) &&
+    row.reference === (reference ?? null) &&
+    (movement.kind !== 'hold' || row.expiresMs! - row.atMs === movement.expiresInMs)
   );
 }
 

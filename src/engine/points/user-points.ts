@@ -59,7 +59,7 @@ export class UserPoints {
   }
 }
 
-/** Whether a boost is for a user, regardless of its dates. `holds` in `lua/lib/users.lua` has the same rule. */
+/** Whether a boost is for a user, regardless of its dates. `holds` in `src/rules/conditions.ts` has the same rule. */
 function isFor(compiled: CompiledCatalog, boost: PointsBoost, userId: string, state: UserState): boolean {
   if (boost.userId !== null && boost.userId !== userId) return false;
   return boost.userAttributes.every(({ attributeId, attributeValue }) => {

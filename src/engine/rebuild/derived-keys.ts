@@ -138,7 +138,7 @@ export function placesOf(part: TenantPart, userId: string, state: PackedState, b
   return places;
 }
 
-/** What teams earned: the fields of each hash (`TEAM_SUM`), by key. The same sums as in `lua/lib/teams.lua`. */
+/** What teams earned: the fields of each hash (`TEAM_SUM`), by key. The same sums as in `src/rules/teams.ts`. */
 export class TeamSums {
   readonly hashes = new Map<string, Map<string, bigint>>();
 

@@ -1,4 +1,4 @@
-import type { PlanAchievement, PlanBoost, PlanConditions, PlanTrigger } from '../../catalog/plan.ts';
+import type { PlanAchievement, PlanBoost, PlanConditions, PlanTrigger } from '../../rules/plan.ts';
 import { SUM_BOUND, toMicros } from '../../domain/decimal.ts';
 import type { UserState } from '../../packed/state.ts';
 import type { SystemRules } from './rules.ts';
@@ -37,15 +37,15 @@ class AwardTally {
 
 const ROUND = { 1: Math.floor, 2: Math.round, 3: Math.ceil } as const;
 
-/** Cuts products in the same way as `lua/lib/points.lua`. */
+/** Cuts products in the same way as `src/rules/points.ts`. */
 const cut = (product: number): number => Number(product.toPrecision(15));
 
-/** Whether a user's attributes meet all conditions; the same rule as in `lua/lib/users.lua`. */
+/** Whether a user's attributes meet all conditions; the same rule as in `src/rules/conditions.ts`. */
 export const holds = (conditions: PlanConditions | undefined, attributes: Readonly<Record<number, string>>): boolean =>
   conditions === undefined || conditions.every(([no, value]) => attributes[no] === value);
 
 /**
- * A user's points in one system during a replay. `lua/lib/points.lua` owns the rules; `test/lua/points.test.ts`
+ * A user's points in one system during a replay. `src/rules/points.ts` owns the rules; `test/rules/points-in-history.test.ts`
  * compares.
  */
 export class Ledger {
@@ -81,7 +81,7 @@ export class Ledger {
     this.segmentOf = segmentOf;
   }
 
-  /** Pays a trigger on a local day (epoch day): applies boosts, then the cap and the floor, like `award_points` in Lua. */
+  /** Pays a trigger on a local day (epoch day): applies boosts, then the cap and the floor, like `award` in `src/rules/points.ts`. */
   pay(trigger: PlanTrigger, multiples: number, day: number): void {
     if (multiples === 0 || !holds(trigger.users, this.attributes)) return;
     const points = trigger.points * multiples;
@@ -121,7 +121,7 @@ interface Reached {
 const MILLION = 1_000_000n;
 
 /**
- * Whether a user qualifies for an achievement, or ever did. The rule of `lua/lib/achievements.lua`, which only considers the
+ * Whether a user qualifies for an achievement, or ever did. The rule of `src/rules/achievements.ts`, which only considers the
  * present; `test/lua/achievements.test.ts` compares. `micros`: the largest fraction that a highest total may have had, since
  * only its whole part is stored.
  */

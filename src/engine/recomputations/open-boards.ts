@@ -1,20 +1,15 @@
 import { firstOpenRun } from '../../catalog/boards-to-track.ts';
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { PlanBoard } from '../../catalog/plan.ts';
+import type { PlanBoard } from '../../rules/plan.ts';
+import type { OpenRun, ScoredBoard } from '../../rules/recomputation.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';
 import type { BoardFill } from '../../postgres/boards/progress.ts';
 import type { StoredRecomputation } from '../../postgres/corrections/recomputations.ts';
 
-/** A run that has begun in some zone and is not final: first and last day (epoch days). Without a last day it does not end. */
-export interface OpenRun {
-  first: number;
-  last?: number;
-}
-
-/** An active board with its open runs, oldest first. `lua/recompute_users.lua` uses these names. */
+/** An active board with its open runs, oldest first. */
 export interface OpenBoard {
   board: PlanBoard;
   runs: OpenRun[];
@@ -53,11 +48,6 @@ export const segmentOf = (bounds: readonly number[], day: number): number =>
 /** The day on which awards of a segment are dated: its last one, or today if that is earlier. */
 export const dayOfSegment = (bounds: readonly number[], segment: number, today: number): number =>
   Math.min((bounds[segment] ?? Infinity) - 1, today);
-
-/** A board whose scores are recomputed. `filled`: it was filled since the plan was made. */
-export interface ScoredBoard extends OpenBoard {
-  filled: boolean;
-}
 
 /**
  * The boards whose scores a step changes; `null` if boards are not recomputed. A board that was filled since the plan was

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { PlanBoard } from '../../catalog/plan.ts';
+import type { PlanBoard } from '../../rules/plan.ts';
 import { clamped, decimalNumber, decimalOfMicros, microsNumber, parseDecimal, toMicros } from '../../domain/decimal.ts';
 import { NO_SCORE } from '../../domain/leaderboard.ts';
 import { groupName } from '../../domain/user.ts';
@@ -12,7 +12,8 @@ import type { Compensated } from '../../packed/record.ts';
 import type { UserState } from '../../packed/state.ts';
 import { historySums } from '../../postgres/boards/past-scores.ts';
 import { boardHistory, offsetsOf } from '../leaderboards/board-history.ts';
-import type { OpenBoard, OpenRun } from './open-boards.ts';
+import type { OpenRun } from '../../rules/recomputation.ts';
+import type { OpenBoard } from './open-boards.ts';
 
 export interface PlannedScore {
   no: number;
@@ -95,7 +96,7 @@ function replacedScore({
 const numberOf = (sum: HistorySum): number =>
   decimalNumber({ whole: sum[HISTORY_SUM.whole], micros: sum[HISTORY_SUM.micros] });
 
-/** The group of a user's current attributes, as in `lua/lib/board_scores.lua`; '' if the user lacks a value. */
+/** The group of a user's current attributes, as `groupOf` of `src/rules/leaderboards.ts`; '' if the user lacks a value. */
 function groupOf({ groups = [] }: PlanBoard, { attributes }: UserState): string {
   const values = groups.map((no) => attributes[no]);
   return values.includes(undefined) ? '' : groupName(values as string[]);

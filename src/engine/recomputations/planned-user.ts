@@ -1,47 +1,9 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Compensated, PackedCompletion, RecomputedScore } from '../../packed/record.ts';
-import type { HistorySum } from '../../packed/state.ts';
 import { COMPENSATED, COMPLETED, RECOMPUTED_SCORE } from '../../packed/record-fields.ts';
 import type { AppliedChanges } from '../../postgres/persist/recomputed.ts';
+import type { PlannedUser, ScoreMove } from '../../rules/recomputation.ts';
 import type { PlannedScore } from './planned-scores.ts';
-import type { QuestPeriod } from './user-replay.ts';
-
-/** The changes to apply to a user. `lua/recompute_users.lua` uses these names. */
-export interface PlannedUser {
-  /** When the user was created (epoch ms). */
-  created: number;
-  /** Numbers of the achievements to complete now. */
-  complete: number[];
-  /** Periods of repeating achievements to complete now; omitted if there are none. */
-  periods?: QuestPeriod[];
-  /** Number of a repeating achievement of which completions are revoked → time of the latest other one (epoch ms). */
-  latest?: Record<number, number>;
-  /** Completions to restore unchanged. */
-  restore: PackedCompletion[];
-  revoke: PackedCompletion[];
-  /** Points to take; negative if they are given. With an achievement: only if this call changes that achievement. */
-  awards: { award: Compensated; achievement?: number }[];
-  scores: ScoreMove[];
-  /** Whether no total may be lowered. */
-  keeps: boolean;
-  /** The user's number of corrections, if it matters; after another correction nothing is changed. */
-  corrections?: number;
-  /** Set to revert: when it was applied (epoch ms). Teams lose what they received then. */
-  appliedMs?: number;
-}
-
-/** The change of a score in a run, besides awards. `group`: where to return from `instead`; default: by attributes. */
-export interface ScoreMove {
-  no: number;
-  run: number;
-  whole: number;
-  micros: number;
-  group?: string;
-  instead?: string;
-  /** Instead of a change, on boards on which 0 is a score: the score that is replaced if it is still the same. */
-  was?: HistorySum;
-  becomes?: HistorySum;
-}
 
 export interface UserPlan extends Omit<PlannedUser, 'created' | 'restore' | 'scores'> {
   scores: PlannedScore[];

@@ -5,7 +5,6 @@ import { fittingCall } from '../../catalog/event-work.ts';
 import { pointsLimits } from '../../catalog/compile/points.ts';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
-import { RECOMPUTED } from '../../packed/call-fields.ts';
 import { type BoardFill, listFills } from '../../postgres/boards/progress.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import { USER } from '../../packed/user-fields.ts';
@@ -29,57 +28,81 @@ import type { AppliedChanges } from '../../postgres/persist/recomputed.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
 import { storedStates } from '../../postgres/users/stored-states.ts';
 import { outboxKey } from '../../redis/keys.ts';
+import { type PlannedUser, type RecomputationStep, recompute, type ScoredBoard } from '../../rules/recomputation.ts';
+import { recomputationRecord } from '../../rules/record.ts';
+import { encodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
+import { changeEach, type ChangeEachOptions, type EachChange } from '../changes/change-each.ts';
+import { lackOfRoom } from '../changes/event-change.ts';
 import { tenantParts } from '../../redis/parts.ts';
 import { eventId } from '../ids.ts';
 import { isTenantPersisted } from '../persist/cursor-wait.ts';
 import { readState } from '../rebuild/derived-keys.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
-import { callUsers } from '../scripts.ts';
 import { isUnavailable } from '../unavailable.ts';
-import { openBoards, type ScoredBoard, scoredBoards } from './open-boards.ts';
-import { type CompletionsNow, type PlannedUser, toApply, toRevert, type UserPlan } from './planned-user.ts';
+import { openBoards, scoredBoards } from './open-boards.ts';
+import { type CompletionsNow, toApply, toRevert, type UserPlan } from './planned-user.ts';
 import { withSlice } from './recomputation-answer.ts';
 import { planSlice } from './slice-proposal.ts';
 
-/** The outcome for a user: RECOMPUTED. */
-type Recomputed = (typeof RECOMPUTED)[keyof typeof RECOMPUTED];
+/**
+ * The outcome for a user. `done`: an earlier try of the step changed the user. `nothing`: nothing of the plan was left to do. `corrected`: an
+ * event of the user has been reversed or restored since.
+ */
+type Recomputed = 'changed' | 'done' | 'nothing' | 'gone' | 'large' | 'corrected';
 
 const SKIPPED: Partial<Record<Recomputed, string>> = {
-  [RECOMPUTED.nothing]: 'Nothing of the plan was left to do: the user has changed since.',
-  [RECOMPUTED.gone]: 'The user was deleted since.',
-  [RECOMPUTED.large]: 'The data of the user has reached its maximum size.',
-  [RECOMPUTED.corrected]: 'Events of the user were reversed since it was planned: plan it again.',
+  nothing: 'Nothing of the plan was left to do: the user has changed since.',
+  gone: 'The user was deleted since.',
+  large: 'The data of the user has reached its maximum size.',
+  corrected: 'Events of the user were reversed since it was planned: plan it again.',
 };
-
-interface CalledUsers {
-  users: readonly { userId: string; planned: PlannedUser }[];
-  /** `null`: awards change points boards in the current run, and no other score changes. */
-  scored: readonly ScoredBoard[] | null;
-  nowMs: number;
-}
 
 /** The outcomes for some users, in order. A repeated step changes nothing. */
 async function recomputeUsers(
-  to: Parameters<typeof callUsers>[0],
+  to: ChangeEachOptions,
   compiled: CompiledCatalog,
   { id, status, jobNo }: Pick<StoredRecomputation, 'id' | 'status' | 'jobNo'>,
-  { users, scored, nowMs }: CalledUsers,
-): Promise<Recomputed[]> {
-  const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
-  const limits = pointsLimits(compiled.catalog);
-  const replies = await callUsers(to, compiled.catalog.tenantNo, {
-    script: 'recompute_users',
-    nowMs,
-    plan: JSON.stringify({ ...plan, limits, ...(scored !== null && { scored }) }),
+  {
     users,
-    body: (some) => ({
-      step: jobNo,
-      job: id.replaceAll('-', ''),
-      reverts: status === 'reverting',
-      users: some.map(({ userId, planned }) => ({ userId, id: eventId(nowMs), planned })),
-    }),
-  });
-  return replies as Recomputed[];
+    scored,
+    nowMs,
+  }: {
+    users: readonly { userId: string; planned: PlannedUser }[];
+    scored: readonly ScoredBoard[] | null;
+    nowMs: number;
+  },
+): Promise<Recomputed[]> {
+  const step: RecomputationStep = {
+    plan: compiled.userPlan(Math.floor(nowMs / DAY_MS)).plan,
+    nowMs,
+    step: jobNo,
+    reverts: status === 'reverting',
+    limits: pointsLimits(compiled.catalog),
+    scored,
+  };
+  const job = id.replaceAll('-', '');
+  const changes = await changeEach(to, compiled.catalog.tenantNo, users, (user, { userId, planned }, packed) =>
+    recomputed(user, planned, packed, { ...step, job, id: eventId(nowMs), userId }),
+  );
+  return changes.map((change) => change?.outcome ?? 'gone');
+}
+
+/** A user's part of a step. */
+function recomputed(
+  user: User,
+  planned: PlannedUser,
+  packed: Buffer,
+  step: RecomputationStep & { job: string; id: string; userId: string },
+): EachChange & { outcome: Recomputed } {
+  const without = (outcome: Recomputed) => ({ outcome, records: [] });
+  if (user.createdMs !== planned.created) return without('gone');
+  if ((user.recomputed ?? 0) >= step.step) return without('done');
+  if (planned.corrections !== undefined && planned.corrections !== user.corrections) return without('corrected');
+  const effects = recompute(user, planned, step);
+  if (effects === null) return without('nothing');
+  if (lackOfRoom(user, encodeUser(user), packed) !== null) return without('large');
+  return { outcome: 'changed', records: [{ record: recomputationRecord(user, effects, step), effects }] };
 }
 
 interface RecomputingOptions {
@@ -233,7 +256,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
       const scored = scoredBoards(job, openBoards(compiled, nowMs), fills);
       const replies = await recomputeUsers(this.options, compiled, job, { users, scored, nowMs });
       // Reverting reads what it needs again in the next pass.
-      const isTriedAgain = (reply: Recomputed): boolean => job.status === 'reverting' && reply === RECOMPUTED.corrected;
+      const isTriedAgain = (reply: Recomputed): boolean => job.status === 'reverting' && reply === 'corrected';
       return replies.map((reply) => (isTriedAgain(reply) ? null : (SKIPPED[reply] ?? null)));
     } catch (error) {
       if (isUnavailable(error)) throw error;

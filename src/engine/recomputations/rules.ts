@@ -1,7 +1,7 @@
 import { compileAchievement, compileQuest, questsOf } from '../../catalog/compile/achievements.ts';
 import { compileBoost, compileTrigger } from '../../catalog/compile/points.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { Counter, PlanAchievement, PlanBoost, PlanQuest, PlanTrigger } from '../../catalog/plan.ts';
+import type { Counter, PlanAchievement, PlanBoost, PlanQuest, PlanTrigger } from '../../rules/plan.ts';
 import type { Achievement, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 import { decimalText, toMicros } from '../../domain/decimal.ts';
 import { daysOf, isQuest, periodOf } from '../../domain/repeat.ts';

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { PlanBoost } from '../../catalog/plan.ts';
+import type { PlanBoost } from '../../rules/plan.ts';
 import { dateOf, DAY_MS, dayOf } from '../../domain/periods.ts';
 import type { RecomputationAsked } from '../../domain/administration/recomputation.ts';
 import { isQuest } from '../../domain/repeat.ts';

@@ -1,4 +1,4 @@
-import type { PlanBoost } from '../../catalog/plan.ts';
+import type { PlanBoost } from '../../rules/plan.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { packedTaken } from '../../packed/packed-arrays.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { PlanTrigger } from '../../catalog/plan.ts';
+import type { PlanTrigger } from '../../rules/plan.ts';
 import { toMicros } from '../../domain/decimal.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
@@ -9,7 +9,7 @@ import { type FixedAward, type HistoryEvent, importedSums } from '../../postgres
 import type { Ledger } from './ledger.ts';
 import type { Rules } from './rules.ts';
 
-/** The whole part of a sum's peak, before and after; see `lua/lib/decimals.lua`. */
+/** The whole part of a sum's peak, before and after; as in `src/rules/sums.ts`. */
 export interface Peaks {
   before: number;
   after: number;
@@ -49,7 +49,7 @@ const wholeOf = (micros: bigint): number => Number(micros / MILLION);
 
 /**
  * Replays a user's history by the current rules: events in the order in which they were applied, then `finish`. Within an
- * event, metric triggers pay first, then streak triggers, then achievement triggers. `lua/lib/points.lua` owns the rule.
+ * event, metric triggers pay first, then streak triggers, then achievement triggers. `src/rules/points.ts` owns the rule.
  */
 export class UserReplay {
   private readonly options: UserReplayOptions;
@@ -196,7 +196,7 @@ function add(sums: Map<number, Running>, no: number, micros: bigint): Peaks {
   return { before, after: wholeOf(running.peak) };
 }
 
-/** How many multiples of the threshold are newly crossed; the same rule as in `lua/lib/points.lua`. */
+/** How many multiples of the threshold are newly crossed; the same rule as in `src/rules/points.ts`. */
 export function crossed({ no, counted, threshold = 1 }: PlanTrigger, peaks: ReadonlyMap<number, Peaks>): number {
   const peak = peaks.get(counted ? no : 0);
   return peak === undefined ? 0 : Math.floor(peak.after / threshold) - Math.floor(peak.before / threshold);

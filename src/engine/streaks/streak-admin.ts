@@ -5,18 +5,23 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { AdminStreakPause, StreakPauseItem } from '../../domain/streaks/streak.ts';
-import { dateOf, dayOf } from '../../domain/periods.ts';
+import { DAY_MS, dateOf, dayOf } from '../../domain/periods.ts';
 import { restoreWindowStart } from '../../domain/streaks/streak-machine.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { AuditEntry, RecordAudit } from '../../postgres/access/audit.ts';
 import { findPauses, longestLost } from '../../postgres/history/streaks.ts';
-import type { Asked, Scripts, StreakChange } from '../scripts.ts';
+import { streaksRecord } from '../../rules/record.ts';
+import { isRefusal } from '../../rules/refusal.ts';
+import { changeStreaks, type StreakChange } from '../../rules/streak-changes.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import { changeUser, refused, UNKNOWN_USER, unwritten, written } from '../changes/change-user.ts';
+import { eventId } from '../ids.ts';
+import type { Asked, Scripts } from '../scripts.ts';
 import { STATE_IS_FULL } from '../refusals.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import type { StreakRefusal } from '../../packed/record.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
 import { REFUSAL, STREAK_REFUSAL, UNCHANGED } from '../../packed/refusal-fields.ts';
-import { packedPause } from '../../packed/packed-arrays.ts';
 
 export interface StreakAdminOptions {
   pool: Pool;
@@ -69,10 +74,10 @@ export class StreakAdmin {
   ): Promise<StreakOwner | string | NothingDone> {
     const { enabled, max } = compiled.catalog.streaks.freezes;
     if (!enabled) return 'Freezes are not enabled in the streak settings';
-    const refused = await this.change(compiled, userId, { freeze: true, max }, span);
-    if (refused?.why === STREAK_REFUSAL.full)
+    const refusal = await this.change(compiled, userId, { kind: 'freeze', max }, span);
+    if (refusal?.why === STREAK_REFUSAL.full)
       return new NothingDone(`The user has the maximum of ${max} freezes already`);
-    if (refused !== null) return reason(refused);
+    if (refusal !== null) return reason(refusal);
     this.record(compiled, by, { action: 'create', kind: 'streak_freeze', userId });
     return { userId };
   }
@@ -86,9 +91,9 @@ export class StreakAdmin {
     const [from, to] = [dayOf(start), dayOf(end)];
     if (to < from) return 'end must not be before start';
     const id = uuid();
-    const pause = packedPause({ firstDay: from, lastDay: to, id: id.replaceAll('-', '') });
-    const refused = await this.change(compiled, userId, { pause }, span);
-    if (refused !== null) return reason(refused);
+    const pause = { from, to, id: id.replaceAll('-', '') };
+    const refusal = await this.change(compiled, userId, { kind: 'pause', pause }, span);
+    if (refusal !== null) return reason(refusal);
     this.record(compiled, by, { action: 'create', kind: 'streak_pause', id, userId, after: { start, end } });
     return { id, userId, start, end, status: 'active' };
   }
@@ -105,9 +110,9 @@ export class StreakAdmin {
     }
     const deleted: string[] = [];
     for (const { id, userId, from, to } of found) {
-      const unpause = packedPause({ firstDay: from, lastDay: to, id: id.replaceAll('-', '') });
-      const refused = await this.change(compiled, userId, { unpause }, span);
-      if (refused !== null) continue;
+      const pause = { from, to, id: id.replaceAll('-', '') };
+      const refusal = await this.change(compiled, userId, { kind: 'unpause', pause }, span);
+      if (refusal !== null) continue;
       deleted.push(id);
       const before = { start: dateOf(from), end: dateOf(to) };
       this.record(compiled, by, { action: 'delete', kind: 'streak_pause', id, userId, before });
@@ -138,9 +143,9 @@ export class StreakAdmin {
     userId: string,
     { by, span }: Asked,
   ): Promise<StreakOwner | string | NothingDone> {
-    const refused = await this.change(compiled, userId, { reset: true }, span);
-    if (refused?.why === STREAK_REFUSAL.idle) return new NothingDone('The user has no streak');
-    if (refused !== null) return reason(refused);
+    const refusal = await this.change(compiled, userId, { kind: 'reset' }, span);
+    if (refusal?.why === STREAK_REFUSAL.idle) return new NothingDone('The user has no streak');
+    if (refusal !== null) return reason(refusal);
     this.record(compiled, by, { action: 'reset', kind: 'streak', userId });
     return { userId };
   }
@@ -152,22 +157,33 @@ export class StreakAdmin {
     change: StreakChange,
     span?: Span,
   ): Promise<RefusedChange | null> {
-    const { scripts, isStored } = this.options;
-    const called = await scripts.callUser(compiled.catalog.tenantNo, {
-      script: 'adjust_streak',
-      userId,
-      compiled,
-      body: { change },
-      isStored,
-      span,
-    });
-    if (called === null) return null;
-    const { reply } = called;
+    const { scripts, isStored, clock } = this.options;
+    const nowMs = clock.now();
+    const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
+    const id = eventId(nowMs);
+    const changed = await changeUser(
+      scripts,
+      compiled.catalog.tenantNo,
+      {
+        userId,
+        compute: (read, part) => {
+          if (read.packed === null) return unwritten(read, UNKNOWN_USER);
+          const user = decodeUser(read.packed);
+          const outcome = changeStreaks(user, change, { plan, nowMs });
+          if (isRefusal(outcome)) return refused(read, outcome);
+          const record = streaksRecord(user, outcome, { nowMs, id, userId });
+          return written(user, read, { part, record, effects: { scores: outcome.scores } });
+        },
+      },
+      { span, isStored: () => isStored(id) },
+    );
+    if (changed === null) return null;
+    const { reply } = changed;
     if (reply[kindField] === KIND.streaks) return null;
     if (reply[kindField] === REFUSAL.unknownUser) return { why: 'unknown', day: 0 };
     if (reply[kindField] === REFUSAL.tooLarge) return { why: 'large', day: 0 };
     if (reply[kindField] === REFUSAL.unchanged) return { why: reply[UNCHANGED.why], day: reply[UNCHANGED.day] };
-    throw new Error(`adjust_streak answered ${reply[kindField]}`);
+    throw new Error(`unexpected refusal of a change to a streak: ${reply[kindField]}`);
   }
 
   /** Runs in the background. */
@@ -186,10 +202,9 @@ export class StreakAdmin {
     if (state === null) return UNKNOWN;
     const since = restoreWindowStart(dayIn(state.tz, clock.now()), streaks);
     const lost = await longestLost(pool, { tenantNo, userId, frequency: streaks.frequency, since });
-    const restore = { length: lost?.length ?? 0, first: lost?.from ?? 0, last: lost?.to ?? 0, since };
-    const refused = await this.change(compiled, userId, { restore }, span);
-    if (refused?.why === STREAK_REFUSAL.none) return new NothingDone('There is no longer streak to restore');
-    return refused === null ? { userId } : reason(refused);
+    const refusal = await this.change(compiled, userId, { kind: 'restore', lost, since }, span);
+    if (refusal?.why === STREAK_REFUSAL.none) return new NothingDone('There is no longer streak to restore');
+    return refusal === null ? { userId } : reason(refusal);
   }
 }
 

@@ -38,7 +38,7 @@ const WORK_MS = 2_000;
 
 /**
  * The midnights of streaks. When a day begins in a zone, users there whose streaks may change are settled in the same way as
- * by their next event or read (`lua/lib/streaks.lua`). So streak boards follow, and freezes and lost streaks are reported
+ * by their next event or read (`src/rules/streaks.ts`). So streak boards follow, and freezes and lost streaks are reported
  * when they happen. No answer depends on whether this ran, and a repetition changes nothing.
  *
  * Postgres knows whose streak may change (`users.due_day`). It may lag behind the last sweep, and then names too many users,
@@ -132,7 +132,7 @@ export class StreakSweep implements ScheduledWork {
     const day = zone.sweptDay + 1;
     const inForce = streaksAt(compiled.catalog, dueMs);
     const utcDay = Math.floor(dueMs / DAY_MS);
-    const plan = JSON.stringify(compileSweepPlan(compiled, utcDay));
+    const plan = compileSweepPlan(compiled, utcDay);
     const { work } = compiled.userPlan(utcDay);
     let at = zone;
     let quiet = zone.lastUser === '';

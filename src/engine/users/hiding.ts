@@ -5,13 +5,23 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { clearedRuns } from '../../postgres/users/stored-states.ts';
-import { KIND } from '../../packed/record-fields.ts';
+import { kindField } from '../../packed/record-fields.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import { HIDDEN_BY } from '../../packed/user-fields.ts';
-import { unlessRefused } from '../refusals.ts';
+import { boardKey, boardOfKey, type TenantPart } from '../../redis/keys.ts';
+import { userPart } from '../../redis/parts.ts';
+import { type BoardSet, leaveSets, setHidden } from '../../rules/hiding.ts';
+import type { Plan } from '../../rules/plan.ts';
+import { requestRecord } from '../../rules/record.ts';
+import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
+import { dayOfUser } from '../../rules/user.ts';
+import { type Block, countsOf, mapPart, movesPart } from '../changes/block.ts';
+import { callsOf } from '../changes/calls.ts';
+import { changeUsers, type ReadUser } from '../changes/change-users.ts';
+import { eventId } from '../ids.ts';
+import { refusalError } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
-import { packedUser, userPart } from '../../redis/parts.ts';
-import { type TenantPart } from '../../redis/keys.ts';
 
 export interface HidingOptions {
   redis: Redis;
@@ -39,31 +49,78 @@ export class Hiding {
     userId: string,
     { by, hidden }: { by: keyof typeof HIDDEN_BY; hidden: boolean },
   ): Promise<UserState> {
-    const { redis, scripts, setsOfBoards } = this.options;
+    const { redis, pool, scripts, setsOfBoards, clock } = this.options;
     const { tenantNo } = compiled.catalog;
-    const boards = await this.boards(compiled, userId);
-    const called = await scripts.callUser(tenantNo, {
-      script: 'hide_user',
-      userId,
-      body: { boards, by: HIDDEN_BY[by], hidden },
-      keys: hidden ? await setsOfBoards(userPart(redis, tenantNo, userId)) : [],
-    });
-    unlessRefused(compiled, called!.reply, [KIND.user]);
-    return decodeState(called!.state);
-  }
-
-  /** All boards in the script's form. Cleared runs have no sets any longer, and must not get new ones. */
-  private async boards(compiled: CompiledCatalog, userId: string): Promise<object[]> {
-    const { redis, pool, clock } = this.options;
-    const { leaderboards, tenantNo } = compiled.catalog;
-    const packed = await packedUser(redis, tenantNo, userId);
-    const own = packed === null ? {} : decodeState(packed).boards;
+    scripts.refuseOverload();
+    const part = userPart(redis, tenantNo, userId);
+    const nowMs = clock.now();
+    const today = Math.floor(nowMs / DAY_MS);
+    const days = [today - 1, today, today + 1];
     const cleared = await clearedRuns(pool, tenantNo);
-    const today = Math.floor(clock.now() / DAY_MS);
-    return leaderboards.map((board) => ({
-      ...compileBoard(compiled, board, { metric: null, days: [today - 1, today, today + 1] }),
-      // A run that the user enters meanwhile is not cleared.
-      cleared: (own[board.no] ?? []).map(({ runDay }) => runDay).filter((day) => cleared.get(board.no)?.has(day)),
-    }));
+    const around: Surroundings = {
+      part,
+      userId,
+      id: eventId(nowMs),
+      nowMs,
+      plan: compiled.userPlan(today).plan,
+      boards: compiled.catalog.leaderboards.map((board) => compileBoard(compiled, board, { metric: null, days })),
+      // Cleared runs have no sets any longer, and must not get new ones.
+      isCleared: ({ board, runDay }) => cleared.get(board)?.has(runDay) === true,
+      sets: hidden ? (await setsOfBoards(part)).map((key) => boardSetOf(part, key)) : [],
+    };
+    const subject = {
+      userId,
+      keys: [],
+      isGuarded: false,
+      compute: (read: ReadUser) => hidingOf(read, { by: HIDDEN_BY[by], hidden }, around),
+    };
+    const { changed } = await changeUsers(callsOf(scripts, part), part, [subject]);
+    const { state } = changed[0]!.change;
+    if (state === null) throw refusalError(compiled, { [kindField]: REFUSAL.unknownUser });
+    return decodeState(state);
   }
+}
+
+interface Surroundings extends Pick<Parameters<typeof setHidden>[2], 'boards' | 'isCleared' | 'nowMs'> {
+  part: TenantPart;
+  userId: string;
+  /** ID of the record. */
+  id: string;
+  plan: Plan;
+  /** Sorted sets in which the user may be although the state does not name them. */
+  sets: readonly BoardSet[];
+}
+
+/** The change of a user. `state`: the state afterwards; `null` for an unknown user. */
+function hidingOf(
+  { packed, generation }: ReadUser,
+  asked: { by: number; hidden: boolean },
+  { part, userId, id, plan, sets, ...around }: Surroundings,
+): { block: Block | null; state: Buffer | null } {
+  if (packed === null) return { block: null, state: null };
+  const user = decodeUser(packed);
+  const scores = setHidden(user, asked, around);
+  if (scores === null) return { block: null, state: packed };
+  const { nowMs } = around;
+  const nothing = { settlements: null, completed: [], quests: [], ledgers: [] };
+  const effects = { day: dayOfUser(user, nowMs), ...nothing, scores };
+  const record = requestRecord(user, effects, { plan, nowMs, isNew: false, id, userId });
+  const state = encodeUser(user);
+  const block = {
+    userId,
+    expected: packed,
+    generation,
+    state,
+    uses: [],
+    counts: countsOf(part, { isNew: false, ...effects }),
+    fields: [],
+    records: [mapPart(record, scores), ...(user.hidden === 0 ? [] : [movesPart(leaveSets(user, sets))])],
+  };
+  return { block, state };
+}
+
+/** The sorted set with a key. */
+export function boardSetOf(part: TenantPart, key: string): BoardSet {
+  const { boardNo, runDay } = boardOfKey(key)!;
+  return { board: boardNo, runDay, group: key.slice(boardKey(part, { boardNo, runDay, group: '' }).length) };
 }

@@ -10,10 +10,10 @@ import type {
 } from '../../domain/notifications/preferences.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
-import type { PackedThreshold, UserState } from '../../packed/state.ts';
-import { SENT } from '../../packed/call-fields.ts';
+import type { UserState } from '../../packed/state.ts';
+import type { SentProfile } from '../../rules/profile.ts';
+import type { Threshold } from '../../rules/user.ts';
 import { hidesItself } from '../responses.ts';
-import { packedThreshold, sentStreakRule, type SentStreakRule } from '../../packed/packed-arrays.ts';
 
 /** Kinds of notification, in the order of their digits in the packed text. */
 const KINDS = ['achievement_completed', 'recap', 'reactivation', 'streak_reminder'] as const;
@@ -22,23 +22,16 @@ const CHANNELS = { email: 1, push: 2 } as const;
 const NOT_SENT = '-';
 const EVERY_CHANNEL = 3;
 
-/** Preferences as the script takes them in addition to the user's fields, see `lua/lib/user_call.lua`. */
-export interface SentPreferences {
-  [SENT.notifications]?: string;
-  [SENT.streakRule]?: SentStreakRule;
-  [SENT.daysOff]?: number;
-}
-
 /**
  * Checks sent preferences against the catalog. Throws 403 for a streak's metrics, mode or days off if personalization
  * is off (`enabled` is always allowed); 422 for an unknown or repeated metric, a threshold that is not above 0, or days
  * off if streaks are not daily.
  */
-export function sentPreferences(compiled: CompiledCatalog, request: UpdateUserPreferencesRequest): SentPreferences {
-  const sent: SentPreferences = {};
+export function sentPreferences(compiled: CompiledCatalog, request: UpdateUserPreferencesRequest): SentProfile {
+  const sent: SentProfile = {};
   const { notifications, streak } = request;
   if (notifications !== undefined && KINDS.some((kind) => notifications[kind] !== undefined)) {
-    sent[SENT.notifications] = KINDS.map((kind) => channelsDigit(notifications[kind])).join('');
+    sent.notifications = KINDS.map((kind) => channelsDigit(notifications[kind])).join('');
   }
   if (streak !== undefined) {
     const { enabled, evaluationMode, metrics, daysOff } = streak;
@@ -50,13 +43,13 @@ export function sentPreferences(compiled: CompiledCatalog, request: UpdateUserPr
       );
     }
     if (enabled !== undefined || evaluationMode !== undefined || metrics !== undefined) {
-      sent[SENT.streakRule] = sentStreakRule({
-        enabled,
-        all: evaluationMode === undefined ? undefined : evaluationMode === 'AND',
-        metrics: metrics === undefined ? undefined : sentMetrics(compiled, metrics),
-      });
+      sent.streakRule = {
+        ...(enabled !== undefined && { enabled }),
+        ...(evaluationMode !== undefined && { all: evaluationMode === 'AND' }),
+        ...(metrics !== undefined && { metrics: sentMetrics(compiled, metrics) }),
+      };
     }
-    if (daysOff !== undefined) sent[SENT.daysOff] = sentDaysOff(compiled, daysOff);
+    if (daysOff !== undefined) sent.daysOff = sentDaysOff(compiled, daysOff);
   }
   return sent;
 }
@@ -72,7 +65,7 @@ function sentDaysOff({ catalog }: CompiledCatalog, daysOff: readonly number[]): 
   return weekdaySet(daysOff);
 }
 
-function sentMetrics(compiled: CompiledCatalog, metrics: NonNullable<StreakPreferences['metrics']>): PackedThreshold[] {
+function sentMetrics(compiled: CompiledCatalog, metrics: NonNullable<StreakPreferences['metrics']>): Threshold[] {
   const seen = new Set<string>();
   return metrics.map(({ key, threshold }) => {
     const metric = compiled.metrics.get(key);
@@ -89,7 +82,7 @@ function sentMetrics(compiled: CompiledCatalog, metrics: NonNullable<StreakPrefe
         `streak.metrics: the threshold of '${key}' must be above 0 and at most 1e12.`,
       );
     }
-    return packedThreshold(metric.no, { whole, micros });
+    return { metric: metric.no, whole, micros };
   });
 }
 

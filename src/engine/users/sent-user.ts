@@ -5,25 +5,7 @@ import { zoneName, zoneOffset } from '../../domain/zone.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
 import { FUTURE_SIGN_UP } from '../refusals.ts';
-import { SENT } from '../../packed/call-fields.ts';
-
-/** The user fields of a request in the script's form (SENT), see `lua/lib/admit_user.lua`. `false` clears a field. */
-export interface SentUser {
-  [SENT.name]?: string | false;
-  [SENT.email]?: string | false;
-  [SENT.deviceTokens]?: string | false;
-  [SENT.subscribe]?: boolean;
-  [SENT.attributes]?: Record<number, string>;
-  [SENT.zone]?: string | false;
-  [SENT.renewedZone]?: string;
-  [SENT.offsetSeconds]?: number;
-  [SENT.offsetUntilMs]?: number;
-  [SENT.leftZone]?: string;
-  [SENT.leftOffsetSeconds]?: number;
-  [SENT.signUpDay]?: number;
-  [SENT.serverOnly]?: number[];
-  [SENT.occurred]?: object;
-}
+import type { SentProfile } from '../../rules/profile.ts';
 
 const PROFILE_FIELDS = Object.keys(UpdatedUser.properties) as (keyof UpdatedUser)[];
 
@@ -68,51 +50,46 @@ export function rejectProfile(user: UpsertedUser): void {
 
 /**
  * Checks the sent user fields against the catalog. Returns `null` if only the ID was sent. Throws 422. `byClient`: sent
- * with an application key, so the script refuses changes to fields that only servers may write.
+ * with an application key, so the rules refuse changes to fields that only servers may write.
  */
 export function sentUser(
   user: Omit<UpsertedUser, 'id'>,
   compiled: CompiledCatalog,
   { nowMs, byClient }: { nowMs: number; byClient: boolean },
-): SentUser | null {
-  const sent: SentUser = {};
+): SentProfile | null {
+  const sent: SentProfile = {};
   const { tz, deviceTokens } = user;
-  if (user.name !== undefined) sent[SENT.name] = user.name === '' ? false : user.name;
-  if (user.email !== undefined) sent[SENT.email] = user.email === '' ? false : user.email;
+  if (user.name !== undefined) sent.name = user.name || null;
+  if (user.email !== undefined) sent.email = user.email || null;
   // The contract makes these two nullable; `null` means not sent.
   if (deviceTokens !== undefined && deviceTokens !== null)
-    sent[SENT.deviceTokens] = deviceTokens.length === 0 ? false : JSON.stringify(deviceTokens);
-  if (user.subscribeToEmails !== undefined) sent[SENT.subscribe] = user.subscribeToEmails;
+    sent.deviceTokens = deviceTokens.length === 0 ? null : JSON.stringify(deviceTokens);
+  if (user.subscribeToEmails !== undefined) sent.subscribe = user.subscribeToEmails;
   if (user.attributes !== undefined) {
     const keys = Object.keys(user.attributes);
     const unknown = unknownKeys(user.attributes, compiled.userAttributes);
     if (unknown.length > 0) throw invalidKeys(unknown, compiled.userAttributes);
-    if (keys.length > 0) {
-      const attributes: Record<number, string> = {};
-      for (const key of keys) attributes[compiled.userAttributes.get(key)!.no] = user.attributes[key]!;
-      sent[SENT.attributes] = attributes;
-    }
+    if (keys.length > 0)
+      sent.attributes = new Map(keys.map((key) => [compiled.userAttributes.get(key)!.no, user.attributes![key]!]));
   }
-  if (tz !== undefined && tz !== null) Object.assign(sent, tz === '' ? { [SENT.zone]: false } : inZone(tz, nowMs));
-  if (user.signUpDate !== undefined && user.signUpDate !== null)
-    sent[SENT.signUpDay] = sentSignUp(user.signUpDate, nowMs);
+  if (tz !== undefined && tz !== null) sent.zone = tz === '' ? null : sentZone(tz, nowMs);
+  if (user.signUpDate !== undefined && user.signUpDate !== null) sent.signUpDay = sentSignUp(user.signUpDate, nowMs);
   if (byClient) {
     const serverOnly = serverOnlyIn(sent, compiled);
-    if (serverOnly.length > 0) sent[SENT.serverOnly] = serverOnly;
+    if (serverOnly.length > 0) sent.serverOnly = serverOnly;
   }
   for (const _ in sent) return sent;
   return null;
 }
 
-/** Numbers of the sent attributes that only servers may write, for `SENT.serverOnly`. */
-function serverOnlyIn(sent: SentUser, { catalog, serverAttributes }: CompiledCatalog): number[] {
-  const numbers: number[] = [];
-  for (const no in sent[SENT.attributes]) if (serverAttributes.has(Number(no))) numbers.push(Number(no));
-  if (sent[SENT.signUpDay] !== undefined && catalog.events.signUpDateWritableBy === 'server') numbers.push(0);
+/** Numbers of the sent attributes that only servers may write; 0 for the sign-up date. */
+function serverOnlyIn(sent: SentProfile, { catalog, serverAttributes }: CompiledCatalog): number[] {
+  const numbers = [...(sent.attributes?.keys() ?? [])].filter((no) => serverAttributes.has(no));
+  if (sent.signUpDay !== undefined && catalog.events.signUpDateWritableBy === 'server') numbers.push(0);
   return numbers;
 }
 
-/** Refuses a date that is after today in every zone; the script checks the user's zone. */
+/** Refuses a date that is after today in every zone; the rules check it in the user's zone. */
 function sentSignUp(text: string, nowMs: number): number {
   const day = signUpDay(text);
   if (day === null) throw new AppError('unprocessable', `user.signUpDate '${text}' is not a calendar day.`);
@@ -120,25 +97,9 @@ function sentSignUp(text: string, nowMs: number): number {
   return day;
 }
 
-function inZone(text: string, nowMs: number): SentUser {
+function sentZone(text: string, nowMs: number): string {
   const name = zoneName(text);
-  const zone = name === null ? null : zoneOffset(name, nowMs);
-  if (name === null || zone === null)
+  if (name === null || zoneOffset(name, nowMs) === null)
     throw new AppError('unprocessable', `Unknown time zone: user.tz '${text}' is not an IANA name.`);
-  return { [SENT.zone]: name, [SENT.offsetSeconds]: zone.offsetSeconds, [SENT.offsetUntilMs]: zone.untilMs };
-}
-
-/** The fields with the current offset of the user's stored zone, which the script asked for. */
-export function withZone(sent: SentUser | null, tz: string, nowMs: number): SentUser {
-  // The zone was checked when it was stored. If this machine no longer knows it, it counts as UTC.
-  const zone = zoneOffset(tz, nowMs) ?? { offsetSeconds: 0, untilMs: nowMs + 3_600_000 };
-  const sentZone = sent?.[SENT.zone];
-  if (sentZone !== undefined && sentZone !== tz)
-    return { ...sent, [SENT.leftZone]: tz, [SENT.leftOffsetSeconds]: zone.offsetSeconds };
-  return {
-    ...sent,
-    [SENT.renewedZone]: tz,
-    [SENT.offsetSeconds]: zone.offsetSeconds,
-    [SENT.offsetUntilMs]: zone.untilMs,
-  };
+  return name;
 }

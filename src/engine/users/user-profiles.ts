@@ -5,12 +5,14 @@ import type { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../.
 import type { ChangedUser, UpdatedUser, User } from '../../domain/user.ts';
 import { KIND } from '../../packed/record-fields.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
+import type { SentProfile } from '../../rules/profile.ts';
+import { changeByRequest } from '../changes/request-change.ts';
 import { unlessRefused } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
-import { sentUser, type SentUser } from './sent-user.ts';
+import { sentUser } from './sent-user.ts';
 import type { Hiding } from './hiding.ts';
 import { pendingLeaderboards, type UserReads } from './user-reads.ts';
-import { preferencesResponse, sentPreferences, type SentPreferences } from './preferences.ts';
+import { preferencesResponse, sentPreferences } from './preferences.ts';
 import { userResponse } from '../responses.ts';
 
 export interface UserProfilesOptions {
@@ -109,17 +111,11 @@ export class UserProfiles {
       sent,
       mustExist,
       span,
-    }: { userId: string; sent: (SentUser & SentPreferences) | null; mustExist: boolean; span: Span | undefined },
+    }: { userId: string; sent: SentProfile | null; mustExist: boolean; span: Span | undefined },
   ): Promise<UserState> {
-    const called = await this.options.scripts.callUser(compiled.catalog.tenantNo, {
-      script: 'identify_user',
-      userId,
-      compiled,
-      sent,
-      body: { mustExist },
-      span,
-    });
-    unlessRefused(compiled, called!.reply, [KIND.user]);
-    return decodeState(called!.state);
+    const { scripts, clock } = this.options;
+    const change = await changeByRequest(scripts, compiled, { userId, sent, mustExist, nowMs: clock.now() }, span);
+    unlessRefused(compiled, change.reply, [KIND.user]);
+    return decodeState(change.packed!);
   }
 }

@@ -78,8 +78,7 @@ function metricResponse(
 }
 
 /**
- * A user's group on a board; `null` if a value is missing. `board_group` in `lua/lib/board_scores.lua` has the same
- * rule.
+ * A user's group on a board; `null` if a value is missing. `groupOf` in `src/rules/leaderboards.ts` has the same rule.
  */
 export function groupOfUser(
   compiled: CompiledCatalog,

@@ -192,7 +192,9 @@ test('a total that is already out of range can return, and goes no further', asy
     (builder) => void builder.metric('flips'),
     async (laurel) => {
       await laurel.event('flips', 'ada', 1);
-      await changeState(laurel.redis, '{s0}:0:u:ada', 'state[USER.totals][1] = { 3000000000000000, 500000 }');
+      await changeState(laurel.redis, '{s0}:0:u:ada', ({ totals }) => {
+        totals.set(1, { whole: 3e15, micros: 500_000, peak: null });
+      });
       expect(await outcome(laurel, 'flips', 'ada', 0.000001)).toMatch(REFUSED);
       expect(await outcome(laurel, 'flips', 'ada', 0)).toBe(3e15 + 0.5);
       expect(await outcome(laurel, 'flips', 'ada', -0.5)).toBe(3e15);

@@ -8,9 +8,9 @@ afterEach(() => {
   return boards.laurel.close();
 });
 
-/** Calls a function before each call of the script that fills leaderboards. */
-function beforeEachCall(work: () => Promise<void>): void {
-  const script = scriptNamed('fill_board');
+/** Calls a function each time before users are read to be filled, or their scores committed. Events use the scripts in another way. */
+function beforeEvery(moment: 'read' | 'commit', work: () => Promise<void>): void {
+  const script = scriptNamed(moment);
   const run = script.run.bind(script);
   vi.spyOn(script, 'run').mockImplementation(async (...call) => {
     await work();
@@ -57,19 +57,21 @@ test('a leaderboard with a past start counts what was earned since, by local dat
 });
 
 test.each([
-  ['all day', {}],
-  ['a time of day', { startTime: '11:00', endTime: '13:00' }],
-])('events that arrive while it is filled count once: %s', async (_, window) => {
+  ['read', 'all day', {}],
+  ['read', 'a time of day', { startTime: '11:00', endTime: '13:00' }],
+  ['commit', 'all day', {}],
+  ['commit', 'a time of day', { startTime: '11:00', endTime: '13:00' }],
+] as const)('events that arrive while it is filled count once: before a %s, %s', async (moment, _, window) => {
   boards = await BoardsByTheClock.start('2026-11-18T12:00:00Z', [{ ...monthly, ...window }]);
   await boards.event('u', 1);
   await boards.at('2026-11-18T12:30:00Z');
   await boards.event('u', 2);
   await boards.change('board', activate);
   let meanwhile = 0;
-  beforeEachCall(async () => {
+  beforeEvery(moment, async () => {
     if (meanwhile++ < 2) await boards.event('u', 4);
     // No other process stores events.
-    if (meanwhile > 1) await boards.store();
+    if (meanwhile > 1 || moment === 'commit') await boards.store();
   });
   await boards.fill();
   expect(await boards.places()).toEqual([[1, 'u', 3 + 4 * Math.min(meanwhile, 2)]]);
@@ -82,7 +84,7 @@ test('a late event of an earlier run that arrives while it is filled counts in t
   await boards.event('u', 3);
   await boards.change('board', activate);
   let calls = 0;
-  beforeEachCall(async () => {
+  beforeEvery('read', async () => {
     // No other process stores events.
     await boards.store();
     const late = { user: { id: 'u' }, value: 50, occurredAt: '2026-11-10T12:00:00Z' };

@@ -114,6 +114,32 @@ test('within a millisecond, in groups, for hidden users, at the end of a run, in
   }
 });
 
+test("a group is still listed after its only user's time has changed", async () => {
+  const boards = await BoardsByTheClock.start('2031-03-01T10:00:00Z', [
+    {
+      key: 'board',
+      name: 'Board',
+      status: 'active',
+      rankBy: 'metric',
+      metricKey: 'm',
+      ties: 'first',
+      start: '2031-03-01',
+      breakdownAttributes: ['land'],
+    },
+  ]);
+  try {
+    const { admin } = boards.laurel;
+    const { body: listed } = await admin.get('/v1/leaderboards');
+    for (let event = 0; event < 2; event += 1) {
+      await boards.event({ id: 'a', attributes: { land: 'fr' } }, 5);
+      const { body } = await admin.get(`/v1/leaderboards/${listed[0].id}/groups`);
+      expect(body).toEqual([{ userAttributes: { land: 'fr' }, users: 1 }]);
+    }
+  } finally {
+    await boards.laurel.close();
+  }
+});
+
 test('ties are for boards of a metric; changing them starts the scores again from history', async () => {
   const board = { key: 'board', name: 'Board', status: 'active', rankBy: 'metric', metricKey: 'm' } as const;
   const boards = await BoardsByTheClock.start('2031-03-01T10:00:00Z', [{ ...board, start: '2031-03-01' }]);

@@ -333,10 +333,12 @@ test('a user who never stops changing does not keep the points of others from ex
 function expiriesAt(clock: FixedClock, before: (userId: string) => Promise<void> = async () => undefined): Expiries {
   const { redis, pool, services } = laurel;
   const scripts = new Scripts({ redis, clock, onWritten: () => undefined });
-  const callUser: Scripts['callUser'] = async (tenantNo, call) => {
-    await before(call.userId);
-    return scripts.callUser(tenantNo, call);
+  const callPart = scripts.callPart.bind(scripts);
+  scripts.callPart = async (part, call) => {
+    const { keys } = call.keysAndArgs({ nowMs: clock.now(), retryPosition: '' });
+    if (call.script.file === 'read') await before(keys.find((key) => key.includes(':u:'))!.split(':u:')[1]!);
+    return callPart(part, call);
   };
   const publisher = new Publisher({ redis, pool, catalogs: services.catalogs });
-  return new Expiries({ redis, scripts: { callUser }, clock, publisher, atOnce: 10 });
+  return new Expiries({ redis, scripts, clock, publisher, atOnce: 10 });
 }

@@ -104,7 +104,7 @@ test('the reply of a drop is lost: the event is dropped', async () => {
   await laurel.event('m', 'dropped', 11);
   const row = await rowOf('dropped');
   proxy.cutNext('replies');
-  await laurel.scripts.dropQuarantined(0, [row]);
+  await quarantine.remove(0, [row]);
   expect(await waiting('dropped')).toBe(0);
   expect(await direct.hget(quarantineKey(onlyPart(0)), '')).toBe(
     String((await direct.hlen(quarantineKey(onlyPart(0)))) - 1),

@@ -40,7 +40,7 @@ afterAll(async () => {
   await database.close();
 });
 
-const grant = (user: string) => streaks.change(laurel.compiled(), user, { freeze: true, max: 50 });
+const grant = (user: string) => streaks.change(laurel.compiled(), user, { kind: 'freeze', max: 50 });
 const freezes = async (user: string): Promise<number> => (await laurel.users.state(0, user)).freezes;
 const persist = async (): Promise<void> => {
   await new Persister({ redis: direct, pool: database.pool }).drain(0, AbortSignal.abort());
@@ -80,7 +80,7 @@ test.each(moments)(
     const user = `reset, ${name}`;
     await laurel.event('flips', user, 1);
     proxy.cutNext('replies', meanwhile);
-    expect(await streaks.change(laurel.compiled(), user, { reset: true })).toBeNull();
+    expect(await streaks.change(laurel.compiled(), user, { kind: 'reset' })).toBeNull();
     expect((await laurel.users.state(0, user)).streaks.daily).toMatchObject({ length: 0, startDay: null });
     await laurel.event('flips', user, 1);
     expect((await laurel.users.state(0, user)).streaks.daily.length).toBe(1);

@@ -5,7 +5,7 @@ import { DAY_MS } from '../../../src/domain/periods.ts';
 import { replaceStreaks } from '../../../src/domain/streaks/streak-settings.ts';
 import { dayIn, dayStartMs } from '../../../src/domain/zone.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
-import type { StreakChange } from '../../../src/engine/scripts.ts';
+import type { StreakChange } from '../../../src/rules/streak-changes.ts';
 import { StreakAdmin } from '../../../src/engine/streaks/streak-admin.ts';
 import { StreakReads } from '../../../src/engine/streaks/streak-reads.ts';
 import { StreakSweep } from '../../../src/engine/streaks/streak-sweep.ts';
@@ -211,13 +211,13 @@ test('swept early, late or never, the answers are the same', { timeout: 300_000 
                   const streak = isDaily ? { daysOff: each.daysOff } : {};
                   return engine.profiles.updatePreferences(engine.compiled(), each.user, { streak });
                 }
-                if (each.do === 'reset') return twins.change(engine, each.user, { reset: true });
+                if (each.do === 'reset') return twins.change(engine, each.user, { kind: 'reset' });
                 if (each.do === 'freeze') {
-                  return twins.change(engine, each.user, { freeze: true, max: engine.catalog.streaks.freezes.max });
+                  return twins.change(engine, each.user, { kind: 'freeze', max: engine.catalog.streaks.freezes.max });
                 }
                 const today = dayIn((await engine.users.state(engine.catalog.tenantNo, each.user)).tz, nowMs);
                 const from = today + each.in;
-                return twins.change(engine, each.user, { pause: [from, from + each.days, id] });
+                return twins.change(engine, each.user, { kind: 'pause', pause: { from, to: from + each.days, id } });
               }),
             );
             expect(said[0]).toEqual(said[1]);

@@ -401,7 +401,7 @@ describe('sharing the tries that a process has in flight', () => {
 
   test('a tenant whose receivers all hang leaves slots for others, and for its own other webhooks', async () => {
     // Each accepts its first messages, so that as many as possible are sent to it at a time. The others are sent with them:
-    // a webhook without messages is given back, and would begin anew with one at a time.
+    // a webhook without messages is given back, and would start again with one at a time.
     const hostile = await webhooksOf(
       1,
       users(12, 12).map(() => {

@@ -229,7 +229,7 @@ test('renews an expired zone offset for all events of the zone at once', async (
   await wait([zoned(1)]);
   // As after a clock change: the stored offset is no longer valid.
   const key = '{s0}:0:u:zoned';
-  await changeState(laurel.redis, key, 'state[USER.offsetUntilMs] = 1');
+  await changeState(laurel.redis, key, (user) => void (user.offsetUntilMs = 1));
   const { results } = await wait([event('zoned', 1), event('other', 1), event('zoned', 1), zoned(1)]);
   expect(results.map(({ total }) => total)).toEqual([2, 1, 3, 4]);
 });

@@ -1,0 +1,365 @@
+/** A user's change as `lua/commit.lua` takes it: the new state, used keys, counts, moves on leaderboards, and records. */
+import { Packr } from 'msgpackr';
+import { completionsField, COUNTER, TEAM_SUM } from '../../packed/call-fields.ts';
+import { EVENT_RECORD, RECORD } from '../../packed/record-fields.ts';
+import { timedMember } from '../../packed/state.ts';
+import {
+  boardGroupsKey,
+  boardKey,
+  boardKeyPrefix,
+  countersKey,
+  idempotencyKey,
+  oldKeysKey,
+  outboxKey,
+  pointsKey,
+  teamsKey,
+  type TenantPart,
+  userKey,
+} from '../../redis/keys.ts';
+import { narrowBucket } from '../../redis/idempotency.ts';
+import { totalMoves } from '../../redis/lua-library.ts';
+import type { Words } from '../../redis/script.ts';
+import type { ScoreChange } from '../../rules/leaderboards.ts';
+import type { PointsMove } from '../../rules/points.ts';
+import type { QuestChange } from '../../rules/quests.ts';
+import { allMoves, type BoardRun, type TeamMove } from '../../rules/teams.ts';
+import type { User } from '../../rules/user.ts';
+
+/** An idempotency key that a change uses. `keyNo`: its number among the subject's. `field`: with the user's generation. */
+export interface KeyUse {
+  keyNo: number;
+  bucket: string;
+  field: string;
+  use: string;
+}
+
+interface Count {
+  key: string;
+  field: string;
+  added: number;
+}
+
+/** A record to append to the outbox. `moves`: the changed scores, whose ranks are written between head and tail; `null` for none. */
+interface RecordPart {
+  id: string;
+  head: Buffer;
+  tail: Buffer;
+  moves: readonly ScoreChange[] | null;
+  /** Its scores were reached now: later than those of all earlier changes. */
+  isNow: boolean;
+  /** Records of one call are written in this order. */
+  place: number;
+}
+
+/** A user's change. It is written only if the user's packed state is still `expected`, and the fields are those that were read. */
+export interface Block {
+  userId: string;
+  /** `null`: the user must not exist. */
+  expected: Buffer | null;
+  /** The generation that a new user was computed with; '' for the first. */
+  generation: string;
+  /** `null`: the state stays the same. */
+  state: Buffer | 'deleted' | null;
+  uses: KeyUse[];
+  counts: Count[];
+  /** Fields of hashes to set, if they still have the value that was read (`before`). '': there is no such field. */
+  fields: { key: string; field: string; before: string; value: string }[];
+  records: RecordPart[];
+}
+
+/** What a record does beside the state: counts of users, completions and points, and moves on leaderboards. */
+export interface Effects {
+  isNew: boolean;
+  completed: readonly number[];
+  quests: readonly QuestChange[];
+  ledgers: readonly PointsMove[];
+  /** Achievements that the user no longer has at all, or has again. */
+  completions?: readonly (readonly [achievement: number, added: 1 | -1])[];
+  scores: readonly ScoreChange[];
+}
+
+/** The counts that a change adds to. */
+export function countsOf(
+  part: TenantPart,
+  { isNew, completed, quests, ledgers, completions, scores }: Effects,
+): Count[] {
+  const counters = countersKey(part);
+  const counts: Count[] = [];
+  if (isNew) counts.push({ key: counters, field: COUNTER.users, added: 1 });
+  for (const { achievement, completed: isDone, times } of quests)
+    if (isDone === 1 && times === 1) counts.push({ key: counters, field: completionsField(achievement), added: 1 });
+  for (const no of completed)
+    if (!quests.some(({ achievement }) => achievement === no))
+      counts.push({ key: counters, field: completionsField(no), added: 1 });
+  for (const [no, added] of completions ?? []) counts.push({ key: counters, field: completionsField(no), added });
+  for (const { system, before, total } of ledgers) {
+    if (before === total) continue;
+    const key = pointsKey(part, system.no);
+    for (const [field, added] of totalMoves(before, total)) counts.push({ key, field, added });
+  }
+  for (const { board, runDay, teams } of scores) {
+    if (teams === null) continue;
+    counts.push(...countsOfTeams(part, { board: board.no, runDay }, teams));
+  }
+  return counts;
+}
+
+function countsOfTeams(part: TenantPart, { board, runDay }: BoardRun, teams: readonly TeamMove[]): Count[] {
+  const key = teamsKey(part, { boardNo: board, runDay });
+  return teams.flatMap(({ team, whole, micros, members }) => [
+    { key, field: TEAM_SUM.whole + team, added: whole },
+    { key, field: TEAM_SUM.micros + team, added: micros },
+    { key, field: TEAM_SUM.members + team, added: members },
+  ]);
+}
+
+/** What the counts contain of a whole user. `isCleared`: runs whose counts are gone. `sign`: -1 to take it from them. */
+export function countsOfUser(
+  part: TenantPart,
+  user: User,
+  { isCleared, sign }: { isCleared: (run: BoardRun) => boolean; sign: 1 | -1 },
+): Count[] {
+  const counters = countersKey(part);
+  const counts: Count[] = [{ key: counters, field: COUNTER.users, added: sign }];
+  for (const no of user.completions.keys()) counts.push({ key: counters, field: completionsField(no), added: sign });
+  for (const [system, total] of user.points) {
+    const key = pointsKey(part, system);
+    for (const [field, added] of totalMoves(0, total)) counts.push({ key, field, added: sign * added });
+  }
+  if (user.hidden !== 0) return counts;
+  const runs = new Map(user.stays.map((stay) => [`${stay.board}:${stay.runDay}`, stay]));
+  for (const run of runs.values())
+    if (!isCleared(run)) counts.push(...countsOfTeams(part, run, allMoves(user, run, sign) ?? []));
+  return counts;
+}
+
+const packr = new Packr({ useRecords: false, variableMapSize: true });
+const NOTHING = Buffer.alloc(0);
+
+/** An event's record: a list whose element after `head` is the leaderboards. */
+export function eventPart(
+  record: readonly unknown[],
+  { moves, isNow, place }: Pick<RecordPart, 'isNow' | 'place'> & { moves: readonly ScoreChange[] },
+): RecordPart {
+  const head = record.slice(0, EVENT_RECORD.boards);
+  const tail = record.slice(EVENT_RECORD.more);
+  const values = packr.pack(head);
+  const packed = Buffer.concat([listHeader(record.length), values.subarray(headerLength(values))]);
+  return {
+    id: record[EVENT_RECORD.id] as string,
+    head: packed,
+    tail: tail.length === 0 ? NOTHING : packr.pack(tail[0]),
+    moves,
+    isNow,
+    place,
+  };
+}
+
+/** Another record: a map, with its leaderboards at the end. `moves`: `null` if it has none. */
+export function mapPart(
+  record: object & { [RECORD.id]: string },
+  moves: readonly ScoreChange[] | null,
+  place = 0,
+): RecordPart {
+  const id = record[RECORD.id];
+  const packed = packr.pack(record);
+  if (moves === null) return { id, head: packed, tail: NOTHING, moves, isNow: false, place };
+  const size = Object.keys(record).length + 1;
+  const head = [mapHeader(size), packed.subarray(headerLength(packed)), packr.pack(RECORD.boards)];
+  return { id, head: Buffer.concat(head), tail: NOTHING, moves, isNow: false, place };
+}
+
+/** Moves on leaderboards that no record contains (`onlyGroup`). */
+export const movesPart = (moves: readonly ScoreChange[]): RecordPart => ({
+  id: '',
+  head: NOTHING,
+  tail: NOTHING,
+  moves,
+  isNow: false,
+  place: 0,
+});
+
+const SHORT = 16;
+const listHeader = (size: number): Buffer =>
+  size < SHORT ? Buffer.from([0x90 | size]) : Buffer.from([0xdc, size >> 8, size & 0xff]);
+const mapHeader = (size: number): Buffer =>
+  size < SHORT ? Buffer.from([0x80 | size]) : Buffer.from([0xde, size >> 8, size & 0xff]);
+
+/** Bytes of the header of a packed list or map. */
+const headerLength = (packed: Buffer): number => ((packed[0]! & 0xe0) === 0x80 ? 1 : 3);
+
+/** The numbers of keys in KEYS, in the order in which they are first named. */
+class KeyNumbers {
+  readonly keys: string[];
+  private readonly numbers = new Map<string, number>();
+
+  constructor(first: readonly string[]) {
+    this.keys = [...first];
+    for (const [at, key] of first.entries()) this.numbers.set(key, at + 1);
+  }
+
+  of(key: string): number {
+    let number = this.numbers.get(key);
+    if (number === undefined) {
+      this.keys.push(key);
+      number = this.keys.length;
+      this.numbers.set(key, number);
+    }
+    return number;
+  }
+}
+
+/** A queued batch's step, which is applied with all blocks or not at all. */
+export interface StepPart {
+  keys: { progress: string; queue: string; results: string; listened: string };
+  expected: string;
+  after: string;
+  /** The batch's ID if this is its last step, else ''. */
+  finished: string;
+  /** Results for a waiting caller: the index of each event in the batch, and its packed answer or its record in the call. */
+  results: readonly { index: number; answer: Buffer | { record: number } }[] | null;
+}
+
+/** KEYS and ARGV of `lua/commit.lua`. */
+export function commitCall(
+  part: TenantPart,
+  {
+    blocks,
+    retryPosition,
+    largeKeys,
+    step = null,
+  }: { blocks: readonly Block[]; retryPosition: string; largeKeys: boolean; step?: StepPart | null },
+): { keys: string[]; args: Words } {
+  const keys = new KeyNumbers([
+    outboxKey(part.shard),
+    countersKey(part),
+    oldKeysKey(part),
+    ...blocks.map(({ userId }) => userKey(part, userId)),
+  ]);
+  const bytes: Buffer[] = [];
+  const packedBlocks = blocks.map((block) => {
+    const { expected, state } = block;
+    bytes.push(expected ?? NOTHING, state === 'deleted' || state === null ? NOTHING : state);
+    for (const { head, tail } of block.records) bytes.push(head, tail);
+    return packedBlock(part, keys, block);
+  });
+  const packedStep = step === null ? false : packedStepPart(keys, step, bytes);
+  // In the order of COMMIT.
+  const body = [
+    String(part.tenantNo),
+    retryPosition,
+    part.isWide === true,
+    largeKeys,
+    packedBlocks,
+    orderOf(blocks),
+    packedStep,
+  ];
+  return { keys: keys.keys, args: [packr.pack(body), ...bytes] };
+}
+
+/** The order of the blocks' records, unless it is that of the blocks. */
+function orderOf(blocks: readonly Block[]): number[] | false {
+  const parts = blocks.flatMap(({ records }, block) => records.map(({ place }, part) => ({ place, block, part })));
+  if (parts.every(({ place }, at) => at === 0 || parts[at - 1]!.place <= place)) return false;
+  return parts.toSorted((a, b) => a.place - b.place).flatMap(({ block, part }) => [block + 1, part + 1]);
+}
+
+/** In the order of BLOCK. */
+function packedBlock(part: TenantPart, keys: KeyNumbers, block: Block): unknown[] {
+  const uses: (string | number)[] = [];
+  for (const { bucket, field, use } of block.uses) {
+    const wide = idempotencyKey(part, bucket);
+    uses.push(keys.of(wide), keys.of(narrowBucket(wide, field)), field, use);
+  }
+  const counts: (string | number)[] = [];
+  for (const { key, field, added } of block.counts) counts.push(keys.of(key), field, added);
+  const fields: (string | number)[] = [];
+  for (const { key, field, before, value } of block.fields) fields.push(keys.of(key), field, before, value);
+  const times = new Map<string, [number, number]>();
+  const records = block.records.map(({ id, moves, isNow }) => {
+    if (isNow) for (const move of moves ?? []) noteTime(part, move, times);
+    return [id, moves !== null && moves.map((move) => packedMove(part, keys, move, block.userId))];
+  });
+  return [
+    block.userId,
+    block.expected === null,
+    block.generation,
+    uses,
+    counts,
+    fields,
+    records,
+    [...times].flatMap(([run, [first, last]]) => [run, first, last]),
+    block.state === 'deleted',
+  ];
+}
+
+/** Adds when a score was reached to the first and last time of its run. */
+function noteTime(
+  part: TenantPart,
+  { board, runDay, reached, oldReached }: ScoreChange,
+  times: Map<string, [first: number, last: number]>,
+): void {
+  if (reached === null || reached === oldReached) return;
+  const run = `${boardKeyPrefix(part)}${board.no}:${runDay}`;
+  const at = Math.abs(reached);
+  const [first, last] = times.get(run) ?? [at, at];
+  times.set(run, [Math.min(first, at), Math.max(last, at)]);
+}
+
+/** In the order of MOVE. */
+function packedMove(part: TenantPart, keys: KeyNumbers, move: ScoreChange, userId: string): unknown[] {
+  const { board, runDay, group, oldGroup, oldScore, score, onlyGroup, oldReached, reached } = move;
+  const floor = board.floor ?? 0;
+  const stood = oldScore > floor;
+  const stands = score > floor;
+  const isTied = board.ties === true && floor !== 0;
+  const member = isTied ? timedMember(userId, reached ?? 0) : userId;
+  const oldMember = isTied ? timedMember(userId, oldReached ?? 0) : userId;
+  const isSameSet = group === oldGroup;
+  const leaves = stood && (!isSameSet || !stands || member !== oldMember);
+  const setOf = (name: string): number => keys.of(boardKey(part, { boardNo: board.no, runDay, group: name }));
+  return [
+    board.no,
+    runDay,
+    group,
+    setOf(group),
+    score,
+    member,
+    stands,
+    leaves ? setOf(oldGroup) : 0,
+    oldMember,
+    board.groups === undefined ? 0 : keys.of(boardGroupsKey(part, { boardNo: board.no, runDay })),
+    stands && board.groups !== undefined && (!stood || leaves || !isSameSet),
+    oldGroup,
+    isSameSet ? oldScore : floor,
+    floor,
+    board.max ?? false,
+    !onlyGroup,
+    board.heard === true,
+    board.scores === true,
+    isTied,
+    oldReached ?? 0,
+    reached ?? 0,
+  ];
+}
+
+/** In the order of STEP_PART. Appends the answers that are not records to the arguments. */
+function packedStepPart(keys: KeyNumbers, step: StepPart, bytes: Buffer[]): unknown[] {
+  const { progress, queue, results, listened } = step.keys;
+  const answers = (step.results ?? []).map(({ answer }) => {
+    if (!Buffer.isBuffer(answer)) return answer.record;
+    bytes.push(answer);
+    return 0;
+  });
+  return [
+    keys.of(progress),
+    keys.of(queue),
+    keys.of(results),
+    keys.of(listened),
+    step.expected,
+    step.after,
+    step.finished,
+    step.results === null ? false : step.results.map(({ index }) => index),
+    answers,
+  ];
+}

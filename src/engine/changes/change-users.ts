@@ -1,0 +1,204 @@
+/**
+ * The way to change users: read, compute, commit. Only `commit` writes, and only if the user is still the one that was read;
+ * otherwise it returns the current state, and the change is computed and committed again. Somebody always wins, so there is progress.
+ */
+import { AppError } from '../../errors.ts';
+import { ENDED } from '../../packed/commit-fields.ts';
+import { pack } from '../../packed/pack-state.ts';
+import type { RecordedBoard } from '../../packed/record.ts';
+import { unpack, unpackAll } from '../../packed/state.ts';
+import { countersKey, idempotencyKey, oldKeysKey, quarantineKey, type TenantPart, userKey } from '../../redis/keys.ts';
+import { scriptNamed, type Words } from '../../redis/script.ts';
+import { Slices } from '../../slices.ts';
+import type { IdempotencyDigest } from '../ids.ts';
+import { type Block, commitCall, type StepPart } from './block.ts';
+
+/** What `lua/read.lua` knows of a user. */
+export interface ReadUser {
+  /** `null`: the user does not exist. */
+  packed: Buffer | null;
+  /** The generation of new users; '' for the first. */
+  generation: string;
+  /** The user's events in quarantine, and the number of all of the tenant; only if the subject is guarded. */
+  quarantine: { events: string; total: number };
+  /** The use of each of the subject's keys: '' if it is unused, or '?' and a token if only Postgres knows it. */
+  uses: string[];
+}
+
+/** A user to change. */
+export interface Subject<C extends { block: Block | null }> {
+  userId: string;
+  /** The idempotency keys of the change. */
+  keys: readonly IdempotencyDigest[];
+  /** Whether the rules need the user's events in quarantine. */
+  isGuarded: boolean;
+  /** Computes the change. Called again if the user has changed meanwhile. */
+  compute: (read: ReadUser) => C;
+}
+
+/** How a user's change ended. */
+export interface Changed<C> {
+  change: C;
+  /** The leaderboards with ranks of each record of the block; `null` for records without any. */
+  boards: readonly (RecordedBoard[] | null)[];
+  /** The records that an earlier try of the call wrote; `null` if this one wrote them. */
+  earlier: unknown[] | null;
+}
+
+interface KeysAndArgs {
+  keys: string[];
+  args: Words;
+}
+
+type CommitReplies = (Buffer | Buffer[])[];
+
+/** Sends the calls of a change. */
+export interface Calls {
+  read: (call: KeysAndArgs) => Promise<Buffer[]>;
+  /** `null` if an earlier try was found in Postgres. */
+  commit: (call: (retryPosition: string) => KeysAndArgs) => Promise<CommitReplies | null>;
+}
+
+export interface ChangeOptions<C> {
+  /** Scores on the leaderboards were reached later (microseconds) than those of the nth subject. */
+  onOvertaken?: (latest: number, nth: number) => void;
+  /**
+   * A step of a queued batch: all blocks are written or none. Gets the changes that are about to be committed; `null`: they must not
+   * be.
+   */
+  step?: (changes: readonly C[]) => StepPart | null;
+  /** Computes in slices, because many users take more than a few milliseconds. */
+  inSlices?: boolean;
+}
+
+export const READ_SCRIPT = scriptNamed('read');
+export const COMMIT_SCRIPT = scriptNamed('commit');
+
+/** More conflicts of one change than any load causes. */
+const MOST_CONFLICTS = 1_000;
+
+/**
+ * Changes users of a tenant's part. Returns how each change ended, in order; 'passed' if the step's batch has another progress;
+ * 'held' if `step` returned `null`; 'stored' if Postgres has what an earlier try wrote. Throws 503 if Redis does not answer.
+ */
+export async function changeUsers<C extends { block: Block | null }>(
+  calls: Calls,
+  part: TenantPart,
+  subjects: readonly Subject<C>[],
+  { onOvertaken, step, inSlices = false }: ChangeOptions<C> = {},
+): Promise<{ changed: Changed<C>[]; ended: 'done' | 'passed' | 'held' | 'stored' }> {
+  const { reads, largeKeys } = await readUsers(calls, part, subjects);
+  const changed: Changed<C>[] = [];
+  const slices = inSlices ? new Slices() : null;
+  for (const [at, subject] of subjects.entries()) {
+    changed.push({ change: subject.compute(reads[at]!), boards: [], earlier: null });
+    if (slices?.over === true) await slices.turn();
+  }
+  let open = subjects.map((_, at) => at);
+  for (let conflicts = 0; conflicts < MOST_CONFLICTS; conflicts += 1) {
+    const stepPart = step?.(changed.map(({ change }) => change));
+    if (stepPart === null) return { changed, ended: 'held' };
+    open = open.filter((at) => changed[at]!.change.block !== null);
+    if (open.length === 0 && stepPart === undefined) return { changed, ended: 'done' };
+    const blocks = open.map((at) => changed[at]!.change.block!);
+    const replies = await calls.commit((retryPosition) =>
+      commitCall(part, { blocks, retryPosition, largeKeys, step: stepPart ?? null }),
+    );
+    if (replies === null) return { changed, ended: 'stored' };
+    if (endedWith(replies[0], ENDED.passed) !== null) return { changed, ended: 'passed' };
+    const again: number[] = [];
+    for (const [index, at] of open.entries()) {
+      const reply = replies[index]!;
+      const isOver = takeReply(changed[at]!, reply);
+      if (isOver) continue;
+      again.push(at);
+      const overtakenBy = endedWith(reply, ENDED.overtaken);
+      if (overtakenBy !== null) onOvertaken?.(Number(overtakenBy), at);
+      else if (endedWith(reply, ENDED.conflict) !== null)
+        reads[at] = await readAfterConflict(calls, part, {
+          subject: subjects[at]!,
+          read: reads[at]!,
+          block: blocks[index]!,
+          reply: reply as Buffer[],
+        });
+      // A block that is only held by others of its step does not change.
+      else continue;
+      changed[at]!.change = subjects[at]!.compute(reads[at]!);
+    }
+    if (again.length === 0) return { changed, ended: 'done' };
+    open = again;
+  }
+  throw new AppError('unavailable', 'The user is changed too often at once; try again in a moment.');
+}
+
+/** Takes the reply to a block that is written, now or by an earlier try. Returns false for others. */
+function takeReply(changed: Changed<unknown>, reply: Buffer | Buffer[]): boolean {
+  if (Buffer.isBuffer(reply)) {
+    changed.boards = (unpack(reply) as (RecordedBoard[] | false)[]).map((boards) => boards || null);
+    return true;
+  }
+  if (endedWith(reply, ENDED.earlier) === null) return false;
+  changed.earlier = unpackAll(reply[1]!);
+  return true;
+}
+
+/** The first detail of a reply that ended in a way ('' if it has none); `null` if it did not end in this way. */
+function endedWith(reply: Buffer | Buffer[] | undefined, ended: string): string | null {
+  if (!Array.isArray(reply) || reply[0]?.toString('latin1') !== ended) return null;
+  return reply[1]?.toString('latin1') ?? '';
+}
+
+/** The outbox position up to which Postgres must be checked, if a retry's reply says so; `null` otherwise. */
+export const maybeStored = ([first]: readonly unknown[]): string | null =>
+  endedWith(first as Buffer | Buffer[], ENDED.maybeStored);
+
+async function readUsers(
+  calls: Calls,
+  part: TenantPart,
+  subjects: readonly Pick<Subject<never>, 'userId' | 'keys' | 'isGuarded'>[],
+): Promise<{ reads: ReadUser[]; largeKeys: boolean }> {
+  // A step whose events were all refused before, or applied before Redis was reset, has only its progress.
+  if (subjects.length === 0) return { reads: [], largeKeys: false };
+  const keys = [countersKey(part), oldKeysKey(part), quarantineKey(part)];
+  const buckets: string[] = [];
+  const asked: (string | number)[] = [];
+  for (const [at, { userId, keys: used }] of subjects.entries()) {
+    keys.push(userKey(part, userId));
+    for (const { bucket, field } of used) {
+      buckets.push(idempotencyKey(part, bucket));
+      asked.push(at + 1, field);
+    }
+  }
+  // In the order of READ.
+  const body = [subjects.length, subjects.map(({ userId, isGuarded }) => (isGuarded ? userId : '')), asked];
+  const [generation, large, total, ...rest] = await calls.read({ keys: [...keys, ...buckets], args: [pack(body)] });
+  const states = rest.splice(0, subjects.length);
+  const quarantined = rest.splice(0, subjects.length);
+  return {
+    largeKeys: large!.length > 0,
+    reads: subjects.map(({ keys: used }, at) => ({
+      packed: states[at]!.length === 0 ? null : states[at]!,
+      generation: generation!.toString('latin1'),
+      quarantine: { events: quarantined[at]!.toString('latin1'), total: Number(total) },
+      uses: rest.splice(0, used.length).map((use) => use.toString('latin1')),
+    })),
+  };
+}
+
+/** The user after a conflict. A key that was used stays used. */
+async function readAfterConflict<C extends { block: Block | null }>(
+  calls: Calls,
+  part: TenantPart,
+  { subject, read, block, reply }: { subject: Subject<C>; read: ReadUser; block: Block; reply: Buffer[] },
+): Promise<ReadUser> {
+  const [, packed, latest, ...uses] = reply;
+  const generation = latest!.toString('latin1');
+  // A user of another generation has other keys.
+  if (subject.isGuarded || generation !== read.generation) return (await readUsers(calls, part, [subject])).reads[0]!;
+  const after = { ...read, uses: [...read.uses] };
+  for (const [index, { keyNo }] of block.uses.entries()) {
+    const use = uses[index]!.toString('latin1');
+    if (use !== '') after.uses[keyNo] = use;
+  }
+  return { ...after, packed: packed!.length === 0 ? null : packed! };
+}

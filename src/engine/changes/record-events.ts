@@ -1,0 +1,146 @@
+/** Applies events of users in one part of a tenant: what a user's events change is computed together and committed together. */
+import { pack } from '../../packed/pack-state.ts';
+import { kindField, RECORD } from '../../packed/record-fields.ts';
+import type { HappenedRecord, ScriptReply } from '../../packed/record.ts';
+import { REFUSAL } from '../../packed/refusal-fields.ts';
+import type { TenantPart } from '../../redis/keys.ts';
+import type { ReadyEvent } from '../events/ready-event.ts';
+import type { StepPart } from './block.ts';
+import { type Calls, type Changed, changeUsers, type Subject } from './change-users.ts';
+import { type EventsChange, eventsChange } from './event-change.ts';
+
+/** When events happen, for leaderboards on which of equal scores the earlier one ranks higher. */
+export interface ReachedClock {
+  /** The next time. `after`: the latest time of a leaderboard, if it is later than the last one from here. */
+  next: (nowMs: number, after?: number) => number;
+}
+
+/** How far (microseconds) the last time may be ahead of the clock: a clock that goes back further is followed. */
+const MOST_AHEAD = 60_000_000;
+
+/** A clock whose times (microseconds) never go back, also within a millisecond, and if the system's clock goes back by up to a minute. */
+export function createReachedClock(): ReachedClock {
+  let last = 0;
+  return {
+    next: (nowMs, after = 0) => {
+      const clock = nowMs * 1000;
+      // Tenants with test clocks share this one.
+      last = Math.max(last < clock || last > clock + MOST_AHEAD ? clock : last + 1, after + 1);
+      return last;
+    },
+  };
+}
+
+interface EventCall {
+  nowMs: number;
+  /** Maximum number of idempotency keys of a user on a UTC day; 0: unlimited. */
+  keysPerDay: number;
+  reached: ReachedClock;
+}
+
+/** A batch's step around its events. `resultsOf`: the results for a waiting caller; `null` if nobody waits. */
+export interface EventStep extends Omit<StepPart, 'results'> {
+  indexes: readonly number[] | null;
+  /** Results of events that were not sent. */
+  unsent: readonly { index: number; answer: Buffer }[];
+}
+
+export interface EventReplies {
+  ended: 'done' | 'passed' | 'held' | 'stored';
+  /** In the order of the events. */
+  replies: ScriptReply[];
+  refused: number;
+}
+
+/**
+ * Applies events in the order of each user. With a step: all or nothing, and not at all if an event waits for an answer of Postgres or
+ * for another replay (`held`).
+ */
+export async function recordEvents(
+  calls: Calls,
+  part: TenantPart,
+  events: readonly ReadyEvent[],
+  { nowMs, keysPerDay, reached }: EventCall,
+  step: EventStep | null = null,
+): Promise<EventReplies> {
+  const users = groupedByUser(events);
+  // Also of users whose changes are computed later, earlier events were earlier.
+  const times = new Map(events.map((event) => [event, reached.next(nowMs)]));
+  const places = new Map(events.map((event, place) => [event, place]));
+  const around = {
+    part,
+    nowMs,
+    keysPerDay,
+    reachedBy: (event: ReadyEvent) => times.get(event)!,
+    placeOf: (event: ReadyEvent) => places.get(event)!,
+  };
+  const subjects = users.map((own): Subject<EventsChange> => ({
+    userId: own[0]!.userId,
+    keys: own.flatMap(({ idempotency }) => idempotency ?? []),
+    isGuarded: own.some(({ plan }) => plan.plan.guards !== undefined),
+    compute: (read) => eventsChange(own, read, around),
+  }));
+  const { changed, ended } = await changeUsers(calls, part, subjects, {
+    onOvertaken: (latest, at) => {
+      for (const event of users[at]!) times.set(event, reached.next(nowMs, latest));
+    },
+    ...(step !== null && {
+      step: (changes: readonly EventsChange[]) => stepPart(step, { events, users, changes }),
+    }),
+  });
+  const replies = new Map<ReadyEvent, ScriptReply>();
+  for (const [at, own] of users.entries())
+    for (const [nth, event] of own.entries()) replies.set(event, replyTo(changed[at]!, nth, event));
+  return {
+    ended,
+    replies: events.map((event) => replies.get(event)!),
+    refused: changed.reduce((sum, { change }) => sum + change.refused, 0),
+  };
+}
+
+function groupedByUser(events: readonly ReadyEvent[]): ReadyEvent[][] {
+  const groups = new Map<string, ReadyEvent[]>();
+  for (const event of events) {
+    const own = groups.get(event.userId);
+    if (own === undefined) groups.set(event.userId, [event]);
+    else own.push(event);
+  }
+  return [...groups.values()];
+}
+
+/** The reply to a user's nth event, with the ranks of its commit. */
+function replyTo({ change, boards, earlier }: Changed<EventsChange>, nth: number, { id }: ReadyEvent): ScriptReply {
+  const reply = change.replies[nth]!;
+  if (earlier !== null) {
+    const record = (earlier as HappenedRecord[]).findLast((each) => each[RECORD.id] === id);
+    return record ?? reply;
+  }
+  const ranked = boards[change.recordOf[nth]!] ?? null;
+  return ranked === null ? reply : ({ ...reply, [RECORD.boards]: ranked } as ScriptReply);
+}
+
+const WAITING: ReadonlySet<unknown> = new Set([REFUSAL.unknownUse, REFUSAL.outdated]);
+
+/** The step's part of a commit; `null` if it must wait. */
+function stepPart(
+  { indexes, unsent, ...step }: EventStep,
+  {
+    events,
+    users,
+    changes,
+  }: { events: readonly ReadyEvent[]; users: readonly ReadyEvent[][]; changes: readonly EventsChange[] },
+): StepPart | null {
+  if (changes.some(({ replies }) => replies.some((reply) => WAITING.has(reply[kindField])))) return null;
+  if (indexes === null) return { ...step, results: null };
+  const answers = new Map<ReadyEvent, Buffer | { record: number }>();
+  const written = changes.flatMap(({ block }) => block?.records ?? []).toSorted((a, b) => a.place - b.place);
+  for (const [at, { recordOf, replies, block }] of changes.entries()) {
+    for (const [nth, event] of users[at]!.entries()) {
+      const no = recordOf[nth]!;
+      const answer = no === -1 ? pack(replies[nth]) : { record: written.indexOf(block!.records[no]!) + 1 };
+      answers.set(event, answer);
+    }
+  }
+  const results = events.map((event, at) => ({ index: indexes[at]!, answer: answers.get(event)! }));
+  return { ...step, results: [...results, ...unsent] };
+}

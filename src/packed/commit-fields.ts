@@ -1,0 +1,142 @@
+/** Names of the positions in the arguments of `lua/read.lua` and `lua/commit.lua`. */
+
+/** Keys of `read`; then the users' keys, then the wide bucket of each idempotency key. */
+export const READ_KEY = { counters: 0, oldKeys: 1, quarantine: 2, users: 3 } as const;
+
+export const READ_ARG = { asked: 0 } as const;
+
+/**
+ * What `read` is asked: the number of users, the IDs of those whose quarantine is read (`''`: not), and the idempotency keys as
+ * ASKED_KEYs in a row.
+ */
+export const READ = { users: 0, quarantined: 1, keys: 2 } as const;
+
+/** What `read` replies before the states. */
+export const READ_REPLY = { generation: 0, large: 1, quarantined: 2 } as const;
+
+/** Number of the user, from 1, and the key's field without the generation. */
+export const ASKED_KEY = { user: 0, field: 1, size: 2 } as const;
+
+/** Keys of `commit`; then the blocks' users, then all others, which blocks name by their number in KEYS. */
+export const COMMIT_KEY = { outbox: 0, counters: 1, oldKeys: 2, users: 3 } as const;
+
+/** The call, and where the bytes begin. */
+export const COMMIT_ARG = { call: 0, bytes: 1 } as const;
+
+/**
+ * `blocks`: BLOCKs. `order`: the order of all records, as the number of the block and of its record in a row; false for that of the
+ * blocks. `step`: STEP_PART of a queued batch, or false; then either all blocks are written or none.
+ */
+export const COMMIT = { tenantNo: 0, retryPosition: 1, wide: 2, largeKeys: 3, blocks: 4, order: 5, step: 6 } as const;
+
+/**
+ * A user's change. `isNew`: the user must not exist, and `generation` (`''`: none) must be that of new users. `uses`: USEs in a row.
+ * `counts`: COUNTs in a row. `fields`: FIELDs in a row. `records`: RECORD_PARTs. `times`: REACHED_TIMEs in a row. `deletes`: the user is
+ * deleted.
+ */
+export const BLOCK = {
+  userId: 0,
+  isNew: 1,
+  generation: 2,
+  uses: 3,
+  counts: 4,
+  fields: 5,
+  records: 6,
+  times: 7,
+  deletes: 8,
+} as const;
+
+/** The bytes of a block, then those of its records. */
+export const BLOCK_BYTES = { expected: 0, state: 1, records: 2 } as const;
+
+/** The bytes of a record, before and after its leaderboards. */
+export const RECORD_BYTES = { head: 0, tail: 1, size: 2 } as const;
+
+/** A record in `COMMIT.order`. */
+export const ORDERED = { block: 0, part: 1, size: 2 } as const;
+
+/** The wide and the narrow bucket of an idempotency key, its field there, and its use. */
+export const USE = { wide: 0, narrow: 1, field: 2, use: 3, size: 4 } as const;
+
+/** A hash, a field and a number to add. A count that becomes 0 is removed. */
+export const COUNT = { key: 0, field: 1, added: 2, size: 3 } as const;
+
+/** A hash, a field, the value that was read, and the new one; `''`: there is no such field. */
+export const FIELD = { key: 0, field: 1, before: 2, value: 3, size: 4 } as const;
+
+/**
+ * A record's ID and its MOVEs; `false`: it has none. Its bytes before and after the leaderboards are arguments of their own. Without
+ * bytes, only the moves are made.
+ */
+export const RECORD_PART = { id: 0, moves: 1 } as const;
+
+/** A leaderboard's run (prefix of its sorted sets), and the first and last time (microseconds) at which the block's scores were reached. */
+export const REACHED_TIME = { run: 0, first: 1, last: 2, size: 3 } as const;
+
+/**
+ * A move on a leaderboard. Keys are numbers in KEYS, 0 for none. Without `ranked`, the user only changes the group.
+ */
+export const MOVE = {
+  board: 0,
+  runDay: 1,
+  group: 2,
+  /** The group's sorted set; the user's score and member in it, if the score is above the floor (`stands`). */
+  key: 3,
+  score: 4,
+  member: 5,
+  stands: 6,
+  /** The sorted set to leave, and the member in it. */
+  oldKey: 7,
+  oldMember: 8,
+  /** The run's list of groups, if the group must be added to it, or removed when its set becomes empty. */
+  groups: 9,
+  isGroupNew: 10,
+  oldGroup: 11,
+  /** The score in the group before. */
+  before: 12,
+  floor: 13,
+  /** Most participants; false for no limit. */
+  max: 14,
+  ranked: 15,
+  /** A webhook reports its ranks, so events of batches are also ranked. */
+  heard: 16,
+  /** The record also contains the scores. */
+  scores: 17,
+  /** Members are in the order of their times, and no two users share a rank. */
+  tied: 18,
+  oldReached: 19,
+  reached: 20,
+} as const;
+
+/**
+ * A batch's step: numbers of the keys (progress, queue, results, listened), the progress before and after, the batch's ID if this is
+ * its last step, and the wanted results: indexes of events, and for each the number of its record among all records (from 1), or 0 if
+ * its answer is the next of the last arguments. `false` if nobody waits for results.
+ */
+export const STEP_PART = {
+  progress: 0,
+  queue: 1,
+  results: 2,
+  listened: 3,
+  expected: 4,
+  after: 5,
+  finished: 6,
+  wanted: 7,
+  answers: 8,
+} as const;
+
+/** How a block of a commit ended, in the replies that are lists. An applied block's reply is the text of its ranks. */
+export const ENDED = {
+  /** The user or a field has changed: the packed state (`''`: none), the generation of new users, and the use of each key (`''`: unused). */
+  conflict: 'conflict',
+  /** An earlier try applied it: its packed records. */
+  earlier: 'earlier',
+  /** Scores of the leaderboards were reached later than those of the block: the latest time. */
+  overtaken: 'overtaken',
+  /** An earlier try may have applied it and Postgres has it: the outbox position up to which Postgres must be checked. */
+  maybeStored: 'stored',
+  /** The progress of the batches was not the expected one. */
+  passed: 'passed',
+  /** Another block of the call did not hold, and the step is applied as a whole. */
+  held: 'held',
+} as const;

@@ -1,0 +1,101 @@
+import { NO_SCORE } from '../domain/leaderboard.ts';
+import { doubleOf, reachedIn, type ScoreChange } from './leaderboards.ts';
+import type { PlanBoard } from './plan.ts';
+import { allMoves, type BoardRun } from './teams.ts';
+import type { Score, User } from './user.ts';
+
+/*
+ * Hidden users keep their scores, but are in no sorted set of a leaderboard, and earn nothing for teams. An administrator and the user
+ * can each hide the user, who is shown only if neither does.
+ */
+
+/** Whether a user is hidden by one who can hide the user. `by`: a value of `HIDDEN_BY`. */
+const isHiddenBy = ({ hidden }: User, by: number): boolean => hidden % (2 * by) >= by;
+
+/**
+ * Hides a user, or ends that. Returns the moves on the leaderboards (`boards`) on which the user has scores, other than those of runs
+ * that are cleared; `null` if nothing changes.
+ */
+export function setHidden(
+  user: User,
+  { by, hidden }: { by: number; hidden: boolean },
+  { boards, isCleared, nowMs }: { boards: readonly PlanBoard[]; isCleared: (run: BoardRun) => boolean; nowMs: number },
+): ScoreChange[] | null {
+  if (isHiddenBy(user, by) === hidden) return null;
+  const wasShown = user.hidden === 0;
+  user.hidden += hidden ? by : -by;
+  user.updatedMs = Math.max(user.updatedMs, nowMs);
+  const isShown = user.hidden === 0;
+  if (wasShown === isShown) return [];
+  return boards.flatMap((board) =>
+    scoresOn(user, board, isCleared).flatMap((score): ScoreChange[] => {
+      const { runDay } = score;
+      const floor = board.floor ?? 0;
+      const teams = board.team === undefined ? null : allMoves(user, score, isShown ? 1 : -1);
+      const hasPlace = isRanked(board, score);
+      if (!hasPlace && teams === null) return [];
+      const entry = entryOf(user, board, score);
+      const place = hasPlace ? entry.score : floor;
+      const scores = { oldScore: wasShown ? place : floor, score: isShown ? place : floor };
+      return [{ ...entry, ...scores, onlyGroup: !board.runs.includes(runDay), teams, oldReached: entry.reached }];
+    }),
+  );
+}
+
+const scoresOn = (user: User, board: PlanBoard, isCleared: (run: BoardRun) => boolean): Score[] =>
+  user.scores.filter((score) => score.board === board.no && !isCleared(score));
+
+const isRanked = (board: PlanBoard, score: Score): boolean =>
+  doubleOf(score) > (board.floor ?? 0) && !(board.groups !== undefined && score.group === '');
+
+/** The move that puts a score into its sorted set, and into no record. */
+const entryOf = (user: User, board: PlanBoard, score: Score): ScoreChange => ({
+  board,
+  runDay: score.runDay,
+  group: score.group,
+  oldGroup: score.group,
+  oldScore: board.floor ?? 0,
+  score: doubleOf(score),
+  onlyGroup: true,
+  teams: null,
+  oldReached: null,
+  reached: board.ties === true ? reachedIn(user, score) : null,
+});
+
+/** The moves that put a user into the sorted sets of leaderboards, other than those of runs that are cleared. */
+export const enterSets = (
+  user: User,
+  boards: readonly PlanBoard[],
+  isCleared: (run: BoardRun) => boolean,
+): ScoreChange[] =>
+  user.hidden !== 0
+    ? []
+    : boards.flatMap((board) =>
+        scoresOn(user, board, isCleared)
+          .filter((score) => isRanked(board, score))
+          .map((score) => entryOf(user, board, score)),
+      );
+
+/** A sorted set of a leaderboard. */
+export interface BoardSet extends BoardRun {
+  group: string;
+}
+
+/**
+ * The moves that take a user from sorted sets, under any member that the user may have there: from all that the state names, and from
+ * others, of runs that it no longer names and of leaderboards that the caller does not know yet. `user`: `null` without a state.
+ */
+export function leaveSets(user: User | null, others: readonly BoardSet[]): ScoreChange[] {
+  return [...(user?.scores ?? []), ...others].flatMap(({ board: no, runDay, group }) => {
+    const leave = { runDay, group, oldGroup: group, onlyGroup: true, teams: null, oldReached: null, reached: null };
+    const board: PlanBoard = { no, by: 'none', runs: [], groups: [] };
+    const timed = user?.scoreTimes.filter((time) => time.board === no && time.runDay === runDay) ?? [];
+    return [
+      { ...leave, board, oldScore: 1, score: 0 },
+      ...timed.map(({ reached }) => {
+        const byTime: PlanBoard = { ...board, ties: true, floor: NO_SCORE };
+        return { ...leave, board: byTime, oldScore: 0, score: NO_SCORE, oldReached: reached, reached };
+      }),
+    ];
+  });
+}
