@@ -2,7 +2,7 @@ import type { Leaderboard } from '../../src/domain/catalog.ts';
 import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { groupOf, rankedAmong, standings, teamsOn, type Place } from './boards.ts';
-import { latestRuns, runOf, wall, type Run } from './calendar.ts';
+import { addDays, latestRuns, runOf, wall, type Run } from './calendar.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import type { Said } from './seen.ts';
 import type { ModelUser } from './user.ts';
@@ -34,7 +34,11 @@ export class CompareBoards {
     for (const board of this.model.catalog.leaderboards) {
       if (board.status !== 'active') continue;
       const groups = board.breakdownAttributes.length === 0 ? [{}] : [{ plan: 'free' }, { plan: 'pro' }];
-      const runs = latestRuns(board, wall(this.model.nowMs, null).date);
+      const today = wall(this.model.nowMs, null).date;
+      const [current, before] = latestRuns(board, today) as [Run?, Run?];
+      // When a score of an earlier run was reached is kept for a week of the next one; the ranks are recorded long before.
+      const isKnown = board.ties !== 'first' || current === undefined || addDays(current.start, 6) >= today;
+      const runs = [current, isKnown ? before : undefined].filter((run) => run !== undefined);
       for (const run of runs) for (const group of groups) parts.push(await this.standings(board, run, group));
       for (const run of runs) {
         parts.push(await this.among(board, run));
