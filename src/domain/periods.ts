@@ -1,6 +1,6 @@
 /**
  * Calendar rules. A local day is an epoch day: days since 1970-01-01 in the user's local calendar. A period is the index of a
- * local day, week or month. Lua receives these numbers and has no calendar rules of its own.
+ * local day, week or month. Plans contain these numbers, so the rules of events need no calendar.
  */
 
 export type Frequency = 'daily' | 'weekly' | 'monthly';
