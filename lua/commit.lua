@@ -10,11 +10,12 @@ A user's block holds if the packed state and the block's fields are those that w
 user also changes the state, so then the keys of the block are still unused, too.
 
 KEYS: by COMMIT_KEY; the blocks' users in order; all other keys.
-ARGV: a packed list by COMMIT; then the bytes: for each block the expected and the new packed state ('': none; '' as new: unchanged),
-      and the parts of each of its records before and after the leaderboards; then, for a step of a queued batch whose caller waits, the
-      answers that are not records.
-Returns: a reply per block: for an applied block the packed ranks of its records, otherwise a list by ENDED; then the position in the
-      outbox ('' if nothing was written). Or only a list by ENDED and '', if it concerns the whole call (`passed`, `maybeStored`).
+ARGV: the words of the call, in the order of `main`; then for each block its words by BLOCK, the expected and the new packed state ('':
+      none; '' as new: unchanged), and the parts of each of its records before and after the leaderboards; then, for a step of a queued
+      batch whose caller waits, the answers that are not records. Words are packed one after the other, not as a list.
+Returns: a reply per block: for an applied block the packed leaderboards of its records, one after the other, otherwise a list by ENDED;
+      then the position in the outbox ('' if nothing was written). Or only a list by ENDED and '', if it concerns the whole call
+      (`passed`, `maybeStored`).
 Errors: those of Redis.
 Writes: users, idempotency buckets, counters and other counts, quarantine, leaderboards, outbox; progress, queue, results of batches.
 Cost: O(bytes + moves × log N).
@@ -71,136 +72,61 @@ local function open_retry(outbox, since)
   }
 end
 
-local call = cmsgpack.unpack(ARGV[COMMIT_ARG.call])
-local blocks, step, large_keys = call[COMMIT.blocks], call[COMMIT.step], call[COMMIT.largeKeys]
-local outbox, old_keys = KEYS[COMMIT_KEY.outbox], KEYS[COMMIT_KEY.oldKeys]
-local FIRST_USER = COMMIT_KEY.users
-local replies = {}
-
-if step and (redis.call('GET', KEYS[step[STEP_PART.progress]]) or '') ~= step[STEP_PART.expected] then
-  return { { ENDED.passed }, '' }
+-- More words than Lua's stack holds are packed as a list, which takes three times as long.
+local function words_of(packed)
+  local words = { cmsgpack.unpack(packed) }
+  return #words > 1 and words or (unpack(words))
 end
 
-local retry_position = call[COMMIT.retryPosition]
-local find_retried = retry_position ~= '' and open_retry(outbox, retry_position)
-if find_retried and find_retried.left then
-  return { { ENDED.maybeStored, find_retried.left }, '' }
-end
-
--- 1. Check.
-local states = #blocks > 0 and redis.call('MGET', unpack(KEYS, FIRST_USER, FIRST_USER + #blocks - 1)) or {}
-local new_generation
-
+-- The generation of new users.
 local function generation()
-  new_generation = new_generation or redis.call('HGET', KEYS[COMMIT_KEY.counters], COUNTER.generation) or ''
-  return new_generation
+  return redis.call('HGET', KEYS[COMMIT_KEY.counters], COUNTER.generation) or ''
 end
 
-local function use_of(uses, at)
-  return hot_use(KEYS[uses[at + USE.wide]], KEYS[uses[at + USE.narrow]], uses[at + USE.field], large_keys) or ''
-end
-
-local function conflict(block, state)
-  local reply, uses = { ENDED.conflict, state or '', generation() }, block[BLOCK.uses]
-  for at = 1, #uses, USE.size do
-    reply[#reply + 1] = use_of(uses, at)
-  end
-  return reply
-end
-
-local function earlier_records(block)
-  local found = {}
-  for _, part in ipairs(block[BLOCK.records]) do
-    found[#found + 1] = find_retried.record(part[RECORD_PART.id])
-  end
-  return found[1] and { ENDED.earlier, table.concat(found) }
-end
-
-local function are_fields_unchanged(fields)
-  for at = 1, #fields, FIELD.size do
-    local value = redis.call('HGET', KEYS[fields[at]], fields[at + FIELD.field]) or ''
-    if value ~= fields[at + FIELD.before] then
+local function are_fields_unchanged(words)
+  for at = words[BLOCK.fields], words[BLOCK.times] - 1, FIELD.size do
+    if (redis.call('HGET', KEYS[words[at]], words[at + FIELD.field]) or '') ~= words[at + FIELD.before] then
       return false
     end
   end
   return true
 end
 
--- `applied`: the numbers of blocks to write; `first_args`: where each block's bytes begin.
-local arg, all_hold, applied, first_args = COMMIT_ARG.bytes, true, {}, {}
-for n = 1, #blocks do
-  local block = blocks[n]
-  local expected, state = ARGV[arg + BLOCK_BYTES.expected], states[n]
-  local first_arg = arg
-  arg = arg + BLOCK_BYTES.records + RECORD_BYTES.size * #block[BLOCK.records]
-  local earlier = find_retried and earlier_records(block)
-  if earlier then
-    replies[n] = earlier
-  elseif
+local function conflict(words, state, large_keys)
+  local reply = { ENDED.conflict, state or '', generation() }
+  for at = words[BLOCK.uses], words[BLOCK.fields] - 1, USE.size do
+    local wide, narrow = KEYS[words[at + USE.wide]], KEYS[words[at + USE.narrow]]
+    reply[#reply + 1] = hot_use(wide, narrow, words[at + USE.field], large_keys) or ''
+  end
+  return reply
+end
+
+-- The reply to a block of which an earlier try wrote records; nil if there are none.
+local function earlier_records(words, retried)
+  local found = {}
+  for at = words[BLOCK.ids], words[BLOCK.counts] - 1 do
+    found[#found + 1] = retried.record(words[at])
+  end
+  return found[1] and { ENDED.earlier, table.concat(found) }
+end
+
+-- The reply to a block that does not hold; nil if it holds.
+local function refusal_of(words, expected, state, large_keys)
+  local new_generation = words[BLOCK.generation]
+  if
     (state or '') ~= expected
-    or (block[BLOCK.isNew] and generation() ~= block[BLOCK.generation])
-    or not are_fields_unchanged(block[BLOCK.fields])
+    or (new_generation and generation() ~= new_generation)
+    or not are_fields_unchanged(words)
   then
-    replies[n], all_hold = conflict(block, state), false
-  else
-    local latest = overtaken(block[BLOCK.times])
-    if latest then
-      replies[n], all_hold = { ENDED.overtaken, latest }, false
-    else
-      applied[#applied + 1], first_args[n] = n, first_arg
-    end
+    return conflict(words, state, large_keys)
   end
+  local latest = overtaken(words, words[BLOCK.times], words[BLOCK.ids])
+  return latest and { ENDED.overtaken, latest }
 end
 
-if step and not all_hold then
-  for n = 1, #blocks do
-    replies[n] = replies[n] or { ENDED.held }
-  end
-  replies[#blocks + 1] = ''
-  return replies
-end
-
--- 2. Write.
-local unheard = step and not are_ranks_listened(KEYS[step[STEP_PART.listened]], call[COMMIT.tenantNo])
-local moving = { keys = KEYS, unheard = unheard, wide = call[COMMIT.wide], scores = {}, thresholds = {} }
-local counts, records, changed, of_users, deleted = {}, {}, {}, {}, {}
-
-local function add_counts(list)
-  for at = 1, #list, COUNT.size do
-    local key, field = list[at + COUNT.key], list[at + COUNT.field]
-    local of_key = counts[key]
-    if not of_key then
-      of_key = {}
-      counts[key] = of_key
-    end
-    of_key[field] = (of_key[field] or 0) + list[at + COUNT.added]
-  end
-end
-
-local function note_uses(uses)
-  for at = 1, #uses, USE.size do
-    local wide, narrow = KEYS[uses[at + USE.wide]], KEYS[uses[at + USE.narrow]]
-    note_use(old_keys, wide, narrow, uses[at + USE.field], uses[at + USE.use], large_keys)
-  end
-end
-
-for i = 1, #applied do
-  local n = applied[i]
-  local block, state = blocks[n], ARGV[first_args[n] + BLOCK_BYTES.state]
-  if block[BLOCK.deletes] then
-    deleted[#deleted + 1] = KEYS[FIRST_USER + n - 1]
-  elseif state ~= '' then
-    changed[#changed + 1], changed[#changed + 2] = KEYS[FIRST_USER + n - 1], state
-    local last = #of_users
-    of_users[last + 1], of_users[last + 2] = OUTBOX.user, block[BLOCK.userId]
-    of_users[last + 3], of_users[last + 4] = OUTBOX.state, state
-  end
-  note_times(block[BLOCK.times])
-  note_uses(block[BLOCK.uses])
-  add_counts(block[BLOCK.counts])
-  local fields = block[BLOCK.fields]
-  for field_at = 1, #fields, FIELD.size do
-    local key, field, value = KEYS[fields[field_at]], fields[field_at + FIELD.field], fields[field_at + FIELD.value]
+local function set_fields(words)
+  for at = words[BLOCK.fields], words[BLOCK.times] - 1, FIELD.size do
+    local key, field, value = KEYS[words[at]], words[at + FIELD.field], words[at + FIELD.value]
     if value == '' then
       redis.call('HDEL', key, field)
     else
@@ -209,95 +135,183 @@ for i = 1, #applied do
   end
 end
 
--- The records and their moves, in the order in which they happened.
-local ranks = {}
-
-local function write_part(n, part)
-  local moves, of_block = blocks[n][BLOCK.records][part][RECORD_PART.moves], ranks[n]
-  local at = first_args[n] + BLOCK_BYTES.records + RECORD_BYTES.size * (part - 1)
-  local head, tail = ARGV[at + RECORD_BYTES.head], ARGV[at + RECORD_BYTES.tail]
-  of_block[part] = false
-  if moves then
-    of_block[part] = write_moves(moves, moving)
-    head = head ~= '' and head .. cmsgpack.pack(of_block[part]) or ''
-  end
-  records[#records + 1] = head .. tail
-end
-
-local order = call[COMMIT.order]
-for i = 1, #applied do
-  local n = applied[i]
-  ranks[n] = {}
-  for part = 1, order and 0 or #blocks[n][BLOCK.records] do
-    write_part(n, part)
+local function note_uses(words, large_keys)
+  local old_keys = KEYS[COMMIT_KEY.oldKeys]
+  for at = words[BLOCK.uses], words[BLOCK.fields] - 1, USE.size do
+    local wide, narrow = KEYS[words[at + USE.wide]], KEYS[words[at + USE.narrow]]
+    note_use(old_keys, wide, narrow, words[at + USE.field], words[at + USE.use], large_keys)
   end
 end
-for at = 1, order and #order or 0, ORDERED.size do
-  local n = order[at + ORDERED.block]
-  if first_args[n] then
-    write_part(n, order[at + ORDERED.part])
+
+local function add_counts(words, counts)
+  for at = words[BLOCK.counts], words[BLOCK.records] - 1, COUNT.size do
+    local key, field = words[at + COUNT.key], words[at + COUNT.field]
+    local of_key = counts[key]
+    if not of_key then
+      of_key = {}
+      counts[key] = of_key
+    end
+    of_key[field] = (of_key[field] or 0) + words[at + COUNT.added]
   end
 end
-for i = 1, #applied do
-  local n = applied[i]
-  replies[n] = cmsgpack.pack(ranks[n])
-end
-if step then
-  -- Postgres stores the progress with the events, in case Redis loses its latest writes.
-  records[#records + 1] = cmsgpack.pack({ [RECORD.kind] = KIND.progress, [RECORD.progress] = step[STEP_PART.after] })
-end
-if #records == 0 then
-  replies[#blocks + 1] = ''
-  return replies
-end
 
-if #changed > 0 then
-  redis.call('MSET', unpack(changed))
-end
-if #deleted > 0 then
-  redis.call('DEL', unpack(deleted))
-end
-write_scores(moving)
-for key, of_key in pairs(counts) do
-  local gone
-  for field, added in pairs(of_key) do
-    if added ~= 0 and redis.call('HINCRBY', KEYS[key], field, text_of(added)) == 0 then
-      gone = gone or {}
-      gone[#gone + 1] = field
+local function write_counts(counts)
+  for key, of_key in pairs(counts) do
+    local gone
+    for field, added in pairs(of_key) do
+      if added ~= 0 and redis.call('HINCRBY', KEYS[key], field, text_of(added)) == 0 then
+        gone = gone or {}
+        gone[#gone + 1] = field
+      end
+    end
+    if gone then
+      redis.call('HDEL', KEYS[key], unpack(gone))
     end
   end
-  if gone then
-    redis.call('HDEL', KEYS[key], unpack(gone))
-  end
 end
-local entry = { OUTBOX.tenant, call[COMMIT.tenantNo], OUTBOX.records, table.concat(records) }
-for n = 1, #of_users do
-  entry[#entry + 1] = of_users[n]
-end
-replies[#blocks + 1] = redis.call('XADD', outbox, '*', unpack(entry))
 
 -- A waiting caller polls for results many times a second.
 local RESULTS_SECONDS = 60
-if step then
+
+-- `records`: three texts each. `arg`: where the answers that are not records begin.
+local function finish_step(step, records, arg)
   redis.call('SET', KEYS[step[STEP_PART.progress]], step[STEP_PART.after])
   if step[STEP_PART.finished] ~= '' then
     redis.call('XDEL', KEYS[step[STEP_PART.queue]], step[STEP_PART.finished])
   end
   local wanted = step[STEP_PART.wanted]
-  if wanted then
-    -- One field per step: a field per event would cost Redis 5 µs per event and one line of its log each.
-    local answers, results = { cmsgpack.pack(wanted) }, KEYS[step[STEP_PART.results]]
-    for _, record in ipairs(step[STEP_PART.answers]) do
-      if record > 0 then
-        answers[#answers + 1] = records[record]
-      else
-        answers[#answers + 1] = ARGV[arg]
-        arg = arg + 1
+  if not wanted then
+    return
+  end
+  -- One field per step: a field per event would cost Redis 5 µs per event and one line of its log each.
+  local answers, results = { cmsgpack.pack(wanted) }, KEYS[step[STEP_PART.results]]
+  for _, record in ipairs(step[STEP_PART.answers]) do
+    if record > 0 then
+      answers[#answers + 1] = table.concat(records, '', 3 * record - 2, 3 * record)
+    else
+      answers[#answers + 1] = ARGV[arg]
+      arg = arg + 1
+    end
+  end
+  redis.call('HSET', results, step[STEP_PART.after], table.concat(answers))
+  redis.call('HINCRBY', results, BATCH_RESULT.answered, #wanted)
+  redis.call('EXPIRE', results, RESULTS_SECONDS)
+end
+
+local function main()
+  local tenant_no, retry_position, is_wide, large_keys, block_count, order, step =
+    cmsgpack.unpack(ARGV[COMMIT_ARG.call])
+  local outbox, users = KEYS[COMMIT_KEY.outbox], COMMIT_KEY.users - 1
+  local replies = {}
+
+  if step and (redis.call('GET', KEYS[step[STEP_PART.progress]]) or '') ~= step[STEP_PART.expected] then
+    return { { ENDED.passed }, '' }
+  end
+  local retried = retry_position ~= '' and open_retry(outbox, retry_position)
+  if retried and retried.left then
+    return { { ENDED.maybeStored, retried.left }, '' }
+  end
+
+  -- 1. Check. `applied`: the numbers of blocks to write.
+  local states = block_count > 0 and redis.call('MGET', unpack(KEYS, users + 1, users + block_count)) or {}
+  local all_hold, arg, applied, blocks, first_args = true, COMMIT_ARG.bytes, {}, {}, {}
+  for n = 1, block_count do
+    local words, expected = words_of(ARGV[arg]), ARGV[arg + BLOCK_BYTES.expected]
+    local reply = retried and earlier_records(words, retried)
+    if not reply then
+      reply = refusal_of(words, expected, states[n], large_keys)
+      all_hold = all_hold and not reply
+    end
+    if reply then
+      replies[n] = reply
+    else
+      applied[#applied + 1] = n
+    end
+    blocks[n], first_args[n] = words, arg
+    arg = arg + BLOCK_BYTES.records + RECORD_BYTES.size * words[BLOCK.recordCount]
+  end
+  if step and not all_hold then
+    for n = 1, block_count do
+      replies[n] = replies[n] or { ENDED.held }
+    end
+    replies[block_count + 1] = ''
+    return replies
+  end
+
+  -- 2. Write.
+  local unheard = step and not are_ranks_listened(KEYS[step[STEP_PART.listened]], tenant_no)
+  local moving = { keys = KEYS, unheard = unheard, is_wide = is_wide, scores = {}, thresholds = {} }
+  local counts, records, changed, of_users, deleted = {}, {}, {}, {}, {}
+  for i = 1, #applied do
+    local n = applied[i]
+    local words, state, key = blocks[n], ARGV[first_args[n] + BLOCK_BYTES.state], KEYS[users + n]
+    if words[BLOCK.deletes] then
+      deleted[#deleted + 1] = key
+    elseif state ~= '' then
+      changed[#changed + 1], changed[#changed + 2] = key, state
+      local last = #of_users
+      of_users[last + 1], of_users[last + 2] = OUTBOX.user, words[BLOCK.userId]
+      of_users[last + 3], of_users[last + 4] = OUTBOX.state, state
+    end
+    note_times(words, words[BLOCK.times], words[BLOCK.ids])
+    note_uses(words, large_keys)
+    add_counts(words, counts)
+    set_fields(words)
+  end
+
+  -- The records and their moves, in the order in which they happened. `boards`: the packed leaderboards of all records of each block.
+  local boards, next_words, next_args = {}, {}, {}
+  for i = 1, #applied do
+    local n = applied[i]
+    next_words[n], next_args[n] = blocks[n][BLOCK.records], first_args[n] + BLOCK_BYTES.records
+  end
+  local function write_record(n)
+    local at, record_arg, last = next_words[n], next_args[n], #records
+    local head, ranked, words_end = ARGV[record_arg + RECORD_BYTES.head], write_moves(blocks[n], at, moving)
+    next_words[n], next_args[n] = words_end, record_arg + RECORD_BYTES.size
+    boards[n] = boards[n] and boards[n] .. ranked or ranked
+    records[last + 1] = head
+    records[last + 2] = (blocks[n][at] and head ~= '') and ranked or ''
+    records[last + 3] = ARGV[record_arg + RECORD_BYTES.tail]
+  end
+  if order then
+    for i = 1, #order do
+      if next_words[order[i]] then
+        write_record(order[i])
       end
     end
-    redis.call('HSET', results, step[STEP_PART.after], table.concat(answers))
-    redis.call('HINCRBY', results, BATCH_RESULT.answered, #wanted)
-    redis.call('EXPIRE', results, RESULTS_SECONDS)
+  else
+    for i = 1, #applied do
+      for _ = 1, blocks[applied[i]][BLOCK.recordCount] do
+        write_record(applied[i])
+      end
+    end
   end
+  for i = 1, #applied do
+    replies[applied[i]] = boards[applied[i]] or ''
+  end
+  if step then
+    -- Postgres stores the progress with the events, in case Redis loses its latest writes.
+    records[#records + 1] = cmsgpack.pack({ [RECORD.kind] = KIND.progress, [RECORD.progress] = step[STEP_PART.after] })
+  end
+  if #records == 0 then
+    replies[block_count + 1] = ''
+    return replies
+  end
+
+  if #changed > 0 then
+    redis.call('MSET', unpack(changed))
+  end
+  if #deleted > 0 then
+    redis.call('DEL', unpack(deleted))
+  end
+  write_scores(moving)
+  write_counts(counts)
+  local packed = table.concat(records)
+  replies[block_count + 1] =
+    redis.call('XADD', outbox, '*', OUTBOX.tenant, tenant_no, OUTBOX.records, packed, unpack(of_users))
+  if step then
+    finish_step(step, records, arg)
+  end
+  return replies
 end
-return replies

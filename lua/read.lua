@@ -5,26 +5,26 @@
 Reads what a change of some users of a tenant's part depends on, at one moment.
 
 KEYS: by READ_KEY: the tenant's counters, its old idempotency keys, its quarantine; the users; the wide bucket of each idempotency key.
-ARGV: a packed list by READ.
-Returns: the generation of new users ('' for none); '1' if the tenant has many idempotency keys, else ''; the number of events in
-      quarantine; then the users' packed states ('': there is none); the users' events in quarantine; and for each idempotency key its
-      use, '' if it is unused, or '?' and a token if only Postgres knows it; then ''.
+ARGV: the number of users; the number of those whose quarantine is read and their IDs; then for each idempotency key the number of its
+      user and its field without the generation.
+Returns: the generation of new users ('' for none, or if neither a new user nor a key depends on it); '1' if the tenant has many
+      idempotency keys, else ''; the number of events in quarantine; then the users' packed states ('': there is none); the events in
+      quarantine of users who were asked for; and for each idempotency key its use, '' if it is unused, or '?' and a token if only
+      Postgres knows it; then ''.
 Errors: those of Redis.
 Writes: nothing.
 Cost: O(bytes of the states + keys).
 ]]
-local asked = cmsgpack.unpack(ARGV[READ_ARG.asked])
-local users, keys, quarantined = asked[READ.users], asked[READ.keys], asked[READ.quarantined]
-local FIRST_USER = READ_KEY.users
-local FIRST_BUCKET = FIRST_USER + users
-local old_keys = KEYS[READ_KEY.oldKeys]
-
-local generation = redis.call('HGET', KEYS[READ_KEY.counters], COUNTER.generation) or ''
-local states = redis.call('MGET', unpack(KEYS, FIRST_USER, FIRST_BUCKET - 1))
-local replies, count = { generation, '', 0 }, 3
+local function add_quarantine(replies, last_id)
+  local quarantine = KEYS[READ_KEY.quarantine]
+  for at = READ_ARG.quarantined, last_id do
+    replies[#replies + 1] = redis.call('HGET', quarantine, ARGV[at]) or ''
+  end
+  replies[READ_REPLY.quarantined] = redis.call('HGET', quarantine, QUARANTINED.count) or 0
+end
 
 -- The generation of the user with a packed state: until a user is deleted, there is only the first.
-local function generation_of(state)
+local function generation_of(state, generation)
   if generation == '' then
     return nil
   end
@@ -34,27 +34,16 @@ local function generation_of(state)
   return (select(USER.generation, cmsgpack.unpack(state)))
 end
 
-for n = 1, users do
-  count = count + 1
-  replies[count] = states[n] or ''
-end
-for n = 1, users do
-  count = count + 1
-  local user_id = quarantined[n]
-  replies[count] = user_id ~= '' and redis.call('HGET', KEYS[READ_KEY.quarantine], user_id) or ''
-  if user_id ~= '' and replies[READ_REPLY.quarantined] == 0 then
-    replies[READ_REPLY.quarantined] = tonumber(redis.call('HGET', KEYS[READ_KEY.quarantine], QUARANTINED.count)) or 0
-  end
-end
-if #keys > 0 then
+local function add_uses(replies, states, first_key, first_bucket)
+  local old_keys, generation = KEYS[READ_KEY.oldKeys], replies[READ_REPLY.generation]
   local segments, large = unpack(redis.call('HMGET', old_keys, OLD_KEYS.segments, OLD_KEYS.large))
   segments = tonumber(segments) or 0
   replies[READ_REPLY.large] = large and '1' or ''
-  local bucket_at = FIRST_BUCKET
-  for at = 1, #keys, ASKED_KEY.size do
-    local bucket, field = KEYS[bucket_at], keys[at + ASKED_KEY.field]
+  local bucket_at = first_bucket
+  for at = first_key, #ARGV, ASKED_KEY.size do
+    local bucket, field = KEYS[bucket_at], ARGV[at + ASKED_KEY.field]
     bucket_at = bucket_at + 1
-    local own = generation_of(states[keys[at + ASKED_KEY.user]])
+    local own = generation_of(states[tonumber(ARGV[at])], generation)
     if own then
       field = field .. '.' .. string.format('%.0f', own)
     end
@@ -63,9 +52,28 @@ if #keys > 0 then
       local token = old_key_token(old_keys, segments, bucket, field, own)
       use = token and '?' .. token or ''
     end
-    count = count + 1
-    replies[count] = use
+    replies[#replies + 1] = use
   end
 end
-replies[count + 1] = ''
-return replies
+
+local function main()
+  local users, quarantined = tonumber(ARGV[READ_ARG.users]), tonumber(ARGV[READ_ARG.quarantinedCount])
+  local last_user, last_id = READ_KEY.users + users - 1, READ_ARG.quarantined + quarantined - 1
+  local states = redis.call('MGET', unpack(KEYS, READ_KEY.users, last_user))
+  local replies, has_keys, depends = { '', '', 0 }, #ARGV > last_id, false
+  for n = 1, users do
+    depends = depends or not states[n]
+    replies[#replies + 1] = states[n] or ''
+  end
+  if has_keys or depends then
+    replies[READ_REPLY.generation] = redis.call('HGET', KEYS[READ_KEY.counters], COUNTER.generation) or ''
+  end
+  if quarantined > 0 then
+    add_quarantine(replies, last_id)
+  end
+  if has_keys then
+    add_uses(replies, states, last_id + 1, last_user + 1)
+  end
+  replies[#replies + 1] = ''
+  return replies
+end

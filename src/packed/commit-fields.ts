@@ -3,13 +3,8 @@
 /** Keys of `read`; then the users' keys, then the wide bucket of each idempotency key. */
 export const READ_KEY = { counters: 0, oldKeys: 1, quarantine: 2, users: 3 } as const;
 
-export const READ_ARG = { asked: 0 } as const;
-
-/**
- * What `read` is asked: the number of users, the IDs of those whose quarantine is read (`''`: not), and the idempotency keys as
- * ASKED_KEYs in a row.
- */
-export const READ = { users: 0, quarantined: 1, keys: 2 } as const;
+/** Then two words for each idempotency key. */
+export const READ_ARG = { users: 0, quarantinedCount: 1, quarantined: 2 } as const;
 
 /** What `read` replies before the states. */
 export const READ_REPLY = { generation: 0, large: 1, quarantined: 2 } as const;
@@ -20,42 +15,36 @@ export const ASKED_KEY = { user: 0, field: 1, size: 2 } as const;
 /** Keys of `commit`; then the blocks' users, then all others, which blocks name by their number in KEYS. */
 export const COMMIT_KEY = { outbox: 0, counters: 1, oldKeys: 2, users: 3 } as const;
 
-/** The call, and where the bytes begin. */
+/** The words of the call, and where those of the blocks begin. */
 export const COMMIT_ARG = { call: 0, bytes: 1 } as const;
 
 /**
- * `blocks`: BLOCKs. `order`: the order of all records, as the number of the block and of its record in a row; false for that of the
- * blocks. `step`: STEP_PART of a queued batch, or false; then either all blocks are written or none.
- */
-export const COMMIT = { tenantNo: 0, retryPosition: 1, wide: 2, largeKeys: 3, blocks: 4, order: 5, step: 6 } as const;
-
-/**
- * A user's change. `isNew`: the user must not exist, and `generation` (`''`: none) must be that of new users. `uses`: USEs in a row.
- * `counts`: COUNTs in a row. `fields`: FIELDs in a row. `records`: RECORD_PARTs. `times`: REACHED_TIMEs in a row. `deletes`: the user is
- * deleted.
+ * The words of a block. `generation`: that of new users ('' for the first), which must not have changed, if the user must not exist; else
+ * `false`. `deletes`: the user is deleted. Then where the sections begin (the first word is 1), of which each ends where the next begins:
+ * USEs, FIELDs, REACHED_TIMEs, the IDs of the records (only in a retry), COUNTs, and for each record the number of its MOVEs and these, or
+ * `false` if it has no leaderboards.
  */
 export const BLOCK = {
   userId: 0,
-  isNew: 1,
-  generation: 2,
-  uses: 3,
-  counts: 4,
+  generation: 1,
+  deletes: 2,
+  recordCount: 3,
+  uses: 4,
   fields: 5,
-  records: 6,
-  times: 7,
-  deletes: 8,
+  times: 6,
+  ids: 7,
+  counts: 8,
+  records: 9,
+  size: 10,
 } as const;
 
-/** The bytes of a block, then those of its records. */
-export const BLOCK_BYTES = { expected: 0, state: 1, records: 2 } as const;
+/** A block's words and states, then the bytes of its records. */
+export const BLOCK_BYTES = { words: 0, expected: 1, state: 2, records: 3 } as const;
 
-/** The bytes of a record, before and after its leaderboards. */
+/** The bytes of a record, before and after its leaderboards. Without bytes, only the moves are made. */
 export const RECORD_BYTES = { head: 0, tail: 1, size: 2 } as const;
 
-/** A record in `COMMIT.order`. */
-export const ORDERED = { block: 0, part: 1, size: 2 } as const;
-
-/** The wide and the narrow bucket of an idempotency key, its field there, and its use. */
+/** The wide and the narrow bucket of an idempotency key (0 if the tenant has few keys), its field there, and its use. */
 export const USE = { wide: 0, narrow: 1, field: 2, use: 3, size: 4 } as const;
 
 /** A hash, a field and a number to add. A count that becomes 0 is removed. */
@@ -64,17 +53,11 @@ export const COUNT = { key: 0, field: 1, added: 2, size: 3 } as const;
 /** A hash, a field, the value that was read, and the new one; `''`: there is no such field. */
 export const FIELD = { key: 0, field: 1, before: 2, value: 3, size: 4 } as const;
 
-/**
- * A record's ID and its MOVEs; `false`: it has none. Its bytes before and after the leaderboards are arguments of their own. Without
- * bytes, only the moves are made.
- */
-export const RECORD_PART = { id: 0, moves: 1 } as const;
-
 /** A leaderboard's run (prefix of its sorted sets), and the first and last time (microseconds) at which the block's scores were reached. */
 export const REACHED_TIME = { run: 0, first: 1, last: 2, size: 3 } as const;
 
 /**
- * A move on a leaderboard. Keys are numbers in KEYS, 0 for none. Without `ranked`, the user only changes the group.
+ * A move on a leaderboard. Keys are numbers in KEYS, `false` for none. Without `ranked`, the user only changes the group.
  */
 export const MOVE = {
   board: 0,
@@ -106,6 +89,7 @@ export const MOVE = {
   tied: 18,
   oldReached: 19,
   reached: 20,
+  size: 21,
 } as const;
 
 /**

@@ -1,6 +1,7 @@
 /** A user's change as `lua/commit.lua` takes it: the new state, used keys, counts, moves on leaderboards, and records. */
 import { Packr } from 'msgpackr';
 import { completionsField, COUNTER, TEAM_SUM } from '../../packed/call-fields.ts';
+import { BLOCK } from '../../packed/commit-fields.ts';
 import { EVENT_RECORD, RECORD } from '../../packed/record-fields.ts';
 import { timedMember } from '../../packed/state.ts';
 import {
@@ -188,6 +189,15 @@ const mapHeader = (size: number): Buffer =>
 /** Bytes of the header of a packed list or map. */
 const headerLength = (packed: Buffer): number => ((packed[0]! & 0xe0) === 0x80 ? 1 : 3);
 
+/** More words than this are packed as a list, because Lua's stack holds 8,000 values. */
+const MOST_STACKED = 4_000;
+
+/** Packs words one after the other, as `lua/commit.lua` reads them. */
+function packWords(words: readonly unknown[]): Buffer {
+  const packed = packr.pack(words);
+  return words.length > MOST_STACKED ? packed : packed.subarray(headerLength(packed));
+}
+
 /** The numbers of keys in KEYS, in the order in which they are first named. */
 class KeyNumbers {
   readonly keys: string[];
@@ -237,60 +247,70 @@ export function commitCall(
     ...blocks.map(({ userId }) => userKey(part, userId)),
   ]);
   const bytes: Buffer[] = [];
-  const packedBlocks = blocks.map((block) => {
-    const { expected, state } = block;
-    bytes.push(expected ?? NOTHING, state === 'deleted' || state === null ? NOTHING : state);
-    for (const { head, tail } of block.records) bytes.push(head, tail);
-    return packedBlock(part, keys, block);
-  });
-  const packedStep = step === null ? false : packedStepPart(keys, step, bytes);
-  // In the order of COMMIT.
-  const body = [
+  for (const block of blocks) {
+    const { expected, state, records } = block;
+    const words = blockWords(part, keys, block, { isRetry: retryPosition !== '', largeKeys });
+    bytes.push(packWords(words), expected ?? NOTHING, state === 'deleted' || state === null ? NOTHING : state);
+    for (const { head, tail } of records) bytes.push(head, tail);
+  }
+  const stepWords = step === null ? false : packedStepPart(keys, step, bytes);
+  // In the order in which `main` of `lua/commit.lua` reads them.
+  const call = [
     String(part.tenantNo),
     retryPosition,
     part.isWide === true,
     largeKeys,
-    packedBlocks,
+    blocks.length,
     orderOf(blocks),
-    packedStep,
+    stepWords,
   ];
-  return { keys: keys.keys, args: [packr.pack(body), ...bytes] };
+  return { keys: keys.keys, args: [packWords(call), ...bytes] };
 }
 
-/** The order of the blocks' records, unless it is that of the blocks. */
+/** The blocks of all records in the order of the records, unless it is that of the blocks. Records of a block are in order. */
 function orderOf(blocks: readonly Block[]): number[] | false {
-  const parts = blocks.flatMap(({ records }, block) => records.map(({ place }, part) => ({ place, block, part })));
+  const parts = blocks.flatMap(({ records }, block) => records.map(({ place }) => ({ place, block })));
   if (parts.every(({ place }, at) => at === 0 || parts[at - 1]!.place <= place)) return false;
-  return parts.toSorted((a, b) => a.place - b.place).flatMap(({ block, part }) => [block + 1, part + 1]);
+  return parts.toSorted((a, b) => a.place - b.place).map(({ block }) => block + 1);
 }
 
 /** In the order of BLOCK. */
-function packedBlock(part: TenantPart, keys: KeyNumbers, block: Block): unknown[] {
-  const uses: (string | number)[] = [];
+function blockWords(
+  part: TenantPart,
+  keys: KeyNumbers,
+  block: Block,
+  { isRetry, largeKeys }: { isRetry: boolean; largeKeys: boolean },
+): unknown[] {
+  const { userId, expected, generation, state, records } = block;
+  const words: unknown[] = [userId, expected === null && generation, state === 'deleted', records.length];
+  words.length = BLOCK.size;
+  const begin = (section: number): number => (words[section] = words.length + 1);
+  begin(BLOCK.uses);
   for (const { bucket, field, use } of block.uses) {
     const wide = idempotencyKey(part, bucket);
-    uses.push(keys.of(wide), keys.of(narrowBucket(wide, field)), field, use);
+    words.push(keys.of(wide), largeKeys ? keys.of(narrowBucket(wide, field)) : 0, field, use);
   }
-  const counts: (string | number)[] = [];
-  for (const { key, field, added } of block.counts) counts.push(keys.of(key), field, added);
-  const fields: (string | number)[] = [];
-  for (const { key, field, before, value } of block.fields) fields.push(keys.of(key), field, before, value);
+  begin(BLOCK.fields);
+  for (const { key, field, before, value } of block.fields) words.push(keys.of(key), field, before, value);
+  begin(BLOCK.times);
+  for (const [run, [first, last]] of reachedTimes(part, records)) words.push(run, first, last);
+  begin(BLOCK.ids);
+  if (isRetry) for (const { id } of records) words.push(id);
+  begin(BLOCK.counts);
+  for (const { key, field, added } of block.counts) words.push(keys.of(key), field, added);
+  begin(BLOCK.records);
+  for (const { moves } of records) {
+    words.push(moves !== null && moves.length);
+    for (const move of moves ?? []) addMove(words, part, keys, move, userId);
+  }
+  return words;
+}
+
+/** The first and last time at which scores are reached now, by run. */
+function reachedTimes(part: TenantPart, records: readonly RecordPart[]): Map<string, [first: number, last: number]> {
   const times = new Map<string, [number, number]>();
-  const records = block.records.map(({ id, moves, isNow }) => {
-    if (isNow) for (const move of moves ?? []) noteTime(part, move, times);
-    return [id, moves !== null && moves.map((move) => packedMove(part, keys, move, block.userId))];
-  });
-  return [
-    block.userId,
-    block.expected === null,
-    block.generation,
-    uses,
-    counts,
-    fields,
-    records,
-    [...times].flatMap(([run, [first, last]]) => [run, first, last]),
-    block.state === 'deleted',
-  ];
+  for (const { moves, isNow } of records) if (isNow) for (const move of moves ?? []) noteTime(part, move, times);
+  return times;
 }
 
 /** Adds when a score was reached to the first and last time of its run. */
@@ -307,7 +327,7 @@ function noteTime(
 }
 
 /** In the order of MOVE. */
-function packedMove(part: TenantPart, keys: KeyNumbers, move: ScoreChange, userId: string): unknown[] {
+function addMove(words: unknown[], part: TenantPart, keys: KeyNumbers, move: ScoreChange, userId: string): void {
   const { board, runDay, group, oldGroup, oldScore, score, onlyGroup, oldReached, reached } = move;
   const floor = board.floor ?? 0;
   const stood = oldScore > floor;
@@ -318,7 +338,7 @@ function packedMove(part: TenantPart, keys: KeyNumbers, move: ScoreChange, userI
   const isSameSet = group === oldGroup;
   const leaves = stood && (!isSameSet || !stands || member !== oldMember);
   const setOf = (name: string): number => keys.of(boardKey(part, { boardNo: board.no, runDay, group: name }));
-  return [
+  words.push(
     board.no,
     runDay,
     group,
@@ -326,9 +346,9 @@ function packedMove(part: TenantPart, keys: KeyNumbers, move: ScoreChange, userI
     score,
     member,
     stands,
-    leaves ? setOf(oldGroup) : 0,
+    leaves && setOf(oldGroup),
     oldMember,
-    board.groups === undefined ? 0 : keys.of(boardGroupsKey(part, { boardNo: board.no, runDay })),
+    board.groups !== undefined && keys.of(boardGroupsKey(part, { boardNo: board.no, runDay })),
     stands && board.groups !== undefined && (!stood || leaves || !isSameSet),
     oldGroup,
     isSameSet ? oldScore : floor,
@@ -340,7 +360,7 @@ function packedMove(part: TenantPart, keys: KeyNumbers, move: ScoreChange, userI
     isTied,
     oldReached ?? 0,
     reached ?? 0,
-  ];
+  );
 }
 
 /** In the order of STEP_PART. Appends the answers that are not records to the arguments. */

@@ -4,9 +4,8 @@
  */
 import { AppError } from '../../errors.ts';
 import { ENDED } from '../../packed/commit-fields.ts';
-import { pack } from '../../packed/pack-state.ts';
 import type { RecordedBoard } from '../../packed/record.ts';
-import { unpack, unpackAll } from '../../packed/state.ts';
+import { unpackAll } from '../../packed/state.ts';
 import { countersKey, idempotencyKey, oldKeysKey, quarantineKey, type TenantPart, userKey } from '../../redis/keys.ts';
 import { scriptNamed, type Words } from '../../redis/script.ts';
 import { Slices } from '../../slices.ts';
@@ -17,7 +16,7 @@ import { type Block, commitCall, type StepPart } from './block.ts';
 export interface ReadUser {
   /** `null`: the user does not exist. */
   packed: Buffer | null;
-  /** The generation of new users; '' for the first. */
+  /** The generation of new users; '' for the first, or if neither the user is new nor the subject has keys. */
   generation: string;
   /** The user's events in quarantine, and the number of all of the tenant; only if the subject is guarded. */
   quarantine: { events: string; total: number };
@@ -134,7 +133,7 @@ export async function changeUsers<C extends { block: Block | null }>(
 /** Takes the reply to a block that is written, now or by an earlier try. Returns false for others. */
 function takeReply(changed: Changed<unknown>, reply: Buffer | Buffer[]): boolean {
   if (Buffer.isBuffer(reply)) {
-    changed.boards = (unpack(reply) as (RecordedBoard[] | false)[]).map((boards) => boards || null);
+    changed.boards = (unpackAll(reply) as (RecordedBoard[] | false)[]).map((boards) => boards || null);
     return true;
   }
   if (endedWith(reply, ENDED.earlier) === null) return false;
@@ -162,6 +161,7 @@ async function readUsers(
   const keys = [countersKey(part), oldKeysKey(part), quarantineKey(part)];
   const buckets: string[] = [];
   const asked: (string | number)[] = [];
+  const guarded = subjects.filter(({ isGuarded }) => isGuarded).map(({ userId }) => userId);
   for (const [at, { userId, keys: used }] of subjects.entries()) {
     keys.push(userKey(part, userId));
     for (const { bucket, field } of used) {
@@ -169,17 +169,17 @@ async function readUsers(
       asked.push(at + 1, field);
     }
   }
-  // In the order of READ.
-  const body = [subjects.length, subjects.map(({ userId, isGuarded }) => (isGuarded ? userId : '')), asked];
-  const [generation, large, total, ...rest] = await calls.read({ keys: [...keys, ...buckets], args: [pack(body)] });
+  // In the order of READ_ARG.
+  const args = [subjects.length, guarded.length, ...guarded, ...asked];
+  const [generation, large, total, ...rest] = await calls.read({ keys: [...keys, ...buckets], args });
   const states = rest.splice(0, subjects.length);
-  const quarantined = rest.splice(0, subjects.length);
+  const quarantined = rest.splice(0, guarded.length);
   return {
     largeKeys: large!.length > 0,
-    reads: subjects.map(({ keys: used }, at) => ({
+    reads: subjects.map(({ keys: used, isGuarded }, at) => ({
       packed: states[at]!.length === 0 ? null : states[at]!,
       generation: generation!.toString('latin1'),
-      quarantine: { events: quarantined[at]!.toString('latin1'), total: Number(total) },
+      quarantine: { events: isGuarded ? quarantined.shift()!.toString('latin1') : '', total: Number(total) },
       uses: rest.splice(0, used.length).map((use) => use.toString('latin1')),
     })),
   };
@@ -194,8 +194,9 @@ async function readAfterConflict<C extends { block: Block | null }>(
   const [, packed, latest, ...uses] = reply;
   const generation = latest!.toString('latin1');
   // A user of another generation has other keys.
-  if (subject.isGuarded || generation !== read.generation) return (await readUsers(calls, part, [subject])).reads[0]!;
-  const after = { ...read, uses: [...read.uses] };
+  const hasOtherKeys = subject.keys.length > 0 && generation !== read.generation;
+  if (subject.isGuarded || hasOtherKeys) return (await readUsers(calls, part, [subject])).reads[0]!;
+  const after = { ...read, generation, uses: [...read.uses] };
   for (const [index, { keyNo }] of block.uses.entries()) {
     const use = uses[index]!.toString('latin1');
     if (use !== '') after.uses[keyNo] = use;
