@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { compileCatalog, type CompiledCatalog } from '../src/catalog/compiled-catalog.ts';
 import { systemClock } from '../src/clock.ts';
 import { type Calls, COMMIT_SCRIPT, READ_SCRIPT } from '../src/engine/changes/change-users.ts';
+import { RecentStates } from '../src/engine/changes/recent-states.ts';
 import { createReachedClock, recordEvents } from '../src/engine/changes/record-events.ts';
 import type { ReadyEvent } from '../src/engine/events/ready-event.ts';
 import { EventEngine, type OccurredEvents } from '../src/engine/events/event-engine.ts';
@@ -24,6 +25,9 @@ import { EventMaker, KEYED, shapeOf } from './shape.ts';
 import { onlyPart } from '../test/stack/only-part.ts';
 
 const TENANT = 0;
+
+/** Those of all jobs, as in a frontend. */
+const recent = new RecentStates();
 
 /**
  * A separate process that calls the script without HTTP: receives a `DirectJob` from its parent, answers with the `Outcome`.
@@ -60,7 +64,10 @@ async function callScript(job: DirectJob): Promise<Outcome> {
       const parts = calls[no]!.map(async (events) => {
         const { tenantNo } = events[0]!.compiled.catalog;
         const part = onlyPart(tenantNo);
-        const sent = callsWith(redis, beliefs?.[tenantNo], { reads, commits });
+        const sent = {
+          ...callsWith(redis, beliefs?.[tenantNo], { reads, commits }),
+          ...(job.recalls === true && { recent }),
+        };
         const call = { nowMs: Date.now(), keysPerDay: 1_000_000, reached };
         replies.push(...(await recordEvents(sent, part, events, call)).replies);
         wakeUp.touched(part.shard);

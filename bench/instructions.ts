@@ -39,6 +39,8 @@ const [users = 5_000, eventsEach = 5] = positionals.slice(0, 2).map(Number);
 const OTHERS = positionals.slice(2);
 const TENANTS = values.tenants === undefined ? null : Number(values.tenants);
 const BATCHES = [1, 8, 64];
+/** Whether users are recalled instead of read, if the process changed them last. */
+const RECALLS = [false, true];
 /** Counted events of each call size; the same number before them is not counted. */
 const EVENTS = 1_920;
 
@@ -56,8 +58,8 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
 
 interface Result {
   bytesAUser: number;
-  /** Instructions per event, by events per call. */
-  profiles: Map<number, Profile>;
+  /** Instructions per event, by whether users are recalled, then by events per call. */
+  profiles: Map<boolean, Map<number, Profile>>;
 }
 
 async function measure(
@@ -73,7 +75,10 @@ async function measure(
   const { redis, pool, databaseUrl } = servers;
   const caller = fork(join(root, 'dist/bench/direct.js'));
   let seed = 0;
-  const send = (redisUrl: string, amount: number, batch: number, everyUser: boolean): Promise<Outcome> => {
+  const send = (
+    redisUrl: string,
+    { amount, batch, everyUser, recalls }: Pick<DirectJob, 'amount' | 'batch' | 'everyUser' | 'recalls'>,
+  ): Promise<Outcome> => {
     seed += 1;
     return ask(caller, {
       kind: 'direct',
@@ -85,6 +90,7 @@ async function measure(
       crowd: { users },
       seed,
       everyUser,
+      recalls,
       ...(tenants && { tenants }),
     });
   };
@@ -92,7 +98,8 @@ async function measure(
     const catalog = await theirs.demoCatalog(pool, feature?.configuration);
     const { bytes: empty } = await redisUse(redis);
     const all = users * (tenants?.count ?? 1);
-    for (let round = 0; round < eventsEach; round += 1) await send(servers.redisUrl, all, 50, true);
+    for (let round = 0; round < eventsEach; round += 1)
+      await send(servers.redisUrl, { amount: all, batch: 50, everyUser: true });
     if (feature?.spends) await spendPoints(redis, catalog, users);
     // Outbox entries that Postgres lacks are not part of a user's memory.
     await redis.del(SHARD_NUMBERS.map(outboxKey));
@@ -102,11 +109,14 @@ async function measure(
     await copyFile(join(directory, 'dump.rdb'), join(folder, 'dump.rdb'));
 
     const counted = await startCountedRedis({ program: findRedisProgram()!, directory: folder });
-    const profiles = new Map<number, Profile>();
+    const profiles = new Map(RECALLS.map((recalls) => [recalls, new Map<number, Profile>()]));
     try {
-      for (const batch of BATCHES) {
-        await send(counted.url, EVENTS, batch, false);
-        profiles.set(batch, await counted.count(() => send(counted.url, EVENTS, batch, false)));
+      for (const [recalls, counts] of profiles) {
+        for (const batch of BATCHES) {
+          const job = { amount: EVENTS, batch, everyUser: false, recalls };
+          await send(counted.url, job);
+          counts.set(batch, await counted.count(() => send(counted.url, job)));
+        }
       }
     } finally {
       await counted.stop();
@@ -136,9 +146,13 @@ const perEvent = (instructions: number): string => (instructions / EVENTS / 1_00
 
 function print(root: string, { bytesAUser, profiles }: Result): void {
   const line = (name: string, of: (profile: Profile) => number): void =>
-    console.log(`  ${name.padEnd(28)}${BATCHES.map((batch) => perEvent(of(profiles.get(batch)!))).join('')}`);
+    console.log(
+      `  ${name.padEnd(28)}${RECALLS.flatMap((recalls) => BATCHES.map((batch) => perEvent(of(profiles.get(recalls)!.get(batch)!)))).join('')}`,
+    );
   console.log(`${root}\n  thousands of instructions per event, at`);
-  console.log(`  ${''.padEnd(28)}${BATCHES.map((batch) => `${batch} a call`.padStart(10)).join('')}`);
+  console.log(`  ${''.padEnd(28)}${'users are read'.padStart(30)}${'users are recalled'.padStart(30)}`);
+  const header = BATCHES.map((batch) => `${batch} a call`.padStart(10)).join('');
+  console.log(`  ${''.padEnd(28)}${header.repeat(RECALLS.length)}`);
   line('in all', ({ total }) => total);
   for (const [name, functions] of Object.entries(PARTS)) {
     line(name, ({ inclusive }) => functions.reduce((sum, each) => sum + (inclusive.get(each) ?? 0), 0));
@@ -154,7 +168,7 @@ async function printFeatures(): Promise<void> {
   let none: number[] | null = null;
   for (const feature of FEATURES) {
     const { profiles } = await measure(PACKAGE_ROOT, { feature });
-    const totals = BATCHES.map((batch) => profiles.get(batch)!.total);
+    const totals = BATCHES.map((batch) => profiles.get(false)!.get(batch)!.total);
     none ??= totals;
     const cells = totals.map(
       (total, at) => `${perEvent(total)} ${`${(100 * (total / none![at]! - 1)).toFixed(1)} %`.padStart(7)}`,

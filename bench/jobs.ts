@@ -28,6 +28,8 @@ export interface LoadJob {
 /** Script calls without HTTP: `batch` events per call, `atOnce` calls in flight. */
 export interface DirectJob {
   kind: 'direct';
+  /** Users of earlier jobs are not read if this process changed them last. */
+  recalls?: boolean | undefined;
   redisUrl: string;
   databaseUrl: string;
   batch: number;

@@ -7,7 +7,8 @@ Writes changes of users of a tenant's part that TypeScript has computed, each on
 first and writes last, in one atomic step.
 
 A user's block holds if the packed state and the block's fields are those that were read. Everything that uses an idempotency key of a
-user also changes the state, so then the keys of the block are still unused, too.
+user also changes the state, so then the keys of the block are still unused, too. Of a user who was recalled instead of read, the keys
+are checked here.
 
 KEYS: by COMMIT_KEY; the blocks' users in order; all other keys.
 ARGV: the words of the call, in the order of `main`; then for each block its words by BLOCK, the expected and the new packed state ('':
@@ -92,11 +93,30 @@ local function are_fields_unchanged(words)
   return true
 end
 
-local function conflict(words, state, large_keys)
+-- The tenant's idempotency keys, which are read once per call, if at all.
+local function keys_of_tenant(call)
+  call.tenant = call.tenant or tenant_keys(KEYS[COMMIT_KEY.oldKeys])
+  return call.tenant
+end
+
+local function use_at(words, at, call)
+  local wide, narrow = KEYS[words[at]], KEYS[words[at + USE.narrow]]
+  return known_use(keys_of_tenant(call), wide, narrow, words[at + USE.field])
+end
+
+local function are_keys_unused(words, call)
+  for at = words[BLOCK.uses], words[BLOCK.fields] - 1, USE.size do
+    if use_at(words, at, call) ~= '' then
+      return false
+    end
+  end
+  return true
+end
+
+local function conflict(words, state, call)
   local reply = { ENDED.conflict, state or '', generation() }
   for at = words[BLOCK.uses], words[BLOCK.fields] - 1, USE.size do
-    local wide, narrow = KEYS[words[at + USE.wide]], KEYS[words[at + USE.narrow]]
-    reply[#reply + 1] = hot_use(wide, narrow, words[at + USE.field], large_keys) or ''
+    reply[#reply + 1] = use_at(words, at, call)
   end
   return reply
 end
@@ -111,14 +131,15 @@ local function earlier_records(words, retried)
 end
 
 -- The reply to a block that does not hold; nil if it holds.
-local function refusal_of(words, expected, state, large_keys)
+local function refusal_of(words, expected, state, call)
   local new_generation = words[BLOCK.generation]
   if
     (state or '') ~= expected
     or (new_generation and generation() ~= new_generation)
     or not are_fields_unchanged(words)
+    or (words[BLOCK.isRecalled] and not are_keys_unused(words, call))
   then
-    return conflict(words, state, large_keys)
+    return conflict(words, state, call)
   end
   local latest = overtaken(words, words[BLOCK.times], words[BLOCK.ids])
   return latest and { ENDED.overtaken, latest }
@@ -135,11 +156,10 @@ local function set_fields(words)
   end
 end
 
-local function note_uses(words, large_keys)
-  local old_keys = KEYS[COMMIT_KEY.oldKeys]
+local function note_uses(words, call)
   for at = words[BLOCK.uses], words[BLOCK.fields] - 1, USE.size do
-    local wide, narrow = KEYS[words[at + USE.wide]], KEYS[words[at + USE.narrow]]
-    note_use(old_keys, wide, narrow, words[at + USE.field], words[at + USE.use], large_keys)
+    local wide, narrow = KEYS[words[at]], KEYS[words[at + USE.narrow]]
+    note_use(keys_of_tenant(call), wide, narrow, words[at + USE.field], words[at + USE.use])
   end
 end
 
@@ -199,10 +219,9 @@ local function finish_step(step, records, arg)
 end
 
 local function main()
-  local tenant_no, retry_position, is_wide, large_keys, block_count, order, step =
-    cmsgpack.unpack(ARGV[COMMIT_ARG.call])
+  local tenant_no, retry_position, is_wide, block_count, order, step = cmsgpack.unpack(ARGV[COMMIT_ARG.call])
   local outbox, users = KEYS[COMMIT_KEY.outbox], COMMIT_KEY.users - 1
-  local replies = {}
+  local replies, call = {}, {}
 
   if step and (redis.call('GET', KEYS[step[STEP_PART.progress]]) or '') ~= step[STEP_PART.expected] then
     return { { ENDED.passed }, '' }
@@ -219,7 +238,7 @@ local function main()
     local words, expected = words_of(ARGV[arg]), ARGV[arg + BLOCK_BYTES.expected]
     local reply = retried and earlier_records(words, retried)
     if not reply then
-      reply = refusal_of(words, expected, states[n], large_keys)
+      reply = refusal_of(words, expected, states[n], call)
       all_hold = all_hold and not reply
     end
     if reply then
@@ -254,7 +273,7 @@ local function main()
       of_users[last + 3], of_users[last + 4] = OUTBOX.state, state
     end
     note_times(words, words[BLOCK.times], words[BLOCK.ids])
-    note_uses(words, large_keys)
+    note_uses(words, call)
     add_counts(words, counts)
     set_fields(words)
   end

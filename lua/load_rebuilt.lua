@@ -20,10 +20,9 @@ while at < #ARGV do
     redis.call(unpack(ARGV, at + 1, at + words))
   else
     local _, old_keys, bucket, field, use = unpack(ARGV, at + 1, at + words)
-    local is_large = is_large_tenant(old_keys)
-    local narrow = narrow_bucket(bucket, field)
-    if not hot_use(bucket, narrow, field, is_large) then
-      note_use(old_keys, bucket, narrow, field, use, is_large)
+    local tenant, narrow = tenant_keys(old_keys), narrow_bucket(bucket, field)
+    if not hot_use(bucket, narrow, field, tenant.is_large) then
+      note_use(tenant, bucket, narrow, field, use)
     end
   end
   at = at + words + 1

@@ -1,4 +1,3 @@
---- @include "lib/old_keys"
 --- @include "lib/used_keys"
 
 --[[
@@ -7,10 +6,9 @@ Reads what a change of some users of a tenant's part depends on, at one moment.
 KEYS: by READ_KEY: the tenant's counters, its old idempotency keys, its quarantine; the users; the wide bucket of each idempotency key.
 ARGV: the number of users; the number of those whose quarantine is read and their IDs; then for each idempotency key the number of its
       user and its field without the generation.
-Returns: the generation of new users ('' for none, or if neither a new user nor a key depends on it); '1' if the tenant has many
-      idempotency keys, else ''; the number of events in quarantine; then the users' packed states ('': there is none); the events in
-      quarantine of users who were asked for; and for each idempotency key its use, '' if it is unused, or '?' and a token if only
-      Postgres knows it; then ''.
+Returns: the generation of new users ('' for none, or if neither a new user nor a key depends on it); the number of events in
+      quarantine; then the users' packed states ('': there is none); the events in quarantine of users who were asked for; and for each
+      idempotency key its use (`known_use`); then ''.
 Errors: those of Redis.
 Writes: nothing.
 Cost: O(bytes of the states + keys).
@@ -35,10 +33,7 @@ local function generation_of(state, generation)
 end
 
 local function add_uses(replies, states, first_key, first_bucket)
-  local old_keys, generation = KEYS[READ_KEY.oldKeys], replies[READ_REPLY.generation]
-  local segments, large = unpack(redis.call('HMGET', old_keys, OLD_KEYS.segments, OLD_KEYS.large))
-  segments = tonumber(segments) or 0
-  replies[READ_REPLY.large] = large and '1' or ''
+  local tenant, generation = tenant_keys(KEYS[READ_KEY.oldKeys]), replies[READ_REPLY.generation]
   local bucket_at = first_bucket
   for at = first_key, #ARGV, ASKED_KEY.size do
     local bucket, field = KEYS[bucket_at], ARGV[at + ASKED_KEY.field]
@@ -47,12 +42,7 @@ local function add_uses(replies, states, first_key, first_bucket)
     if own then
       field = field .. '.' .. string.format('%.0f', own)
     end
-    local use = hot_use(bucket, narrow_bucket(bucket, field), field, large)
-    if not use then
-      local token = old_key_token(old_keys, segments, bucket, field, own)
-      use = token and '?' .. token or ''
-    end
-    replies[#replies + 1] = use
+    replies[#replies + 1] = known_use(tenant, bucket, narrow_bucket(bucket, field), field, own)
   end
 end
 
@@ -60,7 +50,7 @@ local function main()
   local users, quarantined = tonumber(ARGV[READ_ARG.users]), tonumber(ARGV[READ_ARG.quarantinedCount])
   local last_user, last_id = READ_KEY.users + users - 1, READ_ARG.quarantined + quarantined - 1
   local states = redis.call('MGET', unpack(KEYS, READ_KEY.users, last_user))
-  local replies, has_keys, depends = { '', '', 0 }, #ARGV > last_id, false
+  local replies, has_keys, depends = { '', 0 }, #ARGV > last_id, false
   for n = 1, users do
     depends = depends or not states[n]
     replies[#replies + 1] = states[n] or ''

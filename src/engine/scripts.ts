@@ -12,6 +12,7 @@ import { outboxKey, type TenantPart } from '../redis/keys.ts';
 import { comparePositions, OUTBOX_START } from '../redis/outbox.ts';
 import { NotReplicated, type ReplicaAcknowledgement } from '../redis/replica-acknowledgement.ts';
 import type { JoinedCalls, Script, Words } from '../redis/script.ts';
+import { RecentStates } from './changes/recent-states.ts';
 import { problemOf, scriptSpan } from '../telemetry/spans.ts';
 import type { Traces } from '../telemetry/traces.ts';
 import { refuseOverload } from './refusals.ts';
@@ -70,6 +71,7 @@ export class Scripts {
   private readonly positions = new Map<number, string>();
   /** The last position that a caller may know of, by shard, acknowledged by the replicas that have to. */
   readonly acknowledged = new Map<number, string>();
+  readonly recent = new RecentStates();
 
   constructor(options: ScriptsOptions) {
     this.options = options;

@@ -7,7 +7,7 @@ export const READ_KEY = { counters: 0, oldKeys: 1, quarantine: 2, users: 3 } as 
 export const READ_ARG = { users: 0, quarantinedCount: 1, quarantined: 2 } as const;
 
 /** What `read` replies before the states. */
-export const READ_REPLY = { generation: 0, large: 1, quarantined: 2 } as const;
+export const READ_REPLY = { generation: 0, quarantined: 1 } as const;
 
 /** Number of the user, from 1, and the key's field without the generation. */
 export const ASKED_KEY = { user: 0, field: 1, size: 2 } as const;
@@ -20,7 +20,7 @@ export const COMMIT_ARG = { call: 0, bytes: 1 } as const;
 
 /**
  * The words of a block. `generation`: that of new users ('' for the first), which must not have changed, if the user must not exist; else
- * `false`. `deletes`: the user is deleted. Then where the sections begin (the first word is 1), of which each ends where the next begins:
+ * `false`. `deletes`: the user is deleted. `isRecalled`: the user was not read, so the keys must be checked. Then where the sections begin (the first word is 1), of which each ends where the next begins:
  * USEs, FIELDs, REACHED_TIMEs, the IDs of the records (only in a retry), COUNTs, and for each record the number of its MOVEs and these, or
  * `false` if it has no leaderboards.
  */
@@ -28,14 +28,15 @@ export const BLOCK = {
   userId: 0,
   generation: 1,
   deletes: 2,
-  recordCount: 3,
-  uses: 4,
-  fields: 5,
-  times: 6,
-  ids: 7,
-  counts: 8,
-  records: 9,
-  size: 10,
+  isRecalled: 3,
+  recordCount: 4,
+  uses: 5,
+  fields: 6,
+  times: 7,
+  ids: 8,
+  counts: 9,
+  records: 10,
+  size: 11,
 } as const;
 
 /** A block's words and states, then the bytes of its records. */
@@ -44,7 +45,7 @@ export const BLOCK_BYTES = { words: 0, expected: 1, state: 2, records: 3 } as co
 /** The bytes of a record, before and after its leaderboards. Without bytes, only the moves are made. */
 export const RECORD_BYTES = { head: 0, tail: 1, size: 2 } as const;
 
-/** The wide and the narrow bucket of an idempotency key (0 if the tenant has few keys), its field there, and its use. */
+/** The wide and the narrow bucket of an idempotency key, its field there, and its use. */
 export const USE = { wide: 0, narrow: 1, field: 2, use: 3, size: 4 } as const;
 
 /** A hash, a field and a number to add. A count that becomes 0 is removed. */

@@ -230,15 +230,15 @@ export interface StepPart {
   results: readonly { index: number; answer: Buffer | { record: number } }[] | null;
 }
 
-/** KEYS and ARGV of `lua/commit.lua`. */
+/** KEYS and ARGV of `lua/commit.lua`. `recalled`: blocks of users who were not read. */
 export function commitCall(
   part: TenantPart,
   {
     blocks,
+    recalled,
     retryPosition,
-    largeKeys,
     step = null,
-  }: { blocks: readonly Block[]; retryPosition: string; largeKeys: boolean; step?: StepPart | null },
+  }: { blocks: readonly Block[]; recalled: ReadonlySet<Block>; retryPosition: string; step?: StepPart | null },
 ): { keys: string[]; args: Words } {
   const keys = new KeyNumbers([
     outboxKey(part.shard),
@@ -249,21 +249,13 @@ export function commitCall(
   const bytes: Buffer[] = [];
   for (const block of blocks) {
     const { expected, state, records } = block;
-    const words = blockWords(part, keys, block, { isRetry: retryPosition !== '', largeKeys });
+    const words = blockWords(part, keys, block, { isRetry: retryPosition !== '', isRecalled: recalled.has(block) });
     bytes.push(packWords(words), expected ?? NOTHING, state === 'deleted' || state === null ? NOTHING : state);
     for (const { head, tail } of records) bytes.push(head, tail);
   }
   const stepWords = step === null ? false : packedStepPart(keys, step, bytes);
   // In the order in which `main` of `lua/commit.lua` reads them.
-  const call = [
-    String(part.tenantNo),
-    retryPosition,
-    part.isWide === true,
-    largeKeys,
-    blocks.length,
-    orderOf(blocks),
-    stepWords,
-  ];
+  const call = [String(part.tenantNo), retryPosition, part.isWide === true, blocks.length, orderOf(blocks), stepWords];
   return { keys: keys.keys, args: [packWords(call), ...bytes] };
 }
 
@@ -279,16 +271,16 @@ function blockWords(
   part: TenantPart,
   keys: KeyNumbers,
   block: Block,
-  { isRetry, largeKeys }: { isRetry: boolean; largeKeys: boolean },
+  { isRetry, isRecalled }: { isRetry: boolean; isRecalled: boolean },
 ): unknown[] {
   const { userId, expected, generation, state, records } = block;
-  const words: unknown[] = [userId, expected === null && generation, state === 'deleted', records.length];
+  const words: unknown[] = [userId, expected === null && generation, state === 'deleted', isRecalled, records.length];
   words.length = BLOCK.size;
   const begin = (section: number): number => (words[section] = words.length + 1);
   begin(BLOCK.uses);
   for (const { bucket, field, use } of block.uses) {
     const wide = idempotencyKey(part, bucket);
-    words.push(keys.of(wide), largeKeys ? keys.of(narrowBucket(wide, field)) : 0, field, use);
+    words.push(keys.of(wide), keys.of(narrowBucket(wide, field)), field, use);
   }
   begin(BLOCK.fields);
   for (const { key, field, before, value } of block.fields) words.push(keys.of(key), field, before, value);

@@ -26,6 +26,7 @@ export function callsOf(
   } = {},
 ): Calls {
   return {
+    recent: scripts.recent,
     read: async (call) =>
       (await scripts.callPart(part, {
         script: READ_SCRIPT,

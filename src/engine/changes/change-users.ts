@@ -11,6 +11,7 @@ import { scriptNamed, type Words } from '../../redis/script.ts';
 import { Slices } from '../../slices.ts';
 import type { IdempotencyDigest } from '../ids.ts';
 import { type Block, commitCall, type StepPart } from './block.ts';
+import type { RecentStates } from './recent-states.ts';
 
 /** What `lua/read.lua` knows of a user. */
 export interface ReadUser {
@@ -56,6 +57,8 @@ export interface Calls {
   read: (call: KeysAndArgs) => Promise<Buffer[]>;
   /** `null` if an earlier try was found in Postgres. */
   commit: (call: (retryPosition: string) => KeysAndArgs) => Promise<CommitReplies | null>;
+  /** States that need not be read. */
+  recent?: RecentStates;
 }
 
 export interface ChangeOptions<C> {
@@ -86,13 +89,25 @@ export async function changeUsers<C extends { block: Block | null }>(
   subjects: readonly Subject<C>[],
   { onOvertaken, step, inSlices = false }: ChangeOptions<C> = {},
 ): Promise<{ changed: Changed<C>[]; ended: 'done' | 'passed' | 'held' | 'stored' }> {
-  const { reads, largeKeys } = await readUsers(calls, part, subjects);
+  const { recent } = calls;
+  const reads = subjects.map((subject) => recall(recent, part, subject));
+  const recalled = new Set(reads.flatMap((read, at) => (read === null ? [] : [at])));
+  await readInto(reads, { calls, part, subjects });
   const changed: Changed<C>[] = [];
   const slices = inSlices ? new Slices() : null;
   for (const [at, subject] of subjects.entries()) {
     changed.push({ change: subject.compute(reads[at]!), boards: [], earlier: null });
     if (slices?.over === true) await slices.turn();
   }
+  // Only a commit finds out whether a recalled user is current. Answers that no commit checks come from users who were read.
+  for (const at of recalled) {
+    if (isChecked(changed[at]!.change.block, subjects[at]!)) continue;
+    recalled.delete(at);
+    reads[at] = null;
+  }
+  const unchecked = reads.flatMap((read, at) => (read === null ? [at] : []));
+  await readInto(reads, { calls, part, subjects });
+  for (const at of unchecked) changed[at]!.change = subjects[at]!.compute(reads[at]!);
   let open = subjects.map((_, at) => at);
   for (let conflicts = 0; conflicts < MOST_CONFLICTS; conflicts += 1) {
     const stepPart = step?.(changed.map(({ change }) => change));
@@ -100,8 +115,9 @@ export async function changeUsers<C extends { block: Block | null }>(
     open = open.filter((at) => changed[at]!.change.block !== null);
     if (open.length === 0 && stepPart === undefined) return { changed, ended: 'done' };
     const blocks = open.map((at) => changed[at]!.change.block!);
+    const unread = new Set(open.flatMap((at, index) => (recalled.has(at) ? [blocks[index]!] : [])));
     const replies = await calls.commit((retryPosition) =>
-      commitCall(part, { blocks, retryPosition, largeKeys, step: stepPart ?? null }),
+      commitCall(part, { blocks, recalled: unread, retryPosition, step: stepPart ?? null }),
     );
     if (replies === null) return { changed, ended: 'stored' };
     if (endedWith(replies[0], ENDED.passed) !== null) return { changed, ended: 'passed' };
@@ -109,17 +125,22 @@ export async function changeUsers<C extends { block: Block | null }>(
     for (const [index, at] of open.entries()) {
       const reply = replies[index]!;
       const isOver = takeReply(changed[at]!, reply);
-      if (isOver) continue;
+      if (isOver) {
+        if (recent !== undefined) noteWritten(recent, part, changed[at]!, recalled.has(at));
+        continue;
+      }
       again.push(at);
       const overtakenBy = endedWith(reply, ENDED.overtaken);
       if (overtakenBy !== null) onOvertaken?.(Number(overtakenBy), at);
-      else if (endedWith(reply, ENDED.conflict) !== null)
+      else if (endedWith(reply, ENDED.conflict) !== null) {
         reads[at] = await readAfterConflict(calls, part, {
           subject: subjects[at]!,
           read: reads[at]!,
           block: blocks[index]!,
           reply: reply as Buffer[],
         });
+        if (recalled.delete(at)) recent!.compare(part, subjects[at]!.userId, reads[at]!.packed);
+      }
       // A block that is only held by others of its step does not change.
       else continue;
       changed[at]!.change = subjects[at]!.compute(reads[at]!);
@@ -128,6 +149,38 @@ export async function changeUsers<C extends { block: Block | null }>(
     open = again;
   }
   throw new AppError('unavailable', 'The user is changed too often at once; try again in a moment.');
+}
+
+/** A user whose state needs not be read; `null` for others. Only a read knows of events in quarantine. */
+function recall(
+  recent: RecentStates | undefined,
+  part: TenantPart,
+  { userId, keys, isGuarded }: Pick<Subject<never>, 'userId' | 'keys' | 'isGuarded'>,
+): ReadUser | null {
+  const packed = isGuarded ? null : (recent?.recall(part, userId) ?? null);
+  if (packed === null) return null;
+  return { packed, generation: '', quarantine: { events: '', total: 0 }, uses: keys.map(() => '') };
+}
+
+/**
+ * Whether the commit of a block checks everything that was recalled. It checks the keys that are used, but not those of refused events;
+ * and for the tokens of old keys it does not know the user's generation, of which users have more than one only after a deletion.
+ */
+const isChecked = (block: Block | null, { keys }: Pick<Subject<never>, 'keys'>): boolean =>
+  block !== null &&
+  block.uses.length === keys.length &&
+  block.uses.every(({ keyNo, field }) => keys[keyNo]!.field === field);
+
+function noteWritten(
+  recent: RecentStates,
+  part: TenantPart,
+  { change, earlier }: Changed<{ block: Block | null }>,
+  wasRecalled: boolean,
+): void {
+  const { userId, expected, state } = change.block!;
+  if (wasRecalled) recent.compare(part, userId, expected);
+  // An earlier try may have computed another state.
+  recent.note(part, userId, earlier !== null || state === 'deleted' ? null : (state ?? expected));
 }
 
 /** Takes the reply to a block that is written, now or by an earlier try. Returns false for others. */
@@ -151,13 +204,28 @@ function endedWith(reply: Buffer | Buffer[] | undefined, ended: string): string 
 export const maybeStored = ([first]: readonly unknown[]): string | null =>
   endedWith(first as Buffer | Buffer[], ENDED.maybeStored);
 
-async function readUsers(
-  calls: Calls,
-  part: TenantPart,
-  subjects: readonly Pick<Subject<never>, 'userId' | 'keys' | 'isGuarded'>[],
-): Promise<{ reads: ReadUser[]; largeKeys: boolean }> {
+type AnySubject = Pick<Subject<never>, 'userId' | 'keys' | 'isGuarded'>;
+
+/** Reads the users that are missing in `reads`. */
+async function readInto(
+  reads: (ReadUser | null)[],
+  { calls, part, subjects }: { calls: Calls; part: TenantPart; subjects: readonly AnySubject[] },
+): Promise<void> {
+  const missing = reads.flatMap((read, at) => (read === null ? [at] : []));
+  const read = await readUsers(
+    calls,
+    part,
+    missing.map((at) => subjects[at]!),
+  );
+  for (const [index, at] of missing.entries()) {
+    reads[at] = read[index]!;
+    calls.recent?.compare(part, subjects[at]!.userId, read[index]!.packed);
+  }
+}
+
+async function readUsers(calls: Calls, part: TenantPart, subjects: readonly AnySubject[]): Promise<ReadUser[]> {
   // A step whose events were all refused before, or applied before Redis was reset, has only its progress.
-  if (subjects.length === 0) return { reads: [], largeKeys: false };
+  if (subjects.length === 0) return [];
   const keys = [countersKey(part), oldKeysKey(part), quarantineKey(part)];
   const buckets: string[] = [];
   const asked: (string | number)[] = [];
@@ -171,18 +239,15 @@ async function readUsers(
   }
   // In the order of READ_ARG.
   const args = [subjects.length, guarded.length, ...guarded, ...asked];
-  const [generation, large, total, ...rest] = await calls.read({ keys: [...keys, ...buckets], args });
+  const [generation, total, ...rest] = await calls.read({ keys: [...keys, ...buckets], args });
   const states = rest.splice(0, subjects.length);
   const quarantined = rest.splice(0, guarded.length);
-  return {
-    largeKeys: large!.length > 0,
-    reads: subjects.map(({ keys: used, isGuarded }, at) => ({
-      packed: states[at]!.length === 0 ? null : states[at]!,
-      generation: generation!.toString('latin1'),
-      quarantine: { events: isGuarded ? quarantined.shift()!.toString('latin1') : '', total: Number(total) },
-      uses: rest.splice(0, used.length).map((use) => use.toString('latin1')),
-    })),
-  };
+  return subjects.map(({ keys: used, isGuarded }, at) => ({
+    packed: states[at]!.length === 0 ? null : states[at]!,
+    generation: generation!.toString('latin1'),
+    quarantine: { events: isGuarded ? quarantined.shift()!.toString('latin1') : '', total: Number(total) },
+    uses: rest.splice(0, used.length).map((use) => use.toString('latin1')),
+  }));
 }
 
 /** The user after a conflict. A key that was used stays used. */
@@ -195,7 +260,7 @@ async function readAfterConflict<C extends { block: Block | null }>(
   const generation = latest!.toString('latin1');
   // A user of another generation has other keys.
   const hasOtherKeys = subject.keys.length > 0 && generation !== read.generation;
-  if (subject.isGuarded || hasOtherKeys) return (await readUsers(calls, part, [subject])).reads[0]!;
+  if (subject.isGuarded || hasOtherKeys) return (await readUsers(calls, part, [subject]))[0]!;
   const after = { ...read, generation, uses: [...read.uses] };
   for (const [index, { keyNo }] of block.uses.entries()) {
     const use = uses[index]!.toString('latin1');
