@@ -218,6 +218,19 @@ local function finish_step(step, records, arg)
   redis.call('EXPIRE', results, RESULTS_SECONDS)
 end
 
+-- Makes the moves of a block's next record, and adds the record to the outbox's.
+local function write_record(n, writing)
+  local words, at, arg = writing.blocks[n], writing.next_words[n], writing.next_args[n]
+  local records, boards = writing.records, writing.boards
+  local head, ranked, words_end = ARGV[arg + RECORD_BYTES.head], write_moves(words, at, writing.moving)
+  writing.next_words[n], writing.next_args[n] = words_end, arg + RECORD_BYTES.size
+  boards[n] = boards[n] and boards[n] .. ranked or ranked
+  local last = #records
+  records[last + 1] = head
+  records[last + 2] = (words[at] and head ~= '') and ranked or ''
+  records[last + 3] = ARGV[arg + RECORD_BYTES.tail]
+end
+
 local function main()
   local tenant_no, retry_position, is_wide, block_count, order, step = cmsgpack.unpack(ARGV[COMMIT_ARG.call])
   local outbox, users = KEYS[COMMIT_KEY.outbox], COMMIT_KEY.users - 1
@@ -284,25 +297,24 @@ local function main()
     local n = applied[i]
     next_words[n], next_args[n] = blocks[n][BLOCK.records], first_args[n] + BLOCK_BYTES.records
   end
-  local function write_record(n)
-    local at, record_arg, last = next_words[n], next_args[n], #records
-    local head, ranked, words_end = ARGV[record_arg + RECORD_BYTES.head], write_moves(blocks[n], at, moving)
-    next_words[n], next_args[n] = words_end, record_arg + RECORD_BYTES.size
-    boards[n] = boards[n] and boards[n] .. ranked or ranked
-    records[last + 1] = head
-    records[last + 2] = (blocks[n][at] and head ~= '') and ranked or ''
-    records[last + 3] = ARGV[record_arg + RECORD_BYTES.tail]
-  end
+  local writing = {
+    blocks = blocks,
+    next_words = next_words,
+    next_args = next_args,
+    records = records,
+    boards = boards,
+    moving = moving,
+  }
   if order then
     for i = 1, #order do
       if next_words[order[i]] then
-        write_record(order[i])
+        write_record(order[i], writing)
       end
     end
   else
     for i = 1, #applied do
       for _ = 1, blocks[applied[i]][BLOCK.recordCount] do
-        write_record(applied[i])
+        write_record(applied[i], writing)
       end
     end
   end

@@ -119,8 +119,8 @@ local function rank_move(words, at, moving)
   write_held(moving, key)
   local previous = rank_of(set, before, tied and words[at + MOVE.oldMember], floor, max, threshold)
   put_score(words, at, moving)
-  -- A user who was and stays above the last rank does not change who has it.
-  if threshold == floor or before <= threshold or score <= threshold then
+  -- A user who was and stays above the last rank does not change who has it, nor one who was on a leaderboard that is not full.
+  if before <= threshold or (score <= threshold and threshold ~= floor) then
     moving.thresholds[key] = nil
     threshold = threshold_of(key, floor, max, moving)
   end
