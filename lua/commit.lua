@@ -1,6 +1,6 @@
 --- @include "lib/live_streams"
 --- @include "lib/moves"
---- @include "lib/used_keys"
+--- @include "lib/idempotency_keys"
 
 --[[
 Writes changes of users of a tenant's part that TypeScript has computed, each only if the user is still the one that was read. Checks

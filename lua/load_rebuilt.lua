@@ -1,4 +1,4 @@
---- @include "lib/used_keys"
+--- @include "lib/idempotency_keys"
 
 --[[
 Runs commands for a rebuild, all or none. The call is guarded by the rebuild's belief (src/redis/script.ts), so a rebuild that was

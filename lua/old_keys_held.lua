@@ -1,7 +1,7 @@
---- @include "lib/old_keys"
+--- @include "lib/idempotency_keys"
 
 --[[
-Checks which used idempotency keys the compact form (lib/old_keys) contains.
+Checks which used idempotency keys the compact form (lib/idempotency_keys) contains.
 
 KEYS: two per idempotency key: the tenant's old keys (hash, and prefix of the segments), the bucket in which it would be if
       it were hot.

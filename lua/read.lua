@@ -1,4 +1,4 @@
---- @include "lib/used_keys"
+--- @include "lib/idempotency_keys"
 
 --[[
 Reads what a change of some users of a tenant's part depends on, at one moment.

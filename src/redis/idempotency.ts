@@ -39,7 +39,7 @@ const WIDE_BUCKET = /^.*:i:[0-9a-f]{4}/;
 /** The key of the wide bucket, from itself or one of its narrow ones. */
 export const wideBucket = (key: string): string => WIDE_BUCKET.exec(key)?.[0] ?? key;
 
-/** The key of a field's narrow bucket. `lua/lib/used_keys.lua` has the same rule. */
+/** The key of a field's narrow bucket. `lua/lib/idempotency_keys.lua` has the same rule. */
 export const narrowBucket = (key: string, field: string): string => `${key}${field.charCodeAt(0) % USED.narrow}`;
 
 /** Time (epoch ms, text) in a hot key's event ID; `null` if it is not hot. `key`: either bucket. */

@@ -128,7 +128,7 @@ export const IDEMPOTENCY_KEYS_PATTERN = '{s*}:*:i:????*';
 
 /**
  * hash: a tenant's old used idempotency keys in compact form. `s`: segments of fingerprints; `n`: keys; `w`: the tenant is large
- * (`USED`). A segment is a string at this key, a colon and the segment's number in hex. See `lua/lib/old_keys.lua`.
+ * (`USED`). A segment is a string at this key, a colon and the segment's number in hex. See `lua/lib/idempotency_keys.lua`.
  */
 export const oldKeysKey = (part: TenantPart): string => `${ofPart(part)}:o`;
 

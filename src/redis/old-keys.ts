@@ -19,7 +19,6 @@ const BUCKETS_A_CALL = 50;
 
 const findScript = new Script('find_aged_keys');
 const ageScript = new Script('age_keys');
-const loadScript = new Script('load_old_keys');
 const heldScript = new Script('old_keys_held');
 
 /** Some buckets of used keys of all tenants, and the next cursor; '0' means start and end. */
@@ -66,7 +65,7 @@ export async function ageKeys(redis: Redis, keys: readonly BucketKeys[]): Promis
     moved += (await ageScript.run(
       redis,
       [oldKeysOf(some[0]!), ...some.map(({ bucket }) => bucket)],
-      counted(some),
+      ['1', ...counted(some)],
     )) as number;
   }
   return moved;
@@ -79,9 +78,9 @@ export async function loadOldKeys(
   beliefOf: (shard: number) => Belief,
 ): Promise<void> {
   for (const some of calls(keys)) {
-    await loadScript.runBelieving(redis, beliefOf(shardOfKey(some[0]!.bucket)), {
+    await ageScript.runBelieving(redis, beliefOf(shardOfKey(some[0]!.bucket)), {
       keys: [oldKeysOf(some[0]!), ...some.map(({ bucket }) => bucket)],
-      args: counted(some),
+      args: ['0', ...counted(some)],
     });
   }
 }

@@ -11,27 +11,20 @@ import { inlineNames, lineAt, luaTokens } from '../../src/redis/lua-library.ts';
 const PACKED = /^(state|copy|counted|record|refusal|sent)$/;
 /** Words of plans, as short as a packed field. */
 const SHORT_WORDS = ['no', 'at', 'of', 'by', 'to', 'on', 'id'];
-/** Texts compared beside codes: nothing, no digit, true; the kinds and folds of leaderboards in a plan. */
-const COMPARED = ['', '-', '1', 'metric', 'points', 'streak', 'max', 'last'];
+/** Texts compared beside codes: nothing, true. */
+const COMPARED = ['', '1'];
 /** The first of a list, and positions in replies of Redis. */
 const BARE = [
   'fields [ 1 ]',
-  'sums [ 1 ]',
   'halves [ 0 ]',
   'halves [ 1 ]',
   'parts [ 1 ]',
-  'completed [ 1 ]',
   'found [ 1 ]',
-  'answers [ 1 ]',
-  'groups [ 1 ]',
   'entries [ 1 ]',
   'entries [ 1 ] [ 1 ]',
   'entry [ 2 ]',
   'entry [ 2 ] [ 4 ]',
   "'WITHSCORES' ) [ 2 ]",
-  'runs [ 1 ]',
-  'scores [ 1 ]',
-  'USER . pauses ] [ 1 ]',
 ];
 /** Lists of pairs, or of what each command needs: Redis's own. */
 const PAIRS = ['pairs_of', 'entry', 'reply'];
