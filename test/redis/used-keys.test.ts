@@ -21,12 +21,12 @@ import { connectedRedis } from '../stack/connected-redis.ts';
 import { onlyPart } from '../stack/only-part.ts';
 
 const redis = await connectedRedis();
-const SCRIPT = readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'used_keys.lua'));
+const SCRIPT = readScript(join(PACKAGE_ROOT, 'lua', 'lib', 'idempotency_keys.lua'));
 const OLD_KEYS = oldKeysKey(onlyPart(0));
 /** Records one use like a script. */
 const noteUse = (bucket: string, field: string, use: string): Promise<unknown> =>
   redis.eval(
-    `${SCRIPT} local is_large = is_large_tenant(KEYS[1]) note_use(KEYS[1], KEYS[2], narrow_bucket(KEYS[2], ARGV[1]), ARGV[1], ARGV[2], is_large)`,
+    `${SCRIPT} note_use(tenant_keys(KEYS[1]), KEYS[2], narrow_bucket(KEYS[2], ARGV[1]), ARGV[1], ARGV[2])`,
     2,
     OLD_KEYS,
     bucket,
@@ -35,7 +35,7 @@ const noteUse = (bucket: string, field: string, use: string): Promise<unknown> =
   );
 const hotUseByScript = (bucket: string, field: string): Promise<unknown> =>
   redis.eval(
-    `${SCRIPT} local is_large = is_large_tenant(KEYS[1]) return string.sub(hot_use(KEYS[2], narrow_bucket(KEYS[2], ARGV[1]), ARGV[1], is_large) or '', 1, -6)`,
+    `${SCRIPT} return string.sub(hot_use(KEYS[2], narrow_bucket(KEYS[2], ARGV[1]), ARGV[1], tenant_keys(KEYS[1]).is_large) or '', 1, -6)`,
     2,
     OLD_KEYS,
     bucket,
