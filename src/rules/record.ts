@@ -331,7 +331,7 @@ export function recordedStreak(
   { extended, day }: { extended: boolean; day: number },
 ): RecordedStreak {
   const { length, startDay, lastPeriod } = user.streaks[frequencyOf(rule)];
-  const offDays = daysOffAhead(user, rule, day);
+  const offDays = daysOffAhead(user, rule, day, (ms) => dayOfUser(user, ms));
   const record: RecordedStreak = [length, startDay ?? -1, lastPeriod ?? -1, extended ? 1 : 0, user.freezes];
   return offDays > 0 ? ([...(record as unknown as number[]), offDays] as unknown as RecordedStreak) : record;
 }
