@@ -1,6 +1,5 @@
 import type { Decimal } from '../domain/decimal.ts';
-import { FREQUENCIES } from '../domain/streaks/settle.ts';
-import type { Frequency } from '../domain/periods.ts';
+import { FREQUENCIES, type Frequency } from '../domain/periods.ts';
 import { hasAll, holds } from './conditions.ts';
 import type { PlanAchievement } from './plan.ts';
 import { plus, reaches } from './sums.ts';

@@ -1,6 +1,5 @@
 import { type Decimal } from '../domain/decimal.ts';
-import type { Frequency } from '../domain/periods.ts';
-import { FREQUENCIES } from '../domain/streaks/settle.ts';
+import { FREQUENCIES, type Frequency } from '../domain/periods.ts';
 import { completeAchievements, type GreatestLengths } from './achievements.ts';
 import { guard, isInQuarantine, type Quarantine, takeFromQuarantine } from './guards.ts';
 import { dropGoneBoards, type ScoreChange, scoreBoards } from './leaderboards.ts';

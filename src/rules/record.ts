@@ -1,3 +1,4 @@
+import { FREQUENCIES } from '../domain/periods.ts';
 import type { Settlement } from '../domain/streaks/settle.ts';
 import { GUARD_ACTION } from '../packed/guard-fields.ts';
 import { BALANCE, KIND, kindField, RECOMPUTATION, RECORD, REVERSAL, SETTLED } from '../packed/record-fields.ts';
@@ -11,7 +12,6 @@ import type {
   RecordedSettlement,
   RecordedStreak,
 } from '../packed/record.ts';
-import { FREQUENCIES } from '../domain/streaks/settle.ts';
 import type { EventOutcome, RuleEvent } from './event.ts';
 import type { Plan, PlanStreak } from './plan.ts';
 import type { PointsMove } from './points.ts';

@@ -1,5 +1,14 @@
-import { dateOf, dayOf, type Frequency, periodEnd, periodOf, periodStart, type WeekStart } from '../domain/periods.ts';
-import { FREQUENCIES, type Settlement } from '../domain/streaks/settle.ts';
+import {
+  dateOf,
+  dayOf,
+  FREQUENCIES,
+  type Frequency,
+  periodEnd,
+  periodOf,
+  periodStart,
+  type WeekStart,
+} from '../domain/periods.ts';
+import type { Settlement } from '../domain/streaks/settle.ts';
 import { STREAK_REFUSAL } from '../packed/refusal-fields.ts';
 import type { StreakRefusal } from '../packed/record.ts';
 import { type ScoreChange, scoreBoards } from './leaderboards.ts';

@@ -1,8 +1,7 @@
-import type { Frequency } from '../domain/periods.ts';
+import { FREQUENCIES, type Frequency } from '../domain/periods.ts';
 import {
   type EarlierSettlementRule,
   type FreezeGain,
-  FREQUENCIES,
   type Settlement,
   settleStreaks,
   type StreaksAsLeft,

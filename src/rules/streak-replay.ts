@@ -1,7 +1,7 @@
 import type { Decimal } from '../domain/decimal.ts';
-import { type Frequency, periodOf, periodStart, type WeekStart } from '../domain/periods.ts';
+import { FREQUENCIES, type Frequency, periodOf, periodStart, type WeekStart } from '../domain/periods.ts';
 import { periodEndedOn, reachedLengths, resetPeriods, upToResets } from '../domain/streaks/reached-lengths.ts';
-import { type FreezeGain, FREQUENCIES, type Settlement } from '../domain/streaks/settle.ts';
+import type { FreezeGain, Settlement } from '../domain/streaks/settle.ts';
 import type { StreakAsLeft } from '../domain/streaks/streak.ts';
 import { StreakMachine, type StreakStep, type StreakSurroundings } from './streak-machine.ts';
 import { minus, plus } from './sums.ts';

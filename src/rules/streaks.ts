@@ -1,6 +1,7 @@
 import type { Decimal } from '../domain/decimal.ts';
 import {
   daysOffFrom,
+  FREQUENCIES,
   type Frequency,
   isOnWeekday,
   localDay,
@@ -13,7 +14,6 @@ import {
 import {
   type EarlierSettlementRule,
   type FreezeGain,
-  FREQUENCIES,
   type SettledStreaks,
   type Settlement,
   settleStreaks,
@@ -168,7 +168,8 @@ const isUnsettled = ({ updatedMs, settledMs }: Pick<User, 'updatedMs' | 'settled
   ends >= updatedMs && ends > (settledMs ?? 0);
 
 /** When this installation first saw a user. */
-export const seenMs = ({ importedMs, createdMs }: Pick<User, 'importedMs' | 'createdMs'>): number => importedMs ?? createdMs;
+export const seenMs = ({ importedMs, createdMs }: Pick<User, 'importedMs' | 'createdMs'>): number =>
+  importedMs ?? createdMs;
 
 /** What a user's streaks depend on. */
 type SettledUser = Pick<
@@ -180,12 +181,7 @@ const unsettledBefore = (user: Pick<User, 'updatedMs' | 'settledMs'>, { before =
   before.filter(({ ends }) => isUnsettled(user, ends));
 
 /** A user's streaks on a local day. The user stays unchanged. */
-export const settledStreaks = (
-  user: SettledUser,
-  rule: PlanStreak,
-  row: LocalDay,
-  dayAt: DayAt,
-): SettledStreaks =>
+export const settledStreaks = (user: SettledUser, rule: PlanStreak, row: LocalDay, dayAt: DayAt): SettledStreaks =>
   settleStreaks(
     {
       createdMs: seenMs(user),

@@ -1,7 +1,7 @@
+import { FREQUENCIES } from '../../src/domain/periods.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseDecimal } from '../../src/domain/decimal.ts';
-import { FREQUENCIES } from '../../src/domain/streaks/settle.ts';
 import type { StreakEvent } from '../../src/rules/streak-replay.ts';
 import { dayIn } from '../../src/domain/zone.ts';
 import { addDays, wall } from './calendar.ts';

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
-import { dateOf, periodOf } from '../../src/domain/periods.ts';
+import { dateOf, FREQUENCIES, periodOf } from '../../src/domain/periods.ts';
 import {
   type RecordedGain,
   type RecordedSettlement,
@@ -7,7 +7,6 @@ import {
   type StreakEvent,
   type StreakFacts,
 } from '../../src/rules/streak-replay.ts';
-import { FREQUENCIES } from '../../src/domain/streaks/settle.ts';
 import { StreakMachine, type StreakStep } from '../../src/rules/streak-machine.ts';
 import { isDayOff, meetingRule, settlementRule } from '../../src/rules/streaks.ts';
 import { compileCatalog } from '../../src/catalog/compiled-catalog.ts';

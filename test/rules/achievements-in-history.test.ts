@@ -1,9 +1,9 @@
+import { FREQUENCIES } from '../../src/domain/periods.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Counter, PlanAchievement, PlanConditions } from '../../src/rules/plan.ts';
 import { parseDecimal } from '../../src/domain/decimal.ts';
 import { UserReplay } from '../../src/engine/recomputations/user-replay.ts';
-import { FREQUENCIES } from '../../src/domain/streaks/settle.ts';
 import { changedAchievements, completeAchievements } from '../../src/rules/achievements.ts';
 import { addToTotal } from '../../src/rules/sums.ts';
 import { freshUser } from './surroundings.ts';
@@ -77,7 +77,15 @@ function replayed(
   for (const { no, metric: of, counted } of achievements)
     if (counted) counters.set(of!, [...(counters.get(of!) ?? []), { no, conditions: [[name(no), 'yes']] }]);
   const replay = new UserReplay({
-    rules: { systems: [], systemsOf: new Map(), achievements: [], quests: new Map(), metricNos: [], counters, streaks: false },
+    rules: {
+      systems: [],
+      systemsOf: new Map(),
+      achievements: [],
+      quests: new Map(),
+      metricNos: [],
+      counters,
+      streaks: false,
+    },
     user: freshUser({}),
     ledgers: [],
     completions: [],

@@ -1,6 +1,7 @@
+import { FREQUENCIES } from '../periods.ts';
 import { type Static, Type } from 'typebox';
 import { BalanceChange } from '../points.ts';
-import { TIMELINE_KINDS } from '../kinds.ts';
+import { ACHIEVEMENT_TRIGGERS, FOLDS, TIMELINE_KINDS, TRIGGER_TYPES } from '../kinds.ts';
 import { Repeat } from '../repeat.ts';
 import { LocalDate, Nullable, Uuid, uuidText } from '../schemas.ts';
 import { QuarantinedEvent } from './quarantine.ts';
@@ -15,7 +16,7 @@ const Condition = Type.Object({ key: Type.String(), value: Type.String() });
 
 /** The rule of a trigger or achievement at that time. Only the fields of its type are set. */
 export const TimelineRule = Type.Object({
-  type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation', 'api', 'anniversary']),
+  type: Type.Enum([...new Set([...TRIGGER_TYPES, ...ACHIEVEMENT_TRIGGERS])]),
   points: Type.Optional(Type.Integer()),
   metric: Type.Optional(Named),
   threshold: Type.Optional(Type.Number()),
@@ -36,7 +37,7 @@ export type TimelineRule = Static<typeof TimelineRule>;
 const CausedStreak = Type.Object({
   kind: Type.Literal('streak'),
   length: Type.Integer(),
-  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  frequency: Type.Enum([...FREQUENCIES]),
 });
 
 const Completed = {
@@ -71,7 +72,7 @@ const CausedScore = Type.Object({
   /** First day of the run. */
   run: LocalDate,
   change: Type.Number(),
-  aggregate: Type.Optional(Type.Enum(['max', 'min', 'last'])),
+  aggregate: Type.Optional(Type.Enum([...FOLDS])),
 });
 
 const Caused = Type.Union([CausedStreak, CausedAchievement, CausedAward, CausedLevel, CausedScore]);
@@ -180,7 +181,7 @@ const StreakEntry = Type.Object({
   kind: Type.Literal('streak'),
   ...Entry,
   change: Type.Enum(['freeze', 'pause', 'lost', 'restored', 'replaced', 'dayOff', 'reset']),
-  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  frequency: Type.Enum([...FREQUENCIES]),
   start: LocalDate,
   end: LocalDate,
   length: Nullable(Type.Integer()),

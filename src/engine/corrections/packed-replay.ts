@@ -1,4 +1,5 @@
-import { FREQUENCIES, type Settlement } from '../../domain/streaks/settle.ts';
+import { FREQUENCIES } from '../../domain/periods.ts';
+import type { Settlement } from '../../domain/streaks/settle.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
 import type { RecordedSettlement } from '../../packed/record.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';

@@ -1,3 +1,4 @@
+import type { Fold } from '../../domain/kinds.ts';
 import type { Pool, PoolClient } from 'pg';
 import { compileAchievement } from '../../catalog/compile/achievements.ts';
 import { compileBoard } from '../../catalog/compile/boards.ts';
@@ -16,7 +17,7 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { EventReversal } from '../../domain/administration/reversal.ts';
 import { type Achievement, type Leaderboard, neededBy, type PointsTrigger } from '../../domain/catalog.ts';
-import { type Fold, floorOf, foldOf, NO_SCORE, turned } from '../../domain/leaderboard.ts';
+import { floorOf, foldOf, NO_SCORE, turned } from '../../domain/leaderboard.ts';
 import {
   clamped,
   type Decimal,

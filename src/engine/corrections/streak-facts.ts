@@ -1,6 +1,6 @@
+import { FREQUENCIES } from '../../domain/periods.ts';
 import type { Pool, PoolClient } from 'pg';
 import { parseDecimal } from '../../domain/decimal.ts';
-import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { SETTLED } from '../../packed/record-fields.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { earnedDayOf, settlementsOfHistory } from '../../domain/streaks/imported-streak.ts';
 import type { ImportedStreak, ImportedUser } from '../../domain/imported-user.ts';
-import { dayOf, isDate, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
-import { FREQUENCIES, type Settlement, settleStreaks } from '../../domain/streaks/settle.ts';
+import { dayOf, FREQUENCIES, isDate, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
+import { type Settlement, settleStreaks } from '../../domain/streaks/settle.ts';
 import { decimalOfMicros } from '../../domain/decimal.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
 import { packedStreak } from '../corrections/packed-replay.ts';

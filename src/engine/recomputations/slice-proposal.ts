@@ -2,10 +2,9 @@ import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
-import { dateOf, DAY_MS, dayOf } from '../../domain/periods.ts';
+import { dateOf, DAY_MS, dayOf, FREQUENCIES } from '../../domain/periods.ts';
 import type { RecomputationAsked } from '../../domain/administration/recomputation.ts';
 import { isQuest } from '../../domain/repeat.ts';
-import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import {
   awardsOfTriggers,
   awardSums,

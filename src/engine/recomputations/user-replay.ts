@@ -171,12 +171,7 @@ export class UserReplay {
 const NO_EVENT = { total: null, counts: new Map<number, Peaks>(), reached: { is: [], was: [] } };
 
 /** Pays the triggers for completions on a day (epoch day), each on its own. `gained`: numbers of achievements. */
-export function payGained(
-  ledgers: readonly HistoryLedger[],
-  user: User,
-  gained: readonly number[],
-  day: number,
-): void {
+export function payGained(ledgers: readonly HistoryLedger[], user: User, gained: readonly number[], day: number): void {
   for (const ledger of ledgers)
     for (const { trigger, times } of firings(ledger.system, user, { ...NO_EVENT, day, completed: gained }))
       ledger.pay(trigger, times, day);
@@ -220,11 +215,7 @@ export interface ImportedPast {
  */
 export async function importedPasts(
   client: PoolClient,
-  {
-    tenantNo,
-    users,
-    metricNos,
-  }: { tenantNo: number; users: ReadonlyMap<string, User>; metricNos: readonly number[] },
+  { tenantNo, users, metricNos }: { tenantNo: number; users: ReadonlyMap<string, User>; metricNos: readonly number[] },
 ): Promise<Map<string, ImportedPast>> {
   const pasts = new Map<string, ImportedPast>();
   const ids = [...users].filter(([, { importedMs }]) => importedMs !== null).map(([id]) => id);
