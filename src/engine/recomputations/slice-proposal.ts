@@ -28,8 +28,8 @@ import { type PlanRules, type UserHistory, UserPlanning } from './user-proposal.
 import { importedPasts } from './user-replay.ts';
 
 export interface PlannedSlice {
-  /** The last user examined; '' if none was left. */
-  lastUser: string;
+  /** The last user examined; `null` if none was left. */
+  lastUser: string | null;
   users: number;
   /** Users with changes, and users who could not be planned. */
   rows: PlannedRow<UserPlan>[];
@@ -94,7 +94,7 @@ export function planSlice(
         const plan = planning.plan();
         if (plan !== null) rows.push({ userId, createdMs, plan, ...directionsOf(plan), skipped: null });
       });
-    return { lastUser: users.at(-1)?.id ?? '', users: users.length, rows };
+    return { lastUser: users.at(-1)?.id ?? null, users: users.length, rows };
   });
 }
 
