@@ -49,7 +49,7 @@ export function completeAchievements(
 }
 
 /** What a user ever reached, beside the highest totals that the user's state has. */
-export interface EverReached {
+interface EverReached {
   /** The highest sum of the events that match an achievement's conditions, by number. */
   highestCount: (no: number) => Decimal;
   /** The longest streak, in the configured frequency. */

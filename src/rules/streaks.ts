@@ -107,7 +107,7 @@ function dayAt(user: User, atMs: number, left: LeftOffset | null): number {
 }
 
 /** Converts a time (epoch ms) to the user's local day. */
-export type DayAt = (ms: number) => number;
+type DayAt = (ms: number) => number;
 
 /** Whether a user's daily streak survives a day without activity. The settings at the day's beginning decide. */
 export function isDayOff(own: OwnDaysOff | null, rule: PlanStreak, day: number, dayAt: DayAt): boolean {

@@ -6,7 +6,7 @@ import { present, userConditions } from './parts.ts';
 
 const ROUNDING = { down: 1, nearest: 2, up: 3 } as const;
 
-export function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigger): PlanTrigger {
+function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigger): PlanTrigger {
   return present<PlanTrigger>({
     no: trigger.no,
     points: trigger.points,
@@ -19,7 +19,7 @@ export function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigge
   });
 }
 
-export function compileBoost(catalogIndex: CatalogIndex, boost: PointsBoost): PlanBoost {
+function compileBoost(catalogIndex: CatalogIndex, boost: PointsBoost): PlanBoost {
   return present<PlanBoost>({
     no: boost.no,
     from: dayOf(boost.start),

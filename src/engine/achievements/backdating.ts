@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import { compileBackdatingPlan } from '../../catalog/compile/plans.ts';
 import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { fittingCall } from '../../catalog/event-work.ts';
@@ -11,7 +11,7 @@ import type { PackedQuestPeriod } from '../../packed/state.ts';
 import { QUEST_PERIOD } from '../../packed/user-fields.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { Job } from '../../postgres/jobs.ts';
-import { countedUsers, usersAfter } from '../../postgres/users/selections.ts';
+import { usersAfter } from '../../postgres/users/selections.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
 import { storedStates } from '../../postgres/users/stored-states.ts';
 import { type AchievementHistory, backdate, takeHistory } from '../../rules/backdating.ts';
@@ -25,7 +25,7 @@ import { eventId } from '../ids.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
 import { sliceOfUsers, untilCurrent } from '../schedule/user-slices.ts';
-import { latestPeriods } from './quests.ts';
+import { latestPeriods, matchingSums } from './quests.ts';
 
 /** A job that completes an activated or edited achievement for the users who already qualify. */
 export type Backdating = Job<{ achievementNo: number }, { completed?: number }> & { tenantNo: number };
@@ -142,27 +142,12 @@ export class BackdatingEngine implements JobWork<Backdating> {
       const achievement = compiled.achievementsByNo.get(parameters.achievementNo)!;
       const counted = new Map<string, Counted>();
       if (achievement.eventAttributes.length > 0)
-        for (const { id, ...row } of await this.matching(client, { compiled, request, ids })) counted.set(id, row);
+        for (const { id, ...row } of await matchingSums(client, compiled, { achievement, ids })) counted.set(id, row);
       if (!isQuest(achievement)) return counted;
       const states = await storedStates(client, tenantNo, ids);
       const latest = await latestPeriods(client, compiled, { quest: achievement, ids });
       for (const [id, state] of states) counted.set(id, { state, ...counted.get(id), periods: latest.get(id) ?? [] });
       return counted;
-    });
-  }
-
-  /** Users with the sums of their events that meet the achievement's conditions. */
-  private matching(client: PoolClient, { compiled, request, ids }: Users): ReturnType<typeof countedUsers> {
-    const achievement = compiled.achievementsByNo.get(request.parameters.achievementNo)!;
-    const conditions = achievement.eventAttributes.map(({ attributeId, attributeValue }) => [
-      compiled.attributesById.get(attributeId)?.key ?? '',
-      attributeValue,
-    ]);
-    return countedUsers(client, {
-      tenantNo: request.tenantNo,
-      ids: [...ids],
-      metricNo: compiled.metricsById.get(achievement.metricId ?? '')?.no ?? 0,
-      attributes: Object.fromEntries(conditions),
     });
   }
 

@@ -10,6 +10,7 @@ import { packedQuestPeriod } from '../../packed/packed-arrays.ts';
 import type { PackedQuestPeriod } from '../../packed/state.ts';
 import { QUEST_PERIODS } from '../../packed/user-fields.ts';
 import { completedPeriods, daySums } from '../../postgres/quests.ts';
+import { countedUsers } from '../../postgres/users/selections.ts';
 import type { LateQuestPeriod } from '../../rules/quests.ts';
 import type { User } from '../../rules/user.ts';
 
@@ -36,6 +37,19 @@ const conditionsOf = (
           attributeValue,
         ]),
       );
+
+/** Users with the sums of their events that meet an achievement's conditions on event attributes. */
+export const matchingSums = (
+  client: PoolClient,
+  catalogIndex: CatalogIndex,
+  { achievement, ids }: { achievement: Achievement; ids: readonly string[] },
+): ReturnType<typeof countedUsers> =>
+  countedUsers(client, {
+    tenantNo: catalogIndex.catalog.tenantNo,
+    ids,
+    metricNo: catalogIndex.metricsById.get(achievement.metricId ?? '')?.no ?? 0,
+    attributes: conditionsOf(catalogIndex, achievement) ?? {},
+  });
 
 /** Sums of the latest periods with events, in millionths, by user and period. With `days`, only of periods within them. */
 export async function periodSums(
