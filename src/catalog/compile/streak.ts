@@ -9,7 +9,7 @@ import { present } from './parts.ts';
 export const FREQUENCY = { daily: 1, weekly: 2, monthly: 3 } as const;
 
 /** How freezes are earned: interval in days, amount, maximum, and since when (epoch ms); `null` if they are not. */
-function earning({ streaks, earnSince }: StreaksInForce): [number, number, number, number] | null {
+export function earning({ streaks, earnSince }: StreaksInForce): [number, number, number, number] | null {
   const { enabled, autoEarnInterval, autoEarnAmount, max } = streaks.freezes;
   if (!enabled || autoEarnInterval === null || autoEarnAmount === null) return null;
   return [autoEarnInterval, autoEarnAmount, max, earnSince ?? 0];
