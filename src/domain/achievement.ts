@@ -1,4 +1,4 @@
-import { ACHIEVEMENT_TRIGGERS } from './kinds.ts';
+import { ACHIEVEMENT_TRIGGERS } from './rule-kinds.ts';
 import { Type, type Static } from 'typebox';
 import { Repeat } from './repeat.ts';
 import { INSTEAD_OF_NULL, LocalDate, Nullable, OLDER_VALUES } from './schemas.ts';

@@ -1,4 +1,4 @@
-import { TRIGGER_TYPES } from './kinds.ts';
+import { TRIGGER_TYPES } from './rule-kinds.ts';
 import { FREQUENCIES } from './periods.ts';
 import { Type, type Static } from 'typebox';
 import { AttributeValue, byKey, KEY_PATTERN, LocalDate } from './schemas.ts';

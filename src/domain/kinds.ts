@@ -16,19 +16,6 @@ export const LISTS = {
 
 export type Kind = keyof typeof LISTS;
 
-/** What completes achievements. */
-export const ACHIEVEMENT_TRIGGERS = ['metric', 'streak', 'api', 'achievement', 'anniversary'] as const;
-
-/** What points triggers pay for. */
-export const TRIGGER_TYPES = ['metric', 'achievement', 'streak', 'time', 'user_creation'] as const;
-
-/** How boosted points are rounded. */
-export const ROUNDINGS = ['down', 'up', 'nearest'] as const;
-
-/** Aggregates of leaderboards other than the sum. */
-export const FOLDS = ['max', 'min', 'last'] as const;
-export type Fold = (typeof FOLDS)[number];
-
 /** What can be recomputed. Separate from its schema because the command line uses it and starts without TypeBox. */
 export const RECOMPUTED_KINDS = ['achievements', 'points', 'boards'] as const;
 

@@ -1,4 +1,4 @@
-import { type Fold, FOLDS } from './kinds.ts';
+import { type Fold, FOLDS } from './rule-kinds.ts';
 import { Type, type Static } from 'typebox';
 import { KeyValue } from './achievement.ts';
 import {

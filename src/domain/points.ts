@@ -1,4 +1,4 @@
-import { ROUNDINGS, TRIGGER_TYPES } from './kinds.ts';
+import { ROUNDINGS, TRIGGER_TYPES } from './rule-kinds.ts';
 import { Type, type Static } from 'typebox';
 import { KeyValue } from './achievement.ts';
 import { dayOf } from './periods.ts';

@@ -1,7 +1,8 @@
+import { ACHIEVEMENT_TRIGGERS, FOLDS, TRIGGER_TYPES } from '../rule-kinds.ts';
 import { FREQUENCIES } from '../periods.ts';
 import { type Static, Type } from 'typebox';
 import { BalanceChange } from '../points.ts';
-import { ACHIEVEMENT_TRIGGERS, FOLDS, TIMELINE_KINDS, TRIGGER_TYPES } from '../kinds.ts';
+import { TIMELINE_KINDS } from '../kinds.ts';
 import { Repeat } from '../repeat.ts';
 import { LocalDate, Nullable, Uuid, uuidText } from '../schemas.ts';
 import { QuarantinedEvent } from './quarantine.ts';

@@ -1,4 +1,4 @@
-import { ACHIEVEMENT_TRIGGERS } from '../kinds.ts';
+import { ACHIEVEMENT_TRIGGERS } from '../rule-kinds.ts';
 import { Type } from 'typebox';
 import { Repeat } from '../repeat.ts';
 import { LocalDate, Uuid } from '../schemas.ts';

@@ -1,4 +1,4 @@
-import { FOLDS } from '../kinds.ts';
+import { FOLDS } from '../rule-kinds.ts';
 import { Type } from 'typebox';
 import { LocalDate, PARTICIPANTS, TimeOfDay, Uuid } from '../schemas.ts';
 import { DESCRIPTION, field, KEY, METRIC_ID, NAME, only, TODAY } from './field.ts';

@@ -1,4 +1,4 @@
-import { ROUNDINGS, TRIGGER_TYPES } from '../kinds.ts';
+import { ROUNDINGS, TRIGGER_TYPES } from '../rule-kinds.ts';
 import { Type } from 'typebox';
 import { LocalDate, Uuid } from '../schemas.ts';
 import { UserId } from '../user.ts';

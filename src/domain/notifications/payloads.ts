@@ -1,4 +1,4 @@
-import { ROUNDINGS } from '../kinds.ts';
+import { ROUNDINGS } from '../rule-kinds.ts';
 import { type Static, type TProperties, Type } from 'typebox';
 import { KeyValue, UserAchievementResponse } from '../achievement.ts';
 import { BoardStatus, leaderboardFields, LeaderboardResponseWithRankings } from '../leaderboard.ts';

@@ -1,4 +1,4 @@
-import type { Fold } from '../../domain/kinds.ts';
+import type { Fold } from '../../domain/rule-kinds.ts';
 import type { Pool, PoolClient } from 'pg';
 import { compileAchievement } from '../../catalog/compile/achievements.ts';
 import { compileBoard } from '../../catalog/compile/boards.ts';

@@ -1,4 +1,4 @@
-import type { Fold } from '../../domain/kinds.ts';
+import type { Fold } from '../../domain/rule-kinds.ts';
 import type { Pool, PoolClient } from 'pg';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { turned } from '../../domain/leaderboard.ts';
