@@ -4,12 +4,15 @@ import { deletedResources } from '../postgres/catalog.ts';
 import { CatalogIndex } from './catalog-index.ts';
 import { compilePlan, compileUserPlan } from './compile/plans.ts';
 import { compilePersonalBoosts } from './compile/points.ts';
-import type { CompiledPlan } from '../rules/plan.ts';
+import { compileStreak } from './compile/streak.ts';
+import type { CompiledPlan, PlanStreak } from '../rules/plan.ts';
 import type { OwnBoosts } from '../rules/points.ts';
 import { writersIn } from './rules/references.ts';
 
 /** One version of a tenant's catalog with lookups and compiled plans. Never changes. `onNextDay`: called once when a later day begins. */
 export class CompiledCatalog extends CatalogIndex {
+  /** The rule of streaks, as in each plan. */
+  readonly streakRule: PlanStreak;
   readonly personalBoosts: ReadonlyMap<string, string>;
   /** Numbers of the user attributes that application keys may not change. */
   readonly serverAttributes: ReadonlySet<number>;
@@ -22,6 +25,7 @@ export class CompiledCatalog extends CatalogIndex {
   constructor(catalog: Catalog, onNextDay: () => void = () => undefined) {
     super(catalog);
     this.onNextDay = onNextDay;
+    this.streakRule = compileStreak(this);
     this.personalBoosts = compilePersonalBoosts(this);
     const writableBy = writersIn(catalog);
     const ofServers = [...this.userAttributes.values()].filter((attribute) => writableBy(attribute) === 'server');

@@ -1,3 +1,4 @@
+import { FREQUENCIES } from '../domain/periods.ts';
 import { type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { Export } from '../catalog/configuration/export.ts';
@@ -70,7 +71,7 @@ function storedOf<K extends DocumentKind>(kind: K, item: Item, more: object = {}
 }
 
 const SourceStreaks = Type.Object({
-  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  frequency: Type.Enum([...FREQUENCIES]),
   evaluationMode: Type.Enum(['OR', 'AND']),
   customizationEnabled: Type.Boolean(),
   daysOff: DaysOff,

@@ -1,3 +1,4 @@
+import { ACHIEVEMENT_TRIGGERS } from './rule-kinds.ts';
 import { Type, type Static } from 'typebox';
 import { Repeat } from './repeat.ts';
 import { INSTEAD_OF_NULL, LocalDate, Nullable, OLDER_VALUES } from './schemas.ts';
@@ -8,7 +9,7 @@ export const achievementFields = {
   id: Type.String(),
   name: Type.String(),
   // Older clients see an anniversary as `api`: neither an event nor a streak completes it.
-  trigger: Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary'], {
+  trigger: Type.Enum([...ACHIEVEMENT_TRIGGERS], {
     [OLDER_VALUES]: { anniversary: 'api' },
   }),
   description: Type.Union([Type.String(), Type.Null()]),

@@ -1,4 +1,5 @@
 /** A user's history: activity, event summaries, and the year in review. */
+import { FREQUENCIES } from './periods.ts';
 import { type Static, Type } from 'typebox';
 import { UserAchievementResponse } from './achievement.ts';
 import { BoardStatus, leaderboardFields } from './leaderboard.ts';
@@ -57,7 +58,7 @@ export type WrappedActivityPeriod = Static<typeof WrappedActivityPeriod>;
 
 const WrappedStreak = Type.Object({
   length: Type.Integer(),
-  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  frequency: Type.Enum([...FREQUENCIES]),
   periodStart: Nullable(LocalDate),
   periodEnd: Nullable(LocalDate),
   started: Nullable(LocalDate),
@@ -109,7 +110,7 @@ export const RecentCompletion = Type.Object({
 export type RecentCompletion = Static<typeof RecentCompletion>;
 
 export const EventSummaryQuery = Type.Object({
-  aggregation: Type.Enum(['daily', 'weekly', 'monthly']),
+  aggregation: Type.Enum([...FREQUENCIES]),
   startDate: LocalDate,
   endDate: LocalDate,
 });

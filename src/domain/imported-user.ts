@@ -1,3 +1,5 @@
+import { TRIGGER_TYPES } from './rule-kinds.ts';
+import { FREQUENCIES } from './periods.ts';
 import { Type, type Static } from 'typebox';
 import { AttributeValue, byKey, KEY_PATTERN, LocalDate } from './schemas.ts';
 import { UpdateUserPreferencesRequest } from './notifications/preferences.ts';
@@ -45,7 +47,7 @@ const ImportedPeriod = Type.Object({
 export type ImportedPeriod = Static<typeof ImportedPeriod>;
 
 const ImportedStreak = Type.Object({
-  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  frequency: Type.Enum([...FREQUENCIES]),
   length: Type.Integer({ minimum: 0, maximum: 100_000 }),
   started: Type.Optional(LocalDate),
   expires: Type.Optional(LocalDate),
@@ -60,7 +62,7 @@ export type ImportedStreak = Static<typeof ImportedStreak>;
 /** What awarded points, in the shape of `GET /users/{id}/points/{key}`. */
 const ImportedTrigger = Type.Object({
   id: Type.Optional(Name),
-  type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
+  type: Type.Enum([...TRIGGER_TYPES]),
   points: Type.Optional(Type.Integer()),
   metricName: Type.Optional(Name),
   metricThreshold: Type.Optional(Type.Integer()),

@@ -1,3 +1,4 @@
+import { type Fold, FOLDS } from './rule-kinds.ts';
 import { Type, type Static } from 'typebox';
 import { KeyValue } from './achievement.ts';
 import {
@@ -16,7 +17,7 @@ const MOST_PARTICIPANTS = 2_147_483_647;
 const TimeOfDay = Nullable(Time);
 
 export interface Scoring {
-  aggregate: 'sum' | 'max' | 'min' | 'last' | null;
+  aggregate: 'sum' | Fold | null;
   order: 'descending' | 'ascending' | null;
   ties: 'shared' | 'first' | null;
 }
@@ -38,8 +39,6 @@ export const floorOf = ({ aggregate, order, ties }: Scoring): number =>
 export const turned = ({ order }: Pick<Scoring, 'order'>, score: number): number =>
   order === 'ascending' ? 0 - score : score;
 
-export type Fold = 'max' | 'min' | 'last';
-
 /** What a score is of values that are already negated in ascending order; `null`: their sum. */
 export function foldOf({ aggregate, order }: Pick<Scoring, 'aggregate' | 'order'>): Fold | null {
   if (aggregate === 'last') return 'last';
@@ -55,7 +54,7 @@ export const leaderboardFields = {
   name: Type.String(),
   key: Type.String(),
   rankBy: Type.Enum(['points', 'streak', 'metric']),
-  aggregate: Type.Optional(Type.Enum(['max', 'min', 'last'])),
+  aggregate: Type.Optional(Type.Enum([...FOLDS])),
   order: Type.Optional(Type.Enum(['ascending'])),
   ties: Type.Optional(Type.Enum(['first'])),
   breakdownAttribute: Nullable(Type.String()),

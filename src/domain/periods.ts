@@ -3,7 +3,8 @@
  * local day, week or month. Plans contain these numbers, so the rules of events need no calendar.
  */
 
-export type Frequency = 'daily' | 'weekly' | 'monthly';
+export const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const;
+export type Frequency = (typeof FREQUENCIES)[number];
 export type WeekStart = 'sunday' | 'monday';
 
 export const DAY_MS = 86_400_000;

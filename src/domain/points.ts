@@ -1,3 +1,4 @@
+import { ROUNDINGS, TRIGGER_TYPES } from './rule-kinds.ts';
 import { Type, type Static } from 'typebox';
 import { KeyValue } from './achievement.ts';
 import { dayOf } from './periods.ts';
@@ -7,7 +8,7 @@ const NullableText = Type.Union([Type.String(), Type.Null()]);
 
 export const PointsTriggerResponse = Type.Object({
   id: Type.String(),
-  type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
+  type: Type.Enum([...TRIGGER_TYPES]),
   points: Type.Integer(),
   status: Type.Enum(['active', 'inactive', 'archived']),
   achievementId: Type.Optional(Type.String()),
@@ -33,7 +34,7 @@ export const PointsBoostResponse = Type.Object({
   start: Type.String({ format: 'date' }),
   end: Type.Union([Type.String({ format: 'date' }), Type.Null()]),
   multiplier: Type.Number(),
-  rounding: Type.Enum(['down', 'up', 'nearest']),
+  rounding: Type.Enum([...ROUNDINGS]),
 });
 export type PointsBoostResponse = Static<typeof PointsBoostResponse>;
 

@@ -1,11 +1,19 @@
 /** Quests: achievements that count events in periods of local days (epoch days), once or again and again. */
 import { Type, type Static } from 'typebox';
-import { type Days, dayOf, periodEnd, periodOf as periodOfFrequency, periodStart, type WeekStart } from './periods.ts';
+import {
+  dayOf,
+  type Days,
+  FREQUENCIES,
+  periodEnd,
+  periodOf as periodOfFrequency,
+  periodStart,
+  type WeekStart,
+} from './periods.ts';
 
 export const LONGEST_REPEAT_DAYS = 366;
 
 export const Repeat = Type.Union([
-  Type.Enum(['daily', 'weekly', 'monthly']),
+  Type.Enum([...FREQUENCIES]),
   Type.Object({ days: Type.Integer({ minimum: 1, maximum: LONGEST_REPEAT_DAYS }) }, { additionalProperties: false }),
 ]);
 export type Repeat = Static<typeof Repeat>;

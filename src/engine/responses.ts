@@ -1,6 +1,5 @@
 /** Converts users, achievements, streaks, points and leaderboards to their wire form. */
 import { hash } from 'node:crypto';
-import { earning } from '../catalog/compile/streak.ts';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import type { AchievementResponse, UserAchievementResponse } from '../domain/achievement.ts';
 import type { ManagedUser } from '../domain/administration/admin.ts';
@@ -8,26 +7,16 @@ import type { EventReversal } from '../domain/administration/reversal.ts';
 import { signUpDate } from '../domain/anniversary.ts';
 import type {
   Achievement,
-  Catalog,
   Leaderboard,
   PointsBoost,
   PointsLevel,
   PointsSystem,
   PointsTrigger,
-  StreaksInForce,
 } from '../domain/catalog.ts';
 import { decimalNumber, decimalText } from '../domain/decimal.ts';
 import type { LeaderboardResponse } from '../domain/leaderboard.ts';
 import { daysOf, isQuest, periodOf } from '../domain/repeat.ts';
-import {
-  dateOf,
-  daysOffFrom,
-  type Frequency,
-  isOnWeekday,
-  type OwnDaysOff,
-  ownDaysOff,
-  weekdaySet,
-} from '../domain/periods.ts';
+import { dateOf, type Frequency } from '../domain/periods.ts';
 import {
   boostStatus,
   type PointsBoostResponse,
@@ -36,7 +25,7 @@ import {
   type PointsTriggerResponse,
 } from '../domain/points.ts';
 import { type AttributeCondition, uuidText } from '../domain/schemas.ts';
-import { type SettledStreaks, settleStreaks, type StreakSettlementRule } from '../domain/streaks/settle.ts';
+import type { SettledStreaks } from '../domain/streaks/settle.ts';
 import { type StreakAsLeft, streakDates } from '../domain/streaks/streak.ts';
 import { groupValues, type User } from '../domain/user.ts';
 import { dayIn } from '../domain/zone.ts';
@@ -53,6 +42,7 @@ import type { HappenedRecord, PackedCompletion, RecordedQuest, RecordedStreak } 
 import { decimalOf, type UserState } from '../packed/state.ts';
 import { HIDDEN_BY } from '../packed/user-fields.ts';
 import type { StoredEvent, StoredReversal } from '../postgres/corrections/reversals.ts';
+import { daysOffAhead, localDayIn, settledStreaks } from '../rules/streaks.ts';
 
 interface ShownUser {
   userId: string;
@@ -250,46 +240,17 @@ export function recordedStreak(compiled: CompiledCatalog, recorded: RecordedStre
   return baseStreak(compiled, { streak, freezesLeft, day, offDays: recorded[RECORDED_STREAK.offDays] ?? 0 });
 }
 
-export function settlementRule(inForce: StreaksInForce): StreakSettlementRule {
-  const { frequency, weekStart, freezes } = inForce.streaks;
-  return { frequency, weekStart, frozen: freezes.enabled, earning: earning(inForce) };
-}
-
-/**
- * Returns whether a local day is a day off for a user, by the settings in force when that day began. `isDayOff` in
- * `src/rules/streaks.ts` has the same rule. `dayAt`: the user's local day at a time.
- */
-export const daysOffOf =
-  ({ streaks, streaksBefore = [] }: Catalog, own: OwnDaysOff | null, dayAt: (ms: number) => number) =>
-  (day: number): boolean => {
-    const inForce = streaksBefore.find(({ untilMs }) => dayAt(untilMs) >= day)?.streaks ?? streaks;
-    if (inForce.frequency !== 'daily') return false;
-    const preferred = inForce.personalization ? ownDaysOff(own, day) : null;
-    return isOnWeekday(preferred ?? weekdaySet(inForce.daysOff), day);
-  };
-
 /** Settles a user's streaks up to now. `offDays`: consecutive days off after the day by which the user must act. */
 export function settledNow(
-  { catalog }: CompiledCatalog,
-  state: UserState,
+  { catalog, streakRule }: CompiledCatalog,
+  state: Parameters<typeof settledStreaks>[0] & { tz: string | null },
   nowMs: number,
 ): SettledStreaks & { day: number; offDays: number } {
   const dayAt = (ms: number): number => dayIn(state.tz, ms);
   const day = dayAt(nowMs);
-  const earlier = (catalog.streaksBefore ?? [])
-    .filter(({ untilMs }) => untilMs >= state.updatedMs && untilMs > (state.settledMs ?? 0))
-    .map((one) => ({
-      ...settlementRule(one),
-      lastDay: dayAt(one.untilMs),
-      settled: one.untilMs === state.updatedMs,
-    }));
-  const isDayOff = daysOffOf(catalog, state.daysOff, dayAt);
-  const left = { ...state, createdMs: state.importedMs ?? state.createdMs, dayAt, isDayOff };
-  const settled = settleStreaks(left, settlementRule(catalog), day, earlier);
-  const { length, lastPeriod } = settled.streaks.daily;
-  const counts = catalog.streaks.frequency === 'daily' && length > 0;
-  const offDays = counts ? daysOffFrom(Math.max((lastPeriod ?? -1) + 1, day), isDayOff) : 0;
-  return { ...settled, day, offDays };
+  const settled = settledStreaks(state, streakRule, localDayIn(day, catalog.streaks.weekStart), dayAt);
+  const { streaks } = settled;
+  return { ...settled, day, offDays: daysOffAhead({ streaks, daysOff: state.daysOff }, streakRule, day, dayAt) };
 }
 
 export const pointsResponse = (system: PointsSystem): PointsResponse => ({

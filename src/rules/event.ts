@@ -1,7 +1,5 @@
 import { type Decimal } from '../domain/decimal.ts';
-import type { Frequency } from '../domain/periods.ts';
-import { FREQUENCIES } from '../domain/streaks/settle.ts';
-import type { RunningStreak } from '../domain/streaks/streak-machine.ts';
+import { FREQUENCIES, type Frequency } from '../domain/periods.ts';
 import { completeAchievements, type GreatestLengths } from './achievements.ts';
 import { guard, isInQuarantine, type Quarantine, takeFromQuarantine } from './guards.ts';
 import { dropGoneBoards, type ScoreChange, scoreBoards } from './leaderboards.ts';
@@ -20,7 +18,7 @@ import {
   settleUser,
 } from './streaks.ts';
 import { addToTotal, isEqual, leavesRange, type Peaks } from './sums.ts';
-import { dayOfUser, secondOfUser, type Total, type User } from './user.ts';
+import { copyStreak, dayOfUser, secondOfUser, type Streak, type Total, type User } from './user.ts';
 
 /** An event, checked against the catalog. */
 export interface RuleEvent {
@@ -46,7 +44,7 @@ export interface Occurred {
 
 /** Streaks and freezes as a replay of the user's history leaves them. */
 export interface ReplayedStreaks {
-  streaks: Readonly<Record<Frequency, RunningStreak>>;
+  streaks: Readonly<Record<Frequency, Streak>>;
   freezes: number;
   earnedDay: number | null;
   /** Changes that are not stored yet. */
@@ -194,17 +192,12 @@ export function applyEvent(
 /** Replaces a user's streaks with the replayed ones. What the clock did since then is settled as usual. */
 export function takeReplay(user: User, replayed: ReplayedStreaks | null): Settlements | null {
   if (replayed === null) return null;
-  for (const frequency of FREQUENCIES) {
-    const { sums, ...streak } = replayed.streaks[frequency];
-    user.streaks[frequency] = { ...streak, sums: new Map([...sums].map(([no, sum]) => [no, decimalOf(sum)])) };
-  }
+  // Another try after a conflict uses the replay again.
+  for (const frequency of FREQUENCIES) user.streaks[frequency] = copyStreak(replayed.streaks[frequency]);
   user.freezes = replayed.freezes;
   user.earnedDay = replayed.earnedDay;
   return replayed.settlements;
 }
-
-const MILLION = 1_000_000n;
-const decimalOf = (micros: bigint): Decimal => ({ whole: Number(micros / MILLION), micros: Number(micros % MILLION) });
 
 /** Applies the metric's guards; without any, the event passes. */
 function passGuards(

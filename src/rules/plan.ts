@@ -1,4 +1,4 @@
-import type { Fold } from '../domain/leaderboard.ts';
+import type { Fold } from '../domain/rule-kinds.ts';
 
 /**
  * A plan: everything the rules need to apply an event of one metric, compiled per catalog version and UTC day. A local day differs

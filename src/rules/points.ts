@@ -195,31 +195,42 @@ export interface Occasion {
   completed: readonly number[];
 }
 
+/** A trigger that pays, and how often. */
+interface Firing {
+  trigger: PlanTrigger;
+  times: number;
+}
+
+/** The triggers of a system that react to an occasion, in the order in which they pay. */
+export function firings({ metric, streak, achievement }: PlanSystem, user: User, occasion: Occasion): Firing[] {
+  const fired: Firing[] = [];
+  for (const trigger of metric) {
+    const times = multiplesCrossed(trigger, user, occasion);
+    if (times > 0) fired.push({ trigger, times });
+  }
+  for (const trigger of streak)
+    if (reachesMultiple(occasion.reached, trigger.length!) && holds(trigger.users, user))
+      fired.push({ trigger, times: 1 });
+  for (const trigger of achievement)
+    for (const no of occasion.completed)
+      if (no === trigger.achievement && holds(trigger.users, user)) fired.push({ trigger, times: 1 });
+  return fired;
+}
+
 /**
  * Pays metric, streak and achievement triggers of every system. Returns the number of a blocking trigger that the balance cannot pay;
  * `null` if all were paid.
  */
 export function fireTriggers(ledgers: readonly Ledger[], user: User, occasion: Occasion): number | null {
-  const { day, completed } = occasion;
-  for (const ledger of ledgers) {
-    const { metric, streak, achievement } = ledger.system;
-    for (const trigger of metric) {
-      const times = multiplesCrossed(trigger, user, occasion);
-      if (times > 0) award(ledger, trigger, { times, user, day });
-    }
-    const due = [
-      ...streak.filter(({ length }) => reachesMultiple(occasion.reached, length!)),
-      ...achievement.filter((trigger) => completed.includes(trigger.achievement!)),
-    ];
-    for (const trigger of due) {
-      if (!holds(trigger.users, user)) continue;
-      if (trigger.blocks === true && trigger.points < 0) {
+  for (const ledger of ledgers)
+    for (const { trigger, times } of firings(ledger.system, user, occasion)) {
+      // `blockedBy` has counted the metric triggers.
+      if (trigger.blocks === true && trigger.points < 0 && !ledger.system.metric.includes(trigger)) {
         ledger.left += trigger.points;
         if (ledger.left < 0) return trigger.no;
       }
-      award(ledger, trigger, { times: 1, user, day });
+      award(ledger, trigger, { times, user, day: occasion.day });
     }
-  }
   return null;
 }
 

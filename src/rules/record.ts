@@ -1,3 +1,4 @@
+import { FREQUENCIES } from '../domain/periods.ts';
 import type { Settlement } from '../domain/streaks/settle.ts';
 import { GUARD_ACTION } from '../packed/guard-fields.ts';
 import { BALANCE, KIND, kindField, RECOMPUTATION, RECORD, REVERSAL, SETTLED } from '../packed/record-fields.ts';
@@ -11,7 +12,6 @@ import type {
   RecordedSettlement,
   RecordedStreak,
 } from '../packed/record.ts';
-import { FREQUENCIES } from '../domain/streaks/settle.ts';
 import type { EventOutcome, RuleEvent } from './event.ts';
 import type { Plan, PlanStreak } from './plan.ts';
 import type { PointsMove } from './points.ts';
@@ -331,7 +331,7 @@ export function recordedStreak(
   { extended, day }: { extended: boolean; day: number },
 ): RecordedStreak {
   const { length, startDay, lastPeriod } = user.streaks[frequencyOf(rule)];
-  const offDays = daysOffAhead(user, rule, day);
+  const offDays = daysOffAhead(user, rule, day, (ms) => dayOfUser(user, ms));
   const record: RecordedStreak = [length, startDay ?? -1, lastPeriod ?? -1, extended ? 1 : 0, user.freezes];
   return offDays > 0 ? ([...(record as unknown as number[]), offDays] as unknown as RecordedStreak) : record;
 }

@@ -1,5 +1,14 @@
-import { periodEnd } from '../domain/periods.ts';
-import { FREQUENCIES } from '../domain/streaks/settle.ts';
+import {
+  dateOf,
+  dayOf,
+  FREQUENCIES,
+  type Frequency,
+  periodEnd,
+  periodOf,
+  periodStart,
+  type WeekStart,
+} from '../domain/periods.ts';
+import type { Settlement } from '../domain/streaks/settle.ts';
 import { STREAK_REFUSAL } from '../packed/refusal-fields.ts';
 import type { StreakRefusal } from '../packed/record.ts';
 import { type ScoreChange, scoreBoards } from './leaderboards.ts';
@@ -18,11 +27,10 @@ import {
   settleUser,
   weekStartIn,
 } from './streaks.ts';
-import { dayOfUser, type Pause, type User } from './user.ts';
+import { dayOfUser, type Pause, type Streak, type User } from './user.ts';
 
 /*
- * Administrators' changes to a user's streaks. The streaks are settled first. `domain/streaks/streak-machine.ts` replays the same rules
- * for late events.
+ * Administrators' changes to a user's streaks. The streaks are settled first. `streak-machine.ts` repeats them in replays.
  */
 
 /** A streak that ended: its length, and its first and last day (epoch days). */
@@ -104,10 +112,17 @@ function apply(user: User, change: StreakChange, around: Around): StreakRefusal 
 }
 
 function giveFreeze(user: User, max: number, { row: { day }, outcome }: Around): StreakRefusal | null {
-  if (user.freezes >= max) return STREAK_REFUSAL.full;
-  user.freezes += 1;
+  if (addFreezes(user, 1, max) === 0) return STREAK_REFUSAL.full;
   outcome.given = { kind: 'given', day, count: 1 };
   return null;
+}
+
+/** Gives freezes up to a maximum, or takes them with a negative count. Returns how many. */
+export function addFreezes(user: Pick<User, 'freezes'>, count: number, max: number): number {
+  const most = Math.max(user.freezes, max);
+  const added = Math.max(-user.freezes, Math.min(count, most - user.freezes));
+  user.freezes += added;
+  return added;
 }
 
 /** Creates a pause. It must not begin before today nor overlap another one. */
@@ -134,14 +149,19 @@ function endPause(user: User, pause: Pause, { row: { day }, outcome }: Around): 
   return null;
 }
 
-/** Ends the streaks as if they were lost now. A period that is already met is used up: later activity starts the next streak. */
-function reset(user: User, around: Around): StreakRefusal | null {
-  const { row, plan } = around;
+function reset(user: User, { row, plan, outcome }: Around): StreakRefusal | null {
   if (user.streaks[frequencyOf(plan.streak)].length === 0) return STREAK_REFUSAL.idle;
+  outcome.settlements.streaks.push(...endStreaks(user, row));
+  return null;
+}
+
+/** Ends the streaks as if they were lost now. A period that is already met is used up: later activity starts the next streak. */
+export function endStreaks({ streaks }: Pick<User, 'streaks'>, row: LocalDay): Settlement[] {
+  const ended: Settlement[] = [];
   for (const frequency of FREQUENCIES) {
-    const streak = user.streaks[frequency];
+    const streak = streaks[frequency];
     if (streak.length === 0) continue;
-    noteEnd(user, frequency, 'reset', around);
+    ended.push(endOf(streak, { frequency, kind: 'reset', row }));
     streak.length = 0;
     streak.startDay = null;
     const current = periodIn(row, frequency);
@@ -149,44 +169,72 @@ function reset(user: User, around: Around): StreakRefusal | null {
     streak.lastPeriod = current - 1;
     streak.sums = new Map();
   }
-  return null;
+  return ended;
 }
 
-/**
- * Restores the longest streak lost since a day, including those that settling has just lost; of equal lengths the latest. It replaces
- * the current streak. If either streak has met the current period, the period stays met; otherwise the user still has to meet it.
- */
+/** Also restores streaks that settling has just lost. */
 function restore(
   user: User,
   { lost, since }: StreakChange & { kind: 'restore' },
-  around: Around,
+  { row, plan, outcome }: Around,
 ): StreakRefusal | null {
-  const { row, plan, outcome } = around;
   const { streaks } = outcome.settlements;
   const frequency = frequencyOf(plan.streak);
-  const streak = user.streaks[frequency];
-  let best = lost ?? { length: 0, from: 0, to: 0 };
-  for (const { frequency: of, kind, from, to, length } of streaks)
-    if (of === frequency && kind === 'lost' && to >= since && length! >= best.length)
-      best = { length: length!, from, to };
-  if (best.length <= streak.length) return STREAK_REFUSAL.none;
-  if (streak.length > 0) noteEnd(user, frequency, 'replaced', around);
-  const current = periodIn(row, frequency);
-  const wasMet = best.to >= firstDayIn(row, frequency);
-  streak.length = best.length;
-  streak.startDay = best.from;
-  streak.lastPeriod = Math.max(streak.lastPeriod ?? -1, wasMet ? current : current - 1);
-  streaks.push({ frequency, kind: 'restored', from: best.from, to: row.day, length: best.length });
-  return null;
+  const best = longestEnded(streaks, { frequency, since, lost });
+  const restored = restoreStreak(user.streaks[frequency], best, { frequency, row });
+  streaks.push(...restored);
+  return restored.length === 0 ? STREAK_REFUSAL.none : null;
 }
 
-function noteEnd(
-  user: User,
-  frequency: (typeof FREQUENCIES)[number],
-  kind: 'reset' | 'replaced',
-  { row, outcome }: Around,
-): void {
-  const { startDay, lastPeriod, length } = user.streaks[frequency];
+/** The longest streak that was lost or reset since a day; of equal lengths the latest. `lost`: an earlier one. */
+export function longestEnded(
+  settlements: readonly Settlement[],
+  { frequency, since, lost }: { frequency: Frequency; since: number; lost: EndedStreak | null },
+): EndedStreak | null {
+  let best = lost;
+  for (const { frequency: of, kind, from, to, length } of settlements)
+    if (of === frequency && (kind === 'lost' || kind === 'reset') && to >= since && length! >= (best?.length ?? 0))
+      best = { length: length!, from, to };
+  return best;
+}
+
+/**
+ * Restores an ended streak, which replaces the current one if it is longer. If either streak has met the current period, the period stays
+ * met; otherwise the user still has to meet it. Returns what happened; nothing if the current streak stays.
+ */
+export function restoreStreak(
+  streak: Streak,
+  ended: EndedStreak | null,
+  { frequency, row }: { frequency: Frequency; row: LocalDay },
+): Settlement[] {
+  if (ended === null || ended.length <= streak.length) return [];
+  const { length, from, to } = ended;
+  const replaced = streak.length > 0 ? [endOf(streak, { frequency, kind: 'replaced', row })] : [];
+  const current = periodIn(row, frequency);
+  const wasMet = to >= firstDayIn(row, frequency);
+  streak.length = length;
+  streak.startDay = from;
+  streak.lastPeriod = Math.max(streak.lastPeriod ?? -1, wasMet ? current : current - 1);
+  return [...replaced, { frequency, kind: 'restored', from, to: row.day, length }];
+}
+
+function endOf(
+  { startDay, lastPeriod, length }: Streak,
+  { frequency, kind, row }: { frequency: Frequency; kind: 'reset' | 'replaced'; row: LocalDay },
+): Settlement {
   const to = periodEnd(lastPeriod ?? -1, frequency, weekStartIn(row));
-  outcome.settlements.streaks.push({ frequency, kind, from: startDay ?? -1, to, length });
+  return { frequency, kind, from: startDay ?? -1, to, length };
+}
+
+const WINDOW_DAYS = 90;
+
+/** First day from which a lost streak can be restored: 90 days back; weekly: 1 January; monthly: January before. */
+export function restoreWindowStart(
+  day: number,
+  { frequency, weekStart }: { frequency: Frequency; weekStart: WeekStart },
+): number {
+  if (frequency === 'daily') return day - WINDOW_DAYS;
+  const year = Number(dateOf(day).slice(0, 4));
+  const firstDay = dayOf(`${frequency === 'weekly' ? year : year - 1}-01-01`);
+  return periodStart(periodOf(firstDay, frequency, weekStart), frequency, weekStart);
 }

@@ -1,13 +1,25 @@
 import type { Decimal } from '../domain/decimal.ts';
-import { type Frequency, isOnWeekday, localDay, ownDaysOff, daysOffFrom, type WeekStart } from '../domain/periods.ts';
+import {
+  daysOffFrom,
+  FREQUENCIES,
+  type Frequency,
+  isOnWeekday,
+  localDay,
+  type OwnDaysOff,
+  ownDaysOff,
+  periodOf,
+  periodStart,
+  type WeekStart,
+} from '../domain/periods.ts';
 import {
   type EarlierSettlementRule,
   type FreezeGain,
-  FREQUENCIES,
+  type SettledStreaks,
   type Settlement,
   settleStreaks,
   type StreakSettlementRule,
 } from '../domain/streaks/settle.ts';
+import type { StreakAsLeft } from '../domain/streaks/streak.ts';
 import type { PlanSettling, PlanStreak } from './plan.ts';
 import { addTo, reaches } from './sums.ts';
 import type { OwnStreakRule, Streak, Threshold, User } from './user.ts';
@@ -39,6 +51,18 @@ export function localDayOf(
     number,
   ];
   return { day, week, month, weekStart, monthStart };
+}
+
+/** The same for any local day. */
+export function localDayIn(day: number, weekStart: WeekStart): LocalDay {
+  const [week, month] = [periodOf(day, 'weekly', weekStart), periodOf(day, 'monthly', weekStart)];
+  return {
+    day,
+    week,
+    month,
+    weekStart: periodStart(week, 'weekly', weekStart),
+    monthStart: periodStart(month, 'monthly', weekStart),
+  };
 }
 
 /** The period of a local day. */
@@ -82,10 +106,13 @@ function dayAt(user: User, atMs: number, left: LeftOffset | null): number {
   return localDay(atMs, (isBefore ? left.offsetSeconds : user.offsetSeconds) ?? 0);
 }
 
-/** Whether the user's daily streak survives a day without activity. The settings at the day's beginning decide. */
-function isDayOff(user: User, rule: PlanStreak, day: number, left: LeftOffset | null): boolean {
-  const inForce: PlanSettling = rule.before?.find(({ ends }) => dayAt(user, ends, left) >= day) ?? rule;
-  const set = (inForce.own === true ? ownDaysOff(user.daysOff, day) : null) ?? inForce.off;
+/** Converts a time (epoch ms) to the user's local day. */
+type DayAt = (ms: number) => number;
+
+/** Whether a user's daily streak survives a day without activity. The settings at the day's beginning decide. */
+export function isDayOff(own: OwnDaysOff | null, rule: PlanStreak, day: number, dayAt: DayAt): boolean {
+  const inForce: PlanSettling = rule.before?.find(({ ends }) => dayAt(ends) >= day) ?? rule;
+  const set = (inForce.own === true ? ownDaysOff(own, day) : null) ?? inForce.off;
   return set !== undefined && isOnWeekday(set, day);
 }
 
@@ -95,12 +122,18 @@ const weekStartOf = (firstOfWeek0: number): WeekStart => (firstOfWeek0 === 3 ? '
 /** The first day of the weeks of a row. */
 export const weekStartIn = ({ week, weekStart }: LocalDay): WeekStart => weekStartOf(weekStart - week * 7);
 
-const settlementRule = (rule: PlanSettling, weekStart: WeekStart): StreakSettlementRule => ({
+export const settlementRule = (rule: PlanSettling, weekStart: WeekStart): StreakSettlementRule => ({
   frequency: frequencyOf(rule),
   weekStart,
   frozen: rule.frozen === true,
   earning: rule.earn ?? null,
 });
+
+/** An earlier rule, with the last local day that began under it. */
+export const earlierRule = (
+  { week, ...rule }: NonNullable<PlanStreak['before']>[number],
+  dayAt: DayAt,
+): EarlierSettlementRule => ({ ...settlementRule(rule, weekStartOf(week)), lastDay: dayAt(rule.ends) });
 
 /**
  * Settles a user's streaks up to a local day. Streaks whose periods were not met use days off, pauses and freezes, or end, and
@@ -131,40 +164,50 @@ function needsSettling(user: User, rule: PlanStreak, row: LocalDay, left: LeftOf
 }
 
 /** Whether earlier settings, which ended at a time, still concern a user. */
-const isUnsettled = ({ updatedMs, settledMs }: User, ends: number): boolean =>
+const isUnsettled = ({ updatedMs, settledMs }: Pick<User, 'updatedMs' | 'settledMs'>, ends: number): boolean =>
   ends >= updatedMs && ends > (settledMs ?? 0);
 
 /** When this installation first saw a user. */
-const seenMs = ({ importedMs, createdMs }: User): number => importedMs ?? createdMs;
+export const seenMs = ({ importedMs, createdMs }: Pick<User, 'importedMs' | 'createdMs'>): number =>
+  importedMs ?? createdMs;
 
-function settle(user: User, rule: PlanStreak, row: LocalDay, left: LeftOffset | null): Settlements | null {
-  const before = (rule.before ?? []).filter(({ ends }) => isUnsettled(user, ends));
-  const earlier = before.map(({ ends, week, ...each }): EarlierSettlementRule => ({
-    ...settlementRule(each, weekStartOf(week)),
-    lastDay: dayAt(user, ends, left),
-    // Activity at that very moment came before the end.
-    settled: ends <= user.updatedMs,
-  }));
-  const settled = settleStreaks(
+/** What a user's streaks depend on. */
+type SettledUser = Pick<
+  User,
+  'createdMs' | 'importedMs' | 'updatedMs' | 'settledMs' | 'freezes' | 'earnedDay' | 'daysOff'
+> & { streaks: Readonly<Record<Frequency, StreakAsLeft>>; pauses: readonly { from: number; to: number }[] };
+
+const unsettledBefore = (user: Pick<User, 'updatedMs' | 'settledMs'>, { before = [] }: PlanStreak) =>
+  before.filter(({ ends }) => isUnsettled(user, ends));
+
+/** A user's streaks on a local day. The user stays unchanged. */
+export const settledStreaks = (user: SettledUser, rule: PlanStreak, row: LocalDay, dayAt: DayAt): SettledStreaks =>
+  settleStreaks(
     {
       createdMs: seenMs(user),
-      dayAt: (ms) => dayAt(user, ms, left),
+      dayAt,
       streaks: user.streaks,
       freezes: user.freezes,
       earnedDay: user.earnedDay,
       pauses: user.pauses,
-      isDayOff: (day) => isDayOff(user, rule, day, left),
+      isDayOff: (day) => isDayOff(user.daysOff, rule, day, dayAt),
     },
     settlementRule(rule, weekStartIn(row)),
     row.day,
-    earlier,
+    // Activity at the very moment of a change came before the end of the earlier rule.
+    unsettledBefore(user, rule).map((one) => ({ ...earlierRule(one, dayAt), settled: one.ends <= user.updatedMs })),
   );
+
+function settle(user: User, rule: PlanStreak, row: LocalDay, left: LeftOffset | null): Settlements | null {
+  const dayThen = (ms: number): number => dayAt(user, ms, left);
+  const before = unsettledBefore(user, rule);
+  const settled = settledStreaks(user, rule, row, dayThen);
   for (const frequency of FREQUENCIES) Object.assign(user.streaks[frequency], settled.streaks[frequency]);
   user.freezes = settled.freezes;
   user.earnedDay = settled.earnedDay;
-  for (const [index, { lastDay }] of earlier.entries()) {
-    if (lastDay > row.day) break;
-    user.settledMs = before[index]!.ends;
+  for (const { ends } of before) {
+    if (dayThen(ends) > row.day) break;
+    user.settledMs = ends;
   }
   const { settlements: streaks, gains } = settled;
   if (streaks.length === 0 && gains.length === 0) return null;
@@ -183,7 +226,7 @@ function dropPauses(user: User, { day, monthStart }: LocalDay): void {
  * two: the current day becomes the new day, with its progress and its distance to the last met day. From a week or month that is
  * left, only what the streak needs to survive is kept: a week met before the journey does not count as the next one met.
  */
-export function moveStreaks({ streaks }: User, before: LocalDay, after: LocalDay): void {
+export function moveStreaks({ streaks }: Pick<User, 'streaks'>, before: LocalDay, after: LocalDay): void {
   for (const frequency of FREQUENCIES) {
     const streak = streaks[frequency];
     const moved = periodIn(after, frequency) - periodIn(before, frequency);
@@ -198,7 +241,7 @@ export function moveStreaks({ streaks }: User, before: LocalDay, after: LocalDay
 }
 
 /** What meets a period: every metric's threshold, or one of them; without metrics, any positive value. */
-interface MeetingRule {
+export interface MeetingRule {
   on: boolean;
   all: boolean;
   metrics: readonly Threshold[];
@@ -245,7 +288,7 @@ export function extendStreaks(user: User, plan: PlanStreak, row: LocalDay, event
     const streak = user.streaks[frequency];
     const period = periodIn(row, frequency);
     if (anyMeets && streak.lastPeriod === period && streak.currentPeriod === period) continue;
-    if (extend(streak, rule, event, { period, firstDay: firstDayIn(row, frequency) })) extended.push(frequency);
+    if (extendStreak(streak, rule, event, { period, firstDay: firstDayIn(row, frequency) })) extended.push(frequency);
   }
   // A streak that begins on a day repeated by a journey west also covers the days before it.
   const { currentPeriod } = user.streaks.daily;
@@ -258,7 +301,7 @@ export function extendStreaks(user: User, plan: PlanStreak, row: LocalDay, event
  * Adds an event to a streak's current period. Returns whether the streak grew. A period before the current one (a late event, a zone
  * further west) starts nothing new. A period that was met stays met. Without metrics, the earliest event extends the streak.
  */
-function extend(
+export function extendStreak(
   streak: Streak,
   rule: MeetingRule,
   event: CountedEvent,
@@ -301,9 +344,14 @@ function meets(streak: Streak, { all, metrics }: MeetingRule, { metric: counted,
 }
 
 /** Number of days off that directly follow the day by which the user must act; 0 without a daily streak. */
-export function daysOffAhead(user: User, rule: PlanStreak, day: number): number {
-  const { length, lastPeriod } = user.streaks.daily;
+export function daysOffAhead(
+  { streaks, daysOff }: { streaks: { daily: StreakAsLeft } } & Pick<User, 'daysOff'>,
+  rule: PlanStreak,
+  day: number,
+  dayThen: DayAt,
+): number {
+  const { length, lastPeriod } = streaks.daily;
   const mayBeOff = rule.off !== undefined || rule.own === true || rule.before !== undefined;
   if (!mayBeOff || length === 0 || frequencyOf(rule) !== 'daily') return 0;
-  return daysOffFrom(Math.max((lastPeriod ?? -1) + 1, day), (each) => isDayOff(user, rule, each, null));
+  return daysOffFrom(Math.max((lastPeriod ?? -1) + 1, day), (each) => isDayOff(daysOff, rule, each, dayThen));
 }

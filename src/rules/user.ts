@@ -177,13 +177,19 @@ export interface GuardSums {
   lastMs: number | null;
 }
 
-const noStreak = (): Streak => ({
+export const noStreak = (): Streak => ({
   length: 0,
   startDay: null,
   lastPeriod: null,
   extendedMs: null,
   currentPeriod: null,
   sums: new Map(),
+});
+
+/** A copy that shares nothing with the original. */
+export const copyStreak = (streak: Streak): Streak => ({
+  ...streak,
+  sums: new Map(Array.from(streak.sums, ([no, sum]) => [no, { ...sum }])),
 });
 
 /** A user who is seen for the first time. `freezes`: those that a streak begins with. */

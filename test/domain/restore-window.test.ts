@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { dateOf, dayOf } from '../../src/domain/periods.ts';
-import { restoreWindowStart } from '../../src/domain/streaks/streak-machine.ts';
+import { restoreWindowStart } from '../../src/rules/streak-changes.ts';
 
 test.each([
   ['daily', 'sunday', '2026-03-31', '2025-12-31'],

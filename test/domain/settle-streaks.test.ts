@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { dayOf, type Frequency, isOnWeekday, periodOf, weekdaySet } from '../../src/domain/periods.ts';
-import { FREQUENCIES, settleStreaks, type StreakSettlementRule } from '../../src/domain/streaks/settle.ts';
+import { dayOf, FREQUENCIES, type Frequency, isOnWeekday, periodOf, weekdaySet } from '../../src/domain/periods.ts';
+import { settleStreaks, type StreakSettlementRule } from '../../src/domain/streaks/settle.ts';
 
 type Pause = [from: string, to: string];
 interface Left {

@@ -1,8 +1,8 @@
+import { FREQUENCIES } from '../../src/domain/periods.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toMicros } from '../../src/domain/decimal.ts';
-import { FREQUENCIES } from '../../src/domain/streaks/settle.ts';
-import type { StreakEvent } from '../../src/domain/streaks/replay.ts';
+import { parseDecimal } from '../../src/domain/decimal.ts';
+import type { StreakEvent } from '../../src/rules/streak-replay.ts';
 import { dayIn } from '../../src/domain/zone.ts';
 import { addDays, wall } from './calendar.ts';
 import { LaurelModel } from './laurel-model.ts';
@@ -64,7 +64,7 @@ function happeningsOf({ start, tz, drawn, events: sent, calls: made }: Drawn) {
       atMs: happenedMs,
       day: dayIn(tz, happenedMs),
       metricNo,
-      value: toMicros(value),
+      value: parseDecimal(value),
     };
     return { ...each, late, metricKey: METRICS[metric]!, amount: Number(value) };
   });

@@ -1,23 +1,18 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
-import { dateOf, periodOf } from '../../src/domain/periods.ts';
-import { toMicros } from '../../src/domain/decimal.ts';
+import { dateOf, FREQUENCIES, periodOf } from '../../src/domain/periods.ts';
 import {
   type RecordedGain,
   type RecordedSettlement,
   replayStreaks,
   type StreakEvent,
   type StreakFacts,
-} from '../../src/domain/streaks/replay.ts';
-import { FREQUENCIES } from '../../src/domain/streaks/settle.ts';
-import {
-  type MeetingRule,
-  NO_STREAK,
-  StreakMachine,
-  type StreakStep,
-} from '../../src/domain/streaks/streak-machine.ts';
+} from '../../src/rules/streak-replay.ts';
+import { StreakMachine, type StreakStep } from '../../src/rules/streak-machine.ts';
+import { isDayOff, meetingRule, settlementRule } from '../../src/rules/streaks.ts';
+import { compileCatalog } from '../../src/catalog/compiled-catalog.ts';
+import { noStreak } from '../../src/rules/user.ts';
 import { dayIn } from '../../src/domain/zone.ts';
 import { streakHistory } from '../../src/engine/streaks/streak-reads.ts';
-import { daysOffOf, settlementRule } from '../../src/engine/responses.ts';
 
 /** An administrator's action, at a time. */
 export type Call = { atMs: number; n: number } & (
@@ -50,7 +45,7 @@ export class ReplayedHistory {
       { ...around, pauses: this.pauses, endedBefore: [], resetsMade: new Set() },
       Math.min(first, ...steps.map(({ day }) => day)),
     );
-    for (const frequency of FREQUENCIES) machine.begin(frequency, first, NO_STREAK);
+    for (const frequency of FREQUENCIES) machine.begin(frequency, first, noStreak());
     machine.freezes = freezes.enabled ? freezes.initial : 0;
     const made: Exclude<StreakStep, { do: 'event' }>[] = [];
     for (const step of steps) {
@@ -75,19 +70,19 @@ export class ReplayedHistory {
     const { freezes, frequency } = this.catalog.streaks;
     const day = this.dayAt(call.atMs);
     const step = { atMs: call.atMs, day };
-    const counting = machine.streaks[frequency];
+    const { length } = machine.streaks[frequency];
     switch (call.do) {
       case 'freeze':
         if (!freezes.enabled || machine.freezes >= freezes.max) return false;
         made.push({ do: 'freeze', count: 1, ...step });
         break;
       case 'reset':
-        if (counting.length === 0) return false;
+        if (length === 0) return false;
         made.push({ do: 'reset', ...step });
         break;
       case 'restore':
         machine.take({ do: 'restore', frequency, ...step });
-        if (machine.streaks[frequency].length <= counting.length) return false;
+        if (machine.streaks[frequency].length <= length) return false;
         made.push({ do: 'restore', frequency, ...step });
         return true;
       case 'pause': {
@@ -163,23 +158,16 @@ export class ReplayedHistory {
   private around() {
     const { catalog } = this;
     const dayAt = (ms: number): number => this.dayAt(ms);
-    const { enabled, evaluationMode, metrics, freezes } = catalog.streaks;
-    const meeting: MeetingRule = {
-      on: enabled,
-      all: evaluationMode === 'AND',
-      metrics: metrics.map(({ metricId, threshold }) => ({
-        metricNo: catalog.metrics.find(({ id }) => id === metricId)!.no,
-        needed: toMicros(String(threshold)),
-      })),
-    };
+    const { weekStart, freezes } = catalog.streaks;
+    const { streakRule } = compileCatalog(catalog);
     return {
       createdMs: this.createdMs,
       dayAt,
       pauses: [],
-      isDayOff: daysOffOf(catalog, null, dayAt),
-      rule: settlementRule(catalog),
+      isDayOff: (day: number) => isDayOff(null, streakRule, day, dayAt),
+      rule: settlementRule(streakRule, weekStart),
       earlier: [],
-      meeting,
+      meeting: meetingRule(streakRule, null),
       maxFreezes: freezes.enabled ? freezes.max : 0,
     };
   }

@@ -1,18 +1,15 @@
+import { FREQUENCIES } from '../../src/domain/periods.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Counter, PlanAchievement, PlanConditions } from '../../src/rules/plan.ts';
 import { parseDecimal } from '../../src/domain/decimal.ts';
-import { changesOf } from '../../src/engine/recomputations/ledger.ts';
 import { UserReplay } from '../../src/engine/recomputations/user-replay.ts';
-import { decodeState } from '../../src/packed/state.ts';
-import { FREQUENCIES } from '../../src/domain/streaks/settle.ts';
-import { completeAchievements } from '../../src/rules/achievements.ts';
+import { changedAchievements, completeAchievements } from '../../src/rules/achievements.ts';
 import { addToTotal } from '../../src/rules/sums.ts';
-import { encodeUser } from '../../src/rules/user-codec.ts';
 import { freshUser } from './surroundings.ts';
 
-// src/rules/achievements.ts completes achievements for the user as each event leaves it; changesOf of
-// src/engine/recomputations/ledger.ts finds those for which a user ever qualified.
+// src/rules/achievements.ts completes achievements for the user as each event leaves it; changedAchievements
+// finds those for which a user ever qualified.
 
 const SEED = Number(process.env['SEED']);
 
@@ -80,13 +77,21 @@ function replayed(
   for (const { no, metric: of, counted } of achievements)
     if (counted) counters.set(of!, [...(counters.get(of!) ?? []), { no, conditions: [[name(no), 'yes']] }]);
   const replay = new UserReplay({
-    rules: { systems: [], achievements: [], quests: new Map(), metricNos: [], counters, streaks: false },
+    rules: {
+      systems: [],
+      systemsOf: new Map(),
+      achievements: [],
+      quests: new Map(),
+      metricNos: [],
+      counters,
+      streaks: false,
+    },
+    user: freshUser({}),
     ledgers: [],
     completions: [],
     fixed: [],
     sinceDay: 0,
     imported: null,
-    tz: null,
     mayLose: false,
   });
   for (const [at, event] of events.entries())
@@ -134,21 +139,19 @@ test('a recomputation finds the achievements that events complete', () => {
         user.streaks[FREQUENCIES[every - 1]!].length = event.streak;
         completeAchievements(user, achievements, { nowMs: at, completed: [] });
       }
-      const state = decodeState(encodeUser(user));
-      const completed = Object.keys(state.completions).map(Number);
+      const completed = [...user.completions.keys()];
 
       const replay = replayed(achievements, events);
       const reached = {
-        state,
         highestCount: (no: number) => replay.highestCount(no),
         longestStreak: Math.max(...events.map(({ streak }) => streak)),
       };
       // Nothing is lost, and nothing is gained beyond what the events completed.
-      const changes = changesOf(achievements, reached, () => true);
+      const changes = changedAchievements(user, achievements, reached, () => true);
       expect(changes.lost).toEqual([]);
       if (grows || achievements.every((one) => one.requires === undefined)) expect(changes.gained).toEqual([]);
-      const from = { ...reached, state: { ...state, completions: {} } };
-      const { gained } = changesOf(achievements, from, () => true);
+      const from = { ...user, completions: new Map() };
+      const { gained } = changedAchievements(from, achievements, reached, () => true);
       // Only the whole part of a highest total is stored, so an achievement with a fraction may be missed.
       const exact = achievements.every(({ counted, micros = 0 }) => counted === true || micros === 0);
       // What the user reached at any time counts for a recomputation, even before the required achievements were completed.

@@ -1,5 +1,4 @@
 import type { Achievement, Metric } from '../../domain/catalog.ts';
-import { periodOf, periodStart } from '../../domain/periods.ts';
 import { isQuest } from '../../domain/repeat.ts';
 import {
   achievementsFor,
@@ -16,6 +15,7 @@ import { compileStreak } from './streak.ts';
 import { eventWork, workOfMetric } from '../event-work.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { CompiledPlan, Plan, PlanBoard } from '../../rules/plan.ts';
+import { localDayIn } from '../../rules/streaks.ts';
 
 export const compilePlan = (catalogIndex: CatalogIndex, metric: Metric, utcDay: number): CompiledPlan =>
   compilePlanOf(catalogIndex, metric, utcDay);
@@ -109,11 +109,8 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
     metric: metric?.no ?? 0,
     firstDay: utcDay - 1,
     periods: days.map((day) => {
-      const week = periodOf(day, 'weekly', weekStart);
-      const month = periodOf(day, 'monthly', weekStart);
-      const weekDay = periodStart(week, 'weekly', weekStart);
-      const monthDay = periodStart(month, 'monthly', weekStart);
-      return [day, week, month, day, weekDay, monthDay] as [number, number, number, number, number, number];
+      const { week, month, weekStart: weekDay, monthStart } = localDayIn(day, weekStart);
+      return [day, week, month, day, weekDay, monthStart] as [number, number, number, number, number, number];
     }),
     streak: compileStreak(catalogIndex),
     achievements: compileAchievements(catalogIndex, achievementsFor(catalogIndex, metric)),

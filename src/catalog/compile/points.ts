@@ -6,7 +6,7 @@ import { present, userConditions } from './parts.ts';
 
 const ROUNDING = { down: 1, nearest: 2, up: 3 } as const;
 
-export function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigger): PlanTrigger {
+function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigger): PlanTrigger {
   return present<PlanTrigger>({
     no: trigger.no,
     points: trigger.points,
@@ -19,7 +19,7 @@ export function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigge
   });
 }
 
-export function compileBoost(catalogIndex: CatalogIndex, boost: PointsBoost): PlanBoost {
+function compileBoost(catalogIndex: CatalogIndex, boost: PointsBoost): PlanBoost {
   return present<PlanBoost>({
     no: boost.no,
     from: dayOf(boost.start),
@@ -48,11 +48,14 @@ export const timeTriggers = (catalogIndex: CatalogIndex, system: PointsSystem): 
     .filter(({ systemId, status, type }) => systemId === system.id && status === 'active' && type === 'time')
     .map((trigger) => compileTrigger(catalogIndex, trigger));
 
-/** A points system with the triggers that an event of the metric may fire; `null`: a call that is not an event. */
+/**
+ * A points system with the triggers that an event of the metric may fire; `null`: a call that is not an event. `firstDay`: of the plan, for
+ * its boosts; `null` for all boosts.
+ */
 export function compileSystem(
   catalogIndex: CatalogIndex,
   system: PointsSystem,
-  { metric, firstDay }: { metric: Metric | null; firstDay: number },
+  { metric, firstDay }: { metric: Metric | null; firstDay: number | null },
 ): PlanSystem {
   const triggers = catalogIndex.catalog.triggers.filter((t) => t.systemId === system.id && t.status === 'active');
   const ofType = (type: PointsTrigger['type']): PlanTrigger[] =>
@@ -62,7 +65,7 @@ export function compileSystem(
   const boosts = catalogIndex.catalog.boosts
     .filter((boost) => boost.systemId === system.id && boost.userId === null)
     .map((boost) => compileBoost(catalogIndex, boost))
-    .filter((boost) => boost.from <= firstDay + 2 && (boost.to ?? Infinity) >= firstDay);
+    .filter(({ from, to }) => firstDay === null || (from <= firstDay + 2 && (to ?? Infinity) >= firstDay));
   return present<PlanSystem>({
     no: system.no,
     max: system.maxPoints ?? undefined,

@@ -1,3 +1,5 @@
+import { ACHIEVEMENT_TRIGGERS, FOLDS, TRIGGER_TYPES } from '../rule-kinds.ts';
+import { FREQUENCIES } from '../periods.ts';
 import { type Static, Type } from 'typebox';
 import { BalanceChange } from '../points.ts';
 import { TIMELINE_KINDS } from '../kinds.ts';
@@ -15,7 +17,7 @@ const Condition = Type.Object({ key: Type.String(), value: Type.String() });
 
 /** The rule of a trigger or achievement at that time. Only the fields of its type are set. */
 export const TimelineRule = Type.Object({
-  type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation', 'api', 'anniversary']),
+  type: Type.Enum([...new Set([...TRIGGER_TYPES, ...ACHIEVEMENT_TRIGGERS])]),
   points: Type.Optional(Type.Integer()),
   metric: Type.Optional(Named),
   threshold: Type.Optional(Type.Number()),
@@ -36,7 +38,7 @@ export type TimelineRule = Static<typeof TimelineRule>;
 const CausedStreak = Type.Object({
   kind: Type.Literal('streak'),
   length: Type.Integer(),
-  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  frequency: Type.Enum([...FREQUENCIES]),
 });
 
 const Completed = {
@@ -71,7 +73,7 @@ const CausedScore = Type.Object({
   /** First day of the run. */
   run: LocalDate,
   change: Type.Number(),
-  aggregate: Type.Optional(Type.Enum(['max', 'min', 'last'])),
+  aggregate: Type.Optional(Type.Enum([...FOLDS])),
 });
 
 const Caused = Type.Union([CausedStreak, CausedAchievement, CausedAward, CausedLevel, CausedScore]);
@@ -180,7 +182,7 @@ const StreakEntry = Type.Object({
   kind: Type.Literal('streak'),
   ...Entry,
   change: Type.Enum(['freeze', 'pause', 'lost', 'restored', 'replaced', 'dayOff', 'reset']),
-  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  frequency: Type.Enum([...FREQUENCIES]),
   start: LocalDate,
   end: LocalDate,
   length: Nullable(Type.Integer()),

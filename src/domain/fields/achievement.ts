@@ -1,3 +1,4 @@
+import { ACHIEVEMENT_TRIGGERS } from '../rule-kinds.ts';
 import { Type } from 'typebox';
 import { Repeat } from '../repeat.ts';
 import { LocalDate, Uuid } from '../schemas.ts';
@@ -27,7 +28,7 @@ export const ACHIEVEMENT = {
   },
   description: { ...DESCRIPTION, clearable: true },
   badge: BADGE,
-  trigger: field(Type.Enum(['metric', 'streak', 'api', 'achievement', 'anniversary']), {
+  trigger: field(Type.Enum([...ACHIEVEMENT_TRIGGERS]), {
     label: 'Completed by',
     description: 'What completes the achievement.',
     required: true,

@@ -1,3 +1,4 @@
+import { FOLDS } from '../rule-kinds.ts';
 import { Type } from 'typebox';
 import { LocalDate, PARTICIPANTS, TimeOfDay, Uuid } from '../schemas.ts';
 import { DESCRIPTION, field, KEY, METRIC_ID, NAME, only, TODAY } from './field.ts';
@@ -27,7 +28,7 @@ export const LEADERBOARD = {
       options: { metric: 'total of a metric', streak: 'length of the streak', points: 'points' },
     },
   }),
-  aggregate: field(Type.Enum(['sum', 'max', 'min', 'last']), {
+  aggregate: field(Type.Enum(['sum', ...FOLDS]), {
     label: 'A score is',
     description:
       'What a score is of a run’s events: the `sum` of their values (default), the highest (`max`), the lowest (`min`) or the ' +

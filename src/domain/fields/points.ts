@@ -1,3 +1,4 @@
+import { ROUNDINGS, TRIGGER_TYPES } from '../rule-kinds.ts';
 import { Type } from 'typebox';
 import { LocalDate, Uuid } from '../schemas.ts';
 import { UserId } from '../user.ts';
@@ -61,7 +62,7 @@ export const POINTS_LEVEL = {
 } as const;
 
 export const POINTS_TRIGGER = {
-  type: field(Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']), {
+  type: field(Type.Enum([...TRIGGER_TYPES]), {
     label: 'Awarded for',
     description: 'What gives the points.',
     required: true,
@@ -157,7 +158,7 @@ export const POINTS_BOOST = {
     default: null,
     form: { hint: 'Empty: no end' },
   }),
-  rounding: field(Type.Enum(['down', 'up', 'nearest']), {
+  rounding: field(Type.Enum([...ROUNDINGS]), {
     label: 'Round fractions',
     description: 'How multiplied points are made whole.',
     default: 'down',

@@ -1,3 +1,4 @@
+import { FREQUENCIES } from '../periods.ts';
 import { Type, type Static } from 'typebox';
 import { Uuid } from '../schemas.ts';
 import { defaultsOf, field, objectOf, only } from './field.ts';
@@ -59,7 +60,7 @@ export const STREAKS = {
     description: 'Whether streaks are counted.',
     default: true,
   }),
-  frequency: field(Type.Enum(['daily', 'weekly', 'monthly']), {
+  frequency: field(Type.Enum([...FREQUENCIES]), {
     label: 'Period',
     description: 'Length of a streak period.',
     default: 'daily',

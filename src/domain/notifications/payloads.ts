@@ -1,3 +1,4 @@
+import { ROUNDINGS } from '../rule-kinds.ts';
 import { type Static, type TProperties, Type } from 'typebox';
 import { KeyValue, UserAchievementResponse } from '../achievement.ts';
 import { BoardStatus, leaderboardFields, LeaderboardResponseWithRankings } from '../leaderboard.ts';
@@ -34,7 +35,7 @@ export const BoostOfWebhook = Type.Object({
   start: LocalDate,
   end: Nullable(LocalDate),
   multiplier: Type.Number(),
-  rounding: Type.Enum(['down', 'up', 'nearest']),
+  rounding: Type.Enum([...ROUNDINGS]),
 });
 export type BoostOfWebhook = Static<typeof BoostOfWebhook>;
 

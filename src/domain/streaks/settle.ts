@@ -1,4 +1,4 @@
-import { type Frequency, periodEnd, periodOf, periodStart, type WeekStart } from '../periods.ts';
+import { FREQUENCIES, type Frequency, periodEnd, periodOf, periodStart, type WeekStart } from '../periods.ts';
 import type { StreakAsLeft } from './streak.ts';
 
 /*
@@ -19,8 +19,6 @@ import type { StreakAsLeft } from './streak.ts';
  * - When the first day of the week changes, the current week continues with its progress. If the change makes a week begin
  *   one day earlier, on its last day, that week does not count as missed: no midnight ended it.
  */
-
-export const FREQUENCIES = ['daily', 'weekly', 'monthly'] as const satisfies Frequency[];
 
 export interface StreakSettlementRule {
   frequency: Frequency;

@@ -1,12 +1,12 @@
 import { type Static, Type } from 'typebox';
 import { AdminIssue, DeletedResources } from '../administration/admin.ts';
-import { dateOf, type Frequency, periodEnd, periodOf, periodStart, type WeekStart } from '../periods.ts';
+import { dateOf, FREQUENCIES, type Frequency, periodEnd, periodOf, periodStart, type WeekStart } from '../periods.ts';
 import { INSTEAD_OF_NULL, LocalDate, Nullable, Uuid } from '../schemas.ts';
 import { UserId } from '../user.ts';
 
 export const streakFields = {
   length: Type.Integer(),
-  frequency: Type.Enum(['daily', 'weekly', 'monthly']),
+  frequency: Type.Enum([...FREQUENCIES]),
   started: Nullable(LocalDate),
   periodStart: Nullable(LocalDate),
   periodEnd: Nullable(LocalDate),

@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import { compileBackdatingPlan } from '../../catalog/compile/plans.ts';
 import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { fittingCall } from '../../catalog/event-work.ts';
@@ -12,7 +11,7 @@ import type { PackedQuestPeriod } from '../../packed/state.ts';
 import { QUEST_PERIOD } from '../../packed/user-fields.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { Job } from '../../postgres/jobs.ts';
-import { countedUsers, countUsers, usersAfter } from '../../postgres/users/selections.ts';
+import { usersAfter } from '../../postgres/users/selections.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
 import { storedStates } from '../../postgres/users/stored-states.ts';
 import { type AchievementHistory, backdate, takeHistory } from '../../rules/backdating.ts';
@@ -23,10 +22,10 @@ import { decodeUser } from '../../rules/user-codec.ts';
 import { dayOfUser, type User } from '../../rules/user.ts';
 import { changeEach, type ChangeEachOptions, type EachChange } from '../changes/change-each.ts';
 import { eventId } from '../ids.ts';
-import { isTenantPersisted } from '../persist/cursor-wait.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
-import { latestPeriods } from './quests.ts';
+import { sliceOfUsers, untilCurrent } from '../schedule/user-slices.ts';
+import { latestPeriods, matchingSums } from './quests.ts';
 
 /** A job that completes an activated or edited achievement for the users who already qualify. */
 export type Backdating = Job<{ achievementNo: number }, { completed?: number }> & { tenantNo: number };
@@ -43,10 +42,7 @@ export interface BackdatingOptions extends ChangeEachOptions {
 const MIN_AGE_MS = 2_000;
 /** Users in a call, between which events come. */
 const USERS_A_CALL = 200;
-/** How often a user who keeps receiving events is counted again before being left out. */
-const COUNTING_TRIES = 50;
 const TITLE = 'backdating of achievements';
-const NOT_PERSISTED = 'Earlier writes are not stored yet.';
 
 /** A user's state, and what of the same snapshot belongs to it. */
 interface Counted {
@@ -78,7 +74,7 @@ interface BackdatedUser extends EachChange {
 interface Users {
   compiled: CompiledCatalog;
   request: Backdating;
-  ids: string[];
+  ids: readonly string[];
 }
 
 /** Completes activated or edited achievements for the users who already qualify. A repeated completion changes nothing. */
@@ -95,27 +91,21 @@ export class BackdatingEngine implements JobWork<Backdating> {
 
   async slice(job: Backdating, record: RecordSlice): Promise<void> {
     const { pool } = this.options;
-    const { tenantNo, cursor: after } = job;
+    const { tenantNo } = job;
     const compiled = await this.catalogOf(tenantNo);
     if (compiled?.achievementsByNo.get(job.parameters.achievementNo)?.status !== 'active') {
       await record(async () => ({ end: 'done' }));
       return;
     }
-    if (job.total === null) {
-      // Events from before the edit may still be in the outbox.
-      if (!(await isTenantPersisted(this.options, tenantNo))) throw new Error(NOT_PERSISTED);
-      await record(async (client) => ({ total: await countUsers(client, tenantNo) }));
-      return;
-    }
     const limit = fittingCall(compiled.userPlan(Math.floor(this.options.clock.now() / DAY_MS)).work, USERS_A_CALL);
-    const ids = (await usersAfter(pool, { tenantNo, after, limit })).map(({ id }) => id);
-    const completed = ids.length === 0 ? 0 : await this.complete({ compiled, request: job, ids });
-    await record(async () => ({
-      cursor: ids.at(-1) ?? after,
-      done: ids.length,
-      result: { completed: (job.result.completed ?? 0) + completed },
-      ...(ids.length < limit && { end: 'done' }),
-    }));
+    await sliceOfUsers(this.options, job, record, {
+      limit,
+      next: async (after) => {
+        const ids = (await usersAfter(pool, { tenantNo, after, limit })).map(({ id }) => id);
+        const completed = (job.result.completed ?? 0) + (await this.complete({ compiled, request: job, ids }));
+        return { last: ids.at(-1) ?? null, users: ids.length, store: async () => ({ result: { completed } }) };
+      },
+    });
   }
 
   private async catalogOf(tenantNo: number): Promise<CompiledCatalog | null> {
@@ -128,20 +118,14 @@ export class BackdatingEngine implements JobWork<Backdating> {
     const achievement = compiled.achievementsByNo.get(request.parameters.achievementNo)!;
     const counting =
       achievement.trigger === 'metric' && (achievement.eventAttributes.length > 0 || isQuest(achievement));
-    let waiting = ids;
     let completed = 0;
-    for (let tries = 0; waiting.length > 0; tries += 1) {
-      // A user who received events during the count is counted again when those are stored.
-      if (tries > 0) await sleep(100);
-      if (tries === COUNTING_TRIES) {
-        this.leaveOut(request, waiting);
-        break;
-      }
-      const counts = counting ? await this.counts({ compiled, request, ids: waiting }) : null;
-      const outcomes = await this.call({ compiled, request, ids: waiting }, counts);
+    const busy = await untilCurrent(ids, async (some) => {
+      const counts = counting ? await this.counts({ compiled, request, ids: some }) : null;
+      const outcomes = await this.call({ compiled, request, ids: some }, counts);
       completed += outcomes.filter((each) => each?.outcome === 'completed').length;
-      waiting = waiting.filter((_, index) => outcomes[index]?.outcome === 'outdated');
-    }
+      return some.filter((_, index) => outcomes[index]?.outcome === 'outdated');
+    });
+    this.leaveOut(request, busy);
     return completed;
   }
 
@@ -158,27 +142,12 @@ export class BackdatingEngine implements JobWork<Backdating> {
       const achievement = compiled.achievementsByNo.get(parameters.achievementNo)!;
       const counted = new Map<string, Counted>();
       if (achievement.eventAttributes.length > 0)
-        for (const { id, ...row } of await this.matching(client, { compiled, request, ids })) counted.set(id, row);
+        for (const { id, ...row } of await matchingSums(client, compiled, { achievement, ids })) counted.set(id, row);
       if (!isQuest(achievement)) return counted;
       const states = await storedStates(client, tenantNo, ids);
       const latest = await latestPeriods(client, compiled, { quest: achievement, ids });
       for (const [id, state] of states) counted.set(id, { state, ...counted.get(id), periods: latest.get(id) ?? [] });
       return counted;
-    });
-  }
-
-  /** Users with the sums of their events that meet the achievement's conditions. */
-  private matching(client: PoolClient, { compiled, request, ids }: Users): ReturnType<typeof countedUsers> {
-    const achievement = compiled.achievementsByNo.get(request.parameters.achievementNo)!;
-    const conditions = achievement.eventAttributes.map(({ attributeId, attributeValue }) => [
-      compiled.attributesById.get(attributeId)?.key ?? '',
-      attributeValue,
-    ]);
-    return countedUsers(client, {
-      tenantNo: request.tenantNo,
-      ids,
-      metricNo: compiled.metricsById.get(achievement.metricId ?? '')?.no ?? 0,
-      attributes: Object.fromEntries(conditions),
     });
   }
 

@@ -14,7 +14,7 @@ import { COUNTER } from '../../packed/call-fields.ts';
 import { unpackState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { storedStates } from '../../postgres/users/stored-states.ts';
-import { countedUsers, sampleUsers, within } from '../../postgres/users/selections.ts';
+import { sampleUsers, within } from '../../postgres/users/selections.ts';
 import { listUsers } from '../../postgres/users/user-search.ts';
 import { statesInSlices, tenantCounters } from '../../redis/parts.ts';
 import { qualifies } from '../../rules/achievements.ts';
@@ -23,7 +23,7 @@ import { localDayOf, settleUser } from '../../rules/streaks.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import { dayOfUser, type User } from '../../rules/user.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
-import { periodSums } from './quests.ts';
+import { matchingSums, periodSums } from './quests.ts';
 
 interface AchievementPreviewOptions {
   redis: Redis;
@@ -140,21 +140,12 @@ export class AchievementPreview {
     ids: string[];
     leftMs: number;
   }): Promise<Map<string, Decimal> | null> {
-    const { trigger, metricId, eventAttributes } = achievement;
+    const { trigger, eventAttributes } = achievement;
     if (trigger !== 'metric') return new Map();
     if (isQuest(achievement)) return this.currentSums({ catalogIndex, quest: achievement, ids, leftMs });
     if (eventAttributes.length === 0) return new Map();
-    const attributes = eventAttributes.map(({ attributeId, attributeValue }) => [
-      catalogIndex.attributesById.get(attributeId)?.key ?? '',
-      attributeValue,
-    ]);
     const rows = await within(this.options.pool, Math.max(1, Math.ceil(leftMs)), (client) =>
-      countedUsers(client, {
-        tenantNo: catalogIndex.catalog.tenantNo,
-        ids,
-        metricNo: catalogIndex.metricsById.get(metricId ?? '')?.no ?? 0,
-        attributes: Object.fromEntries(attributes),
-      }),
+      matchingSums(client, catalogIndex, { achievement, ids }),
     );
     return rows && new Map(rows.map(({ id, count }) => [id, clamped(parseDecimal(count))]));
   }

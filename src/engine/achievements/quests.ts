@@ -7,10 +7,12 @@ import { clamped, decimalOfMicros, toMicros } from '../../domain/decimal.ts';
 import type { Days } from '../../domain/periods.ts';
 import { daysOf, longestPeriod, periodOf, seasonOf } from '../../domain/repeat.ts';
 import { packedQuestPeriod } from '../../packed/packed-arrays.ts';
-import type { PackedQuestPeriod, UserState } from '../../packed/state.ts';
+import type { PackedQuestPeriod } from '../../packed/state.ts';
 import { QUEST_PERIODS } from '../../packed/user-fields.ts';
 import { completedPeriods, daySums } from '../../postgres/quests.ts';
+import { countedUsers } from '../../postgres/users/selections.ts';
 import type { LateQuestPeriod } from '../../rules/quests.ts';
+import type { User } from '../../rules/user.ts';
 
 /** Whether an event's attributes (by key) meet an achievement's conditions. */
 export const matches = (
@@ -35,6 +37,19 @@ const conditionsOf = (
           attributeValue,
         ]),
       );
+
+/** Users with the sums of their events that meet an achievement's conditions on event attributes. */
+export const matchingSums = (
+  client: PoolClient,
+  catalogIndex: CatalogIndex,
+  { achievement, ids }: { achievement: Achievement; ids: readonly string[] },
+): ReturnType<typeof countedUsers> =>
+  countedUsers(client, {
+    tenantNo: catalogIndex.catalog.tenantNo,
+    ids,
+    metricNo: catalogIndex.metricsById.get(achievement.metricId ?? '')?.no ?? 0,
+    attributes: conditionsOf(catalogIndex, achievement) ?? {},
+  });
 
 /** Sums of the latest periods with events, in millionths, by user and period. With `days`, only of periods within them. */
 export async function periodSums(
@@ -101,13 +116,13 @@ export const periodsOfDay = (catalogIndex: CatalogIndex, metricNo: number, day: 
 export async function lateQuests(
   client: PoolClient,
   catalogIndex: CatalogIndex,
-  { userId, state, periods }: { userId: string; state: UserState | null; periods: ReadonlyMap<Achievement, number> },
+  { userId, user, periods }: { userId: string; user: User | null; periods: ReadonlyMap<Achievement, number> },
 ): Promise<Record<number, LateQuestPeriod>> {
   const { tenantNo, streaks } = catalogIndex.catalog;
   const late: Record<number, LateQuestPeriod> = {};
   for (const [quest, period] of periods) {
     late[quest.no] = { period };
-    const kept = state?.quests[quest.no]?.periods ?? [];
+    const kept = user?.quests.get(quest.no)?.periods ?? [];
     if (kept.length < QUEST_PERIODS.most || kept.some((each) => each.period <= period)) continue;
     const days = daysOf(quest, period, streaks.weekStart);
     const sums = await periodSums(client, catalogIndex, { quest, ids: [userId], days });

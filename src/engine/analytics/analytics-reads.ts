@@ -27,9 +27,8 @@ import type {
 } from '../../domain/analytics-responses.ts';
 import type { Leaderboard, PointsSystem } from '../../domain/catalog.ts';
 import { microsNumber } from '../../domain/decimal.ts';
-import { dateOf, type Days } from '../../domain/periods.ts';
+import { dateOf, type Days, FREQUENCIES } from '../../domain/periods.ts';
 import { boardStatus } from '../../domain/runs.ts';
-import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';

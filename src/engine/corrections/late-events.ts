@@ -3,9 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import { decimalText, toMicros } from '../../domain/decimal.ts';
 import { localDay } from '../../domain/periods.ts';
-import { replayStreaks } from '../../domain/streaks/replay.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
@@ -25,6 +23,7 @@ import { repairsOf, replayedStreaks } from './packed-replay.ts';
 import { factsOfNewUser, readStreakFacts, type UserFacts } from './streak-facts.ts';
 import { packedUser } from '../../redis/parts.ts';
 import type { LateQuestPeriod } from '../../rules/quests.ts';
+import { replayStreaks } from '../../rules/streak-replay.ts';
 
 /** Late events that a process handles at once for each tenant; each takes some queries. */
 const MOST_AT_ONCE = 4;
@@ -178,13 +177,13 @@ export class LateEvents {
   /** The periods of repeating achievements in which the event counts. */
   private async quests(
     { compiled, plan, userId }: ReadyEvent,
-    { packed }: UserFacts,
+    { user, packed }: UserFacts,
     day: number,
   ): Promise<Record<number, LateQuestPeriod>> {
     const periods = periodsOfDay(compiled, plan.plan.metric, day);
     if (periods.size === 0) return {};
-    const state = packed === null ? null : decodeState(packed);
-    return transaction(this.options.pool, (client) => lateQuests(client, compiled, { userId, state, periods }));
+    const kept = packed === null ? null : user;
+    return transaction(this.options.pool, (client) => lateQuests(client, compiled, { userId, user: kept, periods }));
   }
 
   private async submitLate(ready: ReadyEvent, atMs: number, submit: Submit): Promise<ScriptReply> {
@@ -241,7 +240,7 @@ function occurredLate(
   const metricNo = ready.plan.plan.metric;
   const { allowed = ready.value } = ready;
   const replay = replayStreaks(facts, {
-    add: [{ id: ready.id, atMs, day, metricNo, value: toMicros(decimalText(allowed)) }],
+    add: [{ id: ready.id, atMs, day, metricNo, value: allowed }],
   });
   const { streaks, reached, most } = replay;
   const { frequency } = facts.rule;

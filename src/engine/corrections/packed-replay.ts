@@ -1,11 +1,11 @@
-import type { Micros } from '../../domain/decimal.ts';
-import type { StreakReplay } from '../../domain/streaks/replay.ts';
-import { FREQUENCIES, type Settlement } from '../../domain/streaks/settle.ts';
-import type { RunningStreak } from '../../domain/streaks/streak-machine.ts';
+import { FREQUENCIES } from '../../domain/periods.ts';
+import type { Settlement } from '../../domain/streaks/settle.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
 import type { RecordedSettlement } from '../../packed/record.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 import type { ReplayedStreaks } from '../../rules/event.ts';
+import type { StreakReplay } from '../../rules/streak-replay.ts';
+import type { Streak } from '../../rules/user.ts';
 
 /** The replay's streaks and freezes, which replace the user's, and the changes up to now that are not stored yet. */
 export const replayedStreaks = ({ streaks, freezes, earnedDay, unstored }: StreakReplay): ReplayedStreaks => ({
@@ -49,15 +49,11 @@ function packedGain({
   return packed;
 }
 
-export const packedStreak = ({ length, startDay, lastPeriod, extendedMs, currentPeriod, sums }: RunningStreak) => [
+export const packedStreak = ({ length, startDay, lastPeriod, extendedMs, currentPeriod, sums }: Streak) => [
   length,
   startDay ?? -1,
   lastPeriod ?? -1,
   extendedMs ?? -1,
   currentPeriod ?? -1,
-  Object.fromEntries([...sums].map(([no, sum]) => [no, packedMicros(sum)])),
+  Object.fromEntries([...sums].map(([no, { whole, micros }]) => [no, [whole, micros]])),
 ];
-
-/** A TOTAL without peak: both parts have the same sign. */
-const packedMicros = (micros: Micros): [number, number] => [Number(micros / MILLION), Number(micros % MILLION)];
-const MILLION = 1_000_000n;

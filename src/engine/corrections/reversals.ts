@@ -1,27 +1,30 @@
+import type { Fold } from '../../domain/rule-kinds.ts';
 import type { Pool, PoolClient } from 'pg';
 import { compileAchievement } from '../../catalog/compile/achievements.ts';
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import { pointsLimits } from '../../catalog/compile/points.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { TenantPart } from '../../redis/keys.ts';
-import { isInside, type RunScore } from '../../rules/leaderboards.ts';
+import { isInside, reachedIn, type RunScore, scoreIn } from '../../rules/leaderboards.ts';
 import type { PlanAchievement } from '../../rules/plan.ts';
 import { reversalRecord } from '../../rules/record.ts';
 import { isRefusal } from '../../rules/refusal.ts';
 import { type BoardCorrection, type Reversal, reverse, type Revocation } from '../../rules/reversal.ts';
+import { type ChangedEvents, replayStreaks, type StreakReplay } from '../../rules/streak-replay.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { EventReversal } from '../../domain/administration/reversal.ts';
 import { type Achievement, type Leaderboard, neededBy, type PointsTrigger } from '../../domain/catalog.ts';
-import { type Fold, floorOf, foldOf, NO_SCORE, turned } from '../../domain/leaderboard.ts';
+import { floorOf, foldOf, NO_SCORE, turned } from '../../domain/leaderboard.ts';
 import {
   clamped,
   type Decimal,
-  decimalNumber,
   decimalOfMicros,
   decimalText,
   type Micros,
+  microsOf,
   parseDecimal,
   toDecimal,
   toMicros,
@@ -30,7 +33,6 @@ import { DAY_MS, dayOf } from '../../domain/periods.ts';
 import { daysOf } from '../../domain/repeat.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { uuidText } from '../../domain/schemas.ts';
-import { type ChangedEvents, replayStreaks, type StreakReplay } from '../../domain/streaks/replay.ts';
 import { dayIn, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
@@ -39,7 +41,6 @@ import { emptyHistorySum, historySum, packedCompletion } from '../../packed/pack
 import { COMPENSATED, COMPLETED, KIND, kindField } from '../../packed/record-fields.ts';
 import type { Compensated, HappenedRecord, PackedCompletion } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
-import type { UserState } from '../../packed/state.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { type CountedMetric, historySums } from '../../postgres/boards/past-scores.ts';
 import { QUARANTINE_STATUS, readQuarantined } from '../../postgres/corrections/quarantine.ts';
@@ -125,13 +126,13 @@ export class Reversals {
       if (of === null) throw unknownEvent(request.id);
       const found = await this.plan(compiled, request);
       if ('unchanged' in found) return found.unchanged;
-      const { facts, state, packed } = of;
+      const { facts, user, packed } = of;
       const replay = replayStreaks(facts, changedEvents(found.planned));
       const reversal = reversalOf(compiled, {
         ...found.planned,
         replay,
-        tz: state.tz,
-        scores: await scoresAfter(pool, compiled, { ...found.planned, state, nowMs }),
+        tz: user.zone,
+        scores: await scoresAfter(pool, compiled, { ...found.planned, user, nowMs }),
         nowMs,
       });
       const record = await this.make(compiled, userId, { reversal, expected: packed!, dryRun: request.dryRun });
@@ -266,7 +267,7 @@ function held(
 function changedEvents({ root, voids }: Pick<PlannedReversal, 'root' | 'voids'>): ChangedEvents {
   const { id, occurredMs, localDate, metricNo, value } = root;
   if (voids) return { remove: new Set([id]) };
-  return { add: [{ id, atMs: occurredMs, day: dayOf(localDate), metricNo, value: toMicros(value) }] };
+  return { add: [{ id, atMs: occurredMs, day: dayOf(localDate), metricNo, value: parseDecimal(value) }] };
 }
 
 function negated(award: Compensated): Compensated {
@@ -416,7 +417,7 @@ function boardMoves(compiled: CompiledCatalog, planned: PlannedReversal, earned:
 async function scoresAfter(
   pool: Pool,
   compiled: CompiledCatalog,
-  { root, voids, state, nowMs }: Pick<PlannedReversal, 'root' | 'voids' | 'nowMs'> & { state: UserState },
+  { root, voids, user, nowMs }: Pick<PlannedReversal, 'root' | 'voids' | 'nowMs'> & { user: User },
 ): Promise<Map<number, HistorySum>> {
   const scores = new Map<number, HistorySum>();
   const { tenantNo, leaderboards } = compiled.catalog;
@@ -425,10 +426,12 @@ async function scoresAfter(
     const run = runOf(playedRule(board), dayOf(root.localDate));
     if (floorOf(board) === 0 || !isOfMetric(compiled, board, root) || run === null) continue;
     const { counted, window } = boardHistory(compiled, board, nowMs);
-    const score = state.boards[board.no]?.find(({ runDay }) => runDay === run.startDay);
+    const inRun = { board: board.no, runDay: run.startDay };
+    const score = scoreIn(user, inRun);
+    const held = score && { micros: microsOf(score), reached: reachedIn(user, inRun) };
     const fold = foldOf(board);
     const value = BigInt(turned(board, 1)) * toMicros(root.value);
-    if (voids && score !== undefined && fold !== null && !holds(score, fold, { value, occurredMs: root.occurredMs }))
+    if (voids && held !== undefined && fold !== null && !holdsScore(held, fold, { value, occurredMs: root.occurredMs }))
       continue;
     const [found] = await historySums(pool, {
       tenantNo,
@@ -438,12 +441,12 @@ async function scoresAfter(
         board.ties === 'first' ? (counted as CountedMetric) : { ...(counted as CountedMetric), fold: fold ?? 'last' },
       runDays: [run.startDay],
       lastDay: run.endDay,
-      times: window && { ...window, offsets: offsetsOf([{ userId, tz: state.tz }], { fromDay: run.startDay, nowMs }) },
+      times: window && { ...window, offsets: offsetsOf([{ userId, tz: user.zone }], { fromDay: run.startDay, nowMs }) },
       changed: voids ? { removed: root.id } : { added: root.id },
     });
     const remains = found?.sums[0] ?? emptyHistorySum(run.startDay, NO_SCORE);
     if (fold === null) {
-      const sum = toMicros(score?.score ?? '0') + (voids ? -value : value);
+      const sum = (held?.micros ?? 0n) + (voids ? -value : value);
       // No event remains.
       const reached = remains[HISTORY_SUM.reached] ?? 0;
       const isEmpty = sum === 0n && reached === 0;
@@ -453,27 +456,27 @@ async function scoresAfter(
           ? emptyHistorySum(run.startDay, NO_SCORE)
           : historySum(run.startDay, { ...clamped(decimalOfMicros(sum)), reached }),
       );
-    } else if (voids || score === undefined || !isBetter(score, fold, remains)) scores.set(board.no, remains);
+    } else if (voids || held === undefined || !isBetter(held, fold, remains)) scores.set(board.no, remains);
   }
   return scores;
 }
 
-type Held = UserState['boards'][number][number];
+interface HeldScore {
+  micros: Micros;
+  reached: number;
+}
 
 /** Whether an event with this value may be the one that holds a score. */
-function holds({ score, reached = 0 }: Held, fold: Fold, event: { value: Micros; occurredMs: number }): boolean {
+function holdsScore({ micros, reached }: HeldScore, fold: Fold, event: { value: Micros; occurredMs: number }): boolean {
   // A score may have a later time than its event, if a clock went back.
-  return (fold === 'last' && reached < 1000 * (event.occurredMs + 1)) || toMicros(score) === event.value;
+  return (fold === 'last' && reached < 1000 * (event.occurredMs + 1)) || micros === event.value;
 }
 
 /** Whether a score is better, or later, than the best that is stored. */
-function isBetter({ score, reached = 0 }: Held, fold: Fold, stored: HistorySum): boolean {
+function isBetter({ micros, reached }: HeldScore, fold: Fold, stored: HistorySum): boolean {
   if (fold === 'last') return reached > (stored[HISTORY_SUM.reached] ?? 0);
-  const [held, best] = [
-    Number(score),
-    decimalNumber({ whole: stored[HISTORY_SUM.whole], micros: stored[HISTORY_SUM.micros] }),
-  ];
-  return fold === 'max' ? held > best : held < best;
+  const best = microsOf({ whole: stored[HISTORY_SUM.whole], micros: stored[HISTORY_SUM.micros] });
+  return fold === 'max' ? micros > best : micros < best;
 }
 
 const runScore = (sum: HistorySum): RunScore => ({

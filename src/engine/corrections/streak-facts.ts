@@ -1,19 +1,9 @@
+import { FREQUENCIES } from '../../domain/periods.ts';
 import type { Pool, PoolClient } from 'pg';
-import { decimalText, toDecimal, toMicros } from '../../domain/decimal.ts';
-import {
-  factsFrom,
-  type RecordedGain,
-  type RecordedSettlement,
-  type StreakFacts,
-} from '../../domain/streaks/replay.ts';
-import { FREQUENCIES } from '../../domain/streaks/settle.ts';
-import type { MeetingRule, RunningStreak } from '../../domain/streaks/streak-machine.ts';
+import { parseDecimal } from '../../domain/decimal.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
-import { packState } from '../../packed/pack-state.ts';
-import { decodeState, type StreakState, type UserState } from '../../packed/state.ts';
-import { USER } from '../../packed/user-fields.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 import {
   type EventFact,
@@ -24,7 +14,11 @@ import {
 } from '../../postgres/history/streaks.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
 import { storedState } from '../../postgres/users/stored-states.ts';
-import { daysOffOf, settledNow, settlementRule } from '../responses.ts';
+import { factsFrom, type RecordedGain, type RecordedSettlement, type StreakFacts } from '../../rules/streak-replay.ts';
+import { earlierRule, isDayOff, type MeetingRule, meetingRule, seenMs, settlementRule } from '../../rules/streaks.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import { newUser, type User } from '../../rules/user.ts';
+import { settledNow } from '../responses.ts';
 
 /** A restored streak may have been lost this long ago; see `restoreWindowStart`. */
 const RESTORED_DAYS = 2 * 366 + 31;
@@ -40,10 +34,10 @@ interface Wanted {
   mostEvents?: number;
 }
 
-/** The data that a user's streaks depend on, and the user's state in the same snapshot. */
+/** The data that a user's streaks depend on, and the user in the same snapshot. */
 export interface UserFacts {
   facts: StreakFacts;
-  state: UserState;
+  user: User;
   /** The packed state, to detect changes before the correction is applied. `null` for a new user. */
   packed: Buffer | null;
 }
@@ -63,36 +57,33 @@ async function factsOf(client: PoolClient, compiled: CompiledCatalog, wanted: Wa
   const who = { tenantNo: catalog.tenantNo, userId };
   const packed = await storedState(client, who);
   if (packed === null) return null;
-  const state = decodeState(packed);
-  const meeting = meetingRule(compiled, state);
+  const user = decodeUser(packed);
+  const meeting = meetingRule(compiled.streakRule, user.streakRule);
   const fromDay = factsFrom(firstDay, catalog.streaks.weekStart);
   const rows = await streakChangeFacts(client, { ...who, fromDay: fromDay - RESTORED_DAYS });
   const pauses = await pausedDays(client, { ...who, fromDay });
-  const metricNos = meeting.metrics.length === 0 ? null : meeting.metrics.map(({ metricNo }) => metricNo);
+  const metricNos = meeting.metrics.length === 0 ? null : meeting.metrics.map(({ metric }) => metric);
   const events = meeting.on ? await eventFacts(client, { ...who, fromDay, metricNos, named: removed, mostEvents }) : [];
-  return { facts: assembled(compiled, { state, nowMs, meeting, rows, pauses, events }), state, packed };
+  return { facts: assembled(compiled, { user, nowMs, meeting, rows, pauses, events }), user, packed };
 }
 
 /** The same for a new user. `own`: the preferences sent with the event. */
 export function factsOfNewUser(
   compiled: CompiledCatalog,
-  { tz, nowMs, own }: { tz: string | null; nowMs: number; own?: Pick<UserState, 'streakRule' | 'daysOff'> },
+  { tz, nowMs, own }: { tz: string | null; nowMs: number; own?: Pick<User, 'streakRule' | 'daysOff'> },
 ): UserFacts {
-  const { freezes } = compiled.catalog.streaks;
-  const state: UserState = { ...decodeState(NOBODY), ...own, createdMs: nowMs, updatedMs: nowMs, tz };
-  state.freezes = freezes.enabled ? freezes.initial : 0;
-  const meeting = meetingRule(compiled, state);
+  const { streakRule } = compiled;
+  const user = { ...newUser(nowMs, { freezes: streakRule.freezes, generation: null }), ...own, zone: tz };
+  const meeting = meetingRule(streakRule, user.streakRule);
   return {
-    facts: assembled(compiled, { state, nowMs, meeting, rows: [], pauses: [], events: [] }),
-    state,
+    facts: assembled(compiled, { user, nowMs, meeting, rows: [], pauses: [], events: [] }),
+    user,
     packed: null,
   };
 }
 
-const NOBODY = packState({ [USER.createdMs]: 0, [USER.updatedMs]: 0 });
-
 interface Read {
-  state: UserState;
+  user: User;
   nowMs: number;
   meeting: MeetingRule;
   rows: readonly StreakChangeFact[];
@@ -100,26 +91,30 @@ interface Read {
   events: readonly EventFact[];
 }
 
-function assembled(compiled: CompiledCatalog, { state, nowMs, meeting, rows, pauses, events }: Read): StreakFacts {
-  const { catalog } = compiled;
-  const dayAt = (ms: number): number => dayIn(state.tz, ms);
-  const { day, streaks, freezes, earnedDay, settlements, gains } = settledNow(compiled, state, nowMs);
+function assembled(compiled: CompiledCatalog, { user, nowMs, meeting, rows, pauses, events }: Read): StreakFacts {
+  const { catalog, streakRule } = compiled;
+  const dayAt = (ms: number): number => dayIn(user.zone, ms);
+  const { day, streaks, freezes, earnedDay, settlements, gains } = settledNow(
+    compiled,
+    { ...user, tz: user.zone },
+    nowMs,
+  );
   const held = rows.filter(({ superseded }) => !superseded);
   return {
-    createdMs: state.importedMs ?? state.createdMs,
+    createdMs: seenMs(user),
     dayAt,
     pauses,
-    isDayOff: daysOffOf(catalog, state.daysOff, dayAt),
-    rule: settlementRule(catalog),
-    earlier: (catalog.streaksBefore ?? []).map((one) => ({ ...settlementRule(one), lastDay: dayAt(one.untilMs) })),
+    isDayOff: (off) => isDayOff(user.daysOff, streakRule, off, dayAt),
+    rule: settlementRule(streakRule, catalog.streaks.weekStart),
+    earlier: (streakRule.before ?? []).map((one) => earlierRule(one, dayAt)),
     meeting,
     maxFreezes: catalog.streaks.freezes.enabled ? catalog.streaks.freezes.max : 0,
     now: {
       day,
       streaks: {
-        daily: running(state.streaks.daily, streaks.daily),
-        weekly: running(state.streaks.weekly, streaks.weekly),
-        monthly: running(state.streaks.monthly, streaks.monthly),
+        daily: { ...user.streaks.daily, ...streaks.daily },
+        weekly: { ...user.streaks.weekly, ...streaks.weekly },
+        monthly: { ...user.streaks.monthly, ...streaks.monthly },
       },
       freezes,
       earnedDay,
@@ -132,50 +127,18 @@ function assembled(compiled: CompiledCatalog, { state, nowMs, meeting, rows, pau
     calls: callsOf(rows, dayAt),
     events: events.map(({ value, isSum, atMs, ...event }) => ({
       ...event,
-      atMs: (isSum ? extendedOn(state, event.day, dayAt) : null) ?? atMs,
-      value: toMicros(value),
+      atMs: (isSum ? extendedOn(user, event.day, dayAt) : null) ?? atMs,
+      value: parseDecimal(value),
     })),
   };
 }
 
 /** When a streak was first extended on a day, if known; the day's sums do not say. */
-function extendedOn({ streaks }: UserState, day: number, dayAt: StreakFacts['dayAt']): number | null {
+function extendedOn({ streaks }: User, day: number, dayAt: StreakFacts['dayAt']): number | null {
   const times = FREQUENCIES.map((frequency) => streaks[frequency].extendedMs ?? Infinity);
   const first = Math.min(...times.filter((ms) => ms !== Infinity && dayAt(ms) === day));
   return first === Infinity ? null : first;
 }
-
-/** The rule by which today's periods of a user are met; the same as `meetingRule` in `src/rules/streaks.ts`. */
-function meetingRule({ catalog, metricsById }: CompiledCatalog, { streakRule: own }: UserState): MeetingRule {
-  const { enabled, evaluationMode, metrics, personalization } = catalog.streaks;
-  const preferred = personalization ? own : null;
-  const all = preferred?.all ?? evaluationMode === 'AND';
-  const known = new Set(catalog.metrics.map(({ no }) => no));
-  const ownMetrics = (preferred?.metrics ?? []).filter(({ no }) => known.has(no));
-  return {
-    on: enabled && own?.enabled !== false,
-    all,
-    metrics:
-      ownMetrics.length > 0
-        ? ownMetrics.map(({ no, threshold }) => ({ metricNo: no, needed: toMicros(threshold) }))
-        : metrics.flatMap(({ metricId, threshold }) => {
-            const no = metricsById.get(metricId)?.no;
-            return no === undefined ? [] : [{ metricNo: no, needed: toMicros(decimalText(toDecimal(threshold))) }];
-          }),
-  };
-}
-
-const running = (
-  { extendedMs, currentPeriod, sums }: StreakState,
-  settled: Pick<RunningStreak, 'length' | 'startDay' | 'lastPeriod'>,
-): RunningStreak => ({
-  length: settled.length,
-  startDay: settled.startDay,
-  lastPeriod: settled.lastPeriod,
-  extendedMs,
-  currentPeriod,
-  sums: new Map(Object.entries(sums).map(([no, sum]) => [Number(no), toMicros(sum)])),
-});
 
 const settlementOf = ({ no, frequency, kind, from, to, length, atMs }: StreakChangeFact): RecordedSettlement => ({
   no,

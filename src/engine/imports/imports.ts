@@ -1,10 +1,10 @@
+import { FREQUENCIES } from '../../domain/periods.ts';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { type ImportedOutcome, type ImportedUser, MOST_IMPORTED_ROWS } from '../../domain/imported-user.ts';
-import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { AppError } from '../../errors.ts';
 import { packState } from '../../packed/pack-state.ts';
 import { packedCompletion, packedPause } from '../../packed/packed-arrays.ts';

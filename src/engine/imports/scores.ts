@@ -11,7 +11,7 @@ import {
 import { floorOf, foldOf, turned } from '../../domain/leaderboard.ts';
 import { groupName } from '../../domain/user.ts';
 import type { ImportedUser } from '../../domain/imported-user.ts';
-import { DAY_MS, dayOf, isDate } from '../../domain/periods.ts';
+import { DAY_MS, dayOf, FREQUENCIES, isDate } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { packedScore, packedStay, packedTotal } from '../../packed/packed-import.ts';
 import type { PackedScores, PackedStays, PackedTotal } from '../../packed/state.ts';
@@ -169,7 +169,7 @@ function scoresOn({ compiled, days, awards, state, today }: Draft, board: Leader
     const system = compiled.pointsSystemsById.get(board.pointsSystemId ?? '');
     for (const { systemNo, day, awarded } of awards) if (systemNo === system?.no) add(day, BigInt(awarded) * MILLION);
   } else {
-    const at = ['daily', 'weekly', 'monthly'].indexOf(compiled.catalog.streaks.frequency);
+    const at = FREQUENCIES.indexOf(compiled.catalog.streaks.frequency);
     add(today, BigInt(state[USER.streaks]![at]![STREAK.length]) * MILLION);
   }
   return scores;

@@ -1,16 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { earnedDayOf, settlementsOfHistory } from '../../domain/streaks/imported-streak.ts';
 import type { ImportedStreak, ImportedUser } from '../../domain/imported-user.ts';
-import { dayOf, isDate, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
-import { FREQUENCIES, type Settlement, settleStreaks } from '../../domain/streaks/settle.ts';
-import { factsFrom, type StreakFacts } from '../../domain/streaks/replay.ts';
-import { type RunningStreak, StreakMachine } from '../../domain/streaks/streak-machine.ts';
+import { dayOf, FREQUENCIES, isDate, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
+import { type Settlement, settleStreaks } from '../../domain/streaks/settle.ts';
+import { decimalOfMicros } from '../../domain/decimal.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
 import { packedStreak } from '../corrections/packed-replay.ts';
 import { factsOfNewUser } from '../corrections/streak-facts.ts';
+import { StreakMachine } from '../../rules/streak-machine.ts';
+import { factsFrom, type StreakFacts } from '../../rules/streak-replay.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { Streak } from '../../rules/user.ts';
 import { packedPause } from '../../packed/packed-arrays.ts';
 import { packState } from '../../packed/pack-state.ts';
-import { decodeState, type PackedStreak } from '../../packed/state.ts';
+import type { PackedStreak } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { BadImport, type Draft } from './draft.ts';
 import { timeMs } from './profile.ts';
@@ -71,7 +74,7 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
 /** The streaks that follow from the daily history, and the day on which each period was met. */
 function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<number, number>; facts: StreakFacts } {
   const { compiled, state, tz, today, nowMs, days } = draft;
-  const { streakRule, daysOff } = decodeState(packState(state));
+  const { streakRule, daysOff } = decodeUser(packState(state));
   const { facts } = factsOfNewUser(compiled, { tz, nowMs, own: { streakRule, daysOff } });
   const { frequency, weekStart } = compiled.catalog.streaks;
   const firstDay = days.reduce((first, { day }) => Math.min(first, day), today);
@@ -87,7 +90,7 @@ function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<numb
   const met = new Map<number, number>();
   for (const { metricNo, day, change } of days.toSorted((a, b) => a.day - b.day)) {
     if (day > today) continue;
-    machine.take({ do: 'event', metricNo, value: change, day, atMs: dayStartMs(tz ?? 'UTC', day) });
+    machine.take({ do: 'event', metricNo, value: decimalOfMicros(change), day, atMs: dayStartMs(tz ?? 'UTC', day) });
     const period = periodOf(day, frequency, weekStart);
     if (machine.streaks[frequency].lastPeriod === period && !met.has(period)) met.set(period, day);
   }
@@ -110,8 +113,8 @@ function earnedBefore({ compiled, state, tz, today }: Draft, streak: ImportedStr
 function asItWas(
   draft: Draft,
   streak: ImportedStreak,
-  byHistory: { live: RunningStreak; met: ReadonlyMap<number, number> },
-): { live: RunningStreak; settlements: ReturnType<typeof settlementsOfHistory> } {
+  byHistory: { live: Streak; met: ReadonlyMap<number, number> },
+): { live: Streak; settlements: ReturnType<typeof settlementsOfHistory> } {
   const { compiled, today, nowMs } = draft;
   const { frequency, weekStart } = compiled.catalog.streaks;
   const { length, history = [] } = streak;
@@ -128,7 +131,7 @@ function asItWas(
   const latest = lastPeriod < current - 1 ? periodEnd(lastPeriod, frequency, weekStart) : today + 1;
   if (startDay !== null && startDay > latest)
     throw new BadImport(`streak.started is in the future, or after the streak expired: '${streak.started}'.`);
-  const live: RunningStreak = {
+  const live: Streak = {
     ...byHistory.live,
     length,
     startDay,

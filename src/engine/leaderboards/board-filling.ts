@@ -4,9 +4,9 @@ import { putPastScores, rankPastScores } from '../../postgres/boards/past-scores
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { Progress } from '../../postgres/jobs.ts';
 import { countUsers, usersAfter } from '../../postgres/users/selections.ts';
-import { isTenantPersisted } from '../persist/cursor-wait.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
+import { sliceOfUsers } from '../schedule/user-slices.ts';
 import { boardHistory, pastRuns } from './board-history.ts';
 import { clearRun } from './runs.ts';
 import { pastScores, UserScores, type UserScoresOptions } from './user-scores.ts';
@@ -24,7 +24,6 @@ const MIN_AGE_MS = 4_000;
 const USERS_A_CALL = 200;
 
 const TITLE = 'filling of leaderboards';
-const NOT_PERSISTED = 'Earlier writes are not stored yet.';
 
 /**
  * Fills boards from history with what users earned, by their local dates, between the board's first day and its activation.
@@ -55,7 +54,7 @@ export class BoardFilling implements JobWork<BoardFill> {
 
   async slice(job: BoardFill, record: RecordSlice): Promise<void> {
     const { pool, clock } = this.options;
-    const { tenantNo, cursor: after, result } = job;
+    const { tenantNo, result } = job;
     const { boardNo } = job.parameters;
     const catalog = await loadCatalog(pool, tenantNo);
     const compiled = catalog === null ? null : compileCatalog(catalog);
@@ -67,34 +66,32 @@ export class BoardFilling implements JobWork<BoardFill> {
       });
       return;
     }
-    if (job.total === null) {
-      // Users from before the edit may still be missing in Postgres.
-      if (!(await isTenantPersisted(this.options, tenantNo))) throw new Error(NOT_PERSISTED);
-      await record(async (client) => ({
-        total: await countUsers(client, tenantNo),
-        result: { openRunDay: await firstOpenRun(client, job) },
-      }));
-      return;
-    }
     const fill = { tenantNo, boardNo, openRunDay: result.openRunDay ?? null };
     const history = boardHistory(compiled, board, clock.now());
-    const users = await usersAfter(pool, { tenantNo, after, limit: USERS_A_CALL });
-    const { scored, done } = await this.scores.set({ compiled, board, history, fill }, users);
-    const end = users.length < USERS_A_CALL;
-    await record(async (client) => {
-      await putPastScores(client, fill, pastScores(compiled, board, done));
-      if (end) {
-        const past = pastRuns(board, history, fill.openRunDay);
-        await rankPastScores(client, { tenantNo, board }, past);
-        // Left over if the board was active before, and inactive when these runs ended.
-        for (const { runDay } of past) await clearRun(this.options.redis, { ...fill, runDay }, ['']);
-      }
-      return {
-        cursor: users.at(-1)?.id ?? after,
-        done: users.length,
-        result: { ...result, scored: (result.scored ?? 0) + scored },
-        ...(end && { end: 'done' }),
-      };
+    await sliceOfUsers(this.options, job, record, {
+      limit: USERS_A_CALL,
+      begin: async (client) => ({
+        total: await countUsers(client, tenantNo),
+        result: { openRunDay: await firstOpenRun(client, job) },
+      }),
+      next: async (after) => {
+        const users = await usersAfter(pool, { tenantNo, after, limit: USERS_A_CALL });
+        const { scored, done } = await this.scores.set({ compiled, board, history, fill }, users);
+        return {
+          last: users.at(-1)?.id ?? null,
+          users: users.length,
+          store: async (client, isLast) => {
+            await putPastScores(client, fill, pastScores(compiled, board, done));
+            if (isLast) {
+              const past = pastRuns(board, history, fill.openRunDay);
+              await rankPastScores(client, { tenantNo, board }, past);
+              // Left over if the board was active before, and inactive when these runs ended.
+              for (const { runDay } of past) await clearRun(this.options.redis, { ...fill, runDay }, ['']);
+            }
+            return { result: { ...result, scored: (result.scored ?? 0) + scored } };
+          },
+        };
+      },
     });
   }
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
@@ -18,6 +17,7 @@ import type { RunScore } from '../../rules/leaderboards.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
 import { changeEach, type ChangeEachOptions, type EachChange } from '../changes/change-each.ts';
+import { untilCurrent } from '../schedule/user-slices.ts';
 import { type BoardHistory, offsetsOf } from './board-history.ts';
 
 export interface UserScoresOptions extends ChangeEachOptions {
@@ -27,8 +27,6 @@ export interface UserScoresOptions extends ChangeEachOptions {
   onLeftOut: (user: { tenantNo: number; boardNo: number; userId: string }, error: Error) => void;
 }
 
-/** How often a user is summed up again whose new events cannot be distinguished from past ones, before the user is left out. */
-const TRIES = 50;
 /** For this many tries the sums must match the state exactly. Then the increase of a busy user is added. */
 const EXACT_TRIES = 10;
 
@@ -56,15 +54,8 @@ export class UserScores {
     const all: SummedUser[] = [];
     if (users.length === 0 || filling.history.runDays.length === 0) return { scored: 0, done: all };
     const scored = new Set<string>();
-    let waiting = users;
-    for (let tries = 0; waiting.length > 0; tries += 1) {
-      // New events are summed up once they are stored.
-      if (tries > 0) await sleep(100);
-      if (tries === TRIES) {
-        this.leaveOut(filling.fill, waiting);
-        break;
-      }
-      const sums = await this.sums(filling, waiting);
+    const busy = await untilCurrent(users, async (some, tries) => {
+      const sums = await this.sums(filling, some);
       const outcomes = await this.call(
         filling,
         sums.filter(({ open }) => open !== null),
@@ -74,8 +65,9 @@ export class UserScores {
       const done = sums.filter(({ id }) => !again.has(id));
       for (const { id, past } of done) if (past.length > 0 || outcomes.get(id)?.outcome === 'scored') scored.add(id);
       all.push(...done);
-      waiting = waiting.filter(({ id }) => again.has(id));
-    }
+      return some.filter(({ id }) => again.has(id));
+    });
+    this.leaveOut(filling.fill, busy);
     return { scored: scored.size, done: all };
   }
 

@@ -68,23 +68,20 @@ interface Readers {
 }
 
 /** Types made from records, in the order in which they are reported. Rank changes are reported by board instead. */
-const ORDER: ReadonlyMap<NotificationType, number> = new Map(
-  (
-    [
-      'streak.lost',
-      'streak.freeze_consumed',
-      'streak.freeze_earned',
-      'streak.started',
-      'streak.extended',
-      'achievement.completed',
-      'points.changed',
-      'points.level_changed',
-      'points.spent',
-      'points.refunded',
-      'points.expired',
-    ] as const
-  ).map((type, order) => [type, order]),
-);
+export const MADE_FROM_RECORDS = [
+  'streak.lost',
+  'streak.freeze_consumed',
+  'streak.freeze_earned',
+  'streak.started',
+  'streak.extended',
+  'achievement.completed',
+  'points.changed',
+  'points.level_changed',
+  'points.spent',
+  'points.refunded',
+  'points.expired',
+] as const;
+const ORDER: ReadonlyMap<NotificationType, number> = new Map(MADE_FROM_RECORDS.map((type, order) => [type, order]));
 /** More than the notifications of a type that one record can make. */
 const NUMBERS_A_TYPE = 1_000;
 

@@ -15,7 +15,7 @@ import { rounds, type Rounds } from '../../rounds.ts';
 import { seatedUser } from './board-report.ts';
 import { EventSample, FeedListeners, reportBoards } from './feed-listeners.ts';
 import { type LiveListener, movedIn, type ReadPosition } from './live-listener.ts';
-import { type BoardMove, type LiveEntry, liveEntry } from './live-notifications.ts';
+import { type BoardMove, type LiveEntry, liveEntry, MADE_FROM_RECORDS } from './live-notifications.ts';
 import { positionBefore } from './message-id.ts';
 import { PendingBoards } from './pending-boards.ts';
 
@@ -274,17 +274,7 @@ const ENTRIES_A_READ = 500;
 
 /** Announced types that live streams build from records instead. */
 const FROM_RECORDS: ReadonlySet<NotificationType> = new Set([
-  'achievement.completed',
-  'streak.started',
-  'streak.extended',
-  'streak.lost',
-  'streak.freeze_consumed',
-  'streak.freeze_earned',
-  'points.changed',
-  'points.level_changed',
-  'points.spent',
-  'points.refunded',
-  'points.expired',
+  ...MADE_FROM_RECORDS,
   'leaderboard.changed',
   'leaderboard.rank_changed',
 ]);

@@ -3,9 +3,8 @@ import type { Achievement } from '../../domain/catalog.ts';
 import { turned } from '../../domain/leaderboard.ts';
 import type { BoardPlace, NotificationSubject, NotificationType } from '../../domain/notifications/notification.ts';
 import type { Expiry } from '../../domain/notifications/payloads.ts';
-import { DAY_MS, dateOf, periodOf } from '../../domain/periods.ts';
+import { dateOf, DAY_MS, FREQUENCIES, periodOf } from '../../domain/periods.ts';
 import type { PointsAwardResponse, PointsTriggerResponse } from '../../domain/points.ts';
-import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import {
   AWARD,
   BALANCE,

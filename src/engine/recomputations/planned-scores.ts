@@ -1,18 +1,18 @@
 import type { PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanBoard } from '../../rules/plan.ts';
-import { clamped, decimalNumber, decimalOfMicros, microsNumber, parseDecimal, toMicros } from '../../domain/decimal.ts';
+import { clamped, type Decimal, decimalNumber, decimalOfMicros, microsNumber, microsOf } from '../../domain/decimal.ts';
 import { NO_SCORE } from '../../domain/leaderboard.ts';
-import { groupName } from '../../domain/user.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
 import { emptyHistorySum, historySum } from '../../packed/packed-arrays.ts';
 import type { HistorySum } from '../../packed/state.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
 import type { Compensated } from '../../packed/record.ts';
-import type { UserState } from '../../packed/state.ts';
 import { historySums } from '../../postgres/boards/past-scores.ts';
 import { boardHistory, offsetsOf } from '../leaderboards/board-history.ts';
+import { groupOf, reachedIn, scoreIn } from '../../rules/leaderboards.ts';
 import type { OpenRun } from '../../rules/recomputation.ts';
+import type { User } from '../../rules/user.ts';
 import type { OpenBoard } from './open-boards.ts';
 
 export interface PlannedScore {
@@ -41,13 +41,13 @@ const MILLION = 1_000_000n;
  */
 export function plannedScores(
   boards: readonly OpenBoard[],
-  user: { state: UserState; differences: ScoreDifferences; awards: readonly Compensated[]; keeps: boolean },
+  plan: { user: User; differences: ScoreDifferences; awards: readonly Compensated[]; keeps: boolean },
 ): PlannedScore[] {
-  const { state, differences, awards, keeps } = user;
+  const { user, differences, awards, keeps } = plan;
   return boards.flatMap(({ board, runs }) => {
-    const group = groupOf(board, state);
+    const group = groupOf(board, user) ?? '';
     return runs.flatMap((run) => {
-      const score = state.boards[board.no]?.find(({ runDay }) => runDay === run.first);
+      const score = scoreIn(user, { board: board.no, runDay: run.first });
       const difference = differences.get(scoreKey(board.no, run.first));
       if (board.floor !== undefined)
         return replacedScore({
@@ -63,7 +63,7 @@ export function plannedScores(
       const moves = score !== undefined && score.group !== group;
       const added = keeps && beside + awarded < 0n ? 0n : beside + awarded;
       if (!moves && awarded === 0n && (beside === 0n || added === 0n)) return [];
-      const from = toMicros(score?.score ?? '0');
+      const from = score === undefined ? 0n : microsOf(score);
       const planned = { no: board.no, run: run.first, ...decimalOfMicros(beside), moves };
       return [{ ...planned, from: microsNumber(from), to: microsNumber(from + added) }];
     });
@@ -80,13 +80,13 @@ function replacedScore({
 }: {
   board: PlanBoard;
   run: OpenRun;
-  score: { score: string } | undefined;
+  score: Decimal | undefined;
   moves: boolean;
   keeps: boolean;
   difference: bigint | Replacement | undefined;
 }): PlannedScore[] {
   const planned = { no: board.no, run: run.first, whole: 0, micros: 0, moves };
-  const from = score === undefined ? NO_SCORE : Number(score.score);
+  const from = score === undefined ? NO_SCORE : decimalNumber(score);
   const replacement = typeof difference === 'object' ? difference : undefined;
   if (replacement === undefined || (keeps && numberOf(replacement.becomes) < from))
     return moves ? [{ ...planned, from, to: from }] : [];
@@ -95,12 +95,6 @@ function replacedScore({
 
 const numberOf = (sum: HistorySum): number =>
   decimalNumber({ whole: sum[HISTORY_SUM.whole], micros: sum[HISTORY_SUM.micros] });
-
-/** The group of a user's current attributes, as `groupOf` of `src/rules/leaderboards.ts`; '' if the user lacks a value. */
-function groupOf({ groups = [] }: PlanBoard, { attributes }: UserState): string {
-  const values = groups.map((no) => attributes[no]);
-  return values.includes(undefined) ? '' : groupName(values as string[]);
-}
 
 function awardedIn({ by, system, from, to }: PlanBoard, run: OpenRun, awards: readonly Compensated[]): number {
   if (by !== 'points' || from !== undefined || to !== undefined) return 0;
@@ -129,7 +123,7 @@ const scoreKey = (boardNo: number, runDay: number): string => `${boardNo} ${runD
 interface ScoredUsers {
   compiled: CompiledCatalog;
   boards: readonly OpenBoard[];
-  users: ReadonlyMap<string, UserState>;
+  users: ReadonlyMap<string, User>;
   nowMs: number;
   /** The first day (epoch day) of which single events are stored; `null` if all are. */
   detailsFromDay: number | null;
@@ -162,7 +156,7 @@ export async function scoreDifferences(
       times: window && {
         ...window,
         offsets: offsetsOf(
-          known.map(([userId, { tz }]) => ({ userId, tz })),
+          known.map(([userId, { zone: tz }]) => ({ userId, tz })),
           { fromDay: first, nowMs },
         ),
       },
@@ -170,8 +164,7 @@ export async function scoreDifferences(
     for (const { id, sums } of rows)
       for (const run of runs) {
         const sum = sums.find((each) => each[HISTORY_SUM.runDay] === run.first);
-        const score = users.get(id)!.boards[board.no]?.find(({ runDay }) => runDay === run.first);
-        const difference = differenceOf(board, run, { sum, score });
+        const difference = differenceOf(board, run, { sum, user: users.get(id)! });
         if (difference === null) continue;
         const own = differences.get(id) ?? new Map<string, bigint | Replacement>();
         differences.set(id, own.set(scoreKey(board.no, run.first), difference));
@@ -181,17 +174,20 @@ export async function scoreDifferences(
 }
 
 function differenceOf(
-  { floor }: PlanBoard,
+  { no, floor }: PlanBoard,
   { first }: OpenRun,
-  { sum, score }: { sum: HistorySum | undefined; score: { score: string; reached?: number } | undefined },
+  { sum, user }: { sum: HistorySum | undefined; user: User },
 ): bigint | Replacement | null {
+  const score = scoreIn(user, { board: no, runDay: first });
   if (floor === undefined) {
-    const difference = (sum === undefined ? 0n : sumMicros(sum)) - toMicros(score?.score ?? '0');
+    const difference = (sum === undefined ? 0n : sumMicros(sum)) - (score === undefined ? 0n : microsOf(score));
     return difference === 0n ? null : difference;
   }
   const none = emptyHistorySum(first, floor);
   const was =
-    score === undefined ? none : historySum(first, { ...parseDecimal(score.score), reached: score.reached ?? 0 });
+    score === undefined
+      ? none
+      : historySum(first, { ...score, reached: reachedIn(user, { board: no, runDay: first }) });
   const becomes =
     sum === undefined
       ? none
@@ -200,6 +196,5 @@ function differenceOf(
 }
 
 function sumMicros(sum: { [HISTORY_SUM.whole]: number; [HISTORY_SUM.micros]: number }): bigint {
-  const { whole, micros } = clamped({ whole: sum[HISTORY_SUM.whole], micros: sum[HISTORY_SUM.micros] });
-  return BigInt(whole) * MILLION + BigInt(micros);
+  return microsOf(clamped({ whole: sum[HISTORY_SUM.whole], micros: sum[HISTORY_SUM.micros] }));
 }

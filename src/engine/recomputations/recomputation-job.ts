@@ -36,9 +36,9 @@ import { changeEach, type ChangeEachOptions, type EachChange } from '../changes/
 import { lackOfRoom } from '../changes/event-change.ts';
 import { tenantParts } from '../../redis/parts.ts';
 import { eventId } from '../ids.ts';
-import { isTenantPersisted } from '../persist/cursor-wait.ts';
 import { readState } from '../rebuild/derived-keys.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
+import { requirePersisted, sliceOfUsers } from '../schedule/user-slices.ts';
 import { isUnavailable } from '../unavailable.ts';
 import { openBoards, scoredBoards } from './open-boards.ts';
 import { type CompletionsNow, toApply, toRevert, type UserPlan } from './planned-user.ts';
@@ -125,7 +125,6 @@ const MOST_AHEAD = 2_000;
 /** How often users are tried again whose change was not stored. */
 const PASSES = 3;
 const NOT_STORED = 'It could not be stored (see the dead letters), or the user changed each time it was tried.';
-const NOT_PERSISTED = 'Earlier writes are not stored yet.';
 
 /**
  * Plans, applies and reverts recomputations in slices of users. Planning writes a slice and the progress in one transaction.
@@ -141,7 +140,8 @@ export class Recomputing implements JobWork<RecomputationJob> {
     this.options = options;
   }
 
-  async slice({ tenantNo, subjectId }: RecomputationJob, record: RecordSlice): Promise<void> {
+  async slice(running: RecomputationJob, record: RecordSlice): Promise<void> {
+    const { tenantNo, subjectId } = running;
     const { pool } = this.options;
     const job = (await readRecomputation(pool, { tenantNo, id: subjectId }))!;
     const catalog = await loadCatalog(pool, tenantNo);
@@ -150,40 +150,42 @@ export class Recomputing implements JobWork<RecomputationJob> {
     const fills = job.request.what.includes('boards') ? await listFills(pool, tenantNo) : [];
     // A board that is being filled has only some of its scores.
     if (fills.some(({ status }) => status === 'waiting' || status === 'running')) return;
-    if (job.status === 'planning') await this.planSome(job, compiled, record);
+    if (job.status === 'planning') await this.planSome(running, { job, compiled }, record);
     else if ((await this.mostAhead(tenantNo)) <= MOST_AHEAD) await this.applySome({ job, compiled, fills }, record);
   }
 
-  private async planSome(job: StoredRecomputation, compiled: CompiledCatalog, record: RecordSlice): Promise<void> {
+  private async planSome(
+    running: RecomputationJob,
+    { job, compiled }: { job: StoredRecomputation; compiled: CompiledCatalog },
+    record: RecordSlice,
+  ): Promise<void> {
     const { pool, clock } = this.options;
     const { version } = compiled.catalog;
-    if (job.usersTotal === null || job.catalogVersion !== version) {
-      // A plan uses one version of the rules, and is made again if they change. Earlier events must be included.
-      await this.persisted(job);
-      await record(async (client) => ({
-        cursor: '',
-        done: -job.usersDone,
-        total: await beginPlanning(client, job, version),
-      }));
-      return;
-    }
-    const nowMs = clock.now();
-    const slice = await planSlice(pool, { job, compiled, nowMs, limit: USERS_A_PLAN });
-    if (typeof slice === 'string') return this.fail(job, slice, record);
-    const { users, rows, lastUser } = slice;
-    const isLast = users < USERS_A_PLAN;
-    await record(async (client) => {
-      await insertPlanned(client, job, rows);
-      await noteFigures(client, job, withSlice(job.figures, slice));
-      if (isLast) {
-        await setStatus(client, job, { status: 'planned', nowMs });
-        if (!job.request.dryRun) await beginStep(client, job, { ...job, step: 'applying', nowMs });
-      }
-      return {
-        cursor: users === 0 ? job.lastUser : lastUser,
-        done: users,
-        ...(isLast && { end: 'done' as const, nowMs }),
-      };
+    await sliceOfUsers(this.options, running, record, {
+      limit: USERS_A_PLAN,
+      // A plan uses one version of the rules, and is made again if they change.
+      begins: job.usersTotal === null || job.catalogVersion !== version,
+      begin: async (client) => ({ cursor: '', done: -job.usersDone, total: await beginPlanning(client, job, version) }),
+      next: async () => {
+        const nowMs = clock.now();
+        const slice = await planSlice(pool, { job, compiled, nowMs, limit: USERS_A_PLAN });
+        if (typeof slice === 'string') {
+          await this.fail(job, slice, record);
+          return null;
+        }
+        return {
+          last: slice.lastUser,
+          users: slice.users,
+          store: async (client, isLast) => {
+            await insertPlanned(client, job, slice.rows);
+            await noteFigures(client, job, withSlice(job.figures, slice));
+            if (!isLast) return {};
+            await setStatus(client, job, { status: 'planned', nowMs });
+            if (!job.request.dryRun) await beginStep(client, job, { ...job, step: 'applying', nowMs });
+            return { nowMs };
+          },
+        };
+      },
     });
   }
 
@@ -227,7 +229,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
     );
     if (repeated.length === 0) return new Map();
     // Late events of a moment ago count, too.
-    await this.persisted(job);
+    await requirePersisted(this.options, job.tenantNo);
     const { tenantNo } = job;
     const ids = repeated.map(({ userId }) => userId);
     return inSnapshot(this.options.pool, async (client) => {
@@ -270,7 +272,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
   /** Ends a pass over all users: starts another one for users whose change is not stored, or ends the step. */
   private async endPass(job: StoredRecomputation, step: 'applying' | 'reverting', record: RecordSlice): Promise<void> {
     const { pool, clock } = this.options;
-    await this.persisted(job);
+    await requirePersisted(this.options, job.tenantNo);
     const [left] = await openUsers(pool, { ...job, lastUser: '' }, { step, limit: 1 });
     await record(async (client) => {
       const { passes = 1 } = job.figures;
@@ -284,10 +286,6 @@ export class Recomputing implements JobWork<RecomputationJob> {
       await setStatus(client, job, { status: step === 'applying' ? 'applied' : 'reverted', nowMs });
       return { end: 'done', nowMs };
     });
-  }
-
-  private async persisted({ tenantNo }: StoredRecomputation): Promise<void> {
-    if (!(await isTenantPersisted(this.options, tenantNo))) throw new Error(NOT_PERSISTED);
   }
 
   /** Entries in the longest outbox of the tenant's parts. */

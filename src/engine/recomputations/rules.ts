@@ -1,21 +1,11 @@
 import { compileAchievement, compileQuest, questsOf } from '../../catalog/compile/achievements.ts';
-import { compileBoost, compileTrigger } from '../../catalog/compile/points.ts';
+import { compileSystem } from '../../catalog/compile/points.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { Counter, PlanAchievement, PlanBoost, PlanQuest, PlanTrigger } from '../../rules/plan.ts';
-import type { Achievement, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
+import type { Counter, PlanAchievement, PlanQuest, PlanSystem } from '../../rules/plan.ts';
+import type { Achievement, Metric } from '../../domain/catalog.ts';
 import { decimalText, toMicros } from '../../domain/decimal.ts';
 import { daysOf, isQuest, periodOf } from '../../domain/repeat.ts';
 import { matches } from '../achievements/quests.ts';
-
-export interface SystemRules {
-  no: number;
-  max: number | null;
-  /** By metric number. */
-  metric: ReadonlyMap<number, PlanTrigger[]>;
-  streak: PlanTrigger[];
-  achievement: PlanTrigger[];
-  boosts: PlanBoost[];
-}
 
 export interface QuestRule extends Pick<PlanQuest, 'no' | 'users' | 'requires'> {
   /** The sum that completes a period, in millionths. */
@@ -29,7 +19,10 @@ export interface QuestRule extends Pick<PlanQuest, 'no' | 'users' | 'requires'> 
 }
 
 export interface Rules {
-  systems: SystemRules[];
+  /** With all boosts, and the triggers that pay without an event. */
+  systems: PlanSystem[];
+  /** By metric number: the same systems with the metric's triggers, if any has one. */
+  systemsOf: ReadonlyMap<number, PlanSystem[]>;
   /** Achievements that events and composites complete, except repeating ones. */
   achievements: PlanAchievement[];
   /** Repeating achievements, by metric number. */
@@ -44,7 +37,15 @@ export interface Rules {
 
 export function rulesOf(compiled: CompiledCatalog, { points, utcDay }: { points: boolean; utcDay: number }): Rules {
   const { catalog } = compiled;
-  const systems = catalog.pointsSystems.map((system) => systemRules(compiled, system));
+  const systemsFor = (metric: Metric | null): PlanSystem[] =>
+    catalog.pointsSystems.map((system) => compileSystem(compiled, system, { metric, firstDay: null }));
+  const systems = systemsFor(null);
+  const systemsOf = new Map(
+    catalog.metrics.flatMap((metric): [number, PlanSystem[]][] => {
+      const own = systemsFor(metric);
+      return own.some((system) => system.metric.length > 0) ? [[metric.no, own]] : [];
+    }),
+  );
   const achievements = catalog.achievements
     .filter(({ status, trigger }) => status === 'active' && trigger !== 'api' && trigger !== 'anniversary')
     .filter((achievement) => !isQuest(achievement))
@@ -61,9 +62,10 @@ export function rulesOf(compiled: CompiledCatalog, { points, utcDay }: { points:
       return repeating.length === 0 ? [] : [[metric.no, repeating.map((quest) => questRule(compiled, quest))]];
     }),
   );
-  const paying = points ? systems.flatMap(({ metric }) => [...metric.keys()]) : [];
+  const paying = points ? systemsOf.keys() : [];
   return {
     systems,
+    systemsOf,
     achievements,
     quests,
     metricNos: [...new Set([...paying, ...counters.keys(), ...quests.keys()])],
@@ -84,27 +86,5 @@ function questRule(compiled: CompiledCatalog, quest: Achievement): QuestRule {
     firstDay: (period) => daysOf(quest, period, weekStart).fromDay,
     lastDay: (period) => daysOf(quest, period, weekStart).toDay,
     counts: (attributes) => matches(compiled, quest, attributes),
-  };
-}
-
-function systemRules(compiled: CompiledCatalog, system: PointsSystem): SystemRules {
-  const { triggers, boosts } = compiled.catalog;
-  const ofType = (type: PointsTrigger['type']): PointsTrigger[] =>
-    triggers.filter((one) => one.systemId === system.id && one.status === 'active' && one.type === type);
-  const metric = new Map<number, PlanTrigger[]>();
-  for (const trigger of ofType('metric')) {
-    const metricNo = compiled.metricsById.get(trigger.metricId ?? '')?.no;
-    if (metricNo === undefined) continue;
-    metric.set(metricNo, [...(metric.get(metricNo) ?? []), compileTrigger(compiled, trigger)]);
-  }
-  return {
-    no: system.no,
-    max: system.maxPoints,
-    metric,
-    streak: ofType('streak').map((trigger) => compileTrigger(compiled, trigger)),
-    achievement: ofType('achievement').map((trigger) => compileTrigger(compiled, trigger)),
-    boosts: boosts
-      .filter(({ systemId, userId }) => systemId === system.id && userId === null)
-      .map((boost) => compileBoost(compiled, boost)),
   };
 }

@@ -1,12 +1,10 @@
 import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { PlanBoost } from '../../rules/plan.ts';
-import { dateOf, DAY_MS, dayOf } from '../../domain/periods.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
+import { dateOf, DAY_MS, dayOf, FREQUENCIES } from '../../domain/periods.ts';
 import type { RecomputationAsked } from '../../domain/administration/recomputation.ts';
 import { isQuest } from '../../domain/repeat.ts';
-import { FREQUENCIES } from '../../domain/streaks/settle.ts';
-import { decodeState, unpackState, type UserState } from '../../packed/state.ts';
-import { USER } from '../../packed/user-fields.ts';
 import {
   awardsOfTriggers,
   awardSums,
@@ -30,8 +28,8 @@ import { type PlanRules, type UserHistory, UserPlanning } from './user-proposal.
 import { importedPasts } from './user-replay.ts';
 
 export interface PlannedSlice {
-  /** The last user examined; '' if none was left. */
-  lastUser: string;
+  /** The last user examined; `null` if none was left. */
+  lastUser: string | null;
   users: number;
   /** Users with changes, and users who could not be planned. */
   rows: PlannedRow<UserPlan>[];
@@ -96,7 +94,7 @@ export function planSlice(
         const plan = planning.plan();
         if (plan !== null) rows.push({ userId, createdMs, plan, ...directionsOf(plan), skipped: null });
       });
-    return { lastUser: users.at(-1)?.id ?? '', users: users.length, rows };
+    return { lastUser: users.at(-1)?.id ?? null, users: users.length, rows };
   });
 }
 
@@ -132,16 +130,16 @@ async function begin(
 ): Promise<{ plannings: Map<string, Planning>; rows: PlannedRow<UserPlan>[] }> {
   const { tenantNo } = compiled.catalog;
   const rows: PlannedRow<UserPlan>[] = [];
-  const states = new Map<string, UserState>();
+  const decoded = new Map<string, User>();
   for (const { id, state } of users) {
     try {
-      states.set(id, decodeState(state));
+      decoded.set(id, decodeUser(state));
     } catch (error) {
       rows.push(failedRow(id, error));
     }
   }
-  const who = { tenantNo, ids: [...states.keys()] };
-  const pasts = await importedPasts(client, { tenantNo, users: states, metricNos: by.rules.metricNos });
+  const who = { tenantNo, ids: [...decoded.keys()] };
+  const pasts = await importedPasts(client, { tenantNo, users: decoded, metricNos: by.rules.metricNos });
   const importedMs = new Map(Array.from(pasts, ([id, { atMs }]) => [id, atMs]));
   const since = by.sinceDay === -Infinity ? null : new Date(by.sinceDay * DAY_MS).toISOString().slice(0, 10);
   const { frequency } = compiled.catalog.streaks;
@@ -155,29 +153,24 @@ async function begin(
   const ended = await longestEnded(client, { ...who, frequencyNo, kinds: ENDED });
   const paysStreaks = by.points && [...by.triggers.values()].includes('streak');
   const late = paysStreaks ? await usersWithLateEvents(client, who) : new Set();
-  const scored = { compiled, boards: by.boards ?? [], users: states, nowMs: by.nowMs, detailsFromDay: detailsDay };
+  const scored = { compiled, boards: by.boards ?? [], users: decoded, nowMs: by.nowMs, detailsFromDay: detailsDay };
   const scores = await scoreDifferences(client, scored);
   const plannings = new Map<string, Planning>();
-  for (const { id, state: packed } of users) {
-    const state = states.get(id);
-    if (state === undefined) continue;
+  for (const [id, user] of decoded) {
     try {
-      const own = compiled.personalBoosts.get(id);
-      const corrections = unpackState(packed)[USER.corrections] ?? 0;
       const history: UserHistory = {
-        state,
+        user,
         imported: pasts.get(id) ?? null,
         completions: (completions.get(id) ?? []).map(({ completion }) => completion),
         awards: awards.get(id) ?? [],
         fixed: fixed.get(id) ?? [],
         questAwards: questAwards.get(id) ?? [],
-        boosts: own === undefined ? {} : (JSON.parse(own) as Record<number, PlanBoost[]>),
-        longestStreak: Math.max(state.streaks[frequency].length, ended.get(id) ?? 0),
-        streakAsLived: !late.has(id) && corrections === 0,
-        corrections,
+        boosts: compiled.ownBoosts(id),
+        longestStreak: Math.max(user.streaks[frequency].length, ended.get(id) ?? 0),
+        streakAsLived: !late.has(id) && user.corrections === 0,
         scores: scores.get(id) ?? new Map(),
       };
-      plannings.set(id, { planning: new UserPlanning(by, history), createdMs: state.createdMs });
+      plannings.set(id, { planning: new UserPlanning(by, history), createdMs: user.createdMs });
     } catch (error) {
       rows.push(failedRow(id, error));
     }

@@ -1,16 +1,18 @@
-import type { PlanBoost } from '../../rules/plan.ts';
+import { changedAchievements } from '../../rules/achievements.ts';
+import { holds } from '../../rules/conditions.ts';
+import type { OwnBoosts } from '../../rules/points.ts';
+import type { User } from '../../rules/user.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { packedTaken } from '../../packed/packed-arrays.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
-import type { UserState } from '../../packed/state.ts';
 import type {
   AwardSum,
   FixedAward,
   HistoryEvent,
   TimedAward,
 } from '../../postgres/corrections/recomputation-history.ts';
-import { changesOf, holds, Ledger, type TriggerPoints } from './ledger.ts';
+import { HistoryLedger, type TriggerPoints } from './ledger.ts';
 import { dayOfSegment, type OpenBoard, segmentOf } from './open-boards.ts';
 import { plannedScores, type ScoreDifferences } from './planned-scores.ts';
 import { latestExcept, type UserPlan } from './planned-user.ts';
@@ -35,7 +37,7 @@ export interface PlanRules {
 }
 
 export interface UserHistory {
-  state: UserState;
+  user: User;
   /** The imported history, whose awards are not listed here; `null` if there is none. */
   imported: ImportedPast | null;
   /** Oldest first. */
@@ -44,12 +46,11 @@ export interface UserHistory {
   fixed: readonly FixedAward[];
   /** What repeating achievements paid; empty unless only the points of achievements are recomputed. */
   questAwards: readonly TimedAward[];
-  /** The user's own boosts, by system number. */
-  boosts: Readonly<Record<number, PlanBoost[]>>;
+  /** The user's own boosts; `null` for none. */
+  boosts: OwnBoosts | null;
   longestStreak: number;
   /** Whether the streak follows from the events, without corrections. */
   streakAsLived: boolean;
-  corrections: number;
   /** On boards that are recomputed. */
   scores: ScoreDifferences;
 }
@@ -57,34 +58,34 @@ export interface UserHistory {
 /** Plans one user: created before the user's events are read, fed with each event, and asked for the plan at the end. */
 export class UserPlanning {
   private readonly by: PlanRules;
-  private readonly user: UserHistory;
-  private readonly ledgers: Ledger[];
+  private readonly of: UserHistory;
+  private readonly ledgers: HistoryLedger[];
   private readonly replay: UserReplay;
 
-  constructor(by: PlanRules, user: UserHistory) {
+  constructor(by: PlanRules, of: UserHistory) {
     this.by = by;
-    this.user = user;
-    const { state } = user;
+    this.of = of;
+    const { user } = of;
     this.ledgers = by.rules.systems.map((system) => {
-      const since = user.awards.filter(({ systemNo }) => systemNo === system.no);
+      const since = of.awards.filter(({ systemNo }) => systemNo === system.no);
       // The user's total before the first day or, if only points of achievements change, the current total.
       const earlier = by.points ? since.reduce((sum, { awarded }) => sum + awarded, 0) : 0;
-      return new Ledger(system, {
-        total: (state.points[system.no] ?? 0) - earlier,
-        boosts: [...system.boosts, ...(user.boosts[system.no] ?? [])],
-        attributes: state.attributes,
+      return new HistoryLedger(system, {
+        user,
+        total: (user.points.get(system.no) ?? 0) - earlier,
+        boosts: [...system.boosts, ...(of.boosts?.[system.no] ?? [])],
         segmentOf: (day) => segmentOf(by.bounds, day),
         isSeparate: !by.points,
       });
     });
     this.replay = new UserReplay({
       rules: by.rules,
+      user,
       ledgers: by.points ? this.ledgers : [],
-      completions: by.points ? user.completions : [],
-      fixed: by.points ? user.fixed : [],
+      completions: by.points ? of.completions : [],
+      fixed: by.points ? of.fixed : [],
       sinceDay: by.sinceDay,
-      imported: user.imported,
-      tz: state.tz,
+      imported: of.imported,
       mayLose: by.achievements && by.mayRevoke,
     });
   }
@@ -95,20 +96,20 @@ export class UserPlanning {
 
   /** The proposed changes; `null` if there are none. */
   plan(): UserPlan | null {
-    const { by, user } = this;
-    const { tz } = user.state;
+    const { by, of } = this;
+    const { user } = of;
     const { gained: complete, periods, lost } = this.changes();
     const gained = [...complete, ...periods.map(({ no }) => no)];
-    const today = dayIn(tz, by.nowMs);
+    const today = dayIn(user.zone, by.nowMs);
     if (by.points) this.replay.finish({ gained, lost, day: today });
-    else for (const ledger of this.ledgers) payGained(ledger, gained, today);
+    else payGained(this.ledgers, user, gained, today);
     const revoke = [...lost];
     const changed = new Set([...gained, ...revoke.map((each) => each[COMPLETED.achievement])]);
     const { awards, totals } = this.points({ changed, lost, today });
     const keeps = !by.mayRevoke;
     const scores = plannedScores(by.boards ?? [], {
-      state: user.state,
-      differences: user.scores,
+      user,
+      differences: of.scores,
       awards: awards.map(({ award }) => award),
       keeps,
     });
@@ -118,7 +119,7 @@ export class UserPlanning {
     return {
       complete,
       ...(periods.length > 0 && { periods }),
-      ...(revoke.some((each) => each[COMPLETED.period]) && { latest: latestExcept(user.completions, revoke) }),
+      ...(revoke.some((each) => each[COMPLETED.period]) && { latest: latestExcept(of.completions, revoke) }),
       revoke,
       awards,
       scores,
@@ -130,19 +131,20 @@ export class UserPlanning {
 
   /** The numbers of achievements to complete, the periods of repeating ones, and the completions to revoke. */
   private changes(): { gained: number[]; periods: QuestPeriod[]; lost: ReadonlySet<PackedCompletion> } {
-    const { by, user, replay } = this;
+    const { by, of, replay } = this;
+    const { user } = of;
     if (!by.achievements) return { gained: [], periods: [], lost: new Set() };
     const mayRevoke = (atMs: number): boolean =>
-      by.mayRevoke && atMs > (user.imported?.atMs ?? -1) && dayIn(user.state.tz, atMs) >= by.sinceDay;
+      by.mayRevoke && atMs > (of.imported?.atMs ?? -1) && dayIn(user.zone, atMs) >= by.sinceDay;
     const quests = this.questChanges(mayRevoke);
-    const may = (no: number): boolean => mayRevoke(user.state.completions[no] ?? 0);
-    const reached = {
-      state: { ...user.state, completions: quests.completions },
-      highestCount: (no: number) => replay.highestCount(no),
-      longestStreak: user.longestStreak,
-    };
-    const { gained, lost } = changesOf(by.rules.achievements, reached, may);
-    const revoked = user.completions.filter((each) => lost.includes(each[COMPLETED.achievement]));
+    const reached = { highestCount: (no: number) => replay.highestCount(no), longestStreak: of.longestStreak };
+    const { gained, lost } = changedAchievements(
+      { ...user, completions: quests.completions },
+      by.rules.achievements,
+      reached,
+      (no) => mayRevoke(user.completions.get(no) ?? 0),
+    );
+    const revoked = of.completions.filter((each) => lost.includes(each[COMPLETED.achievement]));
     return { gained, periods: quests.periods, lost: new Set([...quests.lost, ...revoked]) };
   }
 
@@ -150,18 +152,18 @@ export class UserPlanning {
   private questChanges(mayRevoke: (atMs: number) => boolean): {
     periods: QuestPeriod[];
     lost: PackedCompletion[];
-    completions: Record<number, number>;
+    completions: Map<number, number>;
   } {
-    const { by, user, replay } = this;
-    const { attributes, tz } = user.state;
-    const completions = { ...user.state.completions };
+    const { by, of, replay } = this;
+    const { user } = of;
+    const completions = new Map(user.completions);
     const periods: QuestPeriod[] = [];
     const lost: PackedCompletion[] = [];
     const sums = replay.highestSums();
-    const importedDay = user.imported === null ? -Infinity : dayIn(tz, user.imported.atMs);
+    const importedDay = of.imported === null ? -Infinity : dayIn(user.zone, of.imported.atMs);
     for (const { no, users, requires = [], wanted, firstDay, lastDay } of [...by.rules.quests.values()].flat()) {
-      const own = user.completions.filter((each) => each[COMPLETED.achievement] === no);
-      const fulfilled = sums.filter((each) => each.no === no && each.peak >= wanted && holds(users, attributes));
+      const own = of.completions.filter((each) => each[COMPLETED.achievement] === no);
+      const fulfilled = sums.filter((each) => each.no === no && each.peak >= wanted && holds(users, user));
       const done = new Set(fulfilled.map(({ period }) => period));
       const known = new Set(own.map((each) => each[COMPLETED.period]));
       const openDay = Math.max(by.sinceDay, ...requires.map((required) => this.completionDay(required)));
@@ -173,16 +175,16 @@ export class UserPlanning {
         return !done.has(period) && mayRevoke(each[COMPLETED.atMs]) && firstDay(period) > importedDay;
       });
       lost.push(...missed);
-      if (gained.length > 0) completions[no] = by.nowMs;
-      else if (own.length > 0 && missed.length === own.length) delete completions[no];
+      if (gained.length > 0) completions.set(no, by.nowMs);
+      else if (own.length > 0 && missed.length === own.length) completions.delete(no);
     }
     return { periods, lost, completions };
   }
 
   /** The local day (epoch day) of the user's first completion; `Infinity` without one. */
   private completionDay(no: number): number {
-    const first = this.user.completions.find((each) => each[COMPLETED.achievement] === no);
-    return first === undefined ? Infinity : dayIn(this.user.state.tz, first[COMPLETED.atMs]);
+    const first = this.of.completions.find((each) => each[COMPLETED.achievement] === no);
+    return first === undefined ? Infinity : dayIn(this.of.user.zone, first[COMPLETED.atMs]);
   }
 
   /** The differences between each trigger's points and those in history, for systems whose total changes and may change. */
@@ -202,7 +204,7 @@ export class UserPlanning {
       const moved = this.difference(ledger, lost);
       const sum = moved.reduce((all, { points }) => all + points, 0);
       if (!differs(moved) || (sum < 0 && !this.by.mayRevoke)) continue;
-      const from = this.user.state.points[systemNo] ?? 0;
+      const from = this.of.user.points.get(systemNo) ?? 0;
       if (sum !== 0) totals[systemNo] = [from, Math.max(0, from + sum)];
       const paidFor = new Map(achievement.map((trigger) => [trigger.no, trigger.achievement ?? 0]));
       for (const { triggerNo, segment, points } of moved) {
@@ -218,26 +220,26 @@ export class UserPlanning {
   }
 
   /** The points of each trigger in a system by the current rules, minus those in history. */
-  private difference(ledger: Ledger, lost: ReadonlySet<PackedCompletion>): TriggerPoints[] {
+  private difference(ledger: HistoryLedger, lost: ReadonlySet<PackedCompletion>): TriggerPoints[] {
     const { awarded: given } = ledger;
     const taken = [
-      ...this.user.awards.filter(({ triggerNo }) => this.isCounted(ledger, triggerNo, lost)),
+      ...this.of.awards.filter(({ triggerNo }) => this.isCounted(ledger, triggerNo, lost)),
       ...this.paidForLost(ledger, lost),
     ];
     for (const { systemNo, triggerNo, segment, awarded } of taken)
       if (systemNo === ledger.system.no) given.add({ triggerNo, segment, points: -awarded });
-    const { streakAsLived } = this.user;
+    const { streakAsLived } = this.of;
     return [...given.sums()].filter(({ triggerNo }) => streakAsLived || this.by.triggers.get(triggerNo) !== 'streak');
   }
 
-  private isCounted({ system }: Ledger, triggerNo: number, lost: ReadonlySet<PackedCompletion>): boolean {
+  private isCounted({ system }: HistoryLedger, triggerNo: number, lost: ReadonlySet<PackedCompletion>): boolean {
     if (this.by.points) return this.by.triggers.has(triggerNo);
     const once = [...lost].filter((each) => !each[COMPLETED.period]).map((each) => each[COMPLETED.achievement]);
     return system.achievement.some(({ no, achievement = 0 }) => no === triggerNo && once.includes(achievement));
   }
 
   /** The awards for the lost completions of repeating achievements. A recomputation pays for several at the same time. */
-  private paidForLost({ system }: Ledger, lost: ReadonlySet<PackedCompletion>): TimedAward[] {
+  private paidForLost({ system }: HistoryLedger, lost: ReadonlySet<PackedCompletion>): TimedAward[] {
     return system.achievement.flatMap(({ no, achievement, points }) => {
       const counts = new Map<number, number>();
       for (const each of lost) {
@@ -245,7 +247,7 @@ export class UserPlanning {
         if (each[COMPLETED.achievement] === achievement) counts.set(atMs, (counts.get(atMs) ?? 0) + 1);
       }
       return [...counts].flatMap(([atMs, count]) =>
-        this.user.questAwards
+        this.of.questAwards
           .filter((award) => award.triggerNo === no && award.atMs === atMs && award.awarded * points > 0)
           .slice(0, count),
       );

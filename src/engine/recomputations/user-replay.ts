@@ -1,27 +1,24 @@
 import type { PoolClient } from 'pg';
-import type { PlanTrigger } from '../../rules/plan.ts';
-import { toMicros } from '../../domain/decimal.ts';
+import { type Decimal, decimalOfMicros, microsOf, toMicros } from '../../domain/decimal.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
-import type { UserState } from '../../packed/state.ts';
 import { type FixedAward, type HistoryEvent, importedSums } from '../../postgres/corrections/recomputation-history.ts';
-import type { Ledger } from './ledger.ts';
+import type { PlanTrigger } from '../../rules/plan.ts';
+import { firings, type Occasion } from '../../rules/points.ts';
+import type { Peaks } from '../../rules/sums.ts';
+import type { User } from '../../rules/user.ts';
+import type { HistoryLedger } from './ledger.ts';
 import type { Rules } from './rules.ts';
-
-/** The whole part of a sum's peak, before and after; as in `src/rules/sums.ts`. */
-export interface Peaks {
-  before: number;
-  after: number;
-}
 
 /** Something other than an event: a completion that no replayed event caused, or an award that stays. */
 type Timed = { atMs: number } & ({ completion: PackedCompletion } | { fixed: FixedAward });
 
 interface UserReplayOptions {
   rules: Rules;
-  /** By points system number; empty if only counts are needed. */
-  ledgers: readonly Ledger[];
+  user: User;
+  /** Those of `rules.systems`; empty if only counts are needed. */
+  ledgers: readonly HistoryLedger[];
   completions: readonly PackedCompletion[];
   /** Oldest first. */
   fixed: readonly FixedAward[];
@@ -29,17 +26,15 @@ interface UserReplayOptions {
   sinceDay: number;
   /** The totals at which an imported user's events begin; `null` if all events are here. */
   imported: ImportedPast | null;
-  /** The user's zone; `null` means UTC. */
-  tz: string | null;
   /** Whether completions may turn out to be lost. Then nothing is paid before `finish`, which names the lost ones. */
   mayLose: boolean;
 }
 
 /** A payment for a completion, or for none. */
 interface Payment {
-  ledger: Ledger;
+  ledger: HistoryLedger;
   trigger: PlanTrigger;
-  multiples: number;
+  times: number;
   day: number;
   completion: PackedCompletion | null;
 }
@@ -47,10 +42,7 @@ interface Payment {
 const MILLION = 1_000_000n;
 const wholeOf = (micros: bigint): number => Number(micros / MILLION);
 
-/**
- * Replays a user's history by the current rules: events in the order in which they were applied, then `finish`. Within an
- * event, metric triggers pay first, then streak triggers, then achievement triggers. `src/rules/points.ts` owns the rule.
- */
+/** Replays a user's history by the current rules: events in the order in which they were applied, then `finish`. */
 export class UserReplay {
   private readonly options: UserReplayOptions;
   private readonly totals: Map<number, Running>;
@@ -84,33 +76,29 @@ export class UserReplay {
 
   event(event: HistoryEvent): void {
     this.passTo(event.atMs);
-    const total = add(this.totals, event.metricNo, toMicros(event.value));
-    const peaks = new Map([[0, total]]);
-    for (const { no, conditions } of this.options.rules.counters.get(event.metricNo) ?? []) {
+    const { rules, user, sinceDay } = this.options;
+    const value = toMicros(event.value);
+    const total = add(this.totals, event.metricNo, value);
+    const counts = new Map<number, Peaks>();
+    for (const { no, conditions } of rules.counters.get(event.metricNo) ?? []) {
       const matches = conditions.every(([key, wanted]) => event.attributes?.[key] === wanted);
-      if (matches) peaks.set(no, add(this.counts, no, toMicros(event.value)));
+      if (matches) counts.set(no, add(this.counts, no, value));
     }
-    for (const { no, periodOf, counts } of this.options.rules.quests.get(event.metricNo) ?? []) {
-      if (!counts(event.attributes)) continue;
+    for (const { no, periodOf, counts: isCounted } of rules.quests.get(event.metricNo) ?? []) {
+      if (!isCounted(event.attributes)) continue;
       const period = periodOf(event.day);
       if (period === null) continue;
       const name = `${no} ${period}`;
       const running = this.periods.get(name) ?? { no, period, sum: 0n, peak: 0n };
       this.periods.set(name, running);
-      raise(running, toMicros(event.value));
+      raise(running, value);
     }
     const completed = this.byCause.get(event.id) ?? [];
     for (const completion of completed) this.paid.add(completion);
-    const day = event.isDated ? dayIn(this.options.tz, event.atMs) : event.day;
-    if (day < this.options.sinceDay || event.atMs <= this.importedMs) return;
-    for (const ledger of this.options.ledgers) {
-      for (const trigger of ledger.system.metric.get(event.metricNo) ?? [])
-        this.pay({ ledger, trigger, multiples: crossed(trigger, peaks), day, completion: null });
-      for (const trigger of event.streak === null ? [] : ledger.system.streak)
-        if (event.streak! % (trigger.length ?? 1) === 0)
-          this.pay({ ledger, trigger, multiples: 1, day, completion: null });
-      this.payCompleted(ledger, completed, day);
-    }
+    const day = event.isDated ? dayIn(user.zone, event.atMs) : event.day;
+    if (day < sinceDay || event.atMs <= this.importedMs) return;
+    const reached = { is: event.streak === null ? [] : [event.streak], was: [] };
+    this.pay({ day, total, counts, reached }, completed, rules.systemsOf.get(event.metricNo));
   }
 
   /** Pays the rest. `gained`: numbers of achievements completed now, on `day` (epoch day). `lost`: pay nothing. */
@@ -119,10 +107,10 @@ export class UserReplay {
     for (const each of this.due) {
       if ('awarded' in each) this.ledgerOf(each.systemNo)?.add(each.awarded);
       else if (each.completion === null || !lost.has(each.completion))
-        each.ledger.pay(each.trigger, each.multiples, each.day);
+        each.ledger.pay(each.trigger, each.times, each.day);
     }
     this.due.length = 0;
-    for (const ledger of this.options.ledgers) payGained(ledger, gained, day);
+    payGained(this.options.ledgers, this.options.user, gained, day);
   }
 
   /** The periods of repeating achievements with the highest sums that their events ever reached, in millionths. */
@@ -130,9 +118,9 @@ export class UserReplay {
     return [...this.periods.values()];
   }
 
-  /** The highest sum that an achievement's or trigger's matching events ever reached, in millionths. */
-  highestCount(no: number): bigint {
-    return this.counts.get(no)?.peak ?? 0n;
+  /** The highest sum that an achievement's or trigger's matching events ever reached. */
+  highestCount(no: number): Decimal {
+    return decimalOfMicros(this.counts.get(no)?.peak ?? 0n);
   }
 
   /** Handles everything other than events before a time and, at that same time, fixed awards. */
@@ -149,15 +137,25 @@ export class UserReplay {
   private complete(completion: PackedCompletion): void {
     if (this.paid.has(completion)) return;
     this.paid.add(completion);
-    const day = dayIn(this.options.tz, completion[COMPLETED.atMs]);
+    const day = dayIn(this.options.user.zone, completion[COMPLETED.atMs]);
     if (day < this.options.sinceDay || completion[COMPLETED.atMs] <= this.importedMs) return;
-    for (const ledger of this.options.ledgers) this.payCompleted(ledger, [completion], day);
+    this.pay({ ...NO_EVENT, day }, [completion]);
   }
 
-  private pay(payment: Payment): void {
-    if (payment.multiples === 0) return;
-    if (this.options.mayLose) this.due.push(payment);
-    else payment.ledger.pay(payment.trigger, payment.multiples, payment.day);
+  private pay(
+    occasion: Omit<Occasion, 'completed'>,
+    completions: readonly PackedCompletion[],
+    systems = this.options.rules.systems,
+  ): void {
+    const { ledgers, user, mayLose } = this.options;
+    const { day } = occasion;
+    const completed = completions.map((each) => each[COMPLETED.achievement]);
+    for (const [index, ledger] of ledgers.entries())
+      for (const { trigger, times } of firings(systems[index]!, user, { ...occasion, completed })) {
+        const completion = completions.find((each) => each[COMPLETED.achievement] === trigger.achievement) ?? null;
+        if (mayLose) this.due.push({ ledger, trigger, times, day, completion });
+        else ledger.pay(trigger, times, day);
+      }
   }
 
   private keep(fixed: FixedAward): void {
@@ -165,22 +163,18 @@ export class UserReplay {
     else this.ledgerOf(fixed.systemNo)?.add(fixed.awarded);
   }
 
-  private payCompleted(ledger: Ledger, completed: readonly PackedCompletion[], day: number): void {
-    for (const trigger of ledger.system.achievement)
-      for (const completion of completed)
-        if (completion[COMPLETED.achievement] === trigger.achievement)
-          this.pay({ ledger, trigger, multiples: 1, day, completion });
-  }
-
-  private ledgerOf(systemNo: number): Ledger | undefined {
+  private ledgerOf(systemNo: number): HistoryLedger | undefined {
     return this.options.ledgers.find(({ system }) => system.no === systemNo);
   }
 }
 
+const NO_EVENT = { total: null, counts: new Map<number, Peaks>(), reached: { is: [], was: [] } };
+
 /** Pays the triggers for completions on a day (epoch day), each on its own. `gained`: numbers of achievements. */
-export function payGained(ledger: Ledger, gained: readonly number[], day: number): void {
-  for (const trigger of ledger.system.achievement)
-    for (const no of gained) if (no === trigger.achievement) ledger.pay(trigger, 1, day);
+export function payGained(ledgers: readonly HistoryLedger[], user: User, gained: readonly number[], day: number): void {
+  for (const ledger of ledgers)
+    for (const { trigger, times } of firings(ledger.system, user, { ...NO_EVENT, day, completed: gained }))
+      ledger.pay(trigger, times, day);
 }
 
 function raise(running: Running, micros: bigint): void {
@@ -194,12 +188,6 @@ function add(sums: Map<number, Running>, no: number, micros: bigint): Peaks {
   raise(running, micros);
   sums.set(no, running);
   return { before, after: wholeOf(running.peak) };
-}
-
-/** How many multiples of the threshold are newly crossed; the same rule as in `src/rules/points.ts`. */
-export function crossed({ no, counted, threshold = 1 }: PlanTrigger, peaks: ReadonlyMap<number, Peaks>): number {
-  const peak = peaks.get(counted ? no : 0);
-  return peak === undefined ? 0 : Math.floor(peak.after / threshold) - Math.floor(peak.before / threshold);
 }
 
 /** A period of a repeating achievement. */
@@ -227,11 +215,7 @@ export interface ImportedPast {
  */
 export async function importedPasts(
   client: PoolClient,
-  {
-    tenantNo,
-    users,
-    metricNos,
-  }: { tenantNo: number; users: ReadonlyMap<string, UserState>; metricNos: readonly number[] },
+  { tenantNo, users, metricNos }: { tenantNo: number; users: ReadonlyMap<string, User>; metricNos: readonly number[] },
 ): Promise<Map<string, ImportedPast>> {
   const pasts = new Map<string, ImportedPast>();
   const ids = [...users].filter(([, { importedMs }]) => importedMs !== null).map(([id]) => id);
@@ -244,7 +228,7 @@ export async function importedPasts(
     const totals = new Map<number, Running>();
     for (const metricNo of metricNos) {
       const { since, above } = sums.get(`${metricNo} ${id}`) ?? { since: '0', above: '0' };
-      const sum = toMicros(now[metricNo] ?? '0') - toMicros(since);
+      const sum = microsOf(now.get(metricNo) ?? { whole: 0, micros: 0 }) - toMicros(since);
       const highest = sum + toMicros(above);
       totals.set(metricNo, { sum, peak: highest > 0n ? highest : 0n });
     }

@@ -1,6 +1,5 @@
-import { dateOf, dayOf } from '../../domain/periods.ts';
+import { dateOf, dayOf, FREQUENCIES } from '../../domain/periods.ts';
 import { dayIn } from '../../domain/zone.ts';
-import { FREQUENCIES } from '../../domain/streaks/settle.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 import type {
   AchievementEntry,

@@ -1,6 +1,7 @@
+import type { Fold } from '../../domain/rule-kinds.ts';
 import type { Pool, PoolClient } from 'pg';
 import type { Leaderboard } from '../../domain/catalog.ts';
-import { type Fold, turned } from '../../domain/leaderboard.ts';
+import { turned } from '../../domain/leaderboard.ts';
 import { dateOf } from '../../domain/periods.ts';
 import type { HistorySum } from '../../packed/state.ts';
 import { awardsAndSums, eventsAndSums, mayBeEarlier, readSinceDay } from '../partitions.ts';

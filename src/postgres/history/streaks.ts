@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
-import { dateOf, type Frequency } from '../../domain/periods.ts';
-import { FREQUENCIES, type Settlement, type SettlementKind } from '../../domain/streaks/settle.ts';
+import { dateOf, FREQUENCIES, type Frequency } from '../../domain/periods.ts';
+import type { Settlement, SettlementKind } from '../../domain/streaks/settle.ts';
 import { eventsAndSums, isEarlier, readSinceDay } from '../partitions.ts';
 import { SETTLEMENT_KINDS } from '../persist/streaks.ts';
 

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { nextCountMs } from '../../domain/anniversary.ts';
-import { DAY_MS } from '../../domain/periods.ts';
-import { FREQUENCIES, streakDueDay } from '../../domain/streaks/settle.ts';
+import { DAY_MS, FREQUENCIES } from '../../domain/periods.ts';
+import { streakDueDay } from '../../domain/streaks/settle.ts';
 import { numbered, type Numbered } from '../../packed/unpack-state.ts';
 import { type PackedState, signUpOf, unpackState } from '../../packed/state.ts';
 import { STREAK, USER } from '../../packed/user-fields.ts';

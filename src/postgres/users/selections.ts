@@ -46,7 +46,12 @@ interface CountedUser {
 /** Some users, each with the sum of their events of a metric that have all the attributes (by key). */
 export async function countedUsers(
   client: Pool | PoolClient,
-  { tenantNo, ids, metricNo, attributes }: { tenantNo: number; ids: string[]; metricNo: number; attributes: object },
+  {
+    tenantNo,
+    ids,
+    metricNo,
+    attributes,
+  }: { tenantNo: number; ids: readonly string[]; metricNo: number; attributes: object },
 ): Promise<CountedUser[]> {
   const { rows } = await client.query<CountedUser>(
     `SELECT users.id, users.state, coalesce(sum(kept.value), 0)::text AS count

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StreakSettings } from '../../../src/domain/fields/tenant-settings.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
-import { replayStreaks } from '../../../src/domain/streaks/replay.ts';
+import { replayStreaks } from '../../../src/rules/streak-replay.ts';
 import { readStreakFacts } from '../../../src/engine/corrections/streak-facts.ts';
 import { sumUsers } from '../../../src/postgres/persist/day-sums.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
@@ -73,7 +73,7 @@ test('an event in a gap joins the streaks beside it, and returns what the gap to
     expect(facts.now.streaks.daily.length).toBe(3);
     const day = dayOf('2026-03-04');
     const [metric] = reads.laurel.catalog.metrics;
-    const late = { id: 'late', atMs: day * 86_400_000, day, metricNo: metric!.no, value: 1_000_000n };
+    const late = { id: 'late', atMs: day * 86_400_000, day, metricNo: metric!.no, value: { whole: 1, micros: 0 } };
     const { streaks, freezes, superseded } = replayStreaks(facts, { add: [late] });
     expect(streaks.daily).toMatchObject({ length: 4, startDay: dayOf('2026-03-02'), lastPeriod: dayOf('2026-03-05') });
     expect([facts.now.freezes, freezes, superseded.length]).toEqual([1, 2, 1]);
@@ -119,7 +119,7 @@ describe.each([
         reads.at('2026-03-08T10:00:00Z');
         const day = dayOf('2026-03-04');
         const [metric] = reads.laurel.catalog.metrics;
-        const late = { id: 'late', atMs: day * 86_400_000, day, metricNo: metric!.no, value: 3_000_000n };
+        const late = { id: 'late', atMs: day * 86_400_000, day, metricNo: metric!.no, value: { whole: 3, micros: 0 } };
         const both = await eventsOf(reads, '2026-03-05');
         for (const removed of [[], both.slice(0, 1), both]) {
           const asked = { userId: 'u', nowMs: reads.laurel.clock.now(), firstDay: day, removed };
@@ -152,7 +152,10 @@ test("reads a day's events of a user with very many events as one", () =>
       );
       reads.at('2026-03-04T10:00:00Z');
       const { facts } = await read(reads, '2026-03-02');
-      expect(facts.events.map(({ value }) => value)).toEqual([2_000_000n, 2_502_000_000n]);
+      expect(facts.events.map(({ value }) => value)).toEqual([
+        { whole: 2, micros: 0 },
+        { whole: 2_502, micros: 0 },
+      ]);
       expect(replayStreaks(facts, {})).toMatchObject({ exact: true });
     },
     3,

@@ -1,9 +1,11 @@
-import type { Micros } from '../decimal.ts';
-import { type Frequency, periodOf, periodStart, type WeekStart } from '../periods.ts';
-import { periodEndedOn, reachedLengths, resetPeriods, upToResets } from './reached-lengths.ts';
-import { type FreezeGain, FREQUENCIES, type Settlement } from './settle.ts';
-import { type RunningStreak, StreakMachine, type StreakStep, type StreakSurroundings } from './streak-machine.ts';
-import type { StreakAsLeft } from './streak.ts';
+import type { Decimal } from '../domain/decimal.ts';
+import { FREQUENCIES, type Frequency, periodOf, periodStart, type WeekStart } from '../domain/periods.ts';
+import { periodEndedOn, reachedLengths, resetPeriods, upToResets } from '../domain/streaks/reached-lengths.ts';
+import type { FreezeGain, Settlement } from '../domain/streaks/settle.ts';
+import type { StreakAsLeft } from '../domain/streaks/streak.ts';
+import { StreakMachine, type StreakStep, type StreakSurroundings } from './streak-machine.ts';
+import { minus, plus } from './sums.ts';
+import type { Streak } from './user.ts';
 
 /*
  * What a user's streaks would be if other events had happened: late events in their place, reversed events removed. Pure.
@@ -148,7 +150,7 @@ interface SettlementRepair {
 }
 
 export interface StreakReplay extends SettlementRepair {
-  streaks: Record<Frequency, RunningStreak>;
+  streaks: Record<Frequency, Streak>;
   freezes: number;
   earnedDay: number | null;
   /** Whether replaying the old events reproduced the records. */
@@ -233,12 +235,12 @@ function ofFreezes(replay: StreakReplay, { facts, firstDay, was, is }: Replayed)
 const bare = ({ kind, day, count, atMs }: Omit<RecordedGain, 'atMs'> & { atMs?: number }): object =>
   kind === 'given' ? { day, count, atMs } : { day, count };
 
-const sameStreak = (one: RunningStreak, other: RunningStreak): boolean =>
+const sameStreak = (one: Streak, other: Streak): boolean =>
   one.length === other.length &&
   (one.length === 0 || (one.startDay === other.startDay && one.lastPeriod === other.lastPeriod));
 
 /** The streak after the replay. Fields stay unchanged if the replay saw no event and does not know them. */
-const replaced = (now: RunningStreak, after: RunningStreak): RunningStreak => ({
+const replaced = (now: Streak, after: Streak): Streak => ({
   ...after,
   extendedMs: after.extendedMs ?? now.extendedMs,
   ...((after.currentPeriod ?? -1) < (now.currentPeriod ?? -1) && {
@@ -248,11 +250,11 @@ const replaced = (now: RunningStreak, after: RunningStreak): RunningStreak => ({
 });
 
 /** The current streak plus the difference between the two runs. */
-function moved(now: RunningStreak, before: RunningStreak, after: RunningStreak): RunningStreak {
+function moved(now: Streak, before: Streak, after: Streak): Streak {
   const sums = new Map(now.sums);
   if (after.currentPeriod === now.currentPeriod)
     for (const [metricNo, value] of after.sums)
-      sums.set(metricNo, (sums.get(metricNo) ?? 0n) + value - (before.sums.get(metricNo) ?? 0n));
+      sums.set(metricNo, minus(plus(sums.get(metricNo) ?? NOTHING, value), before.sums.get(metricNo) ?? NOTHING));
   const length = Math.max(0, now.length + after.length - before.length);
   if (length === now.length) return { ...now, sums };
   if (length === 0) return { ...now, length, startDay: null, sums };
@@ -266,6 +268,8 @@ function moved(now: RunningStreak, before: RunningStreak, after: RunningStreak):
     sums,
   };
 }
+
+const NOTHING: Decimal = { whole: 0, micros: 0 };
 
 const later = (one: number | null, other: number | null): number | null =>
   one === null || other === null ? (one ?? other) : Math.max(one, other);
@@ -303,13 +307,13 @@ export interface StreakEvent {
   /** The local day to which it belongs (epoch day). */
   day: number;
   metricNo: number;
-  value: Micros;
+  value: Decimal;
 }
 
 /** Everything that determines a user's streaks, read at one moment. */
 export interface StreakFacts extends Omit<StreakSurroundings, 'endedBefore' | 'resetsMade'> {
   /** The streaks, settled up to now. `day`: the user's current local day. */
-  now: { day: number; streaks: Record<Frequency, RunningStreak>; freezes: number; earnedDay: number | null };
+  now: { day: number; streaks: Record<Frequency, Streak>; freezes: number; earnedDay: number | null };
   /** Settlements, oldest first: all that extend to `factsFrom` or later, and all that begin later. */
   settlements: readonly RecordedSettlement[];
   /** Freezes earned or given, oldest first. */
