@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { TRIGGER_TYPES } from './fields/points.ts';
 import { AttributeValue, byKey, KEY_PATTERN, LocalDate } from './schemas.ts';
 import { UpdateUserPreferencesRequest } from './notifications/preferences.ts';
 import { UpsertedUser } from './user.ts';
@@ -60,7 +61,7 @@ export type ImportedStreak = Static<typeof ImportedStreak>;
 /** What awarded points, in the shape of `GET /users/{id}/points/{key}`. */
 const ImportedTrigger = Type.Object({
   id: Type.Optional(Name),
-  type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']),
+  type: Type.Enum(TRIGGER_TYPES),
   points: Type.Optional(Type.Integer()),
   metricName: Type.Optional(Name),
   metricThreshold: Type.Optional(Type.Integer()),

@@ -213,14 +213,18 @@ export function fireTriggers(ledgers: readonly Ledger[], user: User, occasion: O
     ];
     for (const trigger of due) {
       if (!holds(trigger.users, user)) continue;
-      if (trigger.blocks === true && trigger.points < 0) {
-        ledger.left += trigger.points;
-        if (ledger.left < 0) return trigger.no;
-      }
+      if (!covers(ledger, trigger, 1)) return trigger.no;
       award(ledger, trigger, { times: 1, user, day });
     }
   }
   return null;
+}
+
+/** Takes what a blocking trigger deducts from what may be spent. Returns whether that sufficed. */
+function covers(ledger: Ledger, { blocks, points }: PlanTrigger, times: number): boolean {
+  if (blocks !== true || points >= 0) return true;
+  ledger.left += points * times;
+  return ledger.left >= 0;
 }
 
 /** Whether a streak reached multiples of a length more often than before. */
@@ -242,11 +246,11 @@ export function payForTime(
   for (const ledger of ledgers) {
     for (const trigger of ledger.system.time ?? []) {
       const { no, users } = trigger;
-      if (!triggers.includes(no) || dueMs <= (user.timePaid.get(no) ?? 0) || !holds(users, user)) continue;
+      if (!triggers.includes(no) || dueMs <= (user.paidMs.get(no) ?? 0) || !holds(users, user)) continue;
       const awards = ledger.awards.length;
       award(ledger, trigger, { times: 1, user, day });
       if (ledger.awards.length === awards) continue;
-      user.timePaid.set(no, dueMs);
+      user.paidMs.set(no, dueMs);
       paid = true;
     }
   }

@@ -8,6 +8,8 @@ import { freshUser, systemOf } from './surroundings.ts';
 
 // src/rules/points.ts pays triggers for events; src/engine/recomputations pays them for stored history.
 
+const NO_TRIGGERS = { streak: [], achievement: [], time: [], user_creation: [] };
+
 const SEED = Number(process.env['SEED']);
 
 const attributeNo = fc.integer({ min: 1, max: 3 });
@@ -76,7 +78,7 @@ test('events and the replay of history pay triggers alike: conditions, threshold
         return paid.total;
       });
       const ledger = new Ledger(
-        { no: 1, max: max ?? null, boosts: [], metric: new Map(), streak: [], achievement: [] },
+        { no: 1, max: max ?? null, boosts: [], metric: new Map(), ...NO_TRIGGERS },
         { total, boosts, attributes: Object.fromEntries(attributes), segmentOf: () => 0 },
       );
       const replayed = events.map((event) => {

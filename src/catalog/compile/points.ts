@@ -1,4 +1,5 @@
 import type { Catalog, Metric, PointsBoost, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
+import type { TriggerType } from '../../domain/fields/points.ts';
 import { dayOf } from '../../domain/periods.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanBoost, PlanSystem, PlanTrigger } from '../../rules/plan.ts';
@@ -42,23 +43,55 @@ export function compilePersonalBoosts(catalogIndex: CatalogIndex): Map<string, s
   return new Map([...byUser].map(([userId, own]) => [userId, JSON.stringify(own)]));
 }
 
-/** A system's active `time` triggers, oldest first. */
-export const timeTriggers = (catalogIndex: CatalogIndex, system: PointsSystem): PlanTrigger[] =>
+/** The points systems of which a change of a user may fire triggers. `metric`: that of an event; `null` for other changes. */
+export const compileSystems = (
+  catalogIndex: CatalogIndex,
+  change: { metric: Metric | null; firstDay: number },
+): PlanSystem[] =>
+  catalogIndex.catalog.pointsSystems
+    .map((system) => compileSystem(catalogIndex, system, change))
+    .filter((system) => triggersOf(system).length > 0);
+
+/** The points systems that have `time` triggers, for the clock. */
+export const compileTimeSystems = (catalogIndex: CatalogIndex, firstDay: number): PlanSystem[] =>
+  catalogIndex.catalog.pointsSystems
+    .map((system) => ({
+      ...compileSystem(catalogIndex, system, { metric: null, firstDay }),
+      time: triggersOfType(catalogIndex, system, { type: 'time', metric: null }),
+    }))
+    .filter(({ time }) => time.length > 0);
+
+/** A system whose triggers never block, for changes that nobody has requested and that cannot be refused. */
+export const withoutBlocks = (system: PlanSystem): PlanSystem => ({
+  ...system,
+  achievement: system.achievement.map(({ blocks: _blocks, ...trigger }) => trigger),
+});
+
+/** The triggers that react to an event or a request. */
+export const triggersOf = ({ creation, metric, streak, achievement }: PlanSystem): PlanTrigger[] => [
+  ...creation,
+  ...metric,
+  ...streak,
+  ...achievement,
+];
+
+/** A system's active triggers of a type, oldest first; those of a metric only if it is the change's. */
+const triggersOfType = (
+  catalogIndex: CatalogIndex,
+  { id }: PointsSystem,
+  { type, metric }: { type: TriggerType; metric: Metric | null },
+): PlanTrigger[] =>
   catalogIndex.catalog.triggers
-    .filter(({ systemId, status, type }) => systemId === system.id && status === 'active' && type === 'time')
+    .filter((trigger) => trigger.systemId === id && trigger.status === 'active' && trigger.type === type)
+    .filter(({ metricId }) => type !== 'metric' || metricId === metric?.id)
     .map((trigger) => compileTrigger(catalogIndex, trigger));
 
-/** A points system with the triggers that an event of the metric may fire; `null`: a call that is not an event. */
-export function compileSystem(
+function compileSystem(
   catalogIndex: CatalogIndex,
   system: PointsSystem,
   { metric, firstDay }: { metric: Metric | null; firstDay: number },
 ): PlanSystem {
-  const triggers = catalogIndex.catalog.triggers.filter((t) => t.systemId === system.id && t.status === 'active');
-  const ofType = (type: PointsTrigger['type']): PlanTrigger[] =>
-    triggers
-      .filter((t) => t.type === type && (type !== 'metric' || t.metricId === metric?.id))
-      .map((t) => compileTrigger(catalogIndex, t));
+  const ofType = (type: TriggerType): PlanTrigger[] => triggersOfType(catalogIndex, system, { type, metric });
   const boosts = catalogIndex.catalog.boosts
     .filter((boost) => boost.systemId === system.id && boost.userId === null)
     .map((boost) => compileBoost(catalogIndex, boost))

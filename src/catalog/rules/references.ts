@@ -8,6 +8,8 @@ import {
   type PointsLevel,
   type PointsTrigger,
 } from '../../domain/catalog.ts';
+import type { Field, Referred } from '../../domain/fields/field.ts';
+import { POINTS_TRIGGER } from '../../domain/fields/points.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import type { AttributeCondition, WebhookFilter, WritableBy } from '../../domain/schemas.ts';
 
@@ -93,6 +95,7 @@ export function referrersOf(kind: Kind, id: string, catalog: Catalog): string[] 
   if (kind !== 'points_system') return [];
   return [
     ...catalog.leaderboards.filter(({ pointsSystemId }) => pointsSystemId === id).map(boardName),
+    ...triggersNaming('points system', id, catalog),
     ...webhooksFor('pointsSystemIds', id, catalog),
   ];
 }
@@ -134,7 +137,7 @@ export function writersIn(catalog: Catalog): (attribute: Attribute) => WritableB
 
 const metricReferrers = (id: string, catalog: Catalog): string[] => [
   ...catalog.achievements.filter(({ metricId }) => metricId === id).map(achievementName),
-  ...catalog.triggers.filter(({ metricId }) => metricId === id).map((trigger) => triggerName(trigger, catalog)),
+  ...triggersNaming('metric', id, catalog),
   ...catalog.leaderboards.filter(({ metricId }) => metricId === id).map(boardName),
   ...(catalog.streaks.metrics.some(({ metricId }) => metricId === id) ? ['the streak settings'] : []),
   ...webhooksFor('metricIds', id, catalog),
@@ -142,11 +145,20 @@ const metricReferrers = (id: string, catalog: Catalog): string[] => [
 
 const achievementReferrers = (id: string, catalog: Catalog): string[] => [
   ...catalog.achievements.filter((achievement) => neededBy(achievement).includes(id)).map(achievementName),
-  ...catalog.triggers.filter(({ achievementId }) => achievementId === id).map((t) => triggerName(t, catalog)),
+  ...triggersNaming('achievement', id, catalog),
 ];
 
 export const webhooksFor = (list: keyof WebhookFilter, id: string, { webhooks }: Catalog): string[] =>
   webhooks.filter(({ filter }) => filter?.[list]?.includes(id)).map(({ name }) => `webhook '${name}'`);
+
+function triggersNaming(noun: Referred, id: string, catalog: Catalog): string[] {
+  const names = Object.entries<Field>(POINTS_TRIGGER).flatMap(([name, one]) => (one.refersTo === noun ? [name] : []));
+  const isNamedBy = (trigger: PointsTrigger): boolean =>
+    names.some((name) => (trigger as unknown as Record<string, unknown>)[name] === id);
+  // A system's own triggers are deleted together with it.
+  const others = catalog.triggers.filter(({ systemId }) => systemId !== id);
+  return others.filter(isNamedBy).map((trigger) => triggerName(trigger, catalog));
+}
 
 const achievementName = ({ key, name }: { key: string | null; name: string }): string => `achievement '${key ?? name}'`;
 const boardName = ({ key }: { key: string }): string => `leaderboard '${key}'`;

@@ -1,4 +1,6 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
+import { POINTS_TRIGGER, TRIGGER_TYPES } from '../fields/points.ts';
+import { additionSchemas } from '../fields/wire.ts';
 import { BalanceChange } from '../points.ts';
 import { TIMELINE_KINDS } from '../kinds.ts';
 import { Repeat } from '../repeat.ts';
@@ -13,9 +15,20 @@ export type Named = Static<typeof Named>;
 
 const Condition = Type.Object({ key: Type.String(), value: Type.String() });
 
+/** Name of a field of a rule: a resource by its name has no `Id`. */
+export const ruleField = (name: string): string => name.replace(/Id$/, '');
+
+/** Laurel's additions to triggers, with resources by their names. */
+const triggerAdditions = Object.fromEntries(
+  Object.entries<TSchema>(additionSchemas(POINTS_TRIGGER)).map(([name, schema]) => [
+    ruleField(name),
+    ruleField(name) === name ? schema : Type.Optional(Named),
+  ]),
+);
+
 /** The rule of a trigger or achievement at that time. Only the fields of its type are set. */
 export const TimelineRule = Type.Object({
-  type: Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation', 'api', 'anniversary']),
+  type: Type.Enum([...TRIGGER_TYPES, 'api', 'anniversary']),
   points: Type.Optional(Type.Integer()),
   metric: Type.Optional(Named),
   threshold: Type.Optional(Type.Number()),
@@ -28,6 +41,7 @@ export const TimelineRule = Type.Object({
   timeUnit: Type.Optional(Type.Enum(['hours', 'days'])),
   timeInterval: Type.Optional(Type.Integer()),
   anniversaryYears: Type.Optional(Type.Integer()),
+  ...(triggerAdditions as object),
   userAttributes: Type.Array(Condition),
   eventAttributes: Type.Array(Condition),
 });

@@ -60,21 +60,27 @@ export const POINTS_LEVEL = {
   badge: BADGE,
 } as const;
 
+/** What gives points, with its name in the console. */
+const TRIGGERS = {
+  metric: 'the total of a metric',
+  achievement: 'an achievement',
+  streak: 'the length of a streak',
+  time: 'elapsed time',
+  user_creation: 'a new user',
+} as const;
+
+export type TriggerType = keyof typeof TRIGGERS;
+export const TRIGGER_TYPES = Object.keys(TRIGGERS) as TriggerType[];
+
+/** The type of a trigger in answers of the Application API. */
+export const AnsweredTriggerType = Type.Enum(TRIGGER_TYPES);
+
 export const POINTS_TRIGGER = {
-  type: field(Type.Enum(['metric', 'achievement', 'streak', 'time', 'user_creation']), {
+  type: field(Type.Enum(TRIGGER_TYPES), {
     label: 'Awarded for',
     description: 'What gives the points.',
     required: true,
-    form: {
-      initial: 'metric',
-      options: {
-        metric: 'the total of a metric',
-        achievement: 'an achievement',
-        streak: 'the length of a streak',
-        time: 'elapsed time',
-        user_creation: 'a new user',
-      },
-    },
+    form: { initial: 'metric', options: TRIGGERS },
   }),
   points: field(Type.Integer(), {
     label: 'Points',

@@ -51,7 +51,8 @@ export const holds = (conditions: PlanConditions | undefined, attributes: Readon
 export class Ledger {
   readonly system: SystemRules;
   readonly awarded: AwardTally;
-  private total: number;
+  /** The total at this point of the replay. */
+  total: number;
   private readonly boosts: readonly PlanBoost[];
   private readonly attributes: Readonly<Record<number, string>>;
   private readonly segmentOf: (day: number) => number;

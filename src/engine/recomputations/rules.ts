@@ -2,18 +2,17 @@ import { compileAchievement, compileQuest, questsOf } from '../../catalog/compil
 import { compileBoost, compileTrigger } from '../../catalog/compile/points.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Counter, PlanAchievement, PlanBoost, PlanQuest, PlanTrigger } from '../../rules/plan.ts';
-import type { Achievement, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
+import type { Achievement, PointsSystem } from '../../domain/catalog.ts';
+import { TRIGGER_TYPES, type TriggerType } from '../../domain/fields/points.ts';
 import { decimalText, toMicros } from '../../domain/decimal.ts';
 import { daysOf, isQuest, periodOf } from '../../domain/repeat.ts';
 import { matches } from '../achievements/quests.ts';
 
-export interface SystemRules {
+/** A points system with its active triggers by type; those of metrics by metric number. */
+export interface SystemRules extends Readonly<Record<Exclude<TriggerType, 'metric'>, PlanTrigger[]>> {
   no: number;
   max: number | null;
-  /** By metric number. */
   metric: ReadonlyMap<number, PlanTrigger[]>;
-  streak: PlanTrigger[];
-  achievement: PlanTrigger[];
   boosts: PlanBoost[];
 }
 
@@ -89,20 +88,25 @@ function questRule(compiled: CompiledCatalog, quest: Achievement): QuestRule {
 
 function systemRules(compiled: CompiledCatalog, system: PointsSystem): SystemRules {
   const { triggers, boosts } = compiled.catalog;
-  const ofType = (type: PointsTrigger['type']): PointsTrigger[] =>
-    triggers.filter((one) => one.systemId === system.id && one.status === 'active' && one.type === type);
+  const own = triggers.filter((one) => one.systemId === system.id && one.status === 'active');
+  const ofType = (type: TriggerType): PlanTrigger[] =>
+    own.filter((one) => one.type === type).map((trigger) => compileTrigger(compiled, trigger));
   const metric = new Map<number, PlanTrigger[]>();
-  for (const trigger of ofType('metric')) {
+  for (const trigger of own) {
+    if (trigger.type !== 'metric') continue;
     const metricNo = compiled.metricsById.get(trigger.metricId ?? '')?.no;
     if (metricNo === undefined) continue;
     metric.set(metricNo, [...(metric.get(metricNo) ?? []), compileTrigger(compiled, trigger)]);
   }
+  const byType = Object.fromEntries(TRIGGER_TYPES.map((type) => [type, ofType(type)])) as Record<
+    TriggerType,
+    PlanTrigger[]
+  >;
   return {
+    ...byType,
     no: system.no,
     max: system.maxPoints,
     metric,
-    streak: ofType('streak').map((trigger) => compileTrigger(compiled, trigger)),
-    achievement: ofType('achievement').map((trigger) => compileTrigger(compiled, trigger)),
     boosts: boosts
       .filter(({ systemId, userId }) => systemId === system.id && userId === null)
       .map((boost) => compileBoost(compiled, boost)),

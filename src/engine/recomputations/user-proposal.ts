@@ -1,3 +1,4 @@
+import type { TriggerType } from '../../domain/fields/points.ts';
 import type { PlanBoost } from '../../rules/plan.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { packedTaken } from '../../packed/packed-arrays.ts';
@@ -31,7 +32,7 @@ export interface PlanRules {
   sinceDay: number;
   nowMs: number;
   /** By number: types of the triggers, including deleted ones, that pay for events and their consequences. */
-  triggers: ReadonlyMap<number, 'metric' | 'streak' | 'achievement'>;
+  triggers: ReadonlyMap<number, TriggerType>;
 }
 
 export interface UserHistory {
@@ -84,7 +85,7 @@ export class UserPlanning {
       fixed: by.points ? user.fixed : [],
       sinceDay: by.sinceDay,
       imported: user.imported,
-      tz: state.tz,
+      state,
       mayLose: by.achievements && by.mayRevoke,
     });
   }

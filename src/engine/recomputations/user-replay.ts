@@ -29,8 +29,8 @@ interface UserReplayOptions {
   sinceDay: number;
   /** The totals at which an imported user's events begin; `null` if all events are here. */
   imported: ImportedPast | null;
-  /** The user's zone; `null` means UTC. */
-  tz: string | null;
+  /** The user of today. */
+  state: UserState;
   /** Whether completions may turn out to be lost. Then nothing is paid before `finish`, which names the lost ones. */
   mayLose: boolean;
 }
@@ -101,7 +101,7 @@ export class UserReplay {
     }
     const completed = this.byCause.get(event.id) ?? [];
     for (const completion of completed) this.paid.add(completion);
-    const day = event.isDated ? dayIn(this.options.tz, event.atMs) : event.day;
+    const day = event.isDated ? dayIn(this.options.state.tz, event.atMs) : event.day;
     if (day < this.options.sinceDay || event.atMs <= this.importedMs) return;
     for (const ledger of this.options.ledgers) {
       for (const trigger of ledger.system.metric.get(event.metricNo) ?? [])
@@ -149,7 +149,7 @@ export class UserReplay {
   private complete(completion: PackedCompletion): void {
     if (this.paid.has(completion)) return;
     this.paid.add(completion);
-    const day = dayIn(this.options.tz, completion[COMPLETED.atMs]);
+    const day = dayIn(this.options.state.tz, completion[COMPLETED.atMs]);
     if (day < this.options.sinceDay || completion[COMPLETED.atMs] <= this.importedMs) return;
     for (const ledger of this.options.ledgers) this.payCompleted(ledger, [completion], day);
   }
