@@ -1,5 +1,5 @@
 import type { Catalog, Metric, PointsBoost, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
-import type { TriggerType } from '../../domain/fields/points.ts';
+import { kindOf, type TriggerKind } from '../../domain/fields/points.ts';
 import { dayOf } from '../../domain/periods.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanBoost, PlanSystem, PlanTrigger } from '../../rules/plan.ts';
@@ -57,7 +57,7 @@ export const compileTimeSystems = (catalogIndex: CatalogIndex, firstDay: number)
   catalogIndex.catalog.pointsSystems
     .map((system) => ({
       ...compileSystem(catalogIndex, system, { metric: null, firstDay }),
-      time: triggersOfType(catalogIndex, system, { type: 'time', metric: null }),
+      time: triggersOfKind(catalogIndex, system, { kind: 'time', metric: null }),
     }))
     .filter(({ time }) => time.length > 0);
 
@@ -75,15 +75,15 @@ export const triggersOf = ({ creation, metric, streak, achievement }: PlanSystem
   ...achievement,
 ];
 
-/** A system's active triggers of a type, oldest first; those of a metric only if it is the change's. */
-const triggersOfType = (
+/** A system's active triggers of a kind, oldest first; those of a metric only if it is the change's. */
+export const triggersOfKind = (
   catalogIndex: CatalogIndex,
   { id }: PointsSystem,
-  { type, metric }: { type: TriggerType; metric: Metric | null },
+  { kind, metric }: { kind: TriggerKind; metric: Metric | null },
 ): PlanTrigger[] =>
   catalogIndex.catalog.triggers
-    .filter((trigger) => trigger.systemId === id && trigger.status === 'active' && trigger.type === type)
-    .filter(({ metricId }) => type !== 'metric' || metricId === metric?.id)
+    .filter((trigger) => trigger.systemId === id && trigger.status === 'active' && kindOf(trigger) === kind)
+    .filter(({ metricId }) => kind !== 'metric' || metricId === metric?.id)
     .map((trigger) => compileTrigger(catalogIndex, trigger));
 
 function compileSystem(
@@ -91,7 +91,7 @@ function compileSystem(
   system: PointsSystem,
   { metric, firstDay }: { metric: Metric | null; firstDay: number },
 ): PlanSystem {
-  const ofType = (type: TriggerType): PlanTrigger[] => triggersOfType(catalogIndex, system, { type, metric });
+  const ofKind = (kind: TriggerKind): PlanTrigger[] => triggersOfKind(catalogIndex, system, { kind, metric });
   const boosts = catalogIndex.catalog.boosts
     .filter((boost) => boost.systemId === system.id && boost.userId === null)
     .map((boost) => compileBoost(catalogIndex, boost))
@@ -99,10 +99,10 @@ function compileSystem(
   return present<PlanSystem>({
     no: system.no,
     max: system.maxPoints ?? undefined,
-    creation: ofType('user_creation'),
-    metric: ofType('metric'),
-    streak: ofType('streak'),
-    achievement: ofType('achievement'),
+    creation: ofKind('user_creation'),
+    metric: ofKind('metric'),
+    streak: ofKind('streak'),
+    achievement: ofKind('achievement'),
     boosts,
   });
 }

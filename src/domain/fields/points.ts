@@ -72,6 +72,12 @@ const TRIGGERS = {
 export type TriggerType = keyof typeof TRIGGERS;
 export const TRIGGER_TYPES = Object.keys(TRIGGERS) as TriggerType[];
 
+/** What fires a trigger. Rules distinguish triggers by it. */
+export type TriggerKind = TriggerType;
+export const TRIGGER_KINDS: readonly TriggerKind[] = TRIGGER_TYPES;
+
+export const kindOf = (trigger: { type: TriggerType }): TriggerKind => trigger.type;
+
 /** The type of a trigger in answers of the Application API. */
 export const AnsweredTriggerType = Type.Enum(TRIGGER_TYPES);
 

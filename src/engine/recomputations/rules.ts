@@ -1,15 +1,15 @@
 import { compileAchievement, compileQuest, questsOf } from '../../catalog/compile/achievements.ts';
-import { compileBoost, compileTrigger } from '../../catalog/compile/points.ts';
+import { compileBoost, compileTrigger, triggersOfKind } from '../../catalog/compile/points.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Counter, PlanAchievement, PlanBoost, PlanQuest, PlanTrigger } from '../../rules/plan.ts';
 import type { Achievement, PointsSystem } from '../../domain/catalog.ts';
-import { TRIGGER_TYPES, type TriggerType } from '../../domain/fields/points.ts';
+import { TRIGGER_KINDS, type TriggerKind } from '../../domain/fields/points.ts';
 import { decimalText, toMicros } from '../../domain/decimal.ts';
 import { daysOf, isQuest, periodOf } from '../../domain/repeat.ts';
 import { matches } from '../achievements/quests.ts';
 
-/** A points system with its active triggers by type; those of metrics by metric number. */
-export interface SystemRules extends Readonly<Record<Exclude<TriggerType, 'metric'>, PlanTrigger[]>> {
+/** A points system with its active triggers by kind; those of metrics by metric number. */
+export interface SystemRules extends Readonly<Record<Exclude<TriggerKind, 'metric'>, PlanTrigger[]>> {
   no: number;
   max: number | null;
   metric: ReadonlyMap<number, PlanTrigger[]>;
@@ -89,8 +89,6 @@ function questRule(compiled: CompiledCatalog, quest: Achievement): QuestRule {
 function systemRules(compiled: CompiledCatalog, system: PointsSystem): SystemRules {
   const { triggers, boosts } = compiled.catalog;
   const own = triggers.filter((one) => one.systemId === system.id && one.status === 'active');
-  const ofType = (type: TriggerType): PlanTrigger[] =>
-    own.filter((one) => one.type === type).map((trigger) => compileTrigger(compiled, trigger));
   const metric = new Map<number, PlanTrigger[]>();
   for (const trigger of own) {
     if (trigger.type !== 'metric') continue;
@@ -98,12 +96,11 @@ function systemRules(compiled: CompiledCatalog, system: PointsSystem): SystemRul
     if (metricNo === undefined) continue;
     metric.set(metricNo, [...(metric.get(metricNo) ?? []), compileTrigger(compiled, trigger)]);
   }
-  const byType = Object.fromEntries(TRIGGER_TYPES.map((type) => [type, ofType(type)])) as Record<
-    TriggerType,
-    PlanTrigger[]
-  >;
+  const byKind = Object.fromEntries(
+    TRIGGER_KINDS.map((kind) => [kind, triggersOfKind(compiled, system, { kind, metric: null })]),
+  ) as Record<TriggerKind, PlanTrigger[]>;
   return {
-    ...byType,
+    ...byKind,
     no: system.no,
     max: system.maxPoints,
     metric,
