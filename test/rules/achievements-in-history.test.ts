@@ -9,6 +9,7 @@ import { FREQUENCIES } from '../../src/domain/streaks/settle.ts';
 import { completeAchievements } from '../../src/rules/achievements.ts';
 import { addToTotal } from '../../src/rules/sums.ts';
 import { encodeUser } from '../../src/rules/user-codec.ts';
+import type { UserState } from '../../src/packed/state.ts';
 import { freshUser } from './surroundings.ts';
 
 // src/rules/achievements.ts completes achievements for the user as each event leaves it; changesOf of
@@ -86,7 +87,7 @@ function replayed(
     fixed: [],
     sinceDay: 0,
     imported: null,
-    tz: null,
+    state: { tz: null, paidMs: {} } as UserState,
     mayLose: false,
   });
   for (const [at, event] of events.entries())

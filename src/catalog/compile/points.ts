@@ -16,8 +16,22 @@ export function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigge
     counted: trigger.eventAttributes.length > 0 ? true : undefined,
     length: trigger.streakLength ?? undefined,
     achievement: catalogIndex.achievementsById.get(trigger.achievementId ?? '')?.no,
+    ...watchedLevels(catalogIndex, trigger),
     blocks: trigger.blockIfOutOfPoints ? true : undefined,
   });
+}
+
+function watchedLevels(
+  { catalog, pointsSystemsById }: CatalogIndex,
+  { pointsSystemId, levelKey }: Partial<PointsTrigger>,
+): Pick<PlanTrigger, 'watched' | 'levels'> {
+  const system = pointsSystemsById.get(pointsSystemId ?? '');
+  if (system === undefined) return {};
+  const levels = catalog.levels
+    .filter(({ systemId, key }) => systemId === system.id && (levelKey ?? key) === key)
+    .map(({ no, points }) => ({ no, points }))
+    .toSorted((a, b) => a.points - b.points);
+  return { watched: system.no, levels };
 }
 
 export function compileBoost(catalogIndex: CatalogIndex, boost: PointsBoost): PlanBoost {
@@ -52,27 +66,31 @@ export const compileSystems = (
     .map((system) => compileSystem(catalogIndex, system, change))
     .filter((system) => triggersOf(system).length > 0);
 
-/** The points systems that have `time` triggers, for the clock. */
+/** The points systems with `time` triggers, and those with triggers for the levels that these lead to, for the clock. */
 export const compileTimeSystems = (catalogIndex: CatalogIndex, firstDay: number): PlanSystem[] =>
   catalogIndex.catalog.pointsSystems
     .map((system) => ({
-      ...compileSystem(catalogIndex, system, { metric: null, firstDay }),
+      ...withoutBlocks(compileSystem(catalogIndex, system, { metric: null, firstDay })),
       time: triggersOfKind(catalogIndex, system, { kind: 'time', metric: null }),
     }))
-    .filter(({ time }) => time.length > 0);
+    .filter(({ time, level = [] }) => time.length + level.length > 0);
 
 /** A system whose triggers never block, for changes that nobody has requested and that cannot be refused. */
-export const withoutBlocks = (system: PlanSystem): PlanSystem => ({
+export const withoutBlocks = ({ level, ...system }: PlanSystem): PlanSystem => ({
   ...system,
-  achievement: system.achievement.map(({ blocks: _blocks, ...trigger }) => trigger),
+  achievement: system.achievement.map(unblocked),
+  ...(level !== undefined && { level: level.map(unblocked) }),
 });
 
+const unblocked = ({ blocks: _blocks, ...trigger }: PlanTrigger): PlanTrigger => trigger;
+
 /** The triggers that react to an event or a request. */
-export const triggersOf = ({ creation, metric, streak, achievement }: PlanSystem): PlanTrigger[] => [
+export const triggersOf = ({ creation, metric, streak, achievement, level = [] }: PlanSystem): PlanTrigger[] => [
   ...creation,
   ...metric,
   ...streak,
   ...achievement,
+  ...level,
 ];
 
 /** A system's active triggers of a kind, oldest first; those of a metric only if it is the change's. */
@@ -96,6 +114,7 @@ function compileSystem(
     .filter((boost) => boost.systemId === system.id && boost.userId === null)
     .map((boost) => compileBoost(catalogIndex, boost))
     .filter((boost) => boost.from <= firstDay + 2 && (boost.to ?? Infinity) >= firstDay);
+  const level = ofKind('level');
   return present<PlanSystem>({
     no: system.no,
     max: system.maxPoints ?? undefined,
@@ -103,6 +122,7 @@ function compileSystem(
     metric: ofKind('metric'),
     streak: ofKind('streak'),
     achievement: ofKind('achievement'),
+    level: level.length > 0 ? level : undefined,
     boosts,
   });
 }

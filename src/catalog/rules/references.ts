@@ -91,6 +91,7 @@ export function referrersOf(kind: Kind, id: string, catalog: Catalog): string[] 
   if (kind === 'attribute') return attributeReferrers(id, catalog);
   if (kind === 'metric') return metricReferrers(id, catalog);
   if (kind === 'achievement') return achievementReferrers(id, catalog);
+  if (kind === 'points_level') return levelReferrers(id, catalog);
   if (kind === 'leaderboard') return webhooksFor('leaderboardIds', id, catalog);
   if (kind !== 'points_system') return [];
   return [
@@ -147,6 +148,13 @@ const achievementReferrers = (id: string, catalog: Catalog): string[] => [
   ...catalog.achievements.filter((achievement) => neededBy(achievement).includes(id)).map(achievementName),
   ...triggersNaming('achievement', id, catalog),
 ];
+
+function levelReferrers(id: string, catalog: Catalog): string[] {
+  const level = catalog.levels.find((one) => one.id === id);
+  return catalog.triggers
+    .filter(({ pointsSystemId, levelKey }) => pointsSystemId === level?.systemId && levelKey === level?.key)
+    .map((trigger) => triggerName(trigger, catalog));
+}
 
 export const webhooksFor = (list: keyof WebhookFilter, id: string, { webhooks }: Catalog): string[] =>
   webhooks.filter(({ filter }) => filter?.[list]?.includes(id)).map(({ name }) => `webhook '${name}'`);

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { LocalDate, Uuid } from '../schemas.ts';
+import { KEY_PATTERN, LocalDate, Uuid } from '../schemas.ts';
 import { UserId } from '../user.ts';
 import {
   BADGE,
@@ -63,7 +63,7 @@ export const POINTS_LEVEL = {
 /** What gives points, with its name in the console. */
 const TRIGGERS = {
   metric: 'the total of a metric',
-  achievement: 'an achievement',
+  achievement: 'an achievement or a level',
   streak: 'the length of a streak',
   time: 'elapsed time',
   user_creation: 'a new user',
@@ -72,11 +72,12 @@ const TRIGGERS = {
 export type TriggerType = keyof typeof TRIGGERS;
 export const TRIGGER_TYPES = Object.keys(TRIGGERS) as TriggerType[];
 
-/** What fires a trigger. Rules distinguish triggers by it. */
-export type TriggerKind = TriggerType;
-export const TRIGGER_KINDS: readonly TriggerKind[] = TRIGGER_TYPES;
+/** What fires a trigger. The contract has no type for levels, so for its clients they are achievements without an ID. */
+export type TriggerKind = TriggerType | 'level';
+export const TRIGGER_KINDS: readonly TriggerKind[] = [...TRIGGER_TYPES, 'level'];
 
-export const kindOf = (trigger: { type: TriggerType }): TriggerKind => trigger.type;
+export const kindOf = (trigger: { type: TriggerType; pointsSystemId?: string | null }): TriggerKind =>
+  trigger.type === 'achievement' && (trigger.pointsSystemId ?? null) !== null ? 'level' : trigger.type;
 
 /** The type of a trigger in answers of the Application API. */
 export const AnsweredTriggerType = Type.Enum(TRIGGER_TYPES);
@@ -107,7 +108,6 @@ export const POINTS_TRIGGER = {
     label: 'Achievement',
     description: 'ID of the achievement.',
     default: null,
-    required: true,
     when: only('type', 'achievement'),
     refersTo: 'achievement',
   }),
@@ -131,6 +131,23 @@ export const POINTS_TRIGGER = {
     required: true,
     when: only('type', 'time'),
     form: { initial: 'days' },
+  }),
+  pointsSystemId: field(Uuid, {
+    label: 'Or levels of the points system',
+    description: 'The points system whose levels count, instead of an achievement; it may be the one of the trigger.',
+    default: null,
+    when: only('type', 'achievement'),
+    addition: true,
+    refersTo: 'points system',
+  }),
+  levelKey: field(Type.String({ pattern: KEY_PATTERN, minLength: 1, maxLength: 255 }), {
+    label: 'Only this level',
+    description: 'Key of the only level that counts; without it, every level counts.',
+    example: 'scholar',
+    default: null,
+    when: { field: 'pointsSystemId', is: [], called: 'triggers for levels' },
+    addition: true,
+    form: { hint: 'Key of a level. Empty: every level' },
   }),
   userAttributes: USER_CONDITIONS,
   eventAttributes: { ...EVENT_CONDITIONS, when: only('type', 'metric') },
