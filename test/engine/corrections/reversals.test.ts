@@ -126,11 +126,11 @@ test('what was awarded for a level goes with the event that reached it; then the
   await reverse(first);
   await event('trips', 6);
   expect(await honours(), 'the award of the second event is in force').toBe(50);
-  await reverse(second);
+  const { body } = await reverse(second);
   expect(await honours()).toBe(0);
   await event('trips', 6);
   expect(await honours(), 'reached again').toBe(50);
-  await reverse(second);
+  await reverse(body.reversalId);
   expect(await honours(), 'the second event counts again').toBe(100);
 });
 

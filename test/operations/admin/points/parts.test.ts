@@ -263,8 +263,8 @@ test('a trigger for levels keeps the level and the points system that it names',
     await laurel.admin.delete(`/v1/points/${watched.id}/levels?ids=${level.id}`),
     await laurel.admin.delete(`/v1/points?ids=${watched.id}`),
   ];
-  for (const { body } of refusals)
-    expect(body).toMatchObject({ deleted: [], issues: [says(`achievement trigger ${trigger.id}`)] });
+  const message = `In use by achievement trigger ${trigger.id} of points system 'other': change or delete them first`;
+  for (const { body } of refusals) expect(body).toMatchObject({ deleted: [], issues: [says('error', message)] });
   await laurel.admin.delete(`/v1/points/${other}/triggers?ids=${trigger.id}`);
   expect((await laurel.admin.delete(`/v1/points?ids=${watched.id}`)).body.deleted).toHaveLength(1);
 });
