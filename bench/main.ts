@@ -17,6 +17,7 @@ const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
   rebuild: () => import('./rebuild.ts'),
   scaling: () => import('./scaling.ts'),
   spread: () => import('./spread.ts'),
+  contention: () => import('./contention.ts'),
 };
 
 const [name = ''] = process.argv.slice(2);

@@ -29,6 +29,9 @@ export interface Rule {
   timeUnit?: string;
   timeInterval?: number;
   anniversaryYears?: number;
+  /** The points system whose levels count, and the only level of it that does. */
+  pointsSystem?: { name: string };
+  levelKey?: string;
   userAttributes: readonly Condition[];
   eventAttributes: readonly Condition[];
 }
@@ -66,6 +69,8 @@ interface StoredRule extends Limited {
   timeUnit?: string | undefined;
   timeInterval?: number | undefined;
   anniversaryYears?: number | undefined;
+  pointsSystemId?: string | undefined;
+  levelKey?: string | undefined;
 }
 
 const LIST = new Intl.ListFormat('en', { type: 'conjunction' });
@@ -120,6 +125,10 @@ function ruleOf(type: Rule['type'], stored: StoredRule, named: Named): Rule {
     timeUnit: stored.timeUnit ?? '',
     timeInterval: stored.timeInterval ?? 0,
     anniversaryYears: stored.anniversaryYears ?? 0,
+    ...(stored.pointsSystemId !== undefined && {
+      pointsSystem: { name: nameOf(named.systems, stored.pointsSystemId) },
+    }),
+    ...(stored.levelKey !== undefined && { levelKey: stored.levelKey }),
     userAttributes: conditionsOf(stored.userAttributes, named),
     eventAttributes: conditionsOf(stored.eventAttributes, named),
   };
@@ -155,6 +164,8 @@ function subjectText({ type, points, ...rule }: Rule): string {
         ? `every ${number(rule.streakLength ?? 0)} periods of a streak`
         : `a streak of ${number(rule.streakLength ?? 0)}`;
     case 'achievement':
+      if (rule.pointsSystem !== undefined)
+        return `${rule.levelKey === undefined ? 'every level' : `the level ${rule.levelKey}`} of ${rule.pointsSystem.name}`;
       return `${names.length === 1 ? 'the achievement' : 'the achievements'} ${LIST.format(names)}`;
     case 'time':
       return every(rule.timeInterval ?? 1, rule.timeUnit ?? '');

@@ -1,6 +1,8 @@
-import { ROUNDINGS, TRIGGER_TYPES } from './rule-kinds.ts';
+import { ROUNDINGS } from './rule-kinds.ts';
 import { Type, type Static } from 'typebox';
 import { KeyValue } from './achievement.ts';
+import { AnsweredTriggerType, POINTS_TRIGGER } from './fields/points.ts';
+import { additionSchemas } from './fields/wire.ts';
 import { dayOf } from './periods.ts';
 import { Uuid } from './schemas.ts';
 
@@ -8,7 +10,7 @@ const NullableText = Type.Union([Type.String(), Type.Null()]);
 
 export const PointsTriggerResponse = Type.Object({
   id: Type.String(),
-  type: Type.Enum([...TRIGGER_TYPES]),
+  type: AnsweredTriggerType,
   points: Type.Integer(),
   status: Type.Enum(['active', 'inactive', 'archived']),
   achievementId: Type.Optional(Type.String()),
@@ -22,6 +24,7 @@ export const PointsTriggerResponse = Type.Object({
   userAttributes: Type.Array(KeyValue),
   eventAttribute: Type.Optional(KeyValue),
   eventAttributes: Type.Optional(Type.Array(KeyValue)),
+  ...additionSchemas(POINTS_TRIGGER),
   created: Type.String({ format: 'date-time' }),
   updated: Type.String({ format: 'date-time' }),
 });

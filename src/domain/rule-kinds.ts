@@ -5,6 +5,7 @@ export const ACHIEVEMENT_TRIGGERS = ['metric', 'streak', 'api', 'achievement', '
 
 /** What points triggers pay for. */
 export const TRIGGER_TYPES = ['metric', 'achievement', 'streak', 'time', 'user_creation'] as const;
+export type TriggerType = (typeof TRIGGER_TYPES)[number];
 
 /** How boosted points are rounded. */
 export const ROUNDINGS = ['down', 'up', 'nearest'] as const;

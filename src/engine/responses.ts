@@ -14,6 +14,8 @@ import type {
   PointsTrigger,
 } from '../domain/catalog.ts';
 import { decimalNumber, decimalText } from '../domain/decimal.ts';
+import { POINTS_TRIGGER } from '../domain/fields/points.ts';
+import { additionsOf } from '../domain/fields/wire.ts';
 import type { LeaderboardResponse } from '../domain/leaderboard.ts';
 import { daysOf, isQuest, periodOf } from '../domain/repeat.ts';
 import { dateOf, type Frequency } from '../domain/periods.ts';
@@ -310,6 +312,7 @@ export function triggerResponse(
       timeUnit: trigger.timeUnit === 'hours' ? ('hour' as const) : ('day' as const),
       timeInterval: trigger.timeInterval ?? 1,
     }),
+    ...additionsOf(POINTS_TRIGGER, trigger),
     userAttributes: attributePairs(compiled, trigger.userAttributes),
     created: new Date(trigger.created).toISOString(),
     updated: new Date(trigger.updated).toISOString(),

@@ -15,7 +15,7 @@ const NUMBERED = [
   USER.counts,
   USER.points,
   USER.completions,
-  USER.timePaid,
+  USER.paidMs,
   USER.spent,
   USER.quests,
 ];

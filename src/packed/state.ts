@@ -67,8 +67,8 @@ export interface UserState {
   completions: Record<number, number>;
   /** Number of a repeating achievement → completions, and the sums of the latest periods. */
   quests: Record<number, Quest>;
-  /** Number of a `time` trigger → end of the last period that it paid, epoch ms. */
-  timePaid: Record<number, number>;
+  /** Number of what pays only once for a time (a `time` trigger for a period) → the latest time that was paid, epoch ms. */
+  paidMs: Record<number, number>;
   /** Leaderboard number → scores in runs that are not final, newest first. */
   boards: Record<number, BoardScore[]>;
   /** Points system number → points spent and not refunded, or expired; without open holds. */
@@ -259,7 +259,7 @@ export interface PackedState {
   [USER.signUp]?: PackedSignUp;
   [USER.points]?: Numbered<number>;
   [USER.completions]?: Numbered<number>;
-  [USER.timePaid]?: Numbered<number>;
+  [USER.paidMs]?: Numbered<number>;
   [USER.boards]?: PackedScores;
   [USER.owed]?: Numbered<number>;
   [USER.corrections]?: number;
@@ -474,7 +474,7 @@ export function decodeState(packed: Buffer): UserState {
     points: mapNumbered(state[USER.points], (total) => total),
     completions: mapNumbered(state[USER.completions], (at) => at),
     quests: mapNumbered(state[USER.quests], quest),
-    timePaid: mapNumbered(state[USER.timePaid], (at) => at),
+    paidMs: mapNumbered(state[USER.paidMs], (at) => at),
     spent: mapNumbered(state[USER.spent], (amount) => amount),
     holds: holdsOf(state[USER.holds] ?? []),
     boards: boardScores(state[USER.boards] ?? [], state[USER.scoreTimes] ?? []),

@@ -59,8 +59,8 @@ export const USER = {
    * the last event (ms).
    */
   guarded: 41,
-  /** Number of a `time` trigger → end of the last period that it paid, epoch ms. */
-  timePaid: 42,
+  /** Number of what pays only once for a time (a `time` trigger for a period) → the latest time that was paid, epoch ms. */
+  paidMs: 42,
   /** Number of corrections; absent for none. */
   corrections: 43,
   pauses: 44,

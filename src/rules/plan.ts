@@ -115,7 +115,16 @@ export interface PlanTrigger {
   counted?: true;
   length?: number;
   achievement?: number;
+  /** The points system that is watched, and its levels that count, lowest first. */
+  watched?: number;
+  levels?: PlanLevel[];
   blocks?: true;
+}
+
+/** `points`: those from which on a user has the level. */
+export interface PlanLevel {
+  no: number;
+  points: number;
 }
 
 export interface PlanBoost {
@@ -136,6 +145,8 @@ export interface PlanSystem {
   metric: PlanTrigger[];
   streak: PlanTrigger[];
   achievement: PlanTrigger[];
+  /** Absent for none. */
+  level?: PlanTrigger[];
   /** Only in plans for `time` triggers. */
   time?: PlanTrigger[];
   boosts: PlanBoost[];

@@ -6,7 +6,8 @@ import type { User } from './user.ts';
 
 /*
  * Points: what triggers pay in one change of a user. Triggers fire in the order user_creation, metric, streak, achievement, and
- * within a type oldest first. Maximum and minimum apply at each award. An award of 0 is not recorded.
+ * within a type oldest first. Then triggers for levels fire in all systems, again and again while their awards lead to further
+ * levels. Maximum and minimum apply at each award. An award of 0 is not recorded.
  */
 
 /** Points that a trigger really added, after boosts, maximum and minimum. */
@@ -33,6 +34,8 @@ export interface PointsMove {
 /** One points system in one change of a user. */
 export interface Ledger extends PointsMove {
   system: PlanSystem;
+  /** The time of the change. */
+  nowMs: number;
   /** What blocking triggers may spend: the balance before the change's awards. */
   left: number;
   /** The plan's boosts and the user's own. */
@@ -74,6 +77,7 @@ export const openLedgers = (
       system,
       before: total,
       total,
+      nowMs,
       left: balanceOf(user, system.no, nowMs),
       boosts: own === undefined ? system.boosts : [...system.boosts, ...own],
       awards: [],
@@ -218,20 +222,101 @@ export function firings({ metric, streak, achievement }: PlanSystem, user: User,
 }
 
 /**
- * Pays metric, streak and achievement triggers of every system. Returns the number of a blocking trigger that the balance cannot pay;
+ * Pays metric, streak, achievement and levels of every system. Returns the number of a blocking trigger that the balance cannot pay;
  * `null` if all were paid.
  */
 export function fireTriggers(ledgers: readonly Ledger[], user: User, occasion: Occasion): number | null {
   for (const ledger of ledgers)
     for (const { trigger, times } of firings(ledger.system, user, occasion)) {
       // `blockedBy` has counted the metric triggers.
-      if (trigger.blocks === true && trigger.points < 0 && !ledger.system.metric.includes(trigger)) {
-        ledger.left += trigger.points;
-        if (ledger.left < 0) return trigger.no;
-      }
+      if (!ledger.system.metric.includes(trigger) && !covers(ledger, trigger, 1)) return trigger.no;
       award(ledger, trigger, { times, user, day: occasion.day });
     }
-  return null;
+  return payLevels(ledgers, user, occasion.day);
+}
+
+/**
+ * Pays for the levels that the change newly reached, then for those that the awards reach in turn. A user reaches each level once, so
+ * this ends. Returns the number of a blocking trigger that the balance cannot pay; `null` if all were paid.
+ */
+function payLevels(ledgers: readonly Ledger[], user: User, day: number): number | null {
+  const triggers = ledgers.flatMap(({ system }) => system.level ?? []);
+  if (triggers.length === 0) return null;
+  const watched = new Map(ledgers.map((ledger) => [ledger.system.no, ledger]));
+  const isKnown = (level: number): boolean => (user.paidMs.get(level) ?? 0) > 0;
+  for (;;) {
+    const reached = newLevels(triggers, watched, isKnown);
+    if (reached.size === 0) return null;
+    for (const [level, { nowMs }] of reached) user.paidMs.set(level, nowMs);
+    for (const ledger of ledgers) {
+      for (const trigger of ledger.system.level ?? []) {
+        const times = trigger.levels!.filter(({ no }) => reached.has(no)).length;
+        if (times === 0 || !holds(trigger.users, user)) continue;
+        if (!covers(ledger, trigger, times)) return trigger.no;
+        award(ledger, trigger, { times, user, day });
+      }
+    }
+  }
+}
+
+/**
+ * The levels that totals have newly reached, by number, with their systems'. `watched`: the totals by number of the system.
+ * `isKnown`: whether the user reached a level in an earlier change, after which the total fell.
+ */
+export function newLevels<T extends { before: number; total: number }>(
+  triggers: readonly PlanTrigger[],
+  watched: ReadonlyMap<number, T>,
+  isKnown: (level: number) => boolean,
+): Map<number, T> {
+  const reached = new Map<number, T>();
+  for (const trigger of triggers) {
+    const totals = watched.get(trigger.watched!);
+    if (totals === undefined || totals.total <= totals.before) continue;
+    for (const { no, points } of trigger.levels!)
+      if (points > totals.before && points <= totals.total && !isKnown(no)) reached.set(no, totals);
+  }
+  return reached;
+}
+
+/**
+ * Notes that a reversal takes back what some changes awarded for levels, or gives it again. A level that was taken back can be reached
+ * again; its time is negated, so that the opposite reversal finds it, in any order of reversals.
+ */
+export function reverseLevels(
+  { paidMs }: User,
+  systems: readonly PlanSystem[],
+  { awards, voids }: { awards: readonly { trigger: number; atMs: number }[]; voids: boolean },
+): void {
+  for (const { level = [] } of systems)
+    for (const { no: trigger, levels } of level)
+      for (const award of awards) {
+        const time = voids ? award.atMs : 0 - award.atMs;
+        if (award.trigger === trigger)
+          for (const { no } of levels!) if (paidMs.get(no) === time) paidMs.set(no, 0 - time);
+      }
+}
+
+/** Notes which levels a user has, for triggers (by number) of which a recomputation gave or took points. */
+export function recomputeLevels(
+  { paidMs, points }: User,
+  systems: readonly PlanSystem[],
+  { triggers, nowMs }: { triggers: ReadonlySet<number>; nowMs: number },
+): void {
+  for (const { no: trigger, watched, levels } of systems.flatMap(({ level = [] }) => level)) {
+    if (!triggers.has(trigger)) continue;
+    for (const level of levels!) {
+      const isReached = (points.get(watched!) ?? 0) >= level.points;
+      if (!isReached) paidMs.delete(level.no);
+      else if ((paidMs.get(level.no) ?? 0) <= 0) paidMs.set(level.no, nowMs);
+    }
+  }
+}
+
+/** Takes what a blocking trigger deducts from what may be spent. Returns whether that sufficed. */
+function covers(ledger: Ledger, { blocks, points }: PlanTrigger, times: number): boolean {
+  if (blocks !== true || points >= 0) return true;
+  ledger.left += points * times;
+  return ledger.left >= 0;
 }
 
 /** Whether a streak reached multiples of a length more often than before. */
@@ -253,13 +338,14 @@ export function payForTime(
   for (const ledger of ledgers) {
     for (const trigger of ledger.system.time ?? []) {
       const { no, users } = trigger;
-      if (!triggers.includes(no) || dueMs <= (user.timePaid.get(no) ?? 0) || !holds(users, user)) continue;
+      if (!triggers.includes(no) || dueMs <= (user.paidMs.get(no) ?? 0) || !holds(users, user)) continue;
       const awards = ledger.awards.length;
       award(ledger, trigger, { times: 1, user, day });
       if (ledger.awards.length === awards) continue;
-      user.timePaid.set(no, dueMs);
+      user.paidMs.set(no, dueMs);
       paid = true;
     }
   }
+  if (paid) payLevels(ledgers, user, day);
   return paid;
 }

@@ -6,7 +6,7 @@ import type { HistorySum } from '../packed/state.ts';
 import { compensate } from './compensation.ts';
 import { groupOf, isInside, putScore, reachedIn, type ScoreChange, scoreBoards, scoreIn } from './leaderboards.ts';
 import type { Plan, PlanBoard } from './plan.ts';
-import type { PointsMove } from './points.ts';
+import { type PointsMove, recomputeLevels } from './points.ts';
 import { addCompletion, keptPeriod, progressOf, type QuestChange, removeCompletion } from './quests.ts';
 import { restoreCompletion } from './reversal.ts';
 import { frequencyOf, localDayOf, type Settlements, settleUser } from './streaks.ts';
@@ -111,6 +111,8 @@ export function recompute(user: User, planned: PlannedUser, around: Recomputatio
   const done = changeCompletions(user, planned, nowMs);
   const awards = dueAwards(user, planned, done.changed, reverts ? {} : limits);
   const { moves, shortfalls } = compensate(user, awards, { held: [], limits: null });
+  const triggers = new Set(awards.map((award) => award[COMPENSATED.trigger]));
+  recomputeLevels(user, plan.systems, { triggers, nowMs });
   const ledgers = moves.filter((move) => move.awards.length > 0);
   const boards = scored === null ? null : changeScores(user, planned, { ...around, scored, moves, day, second });
   const changes = done.completed.length + done.revoked.length + done.restored.length + awards.length;

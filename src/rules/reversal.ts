@@ -1,12 +1,12 @@
 import { clamped, type Decimal } from '../domain/decimal.ts';
-import { COMPLETED } from '../packed/record-fields.ts';
+import { COMPENSATED, COMPLETED } from '../packed/record-fields.ts';
 import type { Compensated, PackedCompletion, RecordedSettlement, Shortfall } from '../packed/record.ts';
 import { qualifies } from './achievements.ts';
 import { compensate } from './compensation.ts';
 import { takeReplay, type ReplayedStreaks } from './event.ts';
 import { groupOf, putScore, type RunScore, type ScoreChange, scoreBoards, scoreIn } from './leaderboards.ts';
 import type { Plan, PlanAchievement, PlanBoard } from './plan.ts';
-import type { PointsMove } from './points.ts';
+import { type PointsMove, reverseLevels } from './points.ts';
 import { admit } from './profile.ts';
 import { addCompletion, keptPeriod, removeCompletion } from './quests.ts';
 import { isRefusal, type Refusal } from './refusal.ts';
@@ -131,6 +131,10 @@ export function reverse(
 
   const { completions, ...changed } = changeCompletions(user, reversal);
   const { moves, shortfalls, movedBy } = compensate(user, changed.awards, reversal);
+  const paidAt = changed.awards
+    .filter((award) => !reversal.held.includes(award[COMPENSATED.award]))
+    .map((award) => ({ trigger: award[COMPENSATED.trigger], atMs: award[COMPENSATED.atMs] ?? 0 }));
+  reverseLevels(user, plan.systems, { awards: paidAt, voids: reversal.voids });
   const second = secondOfUser(user, nowMs);
   const scores = scoreBoards(user, { plan, nowMs, day, second, ledgers: [], length, event: null }).changes;
   scores.push(...reversal.boards.flatMap((each) => correctScore(user, each, movedBy)));

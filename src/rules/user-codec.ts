@@ -81,7 +81,7 @@ function userOf(values: Values): User {
     notifications: optional(values[USER.notifications]),
     hidden: (values[USER.hidden] as number | undefined) ?? 0,
     quests: mapOf(values[USER.quests], questOf),
-    timePaid: mapOf(values[USER.timePaid], same<number>),
+    paidMs: mapOf(values[USER.paidMs], same<number>),
     spent: mapOf(values[USER.spent], same<number>),
     holds: rowsOf(values[USER.holds], HOLD.size, holdOf),
     owed: mapOf(values[USER.owed], same<number>),
@@ -121,7 +121,7 @@ export function encodeUser(user: User): Buffer {
   if (user.signUp !== null) values[USER.signUp] = [user.signUp.day, user.signUp.years, user.signUp.sinceMs];
   if (user.hidden > 0) values[USER.hidden] = user.hidden;
   if (user.quests.size > 0) values[USER.quests] = packedMap(user.quests, packedQuest);
-  if (user.timePaid.size > 0) values[USER.timePaid] = user.timePaid;
+  if (user.paidMs.size > 0) values[USER.paidMs] = user.paidMs;
   if (user.spent.size > 0) values[USER.spent] = user.spent;
   if (user.holds.length > 0)
     values[USER.holds] = user.holds.flatMap(({ system, id, amount, expiresMs }) => [system, id, amount, expiresMs]);

@@ -60,8 +60,8 @@ export interface User {
 
   /** Number of a repeating achievement → completions and latest periods. */
   quests: Map<number, QuestProgress>;
-  /** Number of a `time` trigger → end of the last period that it paid. */
-  timePaid: Map<number, number>;
+  /** Number of what pays only once for a time (a `time` trigger for a period) → the latest time that was paid. */
+  paidMs: Map<number, number>;
   /** Points system number → points spent and not refunded, or expired; without open holds. */
   spent: Map<number, number>;
   /** Oldest first. Expired ones stay until the next change of a balance. */
@@ -226,7 +226,7 @@ export const newUser = (
   notifications: null,
   hidden: 0,
   quests: new Map(),
-  timePaid: new Map(),
+  paidMs: new Map(),
   spent: new Map(),
   holds: [],
   owed: new Map(),

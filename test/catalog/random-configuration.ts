@@ -79,7 +79,7 @@ export const randomConfiguration: fc.Arbitrary<Configuration> = fc.gen().map((ge
     levels: draw(subset(['low', 'mid', 'top'])).map((level, index) =>
       sent<never>({ key: level, name: draw(name), points: index * 10, description: draw(optional(text)) } as never),
     ),
-    triggers: draw(fc.array(fc.constant(null), { maxLength: 4 })).map(() => trigger(known)),
+    triggers: draw(fc.array(fc.constant(null), { maxLength: 4 })).map(() => trigger(known, key)),
     boosts: draw(fc.array(fc.constant(null), { maxLength: 3 })).map(() => boost(known)),
   }));
   const leaderboards = draw(subset(['week', 'all'])).map((key) =>
@@ -160,17 +160,20 @@ function achievement(known: Known, label: string): ConfiguredAchievement {
   });
 }
 
-function trigger(known: Known): ConfiguredTrigger {
+/** A trigger of a points system. */
+function trigger(known: Known, systemKey: string): ConfiguredTrigger {
   const { draw, metricKeys, achievements, userKeys, eventKeys } = known;
   const kinds = [
     'streak',
     'time',
     'user_creation',
+    'level',
     ...(metricKeys.length > 0 ? ['metric'] : []),
     ...(achievements.length > 0 ? ['achievement'] : []),
   ];
-  const type = draw(fc.constantFrom(...kinds)) as ConfiguredTrigger['type'];
-  const paid = type === 'achievement' ? draw(fc.constantFrom(...achievements)) : null;
+  const kind = draw(fc.constantFrom(...kinds)) as ConfiguredTrigger['type'] | 'level';
+  const type = kind === 'level' ? 'achievement' : kind;
+  const paid = kind === 'achievement' ? draw(fc.constantFrom(...achievements)) : null;
   return sent<ConfiguredTrigger>({
     type,
     points: draw(fc.constantFrom(-5, -0, 0, 5, 1e12)),
@@ -183,6 +186,7 @@ function trigger(known: Known): ConfiguredTrigger {
     streakLength: type === 'streak' ? draw(fc.integer({ min: 1, max: 3 })) : undefined,
     timeUnit: type === 'time' ? draw(fc.constantFrom('hours', 'days')) : undefined,
     timeInterval: type === 'time' ? draw(fc.integer({ min: 1, max: 3 })) : undefined,
+    pointsSystemKey: kind === 'level' ? systemKey : undefined,
     blockIfOutOfPoints: draw(optional(fc.boolean())),
     userAttributes: conditions(known, userKeys),
     eventAttributes: type === 'metric' ? conditions(known, eventKeys) : undefined,

@@ -246,6 +246,18 @@ describe('points', () => {
     [{ type: 'achievement', achievementKey: 'x' }, ["achievementKey: unknown achievement 'x'"]],
     [{ type: 'achievement', achievementName: 'x' }, ["achievementName: unknown achievement without a key 'x'"]],
     [{ type: 'achievement', achievementKey: 'day' }, []],
+    [{ type: 'achievement', pointsSystemKey: 'xp' }, []],
+    [{ type: 'achievement', pointsSystemKey: 'xp', levelKey: 'x' }, ["levelKey: the points system has no level 'x'"]],
+    [
+      { type: 'achievement', pointsSystemKey: 'x' },
+      ["pointsSystemKey: unknown points system 'x'", "achievementKey: required for type 'achievement'"],
+    ],
+    [
+      { type: 'achievement', achievementKey: 'day', pointsSystemKey: 'xp' },
+      ['pointsSystemKey: only for triggers without an achievement'],
+    ],
+    [{ type: 'achievement', achievementKey: 'day', levelKey: 'x' }, ['levelKey: only for triggers for levels']],
+    [{ type: 'user_creation', pointsSystemKey: 'xp' }, ["pointsSystemKey: only for type 'achievement'"]],
     [{ type: 'streak' }, ["streakLength: required for type 'streak'"]],
     [
       { type: 'streak', streakLength: 2, ...metric },

@@ -18,6 +18,18 @@ beforeAll(async () => {
         ...STUDY_APP.achievements!,
         { key: 'year', name: 'A year', trigger: 'anniversary', anniversaryYears: 1, status: 'active' },
       ],
+      pointsSystems: [
+        ...STUDY_APP.pointsSystems!,
+        {
+          key: 'stars',
+          name: 'Stars',
+          levels: [{ key: 'first', name: 'First', points: 1 }],
+          triggers: [
+            { type: 'metric', metricKey: 'flips', metricThreshold: 1, points: 1, status: 'active' },
+            { type: 'achievement', pointsSystemKey: 'stars', levelKey: 'first', points: 5, status: 'active' },
+          ],
+        },
+      ],
       streaks: { metrics: [{ metricKey: 'flips', threshold: 2.5 }] },
     },
     workers: true,
@@ -56,6 +68,8 @@ const READS: [path: string, schema: string, list?: boolean][] = [
   ['/v1/users/ada/metrics', schema('MetricResponse'), true],
   ['/v1/users/ada/metrics/flips', schema('MetricResponse')],
   ['/v1/achievements', schema('AchievementWithStatsResponse'), true],
+  ['/v1/points/stars', schema('PointsSystemResponse')],
+  ['/v1/users/ada/points/stars?awards=10', schema('GetUserPointsResponse')],
   ['/v1/users/ada/achievements?includeIncomplete=true', schema('UserAchievementWithStatsResponse'), true],
 ];
 

@@ -119,6 +119,8 @@ export class CatalogBuilder {
       streakLength: null,
       timeUnit: null,
       timeInterval: null,
+      pointsSystemId: null,
+      levelKey: null,
       blockIfOutOfPoints: false,
       userAttributes: [],
       eventAttributes: [],

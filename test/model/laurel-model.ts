@@ -272,6 +272,7 @@ export class LaurelModel {
             looks: [],
             events: [],
             awards: [],
+            levels: [],
             spendings: [],
             shown: new Map(),
             completed: new Map(),
@@ -324,8 +325,10 @@ export class LaurelModel {
   private award(step: Step): Answer {
     const { before, after } = step;
     const changed: Answer = {};
+    const { bySystem, levels } = awards(this.catalog, step);
+    after.levels = levels;
     for (const { id, key } of this.catalog.pointsSystems) {
-      const made = awards(this.catalog, id, step);
+      const made = bySystem.get(id)!;
       if (made.length === 0) continue;
       const levelBefore = levelOf(this.catalog, id, pointsOf(before, id));
       after.awards = [...after.awards, ...made];

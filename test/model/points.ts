@@ -1,4 +1,4 @@
-import type { Catalog, PointsBoost, PointsTrigger } from '../../src/domain/catalog.ts';
+import type { Catalog, PointsBoost, PointsLevel, PointsTrigger } from '../../src/domain/catalog.ts';
 import { named } from './conditions.ts';
 import { micros, multiplied } from './decimals.ts';
 import { matches, outstanding, peakOf, pointsOf, type Award, type ModelUser } from './user.ts';
@@ -77,11 +77,37 @@ export function isOutOfPoints(catalog: Catalog, step: Step): boolean {
   });
 }
 
-/** The awards of a step on one system, in order. */
-export const awards = (catalog: Catalog, systemId: string, step: Step): Award[] =>
-  awardsOf(catalog, systemId, fired(catalog, systemId, step), step).slice(
-    step.before.awards.filter((award) => award.systemId === systemId).length,
+/** The awards of a step by system, in order, and the IDs of all levels that the user has reached after it. */
+export function awards(catalog: Catalog, step: Step): { bySystem: ReadonlyMap<string, Award[]>; levels: string[] } {
+  const ids = catalog.pointsSystems.map(({ id }) => id);
+  const firedIn = new Map(ids.map((id) => [id, fired(catalog, id, step)]));
+  const awardsIn = (id: string): Award[] => awardsOf(catalog, id, firedIn.get(id)!, step);
+  const triggers = catalog.triggers.filter(
+    ({ pointsSystemId, status }) => pointsSystemId !== null && status === 'active',
   );
+  const counts = (trigger: PointsTrigger, level: PointsLevel): boolean =>
+    trigger.pointsSystemId === level.systemId && (trigger.levelKey === null || trigger.levelKey === level.key);
+  const levels = [...step.before.levels];
+  for (;;) {
+    const reached = catalog.levels.filter(
+      (level) =>
+        !levels.includes(level.id) &&
+        triggers.some((trigger) => counts(trigger, level)) &&
+        level.points > pointsOf(step.before, level.systemId) &&
+        level.points <= pointsOf({ ...step.before, awards: awardsIn(level.systemId) }, level.systemId),
+    );
+    if (reached.length === 0) break;
+    levels.push(...reached.map(({ id }) => id));
+    for (const trigger of triggers.filter((one) =>
+      matches(step.after.attributes, named(catalog, one.userAttributes)),
+    )) {
+      const points = trigger.points * reached.filter((level) => counts(trigger, level)).length;
+      if (points !== 0) firedIn.get(trigger.systemId)!.push({ trigger, points });
+    }
+  }
+  const earlier = (id: string): number => step.before.awards.filter(({ systemId }) => systemId === id).length;
+  return { bySystem: new Map(ids.map((id) => [id, awardsIn(id).slice(earlier(id))])), levels };
+}
 
 function awardsOf(catalog: Catalog, systemId: string, all: readonly Fired[], step: Step): Award[] {
   const { maxPoints } = catalog.pointsSystems.find(({ id }) => id === systemId)!;

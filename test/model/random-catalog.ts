@@ -39,13 +39,25 @@ const achievement = fc.record({
 });
 
 const trigger = fc.record({
-  type: fc.constantFrom('metric', 'metric', 'metric', 'streak', 'achievement', 'user_creation', 'time'),
+  type: fc.constantFrom(
+    'metric',
+    'metric',
+    'metric',
+    'streak',
+    'achievement',
+    'user_creation',
+    'time',
+    'level',
+    'level',
+  ),
   points: fc.constantFrom(1, 3, 5, 10, 100, -2, -5),
   metric,
   threshold: fc.constantFrom(1, 2, 5, 10),
   length: fc.integer({ min: 1, max: 3 }),
   every: fc.constantFrom(['hours', 7], ['hours', 25], ['days', 1], ['days', 3], ['days', 10]),
   achievement: fc.nat(7),
+  /** Which system's levels count, and which of them: the first, or all. */
+  watched: fc.tuple(fc.nat(1), fc.boolean()),
   blocks: fc.boolean(),
   plan,
   deck,
@@ -223,10 +235,13 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
   function addTrigger(one: Drawn['systems'][number]['triggers'][number], owner: Parameters<typeof builder.trigger>[0]) {
     const of = achievementId(one.achievement);
     if (one.type === 'achievement' && of === null) return;
-    builder.trigger(owner, one.type, {
+    const { pointsSystems, levels } = builder.catalog;
+    const watched = pointsSystems[one.watched[0] % pointsSystems.length]!;
+    const level = levels.find(({ systemId }) => systemId === watched.id);
+    builder.trigger(owner, one.type === 'level' ? 'achievement' : one.type, {
       points: one.points,
       status: one.status,
-      blockIfOutOfPoints: one.blocks && one.points < 0 && one.type !== 'user_creation' && one.type !== 'time',
+      blockIfOutOfPoints: one.blocks && one.points < 0 && ['metric', 'streak', 'achievement'].includes(one.type),
       userAttributes: ofPlan(one.plan),
       ...(one.type === 'metric' && {
         metricId: metrics[one.metric]!.id,
@@ -235,6 +250,10 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
       }),
       ...(one.type === 'streak' && { streakLength: one.length }),
       ...(one.type === 'achievement' && { achievementId: of }),
+      ...(one.type === 'level' && {
+        pointsSystemId: watched.id,
+        levelKey: one.watched[1] ? (level?.key ?? null) : null,
+      }),
       ...(one.type === 'time' && {
         timeUnit: one.every[0] as 'hours' | 'days',
         timeInterval: one.every[1] as number,

@@ -81,6 +81,8 @@ export interface ModelUser {
   looks: Look[];
   events: RecordedEvent[];
   awards: Award[];
+  /** IDs of the levels that were reached while a trigger for levels watched them. */
+  levels: string[];
   spendings: Spending[];
   /** The length of the streak as leaderboards show it, by leaderboard ID: from the last evaluation. */
   shown: Map<string, number>;

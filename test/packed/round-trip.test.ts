@@ -50,7 +50,7 @@ const FULL: User = {
   signUp: { day: 17_000, years: 3, sinceMs: 1_600_000_000_001 },
   points: new Map([[5, 40]]),
   completions: new Map([[4, 1_650_000_000_000]]),
-  timePaid: new Map([[6, 1_660_000_000_000]]),
+  paidMs: new Map([[6, 1_660_000_000_000]]),
   scores: [
     { board: 8, runDay: 20_000, group: '3:red', whole: 12, micros: 500_000 },
     { board: 8, runDay: 19_993, group: '', whole: 1, micros: 0 },
@@ -119,7 +119,7 @@ const DECODED: UserState = {
   points: { 5: 40 },
   completions: { 4: 1650000000000 },
   quests: { 4: { times: 2, periods: [{ period: 20001, value: '12.5', done: true }] } },
-  timePaid: { 6: 1660000000000 },
+  paidMs: { 6: 1660000000000 },
   importedBy: 'crm',
   importedMs: 1_772_000_000_000,
   spent: { 5: 30 },

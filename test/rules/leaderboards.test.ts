@@ -210,7 +210,7 @@ test.each([
   [10, 10, undefined],
 ])('points from %d to %d score %d', (before, total, expected) => {
   const user = freshUser();
-  const ledger = { system: systemOf(), before, total, left: 0, boosts: [], awards: [], boosted: null };
+  const ledger = { system: systemOf(), before, total, nowMs: NOON, left: 0, boosts: [], awards: [], boosted: null };
   score(user, boardOf({ by: 'points', system: 5 }), { value: null, ledgers: [ledger] });
   expect(scoreIn(user, RUN)?.whole).toBe(expected);
 });

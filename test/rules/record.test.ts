@@ -91,7 +91,16 @@ test('a plain event is a list of 16, and is read by the names of records', () =>
 
 test('an event with all that it may have is read whole', () => {
   const award = { trigger: 7, points: 5, after: 15, boosts: [2] };
-  const ledger = { system: systemOf(), before: 10, total: 15, left: 10, boosts: [], awards: [award], boosted: null };
+  const ledger = {
+    system: systemOf(),
+    before: 10,
+    total: 15,
+    nowMs: NOON,
+    left: 10,
+    boosts: [],
+    awards: [award],
+    boosted: null,
+  };
   const packed = packedEvent(
     {
       clampedBy: GUARD.maxValue,

@@ -63,7 +63,7 @@ const users: fc.Arbitrary<User> = fc.record({
   quests: table(
     fc.record({ times: fc.nat(500), periods: few(fc.record({ period: day, ...sum, done: fc.boolean() })) }),
   ),
-  timePaid: table(ms),
+  paidMs: table(ms),
   spent: table(amount),
   holds: few(fc.record({ system: no, id, amount, expiresMs: ms })),
   owed: table(fc.integer({ min: -1e15, max: 1e15 })),

@@ -10,7 +10,7 @@ import {
 } from './achievements.ts';
 import { compileBoard, presentBoards } from './boards.ts';
 import { compileGuards, countersFor } from './parts.ts';
-import { compileSystem, timeTriggers } from './points.ts';
+import { compileSystems, compileTimeSystems, triggersOf, withoutBlocks } from './points.ts';
 import { compileStreak } from './streak.ts';
 import { eventWork, workOfMetric } from '../event-work.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
@@ -56,21 +56,12 @@ export const compilePreviewPlan = (catalogIndex: CatalogIndex, achievement: Achi
 export function compileAnniversaryPlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
   const anniversaries = catalogIndex.catalog.achievements.filter(({ trigger }) => trigger === 'anniversary');
   const plan = compileBackdatingPlan(catalogIndex, new Set(anniversaries.map(({ no }) => no)), utcDay);
-  const free = plan.systems.map((system) => ({
-    ...system,
-    achievement: system.achievement.map(({ blocks: _blocks, ...trigger }) => trigger),
-  }));
-  return { ...plan, systems: free };
+  return { ...plan, systems: plan.systems.map(withoutBlocks) };
 }
 
 /** Compiles the plan for `time` triggers whose periods end on a UTC day. */
 export function compileTimePlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
-  const systems = catalogIndex.catalog.pointsSystems
-    .map((system) => ({
-      ...compileSystem(catalogIndex, system, { metric: null, firstDay: utcDay - 1 }),
-      time: timeTriggers(catalogIndex, system),
-    }))
-    .filter(({ time }) => time.length > 0);
+  const systems = compileTimeSystems(catalogIndex, utcDay - 1);
   const { plan } = compilePlanOf(catalogIndex, null, utcDay);
   return { ...plan, achievements: [], systems, boards: plan.boards.filter(({ by }) => by === 'points') };
 }
@@ -97,11 +88,7 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
   const grouped = boards.filter(
     (board) => board.breakdownAttributes.length > 0 || board.teamAttributeId !== null,
   ).length;
-  const systems = catalogIndex.catalog.pointsSystems
-    .map((system) => compileSystem(catalogIndex, system, { metric, firstDay: utcDay - 1 }))
-    .filter(
-      (system) => system.creation.length + system.metric.length + system.streak.length + system.achievement.length,
-    );
+  const systems = compileSystems(catalogIndex, { metric, firstDay: utcDay - 1 });
   const quests = metric === null ? [] : questsOf(catalogIndex, metric);
   const chains = chainsOf(catalogIndex);
   const plan = {
@@ -121,9 +108,7 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
     ...(metric !== null && { present: presentBoards(catalogIndex) }),
     ...(metric !== null && compileGuards(metric)),
     ...(grouped > 0 && { grouped }),
-    ...(systems.some((s) => [...s.metric, ...s.streak, ...s.achievement].some((t) => t.blocks)) && {
-      blocks: true as const,
-    }),
+    ...(systems.some((system) => triggersOf(system).some(({ blocks }) => blocks)) && { blocks: true as const }),
   };
   const work = eventWork(catalogIndex.catalog, utcDay);
   return {

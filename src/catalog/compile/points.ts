@@ -1,4 +1,5 @@
 import type { Catalog, Metric, PointsBoost, PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
+import { kindOf, type TriggerKind } from '../../domain/fields/points.ts';
 import { dayOf } from '../../domain/periods.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
 import type { PlanBoost, PlanSystem, PlanTrigger } from '../../rules/plan.ts';
@@ -15,8 +16,22 @@ function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigger): Pla
     counted: trigger.eventAttributes.length > 0 ? true : undefined,
     length: trigger.streakLength ?? undefined,
     achievement: catalogIndex.achievementsById.get(trigger.achievementId ?? '')?.no,
+    ...watchedLevels(catalogIndex, trigger),
     blocks: trigger.blockIfOutOfPoints ? true : undefined,
   });
+}
+
+function watchedLevels(
+  { catalog, pointsSystemsById }: CatalogIndex,
+  { pointsSystemId, levelKey }: Partial<PointsTrigger>,
+): Pick<PlanTrigger, 'watched' | 'levels'> {
+  const system = pointsSystemsById.get(pointsSystemId ?? '');
+  if (system === undefined) return {};
+  const levels = catalog.levels
+    .filter(({ systemId, key }) => systemId === system.id && (levelKey ?? key) === key)
+    .map(({ no, points }) => ({ no, points }))
+    .toSorted((a, b) => a.points - b.points);
+  return { watched: system.no, levels };
 }
 
 function compileBoost(catalogIndex: CatalogIndex, boost: PointsBoost): PlanBoost {
@@ -42,10 +57,51 @@ export function compilePersonalBoosts(catalogIndex: CatalogIndex): Map<string, s
   return new Map([...byUser].map(([userId, own]) => [userId, JSON.stringify(own)]));
 }
 
-/** A system's active `time` triggers, oldest first. */
-export const timeTriggers = (catalogIndex: CatalogIndex, system: PointsSystem): PlanTrigger[] =>
+/** The points systems of which a change of a user may fire triggers. `metric`: that of an event; `null` for other changes. */
+export const compileSystems = (
+  catalogIndex: CatalogIndex,
+  change: { metric: Metric | null; firstDay: number },
+): PlanSystem[] =>
+  catalogIndex.catalog.pointsSystems
+    .map((system) => compileSystem(catalogIndex, system, change))
+    .filter((system) => triggersOf(system).length > 0);
+
+/** The points systems with `time` triggers, and those with triggers for the levels that these lead to, for the clock. */
+export const compileTimeSystems = (catalogIndex: CatalogIndex, firstDay: number): PlanSystem[] =>
+  catalogIndex.catalog.pointsSystems
+    .map((system) => ({
+      ...withoutBlocks(compileSystem(catalogIndex, system, { metric: null, firstDay })),
+      time: triggersOfKind(catalogIndex, system, { kind: 'time', metric: null }),
+    }))
+    .filter(({ time, level = [] }) => time.length + level.length > 0);
+
+/** A system whose triggers never block, for changes that nobody has requested and that cannot be refused. */
+export const withoutBlocks = ({ level, ...system }: PlanSystem): PlanSystem => ({
+  ...system,
+  achievement: system.achievement.map(unblocked),
+  ...(level !== undefined && { level: level.map(unblocked) }),
+});
+
+const unblocked = ({ blocks: _blocks, ...trigger }: PlanTrigger): PlanTrigger => trigger;
+
+/** The triggers that react to an event or a request. */
+export const triggersOf = ({ creation, metric, streak, achievement, level = [] }: PlanSystem): PlanTrigger[] => [
+  ...creation,
+  ...metric,
+  ...streak,
+  ...achievement,
+  ...level,
+];
+
+/** A system's active triggers of a kind, oldest first; those of a metric only if it is the change's. */
+export const triggersOfKind = (
+  catalogIndex: CatalogIndex,
+  { id }: PointsSystem,
+  { kind, metric }: { kind: TriggerKind; metric: Metric | null },
+): PlanTrigger[] =>
   catalogIndex.catalog.triggers
-    .filter(({ systemId, status, type }) => systemId === system.id && status === 'active' && type === 'time')
+    .filter((trigger) => trigger.systemId === id && trigger.status === 'active' && kindOf(trigger) === kind)
+    .filter(({ metricId }) => kind !== 'metric' || metricId === metric?.id)
     .map((trigger) => compileTrigger(catalogIndex, trigger));
 
 /**
@@ -57,22 +113,20 @@ export function compileSystem(
   system: PointsSystem,
   { metric, firstDay }: { metric: Metric | null; firstDay: number | null },
 ): PlanSystem {
-  const triggers = catalogIndex.catalog.triggers.filter((t) => t.systemId === system.id && t.status === 'active');
-  const ofType = (type: PointsTrigger['type']): PlanTrigger[] =>
-    triggers
-      .filter((t) => t.type === type && (type !== 'metric' || t.metricId === metric?.id))
-      .map((t) => compileTrigger(catalogIndex, t));
+  const ofKind = (kind: TriggerKind): PlanTrigger[] => triggersOfKind(catalogIndex, system, { kind, metric });
   const boosts = catalogIndex.catalog.boosts
     .filter((boost) => boost.systemId === system.id && boost.userId === null)
     .map((boost) => compileBoost(catalogIndex, boost))
     .filter(({ from, to }) => firstDay === null || (from <= firstDay + 2 && (to ?? Infinity) >= firstDay));
+  const level = ofKind('level');
   return present<PlanSystem>({
     no: system.no,
     max: system.maxPoints ?? undefined,
-    creation: ofType('user_creation'),
-    metric: ofType('metric'),
-    streak: ofType('streak'),
-    achievement: ofType('achievement'),
+    creation: ofKind('user_creation'),
+    metric: ofKind('metric'),
+    streak: ofKind('streak'),
+    achievement: ofKind('achievement'),
+    level: level.length > 0 ? level : undefined,
     boosts,
   });
 }

@@ -3,6 +3,8 @@ import type { Achievement } from '../../domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredCondition } from '../../domain/configuration.ts';
 import { ACHIEVEMENT } from '../../domain/fields/achievement.ts';
 import { documentNames } from '../../domain/fields/document.ts';
+import type { Field } from '../../domain/fields/field.ts';
+import { POINTS_TRIGGER } from '../../domain/fields/points.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { Fields, ResourceOf } from '../resource-fields.ts';
@@ -82,8 +84,13 @@ export const ACHIEVEMENT_RULES: PairingRule<ConfiguredAchievement, Achievement>[
 ];
 
 /** Identifies a trigger, which has no key, by its target. */
-export const targetOf = ({ type, metricId, achievementId }: Fields<'points_trigger'>): string =>
-  JSON.stringify([type, metricId, achievementId]);
+export const targetOf = (trigger: Fields<'points_trigger'>): string =>
+  JSON.stringify([trigger.type, ...TARGETS.map((name) => trigger[name])]);
+
+const TARGETS = Object.entries<Field>(POINTS_TRIGGER).flatMap(([name, one]) =>
+  one.refersTo === undefined ? [] : [name as keyof typeof POINTS_TRIGGER],
+);
+
 /** Identifies a boost, which has no key, by its name and user. */
 export const nameOf = ({ name, userId }: Fields<'points_boost'>): string => JSON.stringify([name, userId]);
 

@@ -8,6 +8,8 @@ import {
   type PointsLevel,
   type PointsTrigger,
 } from '../../domain/catalog.ts';
+import type { Field, Referred } from '../../domain/fields/field.ts';
+import { POINTS_TRIGGER } from '../../domain/fields/points.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import type { AttributeCondition, WebhookFilter, WritableBy } from '../../domain/schemas.ts';
 
@@ -89,10 +91,12 @@ export function referrersOf(kind: Kind, id: string, catalog: Catalog): string[] 
   if (kind === 'attribute') return attributeReferrers(id, catalog);
   if (kind === 'metric') return metricReferrers(id, catalog);
   if (kind === 'achievement') return achievementReferrers(id, catalog);
+  if (kind === 'points_level') return levelReferrers(id, catalog);
   if (kind === 'leaderboard') return webhooksFor('leaderboardIds', id, catalog);
   if (kind !== 'points_system') return [];
   return [
     ...catalog.leaderboards.filter(({ pointsSystemId }) => pointsSystemId === id).map(boardName),
+    ...triggersNaming('points system', id, catalog),
     ...webhooksFor('pointsSystemIds', id, catalog),
   ];
 }
@@ -134,7 +138,7 @@ export function writersIn(catalog: Catalog): (attribute: Attribute) => WritableB
 
 const metricReferrers = (id: string, catalog: Catalog): string[] => [
   ...catalog.achievements.filter(({ metricId }) => metricId === id).map(achievementName),
-  ...catalog.triggers.filter(({ metricId }) => metricId === id).map((trigger) => triggerName(trigger, catalog)),
+  ...triggersNaming('metric', id, catalog),
   ...catalog.leaderboards.filter(({ metricId }) => metricId === id).map(boardName),
   ...(catalog.streaks.metrics.some(({ metricId }) => metricId === id) ? ['the streak settings'] : []),
   ...webhooksFor('metricIds', id, catalog),
@@ -142,11 +146,27 @@ const metricReferrers = (id: string, catalog: Catalog): string[] => [
 
 const achievementReferrers = (id: string, catalog: Catalog): string[] => [
   ...catalog.achievements.filter((achievement) => neededBy(achievement).includes(id)).map(achievementName),
-  ...catalog.triggers.filter(({ achievementId }) => achievementId === id).map((t) => triggerName(t, catalog)),
+  ...triggersNaming('achievement', id, catalog),
 ];
+
+function levelReferrers(id: string, catalog: Catalog): string[] {
+  const level = catalog.levels.find((one) => one.id === id);
+  return catalog.triggers
+    .filter(({ pointsSystemId, levelKey }) => pointsSystemId === level?.systemId && levelKey === level?.key)
+    .map((trigger) => triggerName(trigger, catalog));
+}
 
 export const webhooksFor = (list: keyof WebhookFilter, id: string, { webhooks }: Catalog): string[] =>
   webhooks.filter(({ filter }) => filter?.[list]?.includes(id)).map(({ name }) => `webhook '${name}'`);
+
+function triggersNaming(noun: Referred, id: string, catalog: Catalog): string[] {
+  const names = Object.entries<Field>(POINTS_TRIGGER).flatMap(([name, one]) => (one.refersTo === noun ? [name] : []));
+  const isNamedBy = (trigger: PointsTrigger): boolean =>
+    names.some((name) => (trigger as unknown as Record<string, unknown>)[name] === id);
+  // A system's own triggers are deleted together with it.
+  const others = catalog.triggers.filter(({ systemId }) => systemId !== id);
+  return others.filter(isNamedBy).map((trigger) => triggerName(trigger, catalog));
+}
 
 const achievementName = ({ key, name }: { key: string | null; name: string }): string => `achievement '${key ?? name}'`;
 const boardName = ({ key }: { key: string }): string => `leaderboard '${key}'`;

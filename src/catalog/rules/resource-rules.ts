@@ -162,8 +162,19 @@ export function* levelProblems(level: PointsLevel, catalog: Catalog): Generator<
   }
 }
 
-export function* triggerProblems(trigger: PointsTrigger): Generator<Problem> {
+export function* triggerProblems(trigger: PointsTrigger, catalog: Catalog): Generator<Problem> {
+  const { type, achievementId, pointsSystemId = null, levelKey = null } = trigger;
   const { points, metricThreshold, streakLength, timeInterval } = trigger;
+  if (type === 'achievement' && achievementId === null && pointsSystemId === null)
+    yield problem('achievementId', `required for type 'achievement'`);
+  if (achievementId !== null && pointsSystemId !== null)
+    yield problem('pointsSystemId', 'only for triggers without an achievement');
+  if (
+    pointsSystemId !== null &&
+    levelKey !== null &&
+    !levelsIn(catalog.levels).keys.has(`${pointsSystemId}:${levelKey}`)
+  )
+    yield problem('levelKey', `the points system has no level '${levelKey}'`);
   yield* whole('points', points, { min: -MOST, max: MOST });
   if (metricThreshold !== null) yield* whole('metricThreshold', metricThreshold, { min: 1, max: MOST });
   if (streakLength !== null) yield* whole('streakLength', streakLength, { min: 1, max: LONGEST_STREAK });

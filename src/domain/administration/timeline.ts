@@ -1,6 +1,8 @@
 import { ACHIEVEMENT_TRIGGERS, FOLDS, TRIGGER_TYPES } from '../rule-kinds.ts';
 import { FREQUENCIES } from '../periods.ts';
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
+import { POINTS_TRIGGER } from '../fields/points.ts';
+import { additionSchemas } from '../fields/wire.ts';
 import { BalanceChange } from '../points.ts';
 import { TIMELINE_KINDS } from '../kinds.ts';
 import { Repeat } from '../repeat.ts';
@@ -14,6 +16,17 @@ const Named = Type.Object({ id: Nullable(Uuid), key: Nullable(Type.String()), na
 export type Named = Static<typeof Named>;
 
 const Condition = Type.Object({ key: Type.String(), value: Type.String() });
+
+/** Name of a field of a rule: a resource by its name has no `Id`. */
+export const ruleField = (name: string): string => name.replace(/Id$/, '');
+
+/** Laurel's additions to triggers, with resources by their names. */
+const triggerAdditions = Object.fromEntries(
+  Object.entries<TSchema>(additionSchemas(POINTS_TRIGGER)).map(([name, schema]) => [
+    ruleField(name),
+    ruleField(name) === name ? schema : Type.Optional(Named),
+  ]),
+);
 
 /** The rule of a trigger or achievement at that time. Only the fields of its type are set. */
 export const TimelineRule = Type.Object({
@@ -30,6 +43,7 @@ export const TimelineRule = Type.Object({
   timeUnit: Type.Optional(Type.Enum(['hours', 'days'])),
   timeInterval: Type.Optional(Type.Integer()),
   anniversaryYears: Type.Optional(Type.Integer()),
+  ...(triggerAdditions as object),
   userAttributes: Type.Array(Condition),
   eventAttributes: Type.Array(Condition),
 });

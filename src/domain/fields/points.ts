@@ -1,6 +1,6 @@
-import { ROUNDINGS, TRIGGER_TYPES } from '../rule-kinds.ts';
+import { ROUNDINGS, TRIGGER_TYPES, type TriggerType } from '../rule-kinds.ts';
 import { Type } from 'typebox';
-import { LocalDate, Uuid } from '../schemas.ts';
+import { KEY_PATTERN, LocalDate, Uuid } from '../schemas.ts';
 import { UserId } from '../user.ts';
 import {
   BADGE,
@@ -61,21 +61,31 @@ export const POINTS_LEVEL = {
   badge: BADGE,
 } as const;
 
+/** What gives points, as the console names it. */
+const TRIGGER_NAMES: Readonly<Record<TriggerType, string>> = {
+  metric: 'the total of a metric',
+  achievement: 'an achievement or a level',
+  streak: 'the length of a streak',
+  time: 'elapsed time',
+  user_creation: 'a new user',
+};
+
+/** What fires a trigger. The contract has no type for levels, so for its clients they are achievements without an ID. */
+export type TriggerKind = TriggerType | 'level';
+export const TRIGGER_KINDS: readonly TriggerKind[] = [...TRIGGER_TYPES, 'level'];
+
+export const kindOf = (trigger: { type: TriggerType; pointsSystemId?: string | null }): TriggerKind =>
+  trigger.type === 'achievement' && (trigger.pointsSystemId ?? null) !== null ? 'level' : trigger.type;
+
+/** The type of a trigger in answers of the Application API. */
+export const AnsweredTriggerType = Type.Enum([...TRIGGER_TYPES]);
+
 export const POINTS_TRIGGER = {
   type: field(Type.Enum([...TRIGGER_TYPES]), {
     label: 'Awarded for',
     description: 'What gives the points.',
     required: true,
-    form: {
-      initial: 'metric',
-      options: {
-        metric: 'the total of a metric',
-        achievement: 'an achievement',
-        streak: 'the length of a streak',
-        time: 'elapsed time',
-        user_creation: 'a new user',
-      },
-    },
+    form: { initial: 'metric', options: TRIGGER_NAMES },
   }),
   points: field(Type.Integer(), {
     label: 'Points',
@@ -96,7 +106,6 @@ export const POINTS_TRIGGER = {
     label: 'Achievement',
     description: 'ID of the achievement.',
     default: null,
-    required: true,
     when: only('type', 'achievement'),
     refersTo: 'achievement',
   }),
@@ -120,6 +129,23 @@ export const POINTS_TRIGGER = {
     required: true,
     when: only('type', 'time'),
     form: { initial: 'days' },
+  }),
+  pointsSystemId: field(Uuid, {
+    label: 'Or levels of the points system',
+    description: 'The points system whose levels count, instead of an achievement; it may be the one of the trigger.',
+    default: null,
+    when: only('type', 'achievement'),
+    addition: true,
+    refersTo: 'points system',
+  }),
+  levelKey: field(Type.String({ pattern: KEY_PATTERN, minLength: 1, maxLength: 255 }), {
+    label: 'Only this level',
+    description: 'Key of the only level that counts; without it, every level counts.',
+    example: 'scholar',
+    default: null,
+    when: { field: 'pointsSystemId', is: [], called: 'triggers for levels' },
+    addition: true,
+    form: { hint: 'Key of a level. Empty: every level' },
   }),
   userAttributes: USER_CONDITIONS,
   eventAttributes: { ...EVENT_CONDITIONS, when: only('type', 'metric') },

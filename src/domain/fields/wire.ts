@@ -1,4 +1,4 @@
-import { Type, type TSchema } from 'typebox';
+import { type Static, type TOptional, Type, type TSchema } from 'typebox';
 import { type AttributeCondition, type Badge, Nullable } from '../schemas.ts';
 import { applies, TODAY, type Field, type Fields } from './field.ts';
 
@@ -43,6 +43,23 @@ export const answeredFields = (fields: Fields): Record<string, TSchema> =>
 const canBeUnset = (one: Field): boolean =>
   one.default === null || one.ifUnset === 'omitted' || (one.clearable === true && !Array.isArray(one.default));
 const isShownAsNull = (one: Field): boolean => canBeUnset(one) && one.clearable === true && one.ifUnset === undefined;
+
+type Additions<D extends Fields> = {
+  [N in keyof D as D[N] extends { addition: true } ? N : never]: D[N] extends Field ? TOptional<D[N]['schema']> : never;
+};
+
+/** Schemas of Laurel's additions to a resource, for answers that show them beside fields of their own. */
+export const additionSchemas = <D extends Fields>(fields: D): Additions<D> =>
+  schemasOf(fields, (one) => (one.addition ? Type.Optional(described(one.schema, one)) : null)) as Additions<D>;
+
+/** The additions that a resource has. */
+export const additionsOf = <D extends Fields>(
+  fields: D,
+  resource: object,
+): { [N in keyof Additions<D>]?: Static<Additions<D>[N]> } =>
+  answerFrom(Object.fromEntries(Object.entries(fields).filter(([, { addition }]) => addition)), resource) as {
+    [N in keyof Additions<D>]?: Static<Additions<D>[N]>;
+  };
 
 export const storedName = (name: string, { stored }: Field): string => stored ?? name;
 

@@ -54,9 +54,15 @@ export class HistoryLedger {
   constructor(system: PlanSystem, { user, total, boosts, segmentOf, isSeparate = false }: LedgerOptions) {
     this.system = system;
     this.awarded = new AwardTally(isSeparate);
-    this.ledger = { system, before: total, total, left: Infinity, boosts, awards: [], boosted: null };
+    // The replay notes levels itself, so it needs no time.
+    this.ledger = { system, before: total, total, nowMs: 0, left: Infinity, boosts, awards: [], boosted: null };
     this.user = user;
     this.segmentOf = segmentOf;
+  }
+
+  /** The total at this point of the replay. */
+  get total(): number {
+    return this.ledger.total;
   }
 
   /** Pays a trigger on a local day (epoch day). */

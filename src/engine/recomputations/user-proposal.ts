@@ -2,6 +2,7 @@ import { changedAchievements } from '../../rules/achievements.ts';
 import { holds } from '../../rules/conditions.ts';
 import type { OwnBoosts } from '../../rules/points.ts';
 import type { User } from '../../rules/user.ts';
+import type { TriggerType } from '../../domain/rule-kinds.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { packedTaken } from '../../packed/packed-arrays.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
@@ -33,7 +34,7 @@ export interface PlanRules {
   sinceDay: number;
   nowMs: number;
   /** By number: types of the triggers, including deleted ones, that pay for events and their consequences. */
-  triggers: ReadonlyMap<number, 'metric' | 'streak' | 'achievement'>;
+  triggers: ReadonlyMap<number, TriggerType>;
 }
 
 export interface UserHistory {

@@ -5,7 +5,8 @@ import { COMPLETED } from '../../packed/record-fields.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
 import { type FixedAward, type HistoryEvent, importedSums } from '../../postgres/corrections/recomputation-history.ts';
 import type { PlanTrigger } from '../../rules/plan.ts';
-import { firings, type Occasion } from '../../rules/points.ts';
+import { holds } from '../../rules/conditions.ts';
+import { firings, newLevels, type Occasion } from '../../rules/points.ts';
 import type { Peaks } from '../../rules/sums.ts';
 import type { User } from '../../rules/user.ts';
 import type { HistoryLedger } from './ledger.ts';
@@ -55,7 +56,14 @@ export class UserReplay {
   private readonly paid = new Set<PackedCompletion>();
   private readonly timed: Timed[];
   private next = 0;
-  private readonly due: (Payment | FixedAward)[] = [];
+  private readonly due: (Payment | FixedAward | { levelsOn: number })[] = [];
+  private readonly levelTriggers: readonly PlanTrigger[];
+  /** Numbers of the levels that the user has reached. */
+  private readonly levels: Set<number>;
+  /** By points system number: the totals when levels were last paid. */
+  private readonly paidTotals: Map<number, number>;
+  /** The last award whose levels are not paid yet, because more may belong to the same change. */
+  private open: { atMs: number; day: number } | null = null;
 
   constructor(options: UserReplayOptions) {
     this.options = options;
@@ -67,6 +75,13 @@ export class UserReplay {
       const cause = completion[COMPLETED.causedBy];
       if (cause) this.byCause.set(cause, [...(this.byCause.get(cause) ?? []), completion]);
     }
+    this.levelTriggers = options.ledgers.flatMap(({ system }) => system.level ?? []);
+    this.paidTotals = new Map(options.ledgers.map(({ system, total }) => [system.no, total]));
+    this.levels = new Set(
+      [...options.user.paidMs]
+        .filter(([, atMs]) => atMs > 0 && (atMs <= this.importedMs || dayIn(options.user.zone, atMs) < options.sinceDay))
+        .map(([no]) => no),
+    );
     // At the same time, fixed awards come first: a user's creation is paid before the event that caused it.
     this.timed = [
       ...options.fixed.map((fixed) => ({ atMs: fixed.atMs, fixed })),
@@ -99,18 +114,23 @@ export class UserReplay {
     if (day < sinceDay || event.atMs <= this.importedMs) return;
     const reached = { is: event.streak === null ? [] : [event.streak], was: [] };
     this.pay({ day, total, counts, reached }, completed, rules.systemsOf.get(event.metricNo));
+    this.open = { atMs: event.atMs, day };
+    this.payLevels();
   }
 
   /** Pays the rest. `gained`: numbers of achievements completed now, on `day` (epoch day). `lost`: pay nothing. */
   finish({ gained, lost, day }: { gained: readonly number[]; lost: ReadonlySet<PackedCompletion>; day: number }): void {
     this.passTo(Infinity);
+    this.payLevels();
     for (const each of this.due) {
-      if ('awarded' in each) this.ledgerOf(each.systemNo)?.add(each.awarded);
+      if ('levelsOn' in each) this.reachLevels(each.levelsOn);
+      else if ('awarded' in each) this.ledgerOf(each.systemNo)?.add(each.awarded);
       else if (each.completion === null || !lost.has(each.completion))
         each.ledger.pay(each.trigger, each.times, each.day);
     }
     this.due.length = 0;
     payGained(this.options.ledgers, this.options.user, gained, day);
+    this.reachLevels(day);
   }
 
   /** The periods of repeating achievements with the highest sums that their events ever reached, in millionths. */
@@ -128,10 +148,40 @@ export class UserReplay {
     for (; this.next < this.timed.length; this.next += 1) {
       const item = this.timed[this.next]!;
       const isPast = 'fixed' in item ? item.atMs <= atMs : item.atMs < atMs;
-      if (!isPast) return;
+      if (!isPast) break;
+      if (this.open !== null && item.atMs > this.open.atMs) this.payLevels();
       if ('fixed' in item) this.keep(item.fixed);
       else this.complete(item.completion);
+      this.open = { atMs: item.atMs, day: dayIn(this.options.user.zone, item.atMs) };
     }
+    if (this.open !== null && atMs > this.open.atMs) this.payLevels();
+  }
+
+  /** Pays for the levels to which the last change led. */
+  private payLevels(): void {
+    const { open } = this;
+    this.open = null;
+    if (open === null || this.levelTriggers.length === 0) return;
+    if (this.options.mayLose) this.due.push({ levelsOn: open.day });
+    else this.reachLevels(open.day);
+  }
+
+  private reachLevels(day: number): void {
+    const { ledgers, user } = this.options;
+    for (;;) {
+      const totals = ledgers.map(
+        ({ system, total }) => [system.no, { before: this.paidTotals.get(system.no)!, total }] as const,
+      );
+      const reached = newLevels(this.levelTriggers, new Map(totals), (level) => this.levels.has(level));
+      if (reached.size === 0) break;
+      for (const level of reached.keys()) this.levels.add(level);
+      for (const ledger of ledgers)
+        for (const trigger of ledger.system.level ?? []) {
+          const times = trigger.levels!.filter(({ no }) => reached.has(no)).length;
+          if (times > 0 && holds(trigger.users, user)) ledger.pay(trigger, times, day);
+        }
+    }
+    for (const { system, total } of ledgers) this.paidTotals.set(system.no, total);
   }
 
   private complete(completion: PackedCompletion): void {

@@ -3,7 +3,11 @@ import { dateOf, DAY_MS, dayOf } from '../../domain/periods.ts';
 import { floorOf, foldOf } from '../../domain/leaderboard.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
-import type { Caused, TimelineRule } from '../../domain/administration/timeline.ts';
+import { type Caused, ruleField, type TimelineRule } from '../../domain/administration/timeline.ts';
+import { ACHIEVEMENT } from '../../domain/fields/achievement.ts';
+import type { Fields } from '../../domain/fields/field.ts';
+import { POINTS_TRIGGER } from '../../domain/fields/points.ts';
+import { additionsOf } from '../../domain/fields/wire.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import type { StoredResource, Then } from '../../postgres/timeline/catalog-then.ts';
 import type { TimelineAwardRow, TimelineCompletionRow } from '../../postgres/timeline/events.ts';
@@ -116,13 +120,12 @@ function levelOf(then: CatalogThen, { systemNo, awarded, total }: TimelineAwardR
 
 /** The resources that a trigger or achievement names. */
 function referredTo({ doc }: ResourceThen): string[] {
-  const { metricId, achievementId, achievementIds, requires, userAttributes, eventAttributes } = doc as Partial<
-    PointsTrigger & Achievement
-  >;
+  const { userAttributes, eventAttributes } = doc as Partial<PointsTrigger & Achievement>;
   const attributes = [...(userAttributes ?? []), ...(eventAttributes ?? [])].map(({ attributeId }) => attributeId);
-  return [metricId, achievementId, ...(achievementIds ?? []), ...(requires ?? []), ...attributes].filter(
-    (id): id is string => id !== null && id !== undefined,
-  );
+  const fields: Fields = { ...POINTS_TRIGGER, ...ACHIEVEMENT };
+  const named = Object.keys(fields).filter((name) => fields[name]!.refersTo !== undefined);
+  const ids = named.flatMap((name) => (doc as Record<string, string[] | string | null | undefined>)[name] ?? []);
+  return [...ids, ...attributes];
 }
 
 /** The rule of a trigger at the time, with current names; `null` if unknown. */
@@ -142,6 +145,12 @@ function triggerRule(then: CatalogThen, was: ResourceThen): TimelineRule | null 
       timeUnit: trigger.timeUnit ?? 'days',
       timeInterval: trigger.timeInterval ?? 1,
     }),
+    ...Object.fromEntries(
+      Object.entries(additionsOf(POINTS_TRIGGER, trigger)).map(([name, value]) => [
+        ruleField(name),
+        ruleField(name) === name ? value : then.named(value as string),
+      ]),
+    ),
     ...conditionsOf(then, trigger),
   };
 }

@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import type { TriggerType } from '../../domain/rule-kinds.ts';
 import { dateOf } from '../../domain/periods.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
 import { COMPLETION } from '../persist/events.ts';
@@ -197,10 +198,10 @@ export async function usersWithLateEvents(client: PoolClient, { tenantNo, ids }:
 export async function triggersOfEvents(
   client: PoolClient,
   tenantNo: number,
-): Promise<{ no: number; type: 'metric' | 'streak' | 'achievement' }[]> {
-  const { rows } = await client.query<{ no: number; type: 'metric' | 'streak' | 'achievement' }>(
+): Promise<{ no: number; type: TriggerType }[]> {
+  const { rows } = await client.query<{ no: number; type: TriggerType }>(
     `SELECT no, doc ->> 'type' AS type FROM catalog_resources
-      WHERE tenant_no = $1 AND kind = 'points_trigger' AND doc ->> 'type' IN ('metric', 'streak', 'achievement')`,
+      WHERE tenant_no = $1 AND kind = 'points_trigger' AND doc ->> 'type' NOT IN ('time', 'user_creation')`,
     [tenantNo],
   );
   return rows;

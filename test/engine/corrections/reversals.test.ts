@@ -14,6 +14,7 @@ const CONFIGURATION: Configuration = {
     { key: 'visits', name: 'Visits' },
     { key: 'won', name: 'Won' },
     { key: 'lost', name: 'Lost' },
+    { key: 'trips', name: 'Trips' },
   ],
   achievements: [
     { key: 'first', name: 'First', trigger: 'metric', metricKey: 'visits', metricValue: 10, status: 'active' },
@@ -37,6 +38,17 @@ const CONFIGURATION: Configuration = {
         { type: 'metric', metricKey: 'spent', metricThreshold: 1, points: -1, status: 'active' },
         { type: 'achievement', achievementKey: 'both', points: 100, status: 'active' },
       ],
+    },
+    {
+      key: 'miles',
+      name: 'Miles',
+      levels: [{ key: 'far', name: 'Far', points: 10 }],
+      triggers: [{ type: 'metric', metricKey: 'trips', metricThreshold: 1, points: 1, status: 'active' }],
+    },
+    {
+      key: 'honours',
+      name: 'Honours',
+      triggers: [{ type: 'achievement', pointsSystemKey: 'miles', levelKey: 'far', points: 50, status: 'active' }],
     },
     {
       key: 'lives',
@@ -104,6 +116,23 @@ async function seen() {
     board: await place('points'),
   };
 }
+
+test('what was awarded for a level goes with the event that reached it; then the level can be reached again', async () => {
+  const honours = async () =>
+    (await laurel.app.get(`/v1/users/${encodeURIComponent(user)}/points/honours`)).body.total as number;
+  const first = await event('trips', 6);
+  const second = await event('trips', 6);
+  expect(await honours()).toBe(50);
+  await reverse(first);
+  await event('trips', 6);
+  expect(await honours(), 'the award of the second event is in force').toBe(50);
+  const { body } = await reverse(second);
+  expect(await honours()).toBe(0);
+  await event('trips', 6);
+  expect(await honours(), 'reached again').toBe(50);
+  await reverse(body.reversalId);
+  expect(await honours(), 'the second event counts again').toBe(100);
+});
 
 test('a reversed event leaves no effect, and reversing the reversal restores every effect', async () => {
   await event('orders', 3);

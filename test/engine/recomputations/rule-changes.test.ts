@@ -22,6 +22,7 @@ interface Rules {
   giver: number;
   steady: number;
   boost: number;
+  levels: [points: number, reward: number];
   proOnly: boolean;
 }
 
@@ -76,7 +77,17 @@ const configurationOf = (rules: Rules): Configuration => ({
         { type: 'achievement', achievementKey: 'both', points: rules.achieved, status: 'active' },
         { type: 'achievement', achievementKey: 'buyer', points: rules.achieved + 1, status: 'active' },
       ],
+      levels: [1, 2, 5].map((times) => ({ key: `level-${times}`, name: 'L', points: times * rules.levels[0] })),
       boosts: [{ name: 'Boost', start: '2020-01-01', multiplier: rules.boost, rounding: 'down' }],
+    },
+    {
+      key: 'gems',
+      name: 'Gems',
+      levels: [{ key: 'rich', name: 'Rich', points: 10 }],
+      triggers: [
+        { type: 'achievement', pointsSystemKey: 'xp', points: rules.levels[1], status: 'active' },
+        { type: 'achievement', pointsSystemKey: 'gems', levelKey: 'rich', points: 7, status: 'active' },
+      ],
     },
     {
       key: 'energy',
@@ -117,6 +128,7 @@ const RULES: fc.Arbitrary<Rules> = fc.record({
   giver: some(8),
   steady: some(DAYS),
   boost: fc.constantFrom(1.5, 2, 1.1),
+  levels: fc.tuple(some(20), some(6)),
   proOnly: fc.boolean(),
 });
 const EVENT = fc.record({
@@ -168,6 +180,7 @@ async function live(history: History): Promise<string[]> {
 interface Seen {
   xp: number;
   energy: number;
+  gems: number;
   completed: string[];
   boards: (number | null)[];
 }
@@ -190,7 +203,8 @@ const seen = (ids: string[]): Promise<Seen[]> =>
         (await laurel.app.get(`/v1/users/${id}/leaderboards/${board}`)).body.value;
       const yesterday = new Date(nowMs - 86_400_000).toISOString().slice(0, 10);
       const boards = await Promise.all([...BOARDS, `days?run=${yesterday}`].map(score));
-      return { xp: await points('xp'), energy: await points('energy'), completed, boards };
+      const [xp, energy, gems] = [await points('xp'), await points('energy'), await points('gems')];
+      return { xp, energy, gems, completed, boards };
     }),
   );
 
@@ -225,7 +239,9 @@ test('a recomputation gives what the history would have given by the current rul
       for (const [n, now] of kept.entries()) {
         expect(now.completed).toEqual(withComposite([...had[n]!.completed, ...wanted[n]!.completed]));
         expect(now.energy).toBe(Math.max(had[n]!.energy, wanted[n]!.energy));
+        // Achievements that stay pay, too, and may lead to further levels.
         expect(now.xp).toBeGreaterThanOrEqual(Math.max(had[n]!.xp, wanted[n]!.xp));
+        expect(now.gems).toBeGreaterThanOrEqual(Math.max(had[n]!.gems, wanted[n]!.gems));
         for (const [board, score] of now.boards.entries())
           expect(score ?? 0).toBeGreaterThanOrEqual(had[n]!.boards[board] ?? 0);
       }

@@ -13,11 +13,15 @@ type Award = ApplicationRead<'/v1/users/{id}/points/{key}'>['awards'][number];
 
 export function UserPoints({ id }: { id: string }) {
   const systems = useQuery(pointsQuery);
-  return systems.data?.map((system) => <Ledger key={system.key} id={id} system={system.key} name={system.name} />);
+  const all = systems.data ?? [];
+  return all.map((system) => <Ledger key={system.key} id={id} system={system.key} name={system.name} systems={all} />);
 }
 
+/** All points systems. */
+type Systems = readonly { id: string; name: string }[];
+
 /** The rule of the trigger, as the Application API gives it. */
-function ruleOf(trigger: NonNullable<Award['trigger']>): Rule {
+function ruleOf(trigger: NonNullable<Award['trigger']>, systems: Systems): Rule {
   const { type, points, timeUnit, timeInterval, userAttributes, eventAttributes } = trigger;
   return {
     type,
@@ -28,12 +32,16 @@ function ruleOf(trigger: NonNullable<Award['trigger']>): Rule {
     achievements: [{ name: trigger.achievementName ?? '' }],
     timeUnit: timeUnit ?? '',
     timeInterval: timeInterval ?? 0,
+    ...(trigger.pointsSystemId !== undefined && {
+      pointsSystem: { name: systems.find((system) => system.id === trigger.pointsSystemId)?.name ?? '' },
+    }),
+    ...(trigger.levelKey !== undefined && { levelKey: trigger.levelKey }),
     userAttributes,
     eventAttributes: eventAttributes ?? [],
   };
 }
 
-function Ledger({ id, system, name }: { id: string; system: string; name: string }) {
+function Ledger({ id, system, name, systems }: { id: string; system: string; name: string; systems: Systems }) {
   const points = useQuery({
     queryKey: ['user', id, 'points', system],
     queryFn: () =>
@@ -99,7 +107,7 @@ function Ledger({ id, system, name }: { id: string; system: string; name: string
                     {ago(award.date)}
                   </td>
                   <td className="py-1 pr-3">
-                    {award.trigger ? causeText(ruleOf(award.trigger)) : '–'}{' '}
+                    {award.trigger ? causeText(ruleOf(award.trigger, systems)) : '–'}{' '}
                     {award.boosts?.map((boost) => (
                       <Tag key={boost.id}>
                         {boost.name} ×{boost.multiplier}

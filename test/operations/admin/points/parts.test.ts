@@ -248,3 +248,23 @@ test('exporting and applying the configuration after these creations changes not
   const applied = await laurel.admin.put('/v1/configuration', body);
   expect([applied.status, applied.body.changes]).toEqual([200, []]);
 });
+
+test('a trigger for levels keeps the level and the points system that it names', async () => {
+  const [watched] = (
+    await laurel.admin.post('/v1/points', [
+      { key: 'watched', name: 'Watched', levels: [{ key: 'top', name: 'Top', points: 5 }] },
+    ])
+  ).body.created;
+  const [level] = (await laurel.admin.get(`/v1/points/${watched.id}/levels`)).body;
+  const sent = { type: 'achievement', points: 3, pointsSystemId: watched.id, levelKey: 'top', status: 'active' };
+  const [trigger] = (await laurel.admin.post(`/v1/points/${other}/triggers`, [sent])).body.created;
+  expect(trigger).toMatchObject(sent);
+  const refusals = [
+    await laurel.admin.delete(`/v1/points/${watched.id}/levels?ids=${level.id}`),
+    await laurel.admin.delete(`/v1/points?ids=${watched.id}`),
+  ];
+  const message = `In use by achievement trigger ${trigger.id} of points system 'other': change or delete them first`;
+  for (const { body } of refusals) expect(body).toMatchObject({ deleted: [], issues: [says('error', message)] });
+  await laurel.admin.delete(`/v1/points/${other}/triggers?ids=${trigger.id}`);
+  expect((await laurel.admin.delete(`/v1/points?ids=${watched.id}`)).body.deleted).toHaveLength(1);
+});
