@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createLaurel, LaurelError } from '../../clients/typescript/src/index.ts';
+import { createLaurel, type LaurelError } from '../../clients/typescript/src/index.ts';
 
 type Answer = Response | Error | 'never';
 
@@ -29,7 +29,7 @@ function client(answers: Answer[], options: { retries?: number; timeoutMs?: numb
       requests.push({
         url: url as string,
         headers: new Headers(init!.headers),
-        body: JSON.parse(String(init!.body ?? 'null')),
+        body: JSON.parse((init!.body as string | undefined) ?? 'null'),
       });
       const answer = answers.shift();
       if (answer === 'never')

@@ -2,6 +2,7 @@ import { LaurelError } from './errors.ts';
 import { createLeaderboard, createPointsSystem, type LeaderboardCalls, type PointsSystemCalls } from './leaderboard.ts';
 import type * as api from './generated.ts';
 import { newIdempotencyKey } from './idempotency-key.ts';
+import { createLive, type Live, type LiveOptions } from './live.ts';
 import { createTransport, without, type CallOptions, type TransportOptions } from './transport.ts';
 import { createUser, isoTime, type TrackOptions, type UserCalls } from './user.ts';
 
@@ -93,6 +94,8 @@ export function createLaurel(options: LaurelOptions) {
       if (made.created[0] !== undefined) return made.created[0];
       throw new LaurelError('invalid', made.issues[0]?.message ?? 'No key was made.', { status: 200 });
     },
+    /** Opens a live stream of the user of the key, or of everything with an admin key. */
+    live: (options?: LiveOptions): Live => createLive(transport, options),
     /** Any other operation of the API, such as `send({ method: 'GET', path: '/jobs', admin: true })`. */
     send,
   };

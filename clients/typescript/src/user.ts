@@ -73,6 +73,8 @@ export function createUser(transport: Transport, sent: api.UserRequest) {
 
   return {
     id,
+    /** The fields that each event sends. */
+    sent,
     /** Records an event, and resolves with everything that it changed. Repetitions have the same idempotency key. */
     track: (metric: string, value = 1, options: TrackOptions = {}): Promise<api.EventResult> => {
       const { attributes, occurredAt } = options;
