@@ -22,6 +22,10 @@ const PAGE = `
   globalThis.open = (url, key) => {
     const laurel = createLaurel({ url, key, user: 'ada', timeoutMs: 5_000 });
     globalThis.queue = createQueue(laurel, { storage: indexedDbStorage() });
+    globalThis.seen = [];
+    const live = laurel.live({ types: ['points.changed'], transport: 'websocket' });
+    live.on('ready', ({ resumed }) => seen.push(resumed ? 'resumed' : 'ready'));
+    live.on('points.changed', ({ points }) => seen.push(points.added));
   };
 `;
 
@@ -118,9 +122,15 @@ test.skipIf(!hasBrowser)(
     const total = async (): Promise<number> => (await laurel.app.get('/v1/users/ada/metrics/flips')).body.current ?? 0;
 
     let page = await openPage(key, url);
+    const seen = () => page.evaluate('seen') as Promise<unknown[]>;
+    await expect.poll(seen).toEqual(['ready']);
     await track(page, 5);
     await expect.poll(() => size(page)).toBe(0);
     expect(await total()).toBe(2 ** 5 - 1);
+    // Points for the new user, and for at least two of the events.
+    await expect.poll(async () => (await seen()).length).toBeGreaterThan(3);
+    proxy.cutAll();
+    await expect.poll(seen).toContain('resumed');
 
     // Connections break: after Laurel has counted the event, and before it has come.
     for (const cut of ['replies', 'requests'] as const) {

@@ -59,7 +59,7 @@ const isSame = (one: QueuedEvent, other: QueuedEvent, isDated: boolean): boolean
   const content = ({ event }: QueuedEvent): string =>
     JSON.stringify([
       event.value,
-      Object.entries(event.attributes ?? {}).sort(),
+      Object.entries(event.attributes ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
       isDated && Date.parse(event.occurredAt),
     ]);
   return content(one) === content(other);
