@@ -30,12 +30,14 @@ const PHRASES: readonly [string, string][] = [
 ];
 const MATCHERS = PHRASES.map(([phrase, instead]) => [new RegExp(phrase.replaceAll(' ', ' +'), 'g'), instead] as const);
 
-const folders = ['src', 'workers', 'lua', 'console/src', 'test', 'bench', 'docs', 'examples'];
+const folders = ['src', 'workers', 'lua', 'console/src', 'clients', 'test', 'bench', 'docs', 'examples'];
 const texts = folders
   .flatMap((folder) =>
     readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )
   .filter((name) => /\.(?:tsx?|mjs|lua|sql|md)$/.test(name) && name !== join('test', 'words.test.ts'))
+  // Built and generated files.
+  .filter((name) => !/^clients.*(?:\/dist\/|\/generated\.ts$|\/node_modules\/)/.test(name))
   .concat('README.md', 'CONTRIBUTING.md', 'SECURITY.md');
 
 /** The text on one line, so that a phrase is found across lines; offsets stay the same. */

@@ -65,7 +65,8 @@ const OTHER_VARIABLES = [
 const paths = new Set([...applicationOperations, ...adminOperations].map(({ path }) => path));
 
 /** Files and folders of the project that a document may name. It must not name what exists only at run time. */
-const PROJECT_PATH = /(?<![\w./-])((?:src|lua|workers|bench|test|docs|ops|console|examples|\.ci)\/[\w./*-]*[\w*])/g;
+const PROJECT_PATH =
+  /(?<![\w./-])((?:src|lua|workers|bench|test|docs|ops|console|clients|examples|\.ci)\/[\w./*-]*[\w*])/g;
 
 /** It names what used to exist. */
 const HISTORY = 'CHANGELOG.md';

@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs';
-import { chromium, type Browser } from 'playwright-core';
+import { readlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { chromium, type Browser, type BrowserContext } from 'playwright-core';
 
 /** An installed browser (none is downloaded); `CHROMIUM` names another one. */
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
@@ -41,4 +43,16 @@ const ARGUMENTS = [
   `--disable-features=${[...OFF_IN_PLAYWRIGHT, ...SUGGESTIONS].join(',')}`,
 ];
 
-export const startBrowser = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS });
+const OPTIONS = { executablePath: CHROMIUM, args: ARGUMENTS };
+
+export const startBrowser = (): Promise<Browser> => chromium.launch(OPTIONS);
+
+/** Starts a browser that keeps what pages store in a folder, for the next one. */
+export const startBrowserIn = (folder: string): Promise<BrowserContext> =>
+  chromium.launchPersistentContext(folder, OPTIONS);
+
+/** Kills the browser of a folder. Chromium's lock there names its process. */
+export async function killBrowserIn(folder: string): Promise<void> {
+  const lock = await readlink(join(folder, 'SingletonLock'));
+  process.kill(Number(lock.slice(lock.lastIndexOf('-') + 1)), 'SIGKILL');
+}

@@ -1,0 +1,11 @@
+/**
+ * A key that no other call has: the time, and 96 random bits. `crypto.randomUUID` exists only on secure pages, and React
+ * Native has no `crypto` at all; there the bits come from `Math.random`.
+ */
+export function newIdempotencyKey(): string {
+  const bytes = new Uint8Array(12);
+  if (globalThis.crypto?.getRandomValues) globalThis.crypto.getRandomValues(bytes);
+  else for (let at = 0; at < bytes.length; at += 1) bytes[at] = Math.random() * 256;
+  const random = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return `${Date.now().toString(36)}-${random}`;
+}

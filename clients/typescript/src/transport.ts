@@ -1,0 +1,215 @@
+import { LaurelError } from './errors.ts';
+
+/** How to reach Laurel. */
+export interface TransportOptions {
+  /** Address of the Application API, such as `https://laurel.example.org`. */
+  url: string;
+  /** Address of the Admin API: only on servers, for `events` and `createKey`. */
+  adminUrl?: string;
+  /** An API key, or a function that gets one. It is called before the first request, and again after a 401. */
+  key: string | (() => string | Promise<string>);
+  /** The customer ID of a tenant, where there are several. */
+  tenant?: string;
+  /** Milliseconds that one attempt may take. Default: 10,000. */
+  timeoutMs?: number;
+  /** How often a failed request is repeated, with the same idempotency key. Default: 4. */
+  retries?: number;
+  /** Replaces the global `fetch`. */
+  fetch?: typeof fetch;
+}
+
+/** Options of each call. */
+export interface CallOptions {
+  /** Gives up; the call rejects with the signal's reason. */
+  signal?: AbortSignal;
+  timeoutMs?: number;
+  retries?: number;
+}
+
+/** A call that changes something at most once for each key. */
+export interface KeyedOptions extends CallOptions {
+  /** By default random. Give your own to repeat the call later, such as the number of an order. At most 255 characters. */
+  idempotencyKey?: string;
+}
+
+export interface Request {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below `/v1`, with encoded segments. */
+  path: string;
+  query?: object | undefined;
+  body?: unknown;
+  idempotencyKey?: string;
+  /** Whether the Admin API has it. */
+  admin?: boolean;
+  /** False if it must not be repeated after an unknown outcome. */
+  repeatable?: boolean;
+}
+
+export interface Transport {
+  /** The address of the Application API, without `/v1`. */
+  url: string;
+  /** Resolves with the answer's JSON. Rejects with a `LaurelError`, or with the reason of the signal. */
+  send: <T>(request: Request, options?: CallOptions) => Promise<T>;
+}
+
+const FIRST_BACKOFF_MS = 250;
+const LONGEST_BACKOFF_MS = 8_000;
+/** A longer `Retry-After` is left to the caller. */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
+/** Milliseconds before a repetition: doubles each time up to a limit, with jitter, and never less than Laurel asks for. */
+export function backoffMs(attempt: number, { least = 0, most = LONGEST_BACKOFF_MS } = {}): number {
+  return Math.max(least, Math.min(most, FIRST_BACKOFF_MS * 2 ** attempt) * (0.5 + Math.random() / 2));
+}
+
+/** Resolves after a time. Rejects with the signal's reason. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      reject(signal!.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', end);
+      resolve();
+    }, ms);
+    if (signal?.aborted) end();
+    else signal?.addEventListener('abort', end, { once: true });
+  });
+}
+
+/** The options of a call without those of the transport: its query or body. */
+export function without<T extends CallOptions>(options: T): Omit<T, keyof CallOptions> {
+  const { signal: _signal, timeoutMs: _timeoutMs, retries: _retries, ...rest } = options;
+  return rest;
+}
+
+const base = (url: string): string => url.replace(/\/+$/, '').replace(/\/v1$/, '');
+
+/** A path with encoded segments: `path('users', 'a/b')` is `/users/a%2Fb`. */
+export const path = (...segments: string[]): string => segments.map((one) => `/${encodeURIComponent(one)}`).join('');
+
+/** Undefined and null values are left out; a list repeats its name. */
+export function queryText(query: object = {}): string {
+  const pairs = Object.entries(query as Record<string, unknown>).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value])
+      .filter((each) => each !== undefined && each !== null)
+      .map((each) => `${encodeURIComponent(name)}=${encodeURIComponent(String(each))}`),
+  );
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
+}
+
+/** `Retry-After`: seconds, or a date. */
+function retryAfterMs(headers: Headers): number | undefined {
+  const text = headers.get('Retry-After');
+  if (text === null) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function errorOf(response: Response, text: string): LaurelError {
+  const { status, headers } = response;
+  const details = {
+    status,
+    requestId: headers.get('X-Request-Id') ?? undefined,
+    retryAfterMs: retryAfterMs(headers),
+  };
+  const body = parse(text) as { error?: string; code?: string; hint?: string; balance?: number } | null | undefined;
+  if (typeof body?.error !== 'string' || typeof body.code !== 'string')
+    return new LaurelError('unexpected_answer', `${status} ${text.slice(0, 200)}`, details);
+  return new LaurelError(body.code, body.error, { ...details, hint: body.hint, balance: body.balance });
+}
+
+/** Sends requests, and repeats those that may succeed later. */
+export function createTransport(options: TransportOptions): Transport {
+  const { url, adminUrl, key, tenant } = options;
+  if (!url) throw new LaurelError('invalid_call', 'url: the address of the Application API is missing.');
+  if (!key) throw new LaurelError('invalid_call', 'key: an API key, or a function that gets one, is missing.');
+  const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+  let cachedKey: string | undefined = typeof key === 'string' ? key : undefined;
+
+  const addressOf = ({ admin, path: below, query }: Request): string => {
+    if (admin && !adminUrl)
+      throw new LaurelError('invalid_call', 'adminUrl: this call needs the address of the Admin API.');
+    return `${base(admin ? adminUrl! : url)}/v1${below}${queryText(query)}`;
+  };
+
+  async function attempt(request: Request, { signal, timeoutMs = options.timeoutMs ?? 10_000 }: CallOptions) {
+    const { method, body, idempotencyKey } = request;
+    const address = addressOf(request);
+    const controller = new AbortController();
+    const abort = (): void => controller.abort();
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      abort();
+    }, timeoutMs);
+    signal?.addEventListener('abort', abort, { once: true });
+    try {
+      if (signal?.aborted) throw signal.reason;
+      if (typeof key === 'function') cachedKey ??= await key();
+      const response = await fetch(address, {
+        method,
+        headers: {
+          'X-API-KEY': cachedKey!,
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+          ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
+          ...(tenant !== undefined && { 'Tenant-ID': tenant }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: controller.signal,
+      });
+      return { response, text: await response.text() };
+    } catch (cause) {
+      if (signal?.aborted) throw signal.reason;
+      if (cause instanceof LaurelError) throw cause;
+      if (isLate) throw new LaurelError('timeout', `No answer within ${timeoutMs} ms.`, { cause });
+      throw new LaurelError('network', `No answer: ${(cause as Error).message}`, { cause });
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    }
+  }
+
+  async function once(request: Request, callOptions: CallOptions): Promise<unknown> {
+    let { response, text } = await attempt(request, callOptions);
+    if (response.status === 401 && typeof key === 'function') {
+      cachedKey = undefined;
+      ({ response, text } = await attempt(request, callOptions));
+    }
+    if (!response.ok) throw errorOf(response, text);
+    const answer = parse(text);
+    if (answer === undefined) {
+      const { status } = response;
+      throw new LaurelError('unexpected_answer', `${status} without JSON: ${text.slice(0, 200)}`, { status });
+    }
+    return answer;
+  }
+
+  async function send<T>(request: Request, callOptions: CallOptions = {}): Promise<T> {
+    const { repeatable = true } = request;
+    const retries = callOptions.retries ?? options.retries ?? 4;
+    for (let attempts = 0; ; attempts += 1) {
+      try {
+        return (await once(request, callOptions)) as T;
+      } catch (error) {
+        if (!(error instanceof LaurelError) || attempts >= retries || !error.isTransient) throw error;
+        // Only a 429 says that nothing was done.
+        if (!repeatable && error.status !== 429) throw error;
+        const least = error.retryAfterMs ?? 0;
+        if (least > LONGEST_RETRY_AFTER_MS) throw error;
+        await sleep(backoffMs(attempts, { least }), callOptions.signal);
+      }
+    }
+  }
+
+  return { url: base(url), send };
+}
