@@ -56,6 +56,8 @@ describe('a rule as a sentence', () => {
       { type: 'metric', points: 20, metricId: 'm1', metricThreshold: 5, ...LANGUAGES },
       '20 points for every 5 Flashcards flipped if the event’s subject is languages',
     ],
+    [{ type: 'metric', points: 2, metricId: 'm1', metricThreshold: 1 }, '2 points for each of Flashcards flipped'],
+    [{ type: 'streak', points: 3, streakLength: 1 }, '3 points for every period of a streak'],
     [{ type: 'achievement', points: 3, achievementId: 'a2' }, '3 points for the achievement A week'],
     [{ type: 'streak', points: 3, streakLength: 7 }, '3 points for every 7 periods of a streak'],
     [{ type: 'time', points: -2, timeInterval: 7, timeUnit: 'days' }, '-2 points for every 7 days'],
