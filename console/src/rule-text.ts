@@ -81,6 +81,10 @@ export function every(count: number, unit: string): string {
   return count === 1 ? `every ${one}` : `every ${counted(count, one)}`;
 }
 
+/** `every 5 Levels completed`, and for 1 `each of Levels completed`, because the name of a metric has no known singular. */
+const everyOf = (count: number, name: string): string =>
+  count === 1 ? `each of ${name}` : `every ${number(count)} ${name}`;
+
 const UNITS = { daily: 'day', weekly: 'week', monthly: 'month' } as const;
 
 /** `every day`, `every 3 days`. */
@@ -158,10 +162,10 @@ function subjectText({ type, points, ...rule }: Rule): string {
   const names = (rule.achievements ?? []).map(({ name }) => name);
   switch (type) {
     case 'metric':
-      return `${isRepeated ? 'every ' : ''}${number(rule.threshold ?? 0)} ${rule.metric?.name ?? ''}${whenText(rule)}`;
+      return `${isRepeated ? everyOf(rule.threshold ?? 0, rule.metric?.name ?? '') : `${number(rule.threshold ?? 0)} ${rule.metric?.name ?? ''}`}${whenText(rule)}`;
     case 'streak':
       return isRepeated
-        ? `every ${number(rule.streakLength ?? 0)} periods of a streak`
+        ? `${every(rule.streakLength ?? 0, 'period')} of a streak`
         : `a streak of ${number(rule.streakLength ?? 0)}`;
     case 'achievement':
       if (rule.pointsSystem !== undefined)

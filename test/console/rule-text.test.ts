@@ -58,6 +58,8 @@ describe('a rule as a sentence', () => {
     ],
     [{ type: 'achievement', points: 9, pointsSystemId: 's1' }, '9 points for every level of XP'],
     [{ type: 'achievement', points: 9, pointsSystemId: 's1', levelKey: 'sage' }, '9 points for the level sage of XP'],
+    [{ type: 'metric', points: 2, metricId: 'm1', metricThreshold: 1 }, '2 points for each of Flashcards flipped'],
+    [{ type: 'streak', points: 3, streakLength: 1 }, '3 points for every period of a streak'],
     [{ type: 'achievement', points: 3, achievementId: 'a2' }, '3 points for the achievement A week'],
     [{ type: 'streak', points: 3, streakLength: 7 }, '3 points for every 7 periods of a streak'],
     [{ type: 'time', points: -2, timeInterval: 7, timeUnit: 'days' }, '-2 points for every 7 days'],

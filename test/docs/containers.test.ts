@@ -28,6 +28,11 @@ const servicesOf = (file: string): Record<string, Service> =>
 const FILES = ['docker-compose.yml', 'docker-compose.cluster.yml'];
 const ALL = FILES.flatMap((file) => Object.entries(servicesOf(file)).map(([name, of]) => [file, name, of] as const));
 
+test('the compose files have different project names, so they share no volume', () => {
+  const names = FILES.map((file) => (parse(read(file), { merge: true }) as { name?: string }).name);
+  expect(names).toEqual(['laurel', 'laurel-cluster']);
+});
+
 describe.each(ALL)('%s: the service %s', (_, name, service) => {
   test('can write only where it must, and has no privileges', () => {
     expect(service).toMatchObject({

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Type } from 'typebox';
 import { expect, test } from 'vitest';
 import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
@@ -6,8 +8,11 @@ import { adminOperations, applicationOperations } from '../../src/operations/ind
 import { adminOpenapiGet, openapiDocument } from '../../src/operations/openapi.ts';
 import { operation, type Operation } from '../../src/operations/operation.ts';
 import type { Schema } from '../../src/operations/descriptions/examples.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { version } from '../../src/version.ts';
 import { startServer } from '../http/server-fixture.ts';
+
+const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a document is looked into
 const documentOf = (surface: Operation['surface'], operations: readonly Operation[]): any =>
@@ -179,6 +184,15 @@ test.each(['application', 'admin'] as const)('the %s document begins with what a
   const { info } = documentOf(surface, []);
   expect(info).toMatchObject({ version: '1.19.0', 'x-laurel-version': version() });
   expect(info.description).toContain(`Laurel ${version()}, which implements version 1.19.0`);
+  const contracts = ['application.json', 'newer.json'].map(
+    (file) => JSON.parse(read(`test/contract/${file}`)).info.version,
+  );
+  expect(info.description).toContain(
+    `wire contract of client libraries is numbered separately: Laurel implements its versions ${contracts.join(' and ')}.`,
+  );
+  const page = read('docs/compatibility.md').replaceAll('\n', ' ');
+  expect(page).toContain(`versions ${contracts.join(' and ')} of the wire contract`);
+  expect(page).toContain(`declare version ${info.version}.`);
   const headings = [...info.description.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading);
   expect(headings).toEqual(['Authentication', 'Idempotency', 'Errors', 'Rate limits']);
 });

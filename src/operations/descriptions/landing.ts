@@ -4,6 +4,9 @@ import { version } from '../../version.ts';
 /** The version of the interface that the documents declare. */
 export const INTERFACE_VERSION = '1.19.0';
 
+/** The versions of the wire contract, which client libraries are written for. It is numbered apart from the interface. */
+const CONTRACT_VERSIONS = ['1.21.1', '1.26.0'] as const;
+
 type Surface = Operation['surface'];
 
 const APIS: Readonly<Record<Surface, string>> = {
@@ -33,7 +36,7 @@ const RATE_LIMITS: Readonly<Record<Surface, string>> = {
 /** What holds of all operations of a surface, in Markdown: the first page of its reference. */
 export const landingText = (
   surface: Surface,
-): string => `${APIS[surface]} This is Laurel ${version()}, which implements version ${INTERFACE_VERSION} of the interface.
+): string => `${APIS[surface]} This is Laurel ${version()}, which implements version ${INTERFACE_VERSION} of the interface. The wire contract of client libraries is numbered separately: Laurel implements its versions ${CONTRACT_VERSIONS.join(' and ')}.
 
 ## Authentication
 
