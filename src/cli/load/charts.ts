@@ -71,9 +71,11 @@ export function histogramChart(chart: {
     const at = `x="${(SIZE.left + no * width + 0.5).toFixed(1)}" y="${(SIZE.top + PLOT.height - height).toFixed(1)}"`;
     return `<rect class="bar c0" ${at} width="${Math.max(1, width - 1).toFixed(1)}" height="${height.toFixed(1)}"><title>${short(from)} to ${short(to)} ms: ${short(count)}</title></rect>`;
   });
-  const every = Math.max(1, Math.ceil(bars.length / 6));
+  // Round numbers: 1, 2, 5, 10, …
   const labels = bars.flatMap(({ from }, no) =>
-    no % every === 0 ? [label(SIZE.left + no * width, { text: short(from), anchor: 'middle' })] : [],
+    /^[125]0*$/.test(from.toPrecision(2).replace(/^0\.0*|\./g, ''))
+      ? [label(SIZE.left + no * width, { text: short(Number(from.toPrecision(1))), anchor: 'middle' })]
+      : [],
   );
   return figure({ title, unit, body: yGrid(top, y) + labels.join('') + drawn.join(''), series: [] });
 }

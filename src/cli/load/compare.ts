@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { CommandError, tableText } from '../command.ts';
 import type { Second } from './generator.ts';
-import { Histogram } from './histogram.ts';
+import { upperMs } from './histogram.ts';
 import { randomFrom } from './random.ts';
-import { FORMAT, type LoadResult } from './result.ts';
+import { FORMAT, type LoadResult, wholeSeconds } from './result.ts';
 
 /** How a figure of the second run differs from the first. */
 export interface Comparison {
@@ -25,27 +25,13 @@ const BLOCK = 3;
 const LEAST_SECONDS = 6;
 const SEED = 45;
 
-interface Figure {
-  name: string;
-  of: (seconds: readonly Second[]) => number;
-  moreIsBetter: boolean;
-  decides: boolean;
-}
-
-const latency = (share: number) => (seconds: readonly Second[]) =>
-  Histogram.of(...seconds.map((one) => one.latency)).percentile(share);
-
-const FIGURES: readonly Figure[] = [
-  {
-    name: 'answers per second',
-    of: (seconds) => seconds.reduce((sum, { answered }) => sum + answered, 0) / seconds.length,
-    moreIsBetter: true,
-    decides: true,
-  },
-  { name: 'p50 ms', of: latency(0.5), moreIsBetter: false, decides: false },
-  { name: 'p90 ms', of: latency(0.9), moreIsBetter: false, decides: false },
-  { name: 'p99 ms', of: latency(0.99), moreIsBetter: false, decides: true },
-];
+const FIGURES = [
+  { name: 'answers per second', moreIsBetter: true, decides: true },
+  { name: 'p50 ms', moreIsBetter: false, decides: false },
+  { name: 'p90 ms', moreIsBetter: false, decides: false },
+  { name: 'p99 ms', moreIsBetter: false, decides: true },
+] as const;
+const SHARES = [0.5, 0.9, 0.99];
 
 /**
  * Compares two runs. The interval is that of a bootstrap: whole seconds are drawn again in blocks, so it knows how much a run
@@ -53,32 +39,60 @@ const FIGURES: readonly Figure[] = [
  * tolerance and the interval does not contain 1; the same if it is within, and unclear if beyond with 1 in the interval.
  */
 export function compare(before: LoadResult, after: LoadResult, tolerance: number): Comparison[] {
-  const [one, other] = [wholeSeconds(before), wholeSeconds(after)];
+  const [one, other] = [wholeSeconds(before).map(countsOf), wholeSeconds(after).map(countsOf)];
   const random = randomFrom(SEED);
-  const drawn = Array.from({ length: RESAMPLES }, () => [drawBlocks(one, random), drawBlocks(other, random)] as const);
-  return FIGURES.map(({ name, of, moreIsBetter, decides }) => {
-    const [first, second] = [of(one), of(other)];
-    const ratios = drawn.map(([a, b]) => ratioOf(of(a), of(b))).toSorted((a, b) => a - b);
+  const drawn = Array.from(
+    { length: RESAMPLES },
+    () => [figuresOf(drawBlocks(one, random)), figuresOf(drawBlocks(other, random))] as const,
+  );
+  const [first, second] = [figuresOf(one), figuresOf(other)];
+  return FIGURES.map(({ name, moreIsBetter, decides }, no) => {
+    const ratios = drawn.map(([a, b]) => ratioOf(a[no]!, b[no]!)).toSorted((a, b) => a - b);
     const at = (share: number): number => ratios[Math.min(RESAMPLES - 1, Math.floor(share * RESAMPLES))]!;
-    const [ratio, low, high] = [ratioOf(first, second), at(0.025), at(0.975)];
-    const gain = moreIsBetter ? ratio : ratioOf(second, first);
+    const [ratio, low, high] = [ratioOf(first[no]!, second[no]!), at(0.025), at(0.975)];
+    const gain = moreIsBetter ? ratio : ratioOf(second[no]!, first[no]!);
     const isClear = low > 1 || high < 1;
     const verdict =
       gain >= 1 - tolerance && gain <= 1 + tolerance ? 'same' : !isClear ? 'unclear' : gain < 1 ? 'worse' : 'better';
-    return { figure: name, before: first, after: second, ratio, low, high, decides, verdict };
+    return { figure: name, before: first[no]!, after: second[no]!, ratio, low, high, decides, verdict };
   });
+}
+
+/** One second, with a place for every bucket: thousands of sums of them are computed. */
+interface SecondCounts {
+  answered: number;
+  buckets: Float64Array;
+}
+
+function countsOf({ answered, latency }: Second): SecondCounts {
+  const buckets = new Float64Array((latency.at(-2) ?? 0) + 1);
+  for (let at = 0; at < latency.length; at += 2) buckets[latency[at]!] = latency[at + 1]!;
+  return { answered, buckets };
+}
+
+/** The values of `FIGURES`. */
+function figuresOf(seconds: readonly SecondCounts[]): number[] {
+  const whole = new Float64Array(Math.max(...seconds.map(({ buckets }) => buckets.length)));
+  let answered = 0;
+  for (const one of seconds) {
+    answered += one.answered;
+    for (let bucket = 0; bucket < one.buckets.length; bucket += 1) whole[bucket]! += one.buckets[bucket]!;
+  }
+  const total = whole.reduce((sum, count) => sum + count, 0);
+  const percentiles = SHARES.map((share) => {
+    const target = Math.max(1, Math.ceil(total * share));
+    let seen = 0;
+    const found = whole.findIndex((count) => (seen += count) >= target);
+    return found === -1 ? 0 : upperMs(found);
+  });
+  return [answered / seconds.length, ...percentiles];
 }
 
 const ratioOf = (before: number, after: number): number =>
   before === 0 ? (after === 0 ? 1 : Infinity) : after / before;
 
-/** Without the last second, which may be incomplete. */
-function wholeSeconds({ seconds, summary }: LoadResult): Second[] {
-  return seconds.filter(({ second }) => second + 1 <= summary.seconds);
-}
-
-function drawBlocks(seconds: readonly Second[], random: () => number): Second[] {
-  const drawn: Second[] = [];
+function drawBlocks(seconds: readonly SecondCounts[], random: () => number): SecondCounts[] {
+  const drawn: SecondCounts[] = [];
   while (drawn.length < seconds.length) {
     const from = Math.floor(random() * seconds.length);
     for (let no = 0; no < BLOCK && drawn.length < seconds.length; no += 1)
@@ -113,9 +127,10 @@ export function whyNotComparable(before: LoadResult, after: LoadResult): string 
   if (before.flatOut !== after.flatOut) return 'only one of them is --flat-out';
   const [rate, otherRate] = [String(before.scenario.rate), String(after.scenario.rate)];
   if (!isRamp && !before.flatOut && rate !== otherRate) return `scenario.rate differs: ${rate} and ${otherRate}`;
-  for (const { seconds, run } of [before, after])
-    if (seconds.length <= LEAST_SECONDS)
-      return `run ${run} lasted ${seconds.length} s; intervals need more than ${LEAST_SECONDS}`;
+  for (const result of [before, after]) {
+    const { length } = wholeSeconds(result);
+    if (length < LEAST_SECONDS) return `run ${result.run} lasted ${length} s; intervals need at least ${LEAST_SECONDS}`;
+  }
   return null;
 }
 

@@ -1,7 +1,7 @@
 import { escaped, histogramChart, short, timeChart, type Series } from './charts.ts';
 import type { Second } from './generator.ts';
 import { Histogram, upperMs, type Buckets } from './histogram.ts';
-import { failures, type LoadResult } from './result.ts';
+import { failures, type LoadResult, wholeSeconds } from './result.ts';
 import type { ServerSample } from './server-figures.ts';
 import { findings } from './text.ts';
 
@@ -18,7 +18,7 @@ ul.findings { list-style: none; margin: 1rem 0; padding: .75rem 1rem; background
 ul.findings li::before { content: "✓"; color: var(--good); display: inline-block; width: 1.4em; font-weight: 700; } ul.findings li.bad::before { content: "!"; color: var(--bad); }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(8rem, 1fr)); gap: .75rem; } .tile { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .6rem .8rem; }
 .tile b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem; }
+.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 1rem; }
 figure { margin: 0; padding: .75rem; background: var(--card); border: 1px solid var(--line); border-radius: .5rem; } figcaption { margin-bottom: .4rem; }
 svg { display: block; width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: var(--soft); } .grid { stroke: var(--line); }
 .line { fill: none; stroke-width: 1.8; stroke-linejoin: round; } .fill { opacity: .18; stroke: none; }
@@ -57,7 +57,7 @@ export function reportPage(result: LoadResult): string {
     `<h1>${escaped(title)}</h1><p class="soft">${escaped(url)} · ${escaped(started.slice(0, 19).replace('T', ' '))} UTC · run ${escaped(run)}</p>
 <ul class="findings">${found.join('')}</ul>
 ${tiles(result)}
-<h2>Over time</h2><div class="charts">${timeCharts(result.seconds)}</div>
+<h2>Over time</h2><div class="charts">${timeCharts(wholeSeconds(result))}</div>
 <h2>Latencies</h2><div class="charts">${latencyChart(result.latency)}</div>
 ${rampSection(result)}
 ${serverSection(result)}
@@ -118,7 +118,7 @@ function timeCharts(seconds: readonly Second[]): string {
       times,
       series: [
         { name: 'p99', colour: 1, values: latency(0.99) },
-        { name: 'p90', colour: 4, values: latency(0.9) },
+        { name: 'p90', colour: 3, values: latency(0.9) },
         { name: 'p50', colour: 0, values: latency(0.5) },
       ],
     }),
@@ -140,7 +140,7 @@ function timeCharts(seconds: readonly Second[]): string {
   ].join('');
 }
 
-const CLASSES_A_DECADE = 8;
+const CLASSES_A_DECADE = 10;
 
 /** The latencies in logarithmic classes. */
 export function latencyClasses(latency: Buckets): { from: number; to: number; count: number }[] {

@@ -101,6 +101,12 @@ export function latenciesOf(latency: Buckets): Latencies {
   return { p50, p90, p99, p999, max: all.maxMs };
 }
 
+/** The seconds of a result without the last one, in which only late answers arrived; at least one. */
+export function wholeSeconds({ seconds, summary }: Pick<LoadResult, 'seconds' | 'summary'>): Second[] {
+  const whole = seconds.filter(({ second }) => second + 1 <= summary.seconds);
+  return whole.length > 0 ? whole : seconds;
+}
+
 /** Requests that did not do what they should, including those that were not sent. */
 export function failures({ statuses }: Pick<Counts, 'statuses'>): number {
   return Object.entries(statuses).reduce((sum, [name, count]) => {

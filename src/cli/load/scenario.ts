@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { Type, type Static } from 'typebox';
 import { MAX_BATCH } from '../../domain/event.ts';
 import { nearest } from '../../domain/nearest.ts';
@@ -158,9 +158,11 @@ export function readScenario(nameOrFile: string): Scenario {
   return checkedScenario(value, nameOrFile);
 }
 
+let validate: ValidateFunction<Scenario> | undefined;
+
 /** The value, if it is a scenario. `source` names it in errors. */
 export function checkedScenario(value: unknown, source: string): Scenario {
-  const validate = new Ajv2020({ strict: false, allErrors: false }).compile<Scenario>(Scenario);
+  validate ??= new Ajv2020({ strict: false }).compile<Scenario>(Scenario);
   if (!validate(value)) throw new CommandError(`${source}: ${faultText(validate.errors ?? [])}`);
   const { values, rate, users = 1 } = value;
   if (values !== undefined && values.max < values.min)

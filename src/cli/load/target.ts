@@ -127,7 +127,8 @@ function attributesOf(
   { attributes }: Scenario,
   existing: Pick<Shape, 'userAttributes' | 'eventAttributes'>,
 ): Pick<Shape, 'userAttributes' | 'eventAttributes'> {
-  if (attributes === undefined) return existing;
+  const { userAttributes, eventAttributes } = existing;
+  if (attributes === undefined) return { userAttributes, eventAttributes };
   const choices = (values: Record<string, string[]> = {}) =>
     Object.entries(values).map(([key, list]) => ({ key, values: list }));
   return { userAttributes: choices(attributes.user), eventAttributes: choices(attributes.event) };
