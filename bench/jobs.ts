@@ -1,4 +1,4 @@
-import type { Crowd, Shape } from './shape.ts';
+import type { Crowd, Shape } from '../src/cli/load/events.ts';
 
 /** The type of a request: an event, 1,000 events in one (answered when all are processed), a read, or a mix of these. */
 export type RequestKind = 'event' | 'batch' | 'metric' | 'board' | 'summary' | 'mix';
