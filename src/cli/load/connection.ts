@@ -37,7 +37,7 @@ export class Connection {
     await once(this.connect(), this.url.protocol === 'https:' ? 'secureConnect' : 'connect');
   }
 
-  /** Only when the previous request is answered. `onAnswer` is called once, whatever happens. */
+  /** Only when the previous request is answered. `onAnswer` is called once, also without an answer. */
   send(text: Buffer, { wantsBody, onAnswer }: { wantsBody: boolean; onAnswer: OnAnswer }): void {
     this.onAnswer = onAnswer;
     this.wantsBody = wantsBody;

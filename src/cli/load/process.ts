@@ -15,24 +15,24 @@ export type FromProcess =
 let generator: Generator | null = null;
 let job: LoadJob | null = null;
 
-const tell = (message: FromProcess): void => void process.send?.(message);
+const report = (message: FromProcess): void => void process.send?.(message);
 
 async function prepare(asked: LoadJob): Promise<void> {
   job = asked;
-  generator = new Generator(asked, (second) => tell({ type: 'second', second }));
+  generator = new Generator(asked, (second) => report({ type: 'second', second }));
   await generator.connect();
-  tell({ type: 'ready' });
+  report({ type: 'ready' });
 }
 
 async function go(): Promise<void> {
   const outcome = await generator!.run();
-  tell({ type: 'done', outcome, ledger: job!.verify ? generator!.ledger.parts() : null });
+  report({ type: 'done', outcome, ledger: job!.verify ? generator!.ledger.parts() : null });
 }
 
 process.on('message', (message: ToProcess) => {
   if (message.type === 'stop') return generator?.stop();
   (message.type === 'job' ? prepare(message.job) : go()).catch((error: NodeJS.ErrnoException) =>
-    tell({ type: 'failed', message: error.code ?? error.message }),
+    report({ type: 'failed', message: error.code ?? error.message }),
   );
 });
 process.once('disconnect', () => process.exit(0));

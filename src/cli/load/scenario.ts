@@ -146,7 +146,7 @@ export function readScenario(nameOrFile: string): Scenario {
     const similar = nearest(nameOrFile, names, 0.4);
     const hint = similar === null ? '' : ` Did you mean ${similar}?`;
     throw new CommandError(
-      `--scenario must be ${names.join(', ')}, or a JSON file; "${nameOrFile}" is none of them and cannot be read (${(error as NodeJS.ErrnoException).code}).${hint}`,
+      `--scenario must be ${names.join(', ')}, or a JSON file; "${nameOrFile}" is no scenario, and cannot be read (${(error as NodeJS.ErrnoException).code}).${hint}`,
     );
   }
   let value: unknown;
@@ -187,6 +187,23 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   ramp: ['from', 'factor'],
 };
 
+interface Params {
+  limit: number;
+  type: string;
+  allowedValues: readonly string[];
+}
+
+const TEXTS: Readonly<Record<string, (params: Params) => string>> = {
+  type: ({ type }) => `must be ${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`,
+  enum: ({ allowedValues }) => `must be one of: ${allowedValues.join(', ')}`,
+  pattern: () => 'must be a duration like 500ms, 30s, 5m or 1h',
+  minimum: ({ limit }) => `must be at least ${limit}`,
+  maximum: ({ limit }) => `must be at most ${limit}`,
+  exclusiveMinimum: ({ limit }) => `must be greater than ${limit}`,
+  minItems: ({ limit }) => `must have at least ${limit} item${limit === 1 ? '' : 's'}`,
+  minLength: () => 'must not be empty',
+};
+
 function faultText(errors: readonly ErrorObject[]): string {
   // The alternative that fits best failed deepest.
   const error = errors.toSorted((a, b) => b.instancePath.length - a.instancePath.length)[0]!;
@@ -206,7 +223,7 @@ function faultText(errors: readonly ErrorObject[]): string {
     return `${[field, name].filter(Boolean).join('.')} is not a known field (${hint}).`;
   }
   const subject = field === '' ? 'The scenario' : field;
-  if (keyword === 'enum') return `${subject} must be one of: ${(params['allowedValues'] as string[]).join(', ')}.`;
-  if (keyword === 'pattern') return `${subject} must be a duration like 500ms, 30s, 5m or 1h.`;
+  const text = TEXTS[keyword]?.(params as Params);
+  if (text !== undefined) return `${subject} ${text}.`;
   return `${subject} ${error.message}.`;
 }

@@ -1,8 +1,10 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../../../src/package-root.ts';
 import type { LoadResult } from '../../../src/cli/load/result.ts';
 import { hasBrowser, startBrowser } from '../../stack/chromium.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -149,4 +151,24 @@ test('without the Admin API nothing is guessed or created', async () => {
   const known = await load(...words, '--metric', 'flips', '--verify', '--json');
   expect(known.code).toBe(0);
   expect(JSON.parse(known.out)).toMatchObject({ verification: { events: null, differing: 0 }, server: [] });
+});
+
+test('the scripts for other tools: autocannon’s records events, k6’s is valid', async () => {
+  const env = {
+    ...process.env,
+    API_URL: laurel.appUrl,
+    ADMIN_API_KEY: laurel.adminKey,
+    SECONDS: '1',
+    CONNECTIONS: '2',
+  };
+  const script = join(PACKAGE_ROOT, 'examples/autocannon/events.mjs');
+  const { stdout } = await promisify(execFile)(process.execPath, [script, 'minutes'], { env });
+  const recorded = Number(/^(\d+) events recorded/.exec(stdout)?.[1]);
+  expect(recorded).toBeGreaterThan(0);
+  expect(stdout).toContain('0 other answers, 0 errors');
+  expect(await users('autocannon-')).toBeGreaterThan(0);
+  // k6 itself is no package of Node.
+  const k6 = await readFile(join(PACKAGE_ROOT, 'examples/k6/events.js'), 'utf8');
+  await writeFile(join(folder, 'k6.mjs'), k6);
+  await promisify(execFile)(process.execPath, ['--check', join(folder, 'k6.mjs')]);
 });

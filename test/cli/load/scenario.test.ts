@@ -8,14 +8,14 @@ test.each(Object.keys(SCENARIOS))('the scenario %s passes its own check', (name)
 const EVENT = { requests: [{ kind: 'event' }] };
 test.each([
   [{}, 'file.json: requests is required.'],
-  [[], 'file.json: The scenario must be object.'],
-  [{ requests: [] }, 'file.json: requests must NOT have fewer than 1 items.'],
+  [[], 'file.json: The scenario must be an object.'],
+  [{ requests: [] }, 'file.json: requests must have at least 1 item.'],
   [{ requests: [{ weight: 1 }] }, 'file.json: requests[0].kind is required.'],
   [
     { requests: [{ kind: 'events' }] },
     'file.json: requests[0].kind must be one of: event, batch, total, leaderboard, summary.',
   ],
-  [{ requests: [{ kind: 'event', weight: 0 }] }, 'file.json: requests[0].weight must be > 0.'],
+  [{ requests: [{ kind: 'event', weight: 0 }] }, 'file.json: requests[0].weight must be greater than 0.'],
   [
     { requests: [{ kind: 'event', wieght: 2 }] },
     'file.json: requests[0].wieght is not a known field (did you mean weight?).',
@@ -23,9 +23,9 @@ test.each([
   [{ ...EVENT, conections: 4 }, 'file.json: conections is not a known field (did you mean connections?).'],
   [{ ...EVENT, duration: '30' }, 'file.json: duration must be a duration like 500ms, 30s, 5m or 1h.'],
   [{ ...EVENT, bursts: { every: 'often' } }, 'file.json: bursts.every must be a duration like 500ms, 30s, 5m or 1h.'],
-  [{ ...EVENT, keyed: 2 }, 'file.json: keyed must be <= 1.'],
-  [{ ...EVENT, users: 0 }, 'file.json: users must be >= 1.'],
-  [{ ...EVENT, metrics: { flips: -1 } }, 'file.json: metrics.flips must be > 0.'],
+  [{ ...EVENT, keyed: 2 }, 'file.json: keyed must be at most 1.'],
+  [{ ...EVENT, users: 0 }, 'file.json: users must be at least 1.'],
+  [{ ...EVENT, metrics: { flips: -1 } }, 'file.json: metrics.flips must be greater than 0.'],
   [{ ...EVENT, values: { min: 5, max: 1 } }, 'file.json: values.max must be at least values.min.'],
   [{ ...EVENT, rate: '5s:1,1s:1' }, 'file.json: rate: the times of "5s:1,1s:1" must ascend.'],
   [{ ...EVENT, ramp: { from: 10 } }, 'file.json: ramp needs limits: the p99Ms or the share of errors that ends it.'],
@@ -35,5 +35,5 @@ test.each([
 });
 
 test('a name that is neither a scenario nor a file', () => {
-  expect(() => readScenario('brusts')).toThrow(/"brusts" is none of them .* Did you mean bursts\?/);
+  expect(() => readScenario('brusts')).toThrow(/"brusts" is no scenario, .* Did you mean bursts\?/);
 });
