@@ -71,9 +71,9 @@ export function histogramChart(chart: {
     const at = `x="${(SIZE.left + no * width + 0.5).toFixed(1)}" y="${(SIZE.top + PLOT.height - height).toFixed(1)}"`;
     return `<rect class="bar c0" ${at} width="${Math.max(1, width - 1).toFixed(1)}" height="${height.toFixed(1)}"><title>${short(from)} to ${short(to)} ms: ${short(count)}</title></rect>`;
   });
-  // Round numbers: 1, 2, 5, 10, …
+  // Classes that begin at 1, 2 or 5 and its multiples by ten.
   const labels = bars.flatMap(({ from }, no) =>
-    /^[125]0*$/.test(from.toPrecision(2).replace(/^0\.0*|\./g, ''))
+    /^[125](?:\.0)?e/.test(from.toExponential(1))
       ? [label(SIZE.left + no * width, { text: short(Number(from.toPrecision(1))), anchor: 'middle' })]
       : [],
   );

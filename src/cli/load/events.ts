@@ -59,7 +59,10 @@ export function shapeOf(configuration: Configuration): Shape {
       });
   return {
     metrics: Object.fromEntries(metrics.map(({ key }) => [key, 1])),
-    leaderboards: leaderboards.filter(({ status }) => status === 'active').map(({ key }) => key),
+    // A board with a breakdown is read with attributes only.
+    leaderboards: leaderboards
+      .filter(({ status, breakdownAttributes = [] }) => status === 'active' && breakdownAttributes.length === 0)
+      .map(({ key }) => key),
     pointsSystems: pointsSystems.map(({ key }) => key),
     userAttributes: choices('user'),
     eventAttributes: choices('event'),

@@ -59,7 +59,7 @@ export class LoadProcesses {
   /** Ends the load that runs, and later ones at once. */
   stop(): void {
     this.stopping = true;
-    for (const child of this.children) child.send({ type: 'stop' } satisfies ToProcess);
+    for (const child of this.children) if (child.connected) child.send({ type: 'stop' } satisfies ToProcess);
   }
 
   async end(): Promise<void> {

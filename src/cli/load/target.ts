@@ -1,4 +1,5 @@
 import type { Configuration } from '../../domain/configuration.ts';
+import type { LeaderboardWithStatus } from '../../domain/leaderboard.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { type AdminOptions, AdminRefusal, askAdmin, askPatiently } from '../admin-api.ts';
 import { CommandError } from '../command.ts';
@@ -16,6 +17,8 @@ export interface Names {
   shape: Shape;
   created: string[];
 }
+
+const BOARD = 'active leaderboard without a breakdown';
 
 /** Checks that the Application API answers and takes the key. */
 export async function checkKey({ app }: Target): Promise<void> {
@@ -46,19 +49,19 @@ async function namesWithAdmin(admin: AdminOptions, scenario: Scenario): Promise<
   const metrics = Object.keys(wanted).length > 0 ? wanted : existing.metrics;
   if (Object.keys(metrics).length === 0)
     throw new CommandError('metrics: the tenant has none. Name one (--metric load-test), and it is created.');
-  const known = (names: string[] | undefined, all: string[], field: string): string[] => {
+  const known = (names: string[] | undefined, all: string[], [field, what]: [string, string]): string[] => {
     const unknown = names?.find((name) => !all.includes(name));
     if (unknown !== undefined)
       throw new CommandError(
-        `${field}: there is no active one with the key '${unknown}'. ${didYouMean(unknown, all) ?? ''}`,
+        `${field}: there is no ${what} with the key '${unknown}'. ${didYouMean(unknown, all) ?? ''}`,
       );
     return names ?? all;
   };
   const shape: Shape = {
     ...existing,
     metrics,
-    leaderboards: known(scenario.leaderboards, existing.leaderboards, 'leaderboards'),
-    pointsSystems: known(scenario.pointsSystems, existing.pointsSystems, 'pointsSystems'),
+    leaderboards: known(scenario.leaderboards, existing.leaderboards, ['leaderboards', BOARD]),
+    pointsSystems: known(scenario.pointsSystems, existing.pointsSystems, ['pointsSystems', 'points system']),
     ...attributesOf(scenario, existing),
   };
   return { shape: withoutUnusable(shape, scenario), created: missing };
@@ -82,15 +85,14 @@ async function namesWithoutAdmin({ app }: Target, scenario: Scenario): Promise<N
       'metrics: name those of the events (--metric KEY), or give --admin-url, and all of the tenant’s metrics are used.',
     );
   for (const key of Object.keys(metrics)) await needMetric(app, key);
-  const boards = (await askAdmin(app, { method: 'GET', path: '/v1/leaderboards' })) as {
-    key: string;
-    status: string;
-  }[];
-  const active = boards.filter(({ status }) => status === 'active').map(({ key }) => key);
+  const boards = (await askAdmin(app, { method: 'GET', path: '/v1/leaderboards' })) as LeaderboardWithStatus[];
+  const active = boards
+    .filter(({ status, breakdownAttributes }) => status === 'active' && breakdownAttributes.length === 0)
+    .map(({ key }) => key);
   const unknown = scenario.leaderboards?.find((key) => !active.includes(key));
   if (unknown !== undefined)
     throw new CommandError(
-      `leaderboards: there is no active one with the key '${unknown}'. ${didYouMean(unknown, active) ?? ''}`,
+      `leaderboards: there is no ${BOARD} with the key '${unknown}'. ${didYouMean(unknown, active) ?? ''}`,
     );
   for (const key of scenario.pointsSystems ?? [])
     await askAdmin(app, { method: 'GET', path: `/v1/points/${encodeURIComponent(key)}/summary` });
