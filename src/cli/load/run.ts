@@ -74,10 +74,9 @@ export async function runLoad(settings: LoadSettings, progress: Progress, signal
     await processes.end();
     const days = { from: utcDay(started), to: utcDay(new Date(systemClock.now())) };
     const resend = (made: MadeEvent) => sendOnce(target, made);
+    const onProgress = (step: string, done: number, total: number): void => progress.step(step, done, total);
     const { ledger } = processes;
-    const verification = settings.verify
-      ? await verifyLoad({ target, ledger, days, resend, onProgress: progress.step })
-      : null;
+    const verification = settings.verify ? await verifyLoad({ target, ledger, days, resend, onProgress }) : null;
     const cleaned = settings.clean ? await clean(target, run, progress) : null;
     return {
       format: FORMAT,
