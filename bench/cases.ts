@@ -1,6 +1,6 @@
 import { sweepBeside, type Beside } from './beside.ts';
 import type { DirectJob, LoadJob } from './jobs.ts';
-import { KEYED, type Shape } from './shape.ts';
+import { KEYED, type Shape } from '../src/cli/load/events.ts';
 import type { Stack } from './stack.ts';
 
 export interface CaseOptions {
@@ -187,14 +187,14 @@ export const CASES: readonly Case[] = [
     name: 'board of 1,000',
     about: 'events that move a leaderboard of 1,000 more members',
     apart: true,
-    job: load(({ shape, stack }) => ({ shape: { ...shape, metrics: [stack.crowds.small] } })),
+    job: load(({ shape, stack }) => ({ shape: { ...shape, metrics: { [stack.crowds.small]: 1 } } })),
   },
   {
     ...frontend,
     name: 'board of 1,000,000',
     about: 'events that move a leaderboard of 1,000,000 more members',
     apart: true,
-    job: load(({ shape, stack }) => ({ shape: { ...shape, metrics: [stack.crowds.large] } })),
+    job: load(({ shape, stack }) => ({ shape: { ...shape, metrics: { [stack.crowds.large]: 1 } } })),
   },
   {
     name: 'plain',

@@ -5,20 +5,20 @@
  *
  *   npm run bench -- contention [events per connection] [rounds] [frontends]
  */
-import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool as HttpPool } from 'undici';
 import { DEMO } from '../src/catalog/demo.ts';
+import { type Crowd, KEYED } from '../src/cli/load/events.ts';
+import { LoadProcesses } from '../src/cli/load/processes.ts';
 import type { Configuration } from '../src/domain/configuration.ts';
-import { microsOf, toDecimal } from '../src/domain/decimal.ts';
+import { MAX_BATCH } from '../src/domain/event.ts';
 import { PACKAGE_ROOT } from '../src/package-root.ts';
 import { batchesKey, SHARDS } from '../src/redis/keys.ts';
 import { redisUse, treeCpu } from './cpu.ts';
 import type { LoadJob, Outcome } from './jobs.ts';
-import { BATCH_EVENTS, RequestMaker } from './requests.ts';
+import { benchShape, runLoad } from './load.ts';
 import { median } from './rows.ts';
-import { type Crowd, KEYED, shapeOf } from './shape.ts';
 import { demoCatalog, startMain, temporaryServers } from './temporary-servers.ts';
 
 const API_KEY = 'bench.0123456789abcdef0123456789abcdef';
@@ -32,10 +32,11 @@ const SPENDINGS_EACH = Math.ceil(EVENTS_EACH / 2);
 const EVENTS = CONNECTIONS.event * EVENTS_EACH;
 const BATCHES = CONNECTIONS.batch * BATCHES_EACH;
 const SPENDINGS = CONNECTIONS.spending * SPENDINGS_EACH;
-const CHANGES = EVENTS + BATCHES * BATCH_EVENTS + SPENDINGS;
+const CHANGES = EVENTS + BATCHES * MAX_BATCH + SPENDINGS;
 const USERS = 1_000;
 const CROWDS: Readonly<Record<string, Crowd>> = { 'many users': { users: USERS }, 'one user': { hotUser: 'hot' } };
 const TARGET = 0.5;
+const EVERYBODY = ['hot', ...Array.from({ length: USERS }, (_, no) => `user-${no}`)];
 
 /** The demo, and points of which each whole unit of any metric gives one, so that what was sent says how many a user has. */
 const COINS = 'coins';
@@ -62,22 +63,11 @@ const CONFIGURATION: Configuration = {
   ],
 };
 
-/** What a user must have: millionths by metric, and coins spent. */
-interface Expected {
-  sums: Map<string, bigint>;
-  spent: number;
-}
-const expected = new Map<string, Expected>();
-function expectedOf(userId: string): Expected {
-  let user = expected.get(userId);
-  if (user === undefined) expected.set(userId, (user = { sums: new Map(), spent: 0 }));
-  return user;
-}
-const totalOf = ({ sums }: Expected): number =>
-  [...sums.values()].reduce((sum, micros) => sum + Number(micros / 1_000_000n), 0);
+/** Coins that were spent, by user. */
+const spent = new Map<string, number>();
 
 const servers = await temporaryServers({ durable: true });
-const shape = shapeOf(await demoCatalog(servers.pool, CONFIGURATION));
+const shape = benchShape(await demoCatalog(servers.pool, CONFIGURATION));
 const { main, appPort, adminPort } = await startMain(PACKAGE_ROOT, {
   REDIS_URL: servers.redisUrl,
   DATABASE_URL: servers.databaseUrl,
@@ -87,12 +77,20 @@ const { main, appPort, adminPort } = await startMain(PACKAGE_ROOT, {
   IDEMPOTENCY_KEYS_PER_DAY: '0',
   LOG_LEVEL: 'error',
 });
-const loads = { event: loadProcess(), batch: loadProcess() };
+const loads = { event: new LoadProcesses(1), batch: new LoadProcesses(1) };
 const http = new HttpPool(`http://127.0.0.1:${appPort}`, { connections: CONNECTIONS.spending, pipelining: 1 });
 
-function loadProcess(): ChildProcess {
-  return fork(new URL('./load.js', import.meta.url), { execArgv: ['--enable-source-maps'] });
+/** Millionths that a user must have, by metric. */
+function sumsOf(userId: string): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const { ledger } of Object.values(loads))
+    for (const [metric, { sum }] of ledger.accounts.get(userId) ?? []) sums.set(metric, (sums.get(metric) ?? 0) + sum);
+  return sums;
 }
+
+/** Coins that a user must have been given: one for each whole unit of a metric. */
+const coinsOf = (userId: string): number =>
+  [...sumsOf(userId).values()].reduce((coins, sum) => coins + Math.floor(sum / 1e6), 0);
 
 /** Sends events, single ones or in batches. Seeds must differ, because idempotency keys contain them. */
 async function send(requests: 'event' | 'batch', crowd: Crowd, seed: number): Promise<Outcome> {
@@ -108,10 +106,9 @@ async function send(requests: 'event' | 'batch', crowd: Crowd, seed: number): Pr
     crowd,
     keyed: KEYED,
     seed,
+    verify: true,
   };
-  expectEvents(job);
-  loads[requests].send(job);
-  const [outcome] = (await once(loads[requests], 'message')) as [Outcome];
+  const outcome = await runLoad(loads[requests], job);
   const { 200: done = 0, 201: applied = 0, 202: queued = 0 } = outcome.statuses;
   if ((requests === 'event' ? applied : done + queued) !== job.amount)
     throw new Error(`Of ${job.amount} requests some were not accepted: ${JSON.stringify(outcome.statuses)}`);
@@ -131,19 +128,6 @@ async function processed(): Promise<void> {
   }
 }
 
-/** Adds the events of a job, whose requests are the same for the same seed, to what users must have. */
-function expectEvents(job: LoadJob): void {
-  const maker = new RequestMaker(job);
-  for (let made = 0; made < job.amount; made += 1) {
-    const { path, body } = maker.next();
-    const events = [JSON.parse(body)].flat() as { key?: string; user: { id: string }; value: number }[];
-    for (const { key = path.split('/')[3]!, user, value } of events) {
-      const { sums } = expectedOf(user.id);
-      sums.set(key, (sums.get(key) ?? 0n) + microsOf(toDecimal(value)));
-    }
-  }
-}
-
 /** Spends a coin again and again over each connection. */
 async function spend(crowd: Crowd, round: string): Promise<{ seconds: number; p99: number }> {
   const latencies: number[] = [];
@@ -160,7 +144,7 @@ async function spend(crowd: Crowd, round: string): Promise<{ seconds: number; p9
       const text = await body.text();
       if (statusCode !== 201) throw new Error(`A spending was answered with ${statusCode}: ${text}`);
       latencies.push(performance.now() - startMs);
-      expectedOf(userId).spent += 1;
+      spent.set(userId, (spent.get(userId) ?? 0) + 1);
     }
   };
   const startMs = performance.now();
@@ -177,17 +161,17 @@ async function read<T>(path: string): Promise<T> {
 
 /** Compares a user with what was sent; returns the differences. */
 async function differencesOf(userId: string): Promise<string[]> {
-  const user = expectedOf(userId);
-  const total = totalOf(user);
+  const total = coinsOf(userId);
   const found: [name: string, is: number | null | undefined, wanted: number][] = [];
-  for (const [key, micros] of user.sums) {
+  for (const [key, sum] of sumsOf(userId)) {
     const { current } = await read<{ current: number }>(`/v1/users/${userId}/metrics/${key}`);
-    found.push([key, current, Number(micros) / 1e6]);
+    found.push([key, current, sum / 1e6]);
   }
   const points = await read<{ total: number; balance?: number }>(`/v1/users/${userId}/points/${COINS}`);
-  found.push([COINS, points.total, total], ['balance', points.balance ?? points.total, total - user.spent]);
+  const balance = total - (spent.get(userId) ?? 0);
+  found.push([COINS, points.total, total], ['balance', points.balance ?? points.total, balance]);
   const { rank } = await read<{ rank: number | null }>(`/v1/users/${userId}/leaderboards/${BOARD}`);
-  const totals = [...expected.values()].map(totalOf);
+  const totals = EVERYBODY.map(coinsOf);
   const first = 1 + totals.filter((other) => other > total).length;
   const last = totals.filter((other) => other >= total).length;
   found.push(['rank', rank, Math.min(Math.max(rank ?? 0, first), last)]);
@@ -222,7 +206,7 @@ try {
   console.log(
     `One user ÷ many users: ${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}), target ${TARGET}`,
   );
-  const checked = ['hot', ...Array.from({ length: 50 }, (_, no) => `user-${no}`)];
+  const checked = EVERYBODY.slice(0, 51);
   const differences = (await Promise.all(checked.map(differencesOf))).flat();
   if (differences.length > 0) throw new Error(differences.join('\n'));
   console.log(`Totals, balances and ranks of ${checked.length} users are exact.`);
@@ -230,7 +214,7 @@ try {
   const ended = once(main, 'exit');
   main.kill('SIGTERM');
   await ended;
-  for (const load of Object.values(loads)) load.disconnect();
+  for (const load of Object.values(loads)) await load.end();
   await http.close();
   await servers.close();
 }

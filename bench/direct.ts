@@ -21,7 +21,8 @@ import type { Script, Words } from '../src/redis/script.ts';
 import { KIND, kindField } from '../src/packed/record-fields.ts';
 import { WakeUp } from '../src/redis/wake-up.ts';
 import { outcomeOf, type DirectJob, type Outcome } from './jobs.ts';
-import { EventMaker, KEYED, shapeOf } from './shape.ts';
+import { EventMaker, KEYED } from '../src/cli/load/events.ts';
+import { benchShape } from './load.ts';
 import { onlyPart } from '../test/stack/only-part.ts';
 
 const TENANT = 0;
@@ -132,7 +133,7 @@ function readyCalls(
   compiled: readonly CompiledCatalog[],
 ): ReadyEvent[][][] {
   const own = compiled[TENANT]!;
-  const maker = new EventMaker({ shape: shapeOf(own.catalog), crowd, seed, keyed: KEYED });
+  const maker = new EventMaker({ shape: benchShape(own.catalog), crowd, seed, keyed: KEYED });
   // Only its checks are used.
   const engine = new EventEngine({
     catalogs: { get: () => own, load: async () => own },
@@ -147,7 +148,9 @@ function readyCalls(
     const parts: ReadyEvent[][] = compiled.map(() => []);
     for (let no = at; no < Math.min(at + batch, amount); no += 1) {
       const tenantNo = no % compiled.length;
-      const { metricKey, event, idempotencyKey } = maker.next(everyUser ? Math.floor(no / compiled.length) : undefined);
+      const { metricKey, event, idempotencyKey } = maker.next(
+        everyUser ? { userNo: Math.floor(no / compiled.length) } : {},
+      );
       parts[tenantNo]!.push(engine.prepare(compiled[tenantNo]!, metricKey, { event, idempotencyKey }));
     }
     calls.push(parts.filter((events) => events.length > 0));

@@ -1,4 +1,4 @@
-import type { Crowd, Shape } from './shape.ts';
+import type { Crowd, Shape } from '../src/cli/load/events.ts';
 
 /** The type of a request: an event, 1,000 events in one (answered when all are processed), a read, or a mix of these. */
 export type RequestKind = 'event' | 'batch' | 'metric' | 'board' | 'summary' | 'mix';
@@ -21,6 +21,8 @@ export interface LoadJob {
   /** Share of the events that have an idempotency key. */
   keyed: number;
   seed: number;
+  /** Whether the processes' ledger counts what each user must have afterwards. */
+  verify?: boolean;
   /** `customerId` of the tenants of the events, each with the crowd's users; if absent, the organisation's own. */
   tenants?: readonly string[];
 }

@@ -9,7 +9,8 @@ import { loadavg, tmpdir } from 'node:os';
 import { loadCatalog } from '../src/postgres/catalog.ts';
 import type { LoadJob, Outcome, Pace } from './jobs.ts';
 import { median } from './rows.ts';
-import { KEYED, shapeOf } from './shape.ts';
+import { KEYED } from '../src/cli/load/events.ts';
+import { benchShape } from './load.ts';
 import { startStack, type Stack } from './stack.ts';
 
 const [rounds = 5, seconds = 4, users = 50_000] = process.argv.slice(2, 5).map(Number);
@@ -58,7 +59,7 @@ async function main(): Promise<void> {
   console.log(`Load of the machine before: ${loadavg()[0]!.toFixed(1)}`);
   const stack = await startStack({ users: 0, parent: PARENT });
   try {
-    const shape = shapeOf((await loadCatalog(stack.pool, 0))!);
+    const shape = benchShape((await loadCatalog(stack.pool, 0))!);
     let seed = 0;
     const send = async (amount: number, pace: Pace, url = stack.url): Promise<Outcome> => {
       const job: LoadJob = {
@@ -74,7 +75,7 @@ async function main(): Promise<void> {
         keyed: KEYED,
         seed: (seed += 1),
       };
-      return (await stack.load(job)) as Outcome;
+      return stack.load(job);
     };
     const variants = await variantsOf(stack);
     for (const { url } of variants.filter((one) => one.url !== undefined)) await send(FIRST_EVENTS, 'flat out', url);

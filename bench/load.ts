@@ -1,53 +1,62 @@
-import autocannon from 'autocannon';
-import { outcomeOf, type LoadJob, type Outcome } from './jobs.ts';
-import { RequestMaker } from './requests.ts';
-import { onSchedule } from './schedule.ts';
+import { exportConfiguration } from '../src/catalog/configuration/export.ts';
+import { shapeOf, type Shape } from '../src/cli/load/events.ts';
+import type { LoadJob as GeneratorJob, Pace as GeneratorPace } from '../src/cli/load/generator.ts';
+import type { LoadProcesses } from '../src/cli/load/processes.ts';
+import { latenciesOf } from '../src/cli/load/result.ts';
+import type { Catalog } from '../src/domain/catalog.ts';
+import { MAX_BATCH } from '../src/domain/event.ts';
+import type { LoadJob, Outcome, Pace, RequestKind } from './jobs.ts';
 
-/**
- * A separate process that makes HTTP load, so that its CPU is not the frontend's: receives a `LoadJob` from its parent,
- * answers with the `Outcome`. It makes all requests before it sends the first.
- */
-process.on('message', (job: LoadJob) => {
-  void (job.pace === 'flat out' ? asFastAsAnswered(job) : onSchedule(job, job.pace)).then((outcome) =>
-    process.send?.(outcome),
-  );
-});
-process.once('disconnect', () => process.exit(0));
+/** Bursts: this often, all of a period's requests in this part of it. */
+const BURSTS = { everyMs: 1000, withinMs: 250 };
 
-/** autocannon, an exact number of requests, so that every event sent is also answered and can be counted. */
-function asFastAsAnswered(job: LoadJob): Promise<Outcome> {
-  const { connections, amount } = job;
-  const maker = new RequestMaker(job);
-  const latencies = new Float64Array(amount);
-  const statuses: Record<string, number> = {};
-  let eventsARequest = 0;
-  let doneStatus = 0;
-  let answered = 0;
-  let startedMs = 0;
-  let lastMs = 0;
-  return new Promise((resolve, reject) => {
-    const setupClient = (client: autocannon.Client): void => {
-      const requests = Array.from({ length: Math.ceil(amount / connections) }, () => {
-        const { method, path, headers, body, events, done } = maker.next();
-        eventsARequest = events;
-        doneStatus = done;
-        return { method, path, headers, ...(body !== '' && { body }) };
-      });
-      client.setRequests(requests);
-      // Called once per client, so the last call sets the start: just before the first answers.
-      startedMs = performance.now();
-    };
-    const options = { url: job.url, connections, pipelining: 1, amount, sampleInt: 100, timeout: 60, setupClient };
-    const run = autocannon(options, (error) => {
-      if (error) return reject(error as Error);
-      const processed = (statuses[doneStatus] ?? 0) * eventsARequest;
-      const seconds = (lastMs - startedMs) / 1000;
-      resolve(outcomeOf({ seconds, statuses, processed, latencies: latencies.subarray(0, answered) }));
-    });
-    run.on('response', (_client, status, _bytes, ms) => {
-      lastMs = performance.now();
-      statuses[status] = (statuses[status] ?? 0) + 1;
-      latencies[answered++] = ms;
-    });
+/** In mixed traffic: a share of reads, in equal parts. */
+const MIX = [
+  { kind: 'event', weight: 0.7, events: 1 },
+  { kind: 'total', weight: 0.1, events: 0 },
+  { kind: 'leaderboard', weight: 0.1, events: 0 },
+  { kind: 'summary', weight: 0.1, events: 0 },
+] as const;
+
+const REQUESTS: Readonly<Record<RequestKind, GeneratorJob['requests']>> = {
+  event: [{ kind: 'event', weight: 1, events: 1 }],
+  batch: [{ kind: 'batch', weight: 1, events: MAX_BATCH }],
+  metric: [{ kind: 'total', weight: 1, events: 0 }],
+  board: [{ kind: 'leaderboard', weight: 1, events: 0 }],
+  summary: [{ kind: 'summary', weight: 1, events: 0 }],
+  mix: MIX,
+};
+
+/** The names of a catalog for events and reads. Reads are of one leaderboard and one points system. */
+export function benchShape(catalog: Catalog): Shape {
+  const shape = shapeOf(exportConfiguration(catalog));
+  return { ...shape, leaderboards: shape.leaderboards.slice(0, 1), pointsSystems: shape.pointsSystems.slice(0, 1) };
+}
+
+/** Sends exactly the requests of a job, with the generator of `laurel load`, so that every event sent is also answered. */
+export async function runLoad(processes: LoadProcesses, job: LoadJob): Promise<Outcome> {
+  const { url, apiKey, requests, amount, pace, verify = false, ...same } = job;
+  const { seconds, answered, statuses, events, latency } = await processes.run({
+    ...same,
+    url,
+    adminUrl: url,
+    headers: { 'x-api-key': apiKey },
+    requests: REQUESTS[requests],
+    pace: paceOf(pace),
+    ends: { requests: amount },
+    verify,
   });
+  const byStatus: Record<string, number> = {};
+  for (const [name, count] of Object.entries(statuses)) {
+    const status = name.split(' ')[1]!;
+    byStatus[status] = (byStatus[status] ?? 0) + count;
+  }
+  const { p50, p99 } = latenciesOf(latency);
+  return { seconds, answered, statuses: byStatus, processed: events, p50, p99 };
+}
+
+function paceOf(pace: Pace): GeneratorPace {
+  if (pace === 'flat out') return pace;
+  const rate = 'rate' in pace ? pace.rate : pace.burstRate;
+  return { curve: [{ atMs: 0, perSecond: rate }], share: 1, bursts: 'rate' in pace ? null : BURSTS };
 }

@@ -5,7 +5,6 @@
  *
  *   npm run bench -- scaling [thousands of events per measurement] [rounds]
  */
-import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,10 +22,12 @@ import { SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { OwnRedis } from '../test/engine/rebuild/own-redis.ts';
 import { OwnCluster } from '../test/stack/own-cluster.ts';
 import { redisUse } from './cpu.ts';
-import type { LoadJob, Outcome } from './jobs.ts';
-import { BATCH_EVENTS } from './requests.ts';
+import type { LoadJob } from './jobs.ts';
+import { MAX_BATCH } from '../src/domain/event.ts';
 import { median } from './rows.ts';
-import { KEYED, shapeOf, type Shape } from './shape.ts';
+import { KEYED, type Shape } from '../src/cli/load/events.ts';
+import { LoadProcesses } from '../src/cli/load/processes.ts';
+import { benchShape, runLoad } from './load.ts';
 import { startMain } from './temporary-servers.ts';
 
 const API_KEY = 'bench.0123456789abcdef0123456789abcdef';
@@ -56,7 +57,7 @@ interface Installation {
 /** Starts the processes of `npm start` with servers of its own. */
 async function startInstallation(
   { masters, shards }: { masters: number; shards: number },
-  load: ChildProcess,
+  load: LoadProcesses,
 ): Promise<Installation> {
   const folder = await mkdtemp(join(tmpdir(), 'laurel-bench-scaling-'));
   const servers = masters === 0 ? await OwnRedis.start() : await OwnCluster.start({ masters });
@@ -73,13 +74,13 @@ async function startInstallation(
   const pool = createPool(postgres.url, { max: 1 });
   const catalog = await loadCatalog(pool, 0);
   if (catalog === null) throw new Error('There is no demo catalog.');
-  const shape: Shape = shapeOf(catalog);
+  const shape: Shape = benchShape(catalog);
   const redis = await connectRedis(servers.url, 5_000);
   return {
     name: masters === 0 ? 'one Redis, one shard' : `${masters} of a cluster, ${shards} shards`,
     cpu: () => Promise.all(endpointsOf(redis).map(async (server) => (await redisUse(server.redis)).cpu)),
     send: async (requests, events, seed) => {
-      const amount = requests === 'event' ? events : events / BATCH_EVENTS;
+      const amount = requests === 'event' ? events : events / MAX_BATCH;
       const job: LoadJob = {
         kind: 'load',
         url: `http://127.0.0.1:${requests === 'event' ? appPort : adminPort}`,
@@ -93,8 +94,7 @@ async function startInstallation(
         keyed: KEYED,
         seed,
       };
-      load.send(job);
-      const [{ processed, statuses }] = (await once(load, 'message')) as [Outcome];
+      const { processed, statuses } = await runLoad(load, job);
       if (processed !== events)
         throw new Error(`${processed} of ${events} events were processed: ${JSON.stringify(statuses)}`);
       await drained(redis);
@@ -130,7 +130,7 @@ async function drained(redis: Redis): Promise<void> {
   }
 }
 
-const load = fork(new URL('./load.js', import.meta.url), { execArgv: ['--enable-source-maps'] });
+const load = new LoadProcesses(1);
 const installations: Installation[] = [];
 try {
   for (const how of ARRANGEMENTS) installations.push(await startInstallation(how, load));
@@ -151,7 +151,7 @@ try {
       }
   for (const requests of ['batch', 'event'] as const) {
     const one = found.get(`${requests} ${installations[0]!.name}`)!;
-    console.log(requests === 'batch' ? `In batches of ${BATCH_EVENTS}` : 'Single events, with ranks');
+    console.log(requests === 'batch' ? `In batches of ${MAX_BATCH}` : 'Single events, with ranks');
     for (const { name } of installations) {
       const { total, busiest } = found.get(`${requests} ${name}`)!;
       const ratio = median(total.map((each, round) => each / one.total[round]!));
@@ -164,5 +164,5 @@ try {
   }
 } finally {
   for (const installation of installations) await installation.stop();
-  load.disconnect();
+  await load.end();
 }

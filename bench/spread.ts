@@ -9,7 +9,8 @@ import { loadCatalog } from '../src/postgres/catalog.ts';
 import { processCpu, redisUse, treeCpu } from './cpu.ts';
 import type { LoadJob, Outcome } from './jobs.ts';
 import { median } from './rows.ts';
-import { KEYED, shapeOf } from './shape.ts';
+import { KEYED } from '../src/cli/load/events.ts';
+import { benchShape } from './load.ts';
 import { startStack } from './stack.ts';
 import { storeUsers } from './stored-users.ts';
 
@@ -54,7 +55,7 @@ try {
   const catalog = (await loadCatalog(stack.pool, 1))!;
   await storeUsers(stack.pool, catalog, USERS);
 
-  const shape = shapeOf(catalog);
+  const shape = benchShape(catalog);
   let seed = 0;
   const send = async (seconds: number): Promise<Outcome> => {
     const job: LoadJob = {
@@ -71,7 +72,7 @@ try {
       seed: (seed += 1),
       tenants: [TENANTS.other],
     };
-    return (await stack.load(job)) as Outcome;
+    return stack.load(job);
   };
   /** Seconds that spreading took. */
   const spread = async (shards: number): Promise<number> => {

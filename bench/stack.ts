@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readEnv } from '../src/env.ts';
+import { LoadProcesses } from '../src/cli/load/processes.ts';
 import { prepareDatabase, WORKER_NODE_OPTIONS } from '../src/processes/first-start.ts';
 import { freePort } from '../src/local/free-ports.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
@@ -16,6 +17,8 @@ import { createRedis, redisReady } from '../src/redis/client.ts';
 import { SHARDS } from '../src/redis/keys.ts';
 import { backlog } from '../src/redis/outbox.ts';
 import type { Crowds } from './crowds.ts';
+import type { LoadJob, Outcome } from './jobs.ts';
+import { runLoad } from './load.ts';
 import { preparePlainService } from './plain-service/prepare.ts';
 import { ListeningWebhooks } from './webhooks/listening.ts';
 
@@ -42,7 +45,7 @@ export interface Stack {
   pool: Pool;
   pids: Record<'frontend' | 'worker' | 'postgres' | 'bare' | 'plain' | 'unranked' | 'direct', number>;
   /** Runs a job in a separate process; returns its outcome. */
-  load: (job: object) => Promise<unknown>;
+  load: (job: LoadJob) => Promise<Outcome>;
   direct: (job: object) => Promise<unknown>;
   /** Stops the worker, or lets it continue. */
   persist(on: boolean): void;
@@ -138,7 +141,9 @@ export async function startStack({
     const { port: receiverPort } = (await message(receiver)) as { port: number };
     const bare = start('./bare-server.js');
     const barePort = await message(bare);
-    const [load, direct] = [start('./load.js'), start('./direct.js')];
+    const direct = start('./direct.js');
+    const load = new LoadProcesses(1);
+    closers.push(() => load.end());
 
     const catalog = await loadCatalog(pool, 0);
     if (catalog === null) throw new Error('There is no demo catalog.');
@@ -170,7 +175,7 @@ export async function startStack({
         plain: plain.pid!,
         unranked: unranked.pid!,
       },
-      load: (job) => ask(load, job),
+      load: (job) => runLoad(load, job),
       direct: (job) => ask(direct, job),
       persist: (on) => void worker.kill(on ? 'SIGCONT' : 'SIGSTOP'),
       events: async () => Number((await pool.query<{ count: string }>('SELECT count(*) FROM events')).rows[0]?.count),

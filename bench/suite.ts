@@ -9,7 +9,7 @@ import { makeCrowds } from './crowds.ts';
 import { measure, type Measurement } from './measure.ts';
 import { kept, counts, median, rowsOf, type Row } from './rows.ts';
 import { targetsOf, type Memory, type Target } from './targets.ts';
-import { shapeOf } from './shape.ts';
+import { benchShape } from './load.ts';
 import { startStack, type Stack } from './stack.ts';
 
 export interface SuiteOptions {
@@ -52,7 +52,7 @@ export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
   try {
     const catalog = await loadCatalog(stack.pool, 0);
     if (catalog === null) throw new Error('There is no demo catalog.');
-    const measuring: CaseOptions = { stack, shape: shapeOf(catalog), users, connections };
+    const measuring: CaseOptions = { stack, shape: benchShape(catalog), users, connections };
     const emptyBytes = (await redisUse(stack.redis)).bytes;
     // Excludes entries that Redis keeps for some seconds in case Postgres returns with older data.
     const usedBytes = async (): Promise<number> => {

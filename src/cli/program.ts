@@ -9,6 +9,7 @@ import { addJobs, addTenants } from './jobs.ts';
 import { addMcp } from './mcp.ts';
 import { examples } from './command.ts';
 import { addSend } from './send.ts';
+import { addLoad } from './load.ts';
 import { addShadow } from './shadow.ts';
 import { addUsers } from './users.ts';
 import { addWebhooks } from './webhooks.ts';
@@ -34,6 +35,7 @@ export function createProgram(): Command {
     addEvents,
     addImport,
     addJobs,
+    addLoad,
     addTenants,
     addMcp,
     addRebuild,

@@ -3,7 +3,8 @@ import type { Pool } from 'pg';
 import { v7 } from 'uuid';
 import { preparePlainService } from '../../bench/plain-service/prepare.ts';
 import { recordBatch } from '../../bench/plain-service/record-batch.ts';
-import { EventMaker, shapeOf } from '../../bench/shape.ts';
+import { benchShape } from '../../bench/load.ts';
+import { EventMaker } from '../../src/cli/load/events.ts';
 import { DEMO } from '../../src/catalog/demo.ts';
 import type { Catalog } from '../../src/domain/catalog.ts';
 import type { EventResponse } from '../../src/domain/event.ts';
@@ -35,7 +36,7 @@ afterAll(async () => {
 
 test("the plain service of the bench does the same work: its answers equal Laurel's", async () => {
   const maker = new EventMaker({
-    shape: shapeOf(catalog),
+    shape: benchShape(catalog),
     crowd: { users: 12 },
     seed: Number(process.env['SEED']),
     keyed: 0,
@@ -87,7 +88,7 @@ test("the plain service of the bench does the same work: its answers equal Laure
 test('records a batch like its events one by one, and keeps ranks for both', async () => {
   const metrics = new Map(catalog.metrics.map(({ key, no }) => [key, no]));
   const maker = new EventMaker({
-    shape: shapeOf(catalog),
+    shape: benchShape(catalog),
     crowd: { users: 20 },
     seed: Number(process.env['SEED']),
     keyed: 0.5,

@@ -79,7 +79,9 @@ export class UserReplay {
     this.paidTotals = new Map(options.ledgers.map(({ system, total }) => [system.no, total]));
     this.levels = new Set(
       [...options.user.paidMs]
-        .filter(([, atMs]) => atMs > 0 && (atMs <= this.importedMs || dayIn(options.user.zone, atMs) < options.sinceDay))
+        .filter(
+          ([, atMs]) => atMs > 0 && (atMs <= this.importedMs || dayIn(options.user.zone, atMs) < options.sinceDay),
+        )
         .map(([no]) => no),
     );
     // At the same time, fixed awards come first: a user's creation is paid before the event that caused it.

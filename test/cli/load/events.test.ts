@@ -1,8 +1,9 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, expect, test } from 'vitest';
-import { EventMaker, shapeOf, type Shape } from '../../bench/shape.ts';
-import { MetricEvent } from '../../src/domain/event.ts';
-import { CatalogBuilder } from '../engine/catalog-builder.ts';
+import { EventMaker, shapeOf, type Shape } from '../../../src/cli/load/events.ts';
+import { MetricEvent } from '../../../src/domain/event.ts';
+import { exportConfiguration } from '../../../src/catalog/configuration/export.ts';
+import { CatalogBuilder } from '../../engine/catalog-builder.ts';
 
 let shape: Shape;
 beforeAll(() => {
@@ -17,7 +18,7 @@ beforeAll(() => {
     userAttributes: [{ attributeId: plan.id, attributeValue: 'pro' }],
     eventAttributes: [{ attributeId: topic.id, attributeValue: 'biology' }],
   });
-  shape = shapeOf(builder.catalog);
+  shape = shapeOf(exportConfiguration(builder.catalog));
 });
 
 const made = (count: number, seed: number) => {
