@@ -160,3 +160,13 @@ test('a reversal waits for its user alone', async () => {
   const reversed = laurel.admin.post(`/v1/events/${eventId}/reverse`);
   expect((await afterStoring(userId, reversed)).status).toBe(200);
 });
+
+test('a refund waits for its user alone, and so does the list of what was spent', async () => {
+  const userId = anotherUser();
+  const spent = await laurel.app.post(`/v1/users/${userId}/points/xp/spend`, { amount: 1 }, keyed(`spent ${userId}`));
+  expect(spent.status).toBe(201);
+  const refunded = laurel.app.post(`/v1/users/${userId}/points/xp/spendings/${spent.body.id}/refund`);
+  expect((await afterStoring(userId, refunded)).status).toBe(200);
+  const listed = await afterStoring(userId, laurel.admin.get(`/v1/users/${userId}/spendings`));
+  expect(listed.body.spendings).toMatchObject([{ id: spent.body.id, status: 'refunded' }]);
+});
