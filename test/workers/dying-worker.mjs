@@ -1,10 +1,12 @@
 // The built worker; with DIE_AT=<step> and DIE_AT_NTH=<n> it kills itself at the nth occurrence of that step. A message
-// [step, n] sets both later.
+// [step, n] sets both later. One that a supervisor restarts has no step to die at.
 import { pino } from 'pino';
 import { startWorkers } from '../../dist/in-few-files/workers/start.js';
+import { supervisedRuns } from '../../dist/src/processes/child-process.js';
 
 const { REDIS_URL, DATABASE_URL, DIE_AT, DIE_AT_NTH, TEST_CLOCK, LEASE_MS } = process.env;
-let [dieAt, left] = [DIE_AT, Number(DIE_AT_NTH)];
+const runs = supervisedRuns();
+let [dieAt, left] = [runs?.ended.length > 0 ? undefined : DIE_AT, Number(DIE_AT_NTH)];
 process.on('message', (asked) => {
   [dieAt, left] = asked;
   process.send('dies');
@@ -19,6 +21,7 @@ const workers = await startWorkers({
   redisUrl: REDIS_URL,
   databaseUrl: DATABASE_URL,
   log: pino({ level: 'silent' }),
+  runs,
   ...(TEST_CLOCK === '1' && { clock: 'test' }),
   onStep: die,
   onBatchMoment: die,

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { beforeAll } from 'vitest';
 import { inFewFiles } from '../stack/in-few-files.ts';
 
-const WORKER = new URL('dying-worker.mjs', import.meta.url);
+/** The file of such a worker. */
+export const DYING_WORKER = new URL('dying-worker.mjs', import.meta.url);
 
 /** Workers of the build, each in its own process, which tests kill or which kill themselves. */
 export class DyingWorkers {
@@ -16,7 +17,7 @@ export class DyingWorkers {
 
   /** Starts one. `DIE_AT=<step>` with `DIE_AT_NTH=<n>`: it is killed at the nth occurrence of that step. */
   start(stack: { redisUrl: string; databaseUrl: string }, env: Record<string, string> = {}): ChildProcess {
-    const child = fork(WORKER, {
+    const child = fork(DYING_WORKER, {
       // Without the test runner's options, which load parts of it.
       execArgv: [],
       env: { ...process.env, REDIS_URL: stack.redisUrl, DATABASE_URL: stack.databaseUrl, ...env },

@@ -6,11 +6,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import type { JobKind, ShownJob } from '../../src/domain/administration/job.ts';
 import { verify } from '../../src/engine/rebuild/verify.ts';
+import { Supervisor } from '../../src/processes/supervisor.ts';
 import { addJob } from '../../src/postgres/jobs.ts';
 import { outboxKey } from '../../src/redis/keys.ts';
 import { publishSignal } from '../../src/redis/signals.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
-import { DyingWorkers } from './dying-workers.ts';
+import { DYING_WORKER, DyingWorkers } from './dying-workers.ts';
 
 // Jobs of each kind in turn: a worker is killed at each moment of a slice, and the next one continues. The last one, which
 // finishes the job, is the first to be killed in the next.
@@ -205,4 +206,41 @@ test('old events become sums, and their partition is dropped', async () => {
     `SELECT sum(events)::int AS events, to_regclass('events_d0') AS partition FROM event_days WHERE local_date = '1970-01-01'`,
   );
   expect(rows).toEqual([{ events, partition: null }]);
+});
+
+test('a killed conversion goes on with the next worker of the supervisor, within the lease of the one that was killed', async () => {
+  // The only worker left is the supervisor's.
+  workers.close();
+  const leaseMs = 3_600_000;
+  const exits: string[] = [];
+  const note = (): void => undefined;
+  const supervisor = new Supervisor({
+    info: note,
+    warn: note,
+    error: (details) => void exits.push((details as { ended: string }).ended),
+  });
+  const { redisUrl, databaseUrl } = laurel;
+  const env = {
+    ...process.env,
+    REDIS_URL: redisUrl,
+    DATABASE_URL: databaseUrl,
+    LEASE_MS: String(leaseMs),
+    // The tenant is closed by then.
+    DIE_AT: 'tenant_spreading recording',
+    DIE_AT_NTH: '1',
+  };
+  await supervisor.start({ name: 'worker', file: DYING_WORKER, env });
+  try {
+    const { status, body } = await laurel.admin.put('/v1/spread', { shards: 2 });
+    expect(status).toBe(202);
+    const job = async (): Promise<ShownJob> => (await laurel.admin.get(`/v1/jobs/${body.id}`)).body;
+    await expect.poll(async () => (await job()).status).toBe('done');
+    expect(exits).toEqual(['SIGKILL']);
+    // The lease of the killed worker began with the job.
+    const { started, finished } = await job();
+    expect(Date.parse(finished!)).toBeLessThan(Date.parse(started!) + leaseMs);
+    await expect.poll(async () => (await laurel.app.get('/v1/users/user 1')).status).toBe(200);
+  } finally {
+    await supervisor.stop('worker', 120_000);
+  }
 });
