@@ -163,7 +163,7 @@ export function* levelProblems(level: PointsLevel, catalog: Catalog): Generator<
 }
 
 export function* triggerProblems(trigger: PointsTrigger, catalog: Catalog): Generator<Problem> {
-  const { type, achievementId, pointsSystemId = null, levelKey = null } = trigger;
+  const { type, achievementId, pointsSystemId, levelKey } = trigger;
   const { points, metricThreshold, streakLength, timeInterval } = trigger;
   if (type === 'achievement' && achievementId === null && pointsSystemId === null)
     yield problem('achievementId', `required for type 'achievement'`);

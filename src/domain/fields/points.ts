@@ -72,7 +72,6 @@ const TRIGGER_NAMES: Readonly<Record<TriggerType, string>> = {
 
 /** What fires a trigger. The contract has no type for levels, so for its clients they are achievements without an ID. */
 export type TriggerKind = TriggerType | 'level';
-export const TRIGGER_KINDS: readonly TriggerKind[] = [...TRIGGER_TYPES, 'level'];
 
 export const kindOf = (trigger: { type: TriggerType; pointsSystemId?: string | null }): TriggerKind =>
   trigger.type === 'achievement' && (trigger.pointsSystemId ?? null) !== null ? 'level' : trigger.type;
