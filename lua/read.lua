@@ -6,9 +6,9 @@ Reads what a change of some users of a tenant's part depends on, at one moment.
 KEYS: by READ_KEY: the tenant's counters, its old idempotency keys, its quarantine; the users; the wide bucket of each idempotency key.
 ARGV: the number of users; the number of those whose quarantine is read and their IDs; then for each idempotency key the number of its
       user and its field without the generation.
-Returns: the generation of new users ('' for none, or if neither a new user nor a key depends on it); the number of events in
-      quarantine; then the users' packed states ('': there is none); the events in quarantine of users who were asked for; and for each
-      idempotency key its use (`known_use`); then ''.
+Returns: the generation of new users ('' for none, or if no key, new user or user whose quarantine is read depends on it); the number
+      of events in quarantine; then the users' packed states ('': there is none); the events in quarantine of users who were asked
+      for; and for each idempotency key its use (`known_use`); then ''.
 Errors: those of Redis.
 Writes: nothing.
 Cost: O(bytes of the states + keys).
@@ -55,7 +55,7 @@ local function main()
     depends = depends or not states[n]
     replies[#replies + 1] = states[n] or ''
   end
-  if has_keys or depends then
+  if has_keys or depends or quarantined > 0 then
     replies[READ_REPLY.generation] = redis.call('HGET', KEYS[READ_KEY.counters], COUNTER.generation) or ''
   end
   if quarantined > 0 then

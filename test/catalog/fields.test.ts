@@ -198,6 +198,7 @@ const FULL: Configuration = {
         { type: 'achievement', points: 2, achievementKey: 'tour' },
         { type: 'achievement', points: 3, achievementName: 'Week' },
         { type: 'achievement', points: 4, achievementId: '00000000-0000-4000-8000-00000000000a' },
+        { type: 'achievement', points: 7, pointsSystemKey: 'xp', levelKey: 'low' },
         { type: 'streak', points: 5, streakLength: 3 },
         { type: 'time', points: 6, timeUnit: 'hours', timeInterval: 12 },
       ],

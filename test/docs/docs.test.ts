@@ -36,6 +36,7 @@ const variables = found(
 );
 /** Variables of tests, benches and third parties. */
 const OTHER_VARIABLES = [
+  'COMPOSE_PROJECT_NAME',
   'REDIS_PASSWORD',
   'POSTGRES_PASSWORD',
   'NODE_IMAGE',

@@ -17,7 +17,7 @@ import type { RecentStates } from './recent-states.ts';
 export interface ReadUser {
   /** `null`: the user does not exist. */
   packed: Buffer | null;
-  /** The generation of new users; '' for the first, or if neither the user is new nor the subject has keys. */
+  /** The generation of new users; '' for the first, or if the user exists and the subject has no keys and is not guarded. */
   generation: string;
   /** The user's events in quarantine, and the number of all of the tenant; only if the subject is guarded. */
   quarantine: { events: string; total: number };
