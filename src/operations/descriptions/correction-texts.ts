@@ -155,6 +155,7 @@ export const TIMELINE_TEXTS: Readonly<Record<string, string>> = {
   'entries.metric': 'Metric of the event.',
   'entries.localDate': 'The user’s local date at that time.',
   'rule.metric': 'Metric that the rule uses.',
+  'rule.pointsSystem': 'Points system whose levels the trigger pays for.',
   'caused.pointsSystem': 'The points system.',
   'entries.total': 'The user’s total of the metric after the event.',
   'entries.by': 'Who completed it; null: not recorded.',
