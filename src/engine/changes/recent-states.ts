@@ -9,52 +9,63 @@ import type { TenantPart } from '../../redis/keys.ts';
 
 /** Bytes of states, with an estimate of what an entry takes beside its bytes. */
 const MOST_BYTES = 32 * 1024 * 1024;
-const ENTRY_BYTES = 300;
+const ENTRY_BYTES = 350;
+/** Also of users whom another process has deleted meanwhile. */
+const MOST_AGE_MS = 600_000;
 
 /** A user who is recalled in vain is computed twice, which costs about as much as a read. */
 const LEAST_CURRENT = 0.6;
 /** Weight of the latest finding in the moving average. */
 const WEIGHT = 1 / 64;
 
+interface Entry {
+  state: Buffer;
+  /** Monotonic. */
+  notedMs: number;
+}
+
 export class RecentStates {
   /** Oldest first. */
-  private readonly states = new Map<string, Buffer>();
+  private readonly entries = new Map<string, Entry>();
   private bytes = 0;
   /** The share of states that were current when they were compared. */
   private current = LEAST_CURRENT;
 
   /** The state of a user, if it is probably current; else `null`. */
   recall(part: TenantPart, userId: string): Buffer | null {
-    return this.current < LEAST_CURRENT ? null : (this.states.get(nameOf(part, userId)) ?? null);
+    return this.current < LEAST_CURRENT ? null : (this.entries.get(nameOf(part, userId))?.state ?? null);
   }
 
   /** Notes whether the user's state was the current one. `null`: there is no such user. */
   compare(part: TenantPart, userId: string, current: Buffer | null): void {
-    const state = this.states.get(nameOf(part, userId));
-    if (state === undefined) return;
-    const isCurrent = current !== null && state.equals(current);
+    const entry = this.entries.get(nameOf(part, userId));
+    if (entry === undefined) return;
+    const isCurrent = current !== null && entry.state.equals(current);
     this.current += WEIGHT * ((isCurrent ? 1 : 0) - this.current);
   }
 
-  /** Notes what was written. `null`: forgets the user. */
-  note(part: TenantPart, userId: string, state: Buffer | null): void {
+  /** Notes what was written, and forgets what is old or too much. `null`: forgets the user. */
+  note(part: TenantPart, userId: string, state: Buffer | null, nowMs = performance.now()): void {
     const name = nameOf(part, userId);
-    const before = this.states.get(name);
-    if (before !== undefined) {
-      this.states.delete(name);
-      this.bytes -= before.length + ENTRY_BYTES;
+    this.forget(name);
+    if (state !== null) {
+      // A copy: what was packed or received is a part of a larger buffer.
+      const copy = Buffer.allocUnsafeSlow(state.length);
+      state.copy(copy);
+      this.entries.set(name, { state: copy, notedMs: nowMs });
+      this.bytes += copy.length + ENTRY_BYTES;
     }
-    if (state === null) return;
-    // A copy: what was packed or received is a part of a larger buffer.
-    const copy = Buffer.allocUnsafeSlow(state.length);
-    state.copy(copy);
-    this.states.set(name, copy);
-    this.bytes += copy.length + ENTRY_BYTES;
-    for (const [oldest, { length }] of this.states) {
-      if (this.bytes <= MOST_BYTES) break;
-      this.states.delete(oldest);
-      this.bytes -= length + ENTRY_BYTES;
+    for (const [oldest, { notedMs }] of this.entries) {
+      if (this.bytes <= MOST_BYTES && nowMs - notedMs <= MOST_AGE_MS) break;
+      this.forget(oldest);
     }
+  }
+
+  private forget(name: string): void {
+    const entry = this.entries.get(name);
+    if (entry === undefined) return;
+    this.entries.delete(name);
+    this.bytes -= entry.state.length + ENTRY_BYTES;
   }
 }
 

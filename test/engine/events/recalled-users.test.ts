@@ -111,6 +111,17 @@ test('a state that is larger than its share replaces the oldest ones', () => {
   expect(recent.recall(part, 'user 1099')).toBeNull();
 });
 
+test('a state is forgotten after ten minutes', () => {
+  const recent = new RecentStates();
+  const part = onlyPart(1);
+  recent.note(part, 'ann', Buffer.from('state'), 0);
+  recent.note(part, 'bob', Buffer.from('state'), 600_000);
+  expect(recent.recall(part, 'ann')).not.toBeNull();
+  recent.note(part, 'eve', Buffer.from('state'), 600_001);
+  expect(recent.recall(part, 'ann')).toBeNull();
+  expect(recent.recall(part, 'bob')).not.toBeNull();
+});
+
 test('states are used only while most of them are current', () => {
   const recent = new RecentStates();
   const part = onlyPart(1);
