@@ -151,7 +151,8 @@ function methods(): string[] {
       .filter(([, value]) => typeof value === 'function')
       .map(([method]) => (name === '' ? method : `${name}.${method}`));
   const user: UserCalls = laurel.user();
-  const parents = ['user', 'leaderboard', 'points', 'user.points', 'user.metric'];
+  // `live.test.ts` calls `live`.
+  const others = ['user', 'leaderboard', 'points', 'user.points', 'user.metric', 'live'];
   return [
     ...within('', laurel),
     ...within('user', user),
@@ -159,7 +160,7 @@ function methods(): string[] {
     ...within('user.metric', user.metric('flips')),
     ...within('leaderboard', laurel.leaderboard('flips')),
     ...within('points', laurel.points('xp')),
-  ].filter((name) => !parents.includes(name));
+  ].filter((name) => !others.includes(name));
 }
 
 test('every method has a call', () => expect(Object.keys(CALLS).toSorted()).toEqual(methods().toSorted()));
