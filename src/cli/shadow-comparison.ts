@@ -155,6 +155,7 @@ export const OWN_FIELDS: readonly string[] = [
   'guard',
   'action',
   'pendingLeaderboards',
+  'levelKey',
   'hidden',
   'idempotencyConflict',
   'achievementProgress',
