@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 4e536731168e32d63acda65439bd2df6a8bcb5ac2526be9d8e246ca9f5bd6403
-// 54cd7ca0d8a7921edfba304760ce0e2e1aa74e30471d0d5ae7345be46b807581
+// 2b139e512f13cdf1db1e2fa997c33b3c069801f45f2cc97d103b90ca73535db8
+// cb592556b5872d2c5f460caa0c9b559fc8858717bda13c1b9c8e8b13cdcacb7f
 
 export interface EventResult {
   /** ID of the event. */
@@ -764,6 +764,10 @@ export interface PointsTrigger {
   eventAttribute?: AttributeValue;
   /** Conditions on the event: all of these attributes must have these values. */
   eventAttributes?: AttributeValue[];
+  /** The points system whose levels count, instead of an achievement; it may be the one of the trigger. */
+  pointsSystemId?: string;
+  /** Key of the only level that counts; without it, every level counts. */
+  levelKey?: string;
   /** When the trigger was created. */
   created: string;
   /** When the trigger was last changed. */
