@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { checkedScenario, readScenario, SCENARIOS } from '../../../src/cli/load/scenario.ts';
+import { checkedScenario, readScenario } from '../../../src/cli/load/scenario.ts';
+import { SCENARIOS } from '../../../src/cli/load/scenarios.ts';
 
 test.each(Object.keys(SCENARIOS))('the scenario %s passes its own check', (name) => {
   expect(checkedScenario(JSON.parse(JSON.stringify(readScenario(name))), 'file.json')).toEqual(SCENARIOS[name]);
