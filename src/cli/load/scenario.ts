@@ -82,7 +82,7 @@ export type Scenario = Static<typeof Scenario>;
 /** A scenario by its name, or from a JSON file. Ends the command with the faulty field if it is invalid. */
 export function readScenario(nameOrFile: string): Scenario {
   const known = SCENARIOS[nameOrFile];
-  if (known !== undefined) return structuredClone(known);
+  if (known !== undefined) return checkedScenario(structuredClone(known), nameOrFile);
   const names = Object.keys(SCENARIOS);
   let text: string;
   try {
