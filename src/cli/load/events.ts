@@ -69,7 +69,8 @@ export function shapeOf(configuration: Configuration): Shape {
   };
 }
 
-interface MakerOptions {
+/** What determines the events. */
+export interface MakerOptions {
   shape: Shape;
   crowd: Crowd;
   seed: number;

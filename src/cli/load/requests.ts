@@ -1,4 +1,4 @@
-import { type Crowd, EventMaker, type MadeEvent, type Shape, type Values } from './events.ts';
+import { EventMaker, type MadeEvent, type MakerOptions } from './events.ts';
 import { weighted } from './random.ts';
 import type { RequestKind } from './scenario.ts';
 
@@ -15,15 +15,8 @@ export interface MadeRequest {
 }
 
 /** Requests of a job, and how often each kind occurs. */
-export interface RequestsOptions {
+export interface RequestsOptions extends MakerOptions {
   requests: readonly { kind: RequestKind; weight: number; events: number }[];
-  shape: Shape;
-  crowd: Crowd;
-  seed: number;
-  /** Share of the events with an idempotency key. */
-  keyed: number;
-  keyPrefix?: string;
-  values?: Values;
   headers: Record<string, string>;
   /** `customerId` of the tenants of single events, each with the crowd's users; if absent, no header is sent. */
   tenants?: readonly string[];
