@@ -180,7 +180,8 @@ test('after any last leaderboard message, a client gets the ranks behind it agai
   const hal = await listen({ boards: ['flips', 'weekly'] }, { key: await keyOf('hal') });
   await event('hal', 3);
   await hal.next('leaderboard.rank_changed', 1);
-  const ofBoards = hal.messages.filter(({ leaderboard }) => leaderboard !== undefined);
+  // Reports of the test before may still come first.
+  const ofBoards = hal.messages.filter(({ leaderboard }) => leaderboard !== undefined).slice(-4);
   expect(ofBoards.map(({ type }) => type)).toEqual([
     'leaderboard.changed',
     'leaderboard.changed',
