@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { PACKAGE_ROOT } from '../src/package-root.ts';
 import { CASES } from './cases.ts';
+import { compareFiles } from './compare.ts';
 import { runSuite, type SuiteOptions } from './suite.ts';
 import { topFunctions } from './profile.ts';
 import { tableOf, targetTable } from './report.ts';
@@ -23,13 +24,19 @@ const HELP = `npm run bench -- [options]
   --data <folder>    where the servers keep their data (default: the system's temporary folder)
   --profile          take a CPU profile of the frontend, and show where its time goes; slows the run down
   --no-save          write nothing to bench/results
+  --compare <a> <b>  measure nothing, compare the files of two runs: ratios with 95 % intervals; exits with 1 if throughput or
+                     p99 of a case is worse by more than the tolerance
+  --tolerance <n>    of --compare, a share (default 0.1)
 
 Cases:
 ${CASES.map(({ name, about }) => `  ${name.padEnd(20)}${about}`).join('\n')}
 `;
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
+    compare: { type: 'string' },
+    tolerance: { type: 'string', default: '0.1' },
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '3' },
     connections: { type: 'string', default: '64' },
@@ -44,6 +51,11 @@ const { values } = parseArgs({
 
 async function main(): Promise<void> {
   if (values.help) return console.log(HELP);
+  if (values.compare !== undefined) {
+    const { text, isWorse } = compareFiles([values.compare, ...positionals], Number(values.tolerance));
+    if (isWorse) process.exitCode = 1;
+    return console.log(text);
+  }
   const [load = 0] = loadavg();
   if (load > 0.5) console.log(`The machine is busy (load ${load.toFixed(1)}): the figures will be worse.`);
   const profileTo = values.profile ? mkdtempSync(join(tmpdir(), 'laurel-profile-')) : undefined;

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
+import { compareRuns } from '../../bench/compare.ts';
 import { outcomeOf } from '../../bench/jobs.ts';
 import type { Measurement } from '../../bench/measure.ts';
 import { median, rowsOf } from '../../bench/rows.ts';
+import type { SuiteResult } from '../../bench/suite.ts';
 import { targetsOf } from '../../bench/targets.ts';
 
 const measurement = (name: string, round: number, perSecond: number, more: Partial<Measurement> = {}): Measurement => ({
@@ -98,4 +100,20 @@ test('percentiles of latencies in any order', () => {
     p50: 501,
     p99: 991,
   });
+});
+
+test('two runs: clearly slower is worse, noise is unclear, and too few rounds or other options are refused', () => {
+  const run = (speeds: number[], seconds = 3): SuiteResult => {
+    const measurements = speeds.map((perSecond, at) => measurement('event', at + 1, perSecond));
+    const options = { rounds: speeds.length, seconds, connections: 64, users: 10 };
+    return { options, measurements, rows: rowsOf(measurements) } as SuiteResult;
+  };
+  const verdict = (before: number[], after: number[]): string | undefined =>
+    compareRuns(run(before), run(after), 0.1)[0]?.comparisons[0]?.verdict;
+  expect(verdict([900, 1000, 1010, 990, 1005], [500, 510, 505, 495, 520])).toBe('worse');
+  expect(verdict([500, 510, 505, 495, 520], [900, 1000, 1010, 990, 1005])).toBe('better');
+  expect(verdict([1000, 1010, 990, 1000, 1000], [1000, 980, 1010, 990, 1005])).toBe('same');
+  expect(verdict([300, 1000, 2000, 1100, 400], [250, 800, 1900, 700, 2100])).toBe('unclear');
+  expect(() => compareRuns(run([1, 2]), run([1, 2]), 0.1)).toThrow('event has 2 rounds');
+  expect(() => compareRuns(run([1, 2, 3]), run([1, 2, 3], 9), 0.1)).toThrow('options.seconds differs: 3 and 9');
 });

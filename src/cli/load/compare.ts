@@ -19,7 +19,7 @@ export interface Comparison {
   verdict: 'worse' | 'better' | 'same' | 'unclear';
 }
 
-const RESAMPLES = 1_000;
+export const RESAMPLES = 1_000;
 /** Neighbouring seconds are alike, so they are drawn together. */
 const BLOCK = 3;
 const LEAST_SECONDS = 6;
@@ -30,7 +30,7 @@ const FIGURES = [
   { name: 'p50 ms', moreIsBetter: false, decides: false },
   { name: 'p90 ms', moreIsBetter: false, decides: false },
   { name: 'p99 ms', moreIsBetter: false, decides: true },
-] as const;
+] as const satisfies readonly Figure[];
 const SHARES = [0.5, 0.9, 0.99];
 
 /**
@@ -46,16 +46,33 @@ export function compare(before: LoadResult, after: LoadResult, tolerance: number
     () => [figuresOf(drawBlocks(one, random)), figuresOf(drawBlocks(other, random))] as const,
   );
   const [first, second] = [figuresOf(one), figuresOf(other)];
-  return FIGURES.map(({ name, moreIsBetter, decides }, no) => {
-    const ratios = drawn.map(([a, b]) => ratioOf(a[no]!, b[no]!)).toSorted((a, b) => a - b);
-    const at = (share: number): number => ratios[Math.min(RESAMPLES - 1, Math.floor(share * RESAMPLES))]!;
-    const [ratio, low, high] = [ratioOf(first[no]!, second[no]!), at(0.025), at(0.975)];
-    const gain = moreIsBetter ? ratio : ratioOf(second[no]!, first[no]!);
-    const isClear = low > 1 || high < 1;
-    const verdict =
-      gain >= 1 - tolerance && gain <= 1 + tolerance ? 'same' : !isClear ? 'unclear' : gain < 1 ? 'worse' : 'better';
-    return { figure: name, before: first[no]!, after: second[no]!, ratio, low, high, decides, verdict };
+  return FIGURES.map((figure, no) => {
+    const pairs = drawn.map(([a, b]) => [a[no]!, b[no]!] as const);
+    return judged(figure, [first[no]!, second[no]!], { drawn: pairs, tolerance });
   });
+}
+
+/** A figure that is compared. `decides`: whether it may end the command with an error. */
+export interface Figure {
+  name: string;
+  moreIsBetter: boolean;
+  decides: boolean;
+}
+
+/** The verdict on a figure. `values`: before and after; `drawn`: the same of each resample. */
+export function judged(
+  { name, moreIsBetter, decides }: Figure,
+  [before, after]: readonly [number, number],
+  { drawn, tolerance }: { drawn: readonly (readonly [number, number])[]; tolerance: number },
+): Comparison {
+  const ratios = drawn.map(([one, other]) => ratioOf(one, other)).toSorted((a, b) => a - b);
+  const at = (share: number): number => ratios[Math.min(ratios.length - 1, Math.floor(share * ratios.length))]!;
+  const [ratio, low, high] = [ratioOf(before, after), at(0.025), at(0.975)];
+  const gain = moreIsBetter ? ratio : ratioOf(after, before);
+  const isClear = low > 1 || high < 1;
+  const verdict =
+    gain >= 1 - tolerance && gain <= 1 + tolerance ? 'same' : !isClear ? 'unclear' : gain < 1 ? 'worse' : 'better';
+  return { figure: name, before, after, ratio, low, high, decides, verdict };
 }
 
 /** One second, with a place for every bucket: thousands of sums of them are computed. */
