@@ -16,7 +16,19 @@ export interface Days {
 
 export const dayOf = (date: string): number => Date.parse(`${date}T00:00:00Z`) / DAY_MS;
 
-export const dateOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
+const MOST_DATES = 4_096;
+const dates = new Map<number, string>();
+
+/** `YYYY-MM-DD`. Remembered, because an answer has a dozen dates and all answers of a day the same ones. */
+export function dateOf(day: number): string {
+  let date = dates.get(day);
+  if (date === undefined) {
+    date = new Date(day * DAY_MS).toISOString().slice(0, 10);
+    if (dates.size >= MOST_DATES) dates.clear();
+    dates.set(day, date);
+  }
+  return date;
+}
 
 /** Epoch day of an instant at an offset from UTC. */
 export const localDay = (nowMs: number, offsetSeconds: number): number =>

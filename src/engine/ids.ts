@@ -1,4 +1,4 @@
-import { createHash, createHmac, createSecretKey, type KeyObject, randomFillSync } from 'node:crypto';
+import { createHmac, createSecretKey, hash, type KeyObject, randomFillSync } from 'node:crypto';
 import type { Pool } from 'pg';
 import { readEventIdSecret } from '../postgres/used-keys.ts';
 
@@ -57,7 +57,7 @@ const WIDE_BUCKETS = 0x1fff;
 
 /** Digest of an idempotency key within its scope, a user and a metric. */
 export function idempotencyDigest(userId: string, metricNo: number, key: string): IdempotencyDigest {
-  const digest = createHash('sha1').update(`${userId}\0${metricNo}\0${key}`).digest();
+  const digest = hash('sha1', `${userId}\0${metricNo}\0${key}`, 'buffer');
   return {
     bucket: (digest.readUInt16BE(0) & WIDE_BUCKETS).toString(16).padStart(4, '0'),
     field: digest.toString('base64url', 2, 14),

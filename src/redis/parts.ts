@@ -1,6 +1,6 @@
 /** The parts of tenants: which shard holds a user. */
 import type { Redis } from 'ioredis';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import { connectionOf, rootOf } from './endpoints.ts';
 import { isOpen, RedisNotReady } from './gate.ts';
@@ -123,7 +123,7 @@ function refuseClosed(redis: Redis, { shard }: TenantPart): void {
  * the same rule (`ofPart` of `src/postgres/users/stored-states.ts`).
  */
 export const partIndex = (userId: string, parts: number): number =>
-  createHash('sha256').update(userId).digest()[0]! % parts;
+  hash('sha256', userId, 'buffer')[0]! % parts;
 
 /** Which share of its tenant's users a part holds; `null` if the tenant has no part on this shard. */
 export function shareOf(

@@ -91,14 +91,20 @@ class AnswerFragments {
   }
 }
 
-const fragments = new WeakMap<CompiledCatalog, { day: number; of: AnswerFragments }>();
+const fragments = new WeakMap<CompiledCatalog, Map<number, AnswerFragments>>();
+
+/** Users of all zones are on up to three days at once. */
+const MOST_DAYS = 3;
 
 /** Fragments are made again for each catalog version and day, since a boost's status depends on the day. */
 function fragmentsOf(compiled: CompiledCatalog, day: number): AnswerFragments {
-  const known = fragments.get(compiled);
-  if (known !== undefined && known.day === day) return known.of;
-  const made = new AnswerFragments(compiled, day);
-  fragments.set(compiled, { day, of: made });
+  let days = fragments.get(compiled);
+  if (days === undefined) fragments.set(compiled, (days = new Map()));
+  let made = days.get(day);
+  if (made === undefined) {
+    if (days.size >= MOST_DAYS) days.delete(days.keys().next().value!);
+    days.set(day, (made = new AnswerFragments(compiled, day)));
+  }
   return made;
 }
 

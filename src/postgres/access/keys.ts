@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomInt } from 'node:crypto';
+import { hash, randomBytes, randomInt } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { KeyScope } from '../../domain/administration/author.ts';
 
@@ -17,7 +17,7 @@ const PREFIX_LETTERS = 8;
 const BODY_BYTES = 32;
 
 /** The stored hash of a key's secret part. A plain hash suffices, because the body has 256 random bits. */
-export const keyHash = (body: string): Buffer => createHash('sha256').update(body).digest();
+export const keyHash = (body: string): Buffer => hash('sha256', body, 'buffer');
 
 export function newKey(kind: 'app' | 'adm'): NewKey {
   const letters = Array.from({ length: PREFIX_LETTERS }, () => LETTERS[randomInt(LETTERS.length)]);
