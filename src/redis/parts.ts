@@ -122,8 +122,7 @@ function refuseClosed(redis: Redis, { shard }: TenantPart): void {
  * Which of a tenant's parts holds a user. Doubling the number of parts moves half of the users. Statements of Postgres use
  * the same rule (`ofPart` of `src/postgres/users/stored-states.ts`).
  */
-export const partIndex = (userId: string, parts: number): number =>
-  hash('sha256', userId, 'buffer')[0]! % parts;
+export const partIndex = (userId: string, parts: number): number => hash('sha256', userId, 'buffer')[0]! % parts;
 
 /** Which share of its tenant's users a part holds; `null` if the tenant has no part on this shard. */
 export function shareOf(
