@@ -1,6 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
 import { Overload } from '../engine/refusals.ts';
-import { isUnavailable, unavailableAnswer } from '../engine/unavailable.ts';
+import { fullServer, isUnavailable, unavailableAnswer } from '../engine/unavailable.ts';
 import { AppError } from '../errors.ts';
 import { DURATION_BUCKETS, Histogram, type Series } from '../telemetry/metrics.ts';
 import { type Cost, noCost } from '../turns.ts';
@@ -40,6 +40,8 @@ export class RequestMetrics {
   private readonly byOperation = new Map<string, OperationTimes>();
   private readonly costs = new Map<string, Cost>();
   private readonly refusals: Counter;
+  /** Called when Postgres refuses a write of a request because its disk is full. */
+  onPostgresFull: () => void = () => undefined;
 
   constructor(registry: Registry) {
     this.durations.register(registry);
@@ -94,6 +96,7 @@ export class RequestMetrics {
 
   refused(error: unknown): void {
     this.refusals.inc({ reason: reasonOf(error) });
+    if (!(error instanceof AppError) && fullServer(error) === 'postgres') this.onPostgresFull();
   }
 }
 

@@ -130,7 +130,7 @@ function firstRedisMetrics(redis: Redis): () => Promise<Family[]> {
   });
   const full = new Gauge({
     name: 'laurel_postgres_disk_full',
-    help: 'Whether Postgres refused in the last 10 s to store entries because its disk is full: 1 or 0.',
+    help: 'Whether Postgres refused a write in the last 10 s because its disk is full: 1 or 0.',
     registers,
   });
   return async () => {

@@ -20,7 +20,7 @@ import { existing, type Operation } from '../operations/operation.ts';
 import { endpointsOf } from '../redis/endpoints.ts';
 import { isSilent } from '../redis/outage.ts';
 import { memoryUsedRatio } from '../redis/server-info.ts';
-import { isPostgresNotedFull } from '../redis/work-counts.ts';
+import { isPostgresNotedFull, notePostgresFull } from '../redis/work-counts.ts';
 import { GatheredLookup, keyLookup, type KeyRecord, KeyUses } from '../postgres/access/keys.ts';
 import { RefusedKeys } from '../postgres/access/audit.ts';
 import { findSessions } from '../postgres/access/sessions.ts';
@@ -145,6 +145,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
   const { keys, sessions } = createAuthentication(laurel, uses);
   const organisationPerSecond = (): number | null => services.tenants.organisation().rateLimit;
   const readiness = createReadiness(readinessChecks(laurel));
+  metrics.requests.onPostgresFull = () => void notePostgresFull(redis);
   const shared = {
     services,
     authenticate: keys.authenticate,

@@ -49,11 +49,11 @@ export async function failedWork(redis: Redis): Promise<Map<string, number>> {
 /** How long a report of a full disk counts. Workers try again within seconds while entries wait. */
 const FULL_MS = 10_000;
 
-/** Reports to the frontends that Postgres refused to store entries because its disk is full. Never rejects. */
+/** Reports to all frontends that Postgres refused a write because its disk is full. Never rejects. */
 export async function notePostgresFull(redis: Redis): Promise<void> {
   await redis.set(POSTGRES_FULL_KEY, '1', 'PX', FULL_MS).catch(() => undefined);
 }
 
-/** Whether the disk of Postgres was full at a worker's last try in the last 10 s. Throws errors of Redis. */
+/** Whether the disk of Postgres was full for a write in the last 10 s, of a worker or a request. Throws errors of Redis. */
 export const isPostgresNotedFull = async (redis: Redis): Promise<boolean> =>
   (await redis.exists(POSTGRES_FULL_KEY)) === 1;

@@ -62,3 +62,16 @@ test('a Postgres whose disk is full: events are accepted, readiness and metrics 
   await expect.poll(degraded).toEqual([]);
   expect(await metrics()).toContain('laurel_postgres_disk_full 0');
 });
+
+test('a Postgres whose disk is full for a request shows it without any event', async () => {
+  await laurel.pool.query(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$`);
+  await laurel.pool.query('CREATE TRIGGER full_disk BEFORE INSERT ON application_keys EXECUTE FUNCTION full_disk()');
+  try {
+    const answer = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
+    expect(answer).toMatchObject({ status: 503, body: { code: 'storage_full' } });
+    await expect.poll(degraded).toContain('Postgres disk');
+  } finally {
+    await laurel.pool.query('DROP FUNCTION full_disk CASCADE');
+  }
+});
