@@ -150,7 +150,7 @@ export class Changes {
   private readonly backstopMs: { alone: number; notified: number };
   private readonly listener: Listener;
   private readonly listeners = new Set<ChangeListener>();
-  private readonly looks = new SharedRuns(() => this.compare(), { everyMs: 0 });
+  private readonly refreshes = new SharedRuns(() => this.compare(), { everyMs: 0 });
   private stopListening = (): void => undefined;
   private seen: RevisionsSeen | null = null;
   /** The snapshot of the last report that something was written, and when that was. */
@@ -165,10 +165,10 @@ export class Changes {
     this.listener = new Listener({
       pool,
       channel: REVISIONS_CHANNEL,
-      onNotification: () => void this.look(),
+      onNotification: () => void this.refresh(),
       onLost: () => {
         this.followSignals();
-        void this.look();
+        void this.refresh();
       },
     });
   }
@@ -183,7 +183,7 @@ export class Changes {
     await this.compare();
     this.followSignals();
     await this.signals.start();
-    await this.look();
+    await this.refresh();
   }
 
   close(): void {
@@ -201,7 +201,7 @@ export class Changes {
     const everyMs = this.listener.connection === null ? alone : notified;
     this.stopListening = this.signals.listen(
       'changes',
-      (message) => (message === null ? void this.look() : this.notify(message)),
+      (message) => (message === null ? void this.refresh() : this.notify(message)),
       everyMs,
     );
     stopBefore();
@@ -217,10 +217,10 @@ export class Changes {
   }
 
   /** Compares the counters. Never rejects: while Postgres is unreachable, requests report the outage themselves. */
-  private async look(): Promise<void> {
+  private async refresh(): Promise<void> {
     if (this.closed) return;
     this.beNotified();
-    await this.looks.run().catch(() => undefined);
+    await this.refreshes.run().catch(() => undefined);
   }
 
   /** Subscribes to Postgres's notifications, if necessary, and then reads the changes counted before. */
@@ -230,7 +230,7 @@ export class Changes {
     this.listener.open().then(
       () => {
         this.followSignals();
-        void this.look();
+        void this.refresh();
       },
       () => undefined,
     );

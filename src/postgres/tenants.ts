@@ -48,7 +48,7 @@ class HeldTenants {
   private announcedAtRead = 0;
   private refreshing: Promise<void> | null = null;
   private again = false;
-  private readonly looks = new SharedRuns(() => this.look(), { everyMs: CONFIRM_EVERY_MS });
+  private readonly confirmations = new SharedRuns(() => this.confirmOnce(), { everyMs: CONFIRM_EVERY_MS });
   private pausedUntilMs = -Infinity;
   private readonly onFailed: (error: unknown) => void;
   private retry: NodeJS.Timeout | undefined;
@@ -86,7 +86,7 @@ class HeldTenants {
    * memory and resolve, unless an announced change could not be read yet (503).
    */
   async confirm(): Promise<void> {
-    const isConfirmed = await this.looks.run();
+    const isConfirmed = await this.confirmations.run();
     if (!isConfirmed && this.announced !== this.announcedAtRead)
       throw new AppError('unavailable', 'Changed tenants or settings cannot be read at the moment; try again.');
   }
@@ -130,7 +130,7 @@ class HeldTenants {
     }
   }
 
-  private async look(): Promise<boolean> {
+  private async confirmOnce(): Promise<boolean> {
     if (performance.now() < this.pausedUntilMs) return false;
     const isDone = await succeedsWithin(this.readIfChanged(), CONFIRM_WITHIN_MS);
     if (!isDone) this.pausedUntilMs = performance.now() + CONFIRM_PAUSE_MS;

@@ -96,7 +96,7 @@ function* achievementChanges({ before, after }: Edit<'achievement'>): Generator<
   if (before.trigger === after.trigger && isQuest(before) !== isQuest(after))
     yield problem(
       after.startDate === before.startDate ? 'endDate' : 'startDate',
-      'an achievement without dates cannot get any, nor lose all: create another achievement',
+      'an achievement cannot get its first date, and cannot lose its last one: create another achievement',
     );
   // Periods of days are counted from it.
   if (typeof after.repeat === 'object' && after.repeat !== null && before.startDate !== after.startDate)

@@ -98,7 +98,7 @@ export class Imports {
       throw error;
     }
     const { skipped, changed } = draft;
-    const outcome = await (from.dryRun ? this.look(compiled, user.id, from) : this.take(draft, user.id, from));
+    const outcome = await (from.dryRun ? this.predict(compiled, user.id, from) : this.import(draft, user.id, from));
     switch (outcome) {
       case 'exists':
         return { refused: 'The user exists and is not from this import: nothing was changed.' };
@@ -114,12 +114,12 @@ export class Imports {
   }
 
   /** The outcome that a dry run can predict: whether the user exists. */
-  private async look({ catalog }: CompiledCatalog, userId: string, { name }: Import): Promise<Outcome> {
+  private async predict({ catalog }: CompiledCatalog, userId: string, { name }: Import): Promise<Outcome> {
     const packed = await packedUser(this.options.redis, catalog.tenantNo, userId);
     return packed === null ? 'ready' : outcomeOf(packed, name);
   }
 
-  private async take(draft: Draft, userId: string, { name }: Import): Promise<Outcome> {
+  private async import(draft: Draft, userId: string, { name }: Import): Promise<Outcome> {
     const { tenantNo } = draft.compiled.catalog;
     const boards = await this.boards.of(tenantNo);
     const id = eventId(draft.nowMs);

@@ -36,7 +36,7 @@ interface ExpiriesOptions {
   clock: Clock;
   publisher: Publisher;
   onFailed?: OnPieceFailed;
-  /** Users that are looked at together; for tests. */
+  /** Users whose points expire together; for tests. */
   atOnce?: number;
 }
 
@@ -67,7 +67,7 @@ interface Page {
 }
 
 /** A user after the expiry. `unspent`: what is left of points earned up to the day before `warned`, and up to `warned`. */
-interface Looked {
+interface AfterExpiry {
   userId: string;
   packed: Buffer;
   balance: number;
@@ -76,7 +76,7 @@ interface Looked {
 
 /**
  * Points that expire, oldest first. At the start of each UTC day the users of each points system with `expiresAfterDays` are
- * looked at in pages by ID. The balance minus everything earned since a day is what is left of the points earned up to then,
+ * read in pages by ID. The balance minus everything earned since a day is what is left of the points earned up to then,
  * because spendings, deductions and open holds take the oldest points first. A repetition finds nothing left, and an
  * amount that was computed from an older state is refused. So a crash, or two schedules, change nothing.
  */
@@ -146,9 +146,9 @@ export class Expiries implements ScheduledWork {
     const users = await usersAfter(publisher.pool, { tenantNo, after: lastUser, limit: this.atOnce });
     const page = system && { compiled, system, days: daysAt(expiring) };
     const userIds = users.map(({ id }) => id);
-    const looked = page === undefined ? [] : await this.expire(page, userIds, signal);
-    if (looked === null) return null;
-    const warned = page === undefined ? [] : await this.warnings(page, looked, { dueMs: day * DAY_MS, nowMs });
+    const done = page === undefined ? [] : await this.expire(page, userIds, signal);
+    if (done === null) return null;
+    const warned = page === undefined ? [] : await this.warnings(page, done, { dueMs: day * DAY_MS, nowMs });
     const isLast = users.length < this.atOnce;
     const next = isLast ? { day: day + 1, lastUser: '' } : { day, lastUser: users.at(-1)!.id };
     const moved =
@@ -161,29 +161,29 @@ export class Expiries implements ScheduledWork {
   }
 
   /** Lets points of some users expire. Returns the users with a balance; `null` if `signal` aborts it. */
-  private async expire(page: Page, userIds: readonly string[], signal: AbortSignal): Promise<Looked[] | null> {
-    const looked: Looked[] = [];
+  private async expire(page: Page, userIds: readonly string[], signal: AbortSignal): Promise<AfterExpiry[] | null> {
+    const done: AfterExpiry[] = [];
     let waiting = userIds;
     for (let tries = 0; waiting.length > 0 && tries < TRIES; tries += 1) {
       if (signal.aborted) return null;
       const outdated: string[] = [];
       await Promise.all(
-        (await this.look(page, waiting)).map(async (one) => {
+        (await this.readBalances(page, waiting)).map(async (one) => {
           const after = await this.expireOne(page, one);
           if (after === 'outdated') outdated.push(one.userId);
-          else if (after !== null) looked.push(after);
+          else if (after !== null) done.push(after);
         }),
       );
       waiting = outdated;
     }
-    return looked;
+    return done;
   }
 
   /** Each user's points after the expiry. Omits users without a balance. */
-  private async look(
+  private async readBalances(
     { compiled, system, days: { expired, warned } }: Page,
     userIds: readonly string[],
-  ): Promise<(Looked & { expired: number })[]> {
+  ): Promise<(AfterExpiry & { expired: number })[]> {
     const { redis, clock, publisher } = this.options;
     const { tenantNo } = compiled.catalog;
     const packed = await packedUsers(redis, tenantNo, userIds);
@@ -215,10 +215,10 @@ export class Expiries implements ScheduledWork {
 
   private async expireOne(
     { compiled, system }: Page,
-    { expired, ...looked }: Looked & { expired: number },
-  ): Promise<Looked | 'outdated' | null> {
-    if (expired === 0) return looked;
-    const { userId, packed, balance, unspent } = looked;
+    { expired, ...done }: AfterExpiry & { expired: number },
+  ): Promise<AfterExpiry | 'outdated' | null> {
+    if (expired === 0) return done;
+    const { userId, packed, balance, unspent } = done;
     const { scripts, clock } = this.options;
     const nowMs = clock.now();
     const { reply, packed: after } = await changeUserBalance(scripts, compiled.catalog.tenantNo, {
@@ -238,7 +238,7 @@ export class Expiries implements ScheduledWork {
   /** Announces what will expire next, to the receivers that want it. */
   private async warnings(
     { compiled, system, days: { warnedFor } }: Page,
-    looked: readonly Looked[],
+    done: readonly AfterExpiry[],
     { dueMs, nowMs }: { dueMs: number; nowMs: number },
   ): Promise<Notification[]> {
     const { publisher } = this.options;
@@ -247,7 +247,7 @@ export class Expiries implements ScheduledWork {
     const about = { pointsSystemId: system.id };
     // After a long downtime, these expire at once.
     if (warnedFor * DAY_MS <= nowMs) return [];
-    const warned = looked.filter(
+    const warned = done.filter(
       ({ userId, unspent: [before, all] }) => all > before && publisher.wants(compiled, userId)(type, about),
     );
     if (warned.length === 0) return [];

@@ -166,7 +166,7 @@ export class ClockControl {
   private async publish(version: number): Promise<void> {
     const { pool, redis, clock } = this.options;
     await publishSignal(redis, 'clock', String(version));
-    await clock.look();
+    await clock.refresh();
     const pauses = new GrowingPauses();
     while ((await countFollowers(pool, version)).behind > 0) await pauses.next();
   }

@@ -18,7 +18,7 @@ export class TestClock implements Clock {
   private readonly listeners = new Set<() => void>();
   private standsAtMs: number | null = null;
   private followed = -1;
-  private readonly looks = new SharedRuns(() => this.read(), { everyMs: 0 });
+  private readonly refreshes = new SharedRuns(() => this.read(), { everyMs: 0 });
   private closed = false;
 
   constructor({ pool, signals, worker }: { pool: Pool; signals: Signals; worker: boolean }) {
@@ -48,21 +48,21 @@ export class TestClock implements Clock {
   /** Resolves when this process shows the stored time. */
   async start(): Promise<void> {
     // If Postgres is away, the next check finds out.
-    this.stopListening = this.signals.listen('clock', () => void this.look().catch(() => undefined), BACKSTOP_MS);
-    await this.look();
+    this.stopListening = this.signals.listen('clock', () => void this.refresh().catch(() => undefined), BACKSTOP_MS);
+    await this.refresh();
   }
 
   async close(): Promise<void> {
     this.closed = true;
     this.stopListening();
     // Resolves after the current check.
-    await this.look().catch(() => undefined);
+    await this.refresh().catch(() => undefined);
     await dropFollower(this.pool, this.id).catch(() => undefined);
   }
 
   /** Resolves when this process shows the setting stored at the call, or a later one. */
-  look(): Promise<void> {
-    return this.looks.run();
+  refresh(): Promise<void> {
+    return this.refreshes.run();
   }
 
   private async read(): Promise<void> {

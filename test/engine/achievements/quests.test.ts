@@ -420,7 +420,7 @@ test('a season counts only the events of its days, and completes within it', asy
   const none = await laurel.admin.patch('/v1/achievements', [
     { id: await idOf('summer'), startDate: null, endDate: null },
   ]);
-  expect(JSON.stringify(none.body)).toContain('cannot get any, nor lose all');
+  expect(JSON.stringify(none.body)).toContain('cannot get its first date');
   await rebuilt();
 });
 

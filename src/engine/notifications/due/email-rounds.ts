@@ -133,8 +133,8 @@ export class EmailRounds implements ScheduledWork {
       if (ending.aborted) return;
       if (this.pieces.isAside(String(tenantNo))) continue;
       const zones = followed.filter(({ progress }) => progress.tenantNo === tenantNo);
-      const look = (): Promise<void> => processMovedUsers(publisher, zones, { nowMs, limit: USERS_A_PAGE });
-      await this.pieces.attempt(tenantPiece(tenantNo), ending, look);
+      const process = (): Promise<void> => processMovedUsers(publisher, zones, { nowMs, limit: USERS_A_PAGE });
+      await this.pieces.attempt(tenantPiece(tenantNo), ending, process);
     }
   }
 }
