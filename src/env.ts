@@ -40,6 +40,8 @@ export interface Env {
   backlogLimitBytes: number;
   /** Maximum number of idempotency keys of a user on a UTC day; 0: unlimited. */
   idempotencyKeysPerDay: number;
+  /** The size of Postgres's disk; `null` if unknown. */
+  postgresDiskBytes: number | null;
   auditRetentionDays: number;
   /** Whether webhooks may use private, loopback and link-local addresses. */
   webhookAllowPrivate: boolean;
@@ -130,6 +132,7 @@ export function readEnv(variables: Variables): Env {
       min: 0,
       max: 1_000_000,
     }),
+    postgresDiskBytes: gigabytes(read.optional('POSTGRES_DISK_GB', { min: 1, max: 1_000_000 })),
     auditRetentionDays: read.whole('AUDIT_RETENTION_DAYS', { fallback: AUDIT_RETENTION_DAYS, min: 1, max: 36_500 }),
     webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
     webhookLogDays: read.whole('WEBHOOK_LOG_DAYS', { fallback: WEBHOOK_LOG_DAYS, min: 2, max: 366 }),
@@ -172,6 +175,9 @@ export function readEnv(variables: Variables): Env {
   if (problems.length > 0) throw new StartError(problems.join('\n'));
   return env;
 }
+
+/** `null` stays `null`. */
+const gigabytes = (count: number | null): number | null => (count === null ? null : count * 1_000_000_000);
 
 function reader(variables: Variables, problems: string[]) {
   const text = (name: string): string | null => {
