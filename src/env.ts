@@ -64,6 +64,8 @@ export interface Env {
   trustedProxies: readonly Network[];
   logLevel: (typeof LOG_LEVELS)[number];
   traces: TraceSettings | null;
+  /** Whether the first frontend migrates the database; otherwise it waits for `laurel migrate`. */
+  migrateAtStart: boolean;
   /** Whether a database without configuration gets the demo (never in production). */
   demo: boolean;
 }
@@ -150,6 +152,7 @@ export function readEnv(variables: Variables): Env {
     trustedProxies: read.networks('TRUSTED_PROXIES'),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',
     traces: traceSettings(read, problems),
+    migrateAtStart: read.flag('MIGRATE_AT_START', true),
     demo: !production && read.flag('LAUREL_DEMO', true),
   };
 

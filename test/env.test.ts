@@ -31,6 +31,7 @@ describe('readEnv', () => {
       backlogLimitBytes: 1_024_000_000,
       auditRetentionDays: 400,
       postgresDiskBytes: null,
+      migrateAtStart: true,
       bodyLimitBytes: 4_194_304,
       corsOrigin: '*',
       idempotencyKeysPerDay: 10_000,
