@@ -97,8 +97,8 @@ test.each(FILES)('%s: .env can set every variable of Laurel, and its published p
   }
 });
 
-test('the workflow pins each action to a commit and names its release', () => {
-  const uses = [...read('.github/workflows/ci.yml').matchAll(/uses: (.*)/g)].map(([, action]) => action!);
+test.each(['ci.yml', 'release.yml'])('the workflow %s pins each action to a commit and names its release', (file) => {
+  const uses = [...read(`.github/workflows/${file}`).matchAll(/uses: (?!\.\/)(.*)/g)].map(([, action]) => action!);
   expect(uses.length).toBeGreaterThan(0);
   for (const action of uses) expect(action).toMatch(/^[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
 });
