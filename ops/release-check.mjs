@@ -10,7 +10,7 @@ const read = (path) => readFileSync(path, 'utf8');
 
 const version = /^v(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)$/.exec(tag)?.[1];
 if (version === undefined) {
-  console.error(`"${tag}" is not a tag such as v1.2.3 or v1.2.3-rc.1.`);
+  process.stderr.write(`"${tag}" is not a tag such as v1.2.3 or v1.2.3-rc.1.\n`);
   process.exit(1);
 }
 
@@ -47,7 +47,7 @@ const notes = lines.join('\n').trim();
 if (!/^- /m.test(notes)) problems.push(`CHANGELOG.md lists no change under "${heading}".`);
 
 if (problems.length > 0) {
-  console.error(problems.join('\n'));
+  process.stderr.write(`${problems.join('\n')}\n`);
   process.exit(1);
 }
-console.log(notes);
+process.stdout.write(`${notes}\n`);
