@@ -40,6 +40,8 @@ export interface Env {
   backlogLimitBytes: number;
   /** Maximum number of idempotency keys of a user on a UTC day; 0: unlimited. */
   idempotencyKeysPerDay: number;
+  /** The size of Postgres's disk; `null` if unknown. */
+  postgresDiskBytes: number | null;
   auditRetentionDays: number;
   /** Whether webhooks may use private, loopback and link-local addresses. */
   webhookAllowPrivate: boolean;
@@ -62,6 +64,8 @@ export interface Env {
   trustedProxies: readonly Network[];
   logLevel: (typeof LOG_LEVELS)[number];
   traces: TraceSettings | null;
+  /** Whether the first frontend migrates the database; otherwise it waits for `laurel migrate`. */
+  migrateAtStart: boolean;
   /** Whether a database without configuration gets the demo (never in production). */
   demo: boolean;
 }
@@ -130,6 +134,7 @@ export function readEnv(variables: Variables): Env {
       min: 0,
       max: 1_000_000,
     }),
+    postgresDiskBytes: gigabytes(read.optional('POSTGRES_DISK_GB', { min: 1, max: 1_000_000 })),
     auditRetentionDays: read.whole('AUDIT_RETENTION_DAYS', { fallback: AUDIT_RETENTION_DAYS, min: 1, max: 36_500 }),
     webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
     webhookLogDays: read.whole('WEBHOOK_LOG_DAYS', { fallback: WEBHOOK_LOG_DAYS, min: 2, max: 366 }),
@@ -147,6 +152,7 @@ export function readEnv(variables: Variables): Env {
     trustedProxies: read.networks('TRUSTED_PROXIES'),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS) ?? 'info',
     traces: traceSettings(read, problems),
+    migrateAtStart: read.flag('MIGRATE_AT_START', true),
     demo: !production && read.flag('LAUREL_DEMO', true),
   };
 
@@ -172,6 +178,9 @@ export function readEnv(variables: Variables): Env {
   if (problems.length > 0) throw new StartError(problems.join('\n'));
   return env;
 }
+
+/** `null` stays `null`. */
+const gigabytes = (count: number | null): number | null => (count === null ? null : count * 1_000_000_000);
 
 function reader(variables: Variables, problems: string[]) {
   const text = (name: string): string | null => {

@@ -30,6 +30,8 @@ describe('readEnv', () => {
       backlogLimit: 100_000,
       backlogLimitBytes: 1_024_000_000,
       auditRetentionDays: 400,
+      postgresDiskBytes: null,
+      migrateAtStart: true,
       bodyLimitBytes: 4_194_304,
       corsOrigin: '*',
       idempotencyKeysPerDay: 10_000,
@@ -47,6 +49,10 @@ describe('readEnv', () => {
   test('the backlog may take 10 KiB per entry, and at least 1 MiB', () => {
     expect(readEnv({ BACKLOG_LIMIT: '200000' }).backlogLimitBytes).toBe(2_048_000_000);
     expect(readEnv({ BACKLOG_LIMIT: '1' }).backlogLimitBytes).toBe(1_048_576);
+  });
+
+  test("the size of Postgres's disk is in GB", () => {
+    expect(readEnv({ POSTGRES_DISK_GB: '20' }).postgresDiskBytes).toBe(20_000_000_000);
   });
 
   test('an empty variable counts as not set', () => {

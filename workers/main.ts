@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { endWithParent, gatheredMetrics, supervisedRuns, tellReady } from '../src/processes/child-process.ts';
 import { systemClock } from '../src/clock.ts';
 import { readEnv } from '../src/env.ts';
 import { createLog, endWith, logProcessErrors } from '../src/telemetry/log.ts';
-import { isMigrated, MigrationError } from '../src/postgres/migrate.ts';
+import { waitForMigrations } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { HANDED_MS } from '../src/redis/handed-over.ts';
 import { StartError } from '../src/start-error.ts';
@@ -59,24 +58,14 @@ async function main(): Promise<void> {
   log.info('worker ended');
 }
 
-/** Waits until a frontend has migrated the database to this version. Throws `MigrationError` if another version has. */
+/** Waits until a frontend or `laurel migrate` has migrated the database. Throws `MigrationError` if another version has. */
 async function migrated(databaseUrl: string, log: Logger, ended: AbortSignal): Promise<void> {
   const pool = createPool(databaseUrl, { max: 1 });
   try {
-    for (let attempt = 0; !ended.aborted; attempt++) {
-      if (await isMigrated(pool).catch(unlessOther)) return;
-      if (attempt % 10 === 0) log.info('waiting for the database and its migrations');
-      await sleep(1000, undefined, { signal: ended }).catch(() => undefined);
-    }
+    await waitForMigrations(pool, { ended, onWait: () => log.info('waiting for the database and its migrations') });
   } finally {
     await pool.end();
   }
-}
-
-/** Postgres may be away for a while, but another version's schema stays. */
-function unlessOther(error: unknown): false {
-  if (error instanceof MigrationError) throw error;
-  return false;
 }
 
 logProcessErrors('worker');

@@ -354,6 +354,15 @@ export function addVerify(laurel: Command): void {
     );
 }
 
+export function addMigrate(laurel: Command): void {
+  laurel
+    .command('migrate')
+    .description('migrate the database to this version, for starts with MIGRATE_AT_START=0')
+    .option('--json', 'print JSON')
+    .addHelpText('after', examples('migrate'))
+    .action(async ({ json = false }: { json?: boolean }) => (await import('./servers.ts')).runMigrate({ json }));
+}
+
 export function addRebuild(laurel: Command): void {
   laurel
     .command('rebuild')

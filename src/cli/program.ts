@@ -3,7 +3,7 @@ import { version } from '../version.ts';
 import { withAdminOptionsAnywhere } from './admin-api.ts';
 import { addConfig } from './config.ts';
 import { addDeadLetters, addEvents, addRecompute } from './corrections.ts';
-import { addDoctor, addRebuild, addVerify } from './doctor.ts';
+import { addDoctor, addMigrate, addRebuild, addVerify } from './doctor.ts';
 import { addImport } from './import.ts';
 import { addJobs, addTenants } from './jobs.ts';
 import { addMcp } from './mcp.ts';
@@ -38,6 +38,7 @@ export function createProgram(): Command {
     addLoad,
     addTenants,
     addMcp,
+    addMigrate,
     addRebuild,
     addRecompute,
     addSend,

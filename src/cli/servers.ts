@@ -4,12 +4,14 @@ import { rebuildServers } from '../engine/availability/accept.ts';
 import { PostgresIsOlder, readGaps } from '../engine/availability/inspection.ts';
 import type { SetAside } from '../engine/persist/refused-entries.ts';
 import type { Difference } from '../engine/rebuild/suspects.ts';
+import { ownVersion } from '../engine/rebuild/marks.ts';
 import { verify } from '../engine/rebuild/verify.ts';
 import { readEnv } from '../env.ts';
 import { startServers } from '../local/private-services.ts';
 import { countLetters } from '../postgres/corrections/dead-letters.ts';
-import { isMigrated, MigrationError } from '../postgres/migrate.ts';
+import { isMigrated, migrate, MigrationError } from '../postgres/migrate.ts';
 import { createPool } from '../postgres/pool.ts';
+import { refuseOtherVersions } from '../postgres/running-versions.ts';
 import { connectRedis, redisReady } from '../redis/client.ts';
 import { byServer, onServer } from '../redis/endpoints.ts';
 import { SHARD_NUMBERS } from '../redis/keys.ts';
@@ -46,6 +48,28 @@ export async function withServers<T>(
     redis?.disconnect();
     await pool.end();
     await servers.stop();
+  }
+}
+
+/**
+ * Migrates the database of DATABASE_URL. Idempotent; several may run at once. Throws a `StartError` while processes of an
+ * incompatible version run, before it changes anything.
+ */
+export async function runMigrate({ json }: { json: boolean }): Promise<void> {
+  const { databaseUrl } = readEnv(process.env);
+  if (databaseUrl === null) throw new CommandError('DATABASE_URL is missing. A start migrates its private Postgres.');
+  const pool = createPool(databaseUrl, { max: 2 });
+  try {
+    await refuseOtherVersions(pool, ownVersion());
+    const applied = await migrate(pool);
+    const done = applied.length === 0 ? 'The database is of this version.\n' : `Applied ${applied.join(', ')}.\n`;
+    print(json, { applied }, done);
+  } catch (error) {
+    if (error instanceof MigrationError) throw new CommandError(error.message);
+    if (error instanceof StartError) throw error;
+    throw new CommandError(`The database could not be migrated: ${(error as Error).message}`);
+  } finally {
+    await pool.end();
   }
 }
 

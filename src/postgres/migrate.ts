@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { PACKAGE_ROOT } from '../package-root.ts';
 
@@ -60,6 +61,30 @@ export async function migrate(pool: Pool, folder: string = FOLDER): Promise<stri
 export async function isMigrated(pool: Pool): Promise<boolean> {
   const { missing, renumbers } = compared(await recordedIn(pool), await migrationsIn(FOLDER));
   return missing.length === 0 && !renumbers;
+}
+
+/** Interval at which the database is compared while it is not of this version, ms. */
+const POLL_MS = 1_000;
+
+/**
+ * Waits until another process has migrated the database to this version, or until `ended`. Postgres may be away
+ * meanwhile. `onWait` is called now and then while it waits. Throws `MigrationError` if the database has other migrations.
+ */
+export async function waitForMigrations(
+  pool: Pool,
+  { ended, onWait }: { ended: AbortSignal; onWait: () => void },
+): Promise<void> {
+  for (let attempt = 0; !ended.aborted; attempt++) {
+    if (await isMigrated(pool).catch(unlessOther)) return;
+    if (attempt % 10 === 0) onWait();
+    await sleep(POLL_MS, undefined, { signal: ended }).catch(() => undefined);
+  }
+}
+
+/** Postgres may be away for a while, but another version's schema stays. */
+function unlessOther(error: unknown): false {
+  if (error instanceof MigrationError) throw error;
+  return false;
 }
 
 /** The migrations that the database has, by number. */

@@ -32,6 +32,21 @@ export async function postgresClockSkewMs(pool: Pool): Promise<number> {
   return (sentMs + systemClock.now()) / 2 - rows[0]!.ms;
 }
 
+/**
+ * Bytes that the server's databases and, if Laurel's role may see it (`pg_monitor`), its write-ahead log take. Leaves out
+ * databases to which the role cannot connect. Reads the size of each file, so it takes some milliseconds.
+ */
+export async function postgresUsedBytes(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ bytes: number; seesWal: boolean }>(
+    `SELECT sum(pg_database_size(oid))::float8 AS bytes, has_function_privilege('pg_ls_waldir()', 'EXECUTE') AS "seesWal"
+       FROM pg_database WHERE has_database_privilege(oid, 'CONNECT')`,
+  );
+  const { bytes, seesWal } = rows[0]!;
+  if (!seesWal) return bytes;
+  const wal = await pool.query<{ bytes: number }>('SELECT sum(size)::float8 AS bytes FROM pg_ls_waldir()');
+  return bytes + wal.rows[0]!.bytes;
+}
+
 /** The server's version, size and limits. The size takes some milliseconds to compute. */
 export async function postgresState(pool: Pool): Promise<PostgresState> {
   return (await pool.query<PostgresState>(READ)).rows[0]!;

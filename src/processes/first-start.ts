@@ -7,7 +7,7 @@ import type { Env } from '../env.ts';
 import { AdminKeys } from '../postgres/access/admin-keys.ts';
 import { makeSignInToken } from '../postgres/access/sessions.ts';
 import { loadCatalog } from '../postgres/catalog.ts';
-import { migrate } from '../postgres/migrate.ts';
+import { migrate, waitForMigrations } from '../postgres/migrate.ts';
 import { retentionTooShort } from '../postgres/partitions.ts';
 import { createPool } from '../postgres/pool.ts';
 import { refuseOtherVersions } from '../postgres/running-versions.ts';
@@ -30,7 +30,10 @@ interface Prepared {
 /** Time limit for connecting to a Redis that was checked a moment ago. */
 const ANNOUNCE_MS = 1_000;
 
-/** Migrates the database, makes sure that an admin key exists, and may load the demo. Safe in several processes. */
+/**
+ * Migrates the database, or waits until `laurel migrate` has (MIGRATE_AT_START=0), makes sure that an admin key exists, and
+ * may load the demo. Safe in several processes.
+ */
 export async function prepareDatabase({
   env,
   servers,
@@ -51,12 +54,7 @@ export async function prepareDatabase({
     if (redis !== null) await redisReady(redis, ANNOUNCE_MS).catch(() => undefined);
     // Before the database is changed, which is irreversible.
     await refuseOtherVersions(pool, ownVersion());
-    const startedMs = performance.now();
-    const applied = await migrate(pool);
-    if (applied.length > 0) {
-      const seconds = Math.round((performance.now() - startedMs) / 100) / 10;
-      log?.info({ migrations: applied.length, newest: applied.at(-1), seconds }, 'the database is migrated');
-    }
+    await (env.migrateAtStart ? applyMigrations(pool, log) : migrationsOfOthers(pool, log));
     const tooShort = await retentionTooShort(pool, env.eventRetentionDays);
     if (tooShort !== null) throw new StartError(tooShort);
     const stored = await new AdminKeys({ pool, announce: publish }).ensureFirst(env.adminApiKey);
@@ -75,6 +73,20 @@ export async function prepareDatabase({
     await pool.end();
   }
 }
+
+async function applyMigrations(pool: Pool, log: Log | undefined): Promise<void> {
+  const startedMs = performance.now();
+  const applied = await migrate(pool);
+  if (applied.length === 0) return;
+  const seconds = Math.round((performance.now() - startedMs) / 100) / 10;
+  log?.info({ migrations: applied.length, newest: applied.at(-1), seconds }, 'the database is migrated');
+}
+
+/** A start that is called off ends the process. */
+const NEVER = new AbortController().signal;
+
+const migrationsOfOthers = (pool: Pool, log: Log | undefined): Promise<void> =>
+  waitForMigrations(pool, { ended: NEVER, onWait: () => log?.info({}, 'waiting for `laurel migrate`') });
 
 async function firstMetric(pool: Pool): Promise<string | null> {
   const catalog = await loadCatalog(pool, 0);

@@ -6,7 +6,8 @@ import { DAY_MS } from '../domain/periods.ts';
 import { familiesOf, type Family } from '../telemetry/metrics.ts';
 import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { partitionsState } from '../postgres/partitions.ts';
-import { waitingMessages } from '../postgres/webhooks/tries.ts';
+import { postgresUsedBytes } from '../postgres/server-state.ts';
+import { countDisabledByLaurel, waitingMessages } from '../postgres/webhooks/tries.ts';
 import { waitingBatches } from '../redis/batches.ts';
 import { deliveryCounts, failedWork, isPostgresNotedFull } from '../redis/work-counts.ts';
 import { endpointsOf, shardsInUse } from '../redis/endpoints.ts';
@@ -24,10 +25,13 @@ export function createInstallationMetrics({
   redis,
   pool,
   clock,
+  postgresDiskBytes,
 }: {
   redis: Redis;
   pool: Pool;
   clock: Clock;
+  /** The size of Postgres's disk; `null` if unknown. */
+  postgresDiskBytes: number | null;
 }): () => Promise<Family[]> {
   const up = new Gauge({
     name: 'laurel_up',
@@ -37,7 +41,7 @@ export function createInstallationMetrics({
   });
   const ofServers = serverMetrics(redis);
   const ofFirst = firstRedisMetrics(redis);
-  const ofPostgres = postgresMetrics(pool, clock);
+  const ofPostgres = postgresMetrics({ pool, clock, diskBytes: postgresDiskBytes });
   return async () => {
     const [fromServers, fromFirst, fromPostgres] = await Promise.all([
       ofServers(),
@@ -148,7 +152,16 @@ function firstRedisMetrics(redis: Redis): () => Promise<Family[]> {
   };
 }
 
-function postgresMetrics(pool: Pool, clock: Clock): () => Promise<Family[]> {
+/** Measuring the size of Postgres takes some milliseconds, and it changes slowly. */
+const SIZE_MS = 60_000;
+
+interface PostgresMetricsOptions {
+  pool: Pool;
+  clock: Clock;
+  diskBytes: number | null;
+}
+
+function postgresMetrics({ pool, clock, diskBytes }: PostgresMetricsOptions): () => Promise<Family[]> {
   const registry = new Registry();
   const registers = [registry];
   const letters = new Gauge({
@@ -181,13 +194,40 @@ function postgresMetrics(pool: Pool, clock: Clock): () => Promise<Family[]> {
     help: 'Size of events, awards and used keys that were stored on days without a partition.',
     registers,
   });
+  const disabled = new Gauge({
+    name: 'laurel_webhooks_disabled',
+    help: 'Webhooks that Laurel disabled because of their receivers, until they are enabled again.',
+    registers,
+  });
+  const used = new Gauge({
+    name: 'laurel_postgres_used_bytes',
+    help: "Size of Postgres's databases and, if Laurel's role has pg_monitor, of its write-ahead log. Measured once a minute.",
+    registers,
+  });
+  const usedRatio = new Gauge({
+    name: 'laurel_postgres_disk_used_ratio',
+    help: 'laurel_postgres_used_bytes as a share of POSTGRES_DISK_GB. Left out if this is not set.',
+    // Without a value it would be 0.
+    registers: diskBytes === null ? [] : registers,
+  });
+  let sizedMs = -Infinity;
   return async () => {
     const nowMs = clock.now();
-    const [counted, { count, oldestMs }, { endDay, bytesOutside }] = await Promise.all([
+    const isSizeOld = performance.now() - sizedMs >= SIZE_MS;
+    const [counted, { count, oldestMs }, { endDay, bytesOutside }, disabledCount, usedBytes] = await Promise.all([
       countLetters(pool),
       waitingMessages(pool, nowMs),
       partitionsState(pool),
+      countDisabledByLaurel(pool),
+      // A database that is being dropped has no size; the others say whether Postgres answers.
+      isSizeOld ? postgresUsedBytes(pool).catch(() => null) : null,
     ]);
+    if (usedBytes !== null) {
+      sizedMs = performance.now();
+      used.set(usedBytes);
+      if (diskBytes !== null) usedRatio.set(usedBytes / diskBytes);
+    }
+    disabled.set(disabledCount);
     left.set((endDay * DAY_MS - nowMs) / 1000);
     outside.set(bytesOutside);
     letters.set(counted.waiting);

@@ -93,6 +93,8 @@ interface ServeOptions {
   /** Wrong keys per minute from one client; `null` for no limit. */
   failedKeyLimit: number | null;
   trustedProxies: readonly Network[];
+  /** The size of Postgres's disk; `null` if unknown, which is the default. */
+  postgresDiskBytes?: number | null;
   /** Metrics of all processes that `/metrics` covers. Default: of this process. */
   gathered?: () => Promise<Family[]>;
   sharedPort: boolean;
@@ -178,7 +180,12 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
     pages,
   });
   const ofConsole = consolePage();
-  const installation = createInstallationMetrics({ redis, pool, clock: services.clock });
+  const installation = createInstallationMetrics({
+    redis,
+    pool,
+    clock: services.clock,
+    postgresDiskBytes: options.postgresDiskBytes ?? null,
+  });
   const admin = createServer({
     ...shared,
     surface: 'admin',

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { readEnv } from '../../src/env.ts';
 import { CHECKPOINTS } from '../../src/local/postgres-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { version } from '../../src/version.ts';
@@ -15,6 +16,7 @@ interface Service {
   image: string;
   user?: string;
   command?: string[];
+  env_file?: { path: string; required: boolean }[];
   environment: Record<string, string>;
   ports?: string[];
   tmpfs: string[];
@@ -25,6 +27,7 @@ interface Service {
 const servicesOf = (file: string): Record<string, Service> =>
   (parse(read(file), { merge: true }) as { services: Record<string, Service> }).services;
 
+const OWN_IMAGE = `\${APP_IMAGE:-laurel:${version()}}`;
 const FILES = ['docker-compose.yml', 'docker-compose.cluster.yml'];
 const ALL = FILES.flatMap((file) => Object.entries(servicesOf(file)).map(([name, of]) => [file, name, of] as const));
 
@@ -43,12 +46,14 @@ describe.each(ALL)('%s: the service %s', (_, name, service) => {
       pids_limit: expect.any(Number),
       mem_limit: expect.stringMatching(/^\d+g$/),
       restart: expect.stringMatching(/^(unless-stopped|no)$/),
+      // Unbounded logs fill the disk.
+      logging: { driver: 'json-file', options: { 'max-size': '10m', 'max-file': '5' } },
     });
     // A service that runs once has no health check.
     if (service.restart === 'no') expect(service.healthcheck).toEqual({ disable: true });
     else expect(service.healthcheck).toMatchObject({ test: expect.arrayContaining([expect.any(String)]) });
     // The Dockerfile has ours.
-    if (service.image !== 'laurel') expect(['postgres', 'redis', '${REDIS_USER:-valkey}']).toContain(service.user);
+    if (service.image !== OWN_IMAGE) expect(['postgres', 'redis', '${REDIS_USER:-valkey}']).toContain(service.user);
   });
 
   test('exposes only the Application API to other machines', () => {
@@ -62,14 +67,38 @@ test.each(FILES)('%s: no password has a default, and every image can be pinned b
   const compose = read(file);
   const services = servicesOf(file);
   const secrets = [...compose.matchAll(/\$\{(\w+)([^}]*)\}/g)].filter(([, name]) => /PASSWORD|SECRET/.test(name!));
-  expect(secrets.length).toBeGreaterThan(4);
+  expect(new Set(secrets.map(([, name]) => name))).toEqual(new Set(['REDIS_PASSWORD', 'POSTGRES_PASSWORD']));
   for (const [whole, , rest] of secrets) expect([whole, rest]).toEqual([whole, ':?is missing in .env']);
   expect(services['app']!.environment).toMatchObject({ NODE_ENV: 'production', ADMIN_HOST: '0.0.0.0' });
-  for (const { image } of Object.values(services)) expect(image).toMatch(/^laurel$|^\$\{[A-Z]+_IMAGE:-[\w/:.-]+\}$/);
+  for (const { image } of Object.values(services)) expect(image).toMatch(/^\$\{[A-Z]+_IMAGE:-[\w/:.-]+:[\w.-]+\}$/);
 });
 
-test('the workflow pins each action to a commit and names its release', () => {
-  const uses = [...read('.github/workflows/ci.yml').matchAll(/uses: (.*)/g)].map(([, action]) => action!);
+test.each(FILES)(
+  '%s: no command or health check contains a password, which all users of the machine could read',
+  (file) => {
+    for (const { command, healthcheck } of Object.values(servicesOf(file)))
+      expect(JSON.stringify([command, healthcheck])).not.toMatch(/\$\{\w*PASSWORD|(requirepass|masterauth)[ '"]+\$\{/);
+  },
+);
+
+test.each(FILES)('%s: .env can set every variable of Laurel, and its published ports change none inside', (file) => {
+  const services = servicesOf(file);
+  for (const name of ['app', 'workers']) {
+    const { image, env_file: envFile, environment } = services[name]!;
+    expect([image, envFile]).toEqual([OWN_IMAGE, [{ path: '.env', required: false }]]);
+    expect(environment).toMatchObject({ HOST: '0.0.0.0', APP_PORT: 8080, ADMIN_PORT: 8081 });
+    // Laurel also gets what .env has for Compose, and refuses unknown variables that look like its own.
+    const others = [...(read(file) + read('docker-compose.proxy.yml')).matchAll(/\$\{(\w+)/g)]
+      .map(([, variable]) => variable!)
+      .filter((variable) => !(variable in environment));
+    expect(others).toContain('APP_IMAGE');
+    const fixed = { ADMIN_PORT: '8081', APP_PORT: '8080' };
+    expect(() => readEnv({ ...Object.fromEntries(others.map((variable) => [variable, 'x'])), ...fixed })).not.toThrow();
+  }
+});
+
+test.each(['ci.yml', 'release.yml'])('the workflow %s pins each action to a commit and names its release', (file) => {
+  const uses = [...read(`.github/workflows/${file}`).matchAll(/uses: (?!\.\/)(.*)/g)].map(([, action]) => action!);
   expect(uses.length).toBeGreaterThan(0);
   for (const action of uses) expect(action).toMatch(/^[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
 });

@@ -37,11 +37,17 @@ const variables = found(
 /** Variables of tests, benches and third parties. */
 const OTHER_VARIABLES = [
   'COMPOSE_PROJECT_NAME',
+  'COMPOSE_FILE',
+  'APP_IMAGE',
   'REDIS_PASSWORD',
   'POSTGRES_PASSWORD',
   'NODE_IMAGE',
   'REDIS_IMAGE',
   'POSTGRES_IMAGE',
+  'PROXY_IMAGE',
+  'REGISTRY_USER',
+  'REGISTRY_PASSWORD',
+  'NPM_TOKEN',
   'ADMIN_KEY',
   'METRIC_ID',
   'API_URL',

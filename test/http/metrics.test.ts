@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endpointsOf } from '../../src/redis/endpoints.ts';
 import { DELIVERY_COUNTS_KEY } from '../../src/redis/keys.ts';
+import { createPool } from '../../src/postgres/pool.ts';
+import { postgresUsedBytes } from '../../src/postgres/server-state.ts';
 import { insert, message } from '../postgres/webhooks/messages.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
@@ -42,6 +44,23 @@ test('counts pending webhook messages and the outcomes of tries', async () => {
   expect(text).toMatch(/^laurel_webhook_oldest_waiting_seconds [\d.e-]+$/m);
   expect(text).toMatch(/^laurel_webhook_tries_total\{outcome="delivered"\} 7$/m);
   expect(text).toMatch(/^laurel_webhook_tries_total\{outcome="timed_out"\} 2$/m);
+});
+
+test('shows the size of Postgres, with its write-ahead log for a role that may see it, but no share of an unknown disk', async () => {
+  const text = await (await fetch(`${laurel.adminUrl}/metrics`)).text();
+  expect(Number(/^laurel_postgres_used_bytes (.*)$/m.exec(text)![1])).toBeGreaterThan(5_000_000);
+  expect(text).not.toContain('laurel_postgres_disk_used_ratio');
+  const pool = createPool(laurel.databaseUrl, { max: 1 });
+  const all = await postgresUsedBytes(pool);
+  const role = `plain_${process.pid}`;
+  await pool.query(`CREATE ROLE ${role}`);
+  await pool.query(`SET ROLE ${role}`);
+  const withoutWal = await postgresUsedBytes(pool);
+  await pool.query('RESET ROLE');
+  await pool.query(`DROP ROLE ${role}`);
+  await pool.end();
+  // The first segment of the log has 16 MiB.
+  expect(all - withoutWal).toBeGreaterThanOrEqual(16_777_216 / 2);
 });
 
 /** The value of a metric with these labels, each in its text form; undefined without one. */

@@ -38,6 +38,7 @@ beforeAll(async () => {
       METRICS_PORT: String(ports.metrics),
       ADMIN_API_KEY: KEY,
       HTTP_PROCESSES: '2',
+      POSTGRES_DISK_GB: '20',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -125,6 +126,11 @@ const { groups } = parse(readOps('alerts.yml')) as {
   groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[];
 };
 const rules = groups.flatMap((group) => group.rules.map(({ alert, expr }) => [alert, expr] as const));
+
+test('the share of the disk of Postgres is that of POSTGRES_DISK_GB', () => {
+  const value = (name: string): number => Number(new RegExp(`^${name} (.*)$`, 'm').exec(texts.admin)![1]);
+  expect(value('laurel_postgres_disk_used_ratio')).toBeCloseTo(value('laurel_postgres_used_bytes') / 20e9, 6);
+});
 
 test('finds panels and alerts', () => {
   expect(queries.length).toBeGreaterThan(20);

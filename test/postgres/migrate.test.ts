@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isMigrated, migrate, MigrationError } from '../../src/postgres/migrate.ts';
+import { readEnv } from '../../src/env.ts';
+import { prepareDatabase } from '../../src/processes/first-start.ts';
+import { FORM_LOCK } from '../../src/postgres/running-versions.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { Start } from '../processes/start.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
@@ -37,6 +40,27 @@ const tables = async (): Promise<string[]> =>
   (await pool.query(`SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY 1`)).rows.map(
     ({ relname }) => relname,
   );
+
+test('a start with MIGRATE_AT_START=0 waits until `laurel migrate` has migrated, which no incompatible version allows', async () => {
+  const servers = { redisUrl: 'redis://127.0.0.1:1', databaseUrl: stack.databaseUrl };
+  const laurelMigrate = async (): Promise<[number | null, string]> => {
+    const command = ['node', join(await inFewFiles(), 'src/cli/main.js'), 'migrate'];
+    const started = new Start({ DATABASE_URL: stack.databaseUrl }, command);
+    return [await started.end(), started.output];
+  };
+  const other = await pool.connect();
+  await other.query('SELECT pg_advisory_lock_shared($1, 9999)', [FORM_LOCK]);
+  expect(await laurelMigrate()).toEqual([2, expect.stringContaining('cannot run beside')]);
+  expect(await tables()).toEqual([]);
+  await other.query('SELECT pg_advisory_unlock_shared($1, 9999)', [FORM_LOCK]);
+  other.release();
+
+  const env = readEnv({ MIGRATE_AT_START: '0', LAUREL_DEMO: '0' });
+  const prepared = prepareDatabase({ env, servers });
+  expect(await laurelMigrate()).toEqual([0, expect.stringMatching(/^Applied 000100_schema.sql.*\.\n$/)]);
+  expect((await prepared).newKey).not.toBeNull();
+  expect(await laurelMigrate()).toEqual([0, 'The database is of this version.\n']);
+});
 
 describe('with the schema of 1.0', () => {
   const record = (no: number, file: string) =>
@@ -86,6 +110,7 @@ describe('with the schema of 1.0', () => {
     for (const [code, file, ...words] of [
       [1, 'workers/main.js'],
       [2, 'src/cli/main.js', 'verify'],
+      [2, 'src/cli/main.js', 'migrate'],
     ] as const) {
       const started = new Start(variables, ['node', join(built, file), ...words]);
       expect([await started.end(), started.output]).toEqual([

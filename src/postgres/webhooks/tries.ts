@@ -19,13 +19,17 @@ const SENDABLE = `
    AND resource.deleted IS NULL AND (resource.doc ->> 'enabled')::boolean
   JOIN organisation ON multi_tenancy = (state.tenant_no > 0)`;
 
-/** Leases up to `most` webhooks with due messages for `leaseMs`, one holder each. `nowMs`: Laurel's clock. */
+/**
+ * Leases up to `most` webhooks with due messages for `leaseMs`, one holder each. `nowMs`: Laurel's clock. Such a webhook is
+ * enabled, so the reason why Laurel once disabled it no longer applies.
+ */
 export async function leaseWebhooks(
   pool: Pool,
   { holder, nowMs, leaseMs, most }: { holder: string; nowMs: number; leaseMs: number; most: number },
 ): Promise<LeasedWebhook[]> {
   const { rows } = await pool.query<LeasedWebhook>(
-    `UPDATE webhook_state AS leased SET holder = $1, held_until = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
+    `UPDATE webhook_state AS leased SET holder = $1, held_until = clock_timestamp() + make_interval(secs => $3::float8 / 1000),
+            disabled_reason = NULL, disabled_at = NULL
       WHERE webhook_id = ANY (ARRAY(
               SELECT state.webhook_id FROM ${SENDABLE}
                WHERE (state.holder IS NULL OR state.held_until < clock_timestamp())
@@ -142,6 +146,19 @@ export async function waitingMessages(pool: Pool, nowMs: number): Promise<Waitin
   );
   const { count, created } = rows[0]!;
   return { count, oldestMs: created === null ? 0 : Math.max(0, nowMs - created) };
+}
+
+/** The number of webhooks, of all tenants, that Laurel disabled and nobody enabled again. */
+export async function countDisabledByLaurel(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    `SELECT count(*)::int AS count
+       FROM webhook_state AS state
+       JOIN catalog_resources AS resource ON resource.id = state.webhook_id
+        AND resource.deleted IS NULL AND NOT (resource.doc ->> 'enabled')::boolean
+       JOIN organisation ON multi_tenancy = (state.tenant_no > 0)
+      WHERE state.disabled_reason IS NOT NULL`,
+  );
+  return rows[0]!.count;
 }
 
 /** Records that Laurel disabled a webhook, and why. Resets its failures for when it is enabled again. */

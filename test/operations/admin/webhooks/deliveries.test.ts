@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Resources } from '../../../../src/catalog/resources.ts';
 import { FixedClock } from '../../../../src/clock.ts';
 import type { WebhookDelivery } from '../../../../src/domain/notifications/webhook.ts';
 import { disableWebhook } from '../../../../src/engine/webhooks/deliveries.ts';
+import { leaseWebhooks } from '../../../../src/postgres/webhooks/tries.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { settleMessages, storeMessages } from './stored-messages.ts';
 
@@ -172,7 +174,11 @@ test('admin_webhooks_state shows pending messages, since when it fails, and why 
   );
   expect(await state()).toMatchObject({ failures: 12, failingSince: iso(NOW_MS), pausedUntil: expect.any(String) });
 
+  const disabled = async () =>
+    /^laurel_webhooks_disabled (\d+)$/m.exec(await (await fetch(`${laurel.adminUrl}/metrics`)).text())![1];
+  expect(await disabled()).toBe('0');
   await disableWebhook(resources(), { tenantNo: 0, webhookId, url: HOOK.url }, 'gone');
+  expect(await disabled()).toBe('1');
   expect(await state()).toMatchObject({
     waiting: 2,
     failures: 0,
@@ -182,6 +188,13 @@ test('admin_webhooks_state shows pending messages, since when it fails, and why 
   });
   await laurel.admin.patch('/v1/webhooks', [{ id: webhookId, enabled: true }]);
   expect(await state()).toMatchObject({ waiting: 2, disabledReason: null, disabledAt: null });
+  expect(await disabled()).toBe('0');
+  // Once Laurel has sent to it, an administrator who disables it is not taken for Laurel.
+  const leased = await leaseWebhooks(laurel.pool, { holder: randomUUID(), nowMs: NOW_MS, leaseMs: 0, most: 10 });
+  expect(leased.map((one) => one.webhookId)).toContain(webhookId);
+  await laurel.admin.patch('/v1/webhooks', [{ id: webhookId, enabled: false }]);
+  expect(await state()).toMatchObject({ waiting: 2, disabledReason: null, disabledAt: null });
+  expect(await disabled()).toBe('0');
 });
 
 test('sends nothing again, and no test, to a disabled webhook', async () => {

@@ -20,13 +20,17 @@ interface Service {
 }
 
 const PASSWORD = '0123456789abcdef';
-const file = readFileSync(join(PACKAGE_ROOT, 'docker-compose.cluster.yml'), 'utf8');
-/** As Compose reads it. */
-const filledIn = file
-  .replaceAll(/\$\{\w+_PASSWORD:\?[^}]*\}/g, PASSWORD)
-  .replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1')
-  .replaceAll('$$', '$');
-const { services } = parse(filledIn, { merge: true }) as { services: Record<string, Service> };
+
+/** The services of a file, filled in as Compose does. */
+function servicesOf(file: string): Record<string, Service> {
+  const filledIn = readFileSync(join(PACKAGE_ROOT, file), 'utf8')
+    .replaceAll(/\$\{\w+_PASSWORD:\?[^}]*\}/g, PASSWORD)
+    .replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1')
+    .replaceAll('$$', '$');
+  return (parse(filledIn, { merge: true }) as { services: Record<string, Service> }).services;
+}
+
+const services = servicesOf('docker-compose.cluster.yml');
 const NODES = Object.keys(services).filter((name) => /^redis-\d$/.test(name));
 const ADDRESSES = NODES.map((name) => services[name]!.networks!.default.ipv4_address);
 
@@ -51,33 +55,55 @@ test('each node has its own volume and address, and all become members', () => {
   expect(made).toEqual(ADDRESSES);
 });
 
-test('a node starts as a cluster member with the shipped settings', async () => {
+/** Starts a Redis with the command of a service, and passes its settings of some names and its command line. */
+async function startedWith(
+  { command, environment }: Service,
+  { names, options }: { names: string[]; options: string },
+): Promise<{ settings: Record<string, string>; commandLine: string }> {
   const folder = mkdtempSync(join(DATA_FOLDER, 'laurel-compose-'));
-  const [port, busPort] = [await freePort(), await freePort()];
-  const { command, environment } = services['redis-2']!;
+  const port = await freePort();
   const script = command[2]!
     .replaceAll('/data', folder)
     .replaceAll('/etc/laurel', join(PACKAGE_ROOT, 'ops'))
-    .replace('redis-server', findRedisProgram()!);
+    .replace('redis-server', findRedisProgram()!)
+    .replace(' - <<', ` --port ${port} ${options} - <<`);
   const env = { ...environment, PATH: process.env['PATH'] };
-  const running = spawn('sh', ['-c', `${script.trimEnd()} --port ${port} --cluster-port ${busPort}`], {
-    env,
-    stdio: 'ignore',
-  });
+  const running = spawn('sh', ['-c', script], { env, stdio: 'ignore' });
   const redis = new Redis({ port, password: PASSWORD, maxRetriesPerRequest: null, retryStrategy: () => 20 });
   redis.on('error', () => undefined);
   try {
-    expect(String(await redis.call('INFO', 'CLUSTER'))).toContain('cluster_enabled:1');
-    const found = (await redis.call('CONFIG', 'GET', 'append*', 'cluster-*', 'masterauth')) as string[];
-    const value = (name: string): string | undefined => found[found.indexOf(name) + 1];
-    expect(
-      ['appendonly', 'appendfsync', 'cluster-require-full-coverage', 'masterauth'].map((name) => value(name)),
-    ).toEqual(['yes', 'always', 'no', PASSWORD]);
+    const found = (await redis.call('CONFIG', 'GET', ...names)) as string[];
+    const settings = Object.fromEntries(names.map((name) => [name, found[found.indexOf(name) + 1]!]));
+    return { settings, commandLine: readFileSync(`/proc/${running.pid}/cmdline`, 'utf8').replaceAll('\0', ' ') };
   } finally {
     redis.disconnect();
+    // The shell became Redis, so a signal of the container engine reaches it.
     const ended = once(running, 'exit');
-    running.kill('SIGKILL');
-    await ended;
+    running.kill('SIGTERM');
+    expect((await ended)[0]).toBe(0);
     rmSync(folder, { recursive: true });
   }
+}
+
+const COMMON = { appendonly: 'yes', appendfsync: 'always', maxmemory: '1073741824', requirepass: PASSWORD };
+
+test('a node starts as a cluster member with the shipped settings, and its command line has no password', async () => {
+  const wanted = {
+    ...COMMON,
+    'cluster-enabled': 'yes',
+    'cluster-require-full-coverage': 'no',
+    masterauth: PASSWORD,
+  };
+  const options = `--cluster-port ${await freePort()}`;
+  const { settings, commandLine } = await startedWith(services['redis-2']!, { names: Object.keys(wanted), options });
+  expect(settings).toEqual(wanted);
+  expect(commandLine).toMatch(/redis-server/);
+  expect(commandLine).not.toContain(PASSWORD);
+});
+
+test('the Redis of docker-compose.yml starts with the shipped settings, and its command line has no password', async () => {
+  const { redis } = servicesOf('docker-compose.yml');
+  const { settings, commandLine } = await startedWith(redis!, { names: Object.keys(COMMON), options: '' });
+  expect(settings).toEqual(COMMON);
+  expect(commandLine).not.toContain(PASSWORD);
 });
