@@ -3,6 +3,7 @@ import { version } from '../version.ts';
 import { withAdminOptionsAnywhere } from './admin-api.ts';
 import { addClock } from './clock.ts';
 import { addConfig } from './config.ts';
+import { addConsole } from './console.ts';
 import { addDeadLetters, addEvents, addRecompute } from './corrections.ts';
 import { addDoctor, addRebuild, addVerify } from './doctor.ts';
 import { addImport } from './import.ts';
@@ -33,6 +34,7 @@ export function createProgram(): Command {
   for (const add of [
     addClock,
     addConfig,
+    addConsole,
     addDeadLetters,
     addDoctor,
     addEvents,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
-import { runAdminCli, type Ended } from './run-cli.ts';
+import { runAdminCli, runCli, type Ended } from './run-cli.ts';
 
 // `laurel users` in its own process.
 let laurel: TestLaurel;
@@ -82,6 +82,22 @@ test('timeline: a table or JSON, of one kind, and only of an existing user', asy
   expect((await cli('timeline', 'a/da', '--limit', '1', '--json')).out).toContain('"value": 3');
   expect((await cli('timeline', 'nobody')).err).toContain('Unknown user');
   expect((await cli('timeline', 'a/da', '--kind', 'level')).code).not.toBe(0);
+});
+
+test('console prints a link that signs in once, without a key', async () => {
+  const variables = { DATABASE_URL: laurel.databaseUrl, ADMIN_API_KEY: undefined };
+  const { code, out } = await runCli(['console', '--url', 'https://laurel.example.org'], variables);
+  const [, token] = /^https:\/\/laurel\.example\.org\/console#token=(\S+)\n$/.exec(out) ?? [];
+  expect([code, token]).toEqual([0, expect.any(String)]);
+  const signIn = () =>
+    fetch(`${laurel.adminUrl}/v1/session`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ token }),
+    });
+  expect([(await signIn()).status, (await signIn()).status]).toEqual([201, 401]);
+  const elsewhere = await runCli(['console'], { DATABASE_URL: undefined, DATA_DIR: '/nonexistent' });
+  expect(elsewhere).toMatchObject({ code: 2, out: '', err: expect.stringContaining('No Laurel runs with the data in') });
 });
 
 // Last: the time stays at a later day.
