@@ -85,7 +85,8 @@ test('timeline: a table or JSON, of one kind, and only of an existing user', asy
 });
 
 test('console prints a link that signs in once, without a key', async () => {
-  const variables = { DATABASE_URL: laurel.databaseUrl, ADMIN_API_KEY: undefined };
+  // As in a terminal where the tutorial was read.
+  const variables = { DATABASE_URL: laurel.databaseUrl, ADMIN_API_KEY: undefined, LAUREL_KEY: laurel.adminKey };
   const { code, out } = await runCli(['console', '--url', 'https://laurel.example.org'], variables);
   const [, token] = /^https:\/\/laurel\.example\.org\/console#token=(\S+)\n$/.exec(out) ?? [];
   expect([code, token]).toEqual([0, expect.any(String)]);
