@@ -19,7 +19,8 @@ export function addConsole(laurel: Command): void {
 
 /** Loads the database's driver only when needed. */
 async function run({ url, json }: Options): Promise<void> {
-  const [{ readEnv }, { createPool }, { makeSignInToken }, { privatePostgres }] = await Promise.all([
+  const [{ systemClock }, { readEnv }, { createPool }, { makeSignInToken }, { privatePostgres }] = await Promise.all([
+    import('../clock.ts'),
     import('../env.ts'),
     import('../postgres/pool.ts'),
     import('../postgres/access/sessions.ts'),
@@ -35,7 +36,7 @@ async function run({ url, json }: Options): Promise<void> {
   const address = addressOf(url ?? `http://localhost:${env.adminPort}`, '/console');
   const pool = createPool(databaseUrl, { max: 1 });
   try {
-    const token = await makeSignInToken(pool, Date.now()).catch((error: Error) => {
+    const token = await makeSignInToken(pool, systemClock.now()).catch((error: Error) => {
       throw new CommandError(`Postgres refuses a link: ${error.message}. Has Laurel been started with it?`);
     });
     if (token === null) throw new CommandError('There is no active admin key with full access.');
