@@ -90,6 +90,8 @@ const LEAST_BACKLOG_BYTES = 1_048_576;
 
 /** Prefix of Laurel's environment variables. Unknown ones with this prefix are refused. */
 const PREFIX = 'LAUREL_';
+/** `LAUREL_KEY` is of the command line, and often set where a server starts. */
+const KNOWN: ReadonlySet<string> = new Set(['LAUREL_DEMO', 'LAUREL_KEY']);
 /** Shorter secrets are for experiments; they are refused in production. */
 const SECRET_LENGTH = 16;
 
@@ -106,7 +108,7 @@ export function readEnv(variables: Variables): Env {
   const problems: string[] = [];
   const read = reader(variables, problems);
   for (const name of Object.keys(variables)) {
-    if (name.startsWith(PREFIX) && name !== 'LAUREL_DEMO')
+    if (name.startsWith(PREFIX) && !KNOWN.has(name))
       problems.push(`${name} is not a setting of Laurel; see docs/configuration.md.`);
   }
 

@@ -1,12 +1,19 @@
 // As many events as Laurel answers, with autocannon: closed loop, each connection waits for its answer.
 //   npm install autocannon
-//   ADMIN_API_KEY=… node examples/autocannon/events.mjs lessons
+//   LAUREL_KEY=… node examples/autocannon/events.mjs lessons
 import autocannon from 'autocannon';
 
-const { API_URL = 'http://localhost:8080', ADMIN_API_KEY: key, SECONDS = '10', CONNECTIONS = '64' } = process.env;
+const {
+  API_URL = 'http://localhost:8080',
+  LAUREL_KEY,
+  ADMIN_API_KEY,
+  SECONDS = '10',
+  CONNECTIONS = '64',
+} = process.env;
+const key = LAUREL_KEY ?? ADMIN_API_KEY;
 const [metric] = process.argv.slice(2);
 if (!key || !metric) {
-  process.stderr.write('ADMIN_API_KEY=… node events.mjs METRIC\n');
+  process.stderr.write('LAUREL_KEY=… node events.mjs METRIC\n');
   process.exit(1);
 }
 

@@ -1,11 +1,18 @@
 // Events and reads against Laurel with k6 (https://k6.io), at a fixed rate of arrivals.
-//   k6 run -e API_URL=http://localhost:8080 -e ADMIN_API_KEY=… -e METRIC=lessons examples/k6/events.js
+//   k6 run -e API_URL=http://localhost:8080 -e LAUREL_KEY=… -e METRIC=lessons examples/k6/events.js
 import { check } from 'k6';
 import { uuidv4 } from 'https://jslib.k6.io/k6-utils/1.4.0/index.js';
 import http from 'k6/http';
 
-const { API_URL = 'http://localhost:8080', ADMIN_API_KEY, METRIC, RATE = '50', USERS = '1000' } = __ENV;
-if (!ADMIN_API_KEY || !METRIC) throw new Error('ADMIN_API_KEY and METRIC are required.');
+const {
+  API_URL = 'http://localhost:8080',
+  ADMIN_API_KEY,
+  LAUREL_KEY = ADMIN_API_KEY,
+  METRIC,
+  RATE = '50',
+  USERS = '1000',
+} = __ENV;
+if (!LAUREL_KEY || !METRIC) throw new Error('LAUREL_KEY and METRIC are required.');
 
 export const options = {
   scenarios: {
@@ -27,7 +34,7 @@ export const options = {
   },
 };
 
-const headers = { 'X-API-KEY': ADMIN_API_KEY, 'Content-Type': 'application/json' };
+const headers = { 'X-API-KEY': LAUREL_KEY, 'Content-Type': 'application/json' };
 
 export default function sendEvent() {
   const user = `k6-${Math.floor(Math.random() * Number(USERS))}`;

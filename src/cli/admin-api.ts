@@ -23,11 +23,15 @@ export class AdminRefusal extends CommandError {
 /** Longer than any operation takes, except those that set their own. */
 const TIMEOUT_MS = 60_000;
 
+/** `--key <key>`: by default `LAUREL_KEY`, or else `ADMIN_API_KEY`, its name before. */
+export const keyOption = (description: string): Option =>
+  new Option('--key <key>', description).env('LAUREL_KEY').default(process.env['ADMIN_API_KEY'], 'ADMIN_API_KEY');
+
 /** Adds the options that select a Laurel; the environment provides their defaults. */
 export const withAdminOptions = (command: Command): Command =>
   command
     .addOption(new Option('--url <url>', 'the Admin API').env('ADMIN_URL').default('http://localhost:8081'))
-    .addOption(new Option('--key <key>', 'an admin key').env('ADMIN_API_KEY'))
+    .addOption(keyOption('an admin key'))
     .addOption(new Option('--tenant <id>', 'the tenant, in a multi-tenant organisation'))
     .option('--json', 'print JSON');
 
@@ -55,7 +59,7 @@ export async function askAdmin(
     timeoutMs = TIMEOUT_MS,
   }: { method: 'GET' | 'POST' | 'PUT' | 'DELETE'; path: string; body?: unknown; timeoutMs?: number },
 ): Promise<unknown> {
-  if (key === undefined || key === '') throw new CommandError('An admin key is required: set ADMIN_API_KEY or --key.');
+  if (key === undefined || key === '') throw new CommandError('An admin key is required: set LAUREL_KEY or --key.');
   const headers = {
     'X-API-KEY': key,
     ...(tenant !== undefined && { 'Tenant-ID': tenant }),
@@ -146,11 +150,11 @@ function refusal({
 }): string {
   const { error, hint } = Object(answer) as { error?: unknown; hint?: unknown };
   if (typeof error !== 'string') return `${url} does not answer as Laurel's Admin API does (${path}: ${status}).`;
-  if (status === 401) return `${error}. --key or ADMIN_API_KEY must be an active admin key.`;
+  if (status === 401) return `${error}. --key or LAUREL_KEY must be an active admin key.`;
   if (status === 403) return `${error}. It takes an admin key.`;
   // One line for each problem.
   return `Refused (${status}):\n${error
-    .split(/; (?=[A-Za-z][\w.[\]]*: |and \d+ more$)/)
+    .split(/; (?=[A-Za-z][\w.[\]]*(?:: | (?:is|must|has|fits) )|and \d+ more$)|, (?=[\w.[\]]+ is not a known field)/)
     .concat(typeof hint === 'string' ? [hint] : [])
     .map((line) => `  ${line}`)
     .join('\n')}`;

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import { createInterface as createQuestions } from 'node:readline/promises';
 import { InvalidArgumentError, Option } from 'commander';
 import { createReadStream } from 'node:fs';
-import { appendFile, open, stat } from 'node:fs/promises';
+import { appendFile, open, rename, stat, writeFile } from 'node:fs/promises';
 import { SHARDS } from '../redis/keys.ts';
 
 /** Exit codes of commands, as in diff(1). */
@@ -29,6 +29,12 @@ export async function agreed(question: string): Promise<boolean> {
   const answer = await terminal.question(question);
   terminal.close();
   return /^y(es)?$/i.test(answer.trim());
+}
+
+/** Resolves if the user agrees. Ends the command otherwise, also without a terminal to ask on: then `option` is needed. */
+export async function confirmed(question: string, what: string, option = '--yes'): Promise<void> {
+  if (!process.stdin.isTTY) throw new CommandError(`Nothing was changed: ${what}, which takes ${option}.`);
+  if (!(await agreed(`${question} [y/N] `))) throw new CommandError('Nothing was changed.');
 }
 
 export const examples = (...lines: string[]): string =>
@@ -154,6 +160,17 @@ export async function* textLines(file: string): AsyncGenerator<string> {
   await present(file);
   for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity }))
     if (text.trim() !== '') yield text.trim();
+}
+
+/** Writes a file completely or not at all. Ends the command if it cannot be written. */
+export async function writeDocument(file: string, text: string): Promise<void> {
+  const unfinished = `${file}.${process.pid}.tmp`;
+  try {
+    await writeFile(unfinished, text);
+    await rename(unfinished, file);
+  } catch (error) {
+    throw new CommandError(`${file} cannot be written: ${(error as Error).message}.`);
+  }
 }
 
 /** Appends lines in a single write. */

@@ -1,6 +1,17 @@
-import { agreed, CommandError, counted, examples, EXIT, jsonText, print, wholeNumber } from './command.ts';
+import {
+  agreed,
+  CommandError,
+  confirmed,
+  counted,
+  examples,
+  EXIT,
+  jsonText,
+  print,
+  wholeNumber,
+  writeDocument,
+} from './command.ts';
 import { type Command, Option } from 'commander';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import type { DemoChoice, DemoResource, ConfigurationChange } from '../domain/configuration.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import type { Pulled } from './source-configuration.ts';
@@ -135,9 +146,11 @@ async function confirmArchiving(archived: Change[]): Promise<void> {
   const ofDemo = archived.filter(({ demo }) => demo).length;
   const some = ofDemo === 0 ? `${count}` : `${count} (${ofDemo === count ? 'all' : ofDemo} of the demo)`;
   const takes = ofDemo === count ? '--remove-demo or --yes' : '--yes';
-  if (!process.stdin.isTTY) throw new CommandError(`Nothing was changed: this archives ${some}, which takes ${takes}.`);
-  if (!(await agreed(`Archive ${some}? Their history stays, but they cannot be taken back. [y/N] `)))
-    throw new CommandError('Nothing was changed.');
+  await confirmed(
+    `Archive ${some}? Their history stays, but they cannot be taken back.`,
+    `this archives ${some}`,
+    takes,
+  );
 }
 
 interface DemoFlags {
@@ -210,16 +223,6 @@ async function readDocument(file: string): Promise<object> {
   if (document === null || typeof document !== 'object' || Array.isArray(document))
     throw new CommandError(`${file} must hold an object, as \`laurel config pull\` writes it.`);
   return document;
-}
-
-async function writeDocument(file: string, text: string): Promise<void> {
-  const unfinished = `${file}.${process.pid}.tmp`;
-  try {
-    await writeFile(unfinished, text);
-    await rename(unfinished, file);
-  } catch (error) {
-    throw new CommandError(`${file} cannot be written: ${(error as Error).message}.`);
-  }
 }
 
 /** `:3` for a fault in the third line, if the parser reports a position. */

@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import { keyOption } from './admin-api.ts';
 import { examples, wholeNumber } from './command.ts';
 import type { Options } from './load/perform.ts';
 import { SCENARIOS } from './load/scenarios.ts';
@@ -23,7 +24,7 @@ export function addLoad(laurel: Command): void {
       'with --json: the file for the result (default: standard output); with --compare: two results',
     )
     .option('--url <url>', 'the Application API', 'http://localhost:8080')
-    .addOption(new Option('--key <key>', 'an admin key').env('ADMIN_API_KEY'))
+    .addOption(keyOption('an admin key'))
     .addOption(
       new Option('--admin-url <url>', 'the Admin API, for batches, server figures, --verify and --clean').env(
         'ADMIN_URL',

@@ -9,6 +9,17 @@ async function main(): Promise<void> {
   await laurel.parseAsync(process.argv);
 }
 
+/**
+ * `laurel … | head` closes standard output early. The command goes on without it: what it has begun to change is
+ * finished.
+ */
+function withoutReader(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') return;
+  process.exitCode = EXIT.failed;
+  console.error(`Standard output cannot be written: ${error.message}`);
+}
+
+process.stdout.on('error', withoutReader);
 reportUncaught();
 main().catch((error: unknown) => {
   if (error instanceof CommanderError) {

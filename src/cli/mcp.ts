@@ -21,7 +21,7 @@ export function addMcp(laurel: Command): void {
 
 /** Passes messages between standard input and output and `/mcp`. An unanswered message gets an error. */
 async function passOn({ url, key, tenant }: AdminOptions): Promise<void> {
-  if (key === undefined || key === '') throw new CommandError('An admin key is needed: set ADMIN_API_KEY, or --key.');
+  if (key === undefined || key === '') throw new CommandError('An admin key is required: set LAUREL_KEY or --key.');
   const [{ StdioServerTransport }, { StreamableHTTPClientTransport }] = await Promise.all([
     import('@modelcontextprotocol/sdk/server/stdio.js'),
     import('@modelcontextprotocol/sdk/client/streamableHttp.js'),

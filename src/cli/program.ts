@@ -1,11 +1,14 @@
 import { Command } from 'commander';
 import { version } from '../version.ts';
 import { withAdminOptionsAnywhere } from './admin-api.ts';
+import { addClock } from './clock.ts';
 import { addConfig } from './config.ts';
+import { addConsole } from './console.ts';
 import { addDeadLetters, addEvents, addRecompute } from './corrections.ts';
 import { addDoctor, addMigrate, addRebuild, addVerify } from './doctor.ts';
 import { addImport } from './import.ts';
 import { addJobs, addTenants } from './jobs.ts';
+import { addKeys } from './keys.ts';
 import { addMcp } from './mcp.ts';
 import { examples } from './command.ts';
 import { addSend } from './send.ts';
@@ -16,7 +19,7 @@ import { addWebhooks } from './webhooks.ts';
 
 const ENVIRONMENT = `
 Environment:
-  ADMIN_URL, ADMIN_API_KEY    the Admin API and its key, for commands with --url and --key
+  ADMIN_URL, LAUREL_KEY       the Admin API and its key, for commands with --url and --key; ADMIN_API_KEY if LAUREL_KEY is not set
   REDIS_URL, DATABASE_URL     for doctor, verify and rebuild, as for the server`;
 
 export function createProgram(): Command {
@@ -29,12 +32,15 @@ export function createProgram(): Command {
     .exitOverride();
   withAdminOptionsAnywhere(laurel);
   for (const add of [
+    addClock,
     addConfig,
+    addConsole,
     addDeadLetters,
     addDoctor,
     addEvents,
     addImport,
     addJobs,
+    addKeys,
     addLoad,
     addTenants,
     addMcp,

@@ -1,9 +1,10 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { rename, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough, pipeline } from 'node:stream';
 import type { Pool } from 'undici';
+import { keyOption } from './admin-api.ts';
 import { CommandError, examples, EXIT, jsonText, wholeNumber } from './command.ts';
 import {
   type Answer,
@@ -50,7 +51,7 @@ export function addShadow(laurel: Command): void {
       'the Application API that clients use today; they are pointed at this command instead',
     )
     .option('--to <url>', "Laurel's Application API", 'http://localhost:8080')
-    .addOption(new Option('--key <key>', 'an admin key of Laurel').env('ADMIN_API_KEY'))
+    .addOption(keyOption('an admin key of Laurel'))
     .option('--tenant <id>', 'the tenant in Laurel; by default the one that a request names')
     .option('--listen <address>', 'where clients connect, HOST:PORT or PORT', address, {
       host: '127.0.0.1',
@@ -72,8 +73,7 @@ export function addShadow(laurel: Command): void {
 
 async function run(options: Options): Promise<void> {
   const { from, to, key } = options;
-  if (key === undefined || key === '')
-    throw new CommandError('A key of Laurel is needed: set ADMIN_API_KEY, or --key.');
+  if (key === undefined || key === '') throw new CommandError('A key of Laurel is required: set LAUREL_KEY or --key.');
   const source = new URL(sourceAddress(from));
   const laurel = new URL(sourceAddress(to, '--to'));
   const report = new Report({
@@ -125,7 +125,7 @@ async function probed(follower: Follower, { href }: URL): Promise<void> {
     );
   });
   if (status === 401 || status === 403)
-    throw new CommandError(`Laurel refuses the key (${status}): --key or ADMIN_API_KEY must be an active admin key.`);
+    throw new CommandError(`Laurel refuses the key (${status}): --key or LAUREL_KEY must be an active admin key.`);
   if (status !== 200 && status !== 404)
     throw new CommandError(`${href} does not answer as Laurel's Application API does (${status}).`);
 }

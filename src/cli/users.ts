@@ -1,15 +1,112 @@
 import type { Command } from 'commander';
 import { TIMELINE_KINDS } from '../domain/kinds.ts';
 import type { Caused, TimelineEntry, TimelinePage } from '../domain/administration/timeline.ts';
-import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { examples, print, tableText, wholeNumber } from './command.ts';
+import type { User } from '../domain/user.ts';
+import { AdminRefusal, askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
+import {
+  confirmed,
+  counted,
+  examples,
+  EXIT,
+  jsonText,
+  print,
+  tableText,
+  wholeNumber,
+  writeDocument,
+} from './command.ts';
 
 export function addUsers(laurel: Command): void {
-  addTimeline(laurel.command('users').description('look into users'));
+  const users = laurel.command('users').description('list users, look into them, export and delete them');
+  for (const add of [addList, addTimeline, addExport, addDelete]) add(users);
 }
 
 const PAGE = 100;
 const SHOWN = 50;
+const NOT_FOUND = 404;
+
+interface ListOptions extends AdminOptions {
+  search?: string;
+  after?: string;
+  limit: number;
+}
+
+function addList(users: Command): void {
+  withAdminOptions(users.command('list'))
+    .description('list users in the order of their IDs')
+    .option('--search <text>', 'only users whose ID, name or e-mail address begins with it')
+    .option('--after <id>', 'only users after this one')
+    .option('--limit <n>', 'how many at most', wholeNumber, SHOWN)
+    .addHelpText('after', examples('users list', 'users list --search ada@ --json', 'users list --limit 999999'))
+    .action(async (options: ListOptions) => {
+      const found = await usersOf(options);
+      const rows = found.map(({ id, name, email, tz, created }) => [id, name, email, tz, created]);
+      const head = ['ID', 'NAME', 'EMAIL', 'TIME ZONE', 'CREATED'];
+      print(options.json, found, found.length === 0 ? 'There are no such users.\n' : tableText(head, rows));
+    });
+}
+
+/** The first matching users, up to the requested number. */
+async function usersOf({ search, after, limit, ...options }: ListOptions): Promise<User[]> {
+  const found: User[] = [];
+  for (let page: User[] | null = null; (page === null || page.length === PAGE) && found.length < limit;) {
+    const query = new URLSearchParams({ limit: String(PAGE), ...(search && { search }) });
+    const last = found.at(-1)?.id ?? after;
+    if (last !== undefined) query.set('after', last);
+    page = (await askAdmin(options, { method: 'GET', path: `/v1/users?${query.toString()}` })) as User[];
+    found.push(...page);
+  }
+  return found.slice(0, limit);
+}
+
+const pathOf = (id: string): string => `/v1/users/${encodeURIComponent(id)}`;
+/** An export reads a user's whole history. */
+const EXPORT_MS = 600_000;
+
+function addExport(users: Command): void {
+  withAdminOptions(users.command('export'))
+    .description('write everything stored about a user, as one JSON document')
+    .argument('<id>', 'of the user')
+    .argument('[file]', 'where to write; standard output without it')
+    .addHelpText('after', examples('users export ada', 'users export ada ada.json'))
+    .action(async (id: string, file: string | undefined, options: AdminOptions) => {
+      const path = `${pathOf(id)}/export`;
+      const document = await askAdmin(options, { method: 'GET', path, timeoutMs: EXPORT_MS });
+      if (file === undefined) process.stdout.write(jsonText(document));
+      else {
+        await writeDocument(file, jsonText(document));
+        print(options.json, { file }, `Wrote ${file}.\n`);
+      }
+    });
+}
+
+function addDelete(users: Command): void {
+  withAdminOptions(users.command('delete'))
+    .description('delete users with all their data')
+    .argument('<id...>', 'of the users')
+    .option('-y, --yes', 'delete without asking')
+    .addHelpText('after', examples('users delete ada', 'users delete ada bob --yes'))
+    .action(async (ids: string[], { yes = false, ...options }: AdminOptions & { yes?: boolean }) => {
+      const what = counted(ids.length, 'user');
+      if (!yes)
+        await confirmed(`Delete ${what} with all data? It cannot be taken back.`, `this deletes ${what} with all data`);
+      const [deleted, unknown]: [string[], string[]] = [[], []];
+      for (const id of ids) ((await remove(options, id)) ? deleted : unknown).push(id);
+      for (const id of unknown) process.stderr.write(`There is no user ${id}.\n`);
+      print(options.json, { deleted, unknown }, `Deleted ${counted(deleted.length, 'user')}.\n`);
+      if (unknown.length > 0) process.exitCode = EXIT.differs;
+    });
+}
+
+/** False if there is no such user. */
+async function remove(options: AdminOptions, id: string): Promise<boolean> {
+  try {
+    await askAdmin(options, { method: 'DELETE', path: pathOf(id) });
+    return true;
+  } catch (error) {
+    if (error instanceof AdminRefusal && error.status === NOT_FOUND) return false;
+    throw error;
+  }
+}
 
 interface Options extends AdminOptions {
   kind?: string;
@@ -42,7 +139,7 @@ async function entriesOf(options: Options, id: string): Promise<TimelineEntry[]>
     const query = new URLSearchParams(given as [string, string][]);
     query.set('limit', String(Math.min(PAGE, limit - found.length)));
     if (cursor !== '') query.set('cursor', cursor);
-    const path = `/v1/users/${encodeURIComponent(id)}/timeline?${query.toString()}`;
+    const path = `${pathOf(id)}/timeline?${query.toString()}`;
     const page = (await askAdmin(options, { method: 'GET', path })) as TimelinePage;
     found.push(...page.entries);
     cursor = page.nextCursor;

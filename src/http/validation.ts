@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
 import { AppError } from '../errors.ts';
-import { faultFinder, unknownFieldsText } from '../operations/validation.ts';
+import { allFaultsFinder, faultFinder, unknownFieldsText, type ValidationMessage } from '../operations/validation.ts';
 import { queryReader } from './parameters.ts';
 
 /** Throws an `AppError` if the value is invalid. */
@@ -15,25 +15,37 @@ function isBulkObject(schema: TSchema): boolean {
 /**
  * An invalid body is a 400 that names the field. A bulk body (an array of a limited number of items, or an object with
  * one) of the wrong shape is a 422; bulk operations report problems of single items themselves.
- * @param known the known fields, if unknown ones are refused (400)
+ * @param known the known fields, if unknown ones are refused (400). The error then names all faults: such a body, for
+ *   example a configuration document, is written by a person.
  */
 export function bodyCheck(schema: TSchema, known: TSchema | null = null): Check {
+  if (known !== null) return strictCheck(schema, known);
   const faultOf = faultFinder(schema);
   const isArray = (schema as { type?: unknown }).type === 'array';
   const isObjectOfArray = isBulkObject(schema);
   return (value) => {
-    // Checked first, because a misspelt field often explains a missing one.
-    const unknown = known === null ? null : unknownFieldsText(known, value);
-    if (unknown !== null) throw new AppError('invalid', unknown);
     const fault = faultOf(value);
     if (fault === null) return;
-    const { field, text, unusable } = fault;
-    throw new AppError(
-      unusable || isObjectOfArray || (isArray && field === '') ? 'unprocessable' : 'invalid',
-      `${field || 'The body'} ${text}`,
-    );
+    const { field, unusable } = fault;
+    const isBulk = isObjectOfArray || (isArray && field === '');
+    throw new AppError(unusable || isBulk ? 'unprocessable' : 'invalid', textOf(fault));
   };
 }
+
+/** Names all unknown fields, then all other faults. */
+function strictCheck(schema: TSchema, known: TSchema): Check {
+  const faultsOf = allFaultsFinder(schema);
+  return (value) => {
+    const unknown = unknownFieldsText(known, value);
+    const faults = faultsOf(value);
+    if (unknown === null && faults.length === 0) return;
+    const isUnusable = unknown === null && faults.every(({ unusable }) => unusable);
+    const texts = [...(unknown === null ? [] : [unknown]), ...faults.map(textOf)];
+    throw new AppError(isUnusable ? 'unprocessable' : 'invalid', [...new Set(texts)].join('; '));
+  };
+}
+
+const textOf = ({ field, text }: ValidationMessage): string => `${field || 'The body'} ${text}`;
 
 /** Path parameters: too long is 400, an impossible user ID 422; any other invalid value is 404. */
 export function paramsCheck(schema: TObject): Check {

@@ -60,6 +60,18 @@ export function sharedBuffersMiB(memoryBytes: number): number {
 
 const memoryBytes = (): number => Math.min(totalmem(), process.constrainedMemory() || Infinity);
 
+export const addressOfPostgres = ({ password, port }: { password: string; port: number }): string =>
+  `postgres://${USER}:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`;
+
+/** Line of `postmaster.pid`, which a running server writes, with its port. */
+const PORT_LINE = 3;
+
+/** The port of the server that runs on a directory; `null` if none does. A killed server may have left its port. */
+export async function portOfRunning(directory: string): Promise<number | null> {
+  const text = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '');
+  return Number(text.split('\n')[PORT_LINE]) || null;
+}
+
 /** Starts a private Postgres on a free port of the loopback interface. It ends at the latest with this process. */
 export async function startPostgres(options: PostgresOptions): Promise<LocalServer> {
   const binaries = await findPostgresBinaries();
@@ -84,7 +96,7 @@ export async function startPostgres(options: PostgresOptions): Promise<LocalServ
       env: serverEnvironment(),
       removeAfterwards: options.temporary ? options.directory : null,
     });
-    const url = `postgres://${USER}:${encodeURIComponent(options.password)}@127.0.0.1:${port}/postgres`;
+    const url = addressOfPostgres({ password: options.password, port });
     if (await answersInTime(url, { server, silenceMs: options.silenceMs ?? SILENCE_MS }))
       return { url, pid: server.pid, exited: server.exited, stop: () => server.stop() };
     await server.stop();

@@ -6,7 +6,7 @@ import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
 import { endLeftoverServer, lockDataDir, noteServer } from './data-dir-lock.ts';
 import { requireRedisProgram, startRedis } from './redis-server.ts';
-import { type LocalServer, startPostgres } from './postgres-server.ts';
+import { addressOfPostgres, type LocalServer, portOfRunning, startPostgres } from './postgres-server.ts';
 
 export interface Servers {
   redisUrl: string;
@@ -75,6 +75,13 @@ export async function startServers(env: Env, say: (line: string) => void): Promi
     await stop();
     throw error;
   }
+}
+
+/** The address of the private Postgres of a running Laurel; `null` if none runs with this data. */
+export async function privatePostgres(dataDir: string): Promise<string | null> {
+  const port = await portOfRunning(join(dataDir, 'postgres'));
+  const password = await readFile(join(dataDir, 'password'), 'utf8').catch(() => '');
+  return port === null || password === '' ? null : addressOfPostgres({ password: password.trim(), port });
 }
 
 async function makeDataDir(dataDir: string): Promise<void> {

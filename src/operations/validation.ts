@@ -30,10 +30,11 @@ const maxBytes: FuncKeywordDefinition = {
     text.length * MOST_BYTES_A_UNIT <= limit || Buffer.byteLength(text) <= limit,
 };
 
-/** A schema compiler. `useDefaults`: adds defaults. `isChecked`: skips checking the schemas, which takes 30 ms. */
-export function makeAjv({ useDefaults = false, isChecked = false } = {}): Ajv2020 {
+/** A schema compiler. `useDefaults`: adds defaults. `allErrors`: reports all errors instead of the first. `isChecked`: skips checking the schemas, which takes 30 ms. */
+export function makeAjv({ useDefaults = false, isChecked = false, allErrors = false } = {}): Ajv2020 {
   const ajv = new Ajv2020({
     useDefaults,
+    allErrors,
     ...(isChecked && { validateSchema: false, meta: false }),
     strict: true,
     strictTypes: false,
@@ -52,6 +53,7 @@ export function makeAjv({ useDefaults = false, isChecked = false } = {}): Ajv202
 // A test compiles all of them (`test/operations/index.test.ts`).
 const plain = makeAjv({ isChecked: true });
 const withDefaults = makeAjv({ isChecked: true, useDefaults: true });
+const exhaustive = makeAjv({ isChecked: true, allErrors: true });
 
 /**
  * Returns a function that finds the first fault of a value; `null` if there is none. The first call compiles the schema,
@@ -69,7 +71,52 @@ export function faultFinder(
   };
 }
 
-interface ValidationMessage {
+/** Most faults that are reported about one value. */
+const MOST_FAULTS = 100;
+
+/** Values in a body of which all faults are looked for: each can have some, and all are collected at once. */
+const MOST_VALUES = 10_000;
+
+/** The same for all faults of a value, at most 100; of a large value only the first one. An empty list if there is none. */
+export function allFaultsFinder(schema: TSchema): (value: unknown) => ValidationMessage[] {
+  const firstFaultOf = faultFinder(schema);
+  let validate: ValidateFunction | undefined;
+  return (value) => {
+    const first = firstFaultOf(value);
+    if (first === null) return [];
+    if (countValues(value, MOST_VALUES) > MOST_VALUES) return [first];
+    validate ??= exhaustive.compile(schema);
+    validate(value);
+    return groupsOf(validate.errors ?? [])
+      .slice(0, MOST_FAULTS)
+      .map(validationMessage);
+  };
+}
+
+/** The number of values in a value, itself included. Stops above `most`. */
+function countValues(value: unknown, most: number): number {
+  let count = 1;
+  if (typeof value !== 'object' || value === null) return count;
+  for (const name in value) {
+    count += countValues((value as Record<string, unknown>)[name], most - count);
+    if (count > most) break;
+  }
+  return count;
+}
+
+/** Ajv's errors by fault: those of alternatives, which come first, with the error that none of them fits. */
+function groupsOf(errors: readonly ErrorObject[]): ErrorObject[][] {
+  const groups: ErrorObject[][] = [];
+  for (const error of errors) {
+    const group = [error];
+    if (error.keyword === 'anyOf' || error.keyword === 'oneOf')
+      while (groups.at(-1)?.at(-1)!.schemaPath.startsWith(`${error.schemaPath}/`)) group.unshift(...groups.pop()!);
+    groups.push(group);
+  }
+  return groups;
+}
+
+export interface ValidationMessage {
   /** E.g. `user.id` or `[3].value`; '' for the whole value. */
   field: string;
   text: string;

@@ -104,12 +104,12 @@ export function welcome({ env, prepared }: { env: Env; prepared: Prepared }): st
       `  Console          ${admin}/console#token=${prepared.signInToken}`,
       '                   Signs you in once, within 15 minutes.',
     );
-  const key = prepared.newKey ?? '$ADMIN_KEY';
+  const key = prepared.newKey ?? '$LAUREL_KEY';
   if (prepared.newKey !== null) {
     lines.push('', ...keyLines(prepared.newKey));
   }
   if (prepared.metricToTry !== null) {
-    const known = prepared.newKey === null ? ', with the admin key in ADMIN_KEY' : '';
+    const known = prepared.newKey === null ? ', with the admin key in LAUREL_KEY' : '';
     lines.push(
       '',
       `Submit an event${known}:`,

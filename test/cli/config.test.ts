@@ -184,6 +184,24 @@ describe('errors end with exit code 2 and one sentence', () => {
       err: 'Refused (400):\n  metrics[0].name must be a string\n',
     });
     await write({
+      metrics: [
+        { key: 'x', name: 1, colour: 'red' },
+        { nam: 'Y', kye: 'y' },
+      ],
+    });
+    expect(await config(['diff', file])).toEqual({
+      code: 2,
+      out: '',
+      err: `Refused (400):
+  metrics[0].colour is not a known field
+  metrics[1].nam is not a known field (did you mean name?)
+  metrics[1].kye is not a known field
+  metrics[0].name must be a string
+  metrics[1].name is required
+  metrics[1].key is required
+`,
+    });
+    await write({
       metrics: [{ key: 'minutes', name: 'Minutes' }],
       leaderboards: [{ key: 'b', name: ' ', rankBy: 'metric' }],
     });
@@ -200,13 +218,20 @@ describe('errors end with exit code 2 and one sentence', () => {
   test("a missing key, a wrong one, a user's key", async () => {
     const { body } = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
     for (const [key, message] of [
-      [undefined, 'An admin key is required: set ADMIN_API_KEY or --key.\n'],
-      ['a.b', '--key or ADMIN_API_KEY must be an active admin key.\n'],
+      [undefined, 'An admin key is required: set LAUREL_KEY or --key.\n'],
+      ['a.b', '--key or LAUREL_KEY must be an active admin key.\n'],
       [body.created[0].key, 'It takes an admin key.\n'],
     ] as const) {
       const { code, err } = await config(['pull'], { ADMIN_API_KEY: key });
       expect([code, err]).toEqual([2, expect.stringContaining(message)]);
     }
+  });
+
+  test('LAUREL_KEY is the key; without it ADMIN_API_KEY, its name before', async () => {
+    const withBoth = { LAUREL_KEY: laurel.adminKey, ADMIN_API_KEY: 'a.b' };
+    expect(await config(['pull'], withBoth)).toMatchObject({ code: 0 });
+    expect((await config(['pull'], { ...withBoth, LAUREL_KEY: 'a.b' })).code).toBe(2);
+    expect(await config(['pull'], { LAUREL_KEY: undefined })).toMatchObject({ code: 0 });
   });
 
   test('no server, a server that is not Laurel, no address', async () => {
@@ -232,6 +257,14 @@ describe('errors end with exit code 2 and one sentence', () => {
     expect(await config(['pusch'])).toMatchObject({ code: 2, out: '' });
     expect(await config(['push'])).toMatchObject({ code: 2, out: '' });
     expect(await config(['--help'])).toMatchObject({ code: 0, err: '' });
+  });
+});
+
+test('clock says that there is no test clock', async () => {
+  expect(await run(['clock', 'show'])).toEqual({
+    code: 2,
+    out: '',
+    err: 'This Laurel has no test clock: start it with TEST_CLOCK=1.\n',
   });
 });
 

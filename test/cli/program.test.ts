@@ -1,7 +1,11 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
 import { version } from '../../src/version.ts';
+import { inFewFiles } from '../stack/in-few-files.ts';
 import { runCli } from './run-cli.ts';
 
 function* leaves(command: Command, words: string[] = []): Generator<{ name: string; command: Command }> {
@@ -32,6 +36,18 @@ test('every command has examples that name it, explains its arguments, and can p
       .map((argument) => `${name}: ${argument.name()}`),
   ]);
   expect(wrong).toEqual([]);
+});
+
+test('a closed standard output, as of `| head`, is no error', async () => {
+  const child = spawn(process.execPath, [join(await inFewFiles(), 'src/cli/main.js'), '--help'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  // Before the command writes.
+  child.stdout.destroy();
+  let err = '';
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString('utf8')));
+  const [code] = (await once(child, 'close')) as [number | null];
+  expect({ code, err }).toEqual({ code: 0, err: '' });
 });
 
 test('--version, and completion of commands, options and choices', async () => {

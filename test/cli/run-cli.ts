@@ -34,4 +34,5 @@ export const runAdminCli = (
   laurel: { adminUrl: string; adminKey: string },
   words: readonly string[],
   variables: Record<string, string | undefined> = {},
-): Promise<Ended> => runCli(words, { ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey, ...variables });
+): Promise<Ended> =>
+  runCli(words, { LAUREL_KEY: undefined, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey, ...variables });

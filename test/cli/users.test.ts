@@ -1,16 +1,72 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
-import { runAdminCli, type Ended } from './run-cli.ts';
+import { runAdminCli, runCli, type Ended } from './run-cli.ts';
 
 // `laurel users` in its own process.
 let laurel: TestLaurel;
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true, testClock: true });
 });
 afterAll(() => laurel.close());
 
 const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['users', ...words]);
+
+test('list: in the order of IDs, or by the beginning of a text; more than a page', async () => {
+  await laurel.app.put('/v1/users/l-ada', { name: 'Ada', email: 'ada@example.org', tz: 'Europe/Berlin' });
+  const ids = Array.from({ length: 101 }, (_, at) => `many-${String(at).padStart(3, '0')}`);
+  await Promise.all(ids.map((id) => laurel.app.put(`/v1/users/${id}`, {})));
+  const { out } = await cli('list', '--search', 'l-');
+  expect(out.split('\n')[0]).toMatch(/^ID +NAME +EMAIL +TIME ZONE +CREATED/);
+  expect(out).toMatch(/^l-ada +Ada +ada@example.org +Europe\/Berlin +20/m);
+  const found = JSON.parse((await cli('list', '--search', 'many-', '--limit', '500', '--json')).out) as {
+    id: string;
+  }[];
+  expect(found.map(({ id }) => id)).toEqual(ids);
+  const three = JSON.parse((await cli('list', '--after', 'many-009', '--limit', '3', '--json')).out) as {
+    id: string;
+  }[];
+  expect(three.map(({ id }) => id)).toEqual(ids.slice(10, 13));
+  expect(await cli('list', '--search', 'nobody')).toMatchObject({ code: 0, out: 'There are no such users.\n' });
+});
+
+test('export writes the document; delete needs --yes without a terminal, and says who is unknown', async () => {
+  await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'x/1,2' }, value: 3 });
+  const exported = await cli('export', 'x/1,2');
+  expect(JSON.parse(exported.out)).toMatchObject({ user: { id: 'x/1,2' }, metrics: { flips: expect.anything() } });
+  expect((await cli('export', 'nobody')).code).toBe(2);
+  expect(await cli('delete', 'x/1,2')).toEqual({
+    code: 2,
+    out: '',
+    err: 'Nothing was changed: this deletes 1 user with all data, which takes --yes.\n',
+  });
+  expect((await laurel.app.get('/v1/users/x%2F1%2C2')).status).toBe(200);
+  expect(await cli('delete', 'x/1,2', 'nobody', '--yes')).toEqual({
+    code: 1,
+    out: 'Deleted 1 user.\n',
+    err: 'There is no user nobody.\n',
+  });
+  expect((await laurel.app.get('/v1/users/x%2F1%2C2')).status).toBe(404);
+});
+
+test('keys create prints a key that works, and nothing else', async () => {
+  const keys = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['keys', 'create', ...words]);
+  const { code, out } = await keys('--user', 'ada', '--scope', 'read');
+  expect([code, out]).toEqual([0, expect.stringMatching(/^app_\S+\n$/)]);
+  const reader = JSON.parse((await keys('--admin', 'Reader', '--read', '--json')).out) as { key: string };
+  const pull = await runAdminCli(laurel, ['config', 'pull'], { LAUREL_KEY: reader.key });
+  expect(pull.code).toBe(0);
+  const change = await runAdminCli(laurel, ['keys', 'create', '--user', 'ada'], { LAUREL_KEY: reader.key });
+  expect(change).toMatchObject({ code: 2, out: '' });
+  for (const words of [
+    [],
+    ['--user', 'a', '--admin', 'b'],
+    ['--user', 'a', '--read'],
+    ['--admin', 'b', '--scope', 'read'],
+  ])
+    expect(await keys(...words)).toMatchObject({ code: 2, out: '', err: expect.stringMatching(/^(Give|--)/) });
+  expect((await keys('--user', 'ada', '--expires', 'tomorrow')).err).toMatch(/^No key was created: .*expiresAt/);
+});
 
 test('timeline: a table or JSON, of one kind, and only of an existing user', async () => {
   for (const value of [12, 3]) await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'a/da' }, value });
@@ -26,4 +82,32 @@ test('timeline: a table or JSON, of one kind, and only of an existing user', asy
   expect((await cli('timeline', 'a/da', '--limit', '1', '--json')).out).toContain('"value": 3');
   expect((await cli('timeline', 'nobody')).err).toContain('Unknown user');
   expect((await cli('timeline', 'a/da', '--kind', 'level')).code).not.toBe(0);
+});
+
+test('console prints a link that signs in once, without a key', async () => {
+  // As in a terminal where the tutorial was read.
+  const variables = { DATABASE_URL: laurel.databaseUrl, ADMIN_API_KEY: undefined, LAUREL_KEY: laurel.adminKey };
+  const { code, out } = await runCli(['console', '--url', 'https://laurel.example.org'], variables);
+  const [, token] = /^https:\/\/laurel\.example\.org\/console#token=(\S+)\n$/.exec(out) ?? [];
+  expect([code, token]).toEqual([0, expect.any(String)]);
+  const signIn = () =>
+    fetch(`${laurel.adminUrl}/v1/session`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ token }),
+    });
+  expect([(await signIn()).status, (await signIn()).status]).toEqual([201, 401]);
+  const elsewhere = await runCli(['console'], { DATABASE_URL: undefined, DATA_DIR: '/nonexistent' });
+  expect(elsewhere).toMatchObject({ code: 2, out: '', err: expect.stringContaining('No Laurel runs with the data in') });
+});
+
+// Last: the time stays at a later day.
+test('clock shows, moves and resets the test clock', async () => {
+  const clock = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['clock', ...words]);
+  expect(await clock('set', '2035-12-01T00:00:00Z')).toEqual({ code: 0, out: '2035-12-01T00:00:00.000Z\n', err: '' });
+  expect((await clock('set', '+1d')).out).toBe('2035-12-02T00:00:00.000Z\n');
+  expect((await clock('show', '--json')).out).toBe('{\n  "now": "2035-12-02T00:00:00.000Z"\n}\n');
+  expect(await clock('set', '+1y')).toMatchObject({ code: 2, err: expect.stringContaining('now') });
+  expect((await clock('reset')).code).toBe(0);
+  expect((await clock('show')).out).not.toContain('2035');
 });

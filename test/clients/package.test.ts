@@ -103,7 +103,7 @@ describe('docs/clients/typescript.md', () => {
     };
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: settings, files: ['page.mts'] }));
     await run(process.execPath, [COMPILER, '-p', folder]).catch(({ stdout }) => expect(stdout).toBe(''));
-    const env = { ...process.env, ADMIN_KEY: laurel.adminKey };
+    const env = { ...process.env, LAUREL_KEY: laurel.adminKey };
     const { stdout } = await run(process.execPath, [join(folder, 'page.mjs')], { cwd: folder, env });
     const shown = [...page.matchAll(/^(?:.*console\.log\(.*\); \/\/ (.+)|The queue prints `(.+)`\.)$/gm)].map(
       ([, comment, sentence]) => comment ?? sentence,

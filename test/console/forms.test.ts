@@ -220,7 +220,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
       'ada-s-pages',
     );
     const { stdout } = await promisify(execFile)('bash', ['-c', command], {
-      env: { ...process.env, ADMIN_KEY: laurel.adminKey },
+      env: { ...process.env, LAUREL_KEY: laurel.adminKey },
     });
     expect(JSON.parse(stdout)).toMatchObject({ created: [{ key: 'ada-s-pages', name: "Ada's pages" }], issues: [] });
     await context.close();

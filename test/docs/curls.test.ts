@@ -12,7 +12,7 @@ let environment: Record<string, string>;
 beforeAll(async () => {
   laurel = await startLaurel({ configuration: DEMO, workers: true, testClock: true });
   const { body } = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
-  environment = { ADMIN_KEY: laurel.adminKey, APPLICATION_KEY: body.created[0].key };
+  environment = { LAUREL_KEY: laurel.adminKey, APPLICATION_KEY: body.created[0].key };
 });
 afterAll(() => laurel.close());
 

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
@@ -49,6 +49,7 @@ const OTHER_VARIABLES = [
   'REGISTRY_PASSWORD',
   'NPM_TOKEN',
   'ADMIN_KEY',
+  'LAUREL_KEY',
   'METRIC_ID',
   'API_URL',
   'EVENT_ID',
@@ -145,4 +146,10 @@ test('the README links to every page of docs, directly or indirectly', () => {
 
 test('the README fits on a screen and a half', () => {
   expect(read('README.md').split('\n').length).toBeLessThan(90);
+});
+
+test('pictures are small', () => {
+  const images = readdirSync(join(PACKAGE_ROOT, 'docs/images'));
+  expect(images).toContain('console.png');
+  for (const image of images) expect(statSync(join(PACKAGE_ROOT, 'docs/images', image)).size).toBeLessThan(150_000);
 });

@@ -3,7 +3,6 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { transformWithOxc } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO } from '../../src/catalog/demo.ts';
 import { freePort } from '../../src/local/free-ports.ts';
@@ -21,7 +20,7 @@ beforeAll(async () => {
   laurel = await startLaurel({ configuration: DEMO, workers: true, webhookAllowPrivate: true });
   folder = await mkdtemp(join(tmpdir(), 'laurel-tutorial-'));
   page = await readFile(join(PACKAGE_ROOT, 'docs/tutorial.md'), 'utf8');
-  environment = { ...process.env, ADMIN_KEY: laurel.adminKey, API_URL: `${laurel.appUrl}/v1` };
+  environment = { ...process.env, LAUREL_KEY: laurel.adminKey, API_URL: `${laurel.appUrl}/v1` };
 });
 afterAll(async () => {
   await laurel.close();
@@ -64,6 +63,16 @@ test('the shell: event, achievement, leaderboard, webhook', async () => {
   expect(achievements.body.map(({ key }: { key: string }) => key)).toContain('ten-laps');
 });
 
+test('the shell stops at a refused webhook and shows the reason', async () => {
+  const [definitions, webhook] = [blocks('sh')[0]!.split('\nMETRIC_ID')[0]!, blocks('sh')[1]!];
+  const script = `${definitions}\n${webhook}\necho the next command`
+    .replaceAll('http://localhost:8081', laurel.adminUrl)
+    .replace('http://127.0.0.1:4000/', 'ftp://127.0.0.1/');
+  const { stdout, stderr } = await run('bash', ['-c', script], { cwd: folder, env: environment });
+  expect(stderr).toMatch(/^Refused: .*"created":\[\],"issues":\[.*url/);
+  expect(stdout).toBe('the next command\n');
+});
+
 test('Laurel accepts the configuration of each recipe', async () => {
   const recipes = await readFile(join(PACKAGE_ROOT, 'docs/recipes.md'), 'utf8');
   const documents = [...recipes.matchAll(/^```json\n([^]*?)^```/gm)].map(([, block]) => JSON.parse(block!) as object);
@@ -76,10 +85,9 @@ test('Laurel accepts the configuration of each recipe', async () => {
 });
 
 describe('programs', () => {
-  test('TypeScript', async () => {
+  test('JavaScript', async () => {
     const file = join(folder, 'laps.mjs');
-    const [block] = blocks('ts');
-    await writeFile(file, (await transformWithOxc(block!, 'laps.ts')).code);
+    await writeFile(file, blocks('js')[0]!);
     const { stdout } = await run(process.execPath, [file], { env: environment });
     expect(stdout).toMatch(/^Cleo has 11 laps \[.*'Ten laps' \]$/m);
     expect(stdout).toMatch(/^\d\. cleo: 11$/m);

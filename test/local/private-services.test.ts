@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readEnv } from '../../src/env.ts';
-import { startServers } from '../../src/local/private-services.ts';
+import { privatePostgres, startServers } from '../../src/local/private-services.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
 
@@ -51,6 +51,8 @@ describe('private servers', () => {
     try {
       expect(first.private).toEqual(['redis', 'postgres']);
       await expect(startServers(environment(), quiet)).rejects.toThrow('Laurel is already running');
+      // As `laurel console` finds it.
+      expect(await privatePostgres(dataDir)).toBe(first.databaseUrl);
       await query(first.databaseUrl, 'CREATE TABLE kept AS SELECT 7 AS n');
       // pglz costs more CPU than everything else that Postgres does. Once the built-in server has lz4, use that.
       expect(
@@ -69,6 +71,7 @@ describe('private servers', () => {
       await first.stop();
     }
     for (const pid of running) expect(existsSync(`/proc/${pid}`)).toBe(false);
+    expect(await privatePostgres(dataDir)).toBeNull();
 
     const second = await startServers(environment(), quiet);
     try {

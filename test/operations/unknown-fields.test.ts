@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
 import { Configuration } from '../../src/domain/configuration.ts';
+import { bodyCheck } from '../../src/http/validation.ts';
 import { bulkItems } from '../../src/operations/bulk.ts';
 import { unknownFieldsText } from '../../src/operations/validation.ts';
 import { says } from './issue.ts';
@@ -39,6 +40,43 @@ describe('unknown fields', () => {
   test('hundreds of thousands make a short text', () => {
     const many = Object.fromEntries(Array.from({ length: 300_000 }, (_, at) => [`field${at}`, at]));
     expect(unknownFieldsText(Configuration, many)?.length).toBeLessThan(1_000);
+  });
+});
+
+describe('a configuration document', () => {
+  const check = bodyCheck(Configuration, Configuration);
+  const errorOf = (document: unknown): string => {
+    try {
+      check(document);
+      return '';
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+
+  test('with several mistakes: the error names all of them, those of alternatives once', () => {
+    const document = {
+      metrics: [{ key: 'a', name: 1 }, { nam: 'B' }],
+      pointsSystems: [{ key: 'xp', name: 'XP', maxPoints: 'many', levels: [{ key: 'l', name: 'L' }] }],
+      leaderboards: 7,
+    };
+    expect(errorOf(document).split('; ')).toEqual([
+      'metrics[1].nam is not a known field (did you mean name?)',
+      'metrics[0].name must be a string',
+      'metrics[1].name is required',
+      'metrics[1].key is required',
+      'pointsSystems[0].levels[0].points is required',
+      'pointsSystems[0].maxPoints must be a whole number or null',
+      'leaderboards must be an array',
+    ]);
+  });
+
+  test('without mistakes: nothing', () => {
+    expect(errorOf({ metrics: [{ key: 'a', name: 'A' }] })).toBe('');
+  });
+
+  test('of ten thousand mistakes: the first', () => {
+    expect(errorOf({ metrics: Array.from({ length: 10_000 }, () => 1) })).toBe('metrics[0] must be an object');
   });
 });
 

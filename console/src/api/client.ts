@@ -53,7 +53,7 @@ const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\'
 
 function curlCommand({ method, url, body, isJson }: { method: string; url: string; body: string; isJson: boolean }) {
   const headers = [
-    '-H "X-API-KEY: $ADMIN_KEY"',
+    '-H "X-API-KEY: $LAUREL_KEY"',
     ...(sent.tenantId === null ? [] : [`-H ${quoted(`Tenant-ID: ${sent.tenantId}`)}`]),
     ...(isJson ? ['-H "Content-Type: application/json"'] : []),
   ];

@@ -154,7 +154,7 @@ export function Jobs() {
       ) : rows.length === 0 ? (
         <Empty
           title={status === '' ? 'No jobs' : `No ${status} jobs`}
-          curl={`curl ${location.origin}/v1/jobs -H "X-API-KEY: $ADMIN_KEY"`}
+          curl={`curl ${location.origin}/v1/jobs -H "X-API-KEY: $LAUREL_KEY"`}
         >
           Jobs start when you activate an achievement or a leaderboard, recompute, resend messages or verify Redis. This
           command lists them:

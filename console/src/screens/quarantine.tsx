@@ -155,7 +155,7 @@ export function Quarantine() {
           userId === '' && guard === '' ? (
             <Empty
               title="No events in quarantine"
-              curl={`curl ${location.origin}/v1/quarantine -H "X-API-KEY: $ADMIN_KEY"`}
+              curl={`curl ${location.origin}/v1/quarantine -H "X-API-KEY: $LAUREL_KEY"`}
             >
               To hold back implausible events, give a{' '}
               <Link to="/metrics" className="text-accent underline">

@@ -42,7 +42,7 @@ export class ConfigurationStore {
 
   /**
    * What applying the document would change, and which demo resources it would keep without naming them. Error 422 names every invalid field
-   * (the first ten).
+   * (the first hundred).
    * @param choice what to do with these demo resources; by default they stay
    */
   async diff(
@@ -145,7 +145,7 @@ const toPath = ({ field, text }: Problem): { path: string; text: string } => ({ 
 
 const WITHOUT_DEMO = { path: 'demo', text: 'is left out here; with ?demo=keep (--keep-demo) it stays' };
 
-const MOST_LISTED = 10;
+const MOST_LISTED = 100;
 
 function refuse(problems: { path: string; text: string }[]): void {
   if (problems.length === 0) return;

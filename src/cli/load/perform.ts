@@ -80,7 +80,7 @@ function compareFiles(files: readonly string[], { tolerance, json }: Options): v
 }
 
 function targetOf({ url, key, adminUrl, adminKey, tenant }: Options): Target {
-  if (key === undefined || key === '') throw new CommandError('An admin key is required: set ADMIN_API_KEY or --key.');
+  if (key === undefined || key === '') throw new CommandError('An admin key is required: set LAUREL_KEY or --key.');
   addressOf(url, '');
   if (adminUrl !== undefined) addressOf(adminUrl, '');
   const inTenant = { ...(tenant !== undefined && { tenant }) };

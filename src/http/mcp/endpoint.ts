@@ -16,6 +16,7 @@ export const MCP_PATH = '/mcp';
 const INSTRUCTIONS = `Laurel records events of users and gives achievements, points, streaks and places on leaderboards for them.
 
 - Why a user has something, or does not: users_achievements with includeIncomplete shows what is missing; admin_achievements_get has the conditions; admin_users_timeline has what happened, with the rule of then.
+- The tools are the operations that are needed most. find_operation finds any other by words, and call_operation calls it.
 - A change takes two calls. The first answers what would change, and a code; nothing is changed by it. Show that to the user. If the user agrees, call again with the same arguments and the code as confirm.
 - The answer of a change has undo if it can be taken back: a tool with arguments, which is a change itself.
 - Resources are created in lists (body is an array). Invalid items are in issues, with a reason.
@@ -83,15 +84,7 @@ async function answerTo(
     { name: 'laurel', version: version() },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
   );
-  server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: tools.of(calledBy).map(({ name, title, description, inputSchema, changes, operation: { method } }) => ({
-      name,
-      title,
-      description,
-      inputSchema,
-      annotations: { readOnlyHint: !changes, destructiveHint: changes && method !== 'get', openWorldHint: false },
-    })),
-  }));
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.listed(calledBy) }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: args = {} } }) => {
     const result = await tools.use(name, args, calledBy);
     if (result === null) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${name} for this key`);

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { AuditEntry } from '../../postgres/access/audit.ts';
 import { AppError } from '../../errors.ts';
-import type { Operation } from '../../operations/operation.ts';
+import type { Caller, Operation } from '../../operations/operation.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
 import { failureResponse } from '../respond.ts';
 import {
@@ -12,10 +12,12 @@ import {
   readingOnce,
   readBefore,
   requireConfirmation,
+  type Undo,
   undoOf,
 } from './changes.ts';
 import type { CalledBy, DirectCalls, Named } from './direct-call.ts';
-import { toolsOf, type Tool } from './tools.ts';
+import { OperationFinder } from './find-operation.ts';
+import { CALL_OPERATION, FIND_OPERATION, LISTED, listedTool, operationTools, toolsOf, type Tool } from './tools.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 
@@ -36,6 +38,7 @@ export class Tools {
   private readonly calls: DirectCalls;
   private readonly secret: KeyObject;
   private readonly byName: ReadonlyMap<string, Tool>;
+  private readonly finder: OperationFinder;
 
   /** `secret`: of the codes that confirm changes. */
   constructor(
@@ -45,21 +48,49 @@ export class Tools {
     this.context = context;
     this.calls = calls;
     this.secret = secret;
-    this.byName = new Map(toolsOf(operations).map((tool) => [tool.name, tool]));
+    const tools = toolsOf(operations);
+    this.byName = new Map(tools.map((tool) => [tool.name, tool]));
+    this.finder = new OperationFinder(tools);
   }
 
-  /** The tools that a key may use: a read-only key reads, a tenant's key has no tools of the organisation. */
-  of({ caller }: CalledBy): Tool[] {
-    return [...this.byName.values()].filter(
-      ({ changes, operation }) =>
-        (!changes || caller.scope === 'all') && (operation.scope !== 'organisation' || caller.tenantNo === null),
-    );
+  /** The list of tools for a key: some operations, and the tools that find and call the others. */
+  listed({ caller }: CalledBy): object[] {
+    const own = [...this.byName.values()].filter((tool) => LISTED.has(tool.name) && mayUse(caller, tool));
+    return [...operationTools({ isReader: caller.scope !== 'all' }), ...own.map(listedTool)];
   }
 
-  /** Uses a tool. Never rejects: what goes wrong is the result. Null: the key has no such tool. */
+  /**
+   * Uses a tool, or an operation that is not listed by its ID. Never rejects: what goes wrong is the result. Null: the key has
+   * no such tool.
+   */
   async use(name: string, args: Arguments, calledBy: CalledBy): Promise<ToolResult | null> {
-    const tool = this.of(calledBy).find((one) => one.name === name);
-    if (tool === undefined) return null;
+    const isAllowed = (tool: Tool): boolean => mayUse(calledBy.caller, tool);
+    let tool = this.byName.get(name);
+    let given = args;
+    try {
+      if (name === FIND_OPERATION) {
+        requireKnown(args, ['query', 'operation']);
+        return { text: JSON.stringify(await this.finder.find(args, isAllowed)), isError: false };
+      }
+      if (name === CALL_OPERATION) {
+        given = argumentsOf(args);
+        tool = this.finder.named(args['operation'], isAllowed);
+      }
+    } catch (error) {
+      return this.failed(error, name, calledBy);
+    }
+    return tool !== undefined && isAllowed(tool) ? this.call(tool, given, calledBy) : null;
+  }
+
+  private failed(error: unknown, operation: string, { by }: CalledBy): ToolResult {
+    return {
+      text: failureResponse(error, this.context, { operation, requestId: by.requestId ?? '' }).json!,
+      isError: true,
+    };
+  }
+
+  /** Calls an operation, and records it. */
+  private async call(tool: Tool, args: Arguments, calledBy: CalledBy): Promise<ToolResult> {
     let result: ToolResult;
     let outcome: string;
     try {
@@ -67,19 +98,15 @@ export class Tools {
       outcome = tool.changes ? (isConfirmed ? 'changed' : 'previewed') : 'read';
       result = { text: await this.answer(tool, args, calledBy), isError: false };
     } catch (error) {
-      const { requestId = '' } = calledBy.by;
       outcome = 'refused';
-      const { json } = failureResponse(error, this.context, { operation: name, requestId: requestId ?? '' });
-      result = { text: json!, isError: true };
+      result = this.failed(error, tool.name, calledBy);
     }
     await this.record({ tool, args, outcome }, calledBy);
     return result;
   }
 
   private async answer(tool: Tool, args: Arguments, calledBy: CalledBy): Promise<string> {
-    const known = tool.inputSchema.properties;
-    const unknown = Object.keys(args).find((name) => !Object.hasOwn(known, name));
-    if (unknown !== undefined) throw new AppError('invalid', `${unknown} is not an argument of this tool`);
+    requireKnown(args, Object.keys(tool.inputSchema.properties));
     const named = namedBy(tool, args);
     if (!tool.changes) return this.read(tool.operation, named, calledBy);
     const { caller } = calledBy;
@@ -145,7 +172,7 @@ export class Tools {
     const { status, text } = await this.calls.call(operation, named, { calledBy });
     const answer = JSON.parse(text) as unknown;
     const undo = undoOf(operation, named, { answer, before });
-    return JSON.stringify({ status, answer, ...(undo && { undo }) });
+    return JSON.stringify({ status, answer, ...(undo && { undo: callable(undo) }) });
   }
 
   private async before(operation: Operation, named: Named, calledBy: CalledBy): Promise<unknown> {
@@ -182,6 +209,30 @@ export class Tools {
     await this.context.services.recordAudit({ tenantNo, by: calledBy.by, entries: [entry] });
   }
 }
+
+/** Whether a key may use an operation: a read-only key reads, a tenant's key has none of the organisation. */
+const mayUse = (caller: Caller, { changes, operation }: Tool): boolean =>
+  (!changes || caller.scope === 'all') && (operation.scope !== 'organisation' || caller.tenantNo === null);
+
+function requireKnown(args: Arguments, known: readonly string[]): void {
+  const unknown = Object.keys(args).find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new AppError('invalid', `${unknown} is not an argument of this tool`);
+}
+
+/** The arguments of the operation in a call of `call_operation`. The code stands beside them, or among them. */
+function argumentsOf(args: Arguments): Arguments {
+  requireKnown(args, ['operation', 'arguments', 'confirm']);
+  const { arguments: own = {}, confirm } = args;
+  if (typeof own !== 'object' || own === null || Array.isArray(own))
+    throw new AppError('invalid', 'arguments must be an object: the arguments of the operation');
+  return { ...own, ...(confirm !== undefined && { confirm }) };
+}
+
+/** An undo as a call of a tool that is listed. */
+const callable = ({ tool, arguments: args }: Undo): Undo =>
+  LISTED.has(tool)
+    ? { tool, arguments: args }
+    : { tool: CALL_OPERATION, arguments: { operation: tool, arguments: args } };
 
 function namedBy(tool: Tool, args: Arguments): Named {
   const pick = (names: readonly string[]): Record<string, unknown> =>

@@ -55,7 +55,7 @@ export function DeadLetters({ count }: { count: number | undefined }) {
         first={0}
         next={(skip, _, size) => skip + size}
         empty={
-          <Empty title="No dead letters" curl={`curl ${location.origin}/v1/dead-letters -H "X-API-KEY: $ADMIN_KEY"`}>
+          <Empty title="No dead letters" curl={`curl ${location.origin}/v1/dead-letters -H "X-API-KEY: $LAUREL_KEY"`}>
             Everything could be stored. An entry that Postgres refuses would wait here, and not delay the others. This
             command lists them:
           </Empty>
