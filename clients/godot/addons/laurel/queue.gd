@@ -53,7 +53,7 @@ func _init(transport, folder, user: Dictionary, options: Dictionary) -> void:
 	_late = options.get("late", "now")
 
 
-# What is wrong with the options; an empty text if nothing is.
+# The fault of the options; an empty text if they have none.
 static func fault_of(options: Dictionary) -> String:
 	var most = options.get("maxEvents", 1)
 	if not (most is int or most is float) or most < 1:

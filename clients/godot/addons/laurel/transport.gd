@@ -54,7 +54,7 @@ func _init(worker, alarms, options: Dictionary) -> void:
 	_random.randomize()
 
 
-# What is wrong with the options; an empty text if nothing is.
+# The fault of the options; an empty text if they have none.
 static func fault_of(options: Dictionary) -> String:
 	if not options.get("url") is String or _split_url(options.url).empty():
 		return "url: the address of the Application API is missing, such as https://laurel.example.org."
