@@ -162,6 +162,9 @@ describe.skipIf(!hasGodot)('with Laurel', () => {
     await start();
     expect(await game.configure({ url: 'laurel.example.org', key })).toMatchObject({ code: 'invalid_call' });
     expect((await game.configure({ url: laurel.appUrl, key, users: 1 }))!.message).toContain('users: unknown');
+    await game.configure({ url: laurel.appUrl, key });
+    expect((await game.user('', 'streak')).error!.message).toContain('user: the ID');
+    expect((await game.laurel('track', 'flips')).error!.message).toContain('user: the ID');
     await game.configure({ url: laurel.appUrl, key: 'wrong', user, maxEvents: 3 });
     expect((await game.laurel('track', 'flips', 'many')).error!.message).toContain('value');
     expect((await game.laurel('track', 'flips', 1, { occured_at: 1 })).error!.message).toContain('occured_at');

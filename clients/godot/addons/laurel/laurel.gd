@@ -5,11 +5,11 @@ extends Node
 const Alarms := preload("alarms.gd")
 const LaurelCall := preload("laurel_call.gd")
 const LaurelError := preload("laurel_error.gd")
+const FailingTransport := preload("failing_transport.gd")
 const Leaderboard := preload("leaderboard.gd")
 const Queue := preload("queue.gd")
 const QueueFolder := preload("queue_folder.gd")
 const Transport := preload("transport.gd")
-const Unconfigured := preload("unconfigured.gd")
 const User := preload("user.gd")
 const WireFormat := preload("wire_format.gd")
 const Worker := preload("http_worker.gd")
@@ -34,7 +34,7 @@ signal streak_extended(streak)
 var _alarms := Alarms.new()
 var _worker = null
 var _folder = null
-var _transport = Unconfigured.new()
+var _transport = FailingTransport.new("Laurel.configure must be called first.")
 var _queue = null
 var _user := {}
 
@@ -122,7 +122,11 @@ func flush() -> void:
 
 # Calls about a user; by default the user of `configure`.
 func user(id := "") -> User:
-	return User.new(_transport, id if id != "" else _user.get("id", ""))
+	var user_id: String = id if id != "" else _user.get("id", "")
+	if user_id == "" and _queue != null:
+		var message := "user: the ID of a user is missing, here and in `configure`."
+		return User.new(FailingTransport.new(message), user_id)
+	return User.new(_transport, user_id)
 
 
 func leaderboard(key: String) -> Leaderboard:

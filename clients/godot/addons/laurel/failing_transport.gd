@@ -1,12 +1,18 @@
 extends Reference
-# Takes the place of the transport until `configure` is called: every call fails.
+# Takes the place of the transport where a call cannot be sent: before `configure`, and without a user.
 
 const LaurelCall := preload("laurel_call.gd")
 const LaurelError := preload("laurel_error.gd")
 
+var _message: String
+
+
+func _init(message: String) -> void:
+	_message = message
+
 
 func send(_request: Dictionary) -> LaurelCall:
-	return fail(LaurelError.new("invalid_call", "Laurel.configure must be called first."))
+	return fail(LaurelError.new("invalid_call", _message))
 
 
 func fail(error: LaurelError) -> LaurelCall:
