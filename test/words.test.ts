@@ -35,7 +35,7 @@ const texts = folders
   .flatMap((folder) =>
     readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )
-  .filter((name) => /\.(?:tsx?|mjs|lua|sql|md)$/.test(name) && name !== join('test', 'words.test.ts'))
+  .filter((name) => /\.(?:tsx?|mjs|lua|sql|gd|md)$/.test(name) && name !== join('test', 'words.test.ts'))
   // Built and generated files.
   .filter((name) => !/^clients.*(?:\/dist\/|\/generated\.ts$|\/node_modules\/)/.test(name))
   .concat('README.md', 'CONTRIBUTING.md', 'SECURITY.md');

@@ -10,7 +10,7 @@ const run = promisify(execFile);
 export interface Certificates {
   /** From an unknown authority. */
   authority: string;
-  /** Signed by it, for 127.0.0.1. */
+  /** Signed by it, for 127.0.0.1 and localhost. */
   certificate: string;
   key: string;
   remove(): Promise<void>;
@@ -24,7 +24,7 @@ export async function makeCertificates(): Promise<Certificates> {
   const key = '-newkey rsa:2048 -nodes';
   await openssl(`req -x509 ${key} -days 2 -subj /CN=authority -keyout authority.key -out authority.pem`);
   await openssl(`req ${key} -subj /CN=redis -keyout server.key -out server.csr`);
-  await writeFile(at('names'), 'subjectAltName=IP:127.0.0.1\n');
+  await writeFile(at('names'), 'subjectAltName=IP:127.0.0.1,DNS:localhost\n');
   const signer = '-CA authority.pem -CAkey authority.key -CAcreateserial';
   await openssl(`x509 -req -in server.csr ${signer} -days 2 -extfile names -out server.pem`);
   return {
