@@ -7,7 +7,7 @@ const spans = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 const servers = { REDIS_URL: 'redis://r:6379', DATABASE_URL: 'postgres://l:x@p/laurel' };
 
 describe('readEnv', () => {
-  test('LAUREL_KEY, the key of the command line, may be set beside the settings, and is none', () => {
+  test('LAUREL_KEY, the key of the command line, may be set beside the settings', () => {
     expect(readEnv({ LAUREL_KEY: 'adm_x.y' })).toEqual(readEnv({}));
   });
 

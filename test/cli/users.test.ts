@@ -98,7 +98,11 @@ test('console prints a link that signs in once, without a key', async () => {
     });
   expect([(await signIn()).status, (await signIn()).status]).toEqual([201, 401]);
   const elsewhere = await runCli(['console'], { DATABASE_URL: undefined, DATA_DIR: '/nonexistent' });
-  expect(elsewhere).toMatchObject({ code: 2, out: '', err: expect.stringContaining('No Laurel runs with the data in') });
+  expect(elsewhere).toMatchObject({
+    code: 2,
+    out: '',
+    err: expect.stringContaining('No Laurel runs with the data in'),
+  });
 });
 
 // Last: the time stays at a later day.
