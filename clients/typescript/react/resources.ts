@@ -55,7 +55,10 @@ export async function readResource(laurel: Laurel, resource: Resource): Promise<
     case 'streak':
       return laurel.user().streak(resource.historyPeriods ? { historyPeriods: resource.historyPeriods } : {});
     case 'points':
-      return laurel.user().points(resource.key).get(resource.awards ? { awards: resource.awards } : {});
+      return laurel
+        .user()
+        .points(resource.key)
+        .get(resource.awards ? { awards: resource.awards } : {});
     case 'leaderboard':
       return readLeaderboard(laurel, resource.key, resource.view);
   }

@@ -199,7 +199,7 @@ export function createStore(laurel: Laurel, stream: StreamOptions | false = {}) 
 
   return {
     laurel,
-    /** What is known of a resource: the same object until it changes. */
+    /** The same object until it changes. */
     readingOf: (id: string): Reading<ResourceData> => entries.get(id)?.reading ?? LOADING,
     /** Keeps a resource current, and calls `listener` after each change, until the returned function is called. */
     subscribe: (id: string, listener: () => void): (() => void) => {

@@ -170,9 +170,9 @@ export function createTransport(options: TransportOptions): Transport {
     try {
       if (signal?.aborted) throw signal.reason;
       cachedKey ??= getKey();
-      const usedKey = cachedKey;
-      const keyText = await unlessAborted(usedKey, controller.signal).catch((error: unknown) => {
-        forgetKey(usedKey);
+      const keyUsed = cachedKey;
+      const keyText = await unlessAborted(keyUsed, controller.signal).catch((error: unknown) => {
+        forgetKey(keyUsed);
         throw error;
       });
       const response = await fetch(address, {
@@ -186,7 +186,7 @@ export function createTransport(options: TransportOptions): Transport {
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: controller.signal,
       });
-      return { response, text: await response.text(), usedKey };
+      return { response, text: await response.text(), keyUsed };
     } catch (cause) {
       if (signal?.aborted) throw signal.reason;
       if (cause instanceof LaurelError) throw cause;
@@ -199,10 +199,10 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   async function once(request: Request, callOptions: CallOptions): Promise<unknown> {
-    let { response, text, usedKey } = await attempt(request, callOptions);
+    let { response, text, keyUsed } = await attempt(request, callOptions);
     if (response.status === 401 && typeof key === 'function') {
-      forgetKey(usedKey);
-      ({ response, text } = await attempt(request, callOptions));
+      forgetKey(keyUsed);
+      ({ response, text, keyUsed } = await attempt(request, callOptions));
     }
     if (!response.ok) throw errorOf(response, text);
     const answer = parse(text);

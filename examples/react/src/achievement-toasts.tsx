@@ -1,5 +1,5 @@
 import { useLiveMessage } from 'laurel-client/react';
-import { useEffect, useState } from 'react';
+import { useCallback, useEffect, useState } from 'react';
 
 interface Toast {
   /** ID of the message. */
@@ -16,40 +16,41 @@ export function AchievementToasts() {
   useLiveMessage('achievement.completed', ({ id, achievement: { name, description } }) =>
     setToasts((all) => [...all, { id, name, description }]),
   );
-  const close = (id: string) => setToasts((all) => all.filter((one) => one.id !== id));
+  const close = useCallback((id: string) => setToasts((all) => all.filter((one) => one.id !== id)), []);
   return (
     // It exists before its first toast: a screen reader announces only changes.
     <div className="toasts" role="status" aria-label="Achievements">
       {toasts.map((toast) => (
-        <AchievementToast key={toast.id} toast={toast} onClose={() => close(toast.id)} />
+        <AchievementToast key={toast.id} toast={toast} onClose={close} />
       ))}
     </div>
   );
 }
 
-function AchievementToast({ toast, onClose }: { toast: Toast; onClose: () => void }) {
+function AchievementToast({ toast, onClose }: { toast: Toast; onClose: (id: string) => void }) {
+  const { id, name, description } = toast;
   const [isHeld, setIsHeld] = useState(false);
   useEffect(() => {
     if (isHeld) return undefined;
-    const timer = setTimeout(onClose, SHOWN_MS);
+    const timer = setTimeout(() => onClose(id), SHOWN_MS);
     return () => clearTimeout(timer);
-    // `onClose` is another function at each rendering, which does not make the time begin again.
-  }, [isHeld]);
+  }, [isHeld, id, onClose]);
   return (
-    <div
-      className="toast"
-      onPointerEnter={() => setIsHeld(true)}
-      onPointerLeave={() => setIsHeld(false)}
-      onFocus={() => setIsHeld(true)}
-      onBlur={() => setIsHeld(false)}
-      onKeyDown={({ key }) => key === 'Escape' && onClose()}
-    >
+    <div className="toast" onPointerEnter={() => setIsHeld(true)} onPointerLeave={() => setIsHeld(false)}>
       <span aria-hidden="true">★</span>
       <p>
-        <strong>{toast.name}</strong>
-        {toast.description}
+        <strong>{name}</strong>
+        {description}
       </p>
-      <button type="button" className="quiet" aria-label={`Close ${toast.name}`} onClick={onClose}>
+      <button
+        type="button"
+        className="quiet"
+        aria-label={`Close ${name}`}
+        onClick={() => onClose(id)}
+        onKeyDown={({ key }) => key === 'Escape' && onClose(id)}
+        onFocus={() => setIsHeld(true)}
+        onBlur={() => setIsHeld(false)}
+      >
         ✕
       </button>
     </div>

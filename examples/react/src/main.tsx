@@ -37,7 +37,7 @@ function SignIn({ onSession }: { onSession: (session: Session) => void }) {
       <h1>Flip</h1>
       <form className="panel" onSubmit={(event) => void submit(event)}>
         <label htmlFor="name">Your name</label>
-        <input id="name" name="name" autoComplete="nickname" maxLength={50} required />
+        <input id="name" name="name" autoComplete="username" maxLength={50} required />
         <button type="submit">Start learning</button>
         <p role="alert">{error}</p>
       </form>

@@ -62,7 +62,11 @@ export function StreakCalendar() {
                 {weeksOf(days).map((week, index) => (
                   <tr key={week.find((day) => day)?.date ?? index}>
                     {week.map((day, weekday) => (
-                      <td key={weekday} data-state={day?.state} aria-current={day && day === today ? 'date' : undefined}>
+                      <td
+                        key={weekday}
+                        data-state={day?.state}
+                        aria-current={day && day === today ? 'date' : undefined}
+                      >
                         {day && (
                           <>
                             <time dateTime={day.date} aria-hidden="true">
