@@ -122,7 +122,7 @@ export function snippetsOf(of) {
   const call = callOf(of);
   return [
     { lang: 'shell', label: 'curl', source: curl(call) },
-    ...(call.needsKey ? [{ lang: 'javascript', label: 'Client', source: clientSnippet(call) }] : []),
+    ...(call.needsKey ? [{ lang: 'javascript', label: 'TypeScript client', source: clientSnippet(call) }] : []),
     { lang: 'javascript', label: 'TypeScript', source: typescript(call) },
     { lang: 'python', label: 'Python', source: python(call) },
   ];

@@ -79,7 +79,7 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
     await page.getByRole('button', { name: 'TRY' }).click();
     await page.getByText('OK:200').waitFor();
     expect(await page.evaluate('Object.keys(localStorage)')).toEqual([]);
-    for (const language of ['curl', 'Client', 'TypeScript', 'Python'])
+    for (const language of ['curl', 'TypeScript client', 'TypeScript', 'Python'])
       await page.getByRole('button', { name: language, exact: true }).click();
     const source = await page.locator('.tab-content.m-markdown code').allTextContents();
     await keep(page, 'reference-snippets');

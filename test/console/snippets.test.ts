@@ -78,7 +78,7 @@ test('every operation has snippets, except live streams, which never end', () =>
 const IMPORT = "import { createLaurel } from 'laurel-client';\n";
 
 /** The requests of the TypeScript snippets, each run with a `fetch` that only notes what it is asked for. */
-async function sentByTypeScript(label: 'TypeScript' | 'Client'): Promise<Sent[]> {
+async function sentByTypeScript(label: 'TypeScript' | 'TypeScript client'): Promise<Sent[]> {
   const sent: Sent[] = [];
   const noting = async (
     url: string,
@@ -164,7 +164,7 @@ describe('the snippets of each operation send what its example has', () => {
   });
 
   test('the TypeScript client, for every operation that needs a key', async () => {
-    const sent = await sentByTypeScript('Client');
+    const sent = await sentByTypeScript('TypeScript client');
     const withKey = expected.filter(({ headers }) => 'x-api-key' in headers);
     expect(sent.map(request)).toEqual(withKey);
     const fromCurl = (await sentByCurl()).filter(({ headers }) => 'X-API-KEY' in headers);
@@ -173,7 +173,7 @@ describe('the snippets of each operation send what its example has', () => {
 
   test('those of the TypeScript client have correct types', async () => {
     const folder = await mkdtemp(join(PACKAGE_ROOT, 'node_modules', '.laurel-test-snippets-'));
-    const calls = sources('Client').map((source) => `{\n${source.replace(IMPORT, '')}\n}`);
+    const calls = sources('TypeScript client').map((source) => `{\n${source.replace(IMPORT, '')}\n}`);
     await writeFile(join(folder, 'snippets.mts'), [IMPORT, ...calls].join('\n'));
     const compilerOptions = {
       strict: true,

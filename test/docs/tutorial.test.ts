@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { transformWithOxc } from 'vite';
+import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO } from '../../src/catalog/demo.ts';
 import { freePort } from '../../src/local/free-ports.ts';
@@ -13,6 +13,7 @@ import { hasProgram } from '../stack/has-program.ts';
 
 // Runs the tutorial's snippets like a reader: the commands in one shell, in their order, each program as a process.
 const run = promisify(execFile);
+const CLIENT = join(PACKAGE_ROOT, 'clients/typescript/src/index.ts');
 let laurel: TestLaurel;
 let folder: string;
 let page: string;
@@ -32,6 +33,15 @@ const EMPTY = { attributes: [], metrics: [], achievements: [], pointsSystems: []
 const HTTP_ASSEMBLY = '-r:System.Net.Http.dll';
 const blocks = (language: string): string[] =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))].map(([, block]) => block!);
+
+/** The file of a program that Node runs: the snippets, and the client from the sources. */
+async function compiled(snippets: string[], name: string): Promise<string> {
+  const entry = join(folder, `${name}.ts`);
+  await writeFile(entry, snippets.join('\n').replaceAll(/'(?:\.\/clients\/.*|laurel-client)';/g, `'${CLIENT}';`));
+  const outDir = join(folder, name);
+  await build({ root: folder, configFile: false, logLevel: 'error', build: { ssr: entry, outDir } });
+  return join(outDir, `${name}.mjs`);
+}
 
 test('the shell: event, achievement, leaderboard, webhook', async () => {
   const port = String(await freePort());
@@ -77,9 +87,7 @@ test('Laurel accepts the configuration of each recipe', async () => {
 
 describe('programs', () => {
   test('TypeScript', async () => {
-    const file = join(folder, 'laps.mjs');
-    const [block] = blocks('ts');
-    await writeFile(file, (await transformWithOxc(block!, 'laps.ts')).code);
+    const file = await compiled(blocks('ts'), 'laps');
     const { stdout } = await run(process.execPath, [file], { env: environment });
     expect(stdout).toMatch(/^Cleo has 11 laps \[.*'Ten laps' \]$/m);
     expect(stdout).toMatch(/^\d\. cleo: 11$/m);
