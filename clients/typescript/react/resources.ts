@@ -8,7 +8,7 @@ export interface TopView {
   limit?: number;
   /** How many places to skip. */
   offset?: number;
-  /** A day of the run to show. Default: today. */
+  /** First day of the run to show. Default: the current run. */
   run?: string;
   /** The group of a leaderboard with breakdown attributes, such as `plan:pro`. */
   userAttributes?: string | string[];
