@@ -29,6 +29,7 @@ function buildReference(folder) {
   // Files that refer to another are built after it.
   for (const [name, file] of [
     ['viewer.js', viewer],
+    ['client-snippet.js', join(import.meta.dirname, 'reference/client-snippet.js')],
     ['snippets.js', join(import.meta.dirname, 'reference/snippets.js')],
     ['page.js', join(import.meta.dirname, 'reference/page.js')],
     ['page.css', join(import.meta.dirname, 'reference/page.css')],

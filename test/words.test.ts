@@ -37,7 +37,7 @@ const texts = folders
   )
   .filter((name) => /\.(?:tsx?|mjs|lua|sql|gd|md)$/.test(name) && name !== join('test', 'words.test.ts'))
   // Built and generated files.
-  .filter((name) => !/^clients.*(?:\/dist\/|\/generated\.ts$|\/node_modules\/)/.test(name))
+  .filter((name) => !/^(?:clients|examples).*(?:\/dist\/|\/generated\.ts$|\/node_modules\/)/.test(name))
   .concat('README.md', 'CONTRIBUTING.md', 'SECURITY.md');
 
 /** The text on one line, so that a phrase is found across lines; offsets stay the same. */

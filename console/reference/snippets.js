@@ -1,4 +1,5 @@
 // Code that calls an operation, as the reference page shows it: with the values of the operation's examples.
+import { clientSnippet } from './client-snippet.js';
 
 /** A live stream never ends: what reads it is not a snippet. */
 const STREAM = /\/live(\/ws)?$/;
@@ -17,15 +18,24 @@ const text = (value) => (Array.isArray(value) ? value.join(',') : String(value))
  * @param {{ method: string, path: string, operation: object, components: object, origin: string }} of
  */
 function callOf({ method, path, operation, components, origin }) {
-  const values = new Map(needed(operation, components, 'path').map(({ name, example }) => [name, text(example)]));
-  const query = needed(operation, components, 'query').map(({ name, example }) => [name, text(example)]);
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values.get(name)));
+  const examplesIn = (place) =>
+    Object.fromEntries(needed(operation, components, place).map(({ name, example }) => [name, text(example)]));
+  const values = examplesIn('path');
+  const query = examplesIn('query');
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name]));
+  const search = new URLSearchParams(query);
   const content = operation.requestBody?.content['application/json'];
   const isIdempotent = operation.parameters?.some(({ $ref }) => $ref?.endsWith('/IdempotencyKey'));
   return {
+    operationId: operation.operationId,
+    origin,
     method: method.toUpperCase(),
-    url: `${origin}${filled}${query.length > 0 ? `?${new URLSearchParams(query)}` : ''}`,
+    path: filled.replace('/v1', ''),
+    values,
+    query,
+    url: `${origin}${filled}${search.size > 0 ? `?${search}` : ''}`,
     needsKey: operation.security?.length !== 0,
+    idempotencyKey: isIdempotent ? IDEMPOTENCY_KEY : undefined,
     headers: {
       ...(isIdempotent && { 'Idempotency-Key': IDEMPOTENCY_KEY }),
       ...(content && { 'Content-Type': 'application/json' }),
@@ -102,16 +112,17 @@ function python({ method, url, needsKey, headers, body, answers }) {
 }
 
 /**
- * Snippets of an operation in curl, TypeScript and Python, in the form of `x-codeSamples`. The key is in the environment variable
+ * Snippets of an operation in curl, TypeScript (with the client, and without) and Python, in the form of `x-codeSamples`. The key is in the environment variable
  * `API_KEY`.
  * @param {{ method: string, path: string, operation: object, components: object, origin: string }} of
- * @returns {{ lang: string, label: string, source: string }[]} empty for live streams
+ * @returns {{ lang: string, label: string, source: string }[]} empty for live streams; the client is only for calls with a key
  */
 export function snippetsOf(of) {
   if (STREAM.test(of.path)) return [];
   const call = callOf(of);
   return [
     { lang: 'shell', label: 'curl', source: curl(call) },
+    ...(call.needsKey ? [{ lang: 'javascript', label: 'TypeScript client', source: clientSnippet(call) }] : []),
     { lang: 'javascript', label: 'TypeScript', source: typescript(call) },
     { lang: 'python', label: 'Python', source: python(call) },
   ];

@@ -61,6 +61,16 @@ describe('with Laurel', () => {
     expect(reads).toBe(1);
     expect(tickets.length).toBeGreaterThanOrEqual(3);
     expect(tickets[0]).toEqual({ boards: ['flips'], types: ['points.changed', 'leaderboard.rank_changed'] });
+
+    await track();
+    live.follow([]);
+    await track();
+    await expect.poll(() => tickets.at(-1)).toMatchObject({ boards: [] });
+    await admin.user('cem').track('flips', 1_000);
+    await track();
+    await expect.poll(() => totals).toEqual(expected);
+    expect(ranks).toEqual([1, 2]);
+    expect(reads).toBe(1);
     live.close();
     await iteration;
   });

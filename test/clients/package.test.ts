@@ -45,7 +45,7 @@ async function bundled(code: string): Promise<string> {
       minify: true,
       target: 'es2022',
       lib: { entry, formats: ['es'] },
-      rolldownOptions: { treeshake: true },
+      rolldownOptions: { treeshake: true, external: ['react', 'react/jsx-runtime'] },
     },
   });
   const [first] = Array.isArray(output) ? output : [output];
@@ -64,6 +64,13 @@ describe('size', () => {
     const bytes = gzipSync(code, { level: 9 }).length;
     console.log(`The client has ${code.length} bytes, ${bytes} compressed.`);
     expect(bytes).toBeLessThanOrEqual(12_288);
+  });
+
+  test('the React hooks add at most 3 KB', async () => {
+    const code = await bundled(`export * from 'laurel-client/react';`);
+    const bytes = gzipSync(code, { level: 9 }).length;
+    console.log(`The hooks have ${code.length} bytes, ${bytes} compressed.`);
+    expect(bytes).toBeLessThanOrEqual(3_072);
   });
 
   test('what is not imported is left out', async () => {

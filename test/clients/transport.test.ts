@@ -181,3 +181,35 @@ test('a call about no user says so', async () => {
     message: expect.stringContaining('user: '),
   });
 });
+
+test('simultaneous requests share one call for the key; a call that failed or hangs is not kept', async () => {
+  const calls: { resolve: (key: string) => void; reject: (error: Error) => void }[] = [];
+  const used: (string | null)[] = [];
+  const laurel = createLaurel({
+    url: 'http://laurel.test',
+    key: () => new Promise((resolve, reject) => void calls.push({ resolve, reject })),
+    retries: 0,
+    fetch: async (_, init) => {
+      const key = new Headers(init!.headers).get('X-API-KEY');
+      used.push(key);
+      return key === 'expired' ? error(401, 'invalid_key') : json(200, []);
+    },
+  });
+  const ask = (signal = new AbortController().signal) =>
+    Promise.all([1, 2, 3].map(() => laurel.leaderboards({ signal })));
+  const failing = ask();
+  calls[0]!.reject(new Error('signed out'));
+  await expect(failing).rejects.toMatchObject({ code: 'network' });
+  const giveUp = new AbortController();
+  const hanging = ask(giveUp.signal);
+  giveUp.abort(new Error('given up'));
+  await expect(hanging).rejects.toThrow('given up');
+
+  const expired = ask();
+  calls[2]!.resolve('expired');
+  await expect.poll(() => calls.length).toBe(4);
+  calls[3]!.resolve('key');
+  await expired;
+  expect(used).toEqual(['expired', 'expired', 'expired', 'key', 'key', 'key']);
+  expect(calls.length).toBe(4);
+});

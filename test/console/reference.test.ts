@@ -79,7 +79,7 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
     await page.getByRole('button', { name: 'TRY' }).click();
     await page.getByText('OK:200').waitFor();
     expect(await page.evaluate('Object.keys(localStorage)')).toEqual([]);
-    for (const language of ['curl', 'TypeScript', 'Python'])
+    for (const language of ['curl', 'TypeScript client', 'TypeScript', 'Python'])
       await page.getByRole('button', { name: language, exact: true }).click();
     const source = await page.locator('.tab-content.m-markdown code').allTextContents();
     await keep(page, 'reference-snippets');
@@ -87,8 +87,9 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
       env: { ...process.env, API_KEY: laurel.adminKey },
     });
     expect(JSON.parse(stdout)).toEqual([]);
-    expect(source[1]).toContain(`fetch('${laurel.appUrl}/v1/leaderboards'`);
-    expect(source[2]).toContain(`"${laurel.appUrl}/v1/leaderboards"`);
+    expect(source[1]).toContain('await laurel.leaderboards()');
+    expect(source[2]).toContain(`fetch('${laurel.appUrl}/v1/leaderboards'`);
+    expect(source[3]).toContain(`"${laurel.appUrl}/v1/leaderboards"`);
     const other = await context.newPage();
     await other.goto(`${laurel.appUrl}/reference#auth`);
     await other.getByText('No API key applied').waitFor();

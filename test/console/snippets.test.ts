@@ -1,10 +1,14 @@
 import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { transformWithOxc } from 'vite';
 import { describe, expect, test } from 'vitest';
+import { createLaurel, type LaurelOptions } from '../../clients/typescript/src/index.ts';
 import { snippetsOf } from '../../console/reference/snippets.js';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { openapiDocument } from '../../src/operations/openapi.ts';
+import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { hasProgram } from '../stack/has-program.ts';
 
 const run = promisify(execFile);
@@ -42,7 +46,7 @@ const all = ([adminOperations, applicationOperations] as const).flatMap((operati
 });
 const called = all.filter(({ snippets }) => snippets.length > 0);
 const sources = (label: string): string[] =>
-  called.map(({ snippets }) => snippets.find((one) => one.label === label)!.source);
+  called.flatMap(({ snippets }) => snippets.filter((one) => one.label === label).map(({ source }) => source));
 
 /** Headers by their names in lower case: the libraries write them differently. */
 const request = ({ headers, ...rest }: Sent): Sent => ({
@@ -71,8 +75,10 @@ test('every operation has snippets, except live streams, which never end', () =>
   expect(called.length).toBeGreaterThan(100);
 });
 
+const IMPORT = "import { createLaurel } from 'laurel-client';\n";
+
 /** The requests of the TypeScript snippets, each run with a `fetch` that only notes what it is asked for. */
-async function sentByTypeScript(): Promise<Sent[]> {
+async function sentByTypeScript(label: 'TypeScript' | 'TypeScript client'): Promise<Sent[]> {
   const sent: Sent[] = [];
   const noting = async (
     url: string,
@@ -83,10 +89,16 @@ async function sentByTypeScript(): Promise<Sent[]> {
     return Response.json({});
   };
   const AsyncFunction = (async () => {}).constructor as new (...of: string[]) => (...of: unknown[]) => Promise<void>;
-  for (const source of sources('TypeScript')) {
-    const { code } = await transformWithOxc(source, 'snippet.ts');
-    const quiet = { log: () => undefined };
-    await new AsyncFunction('fetch', 'process', 'console', code)(noting, { env: { API_KEY: KEY } }, quiet);
+  const create = (options: LaurelOptions) => createLaurel({ ...options, fetch: noting as typeof fetch });
+  for (const source of sources(label)) {
+    const { code } = await transformWithOxc(source.replace(IMPORT, ''), 'snippet.ts');
+    const given = {
+      fetch: noting,
+      createLaurel: create,
+      process: { env: { API_KEY: KEY } },
+      console: { log: () => undefined },
+    };
+    await new AsyncFunction(...Object.keys(given), code)(...Object.values(given));
   }
   return sent;
 }
@@ -146,9 +158,37 @@ describe('the snippets of each operation send what its example has', () => {
   });
 
   test('TypeScript', async () => {
-    const sent = await sentByTypeScript();
+    const sent = await sentByTypeScript('TypeScript');
     expect(sent.map(request)).toEqual(expected);
     expect(urls(sent)).toEqual(urls(await sentByCurl()));
+  });
+
+  test('the TypeScript client, for every operation that needs a key', async () => {
+    const sent = await sentByTypeScript('TypeScript client');
+    const withKey = expected.filter(({ headers }) => 'x-api-key' in headers);
+    expect(sent.map(request)).toEqual(withKey);
+    const fromCurl = (await sentByCurl()).filter(({ headers }) => 'X-API-KEY' in headers);
+    expect(urls(sent)).toEqual(urls(fromCurl));
+  });
+
+  test('those of the TypeScript client have correct types', async () => {
+    const folder = await mkdtemp(join(PACKAGE_ROOT, 'node_modules', '.laurel-test-snippets-'));
+    const calls = sources('TypeScript client').map((source) => `{\n${source.replace(IMPORT, '')}\n}`);
+    await writeFile(join(folder, 'snippets.mts'), [IMPORT, ...calls].join('\n'));
+    const compilerOptions = {
+      strict: true,
+      module: 'nodenext',
+      target: 'es2022',
+      noEmit: true,
+      allowImportingTsExtensions: true,
+      types: ['node'],
+      lib: ['es2022', 'dom', 'dom.asynciterable'],
+      paths: { 'laurel-client': [join(PACKAGE_ROOT, 'clients/typescript/src/index.ts')] },
+    };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['snippets.mts'] }));
+    const compiler = join(PACKAGE_ROOT, 'node_modules/typescript/bin/tsc');
+    await run(process.execPath, [compiler, '-p', folder]).catch(({ stdout }) => expect(stdout).toBe(''));
+    await rm(folder, { recursive: true });
   });
 
   test('Python', async (context) => {

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO } from '../../src/catalog/demo.ts';
 import { freePort } from '../../src/local/free-ports.ts';
@@ -12,6 +13,7 @@ import { hasProgram } from '../stack/has-program.ts';
 
 // Runs the tutorial's snippets like a reader: the commands in one shell, in their order, each program as a process.
 const run = promisify(execFile);
+const CLIENT = join(PACKAGE_ROOT, 'clients/typescript/src/index.ts');
 let laurel: TestLaurel;
 let folder: string;
 let page: string;
@@ -31,6 +33,38 @@ const EMPTY = { attributes: [], metrics: [], achievements: [], pointsSystems: []
 const HTTP_ASSEMBLY = '-r:System.Net.Http.dll';
 const blocks = (language: string): string[] =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))].map(([, block]) => block!);
+
+const documentsOf = (recipes: string): Record<string, unknown>[] =>
+  [...recipes.matchAll(/^```json\n([^]*?)^```/gm)].map(([, block]) => JSON.parse(block!) as Record<string, unknown>);
+
+/** The file of a program that Node runs: the snippets, whose types are correct, and the client from the sources. */
+async function compiled(snippets: string[], name: string): Promise<string> {
+  const entry = join(folder, `${name}.ts`);
+  const source = snippets
+    .join('\n')
+    .replaceAll('http://localhost:8080', laurel.appUrl)
+    .replaceAll('http://localhost:8081', laurel.adminUrl)
+    .replaceAll(/'(?:\.\/clients\/.*|laurel-client)';/g, `'${CLIENT}';`);
+  await writeFile(entry, source);
+  const compilerOptions = {
+    strict: true,
+    module: 'preserve',
+    target: 'es2022',
+    noEmit: true,
+    allowImportingTsExtensions: true,
+    typeRoots: [join(PACKAGE_ROOT, 'node_modules/@types')],
+    types: ['node'],
+    lib: ['es2022', 'dom', 'dom.asynciterable'],
+  };
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [entry] }));
+  const compiler = join(PACKAGE_ROOT, 'node_modules/typescript/bin/tsc');
+  await run(process.execPath, [compiler, '-p', folder]).catch(({ stdout }) => {
+    throw new Error(stdout);
+  });
+  const outDir = join(folder, name);
+  await build({ root: folder, configFile: false, logLevel: 'error', build: { ssr: entry, outDir } });
+  return join(outDir, `${name}.mjs`);
+}
 
 test('the shell: event, achievement, leaderboard, webhook', async () => {
   const port = String(await freePort());
@@ -75,7 +109,7 @@ test('the shell stops at a refused webhook and shows the reason', async () => {
 
 test('Laurel accepts the configuration of each recipe', async () => {
   const recipes = await readFile(join(PACKAGE_ROOT, 'docs/recipes.md'), 'utf8');
-  const documents = [...recipes.matchAll(/^```json\n([^]*?)^```/gm)].map(([, block]) => JSON.parse(block!) as object);
+  const documents = documentsOf(recipes);
   expect(documents.length).toBeGreaterThan(3);
   for (const document of documents) {
     const { status, body } = await laurel.admin.post('/v1/configuration/diff?demo=remove', { ...EMPTY, ...document });
@@ -91,6 +125,13 @@ describe('programs', () => {
     const { stdout } = await run(process.execPath, [file], { env: environment });
     expect(stdout).toMatch(/^Cleo has 11 laps \[.*'Ten laps' \]$/m);
     expect(stdout).toMatch(/^\d\. cleo: 11$/m);
+  });
+
+  test('TypeScript', async () => {
+    const file = await compiled(blocks('ts'), 'laps');
+    const { stdout } = await run(process.execPath, [file], { env: environment });
+    expect(stdout).toMatch(/^Finn has 11 laps \[.*'Ten laps' \]$/m);
+    expect(stdout).toMatch(/^\d\. finn: 11$/m);
   });
 
   test('Python', async (context) => {
@@ -115,4 +156,22 @@ describe('programs', () => {
     expect(stdout).toMatch(/"total":12,/);
     expect(stdout).toMatch(/"userId":"eve"/);
   });
+});
+
+test('the code of the recipes runs with the configuration of all of them', async () => {
+  const recipes = await readFile(join(PACKAGE_ROOT, 'docs/recipes.md'), 'utf8');
+  const merged: Record<string, unknown> = { ...EMPTY };
+  for (const document of documentsOf(recipes))
+    for (const [name, value] of Object.entries(document))
+      merged[name] = Array.isArray(value) ? [...(merged[name] as unknown[]), ...value] : value;
+  expect((await laurel.admin.put('/v1/configuration?demo=remove', merged)).status).toBe(200);
+
+  const snippets = [...recipes.matchAll(/^( *)```ts\n([^]*?)^ *```/gm)].map(([, indent, block]) =>
+    block!.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+  );
+  const file = await compiled(snippets, 'recipes');
+  const { stdout } = await run(process.execPath, [file], { env: environment });
+  const shown = [...snippets.join('').matchAll(/^console\.log\(.*\); \/\/ (.+)$/gm)].map(([, comment]) => comment);
+  expect(shown.length).toBeGreaterThan(3);
+  expect(stdout.trim().split('\n')).toEqual(shown);
 });

@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 2b139e512f13cdf1db1e2fa997c33b3c069801f45f2cc97d103b90ca73535db8
-// cb592556b5872d2c5f460caa0c9b559fc8858717bda13c1b9c8e8b13cdcacb7f
+// 9f294554f0c9d7c6193d69f32539b1271711c91696536f376b306ab21f836cd1
+// c56fdbc8f0d5e5df2eede898f285a39b9e9931da1c40cdc7ba77bc82dd9fd62e
 
 export interface EventResult {
   /** ID of the event. */
@@ -923,7 +923,7 @@ export interface LeaderboardQuery {
    * @default 10
    */
   limit?: number;
-  /** A day of the run to show; by default the current run. */
+  /** First day of the run to show; by default the current run. */
   run?: string;
   /** The page shows the places around this user; `offset` then counts from there. */
   userId?: string;
@@ -1019,7 +1019,7 @@ export interface TeamsQuery {
    * @default 10
    */
   limit?: number;
-  /** A day of the run to show; by default the current run. */
+  /** First day of the run to show; by default the current run. */
   run?: string;
   /** The page shows the places around this team; `offset` then counts from there. */
   team?: string;
@@ -1092,7 +1092,7 @@ export interface TeamRanking {
 }
 
 export interface UserLeaderboardQuery {
-  /** A day of the run to show; by default the current run. */
+  /** First day of the run to show; by default the current run. */
   run?: string;
   /**
    * Maximum number of entries in `history`.

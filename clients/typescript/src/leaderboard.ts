@@ -7,7 +7,7 @@ export interface AroundOptions extends CallOptions {
   above?: number;
   /** Places after the user. Default: 2. */
   below?: number;
-  /** A day of the run to show. Default: today. */
+  /** First day of the run to show. Default: the current run. */
   run?: string;
   /** The group of a leaderboard with breakdown attributes, such as `plan:pro`. */
   userAttributes?: string | string[];

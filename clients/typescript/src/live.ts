@@ -127,12 +127,13 @@ async function overFetch({ url, signal, onMessage, onAlive }: Connection): Promi
 
 /** Opens a live stream, and opens it again whenever it breaks, without missing a message or reporting one twice. */
 export function createLive({ url, send }: Transport, options: LiveOptions = {}) {
-  const { leaderboards, types, user, read } = options;
-  const ticketRequest = {
+  const { types, user, read } = options;
+  let { leaderboards } = options;
+  const ticketRequest = (): LiveTicketRequest => ({
     ...(leaderboards && { boards: leaderboards }),
     ...(types && { types }),
     ...(user && { userId: user }),
-  } as LiveTicketRequest;
+  });
   const ending = new AbortController();
   const end = (): void => ending.abort();
   options.signal?.addEventListener('abort', end, { once: true });
@@ -141,6 +142,10 @@ export function createLive({ url, send }: Transport, options: LiveOptions = {}) 
   const listeners = new Map<string, Set<(message: never) => void>>();
   const iterators = new Set<(message: LiveMessage | null) => void>();
   let lastId: string | undefined;
+  /** Ends the current connection. */
+  let disconnect: () => void = () => undefined;
+  /** Whether the current connection was ended because the next one reports other leaderboards. */
+  let isReplaced = false;
   /** Messages that wait for `read`. */
   let held: LiveMessage[] | null = null;
 
@@ -180,14 +185,19 @@ export function createLive({ url, send }: Transport, options: LiveOptions = {}) 
 
   /** One connection, until it ends. Returns what Laurel said last about it, if it did. */
   async function connect(onReady: () => void): Promise<Closing | undefined> {
-    const ticket = await askTicket(ticketRequest);
     const controller = new AbortController();
     const abort = (): void => controller.abort();
+    disconnect = abort;
+    const ticket = await askTicket(ticketRequest());
     ending.signal.addEventListener('abort', abort, { once: true });
     if (ending.signal.aborted) abort();
+    // A socket that opens after the abort would stay open.
+    if (controller.signal.aborted) return undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let closing: Closing | undefined;
     const onAlive = (id?: string): void => {
+      // The next connection sends again what comes after the end of this one.
+      if (controller.signal.aborted) return;
       if (id) lastId = id;
       clearTimeout(timer);
       timer = setTimeout(abort, SILENCE_MS);
@@ -224,14 +234,16 @@ export function createLive({ url, send }: Transport, options: LiveOptions = {}) 
   async function run(): Promise<void> {
     for (let attempts = 0; !ending.signal.aborted; attempts += 1) {
       let least = 0;
+      isReplaced = false;
       try {
         const closing = await connect(() => (attempts = 0));
         least = closing?.retryMs ?? 0;
       } catch (error) {
         if (ending.signal.aborted) break;
-        options.onError?.(error);
+        if (!isReplaced) options.onError?.(error);
         if (error instanceof LaurelError) least = error.retryAfterMs ?? 0;
       }
+      if (isReplaced) continue;
       await sleep(backoffMs(attempts, { least, most: LONGEST_WAIT_MS }), ending.signal).catch(() => undefined);
     }
     for (const push of iterators) push(null);
@@ -271,6 +283,12 @@ export function createLive({ url, send }: Transport, options: LiveOptions = {}) 
     },
     /** Yields messages from now on, until the stream is closed. */
     [Symbol.asyncIterator]: iterate,
+    /** Reports the changes of these leaderboards from now on: connects again, without missing a message. */
+    follow: (keys: string[]): void => {
+      leaderboards = keys;
+      isReplaced = true;
+      disconnect();
+    },
     close: end,
   };
 }

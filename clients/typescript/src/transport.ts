@@ -78,6 +78,13 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+/** The promise's result. Rejects when the signal is aborted before. */
+const unlessAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    promise.then(resolve, reject);
+    signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+  });
+
 /** The options of a call without those of the transport: its query or body. */
 export function without<T extends CallOptions>(options: T): Omit<T, keyof CallOptions> {
   const { signal: _signal, timeoutMs: _timeoutMs, retries: _retries, ...rest } = options;
@@ -134,7 +141,14 @@ export function createTransport(options: TransportOptions): Transport {
   if (!url) throw new LaurelError('invalid_call', 'url: the address of the Application API is missing.');
   if (!key) throw new LaurelError('invalid_call', 'key: an API key, or a function that gets one, is missing.');
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
-  let cachedKey: string | undefined = typeof key === 'string' ? key : undefined;
+  /** The key, or the running call that gets it, which simultaneous requests share. */
+  let cachedKey: Promise<string> | undefined;
+  const getKey = async (): Promise<string> => (typeof key === 'string' ? key : key());
+
+  /** Unless another request has already got the next one. */
+  const forgetKey = (used: Promise<string>): void => {
+    if (cachedKey === used) cachedKey = undefined;
+  };
 
   const addressOf = ({ admin, path: below, query }: Request): string => {
     if (admin && !adminUrl)
@@ -155,11 +169,16 @@ export function createTransport(options: TransportOptions): Transport {
     signal?.addEventListener('abort', abort, { once: true });
     try {
       if (signal?.aborted) throw signal.reason;
-      if (typeof key === 'function') cachedKey ??= await key();
+      cachedKey ??= getKey();
+      const keyUsed = cachedKey;
+      const keyText = await unlessAborted(keyUsed, controller.signal).catch((error: unknown) => {
+        forgetKey(keyUsed);
+        throw error;
+      });
       const response = await fetch(address, {
         method,
         headers: {
-          'X-API-KEY': cachedKey!,
+          'X-API-KEY': keyText,
           ...(body !== undefined && { 'Content-Type': 'application/json' }),
           ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
           ...(tenant !== undefined && { 'Tenant-ID': tenant }),
@@ -167,7 +186,7 @@ export function createTransport(options: TransportOptions): Transport {
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: controller.signal,
       });
-      return { response, text: await response.text() };
+      return { response, text: await response.text(), keyUsed };
     } catch (cause) {
       if (signal?.aborted) throw signal.reason;
       if (cause instanceof LaurelError) throw cause;
@@ -180,10 +199,10 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   async function once(request: Request, callOptions: CallOptions): Promise<unknown> {
-    let { response, text } = await attempt(request, callOptions);
+    let { response, text, keyUsed } = await attempt(request, callOptions);
     if (response.status === 401 && typeof key === 'function') {
-      cachedKey = undefined;
-      ({ response, text } = await attempt(request, callOptions));
+      forgetKey(keyUsed);
+      ({ response, text, keyUsed } = await attempt(request, callOptions));
     }
     if (!response.ok) throw errorOf(response, text);
     const answer = parse(text);

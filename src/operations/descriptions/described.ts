@@ -196,7 +196,7 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   endDate: 'Last local day.',
   historyPeriods: 'Number of past periods in the answer.',
   awards: 'Maximum number of awards in the answer, newest first.',
-  run: 'A day of the run to show; by default the current run.',
+  run: 'First day of the run to show; by default the current run.',
   numEvents: 'Maximum number of entries in `history`.',
   year: 'The year; by default the current one.',
   holdId: 'ID of the hold.',
