@@ -140,9 +140,20 @@ const moved = {
   takenBefore: Type.Number(),
 };
 
+const Points = Type.Number();
+const spent = {
+  spent: Points,
+  spentBefore: Points,
+  refunded: Points,
+  refundedBefore: Points,
+  expired: Points,
+  expiredBefore: Points,
+};
+const standing = { net: Points, held: Points, balance: Points };
+
 export const AnalyticsPoints = Type.Object({
   ...range,
-  systems: Type.Array(Type.Object({ ...named, ...moved, net: Type.Number() })),
+  systems: Type.Array(Type.Object({ ...named, ...moved, ...spent, ...standing })),
 });
 export type AnalyticsPoints = Static<typeof AnalyticsPoints>;
 
@@ -150,7 +161,11 @@ export const AnalyticsPointsSystem = Type.Object({
   ...range,
   ...named,
   ...moved,
-  days: Type.Array(Type.Object({ date: LocalDate, ...moved, net: Type.Number() })),
+  ...spent,
+  ...standing,
+  days: Type.Array(
+    Type.Object({ date: LocalDate, ...moved, spent: Points, refunded: Points, expired: Points, ...standing }),
+  ),
   triggers: Type.Array(
     Type.Object({
       id: Nullable(Uuid),

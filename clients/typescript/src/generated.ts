@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 2b139e512f13cdf1db1e2fa997c33b3c069801f45f2cc97d103b90ca73535db8
-// cb592556b5872d2c5f460caa0c9b559fc8858717bda13c1b9c8e8b13cdcacb7f
+// 0edf246a432adf37a7a769e60938931a25401aafcab42179d0948886347da940
+// e1a9238ee0425993b66f33ee91bab2d19d722ca5c67de31a7d80114bb08a86ac
 
 export interface EventResult {
   /** ID of the event. */
@@ -851,7 +851,7 @@ export interface BalanceChange {
   pointsSystem: string | null;
   /** Number of points. */
   amount: number;
-  /** What the user could spend afterwards; below zero if points were taken away after they were spent. */
+  /** Points that can be spent: `net` less what was spent and not refunded, what expired and what is held. Deleted users stay counted. */
   balance: number;
   /** The spending or hold that a capture, release or refund is about; null for spendings, holds and expired points. */
   spendingId: string | null;
@@ -1711,7 +1711,7 @@ export interface PointsExpiring {
   expiry: {
     /** Number of points. */
     amount: number;
-    /** What the user could spend afterwards; below zero if points were taken away after they were spent. */
+    /** Points that can be spent: `net` less what was spent and not refunded, what expired and what is held. Deleted users stay counted. */
     balance: number;
     /** The day (UTC) at whose start they expire; in `points.expired`, the day on which they did. */
     date: string;
@@ -1742,7 +1742,7 @@ export interface PointsExpired {
   expiry: {
     /** Number of points. */
     amount: number;
-    /** What the user could spend afterwards; below zero if points were taken away after they were spent. */
+    /** Points that can be spent: `net` less what was spent and not refunded, what expired and what is held. Deleted users stay counted. */
     balance: number;
     /** The day (UTC) at whose start they expire; in `points.expired`, the day on which they did. */
     date: string;

@@ -11,26 +11,24 @@ export function PointsView() {
 }
 
 const HEAD = ['Awarded', 'Awarded before', 'Taken', 'Taken before'];
+const BALANCE_NOTE =
+  'Balance: points awarded less points taken, spent, held and expired since the beginning; deleted users stay counted. A hold that ends by itself counts until the end of that day.';
 
 function AllSystems() {
   const points = useQuery(pointsQuery(useAsked().query));
   return (
     <Read query={points}>
       {({ systems, from, to }) => (
-        <Saved
-          title="Points systems"
-          file={`points-${from}-${to}`}
-          rows={systems}
-          note="Outstanding: points awarded less points taken since the beginning. Points of deleted users stay in it."
-        >
+        <Saved title="Points systems" file={`points-${from}-${to}`} rows={systems} note={BALANCE_NOTE}>
           <FigureTable
             label="Points systems"
-            head={['Points system', ...HEAD, 'Outstanding']}
-            rows={systems.map(({ id, name, awarded, awardedBefore, taken, takenBefore, net }) => ({
+            head={['Points system', ...HEAD, 'Spent', 'Refunded', 'Expired', 'Held', 'Balance']}
+            rows={systems.map(({ id, name, ...all }) => ({
               key: id,
               cells: [
                 <Chosen key="name" id={id} name={name} />,
-                ...[awarded, awardedBefore, taken, takenBefore, net].map(number),
+                ...[all.awarded, all.awardedBefore, all.taken, all.takenBefore].map(number),
+                ...[all.spent, all.refunded, all.expired, all.held, all.balance].map(number),
               ],
             }))}
           />
@@ -54,7 +52,11 @@ function OneSystem({ id }: { id: string }) {
               of={[
                 { name: 'Awarded', now: all.awarded, before: all.awardedBefore },
                 { name: 'Taken', now: all.taken, before: all.takenBefore },
-                { name: 'Outstanding', now: days.at(-1)?.net ?? 0 },
+                { name: 'Balance of all users', now: all.balance },
+                { name: 'Spent', now: all.spent, before: all.spentBefore },
+                { name: 'Refunded', now: all.refunded, before: all.refundedBefore },
+                { name: 'Expired', now: all.expired, before: all.expiredBefore },
+                { name: 'Held', now: all.held },
               ]}
             />
             <TimeChart
@@ -95,11 +97,20 @@ function OneSystem({ id }: { id: string }) {
             </Saved>
             <div className="grid gap-4 md:grid-cols-2">
               <TimeChart
-                title="Outstanding points"
-                file={`${file}-outstanding`}
+                title="Balance of all users"
+                file={`${file}-balance`}
                 dates={dates}
-                values={days.map(({ net }) => net)}
+                values={days.map(({ balance }) => balance)}
                 rows={days}
+                note={BALANCE_NOTE}
+              />
+              <TimeChart
+                title="Spent per day"
+                file={`${file}-spent`}
+                dates={dates}
+                values={days.map(({ spent }) => spent)}
+                rows={days}
+                note="At once or by capturing a hold. The file has refunds, held and expired points of each day, too."
               />
               <Saved title="Users by points" file={`${file}-ranges`} rows={ranges} note="Current figures.">
                 <Distribution
