@@ -20,7 +20,7 @@ import {
   withDefaults,
 } from '../domain/fields/wire.ts';
 import type { Kind } from '../domain/kinds.ts';
-import { dateOf, DAY_MS } from '../domain/periods.ts';
+import { dateOf, DAY_MS, earliestLocalDay } from '../domain/periods.ts';
 import { Uuid } from '../domain/schemas.ts';
 import { AppError } from '../errors.ts';
 import { Slices } from '../slices.ts';
@@ -314,7 +314,7 @@ function storeWithParts<K extends Kind>(
   resource: AdminResource<K>,
   { items, systemId }: { items: object[]; systemId: string | undefined },
 ): Made<K>[] {
-  const today = dateOf(Math.floor(draft.nowMs / DAY_MS));
+  const today = dateOf(earliestLocalDay(draft.nowMs));
   const fields = items.map(
     (item) => ({ ...resource.fields(item, today), ...(systemId !== undefined && { systemId }) }) as Fields<K>,
   );

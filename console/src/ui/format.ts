@@ -44,6 +44,9 @@ export const dayAfter = (day: string, days: number): string =>
 /** The server's day in UTC, `YYYY-MM-DD`. */
 export const today = (): string => new Date(serverNowMs()).toISOString().slice(0, 10);
 
+/** The earliest day that it still is in any zone (UTC-12), `YYYY-MM-DD`. */
+export const earliestDay = (): string => new Date(serverNowMs() - 12 * 3_600_000).toISOString().slice(0, 10);
+
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
 /** `1.5 GiB`. */

@@ -87,8 +87,10 @@ export const LEADERBOARD = {
   }),
   start: field(LocalDate, {
     label: 'First day',
-    description: 'The first day. Of a new board without it: the present UTC day.',
+    description:
+      'The first local day on which events count. Of a new board without it: the earliest day that it still is anywhere (UTC-12), so that users of every zone count at once.',
     default: TODAY,
+    form: { hint: 'Local day. Users whose day is still earlier do not count until it begins for them' },
   }),
   end: field(LocalDate, {
     label: 'Last day',
