@@ -77,7 +77,7 @@ function Triggers({ systemId }: { systemId: string }) {
       }}
       columns={columns}
       fields={fields}
-      create={(item) => admin.POST('/v1/points/{systemId}/triggers', { params: { path }, body: [item] })}
+      create={(item) => admin.POST('/v1/points/{systemId}/triggers', { params: { path, query: { strict: true } }, body: [item] })}
       update={(item) =>
         admin.PATCH('/v1/points/{systemId}/triggers', {
           params: { path },
@@ -114,7 +114,7 @@ function Levels({ systemId }: { systemId: string }) {
       }}
       columns={LEVEL_COLUMNS}
       fields={useForm('points_level')}
-      create={(item) => admin.POST('/v1/points/{systemId}/levels', { params: { path }, body: [item] })}
+      create={(item) => admin.POST('/v1/points/{systemId}/levels', { params: { path, query: { strict: true } }, body: [item] })}
       update={(item) =>
         admin.PATCH('/v1/points/{systemId}/levels', {
           params: { path },
@@ -148,7 +148,7 @@ function Boosts({ systemId }: { systemId: string }) {
       }}
       columns={columns}
       fields={fields}
-      create={(item) => admin.POST('/v1/points/{systemId}/boosts', { params: { path }, body: [item] })}
+      create={(item) => admin.POST('/v1/points/{systemId}/boosts', { params: { path, query: { strict: true } }, body: [item] })}
       update={(item) =>
         admin.PATCH('/v1/points/{systemId}/boosts', {
           params: { path },
