@@ -10,7 +10,7 @@ const Counts = <T extends string>(...names: T[]) =>
     date: LocalDate,
     ...(Object.fromEntries(names.map((name) => [name, Count])) as Record<T, typeof Count>),
   });
-const OfPeriod = Type.Object({ date: LocalDate, activeUsers: Count });
+const OfPeriod = Type.Object({ date: LocalDate, activeUsers: Count, isPartial: Type.Boolean() });
 
 export const AnalyticsSegments = Type.Object({
   controlShare: Type.Number(),
@@ -28,6 +28,7 @@ export type AnalyticsSegments = Static<typeof AnalyticsSegments>;
 export const AnalyticsUsers = Type.Object({
   ...range,
   users: Count,
+  countedFrom: Nullable(LocalDate),
   newUsers: Count,
   newUsersBefore: Count,
   days: Type.Array(Counts('activeUsers', 'activeUsersBefore', 'newUsers', 'newUsersBefore')),

@@ -33,12 +33,15 @@ import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import {
+  firstDayOf,
+  idsOfUsers,
   readSums,
   readSumsByDay,
   readSumsTogether,
   readValues,
   sampleStates,
   topValues,
+  usersWithValue,
   type AnalyticsSum,
 } from '../../postgres/analytics.ts';
 import { firstIdOf } from '../../postgres/partitions.ts';
@@ -46,7 +49,7 @@ import { tenantCounters } from '../../redis/parts.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import type { PointsReads } from '../points/points-reads.ts';
 import { mappedInSlices } from '../../slices.ts';
-import { settledNow } from '../responses.ts';
+import { isControl, settledNow } from '../responses.ts';
 import { askedOf, comparedDays, daysOf, type Tallies, type AnalyticsQuery, type Asked } from './analytics-range.ts';
 import type { CostlyReads } from './costly-reads.ts';
 import { balanceChangesOf, balanceOfAll, changesUpTo, netUpTo, type BalanceChanges } from './balance-figures.ts';
@@ -87,6 +90,8 @@ const SAMPLE_USERS = 1_000;
 const NEWEST_EVENTS = 20_000;
 const TOP_VALUES = 50;
 const WEEK_DAYS = 7;
+/** How many IDs are read at once to count the users of a group. */
+const IDS_AT_ONCE = 5_000;
 
 /** Of all users in a points system. */
 interface Standing {
@@ -121,12 +126,21 @@ export class AnalyticsReads {
   async users(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsUsers> {
     const asked = await askedOf(this.options, compiled, query);
     const { days } = asked;
-    const [byDay, weeks, months, users] = await Promise.all([
+    const [byDay, weeks, months, users, countedFrom] = await Promise.all([
       this.byDay(asked, [COUNTED.activeOnDay, COUNTED.newUsers]),
       this.sums({ ...asked, days: { ...days, fromBefore: mondayOf(days.fromDay) } }, [COUNTED.activeInWeek]),
       this.sums({ ...asked, days: { ...days, fromBefore: monthOf(days.fromDay) } }, [COUNTED.activeInMonth]),
-      this.userCount(asked.tenantNo),
+      this.usersOf(asked),
+      asked.segment === SEGMENT.everyone ? null : firstDayOf(this.options.pool, asked),
     ]);
+    // Who was active before the segment was counted is missing in the period of its first day, and in earlier ones.
+    const isPartial = (firstDay: number): boolean =>
+      asked.segment !== SEGMENT.everyone && (countedFrom === null || firstDay < countedFrom);
+    const period = (sums: AnalyticsSum[], day: number): AnalyticsUsers['weeks'][number] => ({
+      date: dateOf(day),
+      activeUsers: eventsOn(sums, day),
+      isPartial: isPartial(day),
+    });
     const active = byDay(COUNTED.activeOnDay);
     const fresh = byDay(COUNTED.newUsers);
     const rows = daysOf(days, (day, before) => ({
@@ -138,11 +152,12 @@ export class AnalyticsReads {
     return {
       ...days.dates,
       users,
+      countedFrom: countedFrom === null ? null : dateOf(countedFrom),
       newUsers: sumOf(rows.map(({ newUsers }) => newUsers)),
       newUsersBefore: sumOf(rows.map(({ newUsersBefore }) => newUsersBefore)),
       days: rows,
-      weeks: periodsIn(days, mondayOf).map((day) => ({ date: dateOf(day), activeUsers: eventsOn(weeks, day) })),
-      months: periodsIn(days, monthOf).map((day) => ({ date: dateOf(day), activeUsers: eventsOn(months, day) })),
+      weeks: periodsIn(days, mondayOf).map((day) => period(weeks, day)),
+      months: periodsIn(days, monthOf).map((day) => period(months, day)),
     };
   }
 
@@ -489,6 +504,29 @@ export class AnalyticsReads {
       const [net, changes] = [netOf(systemNo), changesOf(systemNo)];
       return { net, held: changes.held, balance: balanceOfAll(net, changes) };
     };
+  }
+
+  /** Number of users who are in a segment now. */
+  private async usersOf({ tenantNo, segment, value }: Asked): Promise<number> {
+    const { pool, costly, controlShare } = this.options;
+    if (value !== null)
+      return costly.run(tenantNo, `users ${value.attributeNo} ${value.value}`, () => usersWithValue(pool, value));
+    const users = await this.userCount(tenantNo);
+    if (segment === SEGMENT.everyone) return users;
+    const share = controlShare();
+    const control = await costly.run(tenantNo, `control users ${share}`, () => this.controlUsers(tenantNo, share));
+    return segment === SEGMENT.control ? control : users - control;
+  }
+
+  private async controlUsers(tenantNo: number, share: number): Promise<number> {
+    let users = 0;
+    for (let after: string | null = null; ; ) {
+      const ids: string[] = await idsOfUsers(this.options.pool, { tenantNo, after, limit: IDS_AT_ONCE });
+      const inControl = await mappedInSlices(ids, (id) => isControl(id, share));
+      users += inControl.filter(Boolean).length;
+      if (ids.length < IDS_AT_ONCE) return users;
+      after = ids.at(-1)!;
+    }
   }
 
   private async userCount(tenantNo: number): Promise<number> {

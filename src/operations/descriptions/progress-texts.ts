@@ -192,6 +192,9 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   completed: 'Completions that were not revoked.',
   completedBefore: 'The same in the period before.',
   control: 'The control group.',
+  countedFrom: 'The first UTC day on which the segment was counted; null: without a segment, or not yet.',
+  isPartial: 'Whether the segment was counted only from a later day on, so that active users are missing.',
+  'admin_analytics_users.users': 'Users in the segment now.',
   'days.changed':
     'Users who were on the leaderboard at the end of the day and of the day before in the same run, with other ranks.',
   'days.changedBefore': 'The same in the period before.',

@@ -78,6 +78,8 @@ interface Sent {
 let laurel: TestLaurel;
 const sent: Sent[] = [];
 const firstSeen = new Map<string, number>();
+/** The value that each user has, counted or not. */
+const plans = new Map<string, string>();
 
 beforeAll(async () => {
   laurel = await startLaurel({ testClock: true, workers: true, configuration: CONFIGURATION });
@@ -105,7 +107,6 @@ async function recorded(metric: string, event: object, key?: string): Promise<{ 
 }
 
 async function play(): Promise<void> {
-  const plans = new Map<string, string>();
   const introducedBy = new Map<string, string>();
   const days = fc.sample(fc.array(step, { maxLength: 10 }), { numRuns: DAYS, seed: Number(process.env['SEED']) });
   for (const [nth, steps] of days.entries()) {
@@ -167,7 +168,7 @@ test('all sums are those of what is stored', async () => {
 });
 
 test.each(SEGMENTS)('active users of a segment are those who sent events: %s', async (query, has) => {
-  const { days, weeks, months, users, newUsers } = await read(`users?${RANGE}${query}`);
+  const { days, weeks, months, users, countedFrom, newUsers } = await read(`users?${RANGE}${query}`);
   // A user counts once in a period, in the segment of its first event.
   const firstIn = (periodOf: (day: number) => number): Map<number, number> => {
     const counted = new Map<number, number>();
@@ -186,7 +187,12 @@ test.each(SEGMENTS)('active users of a segment are those who sent events: %s', a
   expect(shown(days)).toEqual(firstIn((day) => day));
   expect(shown(weeks)).toEqual(firstIn(mondayOf));
   expect(shown(months)).toEqual(firstIn(monthOf));
-  expect(users).toBe(firstSeen.size);
+  expect(users).toBe([...firstSeen.keys()].filter((user) => has({ user, plan: plans.get(user) })).length);
+  // Periods that began before the first event of the segment are counted only in part.
+  const from = query === '' ? null : Math.min(...sent.filter(has).map(({ day }) => day));
+  expect(countedFrom).toBe(from === null ? null : dateOf(from));
+  for (const { date, isPartial } of [...weeks, ...months])
+    expect([date, isPartial]).toEqual([date, from !== null && Date.parse(date) / DAY_MS < from]);
   const first = sent.filter((event, index) => sent.findIndex(({ user }) => user === event.user) === index);
   expect(newUsers).toBe(first.filter(has).length);
 });
