@@ -319,10 +319,7 @@ export async function firstDayOf(
 }
 
 /** Number of a tenant's users who have a value of an attribute now. Reads all of them. */
-export async function usersWithValue(
-  pool: Pool,
-  { tenantNo, attributeNo, value }: UserValue,
-): Promise<number> {
+export async function usersWithValue(pool: Pool, { tenantNo, attributeNo, value }: UserValue): Promise<number> {
   const { rows } = await pool.query<{ users: number }>(
     'SELECT count(*)::float8 AS users FROM users WHERE tenant_no = $1 AND attributes @> $2::jsonb',
     [tenantNo, JSON.stringify({ [attributeNo]: storableText(value) })],

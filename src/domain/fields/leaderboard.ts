@@ -48,7 +48,7 @@ export const LEADERBOARD = {
     },
   }),
   order: field(Type.Enum(['descending', 'ascending']), {
-    label: 'First is',
+    label: 'Ranked first',
     description:
       'Whether the highest score is first (`descending`, the default) or the lowest (`ascending`). Unless the board ranks the ' +
       'highest sum, everybody with an event in the run is on it, also with a score of 0 or below.',

@@ -520,7 +520,7 @@ export class AnalyticsReads {
 
   private async controlUsers(tenantNo: number, share: number): Promise<number> {
     let users = 0;
-    for (let after: string | null = null; ; ) {
+    for (let after: string | null = null; ;) {
       const ids: string[] = await idsOfUsers(this.options.pool, { tenantNo, after, limit: IDS_AT_ONCE });
       const inControl = await mappedInSlices(ids, (id) => isControl(id, share));
       users += inControl.filter(Boolean).length;

@@ -63,7 +63,8 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   days: 'The days, oldest first.',
   newUsers: 'Users who were seen for the first time.',
   'admin_activity_get.pointsSystems': 'The points systems, oldest first.',
-  'pointsSystems.awarded': 'Points awarded on each day of the range, by the users’ local days; what was taken away is not subtracted.',
+  'pointsSystems.awarded':
+    'Points awarded on each day of the range, by the users’ local days; what was taken away is not subtracted.',
   connections: 'Open client connections.',
   databaseBytes: 'Size of the database’s files.',
   maxConnections: 'Connections that may be open.',

@@ -1,4 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
+import { triggersQuery } from '../../api/queries.ts';
+import { useNamed } from '../../api/use-named.ts';
+import { causeText, triggerRule } from '../../rule-text.ts';
 import { number } from '../../ui/format.ts';
 import { useAsked, useShown } from './controls.tsx';
 import { Distribution, FigureTable, Figures, Read, Saved, TimeChart } from './parts.tsx';
@@ -38,7 +41,15 @@ function AllSystems() {
   );
 }
 
+/** What each trigger awards points for, by its ID, so that two triggers of a type can be told apart. */
+function useCauses(systemId: string): Map<string | null, string> {
+  const named = useNamed();
+  const triggers = useQuery(triggersQuery(systemId)).data ?? [];
+  return new Map(triggers.map((trigger) => [trigger.id, causeText(triggerRule(trigger, named))]));
+}
+
 function OneSystem({ id }: { id: string }) {
+  const causes = useCauses(id);
   const system = useQuery(pointsSystemQuery(id, useAsked().query));
   return (
     <Read query={system}>
@@ -75,6 +86,7 @@ function OneSystem({ id }: { id: string }) {
                 dates.map((date, day) => ({
                   trigger: trigger.id,
                   type: trigger.type,
+                  cause: causes.get(trigger.id) ?? null,
                   date,
                   awarded: trigger.days[day] ?? 0,
                 })),
@@ -87,7 +99,7 @@ function OneSystem({ id }: { id: string }) {
                 rows={triggers.map((trigger) => ({
                   key: trigger.id ?? '',
                   cells: [
-                    trigger.type === null ? 'Deleted or imported' : trigger.type.replaceAll('_', ' '),
+                    trigger.type === null ? 'Deleted or imported' : (causes.get(trigger.id) ?? trigger.type),
                     ...[trigger.awards, trigger.awarded, trigger.awardedBefore, trigger.taken, trigger.takenBefore].map(
                       number,
                     ),

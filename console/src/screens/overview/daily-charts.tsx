@@ -17,20 +17,35 @@ const CHARTS: readonly { of: Series; title: string; sums: boolean; wide: boolean
 /** Points of different systems are different things, so each has a chart. */
 const SYSTEMS = 3;
 
+interface DailyChartProps {
+  title: string;
+  /** Start of each day, epoch seconds. */
+  x: readonly number[];
+  y: readonly number[];
+  sums: boolean;
+  wide: boolean;
+}
+
+function chartsOf({ days, pointsSystems }: Activity): DailyChartProps[] {
+  const x = days.map(({ date }) => Date.parse(`${date}T00:00:00Z`) / 1_000);
+  const counts = CHARTS.map(({ of, ...chart }) => ({ ...chart, x, y: days.map((day) => day[of]) }));
+  const points = pointsSystems
+    .slice(0, SYSTEMS)
+    .map(({ name, awarded }) => ({ title: `${name} awarded`, x, y: awarded, sums: true, wide: false }));
+  return [...counts, ...points];
+}
+
 /** The last 30 days. */
 export function DailyCharts() {
   const activity = useQuery(activityQuery);
+  const { data } = activity;
+  const charts = useMemo(() => (data === undefined ? [] : chartsOf(data)), [data]);
   if (activity.isError) return <Failed error={activity.error} retry={() => void activity.refetch()} />;
   if (activity.isPending) return <p className="h-40 text-muted">Loading …</p>;
-  const { days, pointsSystems } = activity.data;
-  const dates = days.map(({ date }) => date);
   return (
     <section aria-label="The last 30 days" className="grid gap-4 sm:grid-cols-2 lg:grid-cols-6">
-      {CHARTS.map((chart) => (
-        <DailyChart key={chart.of} dates={dates} values={days.map((day) => day[chart.of])} {...chart} />
-      ))}
-      {pointsSystems.slice(0, SYSTEMS).map(({ id, name, awarded }) => (
-        <DailyChart key={id} dates={dates} values={awarded} title={`${name} awarded`} sums wide={false} />
+      {charts.map((chart) => (
+        <DailyChart key={chart.title} {...chart} />
       ))}
       <p className="text-xs text-muted sm:col-span-2 lg:col-span-6">
         Events and points count on the user’s local day on which they happened, as in Analytics; users and achievements
@@ -40,25 +55,9 @@ export function DailyCharts() {
   );
 }
 
-function DailyChart({
-  dates,
-  values,
-  title,
-  sums,
-  wide,
-}: {
-  dates: readonly string[];
-  values: readonly number[];
-  title: string;
-  sums: boolean;
-  wide: boolean;
-}) {
-  // The key of the data, because the arrays are new at each drawing.
-  const key = `${dates.join()} ${values.join()}`;
-  const x = useMemo(() => dates.map((date) => Date.parse(`${date}T00:00:00Z`) / 1_000), [key]);
-  const y = useMemo(() => [...values], [key]);
+function DailyChart({ title, x, y, sums, wide }: DailyChartProps) {
   const summary = sums
-    ? `${number(y.reduce((sum, one) => sum + one, 0))} in ${counted(dates.length, 'day')}`
+    ? `${number(y.reduce((sum, one) => sum + one, 0))} in ${counted(x.length, 'day')}`
     : `${number(y.at(-1) ?? 0)} today`;
   return (
     <Panel

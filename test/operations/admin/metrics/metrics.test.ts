@@ -21,11 +21,22 @@ const create = async (...keys: string[]) =>
 
 test.each<[string, object[], RegExp]>([
   ['/v1/metrics', [{ key: 'strict', name: 'Strict' }, { key: 'other' }], /1 of 2 items is refused: item 1: name/],
-  ['/v1/metrics', [{ key: 'strict', name: 'Strict' }, { key: 'flips', name: 'Known' }], /item 1: key: another metric/],
+  [
+    '/v1/metrics',
+    [
+      { key: 'strict', name: 'Strict' },
+      { key: 'flips', name: 'Known' },
+    ],
+    /item 1: key: another metric/,
+  ],
   ['/v1/metrics', [1, 2, 3, 4, 5].map(() => ({ key: 'strict' })), /5 of 5 items are refused: .*and 2 more$/],
   ['/v1/points', [{ key: 'strict', name: 'Strict', levels: [{ name: 'L', key: 'l', points: -1 }] }], /item 0: levels/],
   ['/v1/webhooks', [{ name: 'Strict', url: 'https://example.com/' }, { name: 'No URL' }], /item 1: url/],
-  ['/v1/application-api-keys', [{ userId: 'a' }, { userId: 'b', expiresAt: '2020-01-01T00:00:00Z' }], /item 1: expiresAt/],
+  [
+    '/v1/application-api-keys',
+    [{ userId: 'a' }, { userId: 'b', expiresAt: '2020-01-01T00:00:00Z' }],
+    /item 1: expiresAt/,
+  ],
 ])('strict creations of %s are all or nothing: %j', async (path, items, text) => {
   const { body: before } = await laurel.admin.get(path);
   const { status, body } = await laurel.admin.post(`${path}?strict=true`, items);
