@@ -376,7 +376,7 @@ test('the balance of all users is less what they spent, hold and let expire, day
   const today = dateOf(FIRST_DAY + DAYS);
   const upTo = (to: string) => read(`points?from=${dateOf(FIRST_DAY)}&to=${to}`).then(({ systems }) => systems[0]);
   const now = await upTo(today);
-  // The user in Tokyo spent on the next local day, which is not in the range; the balance is that of now.
+  // The user in Tokyo spent on the next local day, which is not in the range; the balance is the present one.
   expect(now).toMatchObject({ spent: 15, refunded: 7, expired: 0, held: 4, balance: await balances() });
   expect(now.net - now.balance).toBe(5 + 3 + 4 + 1);
   const { days } = await read(`points/${points.id}?from=${dateOf(FIRST_DAY)}&to=${today}`);
