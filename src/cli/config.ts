@@ -209,7 +209,9 @@ async function readDocument(file: string): Promise<object> {
   }
   if (document === null || typeof document !== 'object' || Array.isArray(document))
     throw new CommandError(`${file} must hold an object, as \`laurel config pull\` writes it.`);
-  return document;
+  // Editors read `$schema`, which is no part of the configuration.
+  const { $schema: _, ...configured } = document as Record<string, unknown>;
+  return configured;
 }
 
 async function writeDocument(file: string, text: string): Promise<void> {
