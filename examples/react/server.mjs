@@ -7,10 +7,10 @@ import { extname, join } from 'node:path';
 import process from 'node:process';
 import { createLaurel, LaurelError } from 'laurel-client';
 
-const { ADMIN_KEY, PORT = '3000' } = process.env;
+const { LAUREL_KEY, PORT = '3000' } = process.env;
 const LAUREL_URL = process.env.LAUREL_URL ?? 'http://localhost:8080';
 const LAUREL_ADMIN_URL = process.env.LAUREL_ADMIN_URL ?? 'http://localhost:8081';
-const laurel = createLaurel({ url: LAUREL_URL, adminUrl: LAUREL_ADMIN_URL, key: ADMIN_KEY });
+const laurel = createLaurel({ url: LAUREL_URL, adminUrl: LAUREL_ADMIN_URL, key: LAUREL_KEY });
 
 /** Each can be bought once. */
 const ITEMS = [

@@ -93,7 +93,7 @@ export const print = (json: boolean | undefined, value: unknown, text: string): 
 
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-interface CliProgress {
+export interface CliProgress {
   step: string;
   done: number;
   total: number | null;
@@ -118,15 +118,19 @@ export function progressBar(): (progress: CliProgress | null) => void {
     if (progress.step === last && nowMs - toldMs < (stderr.isTTY ? EVERY_MS.terminal : EVERY_MS.lines)) return;
     last = progress.step;
     toldMs = nowMs;
-    const seconds = ((nowMs - startedMs) / 1000).toFixed(1);
-    const line = `${progressText(progress)} (${seconds} s)`;
+    const line = progressText(progress, nowMs - startedMs);
     stderr.write(stderr.isTTY ? `\r\x1b[K${barText(progress)}${line}` : `${line}\n`);
   };
 }
 
-function progressText({ step, done, total }: CliProgress): string {
-  const of = total === null ? '' : ` of ${total.toLocaleString('en')}`;
-  return `${step}: ${done.toLocaleString('en')}${of}`;
+/** `events sent: 3,000 of 10,000 (12.0 s, 250 per second, 28 s left)`; no rate before the first, no time left without a total. */
+export function progressText({ step, done, total }: CliProgress, elapsedMs: number): string {
+  const shown = (count: number): string => count.toLocaleString('en');
+  const perSecond = elapsedMs === 0 ? 0 : (done / elapsedMs) * 1000;
+  const rate = done === 0 || perSecond === 0 ? '' : `, ${shown(Number(perSecond.toPrecision(2)))} per second`;
+  const left =
+    rate === '' || total === null || done >= total ? '' : `, ${shown(Math.ceil((total - done) / perSecond))} s left`;
+  return `${step}: ${shown(done)}${total === null ? '' : ` of ${shown(total)}`} (${(elapsedMs / 1000).toFixed(1)} s${rate}${left})`;
 }
 
 function barText({ done, total }: CliProgress): string {
@@ -153,6 +157,16 @@ export async function* jsonLines(file: string): AsyncGenerator<Line> {
     no += 1;
     if (text.trim() !== '') yield { no, text, value: parsed(text) };
   }
+}
+
+/** How many lines `jsonLines` yields from a file; `null` for standard input and pipes, which can be read only once. */
+export async function countLines(file: string): Promise<number | null> {
+  if (file === '-') return null;
+  await present(file);
+  if (!(await stat(file)).isFile()) return null;
+  let lines = 0;
+  for await (const _ of textLines(file)) lines += 1;
+  return lines;
 }
 
 /** The non-empty lines of a text file. Ends the command if it cannot be read. */

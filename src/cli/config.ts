@@ -222,7 +222,9 @@ async function readDocument(file: string): Promise<object> {
   }
   if (document === null || typeof document !== 'object' || Array.isArray(document))
     throw new CommandError(`${file} must hold an object, as \`laurel config pull\` writes it.`);
-  return document;
+  // Editors read `$schema`, which is no part of the configuration.
+  const { $schema: _, ...configured } = document as Record<string, unknown>;
+  return configured;
 }
 
 /** `:3` for a fault in the third line, if the parser reports a position. */

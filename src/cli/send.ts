@@ -6,6 +6,7 @@ import { askPatiently, withAdminOptions, type AdminOptions } from './admin-api.t
 import {
   CommandError,
   counted,
+  countLines,
   examples,
   EXIT,
   jsonLines,
@@ -77,7 +78,10 @@ async function run(file: string | undefined, options: Options): Promise<void> {
     throw new CommandError('Nothing to send: name a file, or use --metric, --user and --value.');
   const fallback = source === '-' || single ? `run-${randomUUID()}` : basename(source);
   const lines = single ? oneEvent(options) : jsonLines(source);
-  const sending = new Sending(options, options.name ?? fallback);
+  const sending = new Sending(options, {
+    name: options.name ?? fallback,
+    total: single ? 1 : await countLines(source),
+  });
   for await (const line of lines) await sending.add(line);
   await sending.flush();
   sending.finish();
@@ -91,6 +95,7 @@ async function* oneEvent({ metric, user, value, attribute: attributes, at }: Opt
 class Sending {
   private readonly options: Options;
   private readonly name: string;
+  private readonly total: number | null;
   private readonly onProgress = progressBar();
   private readonly counts = { processed: 0, replayed: 0, conflicts: 0, quarantined: 0, queued: 0, refused: 0 };
   /** Lines by reason. */
@@ -99,9 +104,11 @@ class Sending {
   private bytes = 0;
   private done = 0;
 
-  constructor(options: Options, name: string) {
+  /** `total`: number of events; `null` if unknown. */
+  constructor(options: Options, { name, total }: { name: string; total: number | null }) {
     this.options = options;
     this.name = name;
+    this.total = total;
   }
 
   async add({ no, value, text }: Line): Promise<void> {
@@ -133,7 +140,7 @@ class Sending {
     else this.noteQueued(batch, answer as BatchEventsResponse);
     this.done += batch.length;
     [this.batch, this.bytes] = [[], 0];
-    this.onProgress({ step: 'events sent', done: this.done, total: null });
+    this.onProgress({ step: 'events sent', done: this.done, total: this.total });
   }
 
   private note(batch: readonly { no: number }[], { results }: BatchEventResults): void {

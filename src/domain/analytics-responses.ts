@@ -10,7 +10,7 @@ const Counts = <T extends string>(...names: T[]) =>
     date: LocalDate,
     ...(Object.fromEntries(names.map((name) => [name, Count])) as Record<T, typeof Count>),
   });
-const OfPeriod = Type.Object({ date: LocalDate, activeUsers: Count });
+const OfPeriod = Type.Object({ date: LocalDate, activeUsers: Count, isPartial: Type.Boolean() });
 
 export const AnalyticsSegments = Type.Object({
   controlShare: Type.Number(),
@@ -28,6 +28,7 @@ export type AnalyticsSegments = Static<typeof AnalyticsSegments>;
 export const AnalyticsUsers = Type.Object({
   ...range,
   users: Count,
+  countedFrom: Nullable(LocalDate),
   newUsers: Count,
   newUsersBefore: Count,
   days: Type.Array(Counts('activeUsers', 'activeUsersBefore', 'newUsers', 'newUsersBefore')),
@@ -140,9 +141,20 @@ const moved = {
   takenBefore: Type.Number(),
 };
 
+const Points = Type.Number();
+const spent = {
+  spent: Points,
+  spentBefore: Points,
+  refunded: Points,
+  refundedBefore: Points,
+  expired: Points,
+  expiredBefore: Points,
+};
+const standing = { net: Points, held: Points, balance: Points };
+
 export const AnalyticsPoints = Type.Object({
   ...range,
-  systems: Type.Array(Type.Object({ ...named, ...moved, net: Type.Number() })),
+  systems: Type.Array(Type.Object({ ...named, ...moved, ...spent, ...standing })),
 });
 export type AnalyticsPoints = Static<typeof AnalyticsPoints>;
 
@@ -150,7 +162,11 @@ export const AnalyticsPointsSystem = Type.Object({
   ...range,
   ...named,
   ...moved,
-  days: Type.Array(Type.Object({ date: LocalDate, ...moved, net: Type.Number() })),
+  ...spent,
+  ...standing,
+  days: Type.Array(
+    Type.Object({ date: LocalDate, ...moved, spent: Points, refunded: Points, expired: Points, ...standing }),
+  ),
   triggers: Type.Array(
     Type.Object({
       id: Nullable(Uuid),

@@ -36,6 +36,13 @@ export const COUNTED = {
    */
   placesChanged: 15,
   placesJoined: 16,
+  /** Changes of balances by the users' local days; `subject`: points system, `part`: `BALANCE`. */
+  balanceChanges: 17,
+  /**
+   * Points of holds that end by themselves; `subject`: points system. `day` is the day after the local day on which the hold ends. A
+   * hold that is captured or released is taken back.
+   */
+  holdsEnded: 18,
 } as const;
 export type Counted = (typeof COUNTED)[keyof typeof COUNTED];
 

@@ -44,7 +44,7 @@ export type ConfiguredPointsSystem = Configured<typeof POINTS_SYSTEM> & {
   boosts?: ConfiguredBoost[];
 };
 
-/** `start` defaults to the day on which the leaderboard is created. */
+/** `start` defaults to the earliest local day anywhere when the leaderboard is created. */
 export type ConfiguredLeaderboard = Configured<typeof LEADERBOARD>;
 
 const looseFreezes = Object.fromEntries(

@@ -84,9 +84,9 @@ export const MAX_DAYS = 366;
 export const ActivityDay = Type.Object({
   date: LocalDate,
   events: Type.Integer(),
+  eventsReceived: Type.Integer(),
   activeUsers: Type.Integer(),
   newUsers: Type.Integer(),
-  pointsAwarded: Type.Number(),
   achievementsCompleted: Type.Integer(),
 });
 export type ActivityDay = Static<typeof ActivityDay>;
@@ -96,6 +96,9 @@ export const Activity = Type.Object({
   to: LocalDate,
   users: Type.Integer(),
   days: Type.Array(ActivityDay),
+  pointsSystems: Type.Array(
+    Type.Object({ id: Uuid, key: Type.String(), name: Type.String(), awarded: Type.Array(Type.Number()) }),
+  ),
 });
 export type Activity = Static<typeof Activity>;
 

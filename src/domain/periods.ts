@@ -34,6 +34,12 @@ export function dateOf(day: number): string {
 export const localDay = (nowMs: number, offsetSeconds: number): number =>
   Math.floor((nowMs + offsetSeconds * 1000) / DAY_MS);
 
+/** The last zone in which a day begins and ends, UTC-12. */
+const LAST_ZONE_SECONDS = -12 * 3_600;
+
+/** The day (epoch day) that it still is in the last zone: no user's local day is earlier. */
+export const earliestLocalDay = (nowMs: number): number => localDay(nowMs, LAST_ZONE_SECONDS);
+
 /** Whether text is `YYYY-MM-DD` and names an existing day. */
 export const isDate = (date: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(date) && !Number.isNaN(dayOf(date)) && dateOf(dayOf(date)) === date;

@@ -26,7 +26,7 @@ import type {
   WantedApplicationKey,
 } from '../postgres/access/application-keys.ts';
 import type { SessionKey } from '../postgres/access/sessions.ts';
-import { BULK_BODY_BYTES, bulkItems, deleteEach } from './bulk.ts';
+import { BULK_BODY_BYTES, bulkItems, deleteEach, refuseAny, Strict } from './bulk.ts';
 import { operation } from './operation.ts';
 import type { Services } from './services.ts';
 
@@ -214,16 +214,19 @@ export const adminApplicationApiKeysCreate = operation({
   method: 'post',
   path: '/v1/application-api-keys',
   summary: 'Create keys for one user each, optionally with an expiry, a scope or a limit; a key is shown only once',
+  query: Strict,
   body: items.body,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: CreatedApplicationKeys, 201: CreatedApplicationKeys },
-  handle: async ({ applicationKeys, clock }, { tenant, by, body }) => {
-    const { done, issues } = await items.each(body, async (good) => {
+  handle: async ({ applicationKeys, clock }, { tenant, by, query: { strict }, body }) => {
+    const create = async (good: object[]): Promise<(CreatedApplicationKey | string)[]> => {
       const outcomes = (good as New<typeof APPLICATION_KEY>[]).map((item) => wanted(item, clock.now()));
+      if (strict) refuseAny(outcomes);
       const asked = outcomes.filter((outcome) => typeof outcome !== 'string');
       const made = (await applicationKeys.create(tenant.no, asked, by)).values();
       return outcomes.map((outcome) => (typeof outcome === 'string' ? outcome : createdKeyAnswer(made.next().value!)));
-    });
+    };
+    const { done, issues } = await items.each(body, create, strict);
     return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
   },
 });

@@ -228,15 +228,18 @@ export const adminActivityGet = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/activity',
-  summary: 'Activity on each UTC day: events, active and new users, points, completed achievements',
+  summary: 'Activity on each day: events, active and new users, points by system, completed achievements',
   description:
-    'By default the last 30 days up to today. Both days are included, at most 366. A day is a UTC day, by the time at which an ' +
-    'event was applied. Active users are those who sent at least one event on the day; each counts once. Points are those ' +
-    'awarded by all points systems together; deductions are not subtracted. The activity of a user who is deleted later stays ' +
-    'counted, and so does an event that is reversed later; the reversal itself does not count as an event.',
+    'By default the last 30 days up to today. Both days are included, at most 366. `events` and `awarded` count as in `/v1/analytics`: on the local ' +
+    'day of the user on which the event happened, without reversed events. Everything else counts on the UTC day on which Laurel applied it: ' +
+    '`eventsReceived` shows late events on the day on which they arrived, and active users are those who sent an event on that day. Deductions are not ' +
+    'subtracted from points. The activity of a user who is deleted later stays counted.',
   query: Type.Object({ from: Type.Optional(LocalDate), to: Type.Optional(LocalDate) }),
   responses: { 200: Activity },
-  handle: async ({ activity }, { tenant, query }) => ({ status: 200, body: await activity.days(tenant.no, query) }),
+  handle: async ({ activity, catalogs }, { tenant, query }) => ({
+    status: 200,
+    body: await activity.days(await catalogs.of(tenant.no), query),
+  }),
 });
 
 export const adminActivityCompletions = operation({

@@ -1,7 +1,7 @@
 import { Type, type Static, type TObject, type TUnsafe } from 'typebox';
 import type { AdminIssue, DeletedResources } from '../domain/administration/admin.ts';
 import { faultFinder, unknownFieldsText } from './validation.ts';
-import { shortened } from '../errors.ts';
+import { AppError, shortened } from '../errors.ts';
 
 const MOST_ITEMS = 100;
 
@@ -24,11 +24,32 @@ export interface BulkOutcome<Done> {
 export interface BulkItems<Item extends TObject> {
   /** The request body: documented with its items, but only checked (422) for being an array of 1 to 100. */
   body: TUnsafe<unknown[]>;
-  /** Passes the valid items to `work`, which returns each result, or why it failed. Issues keep the items' order. */
+  /**
+   * Passes the valid items to `work`, which returns each result, or why it failed. Issues keep the items' order. `isStrict`: throws
+   * 422 if an item is invalid, before `work`, which calls `refuseAny` itself before it stores anything.
+   */
   each<Done extends object>(
     items: unknown[],
     work: (good: Static<Item>[]) => Promise<(Done | string | Warning)[]>,
+    isStrict?: boolean,
   ): Promise<BulkOutcome<Done>>;
+}
+
+/** Query of bulk creations: all or nothing. */
+export const Strict = Type.Object({ strict: Type.Boolean({ default: false }) });
+
+/** How many refused items the error of a strict call names. */
+const NAMED = 3;
+
+/** Throws 422 if an item was refused: the outcomes of a strict call, in the order of its items. */
+export function refuseAny(outcomes: readonly unknown[]): void {
+  const refused = outcomes.flatMap((text, index) => (typeof text === 'string' ? [`item ${index}: ${text}`] : []));
+  if (refused.length === 0) return;
+  const more = refused.length > NAMED ? `; and ${refused.length - NAMED} more` : '';
+  throw new AppError(
+    'unprocessable',
+    `Nothing was created, because ${refused.length} of ${outcomes.length} items ${refused.length === 1 ? 'is' : 'are'} refused: ${refused.slice(0, NAMED).join('; ')}${more}`,
+  );
 }
 
 /** There was nothing to do for an item, which is not an error. */
@@ -56,8 +77,9 @@ export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject)
   const named = (value: unknown): unknown => (hasId ? value : { ...(value as object), id: null });
   return {
     body: uncheckedItems(item, MOST_ITEMS),
-    each: async (items, work) => {
+    each: async (items, work, isStrict = false) => {
       const texts = items.map(messageOf);
+      if (isStrict) refuseAny(texts);
       const good = items.filter((_, index) => texts[index] === null) as Static<Item>[];
       const outcomes = good.length === 0 ? [] : await work(good);
       const done = outcomes.filter(

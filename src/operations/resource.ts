@@ -20,11 +20,11 @@ import {
   withDefaults,
 } from '../domain/fields/wire.ts';
 import type { Kind } from '../domain/kinds.ts';
-import { dateOf, DAY_MS } from '../domain/periods.ts';
+import { dateOf, DAY_MS, earliestLocalDay } from '../domain/periods.ts';
 import { Uuid } from '../domain/schemas.ts';
 import { AppError } from '../errors.ts';
 import { Slices } from '../slices.ts';
-import { BULK_BODY_BYTES, bulkItems, deleteEach, type Deletion } from './bulk.ts';
+import { BULK_BODY_BYTES, bulkItems, deleteEach, type Deletion, refuseAny, Strict } from './bulk.ts';
 import { type Operation, operation } from './operation.ts';
 
 /** A kind of resource as the admin operations show it. Its schemas and conversions derive from the declaration of its fields. */
@@ -180,6 +180,9 @@ const getOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
     },
   });
 
+const STRICT =
+  'Valid items are created, and `issues` lists the others: 201 if at least one was created, else 200. With `strict=true`, an item that is refused is 422, and nothing is created.';
+
 /** 201 if at least one was created, else 200. */
 function createOperation<K extends Kind>(resource: AdminResource<K>): Operation {
   const items = bulkItems(resource.create, resource.known);
@@ -190,17 +193,19 @@ function createOperation<K extends Kind>(resource: AdminResource<K>): Operation 
     method: 'post',
     path: resource.path,
     summary: `Create: each item is a new ${resource.noun}`,
-    ...(resource.limits !== null && { description: resource.limits }),
+    description: resource.limits === null ? STRICT : `${STRICT} ${resource.limits}`,
     params: List,
+    query: Strict,
     body: items.body,
     bodyBytes: BULK_BODY_BYTES,
     responses: { 200: Created, 201: Created },
-    handle: async ({ resources }, { tenant, by, params: { systemId }, body }) => {
+    handle: async ({ resources }, { tenant, by, params: { systemId }, query: { strict }, body }) => {
       if (resource.ofSystem) among(await resources.read(tenant.no), resource, systemId);
-      const { done, issues } = await items.each(body, async (good) => {
-        const work = { items: good, systemId };
+      const edit = async (good: object[]): Promise<(object | string)[]> => {
+        const work = { items: good, systemId, isStrict: strict };
         return (await resources.edit(tenant.no, by, (draft) => createEach(draft, resource, work))).result;
-      });
+      };
+      const { done, issues } = await items.each(body, edit, strict);
       return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
     },
   });
@@ -269,11 +274,14 @@ function among<K extends Kind>(
   return listOf(catalog, kind).filter((resource) => parentOf(resource) === id);
 }
 
-/** Creates each item with its parts, or nothing of it. Returns the resource, or the reason for the failure. Runs in slices. */
+/**
+ * Creates each item with its parts, or nothing of it. Returns the resource, or the reason for the failure. `isStrict`: throws 422 if an
+ * item failed. Runs in slices.
+ */
 export async function createEach<K extends Kind>(
   draft: CatalogDraft,
   resource: AdminResource<K>,
-  { items, systemId }: { items: object[]; systemId: string | undefined },
+  { items, systemId, isStrict = false }: { items: object[]; systemId: string | undefined; isStrict?: boolean },
 ): Promise<(object | string)[]> {
   among(draft.catalog, resource, systemId);
   const slices = new Slices();
@@ -291,6 +299,7 @@ export async function createEach<K extends Kind>(
     outcomes.push(outcome);
     if (slices.over) await slices.turn();
   }
+  if (isStrict) refuseAny(outcomes);
   return outcomes;
 }
 
@@ -314,7 +323,7 @@ function storeWithParts<K extends Kind>(
   resource: AdminResource<K>,
   { items, systemId }: { items: object[]; systemId: string | undefined },
 ): Made<K>[] {
-  const today = dateOf(Math.floor(draft.nowMs / DAY_MS));
+  const today = dateOf(earliestLocalDay(draft.nowMs));
   const fields = items.map(
     (item) => ({ ...resource.fields(item, today), ...(systemId !== undefined && { systemId }) }) as Fields<K>,
   );

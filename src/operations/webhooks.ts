@@ -17,7 +17,7 @@ import { Nullable, Uuid } from '../domain/schemas.ts';
 import type { OwnWebhook } from '../engine/webhooks/webhook-deliveries.ts';
 import { AppError } from '../errors.ts';
 import type { DeliveryRow, Resend, WholeDeliveryRow } from '../postgres/webhooks/deliveries.ts';
-import { BULK_BODY_BYTES, bulkItems, verdict } from './bulk.ts';
+import { BULK_BODY_BYTES, bulkItems, verdict, Strict } from './bulk.ts';
 import { operation } from './operation.ts';
 import { adminResource, createEach, unknown } from './resource.ts';
 
@@ -45,14 +45,16 @@ export const adminWebhooksCreate = operation({
   method: 'post',
   path: '/v1/webhooks',
   summary: 'Create: each item is a new webhook; its secret is shown only once',
+  query: Strict,
   body: items.body,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Created, 201: Created },
-  handle: async ({ resources, webhookSecrets }, { tenant, by, body }) => {
-    const { done, issues } = await items.each(body, async (good) => {
-      const work = { items: good, systemId: undefined };
+  handle: async ({ resources, webhookSecrets }, { tenant, by, query: { strict }, body }) => {
+    const edit = async (good: object[]): Promise<(object | string)[]> => {
+      const work = { items: good, systemId: undefined, isStrict: strict };
       return (await resources.edit(tenant.no, by, (draft) => createEach(draft, webhooks, work))).result;
-    });
+    };
+    const { done, issues } = await items.each(body, edit, strict);
     const made = done as { id: string }[];
     const ids = made.map(({ id }) => id);
     const secrets = await webhookSecrets(tenant.no, ids);

@@ -259,6 +259,7 @@ export interface RecordedBalanceChange {
   [BALANCE_CHANGE.reason]: string | false;
   [BALANCE_CHANGE.reference]: string | false;
   [BALANCE_CHANGE.idempotencyKey]: string | false;
+  [BALANCE_CHANGE.holdEndDay]?: number | false;
 }
 
 export interface RecordedAward {

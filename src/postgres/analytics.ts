@@ -306,6 +306,39 @@ export async function segmentOf(pool: Pool, { tenantNo, attributeNo, value }: Us
   return rows[0]?.no ?? null;
 }
 
+/** The first day (UTC, epoch day) on which somebody was active in a segment; `null` if nobody was. */
+export async function firstDayOf(
+  pool: Pool,
+  { tenantNo, segment }: { tenantNo: number; segment: number },
+): Promise<number | null> {
+  const { rows } = await pool.query<{ day: number | null }>(
+    'SELECT min(day) AS day FROM analytics_days WHERE tenant_no = $1 AND kind = $2 AND segment = $3',
+    [tenantNo, COUNTED.activeOnDay, segment],
+  );
+  return rows[0]!.day;
+}
+
+/** Number of a tenant's users who have a value of an attribute now. Reads all of them. */
+export async function usersWithValue(pool: Pool, { tenantNo, attributeNo, value }: UserValue): Promise<number> {
+  const { rows } = await pool.query<{ users: number }>(
+    'SELECT count(*)::float8 AS users FROM users WHERE tenant_no = $1 AND attributes @> $2::jsonb',
+    [tenantNo, JSON.stringify({ [attributeNo]: storableText(value) })],
+  );
+  return rows[0]!.users;
+}
+
+/** The IDs of a tenant's users after one, in order. */
+export async function idsOfUsers(
+  pool: Pool,
+  { tenantNo, after, limit }: { tenantNo: number; after: string | null; limit: number },
+): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    'SELECT id FROM users WHERE tenant_no = $1 AND ($2::text IS NULL OR id > $2) ORDER BY id LIMIT $3',
+    [tenantNo, after, limit],
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** The number of no segment. */
 export const NO_SEGMENT = SEGMENT.others - 1;
 

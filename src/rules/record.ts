@@ -172,7 +172,7 @@ export interface BalanceTexts {
 export function balanceRecord(
   user: User,
   movement: BalanceMovement,
-  { amount, balance, expiresMs }: BalanceOutcome,
+  { amount, balance, expiresMs, holdEndsMs }: BalanceOutcome,
   { nowMs, id, userId, texts }: { nowMs: number; id: string; userId: string; texts: BalanceTexts },
 ): HappenedRecord {
   const of = 'of' in movement ? movement.of : false;
@@ -193,6 +193,7 @@ export function balanceRecord(
       reason,
       reference,
       key,
+      holdEndsMs === null ? false : dayOfUser(user, holdEndsMs),
     ],
   };
 }

@@ -16,12 +16,16 @@ export type BalanceMovement =
   /** `generation`: that of the user who spent. */
   | { kind: 'refund'; system: number; amount: number; of: string; generation: number | null };
 
-/** What a movement did to a balance. `expiresMs`: when a new hold expires; `null` for other movements. */
+/**
+ * What a movement did to a balance. `expiresMs`: when a new hold expires; `null` for other movements. `holdEndsMs`: when a new hold, or
+ * the hold that was captured or released, expires; `null` for other movements.
+ */
 export interface BalanceOutcome {
   amount: number;
   /** The balance after it. */
   balance: number;
   expiresMs: number | null;
+  holdEndsMs: number | null;
 }
 
 interface Around {
@@ -37,12 +41,13 @@ export function moveBalance(user: User, movement: BalanceMovement, around: Aroun
   user.holds = user.holds.filter(({ expiresMs }) => expiresMs > nowMs);
   const moved = changeHolds(user, movement, around);
   if ('refusal' in moved) return moved;
-  const { amount, spent, expiresMs = null } = moved;
+  const { amount, spent, holdEndsMs = null } = moved;
   const spentAfter = (user.spent.get(system) ?? 0) + spent;
   // A former user with this ID spent them.
   if (spentAfter < 0) return NOT_HELD;
   user.spent.set(system, spentAfter);
-  return { amount, balance: balanceOf(user, system, nowMs), expiresMs };
+  const expiresMs = movement.kind === 'hold' ? holdEndsMs : null;
+  return { amount, balance: balanceOf(user, system, nowMs), expiresMs, holdEndsMs };
 }
 
 const NOT_HELD: Refusal = { refusal: 'notHeld' };
@@ -52,7 +57,7 @@ function changeHolds(
   user: User,
   movement: BalanceMovement,
   around: Around,
-): { amount: number; spent: number; expiresMs?: number } | Refusal {
+): { amount: number; spent: number; holdEndsMs?: number } | Refusal {
   switch (movement.kind) {
     case 'spend':
       return lackOf(user, movement, around) ?? { amount: movement.amount, spent: movement.amount };
@@ -66,8 +71,8 @@ function changeHolds(
     case 'release': {
       const at = user.holds.findIndex(({ system, id }) => system === movement.system && id === movement.of);
       if (at === -1) return NOT_HELD;
-      const { amount } = user.holds.splice(at, 1)[0]!;
-      return { amount, spent: movement.kind === 'capture' ? amount : 0 };
+      const { amount, expiresMs } = user.holds.splice(at, 1)[0]!;
+      return { amount, spent: movement.kind === 'capture' ? amount : 0, holdEndsMs: expiresMs };
     }
   }
 }
@@ -81,9 +86,9 @@ function openHold(
   { holds }: User,
   { system, amount, expiresInMs }: BalanceMovement & { kind: 'hold' },
   { nowMs, id }: Around,
-): { amount: number; spent: number; expiresMs: number } | Refusal {
+): { amount: number; spent: number; holdEndsMs: number } | Refusal {
   if (holds.filter((hold) => hold.system === system).length >= HOLD.most) return { refusal: 'manyHolds' };
   const expiresMs = nowMs + expiresInMs;
   holds.push({ system, id, amount, expiresMs });
-  return { amount, spent: 0, expiresMs };
+  return { amount, spent: 0, holdEndsMs: expiresMs };
 }

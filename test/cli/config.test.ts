@@ -92,6 +92,11 @@ test('diff prints what would be created, changed (with both values) and archived
   expect(await config(['diff', file])).toMatchObject({ code: 0 });
 });
 
+test('a file may name its JSON Schema for editors, which is not sent', async () => {
+  await write({ $schema: './docs/configuration.schema.json', ...(await pulled()) });
+  expect(await config(['diff', file])).toMatchObject({ code: 0, err: '' });
+});
+
 test('push asks no question if nothing would be archived', async () => {
   await write({ metrics: [...STUDY_APP.metrics!, { key: 'pages', name: 'Pages' }] });
   expect(await config(['push', file])).toMatchObject({ code: 0, err: '' });

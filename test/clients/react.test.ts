@@ -279,7 +279,7 @@ describe.skipIf(!hasBrowser)('examples/react', () => {
     await build({ root, configFile: join(root, 'vite.config.ts'), logLevel: 'error' });
     const env = {
       PATH: process.env['PATH'],
-      ADMIN_KEY: laurel.adminKey,
+      LAUREL_KEY: laurel.adminKey,
       LAUREL_URL: laurel.appUrl,
       LAUREL_ADMIN_URL: laurel.adminUrl,
       PORT: '0',

@@ -16,7 +16,7 @@ const VIEWS: Record<string, [search: string, text: string]> = {
   metric: ['?view=metrics&id={metric}', 'Top attributes'],
   achievements: ['?view=achievements', 'Median time'],
   achievement: ['?view=achievements&id={achievement}', 'Users on the way'],
-  points: ['?view=points', 'Outstanding'],
+  points: ['?view=points', 'Balance'],
   'points-system': ['?view=points&id={points}', 'Users by level'],
   streaks: ['?view=streaks', 'Users by length of their streak'],
   'retention-segment': ['?view=retention&segment=plan:pro', 'Retention compared: plan:pro'],

@@ -10,7 +10,7 @@ import {
   type Named,
   type Rule,
 } from '../../console/src/rule-text.ts';
-import { percent } from '../../console/src/ui/format.ts';
+import { changeText, percent, periods, periodText } from '../../console/src/ui/format.ts';
 
 const NAMED: Named = {
   metrics: [{ id: 'm1', name: 'Flashcards flipped' }],
@@ -150,5 +150,33 @@ describe('a rule as a sentence', () => {
     [1, '100%'],
   ])('the share %d in percent', (share, text) => {
     expect(percent(share)).toBe(text);
+  });
+});
+
+describe('figures and dates', () => {
+  test.each([
+    [0, 0, 'No change'],
+    [5, 0, 'None in the previous period'],
+    [46, 46, 'No change'],
+    [52, 46, '+13% from 46'],
+    [23, 46, '−50% from 46'],
+    [0, 46, '−100% from 46'],
+    // Formerly "+5237% from 46".
+    [2_455, 46, '53 times the 46 before'],
+  ])('%d after %d: %s', (now, before, text) => {
+    expect(changeText(now, before)).toBe(text);
+  });
+
+  test('lengths of streaks have a unit', () => {
+    expect(periods(2, 'daily')).toBe('2 days');
+    expect(periods(1, 'weekly')).toBe('1 week');
+    expect(periods(0, 'monthly')).toBe('0 months');
+  });
+
+  test('a week or a month does not look like a day', () => {
+    const ms = Date.UTC(2026, 10, 2);
+    expect(periodText(ms, 'week')).toContain('Week of');
+    expect(periodText(ms, 'month')).toContain('2026');
+    expect(periodText(ms, 'month')).not.toMatch(/\b2\b/);
   });
 });

@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 9f294554f0c9d7c6193d69f32539b1271711c91696536f376b306ab21f836cd1
-// c56fdbc8f0d5e5df2eede898f285a39b9e9931da1c40cdc7ba77bc82dd9fd62e
+// 0edf246a432adf37a7a769e60938931a25401aafcab42179d0948886347da940
+// e1a9238ee0425993b66f33ee91bab2d19d722ca5c67de31a7d80114bb08a86ac
 
 export interface EventResult {
   /** ID of the event. */
@@ -851,7 +851,7 @@ export interface BalanceChange {
   pointsSystem: string | null;
   /** Number of points. */
   amount: number;
-  /** What the user could spend afterwards; below zero if points were taken away after they were spent. */
+  /** Points that can be spent: `net` less what was spent and not refunded, what expired and what is held. Deleted users stay counted. */
   balance: number;
   /** The spending or hold that a capture, release or refund is about; null for spendings, holds and expired points. */
   spendingId: string | null;
@@ -1711,7 +1711,7 @@ export interface PointsExpiring {
   expiry: {
     /** Number of points. */
     amount: number;
-    /** What the user could spend afterwards; below zero if points were taken away after they were spent. */
+    /** Points that can be spent: `net` less what was spent and not refunded, what expired and what is held. Deleted users stay counted. */
     balance: number;
     /** The day (UTC) at whose start they expire; in `points.expired`, the day on which they did. */
     date: string;
@@ -1742,7 +1742,7 @@ export interface PointsExpired {
   expiry: {
     /** Number of points. */
     amount: number;
-    /** What the user could spend afterwards; below zero if points were taken away after they were spent. */
+    /** Points that can be spent: `net` less what was spent and not refunded, what expired and what is held. Deleted users stay counted. */
     balance: number;
     /** The day (UTC) at whose start they expire; in `points.expired`, the day on which they did. */
     date: string;

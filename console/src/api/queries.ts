@@ -44,6 +44,13 @@ export const pointsQuery = queryOptions({
   queryKey: ['points'],
   queryFn: () => all((query) => admin.GET('/v1/points', { params: { query } })),
 });
+/** The triggers of a points system. */
+export const triggersQuery = (systemId: string) =>
+  queryOptions({
+    queryKey: ['points', systemId, 'triggers'],
+    queryFn: () =>
+      all((query) => admin.GET('/v1/points/{systemId}/triggers', { params: { path: { systemId }, query } })),
+  });
 export const leaderboardsQuery = queryOptions({
   queryKey: ['leaderboards'],
   queryFn: () => all((query) => admin.GET('/v1/leaderboards', { params: { query } })),

@@ -3,6 +3,7 @@ import { FORMS } from 'virtual:forms';
 // oxlint-disable-next-line no-restricted-imports -- types of what the build includes as data
 import type { FormField, FormKind } from '../../../src/domain/fields/form.ts';
 import { useToday } from '../api/clock.ts';
+import { earliestDay } from '../ui/format.ts';
 import { achievementsQuery, attributesQuery, leaderboardsQuery, metricsQuery, pointsQuery } from '../api/queries.ts';
 import { byId, type Field } from './field.ts';
 
@@ -17,7 +18,9 @@ export function useForm(kind: FormKind, more: Readonly<Record<string, Partial<Fi
   const metrics = useQuery({ ...metricsQuery, enabled: filters || uses('metric') }).data;
   const systems = useQuery({ ...pointsQuery, enabled: filters || uses('points system') }).data;
   const leaderboards = useQuery({ ...leaderboardsQuery, enabled: filters }).data;
-  const today = useToday();
+  // Reads the clock, and again when it changes.
+  useToday();
+  const earliest = earliestDay();
   const choices = {
     metric: metrics,
     achievement: achievements,
@@ -34,7 +37,7 @@ export function useForm(kind: FormKind, more: Readonly<Record<string, Partial<Fi
     ...field,
     ...(of !== undefined && { options: byId(choices[of]) }),
     ...(field.input === 'filter' && { lists }),
-    ...(field.input === 'day' && field.initial === 'today' && { initial: today }),
+    ...(field.input === 'day' && field.initial === 'today' && { initial: earliest }),
     ...more[field.name],
   }));
 }

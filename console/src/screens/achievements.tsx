@@ -77,7 +77,7 @@ export function Achievements() {
         query={achievementsQuery}
         columns={columns}
         fields={fields}
-        create={(item) => admin.POST('/v1/achievements', { body: [item] })}
+        create={(item) => admin.POST('/v1/achievements', { params: { query: { strict: true } }, body: [item] })}
         update={(item) => admin.PATCH('/v1/achievements', { body: [item] })}
         remove={(id) => admin.DELETE('/v1/achievements', { params: { query: { ids: [id] } } })}
         preview={previewed}

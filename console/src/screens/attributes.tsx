@@ -69,7 +69,7 @@ export const Attributes = () => (
       query={attributesQuery}
       columns={COLUMNS}
       fields={useForm('attribute')}
-      create={(item) => admin.POST('/v1/attributes', { body: [item] })}
+      create={(item) => admin.POST('/v1/attributes', { params: { query: { strict: true } }, body: [item] })}
       update={(item) => admin.PATCH('/v1/attributes', { body: [item] })}
       remove={(id) => admin.DELETE('/v1/attributes', { params: { query: { ids: [id] } } })}
       empty={

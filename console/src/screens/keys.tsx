@@ -47,7 +47,7 @@ export function Keys() {
         }}
         columns={APPLICATION_COLUMNS}
         fields={useForm('application_key')}
-        create={(item) => admin.POST('/v1/application-api-keys', { body: [item] })}
+        create={(item) => admin.POST('/v1/application-api-keys', { params: { query: { strict: true } }, body: [item] })}
         remove={(id) => admin.DELETE('/v1/application-api-keys', { params: { query: { ids: [id] } } })}
         onCreated={shown}
         empty={

@@ -47,7 +47,7 @@ export function Leaderboards() {
         query={leaderboardsQuery}
         columns={columns}
         fields={fields}
-        create={(item) => admin.POST('/v1/leaderboards', { body: [item] })}
+        create={(item) => admin.POST('/v1/leaderboards', { params: { query: { strict: true } }, body: [item] })}
         update={(item) => admin.PATCH('/v1/leaderboards', { body: [item] })}
         remove={(id) => admin.DELETE('/v1/leaderboards', { params: { query: { ids: [id] } } })}
         empty={

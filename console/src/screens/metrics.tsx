@@ -44,7 +44,7 @@ export const Metrics = () => (
       query={metricsQuery}
       columns={COLUMNS}
       fields={useForm('metric')}
-      create={(item) => admin.POST('/v1/metrics', { body: [item] })}
+      create={(item) => admin.POST('/v1/metrics', { params: { query: { strict: true } }, body: [item] })}
       update={(item) => admin.PATCH('/v1/metrics', { body: [item] })}
       remove={(id) => admin.DELETE('/v1/metrics', { params: { query: { ids: [id] } } })}
       removal="Its events are refused from now on. Totals and history stay."

@@ -4,7 +4,7 @@ import { all } from '../api/answer.ts';
 import { curl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
 import { useToday } from '../api/clock.ts';
-import { pointsQuery, type AdminRead } from '../api/queries.ts';
+import { pointsQuery, triggersQuery, type AdminRead } from '../api/queries.ts';
 import { useNamed } from '../api/use-named.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
@@ -71,13 +71,12 @@ function Triggers({ systemId }: { systemId: string }) {
       title="Triggers"
       noun="trigger"
       nameOf={(trigger) => `the trigger of ${ruleText(ruleIn(trigger))}`}
-      query={{
-        queryKey: ['points', systemId, 'triggers'],
-        queryFn: () => all((query) => admin.GET('/v1/points/{systemId}/triggers', { params: { path, query } })),
-      }}
+      query={triggersQuery(systemId)}
       columns={columns}
       fields={fields}
-      create={(item) => admin.POST('/v1/points/{systemId}/triggers', { params: { path }, body: [item] })}
+      create={(item) =>
+        admin.POST('/v1/points/{systemId}/triggers', { params: { path, query: { strict: true } }, body: [item] })
+      }
       update={(item) =>
         admin.PATCH('/v1/points/{systemId}/triggers', {
           params: { path },
@@ -114,7 +113,9 @@ function Levels({ systemId }: { systemId: string }) {
       }}
       columns={LEVEL_COLUMNS}
       fields={useForm('points_level')}
-      create={(item) => admin.POST('/v1/points/{systemId}/levels', { params: { path }, body: [item] })}
+      create={(item) =>
+        admin.POST('/v1/points/{systemId}/levels', { params: { path, query: { strict: true } }, body: [item] })
+      }
       update={(item) =>
         admin.PATCH('/v1/points/{systemId}/levels', {
           params: { path },
@@ -148,7 +149,9 @@ function Boosts({ systemId }: { systemId: string }) {
       }}
       columns={columns}
       fields={fields}
-      create={(item) => admin.POST('/v1/points/{systemId}/boosts', { params: { path }, body: [item] })}
+      create={(item) =>
+        admin.POST('/v1/points/{systemId}/boosts', { params: { path, query: { strict: true } }, body: [item] })
+      }
       update={(item) =>
         admin.PATCH('/v1/points/{systemId}/boosts', {
           params: { path },

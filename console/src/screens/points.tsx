@@ -43,7 +43,7 @@ export const Points = () => (
       query={pointsQuery}
       columns={COLUMNS}
       fields={useForm('points_system')}
-      create={(item) => admin.POST('/v1/points', { body: [item] })}
+      create={(item) => admin.POST('/v1/points', { params: { query: { strict: true } }, body: [item] })}
       update={(item) => admin.PATCH('/v1/points', { body: [item] })}
       remove={(id) => admin.DELETE('/v1/points', { params: { query: { ids: [id] } } })}
       empty={

@@ -58,7 +58,7 @@ export function Webhooks() {
         query={webhooksQuery}
         columns={COLUMNS}
         fields={useForm('webhook', { header: HEADER })}
-        create={(item) => admin.POST('/v1/webhooks', { body: [item] })}
+        create={(item) => admin.POST('/v1/webhooks', { params: { query: { strict: true } }, body: [item] })}
         update={(item) => admin.PATCH('/v1/webhooks', { body: [item] })}
         remove={(id) => admin.DELETE('/v1/webhooks', { params: { query: { ids: [id] } } })}
         onCreated={(body) => setSecret((body as { created: { secret: string }[] }).created[0]?.secret ?? null)}

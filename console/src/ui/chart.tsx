@@ -1,13 +1,14 @@
 import { useEffect, useRef } from 'react';
 import Plot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { number } from './format.ts';
+import { type CalendarUnit, dateText, number, periodText } from './format.ts';
 
 type Colour = () => string;
 
 const HEIGHT = 140;
 const HOUR_S = 3_600;
-const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+/** Width of a label of a week or month with its margin, in pixels. */
+const LABEL_WIDTH = 64;
 const SHORT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
 /** Possible line distances for whole numbers. */
 const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
@@ -26,6 +27,12 @@ function colour(of: HTMLElement, token: string): string {
   return color;
 }
 
+/** At most some of the values, at equal distances, the last one included. */
+function someOf(values: readonly number[], most: number): number[] {
+  const step = Math.ceil(values.length / most);
+  return values.filter((_, index) => (values.length - 1 - index) % step === 0);
+}
+
 /**
  * A line or bar chart over time, with an optional dashed line for comparison. Shows the values under the pointer. `x`:
  * epoch seconds, ascending.
@@ -37,6 +44,7 @@ export function Chart({
   before,
   bars = false,
   whole = false,
+  unit = 'day',
 }: {
   label: string;
   x: readonly number[];
@@ -46,6 +54,8 @@ export function Chart({
   bars?: boolean;
   /** Its values are whole numbers. */
   whole?: boolean;
+  /** The calendar period of each value, unless the chart shows times of day. */
+  unit?: CalendarUnit;
 }) {
   const reading = useRef<HTMLSpanElement>(null);
   const frame = useRef<HTMLDivElement>(null);
@@ -72,7 +82,9 @@ export function Chart({
               const at = typeof idx === 'number' ? x[idx] : undefined;
               const then = before === undefined || at === undefined ? '' : ` (${number(before[idx!]!)} before)`;
               const text =
-                at === undefined ? '' : `${(isDaily ? DAY : CLOCK).format(at * 1000)}: ${number(y[idx!]!)}${then}`;
+                at === undefined
+                  ? ''
+                  : `${isDaily ? periodText(at * 1000, unit) : CLOCK.format(at * 1000)}: ${number(y[idx!]!)}${then}`;
               if (reading.current) reading.current.textContent = text;
             },
           ],
@@ -88,7 +100,10 @@ export function Chart({
             size: 28,
             // Times of day need more room than days; no two lines are within a second.
             ...(!isDaily && { space: 90, incrs: SECONDS }),
-            values: (_, at, __, ___, apart) => at.map((s) => (apart < HOUR_S ? CLOCK : DAY).format(s * 1000)),
+            // Weeks and months have labels of their own, at their first days.
+            ...(unit !== 'day' && { splits: ({ width }) => someOf(x, Math.max(1, Math.floor(width / LABEL_WIDTH))) }),
+            values: (_, at, __, ___, apart) =>
+              at.map((s) => (unit === 'day' && apart < HOUR_S ? CLOCK.format(s * 1000) : dateText(s * 1000, unit))),
           },
           {
             ...axis,
@@ -125,7 +140,7 @@ export function Chart({
       DARK.removeEventListener('change', redraw);
       plot.destroy();
     };
-  }, [label, x, y, before, bars, whole]);
+  }, [label, x, y, before, bars, whole, unit]);
   return (
     <div className="relative min-w-0">
       <div ref={frame} role="img" aria-label={label} className="overflow-hidden" style={{ height: HEIGHT }} />

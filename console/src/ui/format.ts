@@ -23,6 +23,37 @@ export function percent(share: number): string {
   return share < 1 && whole === 100 ? '>99%' : `${whole}%`;
 }
 
+const MANY_TIMES = 3;
+
+/** How a figure changed since the previous period: `+12% from 46`, and `54 times the 46 before` where percents say little. */
+export function changeText(now: number, before: number): string {
+  if (before === 0) return now === 0 ? 'No change' : 'None in the previous period';
+  const ratio = now / before;
+  if (ratio === 1) return 'No change';
+  if (ratio >= MANY_TIMES) return `${number(Math.round(ratio))} times the ${number(before)} before`;
+  return `${ratio > 1 ? '+' : '−'}${percent(Math.abs(ratio - 1))} from ${number(before)}`;
+}
+
+const PERIODS = { daily: 'day', weekly: 'week', monthly: 'month' } as const;
+
+/** `2 days`, `1 week`, for a number of periods of a frequency. */
+export const periods = (count: number, frequency: keyof typeof PERIODS): string => counted(count, PERIODS[frequency]);
+
+export type CalendarUnit = 'day' | 'week' | 'month';
+
+const DATES = {
+  day: new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' }),
+  month: new Intl.DateTimeFormat(undefined, { month: 'short', year: 'numeric', timeZone: 'UTC' }),
+};
+
+/** `3 Nov` for a day and for a week, which begins on it; `Nov 2026` for a month. `ms`: its start in UTC. */
+export const dateText = (ms: number, unit: CalendarUnit = 'day'): string =>
+  DATES[unit === 'month' ? 'month' : 'day'].format(ms);
+
+/** The same, where a week must not look like a day: `Week of 3 Nov`. */
+export const periodText = (ms: number, unit: CalendarUnit): string =>
+  unit === 'week' ? `Week of ${dateText(ms)}` : dateText(ms, unit);
+
 export const moment = (iso: string | null | undefined): string => (iso ? MOMENT.format(new Date(iso)) : '–');
 
 /** `3 hours ago`; for times more than a month away, the date. */
@@ -43,6 +74,9 @@ export const dayAfter = (day: string, days: number): string =>
 
 /** The server's day in UTC, `YYYY-MM-DD`. */
 export const today = (): string => new Date(serverNowMs()).toISOString().slice(0, 10);
+
+/** The earliest day that it still is in any zone (UTC-12), `YYYY-MM-DD`. */
+export const earliestDay = (): string => new Date(serverNowMs() - 12 * 3_600_000).toISOString().slice(0, 10);
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { type Clock, systemClock } from '../../clock.ts';
+import { dateOf, earliestLocalDay } from '../../domain/periods.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import type { Configuration, ConfigurationChange, DemoChoice, DemoResource } from '../../domain/configuration.ts';
@@ -131,7 +132,7 @@ export class ConfigurationStore {
     { demo, choice }: { demo: ReadonlySet<string>; choice: DemoChoice | undefined },
   ): Promise<{ before: Catalog; after: Catalog; left: DemoResource[] }> {
     const left = demo.size === 0 ? [] : demoLeft(draft.before, document, demo);
-    const today = new Date(this.clock.now()).toISOString().slice(0, 10);
+    const today = dateOf(earliestLocalDay(this.clock.now()));
     const without = choice === 'remove' ? { without: new Set(left.map(({ id }) => id)) } : {};
     const problems = await configure(draft, document, { today, ...without });
     // The document may be invalid because it depends on the demo.

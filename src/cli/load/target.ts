@@ -69,13 +69,7 @@ async function namesWithAdmin(admin: AdminOptions, scenario: Scenario): Promise<
 
 async function createMetrics(admin: AdminOptions, keys: readonly string[]): Promise<void> {
   const body = keys.map((key) => ({ key, name: key }));
-  const { issues } = (await askAdmin(admin, { method: 'POST', path: '/v1/metrics', body })) as {
-    issues: { message: string }[];
-  };
-  if (issues.length > 0)
-    throw new CommandError(
-      `The metrics ${keys.join(', ')} cannot be created: ${issues.map((one) => one.message).join('; ')}`,
-    );
+  await askAdmin(admin, { method: 'POST', path: '/v1/metrics?strict=true', body });
 }
 
 async function namesWithoutAdmin({ app }: Target, scenario: Scenario): Promise<Names> {

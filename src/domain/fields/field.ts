@@ -70,7 +70,7 @@ export const field = <S extends TSchema, const O extends Omit<Field, 'schema'>>(
   options: O,
 ): { schema: S } & O => ({ schema, ...options });
 
-/** Default of a day: the UTC day on which the resource is created. */
+/** Default of a day: the earliest local day of any user at the time of creation (`earliestLocalDay`), so that no zone is left out. */
 export const TODAY = 'today';
 
 export const only = (name: string, ...is: (string | boolean)[]): When => ({ field: name, is });

@@ -40,7 +40,7 @@ export interface FormField {
   options?: { value: string; text: string }[];
   /** For a choice or for conditions: the resources that the values refer to. */
   choices?: Choices;
-  /** Value in the form of a new resource; `'today'` means the current day. */
+  /** Value in the form of a new resource; `'today'` means the earliest local day of any user. */
   initial?: unknown;
   required?: true | When;
   /** `null` removes the value. */

@@ -48,7 +48,7 @@ export const LEADERBOARD = {
     },
   }),
   order: field(Type.Enum(['descending', 'ascending']), {
-    label: 'First is',
+    label: 'Ranked first',
     description:
       'Whether the highest score is first (`descending`, the default) or the lowest (`ascending`). Unless the board ranks the ' +
       'highest sum, everybody with an event in the run is on it, also with a score of 0 or below.',
@@ -87,8 +87,10 @@ export const LEADERBOARD = {
   }),
   start: field(LocalDate, {
     label: 'First day',
-    description: 'The first day. Of a new board without it: the present UTC day.',
+    description:
+      'The first local day on which events count. Of a new board without it: the earliest day that it still is anywhere (UTC-12), so that users of every zone count at once.',
     default: TODAY,
+    form: { hint: 'Local day. Users whose day is still earlier do not count until it begins for them' },
   }),
   end: field(LocalDate, {
     label: 'Last day',

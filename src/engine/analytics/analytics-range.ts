@@ -5,7 +5,7 @@ import { SEGMENT } from '../../domain/analytics.ts';
 import { dateOf, type Days } from '../../domain/periods.ts';
 import type { AttributeFilter } from '../../domain/user.ts';
 import { AppError } from '../../errors.ts';
-import { NO_SEGMENT, segmentOf } from '../../postgres/analytics.ts';
+import { NO_SEGMENT, segmentOf, type UserValue } from '../../postgres/analytics.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import { activityDays } from '../history/activity.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
@@ -46,6 +46,8 @@ export interface Asked {
   tenantNo: number;
   days: ComparedDays;
   segment: number;
+  /** The value whose users are the segment; `null` for everyone and the groups. */
+  value: UserValue | null;
 }
 
 /**
@@ -64,9 +66,9 @@ export async function askedOf(
     throw new AppError('unprocessable', 'Give one segment: one pair in userAttributes, or group.');
   await caughtUp.tenant(tenantNo);
   const [pair] = pairs;
-  if (pair === undefined) return { tenantNo, days, segment: SEGMENT[query.group ?? 'everyone'] };
-  const segment = await segmentOf(pool, { tenantNo, attributeNo: pair.attribute.no, value: pair.value });
-  return { tenantNo, days, segment: segment ?? NO_SEGMENT };
+  if (pair === undefined) return { tenantNo, days, segment: SEGMENT[query.group ?? 'everyone'], value: null };
+  const value = { tenantNo, attributeNo: pair.attribute.no, value: pair.value };
+  return { tenantNo, days, segment: (await segmentOf(pool, value)) ?? NO_SEGMENT, value };
 }
 
 /** Sums by a number, such as a day; 0 for other numbers. */

@@ -33,12 +33,15 @@ import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import {
+  firstDayOf,
+  idsOfUsers,
   readSums,
   readSumsByDay,
   readSumsTogether,
   readValues,
   sampleStates,
   topValues,
+  usersWithValue,
   type AnalyticsSum,
 } from '../../postgres/analytics.ts';
 import { firstIdOf } from '../../postgres/partitions.ts';
@@ -46,20 +49,22 @@ import { tenantCounters } from '../../redis/parts.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import type { PointsReads } from '../points/points-reads.ts';
 import { mappedInSlices } from '../../slices.ts';
-import { settledNow } from '../responses.ts';
+import { isControl, settledNow } from '../responses.ts';
 import { askedOf, comparedDays, daysOf, type Tallies, type AnalyticsQuery, type Asked } from './analytics-range.ts';
 import type { CostlyReads } from './costly-reads.ts';
+import { balanceChangesOf, balanceOfAll, changesUpTo, netUpTo, type BalanceChanges } from './balance-figures.ts';
 import {
   boardFigures,
   bothMoved,
+  bothSpent,
   bySubject,
   eventsOn,
   found,
+  groupedBy,
   inRange,
   inWeeks,
   lengthRanges,
   medianSeconds,
-  movedPoints,
   periodsIn,
   placesByDay,
   progress,
@@ -85,6 +90,15 @@ const SAMPLE_USERS = 1_000;
 const NEWEST_EVENTS = 20_000;
 const TOP_VALUES = 50;
 const WEEK_DAYS = 7;
+/** How many IDs are read at once to count the users of a group. */
+const IDS_AT_ONCE = 5_000;
+
+/** Of all users in a points system. */
+interface Standing {
+  net: number;
+  held: number;
+  balance: number;
+}
 
 /**
  * Reads figures about a tenant's users over time from the sums that the persister keeps. They include every event that was
@@ -112,12 +126,21 @@ export class AnalyticsReads {
   async users(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsUsers> {
     const asked = await askedOf(this.options, compiled, query);
     const { days } = asked;
-    const [byDay, weeks, months, users] = await Promise.all([
+    const [byDay, weeks, months, users, countedFrom] = await Promise.all([
       this.byDay(asked, [COUNTED.activeOnDay, COUNTED.newUsers]),
       this.sums({ ...asked, days: { ...days, fromBefore: mondayOf(days.fromDay) } }, [COUNTED.activeInWeek]),
       this.sums({ ...asked, days: { ...days, fromBefore: monthOf(days.fromDay) } }, [COUNTED.activeInMonth]),
-      this.userCount(asked.tenantNo),
+      this.usersOf(asked),
+      asked.segment === SEGMENT.everyone ? null : firstDayOf(this.options.pool, asked),
     ]);
+    // Who was active before the segment was counted is missing in the period of its first day, and in earlier ones.
+    const isPartial = (firstDay: number): boolean =>
+      asked.segment !== SEGMENT.everyone && (countedFrom === null || firstDay < countedFrom);
+    const period = (sums: AnalyticsSum[], day: number): AnalyticsUsers['weeks'][number] => ({
+      date: dateOf(day),
+      activeUsers: eventsOn(sums, day),
+      isPartial: isPartial(day),
+    });
     const active = byDay(COUNTED.activeOnDay);
     const fresh = byDay(COUNTED.newUsers);
     const rows = daysOf(days, (day, before) => ({
@@ -129,11 +152,12 @@ export class AnalyticsReads {
     return {
       ...days.dates,
       users,
+      countedFrom: countedFrom === null ? null : dateOf(countedFrom),
       newUsers: sumOf(rows.map(({ newUsers }) => newUsers)),
       newUsersBefore: sumOf(rows.map(({ newUsersBefore }) => newUsersBefore)),
       days: rows,
-      weeks: periodsIn(days, mondayOf).map((day) => ({ date: dateOf(day), activeUsers: eventsOn(weeks, day) })),
-      months: periodsIn(days, monthOf).map((day) => ({ date: dateOf(day), activeUsers: eventsOn(months, day) })),
+      weeks: periodsIn(days, mondayOf).map((day) => period(weeks, day)),
+      months: periodsIn(days, monthOf).map((day) => period(months, day)),
     };
   }
 
@@ -280,14 +304,27 @@ export class AnalyticsReads {
     };
   }
 
-  /** Points of all systems. `net`: points awarded minus points taken from the beginning to the end of the range. */
+  /** Points of all systems. `net` and `balance` are those at the end of the range, or now if it ends today. */
   async points(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsPoints> {
     const asked = await askedOf(this.options, compiled, query);
     const kinds = [COUNTED.awarded, COUNTED.taken];
-    const [[now, before], netOf] = await Promise.all([this.together(asked, kinds), this.netPoints(asked)]);
+    const [[now, before], [changes, changesBefore], end] = await Promise.all([
+      this.together(asked, kinds),
+      this.together(asked, [COUNTED.balanceChanges]),
+      this.standing(asked, asked.days.toDay),
+    ]);
     const systems = compiled.catalog.pointsSystems.map(({ id, key, name, no }) => {
       const ofSystem = (sums: AnalyticsSum[]): AnalyticsSum[] => sums.filter(({ part }) => part === no);
-      return { id, key, name, ...bothMoved(ofSystem(now), ofSystem(before)), net: netOf(no) };
+      const changed = (sums: AnalyticsSum[]): BalanceChanges =>
+        balanceChangesOf(sums.filter(({ subject }) => subject === no));
+      return {
+        id,
+        key,
+        name,
+        ...bothMoved(ofSystem(now), ofSystem(before)),
+        ...bothSpent(changed(changes), changed(changesBefore)),
+        ...end(no),
+      };
     });
     return { ...asked.days.dates, systems };
   }
@@ -300,11 +337,16 @@ export class AnalyticsReads {
     const kinds = [COUNTED.awarded, COUNTED.taken];
     const ofSystem = { tenantNo: asked.tenantNo, segment: asked.segment, kinds, part: system.no };
     const before = { fromDay: days.fromBefore, toDay: days.fromDay - 1 };
-    const [now, then, dailyBefore, netOf, ranges, levels] = await Promise.all([
+    const changesOf = { tenantNo: asked.tenantNo, segment: asked.segment, subject: system.no };
+    const balanceKinds = [COUNTED.balanceChanges, COUNTED.holdsEnded];
+    const [now, then, dailyBefore, changes, changesBefore, start, end, ranges, levels] = await Promise.all([
       readSums(this.options.pool, { ...ofSystem, ...inRange(days) }),
       readSumsTogether(this.options.pool, { ...ofSystem, ...before }),
       readSumsByDay(this.options.pool, { ...ofSystem, ...before }),
-      this.netPoints(asked),
+      readSums(this.options.pool, { ...changesOf, kinds: balanceKinds, ...inRange(days) }),
+      readSumsTogether(this.options.pool, { ...changesOf, kinds: [COUNTED.balanceChanges], ...before }),
+      this.standing(asked, days.fromDay - 1),
+      this.standing(asked, days.toDay),
       this.options.points.summary(compiled, system.key, query.userAttributes),
       this.levelsOf(compiled, system, query),
     ]);
@@ -315,15 +357,19 @@ export class AnalyticsReads {
       ),
     ) as [Tallies, Tallies];
     const [byTriggerNow, byTriggerThen] = [bySubject(now), bySubject(then)];
-    const moved = movedPoints(now);
-    let net = netOf(system.no) - (moved.awarded - moved.taken);
+    const changesByDay = groupedBy(changes, ({ day }) => day);
+    let { net, held, balance } = start(system.no);
     return {
       ...days.dates,
       id,
       key: system.key,
       name: system.name,
       ...bothMoved(now, then),
+      ...bothSpent(balanceChangesOf(changes), balanceChangesOf(changesBefore)),
+      ...end(system.no),
       days: daysOf(days, (day, dayBefore) => {
+        const changed = balanceChangesOf(changesByDay.get(day) ?? []);
+        const { spent, refunded, expired } = changed;
         const row = {
           awarded: microsNumber(awarded.value(day)),
           awardedBefore: microsNumber(awarded.value(dayBefore)),
@@ -331,7 +377,10 @@ export class AnalyticsReads {
           takenBefore: microsNumber(taken.value(dayBefore)),
         };
         net += row.awarded - row.taken;
-        return { ...row, net };
+        held += changed.held;
+        balance += balanceOfAll(row.awarded - row.taken, changed);
+        const standing = day === days.toDay ? end(system.no) : { net, held, balance };
+        return { ...row, spent, refunded, expired, ...standing };
       }),
       triggers: [...new Set([...byTriggerNow.keys(), ...byTriggerThen.keys()])].map((no) => {
         const trigger = compiled.triggersByNo.get(no);
@@ -446,24 +495,38 @@ export class AnalyticsReads {
     return Promise.all([read(inRange(days)), read({ fromDay: days.fromBefore, toDay: days.fromDay - 1 })]);
   }
 
-  /** Points awarded minus points taken, by system, up to the end of the range. */
-  private async netPoints({ tenantNo, days, segment }: Asked): Promise<(systemNo: number) => number> {
-    const { pool } = this.options;
-    const [ever, later] = await Promise.all([
-      readSums(pool, { tenantNo, segment, kinds: [COUNTED.pointsEver], fromDay: 0, toDay: 0 }),
-      readSumsTogether(pool, {
-        tenantNo,
-        segment,
-        kinds: [COUNTED.awarded, COUNTED.taken],
-        fromDay: days.toDay + 1,
-        toDay: utcDay(this.options.clock.now()) + 2,
-      }),
-    ]);
-    const byNo = talliesBy(ever, 'subject');
+  /** Points awarded and not taken, held, and left to spend at the end of a day, by points system. */
+  private async standing({ tenantNo, segment }: Asked, day: number): Promise<(systemNo: number) => Standing> {
+    const { pool, clock } = this.options;
+    const asked = { tenantNo, segment, day, today: utcDay(clock.now()) };
+    const [netOf, changesOf] = await Promise.all([netUpTo(pool, asked), changesUpTo(pool, asked)]);
     return (systemNo) => {
-      const { awarded, taken } = movedPoints(later.filter(({ part }) => part === systemNo));
-      return microsNumber(byNo.value(systemNo)) - (awarded - taken);
+      const [net, changes] = [netOf(systemNo), changesOf(systemNo)];
+      return { net, held: changes.held, balance: balanceOfAll(net, changes) };
     };
+  }
+
+  /** Number of users who are in a segment now. */
+  private async usersOf({ tenantNo, segment, value }: Asked): Promise<number> {
+    const { pool, costly, controlShare } = this.options;
+    if (value !== null)
+      return costly.run(tenantNo, `users ${value.attributeNo} ${value.value}`, () => usersWithValue(pool, value));
+    const users = await this.userCount(tenantNo);
+    if (segment === SEGMENT.everyone) return users;
+    const share = controlShare();
+    const control = await costly.run(tenantNo, `control users ${share}`, () => this.controlUsers(tenantNo, share));
+    return segment === SEGMENT.control ? control : users - control;
+  }
+
+  private async controlUsers(tenantNo: number, share: number): Promise<number> {
+    let users = 0;
+    for (let after: string | null = null; ;) {
+      const ids: string[] = await idsOfUsers(this.options.pool, { tenantNo, after, limit: IDS_AT_ONCE });
+      const inControl = await mappedInSlices(ids, (id) => isControl(id, share));
+      users += inControl.filter(Boolean).length;
+      if (ids.length < IDS_AT_ONCE) return users;
+      after = ids.at(-1)!;
+    }
   }
 
   private async userCount(tenantNo: number): Promise<number> {

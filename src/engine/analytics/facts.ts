@@ -5,10 +5,13 @@ import type {
   ImportedRecord,
   PackedCompletion,
   RecordedAward,
+  RecordedBalanceChange,
   RecordedSettlement,
 } from '../../packed/record.ts';
 import {
   AWARD,
+  BALANCE,
+  BALANCE_CHANGE,
   COMPLETED,
   IMPORTED_AWARD,
   IMPORTED_DAY,
@@ -71,6 +74,8 @@ export function factsOf(record: HappenedRecord, createdMs: number | null): Fact[
   for (const points of record[RECORD.points] ?? [])
     for (const award of points[RECORDED_POINTS.awards])
       addAward(facts, award, { day: award[AWARD.day] ?? record[RECORD.day], system: points[RECORDED_POINTS.system] });
+  const balance = record[RECORD.balance];
+  if (balance !== undefined) addBalanceChange(facts, balance, record[RECORD.day]);
   const settlements = [...(record[RECORD.settlements] ?? []), ...(record[RECORD.repairs] ?? [])];
   for (const settlement of settlements)
     // A correction of freezes alone has no frequency.
@@ -160,6 +165,19 @@ function addAward(
   const value = BigInt(Math.abs(points)) * MILLION;
   facts.push(fact(points < 0 ? COUNTED.taken : COUNTED.awarded, day, { subject, part, value }));
   facts.push(fact(COUNTED.pointsEver, 0, { subject: part, value: BigInt(points) * MILLION }));
+}
+
+/** A change of a balance. A hold ends by itself unless it is captured or released, which leaves no record. */
+function addBalanceChange(facts: Fact[], change: RecordedBalanceChange, day: number): void {
+  const { [BALANCE_CHANGE.system]: subject, [BALANCE_CHANGE.kind]: part } = change;
+  const value = BigInt(change[BALANCE_CHANGE.amount]) * MILLION;
+  facts.push(fact(COUNTED.balanceChanges, day, { subject, part, value }));
+  const endDay = change[BALANCE_CHANGE.holdEndDay];
+  // A hold without the day was recorded by an older version.
+  if (endDay === undefined || endDay === false) return;
+  const sign = part === BALANCE.hold ? 1 : -1;
+  const ended = { subject, events: sign, value: BigInt(sign) * value };
+  facts.push(fact(COUNTED.holdsEnded, endDay + 1, ended));
 }
 
 const settlementFact = (settlement: RecordedSettlement, atMs: number): Fact =>

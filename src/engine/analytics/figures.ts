@@ -16,6 +16,7 @@ import type { AnalyticsSum } from '../../postgres/analytics.ts';
 import { currentQuest } from '../responses.ts';
 import { groupsOfRun } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';
+import type { BalanceChanges } from './balance-figures.ts';
 import { daysOf, Tallies, type ComparedDays } from './analytics-range.ts';
 
 const SHARES = 10;
@@ -45,15 +46,22 @@ export function talliesBy(sums: readonly AnalyticsSum[], by: 'day' | 'subject' |
   return tallies;
 }
 
-export function bySubject(sums: readonly AnalyticsSum[]): Map<number, AnalyticsSum[]> {
+/** The sums in groups, each in the given order. */
+export function groupedBy(
+  sums: readonly AnalyticsSum[],
+  keyOf: (sum: AnalyticsSum) => number,
+): Map<number, AnalyticsSum[]> {
   const groups = new Map<number, AnalyticsSum[]>();
   for (const sum of sums) {
-    const group = groups.get(sum.subject);
-    if (group === undefined) groups.set(sum.subject, [sum]);
+    const group = groups.get(keyOf(sum));
+    if (group === undefined) groups.set(keyOf(sum), [sum]);
     else group.push(sum);
   }
   return groups;
 }
+
+export const bySubject = (sums: readonly AnalyticsSum[]): Map<number, AnalyticsSum[]> =>
+  groupedBy(sums, ({ subject }) => subject);
 
 export const eventsOn = (sums: readonly AnalyticsSum[], day: number): number =>
   sumOf(sums.map((sum) => (sum.day === day ? sum.events : 0)));
@@ -76,6 +84,15 @@ export function bothMoved(
   const [moved, movedBefore] = [movedPoints(now), movedPoints(before)];
   return { ...moved, awardedBefore: movedBefore.awarded, takenBefore: movedBefore.taken };
 }
+
+export const bothSpent = (now: BalanceChanges, before: BalanceChanges) => ({
+  spent: now.spent,
+  spentBefore: before.spent,
+  refunded: now.refunded,
+  refundedBefore: before.refunded,
+  expired: now.expired,
+  expiredBefore: before.expired,
+});
 
 export function medianSeconds(durations: readonly AnalyticsSum[]): number | null {
   const step = medianStep(talliesBy(durations, 'part').eventCounts());

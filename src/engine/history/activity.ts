@@ -3,9 +3,12 @@ import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { type Activity, type ActivityDay, MAX_DAYS, type RecentCompletion } from '../../domain/history.ts';
+import { COUNTED, SEGMENT } from '../../domain/analytics.ts';
+import { microsNumber } from '../../domain/decimal.ts';
 import { dateOf, DAY_MS, dayOf, type Days, isDate } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
+import { readSums, readSumsByDay } from '../../postgres/analytics.ts';
 import { readDays } from '../../postgres/history/activity.ts';
 import { newestCompletions } from '../../postgres/persist/events.ts';
 import { userNames } from '../leaderboards/standings.ts';
@@ -27,20 +30,46 @@ export class ActivityReads {
     this.options = options;
   }
 
-  async days(tenantNo: number, asked: { from?: string; to?: string }): Promise<Activity> {
+  /** Events and points count as in `AnalyticsReads`, so that both give the same sums. */
+  async days({ catalog }: CompiledCatalog, asked: { from?: string; to?: string }): Promise<Activity> {
     const { redis, pool, clock, caughtUp } = this.options;
+    const { tenantNo, pointsSystems } = catalog;
     const { fromDay, toDay } = activityDays(asked, clock.now());
     await caughtUp.tenant(tenantNo);
-    const [counted, [users = 0]] = await Promise.all([
-      readDays(pool, { tenantNo, fromDay, toDay }),
+    const ofEveryone = { tenantNo, segment: SEGMENT.everyone, fromDay, toDay };
+    const [counted, happened, awards, [users = 0]] = await Promise.all([
+      readDays(pool, ofEveryone),
+      readSumsByDay(pool, { ...ofEveryone, kinds: [COUNTED.events] }),
+      readSums(pool, { ...ofEveryone, kinds: [COUNTED.awarded] }),
       tenantCounters(redis, tenantNo, [COUNTER.users]),
     ]);
-    const days: ActivityDay[] = [];
-    for (let day = fromDay; day <= toDay; day += 1) {
-      const { completions: achievementsCompleted = 0, ...counts } = counted.get(day) ?? {};
-      days.push({ ...NOTHING, date: dateOf(day), ...counts, achievementsCompleted });
-    }
-    return { from: dateOf(fromDay), to: dateOf(toDay), users, days };
+    const events = new Map(happened.map((sum) => [sum.day, sum.events]));
+    const range = Array.from({ length: toDay - fromDay + 1 }, (_, index) => fromDay + index);
+    const days = range.map((day): ActivityDay => {
+      const { events: eventsReceived = 0, activeUsers = 0, newUsers = 0, completions = 0 } = counted.get(day) ?? {};
+      return {
+        date: dateOf(day),
+        events: events.get(day) ?? 0,
+        eventsReceived,
+        activeUsers,
+        newUsers,
+        achievementsCompleted: completions,
+      };
+    });
+    const awarded = (no: number, day: number): number =>
+      microsNumber(awards.reduce((sum, row) => (row.part === no && row.day === day ? sum + row.value : sum), 0n));
+    return {
+      from: dateOf(fromDay),
+      to: dateOf(toDay),
+      users,
+      days,
+      pointsSystems: pointsSystems.map(({ id, key, name, no }) => ({
+        id,
+        key,
+        name,
+        awarded: range.map((day) => awarded(no, day)),
+      })),
+    };
   }
 
   /** The latest completions of achievements that still exist, newest first; at most 20. */
@@ -66,14 +95,6 @@ export class ActivityReads {
     });
   }
 }
-
-const NOTHING: Omit<ActivityDay, 'date'> = {
-  events: 0,
-  activeUsers: 0,
-  newUsers: 0,
-  pointsAwarded: 0,
-  achievementsCompleted: 0,
-};
 
 /** Default number of days. */
 const SHOWN = 30;

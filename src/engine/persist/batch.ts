@@ -52,7 +52,9 @@ class DayTally {
   private last: DayCountsRow | undefined;
 
   get rows(): DayCountsRow[] {
-    return [...this.byDay.values()];
+    return [...this.byDay.values()].filter(
+      ({ events, activeUsers, newUsers, completions }) => events + activeUsers + newUsers + completions > 0,
+    );
   }
 
   /** Counts a record whose fields were checked. */
@@ -62,10 +64,6 @@ class DayTally {
     if (record[RECORD.activeBefore] !== undefined) row.activeUsers += 1;
     if (record[RECORD.isNew] !== undefined) row.newUsers += 1;
     row.completions += record[RECORD.completed]?.length ?? 0;
-    const points = record[RECORD.points];
-    if (points === undefined) return;
-    for (const each of points)
-      for (const award of each[RECORDED_POINTS.awards]) row.pointsAwarded += Math.max(0, award[AWARD.awarded]);
   }
 
   private rowOf(tenantNo: number, day: number): DayCountsRow {
@@ -73,7 +71,7 @@ class DayTally {
     const key = `${tenantNo}:${day}`;
     let row = this.byDay.get(key);
     if (row === undefined) {
-      row = { tenantNo, day, events: 0, activeUsers: 0, newUsers: 0, pointsAwarded: 0, completions: 0 };
+      row = { tenantNo, day, events: 0, activeUsers: 0, newUsers: 0, completions: 0 };
       this.byDay.set(key, row);
     }
     this.last = row;

@@ -262,6 +262,7 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   demo: 'What happens to demo resources that the document does not name.',
   'admin_imports_create:import': 'Name of the import. An import imports each user once.',
   'admin_imports_create:dryRun': '`true`: nothing is written; the answer shows what would be imported.',
+  strict: '`true`: create every item, or answer 422 and create none.',
   partial: '`true`: accept the valid events and list the others, instead of refusing the whole batch.',
   wait: '`true`: answer when the events are processed, with the result of each.',
   ticket: 'The ticket of `POST /v1/live/tickets`; not needed to continue after a last ID.',

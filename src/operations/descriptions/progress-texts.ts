@@ -192,6 +192,9 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   completed: 'Completions that were not revoked.',
   completedBefore: 'The same in the period before.',
   control: 'The control group.',
+  countedFrom: 'The first UTC day on which the segment was counted; null: without a segment, or not yet.',
+  isPartial: 'Whether the segment was counted only from a later day on, so that active users are missing.',
+  'admin_analytics_users.users': 'Users in the segment now.',
   'days.changed':
     'Users who were on the leaderboard at the end of the day and of the day before in the same run, with other ranks.',
   'days.changedBefore': 'The same in the period before.',
@@ -227,7 +230,16 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   medianSeconds:
     'Median time from when a user was first seen to the completion, accurate to 6 %; null: nobody completed it in the range.',
   months: 'Calendar months that the range touches, oldest first.',
-  net: 'Points given minus points taken, from the beginning up to this day.',
+  net: 'Points given minus points taken, from the beginning up to the end of the day; of the present day, up to now.',
+  held: 'Points in open holds at the end of the day; of the present day, now. A hold that ends by itself counts until the end of that day.',
+  balance:
+    'Points that can be spent: `net` less what was spent and not refunded, what expired and what is held. Deleted users stay counted.',
+  spent: 'Points spent, at once or by capturing a hold.',
+  spentBefore: 'The same in the period before.',
+  refunded: 'Points given back by refunds.',
+  refundedBefore: 'The same in the period before.',
+  expired: 'Points that expired.',
+  expiredBefore: 'The same in the period before.',
   newUsersBefore: 'The same in the period before.',
   otherActive: 'All others who were active in the week.',
   others: 'The users outside the control group.',

@@ -5,8 +5,6 @@ interface DayCounts {
   events: number;
   activeUsers: number;
   newUsers: number;
-  /** Over all points systems, without subtracting points that were taken away. */
-  pointsAwarded: number;
   completions: number;
 }
 
@@ -21,13 +19,12 @@ const ADD_UP = `
     SET events = tenant_days.events + EXCLUDED.events,
         active_users = tenant_days.active_users + EXCLUDED.active_users,
         new_users = tenant_days.new_users + EXCLUDED.new_users,
-        points_awarded = tenant_days.points_awarded + EXCLUDED.points_awarded,
         completions = tenant_days.completions + EXCLUDED.completions`;
 
 // All writers update rows in the order of their keys, which prevents deadlocks.
 const ADD = `
-  INSERT INTO tenant_days (tenant_no, day, events, active_users, new_users, points_awarded, completions)
-  SELECT * FROM unnest($1::int[], $2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::numeric[], $7::bigint[]) AS counted (tenant_no, day)
+  INSERT INTO tenant_days (tenant_no, day, events, active_users, new_users, completions)
+  SELECT * FROM unnest($1::int[], $2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) AS counted (tenant_no, day)
   ORDER BY tenant_no, day ${ADD_UP}`;
 
 /** Adds counts in the client's transaction; each row may occur once. Not idempotent. */
@@ -42,7 +39,6 @@ export async function addDayCounts(client: PoolClient, rows: readonly DayCountsR
       rows.map(({ events }) => events),
       rows.map(({ activeUsers }) => activeUsers),
       rows.map(({ newUsers }) => newUsers),
-      rows.map(({ pointsAwarded }) => pointsAwarded),
       rows.map(({ completions }) => completions),
     ],
   });
@@ -53,12 +49,11 @@ interface Row {
   events: string;
   activeUsers: string;
   newUsers: string;
-  pointsAwarded: string;
   completions: string;
 }
 
 const READ = `
-  SELECT day, events, active_users AS "activeUsers", new_users AS "newUsers", points_awarded AS "pointsAwarded", completions
+  SELECT day, events, active_users AS "activeUsers", new_users AS "newUsers", completions
     FROM tenant_days WHERE tenant_no = $1 AND day BETWEEN $2 AND $3`;
 
 /** A tenant's activity on some UTC days, by epoch day. Days without activity are missing. */
@@ -68,13 +63,12 @@ export async function readDays(
 ): Promise<Map<number, DayCounts>> {
   const { rows } = await pool.query<Row>(READ, [tenantNo, fromDay, toDay]);
   return new Map(
-    rows.map(({ day, events, activeUsers, newUsers, pointsAwarded, completions }) => [
+    rows.map(({ day, events, activeUsers, newUsers, completions }) => [
       day,
       {
         events: Number(events),
         activeUsers: Number(activeUsers),
         newUsers: Number(newUsers),
-        pointsAwarded: Number(pointsAwarded),
         completions: Number(completions),
       },
     ]),

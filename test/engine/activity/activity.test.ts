@@ -68,22 +68,52 @@ test('counts days as they are stored: by event, call and clock, each once', asyn
   await flip('ada');
 
   const counted = await days('?from=2027-05-03&to=2027-05-09');
-  expect(counted.map(({ date, events, activeUsers, newUsers }) => [date, events, activeUsers, newUsers])).toEqual([
-    ['2027-05-03', 0, 0, 0],
-    ['2027-05-04', 4, 3, 4],
-    ['2027-05-05', 6, 4, 2],
-    ['2027-05-06', 0, 0, 0],
-    ['2027-05-07', 0, 0, 0],
-    ['2027-05-08', 1, 1, 0],
-    ['2027-05-09', 0, 0, 0],
+  expect(
+    counted.map(({ date, events, eventsReceived, activeUsers, newUsers }) => [
+      date,
+      events,
+      eventsReceived,
+      activeUsers,
+      newUsers,
+    ]),
+  ).toEqual([
+    ['2027-05-03', 0, 0, 0, 0],
+    ['2027-05-04', 0, 4, 3, 4],
+    // In Tokyo it was the 5th all the time, and for `eve`, whose zone is UTC.
+    ['2027-05-05', 10, 6, 4, 2],
+    ['2027-05-06', 0, 0, 0, 0],
+    ['2027-05-07', 0, 0, 0, 0],
+    ['2027-05-08', 0, 1, 1, 0],
+    ['2027-05-09', 1, 0, 0, 0],
   ]);
-  expect(counted[3]!['pointsAwarded']).toBeGreaterThan(0);
   expect(await countedDays(laurel.pool)).toEqual(await storedDays(laurel.pool));
   expect((await laurel.admin.get('/v1/activity')).body).toMatchObject({
     from: '2027-04-09',
     to: '2027-05-08',
     users: 6,
   });
+});
+
+test('late events count on the day on which they happened, and sums are those of analytics', async () => {
+  const at = (day: number): string => new Date(START_MS + day * DAY_MS).toISOString();
+  for (const day of [1, 2, 3])
+    await laurel.app.post('/v1/metrics/flips/event', {
+      user: { id: 'ada', tz: 'Asia/Tokyo' },
+      value: 1,
+      occurredAt: at(day),
+    });
+  const range = 'from=2027-05-03&to=2027-05-09';
+  const { days: counted, pointsSystems } = (await laurel.admin.get(`/v1/activity?${range}`)).body;
+  expect(counted.map(({ events }: { events: number }) => events)).toEqual([0, 0, 10, 1, 1, 1, 1]);
+  // Three late events arrived with the other one.
+  expect(counted[5]).toMatchObject({ date: '2027-05-08', eventsReceived: 4 });
+  const sum = (numbers: number[]): number => numbers.reduce((all, one) => all + one, 0);
+  const { metrics } = (await laurel.admin.get(`/v1/analytics/metrics?${range}`)).body;
+  expect(sum(metrics.map(({ events }: { events: number }) => events))).toBe(14);
+  const { systems } = (await laurel.admin.get(`/v1/analytics/points?${range}`)).body;
+  expect(systems[0].awarded).toBeGreaterThan(0);
+  expect(pointsSystems).toEqual([expect.objectContaining({ key: 'xp', id: systems[0].id })]);
+  expect(sum(pointsSystems[0].awarded)).toBe(systems[0].awarded);
 });
 
 test('lists the newest completions first, and removes them with their user', async () => {

@@ -3,13 +3,13 @@ import type { Pool } from 'pg';
 /** The contents of a tenant's days, one line each. */
 type Lines = string[];
 
-const LINE = `tenant_no || ' ' || day || ': ' || events || ' ' || active || ' ' || new || ' ' || points || ' ' || completed`;
+const LINE = `tenant_no || ' ' || day || ': ' || events || ' ' || active || ' ' || new || ' ' || completed`;
 
-/** The stored counts of days: events, active users, new users, points, completions. */
+/** The stored counts of days: events, active users, new users, completions. */
 export async function countedDays(pool: Pool): Promise<Lines> {
   return lines(
     pool,
-    `SELECT tenant_no, day, events, active_users AS active, new_users AS new, points_awarded AS points, completions AS completed
+    `SELECT tenant_no, day, events, active_users AS active, new_users AS new, completions AS completed
        FROM tenant_days`,
   );
 }
@@ -21,11 +21,10 @@ const of = (table: string, counts: string, time = 'at'): string =>
 export async function storedDays(pool: Pool): Promise<Lines> {
   return lines(
     pool,
-    `SELECT tenant_no, day, sum(events) AS events, sum(active) AS active, sum(new) AS new, sum(points) AS points, sum(completed) AS completed
-       FROM (${of('events', 'count(*) AS events, count(DISTINCT user_id) AS active, 0 AS new, 0 AS points, 0 AS completed')}
-             UNION ALL ${of('users', '0, 0, count(*), 0, 0', 'created')}
-             UNION ALL ${of('awards', '0, 0, 0, sum(greatest(awarded, 0)), 0')}
-             UNION ALL ${of('completions', '0, 0, 0, 0, count(*)')}) AS counted (tenant_no, day, events, active, new, points, completed)
+    `SELECT tenant_no, day, sum(events) AS events, sum(active) AS active, sum(new) AS new, sum(completed) AS completed
+       FROM (${of('events', 'count(*) AS events, count(DISTINCT user_id) AS active, 0 AS new, 0 AS completed')}
+             UNION ALL ${of('users', '0, 0, count(*), 0', 'created')}
+             UNION ALL ${of('completions', '0, 0, 0, count(*)')}) AS counted (tenant_no, day, events, active, new, completed)
       GROUP BY 1, 2`,
   );
 }

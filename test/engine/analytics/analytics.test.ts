@@ -78,6 +78,8 @@ interface Sent {
 let laurel: TestLaurel;
 const sent: Sent[] = [];
 const firstSeen = new Map<string, number>();
+/** The value that each user has, counted or not. */
+const plans = new Map<string, string>();
 
 beforeAll(async () => {
   laurel = await startLaurel({ testClock: true, workers: true, configuration: CONFIGURATION });
@@ -105,7 +107,6 @@ async function recorded(metric: string, event: object, key?: string): Promise<{ 
 }
 
 async function play(): Promise<void> {
-  const plans = new Map<string, string>();
   const introducedBy = new Map<string, string>();
   const days = fc.sample(fc.array(step, { maxLength: 10 }), { numRuns: DAYS, seed: Number(process.env['SEED']) });
   for (const [nth, steps] of days.entries()) {
@@ -167,7 +168,7 @@ test('all sums are those of what is stored', async () => {
 });
 
 test.each(SEGMENTS)('active users of a segment are those who sent events: %s', async (query, has) => {
-  const { days, weeks, months, users, newUsers } = await read(`users?${RANGE}${query}`);
+  const { days, weeks, months, users, countedFrom, newUsers } = await read(`users?${RANGE}${query}`);
   // A user counts once in a period, in the segment of its first event.
   const firstIn = (periodOf: (day: number) => number): Map<number, number> => {
     const counted = new Map<number, number>();
@@ -186,7 +187,12 @@ test.each(SEGMENTS)('active users of a segment are those who sent events: %s', a
   expect(shown(days)).toEqual(firstIn((day) => day));
   expect(shown(weeks)).toEqual(firstIn(mondayOf));
   expect(shown(months)).toEqual(firstIn(monthOf));
-  expect(users).toBe(firstSeen.size);
+  expect(users).toBe([...firstSeen.keys()].filter((user) => has({ user, plan: plans.get(user) })).length);
+  // Periods that began before the first event of the segment are counted only in part.
+  const from = query === '' ? null : Math.min(...sent.filter(has).map(({ day }) => day));
+  expect(countedFrom).toBe(from === null ? null : dateOf(from));
+  for (const { date, isPartial } of [...weeks, ...months])
+    expect([date, isPartial]).toEqual([date, from !== null && Date.parse(date) / DAY_MS < from]);
   const first = sent.filter((event, index) => sent.findIndex(({ user }) => user === event.user) === index);
   expect(newUsers).toBe(first.filter(has).length);
 });
@@ -338,6 +344,55 @@ test('achievements, points, streaks and leaderboards add up to what users have',
   expect(ends).toEqual([rankings.at(0)?.value ?? 0, rankings.at(-1)?.value ?? 0]);
 });
 
+test('the balance of all users is less what they spent, hold and let expire, day by day', async () => {
+  const nowMs = START_MS + DAYS * DAY_MS;
+  const holdEndsMs = nowMs + DAY_MS;
+  await at(nowMs);
+  const users = [...firstSeen.keys()];
+  const [points] = (await read(`points?${RANGE}`)).systems;
+  const rich = users.filter((user) => !isInTokyo(user));
+  for (const user of [...rich, ...users.filter(isInTokyo)]) await recorded('flips', { user: { id: user }, value: 20 });
+  const xp = async (user: string, path: string, body: object) => {
+    const how = { key: laurel.adminKey, headers: { 'Idempotency-Key': randomUUID() } };
+    const { body: answer } = await laurel.app.post(`/v1/users/${user}/points/xp/${path}`, body, how);
+    expect([path, answer.error]).toEqual([path, undefined]);
+    return answer;
+  };
+  const [first, second, third] = rich as [string, string, string];
+  const spending = await xp(first, 'spend', { amount: 7 });
+  await xp(second, 'spend', { amount: 5 });
+  await xp(first, `spendings/${spending.id}/refund`, {});
+  const captured = await xp(second, 'hold', { amount: 3, expiresIn: 3 * 86_400 });
+  await xp(second, `holds/${captured.id}/capture`, {});
+  const released = await xp(second, 'hold', { amount: 2, expiresIn: 3 * 86_400 });
+  await xp(second, `holds/${released.id}/release`, {});
+  await xp(third, 'hold', { amount: 4, expiresIn: 86_400 });
+  await xp(users.find(isInTokyo)!, 'spend', { amount: 1 });
+
+  const balances = async (): Promise<number> => {
+    const all = users.map((user) => laurel.app.get(`/v1/users/${user}/points/xp`));
+    return (await Promise.all(all)).reduce((sum, { body }) => sum + (body.balance ?? body.total), 0);
+  };
+  const today = dateOf(FIRST_DAY + DAYS);
+  const upTo = (to: string) => read(`points?from=${dateOf(FIRST_DAY)}&to=${to}`).then(({ systems }) => systems[0]);
+  const now = await upTo(today);
+  // The user in Tokyo spent on the next local day, which is not in the range; the balance is the present one.
+  expect(now).toMatchObject({ spent: 15, refunded: 7, expired: 0, held: 4, balance: await balances() });
+  expect(now.net - now.balance).toBe(5 + 3 + 4 + 1);
+  const { days } = await read(`points/${points.id}?from=${dateOf(FIRST_DAY)}&to=${today}`);
+  expect(days.at(-1)).toMatchObject({ refunded: 7, held: 4, net: now.net, balance: now.balance });
+  for (const day of days.slice(0, -1)) expect(day).toMatchObject({ spent: 0, held: 0, balance: day.net });
+
+  // A hold that ends by itself counts until the end of the day, and leaves no record.
+  await at(holdEndsMs + 1);
+  expect(await upTo(dateOf(FIRST_DAY + DAYS + 1))).toMatchObject({ held: 4 });
+  await at(holdEndsMs + DAY_MS);
+  const later = dateOf(FIRST_DAY + DAYS + 2);
+  expect(await upTo(later)).toMatchObject({ held: 0, balance: await balances() });
+  const page = await read(`points/${points.id}?from=${today}&to=${later}`);
+  expect(page.days.map(({ held }: { held: number }) => held)).toEqual([4, 4, 0]);
+});
+
 const valuesOf = async (key: string): Promise<string[]> => {
   const { attributes } = await read('segments');
   return attributes.find((attribute: { key: string }) => attribute.key === key).values;
@@ -365,7 +420,8 @@ test('the values of a user attribute are segments; one that only a deleted user 
   expect(await newUsersOf('plan:rare')).toBe(0);
   expect(await newUsersOf('plan:shared')).toBe(2);
   // Among everyone the deleted users stay counted.
-  expect((await read(`users?${RANGE}`)).newUsers).toBe(firstSeen.size + 3);
+  const range = `from=${dateOf(FIRST_DAY)}&to=${dateOf(FIRST_DAY + DAYS + 2)}`;
+  expect((await read(`users?${range}`)).newUsers).toBe(firstSeen.size + 3);
 });
 
 test('a user who sends many values takes one place of 50, and other values stay counted', async () => {

@@ -52,6 +52,8 @@ const ONLY_SUMS: readonly number[] = [
   COUNTED.pointsEver,
   COUNTED.placesChanged,
   COUNTED.placesJoined,
+  COUNTED.balanceChanges,
+  COUNTED.holdsEnded,
 ];
 
 /** The sums as they are kept. */

@@ -76,6 +76,7 @@ function OneMetric({ id }: { id: string }) {
                 dates={weeks.map(({ date }) => date)}
                 values={weeks.map(({ perUser }) => perUser ?? 0)}
                 rows={weeks}
+                unit="week"
                 note="Active users are those with any event in the week."
               />
               <Saved

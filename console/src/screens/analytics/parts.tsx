@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { useMemo, type ReactNode } from 'react';
 import { Chart } from '../../ui/chart.tsx';
-import { number, percent } from '../../ui/format.ts';
+import { type CalendarUnit, changeText, counted, number } from '../../ui/format.ts';
 import { Failed, Panel, Waiting } from '../../ui/parts.tsx';
 import { CARD_CELL, CARD_ROW, useIsPhone } from '../../ui/table-frame.tsx';
 import { CsvButton, type CsvRow } from './csv.tsx';
@@ -11,14 +11,6 @@ export function Read<T>({ query, children }: { query: UseQueryResult<T>; childre
   if (query.isError) return <Failed error={query.error} retry={() => void query.refetch()} />;
   if (query.data === undefined) return <Waiting />;
   return <div className="flex flex-col gap-4">{children(query.data)}</div>;
-}
-
-/** The change of a figure since the previous period. */
-function changeText(now: number, before: number): string {
-  if (before === 0) return now === 0 ? 'No change' : 'None in the previous period';
-  const change = now / before - 1;
-  if (change === 0) return 'No change';
-  return `${change > 0 ? '+' : '−'}${percent(Math.abs(change))} from ${number(before)}`;
 }
 
 /** Figures side by side, with the change since the previous period. */
@@ -64,6 +56,7 @@ export function TimeChart({
   before,
   rows,
   note,
+  unit = 'day',
 }: {
   title: string;
   file: string;
@@ -72,12 +65,13 @@ export function TimeChart({
   before?: readonly number[];
   rows: readonly CsvRow[];
   note?: ReactNode;
+  unit?: CalendarUnit;
 }) {
   const x = useMemo(() => dates.map((date) => Date.parse(`${date}T00:00:00Z`) / 1_000), [dates]);
   const isWhole = values.every(Number.isInteger);
   return (
     <Saved title={title} file={file} rows={rows} note={note}>
-      <Chart bars whole={isWhole} label={title} x={x} y={values} {...(before && { before })} />
+      <Chart bars whole={isWhole} unit={unit} label={title} x={x} y={values} {...(before && { before })} />
     </Saved>
   );
 }
@@ -171,5 +165,5 @@ const UNITS = [
 export function duration(seconds: number): string {
   const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? ['second', 1];
   const count = Math.round(seconds / size);
-  return `${number(count)} ${unit}${count === 1 ? '' : 's'}`;
+  return counted(count, unit);
 }

@@ -1,4 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
+import { triggersQuery } from '../../api/queries.ts';
+import { useNamed } from '../../api/use-named.ts';
+import { causeText, triggerRule } from '../../rule-text.ts';
 import { number } from '../../ui/format.ts';
 import { useAsked, useShown } from './controls.tsx';
 import { Distribution, FigureTable, Figures, Read, Saved, TimeChart } from './parts.tsx';
@@ -11,26 +14,24 @@ export function PointsView() {
 }
 
 const HEAD = ['Awarded', 'Awarded before', 'Taken', 'Taken before'];
+const BALANCE_NOTE =
+  'Balance: points awarded less points taken, spent, held and expired since the beginning; deleted users stay counted. A hold that ends by itself counts until the end of that day.';
 
 function AllSystems() {
   const points = useQuery(pointsQuery(useAsked().query));
   return (
     <Read query={points}>
       {({ systems, from, to }) => (
-        <Saved
-          title="Points systems"
-          file={`points-${from}-${to}`}
-          rows={systems}
-          note="Outstanding: points awarded less points taken since the beginning. Points of deleted users stay in it."
-        >
+        <Saved title="Points systems" file={`points-${from}-${to}`} rows={systems} note={BALANCE_NOTE}>
           <FigureTable
             label="Points systems"
-            head={['Points system', ...HEAD, 'Outstanding']}
-            rows={systems.map(({ id, name, awarded, awardedBefore, taken, takenBefore, net }) => ({
+            head={['Points system', ...HEAD, 'Spent', 'Refunded', 'Expired', 'Held', 'Balance']}
+            rows={systems.map(({ id, name, ...all }) => ({
               key: id,
               cells: [
                 <Chosen key="name" id={id} name={name} />,
-                ...[awarded, awardedBefore, taken, takenBefore, net].map(number),
+                ...[all.awarded, all.awardedBefore, all.taken, all.takenBefore].map(number),
+                ...[all.spent, all.refunded, all.expired, all.held, all.balance].map(number),
               ],
             }))}
           />
@@ -40,7 +41,15 @@ function AllSystems() {
   );
 }
 
+/** What each trigger awards points for, by its ID, so that two triggers of a type can be told apart. */
+function useCauses(systemId: string): Map<string | null, string> {
+  const named = useNamed();
+  const triggers = useQuery(triggersQuery(systemId)).data ?? [];
+  return new Map(triggers.map((trigger) => [trigger.id, causeText(triggerRule(trigger, named))]));
+}
+
 function OneSystem({ id }: { id: string }) {
+  const causes = useCauses(id);
   const system = useQuery(pointsSystemQuery(id, useAsked().query));
   return (
     <Read query={system}>
@@ -54,7 +63,11 @@ function OneSystem({ id }: { id: string }) {
               of={[
                 { name: 'Awarded', now: all.awarded, before: all.awardedBefore },
                 { name: 'Taken', now: all.taken, before: all.takenBefore },
-                { name: 'Outstanding', now: days.at(-1)?.net ?? 0 },
+                { name: 'Balance of all users', now: all.balance },
+                { name: 'Spent', now: all.spent, before: all.spentBefore },
+                { name: 'Refunded', now: all.refunded, before: all.refundedBefore },
+                { name: 'Expired', now: all.expired, before: all.expiredBefore },
+                { name: 'Held', now: all.held },
               ]}
             />
             <TimeChart
@@ -73,6 +86,7 @@ function OneSystem({ id }: { id: string }) {
                 dates.map((date, day) => ({
                   trigger: trigger.id,
                   type: trigger.type,
+                  cause: causes.get(trigger.id) ?? null,
                   date,
                   awarded: trigger.days[day] ?? 0,
                 })),
@@ -85,7 +99,7 @@ function OneSystem({ id }: { id: string }) {
                 rows={triggers.map((trigger) => ({
                   key: trigger.id ?? '',
                   cells: [
-                    trigger.type === null ? 'Deleted or imported' : trigger.type.replaceAll('_', ' '),
+                    trigger.type === null ? 'Deleted or imported' : (causes.get(trigger.id) ?? trigger.type),
                     ...[trigger.awards, trigger.awarded, trigger.awardedBefore, trigger.taken, trigger.takenBefore].map(
                       number,
                     ),
@@ -95,11 +109,20 @@ function OneSystem({ id }: { id: string }) {
             </Saved>
             <div className="grid gap-4 md:grid-cols-2">
               <TimeChart
-                title="Outstanding points"
-                file={`${file}-outstanding`}
+                title="Balance of all users"
+                file={`${file}-balance`}
                 dates={dates}
-                values={days.map(({ net }) => net)}
+                values={days.map(({ balance }) => balance)}
                 rows={days}
+                note={BALANCE_NOTE}
+              />
+              <TimeChart
+                title="Spent per day"
+                file={`${file}-spent`}
+                dates={dates}
+                values={days.map(({ spent }) => spent)}
+                rows={days}
+                note="At once or by capturing a hold. The file has refunds, held and expired points of each day, too."
               />
               <Saved title="Users by points" file={`${file}-ranges`} rows={ranges} note="Current figures.">
                 <Distribution

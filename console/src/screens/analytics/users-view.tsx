@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { dateText, periodText, type CalendarUnit } from '../../ui/format.ts';
 import { useAsked } from './controls.tsx';
 import { Figures, Read, TimeChart } from './parts.tsx';
 import { usersQuery } from './queries.ts';
@@ -6,11 +7,27 @@ import { usersQuery } from './queries.ts';
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 
+/** `Nov 2026`, and `Nov 2026, counted in part`. */
+const monthName = (month: Period | undefined): string =>
+  month === undefined
+    ? 'the month'
+    : `${periodText(Date.parse(month.date), 'month')}${month.isPartial ? ', counted in part' : ''}`;
+
+type Period = { date: string; activeUsers: number; isPartial: boolean };
+
+/** Names the periods in which a segment was counted only from a later day on. */
+function partialNote(periods: readonly Period[], unit: CalendarUnit, countedFrom: string | null): string {
+  const partial = periods.filter(({ isPartial }) => isPartial);
+  if (partial.length === 0) return '';
+  const names = partial.map(({ date }) => periodText(Date.parse(date), unit)).join(', ');
+  return ` Counted only in part: ${names}. The segment is counted from ${countedFrom === null ? 'its first active user' : dateText(Date.parse(countedFrom))} on.`;
+}
+
 export function UsersView() {
   const users = useQuery(usersQuery(useAsked().query));
   return (
     <Read query={users}>
-      {({ days, weeks, months, ...all }) => (
+      {({ days, weeks, months, countedFrom, ...all }) => (
         <>
           <Figures
             of={[
@@ -21,7 +38,10 @@ export function UsersView() {
                 now: mean(days.map(({ activeUsers }) => activeUsers)),
                 before: mean(days.map(({ activeUsersBefore }) => activeUsersBefore)),
               },
-              { name: 'Active users in the last month', now: months.at(-1)?.activeUsers ?? 0 },
+              {
+                name: `Active users in ${monthName(months.at(-1))}`,
+                now: months.at(-1)?.activeUsers ?? 0,
+              },
             ]}
           />
           <TimeChart
@@ -48,7 +68,8 @@ export function UsersView() {
               dates={weeks.map(({ date }) => date)}
               values={weeks.map(({ activeUsers }) => activeUsers)}
               rows={weeks}
-              note="Whole weeks from Monday. Each user counts once a week."
+              unit="week"
+              note={`Whole weeks from Monday. Each user counts once a week.${partialNote(weeks, 'week', countedFrom)}`}
             />
             <TimeChart
               title="Active users per month"
@@ -56,7 +77,8 @@ export function UsersView() {
               dates={months.map(({ date }) => date)}
               values={months.map(({ activeUsers }) => activeUsers)}
               rows={months}
-              note="Whole months. Each user counts once a month."
+              unit="month"
+              note={`Whole months. Each user counts once a month.${partialNote(months, 'month', countedFrom)}`}
             />
           </div>
         </>

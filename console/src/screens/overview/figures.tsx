@@ -13,7 +13,7 @@ function Figure({ to, name, value }: { to: NonNullable<LinkProps['to']>; name: s
   );
 }
 
-/** The most important figures. Active users and events are those of the UTC day. */
+/** The most important figures. Active users and received events are those of the UTC day. */
 export function Figures({ perSecond }: { perSecond: number }) {
   const activity = useQuery(activityQuery).data;
   const today = activity?.days.at(-1);
@@ -22,7 +22,7 @@ export function Figures({ perSecond }: { perSecond: number }) {
   return (
     <div className="grid grid-cols-2 gap-2 sm:grid-cols-3 lg:grid-cols-6">
       <Figure to="/metrics" name="Events per second" value={rounded} />
-      <Figure to="/metrics" name="Events today" value={today?.events} />
+      <Figure to="/metrics" name="Events received today" value={today?.eventsReceived} />
       <Figure to="/users" name="Active users today" value={today?.activeUsers} />
       <Figure to="/users" name="Total users" value={activity?.users} />
       <Figure to="/system" name="Waiting to be stored" value={server?.get('laurel_outbox_entries')} />

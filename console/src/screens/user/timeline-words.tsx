@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { TimelineEntry } from '../../api/queries.ts';
 import { ruleText, type Rule } from '../../rule-text.ts';
-import { moment, number } from '../../ui/format.ts';
+import { moment, number, periods } from '../../ui/format.ts';
 import { Code, Tag } from '../../ui/parts.tsx';
 
 type Caused = Extract<TimelineEntry, { kind: 'event' }>['caused'][number];
@@ -141,7 +141,7 @@ export function CausedLine({ caused }: { caused: Caused }) {
     case 'streak':
       return (
         <li>
-          Streak of <strong>{number(caused.length)}</strong> <span className="text-muted">{caused.frequency}</span>
+          Streak of <strong>{periods(caused.length, caused.frequency)}</strong>
         </li>
       );
     case 'achievement':

@@ -8,7 +8,7 @@ import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { Sheet } from '../../ui/dialogs.tsx';
-import { dayAfter, today } from '../../ui/format.ts';
+import { dayAfter, periods, today } from '../../ui/format.ts';
 import { Failed, Panel } from '../../ui/parts.tsx';
 import { StreakCalendar } from '../../ui/streak-calendar.tsx';
 import { DayField } from '../../ui/fields.tsx';
@@ -74,7 +74,7 @@ export function UserStreak({ id }: { id: string }) {
           <p className="flex flex-wrap items-baseline gap-x-5 gap-y-1">
             <span className="inline-flex items-center gap-1.5 text-lg font-semibold">
               <Flame size={18} className={streak.data.length > 0 ? 'text-accent' : 'text-muted'} aria-hidden />
-              {streak.data.length} {streak.data.frequency}
+              {periods(streak.data.length, streak.data.frequency)}
             </span>
             {streak.data.freezes !== undefined && (
               <span className="inline-flex items-center gap-1 text-muted">

@@ -39,6 +39,25 @@ const update = async (id: string, item: object) => {
   return body.updated[0] ?? body.issues[0].message;
 };
 
+test('a new leaderboard begins on a day that has begun in every zone, so that all users count at once', async () => {
+  const noonMs = clock.now();
+  clock.set(noonMs - 1);
+  try {
+    const { start, key } = await make({ status: 'active' });
+    // One millisecond before, it is still the 14th in UTC-12.
+    expect(start).toBe('2026-06-14');
+    for (const [id, tz] of [
+      ['first', 'Pacific/Kiritimati'],
+      ['last', 'Etc/GMT+12'],
+    ])
+      expect((await laurel.app.post('/v1/metrics/flips/event', { user: { id, tz }, value: 3 })).status).toBe(201);
+    const { rankings } = (await laurel.app.get(`/v1/leaderboards/${key}`)).body;
+    expect(rankings.map(({ userId }: { userId: string }) => userId).toSorted()).toEqual(['first', 'last']);
+  } finally {
+    clock.set(noonMs);
+  }
+});
+
 test('admin_leaderboards_create: the defaults', async () => {
   const { status, body } = await laurel.admin.post(PATH, [{ name: 'Plain', key: 'plain', rankBy: 'streak' }]);
   expect(status).toBe(201);

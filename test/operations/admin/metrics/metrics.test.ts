@@ -19,6 +19,38 @@ const create = async (...keys: string[]) =>
     )
   ).body.created as { id: string; key: string }[];
 
+test.each<[string, object[], RegExp]>([
+  ['/v1/metrics', [{ key: 'strict', name: 'Strict' }, { key: 'other' }], /1 of 2 items is refused: item 1: name/],
+  [
+    '/v1/metrics',
+    [
+      { key: 'strict', name: 'Strict' },
+      { key: 'flips', name: 'Known' },
+    ],
+    /item 1: key: another metric/,
+  ],
+  ['/v1/metrics', [1, 2, 3, 4, 5].map(() => ({ key: 'strict' })), /5 of 5 items are refused: .*and 2 more$/],
+  ['/v1/points', [{ key: 'strict', name: 'Strict', levels: [{ name: 'L', key: 'l', points: -1 }] }], /item 0: levels/],
+  ['/v1/webhooks', [{ name: 'Strict', url: 'https://example.com/' }, { name: 'No URL' }], /item 1: url/],
+  [
+    '/v1/application-api-keys',
+    [{ userId: 'a' }, { userId: 'b', expiresAt: '2020-01-01T00:00:00Z' }],
+    /item 1: expiresAt/,
+  ],
+])('strict creations of %s are all or nothing: %j', async (path, items, text) => {
+  const { body: before } = await laurel.admin.get(path);
+  const { status, body } = await laurel.admin.post(`${path}?strict=true`, items);
+  expect([status, body.error]).toEqual([422, expect.stringMatching(text)]);
+  expect(body.error).toMatch(/^Nothing was created/);
+  expect((await laurel.admin.get(path)).body).toEqual(before);
+});
+
+test('a strict creation without a refused item is like any other', async () => {
+  const { status, body } = await laurel.admin.post(`${PATH}?strict=true`, [{ key: 'allowed', name: 'Allowed' }]);
+  expect([status, body.created.length, body.issues]).toEqual([201, 1, []]);
+  expect((await laurel.admin.delete(`${PATH}?ids=${body.created[0].id}`)).status).toBe(200);
+});
+
 test('admin_metrics_create: creates good items with defaults, and reports bad ones as issues', async () => {
   const { status, body } = await laurel.admin.post(PATH, [
     { key: 'words', name: 'Words', id: NOBODY },
