@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 0edf246a432adf37a7a769e60938931a25401aafcab42179d0948886347da940
-// e1a9238ee0425993b66f33ee91bab2d19d722ca5c67de31a7d80114bb08a86ac
+// 25981805211de260059a5b3a5f9d00709ea46c9ffcab7f1bdd5ef3a4a338bd0b
+// 0d9d300a7415e17a87eeea4d13cbe96622d255c9cf9b958daa9a7670e043ffd5
 
 export interface EventResult {
   /** ID of the event. */
