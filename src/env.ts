@@ -109,7 +109,7 @@ export function readEnv(variables: Variables): Env {
   const read = reader(variables, problems);
   for (const name of Object.keys(variables)) {
     if (name.startsWith(PREFIX) && !KNOWN.has(name))
-      problems.push(`${name} is not a setting of Laurel; see docs/configuration.md.`);
+      problems.push(`${name} is not a setting of Laurel; see docs/operating/variables.md.`);
   }
 
   const production = read.choice('NODE_ENV', NODE_ENVS) === 'production';

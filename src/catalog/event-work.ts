@@ -19,7 +19,7 @@ export const MOST = { leaderboard: 100, achievement: 200, points_trigger: 100, p
 
 type Counted = keyof typeof MOST;
 
-/** Maximum work of one event: an upper bound in microseconds of Redis. Figures: docs/api.md, "Limits of active resources". */
+/** Maximum work of one event: an upper bound in microseconds of Redis. Figures: docs/api/limits.md. */
 export const MOST_EVENT_WORK = 5_000;
 
 /** Maximum work of one function call. A user or event with more gets a call of its own. */

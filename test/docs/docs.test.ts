@@ -120,8 +120,8 @@ describe.each(documents.filter(({ path }) => path !== HISTORY).map((document) =>
   },
 );
 
-test('docs/configuration.md has every variable that the code reads', () => {
-  const text = read('docs/configuration.md');
+test('docs/operating/variables.md has every variable that the code reads', () => {
+  const text = read('docs/operating/variables.md');
   expect(variables.length).toBeGreaterThan(10);
   expect(variables.filter((name) => !text.includes(`| \`${name}\``))).toEqual([]);
 });
