@@ -41,8 +41,13 @@ export const Strict = Type.Object({ strict: Type.Boolean({ default: false }) });
 /** How many refused items the error of a strict call names. */
 const NAMED = 3;
 
-/** Throws 422 if an item was refused: the outcomes of a strict call, in the order of its items. */
+/**
+ * Throws 422 if an item was refused: the outcomes of a strict call, in the order of its items. The error of the only item begins with
+ * its field, like an issue.
+ */
 export function refuseAny(outcomes: readonly unknown[]): void {
+  const [first] = outcomes;
+  if (outcomes.length === 1 && typeof first === 'string') throw new AppError('unprocessable', first);
   const refused = outcomes.flatMap((text, index) => (typeof text === 'string' ? [`item ${index}: ${text}`] : []));
   if (refused.length === 0) return;
   const more = refused.length > NAMED ? `; and ${refused.length - NAMED} more` : '';

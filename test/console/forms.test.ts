@@ -215,7 +215,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     await editor.getByLabel('Name', { exact: true }).fill("Ada's pages");
     await says(page, 'The curl command is copied.', () => editor.getByRole('button', { name: 'Copy as curl' }).click());
     const command = await page.evaluate<string>('navigator.clipboard.readText()');
-    expect(command).toContain(`curl -X POST '${laurel.adminUrl}/v1/metrics'`);
+    expect(command).toContain(`curl -X POST '${laurel.adminUrl}/v1/metrics?strict=true'`);
     expect((await laurel.admin.get('/v1/metrics?limit=100')).body.map(({ key }: { key: string }) => key)).not.toContain(
       'ada-s-pages',
     );

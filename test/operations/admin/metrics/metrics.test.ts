@@ -27,10 +27,10 @@ test.each<[string, object[], RegExp]>([
       { key: 'strict', name: 'Strict' },
       { key: 'flips', name: 'Known' },
     ],
-    /item 1: key: another metric/,
+    /^Nothing was created, .*item 1: key: another metric/,
   ],
   ['/v1/metrics', [1, 2, 3, 4, 5].map(() => ({ key: 'strict' })), /5 of 5 items are refused: .*and 2 more$/],
-  ['/v1/points', [{ key: 'strict', name: 'Strict', levels: [{ name: 'L', key: 'l', points: -1 }] }], /item 0: levels/],
+  ['/v1/points', [{ key: 'strict', name: 'Strict', levels: [{ name: 'L', key: 'l', points: -1 }] }], /^levels/],
   ['/v1/webhooks', [{ name: 'Strict', url: 'https://example.com/' }, { name: 'No URL' }], /item 1: url/],
   [
     '/v1/application-api-keys',
@@ -41,7 +41,6 @@ test.each<[string, object[], RegExp]>([
   const { body: before } = await laurel.admin.get(path);
   const { status, body } = await laurel.admin.post(`${path}?strict=true`, items);
   expect([status, body.error]).toEqual([422, expect.stringMatching(text)]);
-  expect(body.error).toMatch(/^Nothing was created/);
   expect((await laurel.admin.get(path)).body).toEqual(before);
 });
 
