@@ -71,6 +71,8 @@ const KNOWN: Known = {
   aggregation: 'daily',
   // Another number closes the tenant until it is spread over that many.
   shards: 1,
+  // A strict call ends when an item is refused.
+  strict: false,
 };
 
 const PATH_VALUES = (path: string): Record<string, string> => ({
