@@ -90,9 +90,13 @@ function addDelete(users: Command): void {
       if (!yes)
         await confirmed(`Delete ${what} with all data? It cannot be taken back.`, `this deletes ${what} with all data`);
       const [deleted, unknown]: [string[], string[]] = [[], []];
-      for (const id of ids) ((await remove(options, id)) ? deleted : unknown).push(id);
-      for (const id of unknown) process.stderr.write(`There is no user ${id}.\n`);
-      print(options.json, { deleted, unknown }, `Deleted ${counted(deleted.length, 'user')}.\n`);
+      try {
+        for (const id of ids) ((await remove(options, id)) ? deleted : unknown).push(id);
+      } finally {
+        // Also after an error: these deletions stay.
+        for (const id of unknown) process.stderr.write(`There is no user ${id}.\n`);
+        print(options.json, { deleted, unknown }, `Deleted ${counted(deleted.length, 'user')}.\n`);
+      }
       if (unknown.length > 0) process.exitCode = EXIT.differs;
     });
 }

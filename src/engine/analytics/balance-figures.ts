@@ -75,7 +75,7 @@ export async function netUpTo(
           fromDay: day + 1,
           toDay: today + 2,
         });
-  const [total, after] = [await ever, await later];
+  const [total, after] = await Promise.all([ever, later]);
   return (systemNo) => {
     const sum = (sums: readonly AnalyticsSum[]): bigint => sums.reduce((all, { value }) => all + value, 0n);
     const since = (kind: number): bigint => sum(after.filter((row) => row.part === systemNo && row.kind === kind));

@@ -56,8 +56,11 @@ export class ActivityReads {
         achievementsCompleted: completions,
       };
     });
-    const awarded = (no: number, day: number): number =>
-      microsNumber(awards.reduce((sum, row) => (row.part === no && row.day === day ? sum + row.value : sum), 0n));
+    // Rows are of a trigger and a day each; a year of a large tenant has tens of thousands.
+    const awardedOf = new Map<string, bigint>();
+    for (const { part, day, value } of awards)
+      awardedOf.set(`${part} ${day}`, (awardedOf.get(`${part} ${day}`) ?? 0n) + value);
+    const awarded = (no: number, day: number): number => microsNumber(awardedOf.get(`${no} ${day}`) ?? 0n);
     return {
       from: dateOf(fromDay),
       to: dateOf(toDay),
