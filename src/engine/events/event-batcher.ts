@@ -58,7 +58,7 @@ interface Server {
 }
 
 /** Most commands in flight to a server, and parts in flight of a tenant. A retried part delays only its tenant. */
-const MAX_ON_THE_WAY = 2;
+const MAX_ON_THE_WAY = 1;
 /** Events in a command. More would only add latency (see `EVENTS_A_STEP`). */
 const MAX_EVENTS = 64;
 
