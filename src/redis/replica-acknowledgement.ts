@@ -41,7 +41,7 @@ interface InSync {
   replicas: InSyncReplicas;
 }
 
-/** Concurrent rounds: as many as commands of events to one server (`EventQueues`). */
+/** Concurrent rounds: the next command of events is sent while the replicas still acknowledge the one before. */
 const ROUNDS = 2;
 /** Delay before the next round while no replica acknowledges, and while one is slow. */
 const RETRY_MS = 100;

@@ -310,7 +310,7 @@ test('a command takes fewer events if each is much work', async () => {
       for (const { queue, batch } of parts) {
         sent.push(batch.length);
         for (const { resolve } of batch) resolve(null as never);
-        queues.finished(queue, batch);
+        queues.finished(queue);
       }
     },
   });
