@@ -137,6 +137,12 @@ export const ERRORS = {
     remedy:
       'Send the request again after the seconds in the header `Retry-After`; events with the same idempotency key, because the first request may have been processed.',
   },
+  overloaded: {
+    status: 503,
+    title: 'More requests wait than can be answered in time',
+    remedy:
+      'Send the request again after the seconds in the header `Retry-After`. Nothing of it was done. If this happens often, add frontends or reduce the load.',
+  },
   storage_full: {
     status: 503,
     title: 'Redis has no memory left, or Postgres no disk space',

@@ -5,6 +5,7 @@ import type { Services } from '../operations/services.ts';
 import type { Traces } from '../telemetry/traces.ts';
 import type { FailedKeys, KeyRefusal } from './access/key-refusal.ts';
 import type { FileLimit, RateLimit } from './access/rate-limit.ts';
+import type { Admission } from './access/admission.ts';
 import type { Shares } from './access/shares.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import type { SessionAuthenticator } from './access/session-auth.ts';
@@ -23,6 +24,8 @@ export interface ExchangeContext {
   rateLimit: RateLimit | undefined;
   /** What callers and tenants may use of this process's time. */
   shares: Shares;
+  /** Refuses requests that would wait too long. */
+  admission: Admission;
   /** `undefined` for no limit on requests for files. */
   fileLimit: FileLimit | undefined;
   /** Limits wrong keys; `undefined` for no limit. */

@@ -17,6 +17,7 @@ import {
   requestIdOf,
   sizeFault,
 } from './request-head.ts';
+import type { From } from './access/admission.ts';
 import { openEventStream } from './live-connections.ts';
 import { failureResponse, type Response, streamJson, write } from './respond.ts';
 import type { Route } from './route.ts';
@@ -33,8 +34,8 @@ const LINGER_MS = 30_000;
 const LONGEST_PATH = 300;
 
 /**
- * One request and its response. Checks run in this order: framing, key, rate limit, tenant, path (including its user), query, media type, body
- * (its user last). The body is read during the key's lookup, because uWS discards unread data, but it is examined only afterwards. After
+ * One request and its response. Checks run in this order: framing, key, rate limit, tenant, overload, path (including its user), query, media type,
+ * body (its user last). The body is read during the key's lookup, because uWS discards unread data, but it is examined only afterwards. After
  * an abort nothing uses the response any more. A running handler continues to its end, or learns from its call that the client is
  * gone.
  */
@@ -50,6 +51,10 @@ export class Exchange {
   private body: BodyReader | null = null;
   /** Set once the key and the tenant are accepted. */
   private admitted: { tenantNo: number; caller: Caller } | null = null;
+  /** Who sends it, and the tenant that is charged; set with `admitted`. */
+  private from: From | null = null;
+  /** Whether it is counted in its queue. */
+  private isQueued = false;
   /** Set once the caller is admitted. */
   private call: Call<unknown, unknown, unknown> | null = null;
   /** Set once the request takes turns. */
@@ -144,6 +149,9 @@ export class Exchange {
   private admitTo(tenant: Tenant, caller: Caller): void {
     if (this.aborted) return;
     this.admitted = { tenantNo: tenant.no, caller };
+    this.from = { tenantNo: caller.tenantNo ?? tenant.no, prefix: caller.prefix };
+    const overloaded = this.context.admission.refusal(this.route.queue, this.from, this.begunMs);
+    if (overloaded !== null) return this.fail(overloaded);
     const { head, body } = this;
     const { operation, checkBody, readQuery, userInPath } = this.route;
     try {
@@ -219,7 +227,9 @@ export class Exchange {
     const { route, begunMs } = this;
     const { shares } = this.context;
     const { caller } = this.admitted!;
-    const tenantNo = this.paying();
+    const { tenantNo } = this.from!;
+    this.context.admission.enter(route.queue, this.from!);
+    this.isQueued = true;
     shares.note(tenantNo, begunMs);
     if (route.operation.runsAtOnce === null || !shares.isAtOnce(tenantNo, begunMs))
       return this.waitTurn(() => this.read());
@@ -232,15 +242,9 @@ export class Exchange {
     route.cost.loopMs += ms;
   }
 
-  /** The tenant that is charged. */
-  private paying(): number {
-    const { caller, tenantNo } = this.admitted!;
-    return caller.tenantNo ?? tenantNo;
-  }
-
   /** Goes on in turns of the caller. */
   private waitTurn(work: () => void): void {
-    const account = this.context.shares.of(this.admitted!.caller, this.paying());
+    const account = this.context.shares.of(this.admitted!.caller, this.from!.tenantNo);
     try {
       account.requireRoom();
     } catch (error) {
@@ -260,9 +264,10 @@ export class Exchange {
     });
   }
 
-  /** Ends the count of this exchange. */
-  private ended(): void {
+  /** Ends the count of this exchange. `isDone`: its request was processed. */
+  private ended(isDone: boolean): void {
     this.context.ended();
+    if (this.isQueued) this.context.admission.leave(this.route.queue, this.from!, isDone);
     if (!this.running) return;
     this.running = false;
     this.bill!.lane.ended();
@@ -345,7 +350,7 @@ export class Exchange {
       failed: (error) => void this.failure(error),
     });
     this.responded = true;
-    this.ended();
+    this.ended(true);
     this.observe(200);
   }
 
@@ -353,7 +358,7 @@ export class Exchange {
   private openStream(admission: LiveAdmission): void {
     const { context, res } = this;
     this.responded = true;
-    this.ended();
+    this.ended(true);
     this.observe(200);
     if (this.aborted) return admission.cancel();
     this.streamGone = openEventStream(res, admission, {
@@ -366,7 +371,7 @@ export class Exchange {
   private sendFile(file: StaticFile): void {
     const { context, res } = this;
     this.responded = true;
-    this.ended();
+    this.ended(true);
     if (this.aborted) return this.observe(200);
     const headers = { 'X-Request-Id': this.id(), ...context.cors };
     this.observe(sendFile(res, file, { request: this.fileRequest!, headers, closes: context.draining }));
@@ -380,7 +385,7 @@ export class Exchange {
   private respond(response: Response, close: boolean): void {
     if (this.responded) return;
     this.responded = true;
-    this.ended();
+    this.ended(response.status < 400);
     this.observe(response.status);
     if (this.rateHeaders) response.headers = { ...this.rateHeaders, ...response.headers };
     if (!this.aborted)
@@ -406,7 +411,7 @@ export class Exchange {
   /** Ends an exchange whose client disconnected before anything was done. */
   private abandon(): void {
     this.responded = true;
-    this.ended();
+    this.ended(false);
     this.route.times.abandoned(performance.now() - this.begunMs);
     if (this.span !== null) this.context.traces!.abandoned(this.span);
   }

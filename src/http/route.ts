@@ -2,12 +2,14 @@ import type { Attributes } from '@opentelemetry/api';
 import type { Operation } from '../operations/operation.ts';
 import { unsentDropper } from '../operations/validation.ts';
 import { adaptedWriter, type WriteAdapted } from './adapted-answer.ts';
+import { type QueueName, queueOf } from './access/admission.ts';
 import type { Charged } from './access/shares.ts';
 import type { OperationTimes, RequestMetrics } from './request-metrics.ts';
 import { bodyCheck, paramsCheck, queryParser, type Check } from './validation.ts';
 
 export interface Route extends Charged {
   operation: Operation;
+  queue: QueueName;
   traced: { name: string; attributes: Attributes };
   times: OperationTimes;
   paramNames: readonly string[];
@@ -23,15 +25,20 @@ export interface Route extends Charged {
   dropUnsent: (body: unknown) => void;
 }
 
-/** The route of an operation. Its first request compiles its schemas. `bodyBytes`: limit for every body. */
+/** The route of an operation on a surface. Its first request compiles its schemas. `bodyBytes`: limit for every body. */
 export function routeOf(
   operation: Operation,
-  { limits, requests }: { limits: { bodyBytes: number }; requests: RequestMetrics },
+  {
+    surface,
+    limits,
+    requests,
+  }: { surface: Operation['surface']; limits: { bodyBytes: number }; requests: RequestMetrics },
 ): Route {
   const { params, query, body, knownFields } = operation;
   let dropUnsent: Route['dropUnsent'] | undefined;
   return {
     operation,
+    queue: queueOf(operation, surface),
     // The declared path, because the actual one contains user IDs.
     traced: { name: operation.id, attributes: requestAttributes(operation) },
     times: requests.of(operation.id),

@@ -15,6 +15,7 @@ import { mcpOperation } from './mcp/endpoint.ts';
 import { addPage, type Page } from './pages.ts';
 import { type Handler, type OtherPort, otherPortHint, Paths } from './paths.ts';
 import type { FileLimit, RateLimit } from './access/rate-limit.ts';
+import { Admission } from './access/admission.ts';
 import { Shares } from './access/shares.ts';
 import { framingFault, readHead, requestIdOf, sizeFault } from './request-head.ts';
 import { RequestMetrics } from './request-metrics.ts';
@@ -72,6 +73,8 @@ export interface ServerOptions {
   rateLimit?: RateLimit | undefined;
   /** Callers' shares of the process's time; shared with other surfaces. By default, only tenants have shares. */
   shares?: Shares;
+  /** Refuses requests that would wait too long; shared with other surfaces. */
+  admission?: Admission;
   /** Limits requests for files without a key, by address; `undefined` for no limit. */
   fileLimit?: FileLimit | undefined;
   failedKeys?: ExchangeContext['failedKeys'];
@@ -140,6 +143,7 @@ export function createServer(options: ServerOptions): Server {
     isReady: options.isReady ?? (() => true),
     rateLimit: options.rateLimit,
     shares: options.shares ?? new Shares({ limitOf: ({ prefix }) => ({ name: prefix, perSecond: 0 }) }),
+    admission: options.admission ?? new Admission(),
     fileLimit: options.fileLimit,
     failedKeys: options.failedKeys,
     trustedProxies: options.trustedProxies ?? [],
@@ -157,7 +161,7 @@ export function createServer(options: ServerOptions): Server {
   const paths = new Paths();
   const mcp = options.tools && mcpOperation(context, { ...options.tools, bodyBytes: limits.bodyBytes });
   for (const operation of [...options.operations, ...(mcp ? [mcp] : [])]) {
-    const route = routeOf(operation, { limits, requests });
+    const route = routeOf(operation, { surface, limits, requests });
     for (const path of [operation.path, ...operation.aliases])
       paths.add(
         path,

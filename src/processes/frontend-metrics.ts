@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
+import { type Admission, QUEUES } from '../http/access/admission.ts';
 import { RequestMetrics } from '../http/request-metrics.ts';
 import { Histogram } from '../telemetry/metrics.ts';
 import { registerScriptCalls } from '../redis/script.ts';
@@ -32,6 +33,18 @@ export class FrontendMetrics {
       registers: [this.registry],
       collect() {
         for (const [surface, server] of Object.entries(servers)) this.set({ surface }, server.inFlight);
+      },
+    });
+  }
+
+  watchAdmission(admission: Pick<Admission, 'waitMs'>): void {
+    new Gauge({
+      name: 'laurel_http_queue_wait_seconds',
+      help: 'How long another request would wait, by queue; above a limit per queue, requests are refused with 503 (`overloaded`).',
+      labelNames: ['queue'],
+      registers: [this.registry],
+      collect() {
+        for (const queue of QUEUES) this.set({ queue }, admission.waitMs(queue) / 1000);
       },
     });
   }

@@ -5,6 +5,7 @@ import type { Network } from '../domain/networks.ts';
 import { FailedKeys, type KeyRefusal } from '../http/access/key-refusal.ts';
 import type { Log } from '../telemetry/log.ts';
 import { callerLimits, createFileLimit, createRateLimit, type RateLimits } from '../http/access/rate-limit.ts';
+import { Admission } from '../http/access/admission.ts';
 import { Shares } from '../http/access/shares.ts';
 import { createReadiness, type ReadinessCheck } from '../http/health.ts';
 import { createServer, type Server } from '../http/server.ts';
@@ -146,6 +147,8 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
   const refused = new RefusedKeys({ record: services.recordAudit });
   const { keys, sessions } = createAuthentication(laurel, uses);
   const organisationPerSecond = (): number | null => services.tenants.organisation().rateLimit;
+  const admission = new Admission();
+  metrics.watchAdmission(admission);
   const readiness = createReadiness(readinessChecks(laurel));
   metrics.requests.onPostgresFull = () => void notePostgresFull(redis);
   const shared = {
@@ -158,6 +161,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
     limits: { bodyBytes },
     rateLimit: createRateLimit(options.rateLimits, organisationPerSecond),
     shares: new Shares({ limitOf: callerLimits(options.rateLimits, organisationPerSecond) }),
+    admission,
     fileLimit: createFileLimit(options.rateLimits.filesPerSecond),
     readiness,
     isReady: (tenantNo: number | null) => laurel.isReady(tenantNo),

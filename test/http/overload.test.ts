@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { Admission } from '../../src/http/access/admission.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { OwnRedis } from '../engine/rebuild/own-redis.ts';
 import { RawConnection, rawRequest } from './raw-connection.ts';
+import { ADMIN_KEY, type Fixture, startServer } from './server-fixture.ts';
 
 /** An event of a user of its own, because events of one user are sent one after the other. */
 const eventOf = (key: string): object => ({ user: { id: key }, value: 1 });
@@ -79,4 +81,33 @@ test('health checks send nothing to Redis, and do not wait for a connection to P
     for (const client of clients) client.release();
   }
   expect(await pings()).toBe(before);
+});
+
+describe('a server with a full queue', () => {
+  const bound = { mostWaitMs: 1_000, always: 2, firstRate: 1 };
+  let fixture: Fixture;
+  beforeAll(async () => {
+    fixture = await startServer({ admission: new Admission({ requests: bound }) });
+  });
+  afterAll(() => fixture.server.close());
+
+  test('refuses a request before its body is read, and answers health checks; then goes on', async () => {
+    const { client, gate, port } = fixture;
+    const slow = () => client.post('/v1/slow', {});
+    const waiting = [slow(), slow()];
+    await expect.poll(() => gate.waiting).toBe(2);
+    const headers = [`X-API-KEY: ${ADMIN_KEY}`, 'Content-Type: application/json'];
+    const connection = await RawConnection.open(port);
+    // The body never ends.
+    connection.send(rawRequest('POST', '/v1/slow', { headers: [...headers, 'Content-Length: 9'], body: '{"no' }));
+    await connection.until(({ statuses }) => statuses.length === 1);
+    expect(connection.statuses).toEqual([503]);
+    expect(connection.received).toMatch(/Retry-After: 2\r\n/i);
+    expect(connection.received).toContain('"code":"overloaded"');
+    connection.destroy();
+    for (const path of ['/healthz', '/readyz']) expect((await client.get(path)).status).toBe(200);
+    gate.release();
+    for (const answer of waiting) expect((await answer).status).toBe(200);
+    expect((await slow()).status).toBe(200);
+  });
 });

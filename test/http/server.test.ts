@@ -123,7 +123,9 @@ describe('server', () => {
     for (const code of errorCodes) {
       const { status, body, headers } = await fixture.client.post(`/v1/throw/${code}`, {});
       expect([status, body]).toEqual([new AppError(code, '').status, { error: `text of ${code}`, code }]);
-      expect(headers.get('retry-after')).toBe(['unavailable', 'storage_full'].includes(code) ? '1' : null);
+      expect(headers.get('retry-after')).toBe(
+        ['unavailable', 'overloaded', 'storage_full'].includes(code) ? '1' : null,
+      );
     }
   });
 

@@ -92,7 +92,7 @@ export class DirectCalls {
     let route = this.routes.get(operation);
     if (route === undefined) {
       const { bodyBytes, context } = this;
-      route = routeOf(operation, { limits: { bodyBytes }, requests: context.requests });
+      route = routeOf(operation, { surface: operation.surface, limits: { bodyBytes }, requests: context.requests });
       this.routes.set(operation, route);
     }
     return route;

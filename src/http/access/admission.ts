@@ -1,0 +1,174 @@
+/**
+ * Refuses requests that would wait too long for their turn, before their bodies are parsed. Otherwise a process that gets more
+ * than it can do answers everything later and later, until clients give up, send again and keep it there.
+ *
+ * A request waits for as long as the requests ahead of it take: those in flight, divided by the recent rate of answers. The
+ * rate is measured only while requests queue, because it is a demand otherwise, not a capacity.
+ */
+import { AppError } from '../../errors.ts';
+import { BODY_BYTES, type Operation } from '../../operations/operation.ts';
+
+/** Requests that queue together. Batches and administrators' requests take longer, and their clients wait longer. */
+export const QUEUES = ['events', 'requests', 'batches', 'admin'] as const;
+export type QueueName = (typeof QUEUES)[number];
+
+interface Bound {
+  mostWaitMs: number;
+  /** So many requests in flight are never refused. For events four commands' worth, with which nothing idles. */
+  always: number;
+  /** Requests per second until a rate is measured. */
+  firstRate: number;
+}
+
+const BOUNDS: Readonly<Record<QueueName, Bound>> = {
+  events: { mostWaitMs: 1_000, always: 256, firstRate: 1_000 },
+  requests: { mostWaitMs: 1_000, always: 256, firstRate: 1_000 },
+  // With `?wait=true` they are answered when all their events are processed.
+  batches: { mostWaitMs: 60_000, always: 16, firstRate: 10 },
+  admin: { mostWaitMs: 10_000, always: 64, firstRate: 50 },
+};
+
+const SLOT_MS = 100;
+/** Weight of the latest slot in the rate: it follows a change within half a second. */
+const LATEST = 0.2;
+const LONGEST_RETRY_S = 60;
+
+/** Of an operation on a surface. */
+export function queueOf(operation: Operation, surface: Operation['surface']): QueueName {
+  if (surface === 'admin') return (operation.bodyBytes ?? Infinity) > BODY_BYTES ? 'batches' : 'admin';
+  return operation.runsAtOnce === null ? 'requests' : 'events';
+}
+
+/** The refusal of a request that would wait too long. Nothing of the request was done. */
+class Overloaded extends AppError {
+  constructor(retryS: number) {
+    super(
+      'overloaded',
+      'Too many requests wait; nothing of this one was done. Send it again after the time in Retry-After.',
+      {
+        headers: { 'Retry-After': String(retryS) },
+      },
+    );
+  }
+}
+
+/** By the seconds of Retry-After. Made once, because the stack of an error costs more than the rest of a refusal. */
+const refusals: Overloaded[] = [];
+
+/** A tenant's requests in flight, and those of each key. */
+interface OfTenant {
+  inFlight: number;
+  ofKeys: Map<string, number>;
+}
+
+const NOBODY_YET: OfTenant = { inFlight: 0, ofKeys: new Map() };
+
+/** Who sends a request, and about which tenant. */
+export interface From {
+  tenantNo: number;
+  /** The key's public part. */
+  prefix: string;
+}
+
+/** The requests in flight of one queue. */
+class Queue {
+  private readonly bound: Bound;
+  private inFlight = 0;
+  private readonly tenants = new Map<number, OfTenant>();
+  private perSecond: number;
+  private slotMs = 0;
+  private slotAnswers = 0;
+  private slotLowest = 0;
+
+  constructor(bound: Bound) {
+    this.bound = bound;
+    this.perSecond = bound.firstRate;
+  }
+
+  /** How long another request would wait. */
+  get waitMs(): number {
+    return this.inFlight < this.bound.always ? 0 : (this.inFlight / this.perSecond) * 1_000;
+  }
+
+  refusal(from: From, nowMs: number): Overloaded | null {
+    if (this.inFlight < this.bound.always) return null;
+    this.measure(nowMs);
+    const { waitMs } = this;
+    if (waitMs <= this.bound.mostWaitMs || !this.hasItsShare(from)) return null;
+    const retryS = Math.min(Math.ceil(waitMs / 1_000), LONGEST_RETRY_S);
+    return (refusals[retryS] ??= new Overloaded(retryS));
+  }
+
+  /**
+   * Whether a tenant has as many requests in flight as tenants have on average, and the key as many as the tenant's keys have.
+   * Others did not cause the queue, and turns (`src/turns.ts`) and commands are shared so that they do not wait for all of it.
+   */
+  private hasItsShare({ tenantNo, prefix }: From): boolean {
+    const { inFlight, ofKeys } = this.tenants.get(tenantNo) ?? NOBODY_YET;
+    if ((inFlight + 1) * this.tenants.size < this.inFlight) return false;
+    return ((ofKeys.get(prefix) ?? 0) + 1) * ofKeys.size >= inFlight;
+  }
+
+  enter({ tenantNo, prefix }: From): void {
+    this.inFlight += 1;
+    let tenant = this.tenants.get(tenantNo);
+    if (tenant === undefined) this.tenants.set(tenantNo, (tenant = { inFlight: 0, ofKeys: new Map() }));
+    tenant.inFlight += 1;
+    tenant.ofKeys.set(prefix, (tenant.ofKeys.get(prefix) ?? 0) + 1);
+  }
+
+  leave({ tenantNo, prefix }: From, isDone: boolean): void {
+    this.inFlight -= 1;
+    if (this.inFlight < this.slotLowest) this.slotLowest = this.inFlight;
+    if (isDone) this.slotAnswers += 1;
+    const tenant = this.tenants.get(tenantNo)!;
+    tenant.inFlight -= 1;
+    if (tenant.inFlight === 0) return void this.tenants.delete(tenantNo);
+    const ofKey = tenant.ofKeys.get(prefix)! - 1;
+    if (ofKey === 0) tenant.ofKeys.delete(prefix);
+    else tenant.ofKeys.set(prefix, ofKey);
+  }
+
+  /** Takes the slot that has ended into the rate. */
+  private measure(nowMs: number): void {
+    const ms = nowMs - this.slotMs;
+    if (ms < SLOT_MS) return;
+    const perSecond = (this.slotAnswers / ms) * 1_000;
+    const isQueued = this.slotLowest >= this.bound.always;
+    if (isQueued) this.perSecond += (perSecond - this.perSecond) * LATEST;
+    else this.perSecond = Math.max(this.perSecond, perSecond);
+    this.slotMs = nowMs;
+    this.slotAnswers = 0;
+    this.slotLowest = this.inFlight;
+  }
+}
+
+/** The queues of a process; shared by its surfaces. Times are monotonic, in ms. */
+export class Admission {
+  private readonly queues: Readonly<Record<QueueName, Queue>>;
+
+  constructor(bounds: Partial<Record<QueueName, Bound>> = {}) {
+    const queues = QUEUES.map((name) => [name, new Queue({ ...BOUNDS, ...bounds }[name])]);
+    this.queues = Object.fromEntries(queues) as typeof this.queues;
+  }
+
+  /** The error (503) for a request that would wait too long; `null` for any other. */
+  refusal(queue: QueueName, from: From, nowMs: number): AppError | null {
+    return this.queues[queue].refusal(from, nowMs);
+  }
+
+  /** Call this when a request is complete, and `leave` when it has ended. */
+  enter(queue: QueueName, from: From): void {
+    this.queues[queue].enter(from);
+  }
+
+  /** `isDone`: the request was processed, not refused or abandoned. */
+  leave(queue: QueueName, from: From, isDone: boolean): void {
+    this.queues[queue].leave(from, isDone);
+  }
+
+  /** How long another request of a queue would wait; 0 if next to nothing queues. */
+  waitMs(queue: QueueName): number {
+    return this.queues[queue].waitMs;
+  }
+}
