@@ -5,9 +5,13 @@ const BOUND = { mostWaitMs: 1_000, always: 10, firstRate: 100 };
 
 /** A queue of events that is driven by its own time. */
 class Driven {
-  readonly admission = new Admission({ events: BOUND });
+  readonly admission: Admission;
   nowMs = 1_000;
   private readonly waiting: From[] = [];
+
+  constructor(bound = BOUND) {
+    this.admission = new Admission({ events: bound });
+  }
 
   /** Sends a request. Returns whether it is admitted. */
   send(from: From): boolean {
@@ -67,6 +71,11 @@ describe('a queue', () => {
       expect(queue.inFlight).toBeGreaterThan(capacity * 0.7);
     },
   );
+
+  test('measures the capacity as soon as a queue begins, whatever rate was assumed', () => {
+    const queue = new Driven({ ...BOUND, firstRate: 10_000 });
+    expect(queue.run(5, { offered: 1_000, answered: 100, from: () => server(0) })).toBeLessThan(300);
+  });
 
   test('forgets an overload at once when it is over', () => {
     const queue = new Driven();

@@ -79,6 +79,7 @@ class Queue {
   private slotMs = 0;
   private slotAnswers = 0;
   private slotLowest = 0;
+  private wasQueued = false;
 
   constructor(bound: Bound) {
     this.bound = bound;
@@ -135,8 +136,10 @@ class Queue {
     if (ms < SLOT_MS) return;
     const perSecond = (this.slotAnswers / ms) * 1_000;
     const isQueued = this.slotLowest >= this.bound.always;
-    if (isQueued) this.perSecond += (perSecond - this.perSecond) * LATEST;
+    // When a queue begins, the rate before was of another time, or assumed.
+    if (isQueued) this.perSecond += (perSecond - this.perSecond) * (this.wasQueued ? LATEST : 1);
     else this.perSecond = Math.max(this.perSecond, perSecond);
+    this.wasQueued = isQueued;
     this.slotMs = nowMs;
     this.slotAnswers = 0;
     this.slotLowest = this.inFlight;
