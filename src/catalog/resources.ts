@@ -173,7 +173,8 @@ export class Resources {
         streaks: draft.catalog.streaks,
         earnSince: draft.catalog.earnSince ?? null,
         streaksBefore: draft.catalog.streaksBefore ?? [],
-        streaksReplaced: streakChanges.length > 0 ? before.streaks : null,
+        settingsReplaced:
+          streakChanges.length + eventChanges.length > 0 ? { streaks: before.streaks, events: before.events } : null,
         demo,
         created: changes.filter(({ before: earlier }) => earlier === null).map(rowOf),
         updated: changes.filter(({ before: earlier, after }) => earlier !== null && after !== null).map(rowOf),

@@ -7,12 +7,13 @@ import {
   EXIT,
   jsonText,
   print,
+  tableText,
   wholeNumber,
   writeDocument,
 } from './command.ts';
 import { type Command, Option } from 'commander';
 import { readFile } from 'node:fs/promises';
-import type { DemoChoice, DemoResource, ConfigurationChange } from '../domain/configuration.ts';
+import type { ConfigurationChange, ConfigurationVersion, DemoChoice, DemoResource } from '../domain/configuration.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import type { Pulled } from './source-configuration.ts';
 import { type Source, type SourceFlags, sourceOf } from './source.ts';
@@ -21,16 +22,17 @@ export function addConfig(laurel: Command): void {
   const config = laurel
     .command('config')
     .description('read and change the configuration of a running Laurel as a file');
-  for (const add of [addPull, addDiff, addPush]) add(config);
+  for (const add of [addPull, addDiff, addPush, addVersions, addRestore]) add(config);
 }
 
-type PullOptions = AdminOptions & Omit<SourceFlags, 'from'> & { from?: string; partial?: boolean };
+type PullOptions = AdminOptions & Omit<SourceFlags, 'from'> & { from?: string; partial?: boolean; ofVersion?: number };
 
 function addPull(config: Command): void {
   withAdminOptions(config.command('pull'))
     .description('write the configuration to a file or to standard output')
     .argument('[file]', 'where to write; standard output without it')
     .option('--from <url>', 'the Admin API of another server of the same contract, to read instead of this Laurel')
+    .addOption(ofVersionOption('write an earlier version').conflicts('from'))
     .addOption(new Option('--from-key <key>', 'an admin key there').env('SOURCE_API_KEY'))
     .option('--from-tenant <id>', 'the tenant there')
     .option('--rate <n>', 'requests a second at most to the source; by default what its headers allow', wholeNumber)
@@ -39,13 +41,14 @@ function addPull(config: Command): void {
       'after',
       examples(
         'config pull laurel.json',
+        'config pull earlier.json --of-version 12',
         'config pull laurel.json --from https://api.example.org/v1 --from-key $SOURCE_API_KEY',
       ),
     )
-    .action(async (file: string | undefined, { from, partial = false, ...options }: PullOptions) => {
+    .action(async (file: string | undefined, { from, partial = false, ofVersion, ...options }: PullOptions) => {
       const { document, unseen } =
         from === undefined
-          ? { document: await askAdmin(options, { method: 'GET', path: '/v1/configuration' }), unseen: [] }
+          ? { document: await readConfiguration(options, ofVersion), unseen: [] }
           : await readFrom(sourceOf({ ...options, from }), partial);
       if (file === undefined) process.stdout.write(jsonText(document));
       else {
@@ -57,6 +60,15 @@ function addPull(config: Command): void {
         process.stderr.write(`Not seen at the source:\n${unseen.map((line) => `  ${line}\n`).join('')}`);
     });
 }
+
+const ofVersionOption = (description: string): Option =>
+  new Option('--of-version <n>', `${description}; \`laurel config versions\` lists them`).argParser(wholeNumber);
+
+/** The current document, or that of a version. */
+const readConfiguration = async (options: AdminOptions, version?: number): Promise<object> => {
+  const path = version === undefined ? '/v1/configuration' : `/v1/configuration/versions/${version}`;
+  return (await askAdmin(options, { method: 'GET', path })) as object;
+};
 
 const countsOf = (document: object): Record<string, number> =>
   Object.fromEntries(
@@ -93,10 +105,21 @@ function addDiff(config: Command): void {
     .description(
       'show what a push of the file would change; exit code 0: nothing, 1: something, 2: the file is invalid',
     )
-    .argument('<file>', 'JSON, as `laurel config pull` writes it')
-    .addHelpText('after', examples('config diff laurel.json', 'config diff laurel.json --json | jq .changes'))
-    .action(async (file: string, options: AdminOptions) => {
-      const { changes, demo } = await changesBy(options, await readDocument(file));
+    .argument('[file]', 'JSON, as `laurel config pull` writes it')
+    .addOption(ofVersionOption('instead of a file: show what restoring this version would change'))
+    .addHelpText(
+      'after',
+      examples(
+        'config diff laurel.json',
+        'config diff laurel.json --json | jq .changes',
+        'config diff --of-version 12',
+      ),
+    )
+    .action(async (file: string | undefined, { ofVersion, ...options }: AdminOptions & { ofVersion?: number }) => {
+      if ((file === undefined) === (ofVersion === undefined))
+        throw new CommandError('Name either a file or --of-version.');
+      const document = file === undefined ? await readConfiguration(options, ofVersion) : await readDocument(file);
+      const { changes, demo } = await changesBy(options, document);
       print(options.json, { changes, demo }, changesText(changes));
       if (demo.length > 0) {
         process.stderr.write(
@@ -116,27 +139,69 @@ function addPush(config: Command): void {
     .option('--remove-demo', 'archive the demo resources that the file does not contain, without asking')
     .option('--keep-demo', 'keep the demo resources that the file does not contain as your own')
     .addHelpText('after', examples('config push laurel.json', 'config push laurel.json --yes --remove-demo'))
-    .action(async (file: string, { yes, ...options }: AdminOptions & DemoFlags & { yes?: boolean }) => {
-      const document = await readDocument(file);
-      const wanted = demoFlag(options);
-      const { changes: foreseen, demo } = await changesBy(options, document, wanted);
-      if (options.json !== true) process.stdout.write(changesText(foreseen));
-      const choice = wanted ?? (await askAboutDemo(demo));
-      // Keeping the demo turns it into regular resources, even without other changes.
-      if (foreseen.length === 0 && choice === undefined) {
-        print(options.json, { version: null, changes: [] }, '');
-        return;
-      }
-      const asksFor = foreseen.filter(({ action, demo }) => action === 'delete' && !(demo && choice === 'remove'));
-      if (yes !== true) await confirmArchiving(asksFor);
-      const path = `/v1/configuration${demoQuery(choice)}`;
-      const answer = await askAdmin(options, { method: 'PUT', path, body: document });
-      const { version, changes } = answer as { version: number; changes: Change[] };
-      // The configuration may have changed since the question.
-      if (options.json !== true && JSON.stringify(changes) !== JSON.stringify(foreseen))
-        process.stdout.write(`The configuration had changed meanwhile. What this push did:\n${changesText(changes)}`);
-      print(options.json, { version, changes }, `Done: version ${version}.\n`);
+    .action(async (file: string, options: PushOptions) => push(await readDocument(file), options));
+}
+
+type PushOptions = AdminOptions & DemoFlags & { yes?: boolean };
+
+/** Shows what the document changes, asks before anything is archived, and applies it. */
+async function push(document: object, { yes, ...options }: PushOptions): Promise<void> {
+  const wanted = demoFlag(options);
+  const { changes: foreseen, demo } = await changesBy(options, document, wanted);
+  if (options.json !== true) process.stdout.write(changesText(foreseen));
+  const choice = wanted ?? (await askAboutDemo(demo));
+  // Keeping the demo turns it into regular resources, even without other changes.
+  if (foreseen.length === 0 && choice === undefined) {
+    print(options.json, { version: null, changes: [] }, '');
+    return;
+  }
+  const asksFor = foreseen.filter(({ action, demo }) => action === 'delete' && !(demo && choice === 'remove'));
+  if (yes !== true) await confirmArchiving(asksFor);
+  const path = `/v1/configuration${demoQuery(choice)}`;
+  const answer = await askAdmin(options, { method: 'PUT', path, body: document });
+  const { version, changes } = answer as { version: number; changes: Change[] };
+  // The configuration may have changed since the question.
+  if (options.json !== true && JSON.stringify(changes) !== JSON.stringify(foreseen))
+    process.stdout.write(`The configuration had changed meanwhile. What this push did:\n${changesText(changes)}`);
+  print(options.json, { version, changes }, `Done: version ${version}.\n`);
+}
+
+interface VersionsOptions extends AdminOptions {
+  limit: number;
+  skip: number;
+}
+
+function addVersions(config: Command): void {
+  withAdminOptions(config.command('versions'))
+    .description('list the versions of the configuration, newest first: who made each, when, and what it changed')
+    .option('--limit <n>', 'at most so many, up to 100', wholeNumber, 20)
+    .option('--skip <n>', 'how many of the newest to skip', wholeNumber, 0)
+    .addHelpText('after', examples('config versions', 'config versions --limit 100 --skip 100'))
+    .action(async ({ limit, skip, ...options }: VersionsOptions) => {
+      const path = `/v1/configuration/versions?limit=${limit}&skip=${skip}`;
+      const versions = (await askAdmin(options, { method: 'GET', path })) as ConfigurationVersion[];
+      const rows = versions.map((one) => [one.version, one.at, one.who, summaryOf(one)]);
+      print(options.json, versions, tableText(['VERSION', 'AT', 'WHO', 'CHANGES'], rows));
     });
+}
+
+const NAMED_CHANGES = 3;
+
+function summaryOf({ changes, changeCount }: ConfigurationVersion): string {
+  const named = changes
+    .slice(0, NAMED_CHANGES)
+    .map(({ action, kind, name }) => [action, kind.replaceAll('_', ' '), name ?? ''].join(' ').trim());
+  const more = changeCount - named.length;
+  return [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ');
+}
+
+function addRestore(config: Command): void {
+  withAdminOptions(config.command('restore'))
+    .description('push the document of an earlier version, which makes a new version')
+    .argument('<version>', 'as `laurel config versions` lists it', wholeNumber)
+    .option('-y, --yes', 'archive without asking')
+    .addHelpText('after', examples('config restore 12', 'config restore 12 --yes'))
+    .action(async (version: number, options: PushOptions) => push(await readConfiguration(options, version), options));
 }
 
 /** Resolves when nothing is archived, or the user agrees. */

@@ -137,3 +137,22 @@ export const ConfigurationChange = Type.Object({
   after: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 });
 export type ConfigurationChange = Static<typeof ConfigurationChange>;
+
+/** A version of the configuration: who made it, when, and what it changed. */
+export const ConfigurationVersion = Type.Object({
+  version: Type.Integer(),
+  at: Type.String({ format: 'date-time' }),
+  /** As in the audit log. */
+  who: Type.String(),
+  changeCount: Type.Integer(),
+  /** The first changes. */
+  changes: Type.Array(
+    Type.Object({
+      action: Type.Enum(['create', 'update', 'delete', 'rotate']),
+      /** Also `webhook`, although the document has no webhooks. */
+      kind: Type.Enum([...RESOURCE_KINDS, 'streaks', 'events', 'webhook']),
+      name: Type.Union([Type.String(), Type.Null()]),
+    }),
+  ),
+});
+export type ConfigurationVersion = Static<typeof ConfigurationVersion>;

@@ -1,5 +1,12 @@
 import { Type } from 'typebox';
-import { Configuration, ConfigurationChange, DemoChoice, DemoResource } from '../domain/configuration.ts';
+import { Paging } from '../domain/administration/admin.ts';
+import {
+  Configuration,
+  ConfigurationChange,
+  ConfigurationVersion,
+  DemoChoice,
+  DemoResource,
+} from '../domain/configuration.ts';
 import { operation } from './operation.ts';
 
 export const adminConfigurationGet = operation({
@@ -56,5 +63,36 @@ export const adminConfigurationDiff = operation({
   handle: async ({ configuration }, { tenant, query, body }) => ({
     status: 200,
     body: await configuration.diff(tenant.no, body, query.demo),
+  }),
+});
+
+export const adminConfigurationVersionsList = operation({
+  id: 'admin_configuration_versions_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/configuration/versions',
+  summary: 'The versions of the configuration, newest first: who made each, when, and what it changed',
+  description: 'Every change makes a version. Versions are listed as long as the audit log keeps their changes.',
+  query: Paging,
+  responses: { 200: Type.Array(ConfigurationVersion) },
+  handle: async ({ configuration }, { tenant, query }) => ({
+    status: 200,
+    body: await configuration.versions(tenant.no, query),
+  }),
+});
+
+export const adminConfigurationVersionsGet = operation({
+  id: 'admin_configuration_versions_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/configuration/versions/{version}',
+  summary: 'The document of a version of the configuration',
+  description:
+    'To restore the version, send the document to `PUT /v1/configuration`; `POST /v1/configuration/diff` previews what that changes.',
+  params: Type.Object({ version: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }) }),
+  responses: { 200: Configuration },
+  handle: async ({ configuration }, { tenant, params }) => ({
+    status: 200,
+    body: await configuration.readVersion(tenant.no, Number(params.version)),
   }),
 });

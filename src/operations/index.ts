@@ -96,7 +96,13 @@ import {
 import { adminAuditLogList, adminRequestsList } from './logs.ts';
 import { adminClockDelete, adminClockGet, adminClockPut, adminSystemGet } from './system.ts';
 import { adminOpenapiGet, openapiGet } from './openapi.ts';
-import { adminConfigurationDiff, adminConfigurationGet, adminConfigurationPut } from './configuration.ts';
+import {
+  adminConfigurationDiff,
+  adminConfigurationGet,
+  adminConfigurationPut,
+  adminConfigurationVersionsGet,
+  adminConfigurationVersionsList,
+} from './configuration.ts';
 import {
   adminDeadLettersDelete,
   adminDeadLettersGet,
@@ -222,6 +228,8 @@ export const adminOperations: readonly Operation[] = [
   adminConfigurationGet,
   adminConfigurationPut,
   adminConfigurationDiff,
+  adminConfigurationVersionsList,
+  adminConfigurationVersionsGet,
   ...resourceOperations(attributes),
   ...resourceOperations(metrics),
   ...resourceOperations(achievements),

@@ -77,8 +77,8 @@ interface CatalogChanges {
   /** See `Catalog`. */
   earnSince: number | null;
   streaksBefore: readonly EarlierStreaks[];
-  /** The streak settings to be replaced; `null` if they stay. */
-  streaksReplaced: StreakSettings | null;
+  /** The settings before the changes; `null` if both stay. */
+  settingsReplaced: { streaks: StreakSettings; events: EventSettings } | null;
   /** Whether created resources belong to the demo. Updated ones no longer do. */
   demo: boolean;
   created: ResourceRow[];
@@ -109,17 +109,16 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
   const now = new Date(changes.nowMs);
   const version = changes.version + 1;
   if (deleted.length > 0) {
-    await client.query('UPDATE catalog_resources SET deleted = $3 WHERE tenant_no = $1 AND id = ANY($2::uuid[])', [
-      tenantNo,
-      deleted,
-      now,
-    ]);
+    await client.query(
+      `UPDATE catalog_resources SET deleted = $3, deleted_version = $4 WHERE tenant_no = $1 AND id = ANY($2::uuid[])`,
+      [tenantNo, deleted, now, version],
+    );
   }
   await keepReplaced(client, { tenantNo, version, ids: updated.map(({ id }) => id), now });
-  if (changes.streaksReplaced !== null)
-    await keepStreaks(client, { tenantNo, version, now, was: changes.streaksReplaced });
+  if (changes.settingsReplaced !== null)
+    await keepSettings(client, { tenantNo, version, now, was: changes.settingsReplaced });
   if (updated.length > 0) await update(client, tenantNo, updated, now);
-  for (const some of pieces(created)) await insert(client, { tenantNo, rows: some, now, demo: changes.demo });
+  for (const some of pieces(created)) await insert(client, { tenantNo, version, rows: some, now, demo: changes.demo });
   await client.query(
     `UPDATE tenants SET catalog_version = $2, next_no = $3, streaks = $4, earn_since = $5, streaks_before = $6,
             event_settings = $7
@@ -168,11 +167,11 @@ async function replace(client: PoolClient, tenantNo: number, rows: ResourceRow[]
 
 async function insert(
   client: PoolClient,
-  { tenantNo, rows, now, demo }: { tenantNo: number; rows: ResourceRow[]; now: Date; demo: boolean },
+  { tenantNo, version, rows, now, demo }: Edit & { rows: ResourceRow[]; demo: boolean },
 ): Promise<void> {
   await client.query(
-    `INSERT INTO catalog_resources (tenant_no, created, updated, demo, id, no, kind, parent_id, identity, doc)
-     SELECT $1, $2, $2, $9, id, no, kind, parent_id, identity, doc::jsonb
+    `INSERT INTO catalog_resources (tenant_no, created, updated, demo, created_version, id, no, kind, parent_id, identity, doc)
+     SELECT $1, $2, $2, $9, $10, id, no, kind, parent_id, identity, doc::jsonb
        FROM unnest($3::uuid[], $4::integer[], $5::text[], $6::uuid[], $7::text[], $8::text[])
          AS new (id, no, kind, parent_id, identity, doc)`,
     [
@@ -185,6 +184,7 @@ async function insert(
       rows.map((row) => row.identity),
       rows.map((row) => JSON.stringify(row.doc)),
       demo,
+      version,
     ],
   );
 }
@@ -213,16 +213,14 @@ async function keepReplaced(
   );
 }
 
-async function keepStreaks(
+async function keepSettings(
   client: PoolClient,
-  { tenantNo, version, now, was }: Edit & { was: StreakSettings },
+  { tenantNo, version, now, was }: Edit & { was: { streaks: StreakSettings; events: EventSettings } },
 ): Promise<void> {
-  await client.query(`INSERT INTO catalog_versions (tenant_no, until_version, until, doc) VALUES ($1, $2, $3, $4)`, [
-    tenantNo,
-    version,
-    now,
-    JSON.stringify(was),
-  ]);
+  await client.query(
+    `INSERT INTO catalog_versions (tenant_no, until_version, until, doc, events) VALUES ($1, $2, $3, $4, $5)`,
+    [tenantNo, version, now, JSON.stringify(was.streaks), JSON.stringify(was.events)],
+  );
 }
 
 export async function catalogVersions(pool: Pool, tenantNos: number[]): Promise<Map<number, number>> {

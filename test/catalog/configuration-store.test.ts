@@ -23,7 +23,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   await database.pool.query(
     `TRUNCATE catalog_resources, audit_log CASCADE;
-     UPDATE tenants SET catalog_version = 0, next_no = 1, streaks = NULL`,
+     UPDATE tenants SET catalog_version = 0, next_no = 1, streaks = NULL, event_settings = NULL`,
   );
   announced = [];
   clock.set(Date.UTC(2026, 2, 1, 12));
@@ -374,4 +374,91 @@ test('sorts days off, and clears them when the frequency is no longer daily', as
   expect(await daysOff()).toEqual([3, 5]);
   await apply({ streaks: { frequency: 'monthly' } });
   expect(await daysOff()).toEqual([]);
+});
+
+describe('versions', () => {
+  const page = { limit: 100, skip: 0 };
+  const key = (name: string) => ({ key: name.toLowerCase(), name });
+
+  /** Applies documents, and returns what `read` then gave, by version. */
+  const history = async (documents: Configuration[]): Promise<Map<number, object>> => {
+    const documentOf = new Map<number, object>();
+    for (const document of documents) documentOf.set((await apply(document)).version, await store.read(0));
+    return documentOf;
+  };
+
+  // The clock stands still: versions of one millisecond are told apart.
+  const DOCUMENTS: Configuration[] = [
+    { metrics: [key('Steps'), key('Pages')], attributes: [{ ...key('Plan'), type: 'user' }] },
+    {
+      pointsSystems: [{ ...key('XP'), levels: [{ ...key('Novice'), points: 1 }], triggers: [] }],
+      streaks: { frequency: 'weekly', metrics: [{ metricKey: 'steps', threshold: 3 }] },
+    },
+    { metrics: [key('Steps'), { ...key('Pages'), name: 'Pages read' }], events: { lateEventDays: 3 } },
+    { metrics: [key('Steps')], events: { clientsMaySendLate: true } },
+    { metrics: [key('Steps'), key('Pages')], pointsSystems: [], streaks: { frequency: 'daily', metrics: [] } },
+    { metrics: [], attributes: [] },
+  ];
+
+  test('the document of every version is the one that was read then', async () => {
+    const documentOf = await history(DOCUMENTS);
+    expect([...documentOf.keys()]).toEqual([1, 2, 3, 4, 5, 6]);
+    for (const [version, document] of documentOf) expect(await store.readVersion(0, version)).toEqual(document);
+    for (const unknown of [7, 404])
+      await expect(store.readVersion(0, unknown)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('applying the document of any version restores it, as a new version', async () => {
+    const documentOf = await history(DOCUMENTS);
+    for (const version of [2, 4, 6, 1, 3, 5]) {
+      await apply(await store.readVersion(0, version));
+      expect(await store.read(0)).toEqual(documentOf.get(version));
+    }
+    expect((await catalog()).version).toBe(12);
+    expect(await store.readVersion(0, 3)).toEqual(documentOf.get(3));
+  });
+
+  test('resources that a process before these columns wrote are placed by their times', async () => {
+    const documentOf = new Map<number, object>();
+    for (const document of DOCUMENTS) {
+      clock.set(clock.now() + 1_000);
+      documentOf.set((await apply(document)).version, await store.read(0));
+    }
+    await database.pool.query('UPDATE catalog_resources SET created_version = NULL, deleted_version = NULL');
+    for (const [version, document] of documentOf) expect(await store.readVersion(0, version)).toEqual(document);
+  });
+
+  test('lists who made each version and what it changed, newest first, as long as the audit log has it', async () => {
+    await apply(DOCUMENTS[0]!);
+    clock.set(clock.now() + 60_000);
+    await store.apply(0, { metrics: Array.from({ length: 13 }, (_, n) => key(`M${n}`)) }, { who: 'adm_other' });
+    const [second, first, ...others] = await store.versions(0, page);
+    expect(others).toEqual([]);
+    expect(first).toEqual({
+      version: 1,
+      at: '2026-03-01T12:00:00.000Z',
+      who: 'adm_test',
+      changeCount: 3,
+      changes: ['plan', 'steps', 'pages'].map((name, index) => ({
+        action: 'create',
+        kind: index === 0 ? 'attribute' : 'metric',
+        name,
+      })),
+    });
+    expect(second).toMatchObject({ version: 2, at: '2026-03-01T12:01:00.000Z', who: 'adm_other', changeCount: 15 });
+    expect(second!.changes).toHaveLength(10);
+    expect(await store.versions(0, { limit: 1, skip: 1 })).toEqual([first]);
+    expect(await store.versions(0, { limit: 1, skip: 2 })).toEqual([]);
+    await database.pool.query('DELETE FROM audit_log WHERE version = 1');
+    expect(await store.versions(0, page)).toEqual([second]);
+    await expect(store.readVersion(0, 1)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('a change of one resource keeps one row, whatever the size of the configuration', async () => {
+    const metrics = Array.from({ length: 50 }, (_, n) => key(`M${n}`));
+    await apply({ metrics });
+    await apply({ metrics: metrics.map((metric, n) => (n === 7 ? { ...metric, name: 'Seven' } : metric)) });
+    const { rows } = await database.pool.query('SELECT count(*)::int AS rows FROM catalog_versions');
+    expect(rows).toEqual([{ rows: 1 }]);
+  });
 });

@@ -282,3 +282,48 @@ test('--tenant selects the tenant', async () => {
   expect(await config(['push', file, '--tenant', 'a'])).toMatchObject({ code: 0 });
   expect((await laurel.admin.get('/v1/metrics', { tenantId: 'a' })).body).toMatchObject([{ key: 'mine' }]);
 });
+
+test('versions lists who changed what; an earlier one is compared, pulled and restored, and archiving is asked about', async () => {
+  const before = (await laurel.admin.get('/v1/configuration')).body;
+  const [{ version }] = (await laurel.admin.get('/v1/configuration/versions')).body;
+  const metrics = [...before.metrics, { key: 'laps', name: 'Laps' }];
+  const changed = (await laurel.admin.put('/v1/configuration', { metrics, streaks: { frequency: 'monthly' } })).body;
+  expect(changed.version).toBe(version + 1);
+
+  const listed = await config(['versions', '--limit', '1']);
+  expect(listed).toMatchObject({ code: 0, err: '' });
+  expect(listed.out).toMatch(/^VERSION +AT +WHO +CHANGES\n/);
+  expect(listed.out.split('\n')[1]).toMatch(
+    new RegExp(
+      `^${changed.version} +\\S+Z +${laurel.adminKey.split('.')[0]} +create metric laps, update streaks streaks$`,
+    ),
+  );
+
+  const lines = [
+    '- metric laps',
+    '~ streak settings',
+    '    frequency: "monthly" → "daily"',
+    '1 changed, 1 archived',
+    '',
+  ].join('\n');
+  const of = ['--of-version', `${version}`];
+  expect(await config(['diff', ...of])).toEqual({ code: 1, out: lines, err: '' });
+  for (const words of [['diff'], ['diff', file, ...of]])
+    expect(await config(words)).toMatchObject({ code: 2, err: 'Name either a file or --of-version.\n' });
+  expect(await config(['pull', ...of])).toMatchObject({ code: 0, out: `${JSON.stringify(before, null, 2)}\n` });
+
+  expect(await config(['restore', `${version}`])).toEqual({
+    code: 2,
+    out: lines,
+    err: 'Nothing was changed: this archives 1, which takes --yes.\n',
+  });
+  expect(await config(['restore', `${version}`, '--yes'])).toEqual({
+    code: 0,
+    out: `${lines}Done: version ${changed.version + 1}.\n`,
+    err: '',
+  });
+  expect((await laurel.admin.get('/v1/configuration')).body).toEqual(before);
+  expect(await config(['restore', `${version}`])).toMatchObject({ code: 0, out: 'No differences.\n' });
+  expect(await config(['restore', '9999'])).toMatchObject({ code: 2, err: expect.stringContaining('no version 9999') });
+  expect((await laurel.admin.get('/v1/configuration/versions/latest')).status).toBe(404);
+});

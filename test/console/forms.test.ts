@@ -258,4 +258,35 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     expect(errors).toEqual([]);
     await context.close();
   });
+
+  test('an earlier version of the configuration is compared and restored', async () => {
+    const before = (await laurel.admin.get('/v1/configuration')).body;
+    const [{ version }] = (await laurel.admin.get('/v1/configuration/versions')).body;
+    const metrics = [...before.metrics, { key: 'regretted', name: 'Regretted' }];
+    await laurel.admin.put('/v1/configuration', { metrics, streaks: { ...before.streaks, frequency: 'monthly' } });
+
+    const { page, context, errors } = await signedIn({ size: WIDTHS.desk });
+    await page.goto(`${laurel.adminUrl}/console/configuration`);
+    const versions = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Versions' }) });
+    await versions.getByText('create metric regretted, update streaks').waitFor();
+    await versions.getByText(laurel.adminKey.split('.')[0]!).first().waitFor();
+    const editor = page.getByLabel('Configuration document');
+    await editor.fill('{}');
+    expect(await versions.getByRole('button', { name: `Compare version ${version}` }).isDisabled()).toBe(true);
+    await page.getByRole('button', { name: 'Undo my edits' }).click();
+
+    await versions.getByRole('button', { name: `Compare version ${version}` }).click();
+    const changes = page.locator('section').filter({ hasText: `Changes by restoring version ${version}` });
+    await changes.getByText('frequency: "monthly" → "daily"').waitFor();
+    await changes.getByText('regretted').waitFor();
+    expect(JSON.parse(await editor.inputValue())).toEqual(before);
+    await keep(page, 'configuration-versions');
+    await page.getByRole('button', { name: `Restore version ${version}` }).click();
+    const asked = page.getByRole('alertdialog').or(page.getByRole('dialog'));
+    await says(page, 'The configuration is applied.', () => asked.getByRole('button', { name: 'Restore' }).click());
+    expect((await laurel.admin.get('/v1/configuration')).body).toEqual(before);
+    await versions.getByText(`Version ${version + 2}`).waitFor();
+    expect(errors).toEqual([]);
+    await context.close();
+  });
 });

@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answer, Problem } from '../api/answer.ts';
 import { useChange } from '../api/change.ts';
@@ -8,9 +8,11 @@ import type { paths } from '../../generated/admin.ts';
 import { useMayChange } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmedButton } from '../ui/confirmed.tsx';
-import { Empty, Failed, Panel, Screen, Tag, Waiting } from '../ui/parts.tsx';
+import { ago, counted, moment } from '../ui/format.ts';
+import { Code, Empty, Failed, Panel, Screen, Tag, Waiting } from '../ui/parts.tsx';
 
 type Document = AdminRead<'/v1/configuration'>;
+type Version = AdminRead<'/v1/configuration/versions'>[number];
 type Difference = paths['/v1/configuration/diff']['post']['responses'][200]['content']['application/json'];
 
 const TONES = { create: 'good', update: 'warn', delete: 'bad' } as const;
@@ -23,7 +25,7 @@ function parsed(text: string): Document {
   }
 }
 
-/** The configuration as one document, with a preview of the changes of another one before it is applied. */
+/** The configuration as one document, its versions, and a preview of the changes of another one before it is applied. */
 export function Configuration() {
   const current = useQuery({
     queryKey: ['configuration'],
@@ -32,7 +34,7 @@ export function Configuration() {
   return (
     <Screen
       title="Configuration"
-      about="The whole configuration as one JSON document that names resources by key. Edit or paste one, compare it, then apply it."
+      about="The whole configuration as one JSON document that names resources by key. Edit or paste one, compare it, then apply it. Earlier versions can be restored."
     >
       {current.isPending && <Waiting />}
       {current.isError && <Failed error={current.error} />}
@@ -45,8 +47,21 @@ function Edited({ document }: { document: string }) {
   const mayChange = useMayChange();
   const [text, setText] = useState(document);
   const [difference, setDifference] = useState<Difference | null>(null);
+  /** The version that the editor holds. */
+  const [version, setVersion] = useState<number | null>(null);
   const compare = useChange({
     run: async () => setDifference(await answer(admin.POST('/v1/configuration/diff', { body: parsed(text) }))),
+    quiet: true,
+  });
+  const compareVersion = useChange({
+    run: async (earlier: number) => {
+      const params = { path: { version: String(earlier) } };
+      const body = await answer(admin.GET('/v1/configuration/versions/{version}', { params }));
+      setText(JSON.stringify(body, null, 2));
+      setVersion(earlier);
+      setDifference(null);
+      setDifference(await answer(admin.POST('/v1/configuration/diff', { body })));
+    },
     quiet: true,
   });
   const apply = useChange({
@@ -54,10 +69,12 @@ function Edited({ document }: { document: string }) {
     done: 'The configuration is applied.',
     quiet: true,
   });
-  const error = compare.error ?? apply.error;
+  const error = compare.error ?? compareVersion.error ?? apply.error;
   const edit = (next: string): void => {
     setText(next);
+    setVersion(null);
     setDifference(null);
+    compareVersion.reset();
   };
   return (
     <div className="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
@@ -77,22 +94,22 @@ function Edited({ document }: { document: string }) {
             <ConfirmedButton
               look="primary"
               change={apply}
-              title="Apply the document?"
-              action="Apply"
-              about={`Makes ${difference.changes.length} changes at once. What the document lacks is deleted.`}
+              title={version === null ? 'Apply the document?' : `Restore version ${version}?`}
+              action={version === null ? 'Apply' : 'Restore'}
+              about={`Makes ${difference.changes.length} changes at once. What the document lacks is deleted.${version === null ? '' : ' Resources that were deleted since are created as new ones, without their history.'}`}
             >
-              Apply
+              {version === null ? 'Apply' : `Restore version ${version}`}
             </ConfirmedButton>
           )}
           {text !== document && (
             <Button look="bare" onClick={() => edit(document)}>
-              Undo my edits
+              {version === null ? 'Undo my edits' : 'Back to the configuration'}
             </Button>
           )}
         </div>
         {error && <Failed error={error} />}
       </div>
-      <Panel title="Changes">
+      <Panel title={version === null ? 'Changes' : `Changes by restoring version ${version}`}>
         {difference === null && (
           <p className="text-muted">
             {mayChange
@@ -115,6 +132,87 @@ function Edited({ document }: { document: string }) {
           ))}
         </ul>
       </Panel>
+      <Versions
+        className="lg:col-span-2"
+        chosen={version}
+        busy={compareVersion.isPending}
+        blocked={version === null && text !== document}
+        onCompare={(earlier) => compareVersion.mutate(earlier)}
+      />
     </div>
   );
+}
+
+const PAGE = 10;
+
+/** Who made which version, when, and what it changed. */
+function Versions({
+  chosen,
+  busy,
+  blocked,
+  onCompare,
+  className,
+}: {
+  chosen: number | null;
+  busy: boolean;
+  /** The editor has unsaved edits, which a version would replace. */
+  blocked: boolean;
+  onCompare: (version: number) => void;
+  className: string;
+}) {
+  const [skip, setSkip] = useState(0);
+  const versions = useQuery({
+    queryKey: ['configuration', 'versions', skip],
+    queryFn: () => answer(admin.GET('/v1/configuration/versions', { params: { query: { limit: PAGE, skip } } })),
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <Panel
+      title="Versions"
+      className={className}
+      actions={
+        <>
+          {skip > 0 && <Button onClick={() => setSkip(skip - PAGE)}>Newer</Button>}
+          {versions.data?.length === PAGE && <Button onClick={() => setSkip(skip + PAGE)}>Older</Button>}
+        </>
+      }
+    >
+      {versions.isPending && <Waiting />}
+      {versions.isError && <Failed error={versions.error} />}
+      {versions.data?.length === 0 && <Empty title={skip === 0 ? 'No versions yet' : 'No older versions'} />}
+      {blocked && <p className="pb-2 text-muted">Apply or undo your edits to compare a version.</p>}
+      <ul className="flex flex-col divide-y divide-line">
+        {versions.data?.map((one, index) => (
+          <li key={one.version} className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1 py-2">
+            <div className="min-w-0">
+              <strong>Version {one.version}</strong> <span title={moment(one.at)}>{ago(one.at)}</span> by{' '}
+              <Code>{one.who}</Code>
+              <span className="block text-xs break-words text-muted">{summaryOf(one)}</span>
+            </div>
+            {skip === 0 && index === 0 ? (
+              <Tag>present</Tag>
+            ) : (
+              <Button
+                aria-label={`Compare version ${one.version}`}
+                disabled={busy || blocked || chosen === one.version}
+                onClick={() => onCompare(one.version)}
+              >
+                Compare
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+const NAMED_CHANGES = 3;
+
+function summaryOf({ changes, changeCount }: Version): string {
+  const named = changes
+    .slice(0, NAMED_CHANGES)
+    .map(({ action, kind, name }) => `${action} ${kind.replaceAll('_', ' ')} ${name ?? ''}`.trim());
+  const more = changeCount - named.length;
+  return [...named, ...(more > 0 ? [counted(more, 'other change')] : [])].join(', ');
 }

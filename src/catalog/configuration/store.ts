@@ -3,11 +3,18 @@ import { type Clock, systemClock } from '../../clock.ts';
 import { dateOf, earliestLocalDay } from '../../domain/periods.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { Catalog } from '../../domain/catalog.ts';
-import type { Configuration, ConfigurationChange, DemoChoice, DemoResource } from '../../domain/configuration.ts';
+import type {
+  Configuration,
+  ConfigurationChange,
+  ConfigurationVersion,
+  DemoChoice,
+  DemoResource,
+} from '../../domain/configuration.ts';
 import type { EventSettings } from '../../domain/fields/tenant-settings.ts';
 import type { StreakSettingsChanges } from '../../domain/streaks/streak-settings.ts';
 import { AppError } from '../../errors.ts';
 import { demoResources, endDemo } from '../../postgres/catalog.ts';
+import { configurationVersions, loadCatalogOfVersion } from '../../postgres/configuration-versions.ts';
 import type { Announce } from '../../postgres/revisions.ts';
 import type { Catalogs } from '../catalogs.ts';
 import type { CatalogDraft } from '../draft.ts';
@@ -35,6 +42,18 @@ export class ConfigurationStore {
   /** The document that describes the current configuration; applying it changes nothing. */
   async read(tenantNo: number): Promise<Required<Configuration>> {
     return exportConfiguration(await this.resources.read(tenantNo));
+  }
+
+  /** The versions that the audit log still has, newest first. */
+  versions(tenantNo: number, page: { limit: number; skip: number }): Promise<ConfigurationVersion[]> {
+    return configurationVersions(this.pool, tenantNo, page);
+  }
+
+  /** The document that describes a version. Error 404 if the audit log does not have the version. */
+  async readVersion(tenantNo: number, version: number): Promise<Required<Configuration>> {
+    const catalog = await loadCatalogOfVersion(this.pool, tenantNo, version);
+    if (catalog === null) throw new AppError('not_found', `There is no version ${version} of the configuration.`);
+    return exportConfiguration(catalog);
   }
 
   async hasDemo(tenantNo: number): Promise<boolean> {

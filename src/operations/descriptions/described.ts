@@ -148,6 +148,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   users: 'user',
   spread: 'job',
   verifications: 'verification',
+  versions: 'version',
   webhooks: 'webhook',
 };
 
@@ -259,6 +260,7 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   seenBefore: 'Only users whose progress or profile last changed before this time.',
   'admin_leaderboards_groups:run': 'First day of the run; by default the current run.',
 
+  version: 'Number of the {noun}.',
   demo: 'What happens to demo resources that the document does not name.',
   'admin_imports_create:import': 'Name of the import. An import imports each user once.',
   'admin_imports_create:dryRun': '`true`: nothing is written; the answer shows what would be imported.',
