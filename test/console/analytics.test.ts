@@ -11,7 +11,7 @@ import { keep, signedInPage, violationsInBothSchemes, WIDTHS } from './browser.t
 const VIEWS: Record<string, [search: string, text: string]> = {
   users: ['', 'Active users per day'],
   segment: ['?segment=plan:pro', 'Active users per day'],
-  retention: ['?view=retention', 'All cohorts of the period'],
+  retention: ['?view=retention', 'Week of '],
   metrics: ['?view=metrics', 'Flashcards flipped'],
   metric: ['?view=metrics&id={metric}', 'Top attributes'],
   achievements: ['?view=achievements', 'Median time'],

@@ -51,6 +51,15 @@ const GAME: Configuration = {
       start: '2026-01-01',
     },
     {
+      key: 'guild-wins',
+      name: 'Most wins of a guild',
+      rankBy: 'metric',
+      metricKey: 'wins',
+      breakdownAttributes: ['guild'],
+      status: 'active',
+      start: '2026-01-01',
+    },
+    {
       key: 'laps',
       name: 'Fastest lap',
       rankBy: 'metric',
@@ -109,6 +118,11 @@ describe.skipIf(!hasBrowser)('the console of a game', () => {
     await fastest.waitFor();
     expect((await fastest.innerText()).split(/\s+/)).toEqual(expect.arrayContaining(['1', '58.25']));
     await keep(page, `${width}-fastest`);
+    // Nobody has chosen a group: the largest is shown, whose name is the last in the alphabet.
+    await at('/leaderboards/guild-wins');
+    await page.getByRole('row').filter({ hasText: 'bob' }).waitFor();
+    expect(await page.getByLabel('Group').locator('option:checked').innerText()).toBe('Owls (2 users)');
+    expect(await isWithin()).toBe(true);
     expect(errors).toEqual([]);
     await context.close();
   });

@@ -1,6 +1,6 @@
 import { keepPreviousData, type QueryKey, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { answer } from '../api/answer.ts';
 import { eventCurl } from '../api/bodies.ts';
 import { admin, application } from '../api/client.ts';
@@ -151,6 +151,11 @@ function GroupPicker({
         }),
       ),
   });
+  const largest = groups.data?.toSorted((one, other) => other.users - one.users)[0]?.userAttributes;
+  const isUntouched = Object.keys(group).length === 0;
+  useEffect(() => {
+    if (isUntouched && largest !== undefined) onChange(largest);
+  }, [isUntouched, largest, onChange]);
   const textOf = (values: Group): string => attributes.map((attribute) => values[attribute?.key ?? '']).join(' · ');
   const chosen = groups.data?.findIndex(({ userAttributes }) => textOf(userAttributes) === textOf(group)) ?? -1;
   return (

@@ -33,7 +33,7 @@ export function Analytics() {
       title="Analytics"
       about="How your users do over time, compared with the previous period of the same length."
     >
-      <nav aria-label="Analytics" className="-mx-1 flex gap-1 overflow-x-auto px-1 py-0.5">
+      <nav aria-label="Analytics" className="scroll-hint -mx-1 flex gap-1 overflow-x-auto px-1 py-0.5">
         {VIEWS.map((one) => (
           <button
             key={one}

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { number } from '../../ui/format.ts';
+import { number, periodText } from '../../ui/format.ts';
 import { metricsQuery as allMetricsQuery } from '../../api/queries.ts';
 import { Labelled, SelectInput } from '../../ui/fields.tsx';
 import { Panel } from '../../ui/parts.tsx';
@@ -30,7 +30,7 @@ export function RetentionView() {
             title="Retention by weekly cohort"
             file={`retention-${from}-${to}`}
             rows={cohortRows(cohorts)}
-            note={`Of the users first seen in a week: how many sent an event in that week, the next one and so on. The last week of a row may not be over yet.${
+            note={`Of the users first seen in a week: how many sent an event in that week, the next one and so on. The last week of a row may not be over yet. The deeper the colour, the more came back, from the lowest to the highest share after the first week.${
               isAttribute(segment) ? ' Users count with the value that they had when they were first seen.' : ''
             }`}
           >
@@ -56,21 +56,22 @@ const cohortRows = (cohorts: Retention['cohorts']) =>
 function Cohorts({ cohorts }: { cohorts: Retention['cohorts'] }) {
   const longest = Math.min(WEEKS_SHOWN, Math.max(0, ...cohorts.map(({ weeks }) => weeks.length)));
   const heads = Array.from({ length: longest }, (_, week) => `Week ${week}`);
+  const depthOf = depths(cohorts);
   return (
     <FigureTable
       label="Retention by weekly cohort"
-      head={['First seen from', 'Users', ...heads]}
+      head={['First seen', 'Users', ...heads]}
       rows={cohorts.map(({ date, users, weeks, isComplete }) => ({
         key: date,
         cells: [
-          date,
+          periodText(Date.parse(date), 'week'),
           number(users),
           ...heads.map((head, week) => {
             const active = weeks[week];
             if (active === undefined) return '';
             const isOpen = users > 0 && week === weeks.length - 1 && !isComplete;
             return (
-              <Shade key={head} share={users === 0 ? 0 : Math.min(1, active / users)}>
+              <Shade key={head} depth={week === 0 || users === 0 ? 0 : depthOf(active / users)}>
                 {shareText(active, users)}
                 {isOpen && <span title="Not over yet"> …</span>}
               </Shade>
@@ -82,9 +83,29 @@ function Cohorts({ cohorts }: { cohorts: Retention['cohorts'] }) {
   );
 }
 
-const Shade = ({ share, children }: { share: number; children: React.ReactNode }) => (
+/** Opacity of the lightest and of the deepest colour; text stays legible on both. */
+const LIGHTEST = 0.06;
+const DEEPEST = 0.45;
+
+/**
+ * The opacity of the colour for a share, from the lowest to the highest share that is shown. The first week of a cohort has none:
+ * it is always about 100 %, and would leave the others nearly alike. Nor do weeks that are not over widen the scale.
+ */
+function depths(cohorts: Retention['cohorts']): (share: number) => number {
+  const shares = cohorts.flatMap(({ users, weeks, isComplete }) =>
+    users === 0 ? [] : weeks.slice(1, isComplete ? WEEKS_SHOWN : -1).map((active) => active / users),
+  );
+  const low = Math.min(1, ...shares);
+  const high = Math.max(0, ...shares);
+  return (share) => {
+    const place = high > low ? Math.min(1, Math.max(0, (share - low) / (high - low))) : 0;
+    return LIGHTEST + place * (DEEPEST - LIGHTEST);
+  };
+}
+
+const Shade = ({ depth, children }: { depth: number; children: React.ReactNode }) => (
   <span className="relative inline-block min-w-14 px-1.5 py-0.5">
-    <span aria-hidden className="absolute inset-0 rounded bg-accent-soft" style={{ opacity: share }} />
+    <span aria-hidden className="absolute inset-0 rounded bg-accent" style={{ opacity: depth }} />
     <span className="relative">{children}</span>
   </span>
 );
