@@ -23,10 +23,13 @@ test('only the contract’s operations of the Application API ignore unknown que
 });
 
 test('Laurel knows every query parameter of the contract’s operations that refuse unknown ones', () => {
-  for (const { id, method, path, query } of adminOperations)
-    for (const { name, in: place } of contractOperation('admin', method, path)?.parameters ?? [])
-      if (place === 'query')
-        expect([id, Object.keys(query?.properties ?? {})]).toEqual([id, expect.arrayContaining([name])]);
+  const declared = adminOperations.flatMap(({ method, path, query }) =>
+    (contractOperation('admin', method, path)?.parameters ?? [])
+      .filter((parameter) => parameter.in === 'query')
+      .map(({ name }) => ({ at: `${method} ${path}?${name}`, isKnown: Object.hasOwn(query?.properties ?? {}, name) })),
+  );
+  expect(declared.length).toBeGreaterThan(20);
+  expect(declared.filter(({ isKnown }) => !isKnown)).toEqual([]);
 });
 
 describe('errors', () => {
