@@ -255,7 +255,7 @@ interface SocketData {
 
 /** Accepts WebSocket requests. Checks the ticket before the upgrade, so that a refusal is an HTTP answer. */
 export function liveSocket(context: ExchangeContext): WebSocketBehavior<SocketData> {
-  const readQuery = queryParser(LiveQuery);
+  const readQuery = queryParser(LiveQuery, { refusesUnknown: true });
   return {
     maxPayloadLength: MAX_MESSAGE_BYTES,
     // Messages are limited before they are sent. This limits answers to pings, which would otherwise queue without bound.

@@ -1,4 +1,5 @@
 import type { TObject } from 'typebox';
+import { didYouMean } from '../domain/nearest.ts';
 import { MISPLACED } from '../domain/notifications/live.ts';
 import { AppError } from '../errors.ts';
 
@@ -50,13 +51,25 @@ function nameOf(text: string): string {
   }
 }
 
+const SHOWN_LENGTH = 64;
+
+/** The hint is the most similar parameter, otherwise all of them. */
+function unknownParameter(name: string, known: string[]): AppError {
+  const all = known.length === 0 ? 'There are no query parameters' : `Known: ${known.join(', ')}`;
+  const text = `${name.slice(0, SHOWN_LENGTH)} is not a known query parameter`;
+  return new AppError('unprocessable', text, { hint: didYouMean(name, known) ?? all });
+}
+
 /**
  * Creates a reader of raw query strings (without `?`) for a schema. Unknown parameters are ignored, except
- * misplaced ones. A list may be sent as repeated parameters
+ * misplaced ones, or all refused with `refusesUnknown`. A list may be sent as repeated parameters
  * (`ids` or `ids[]`), comma-separated, or both. A parameter that may be a string or a list is a string if it is sent once under its plain name.
- * Throws 422 for a malformed escape, a NUL, and a single value sent twice.
+ * Throws 422 for a malformed escape, a NUL, a single value sent twice, and a parameter that is refused.
  */
-export function queryReader(schema: TObject): (raw: string) => Record<string, unknown> {
+export function queryReader(
+  schema: TObject,
+  { refusesUnknown }: { refusesUnknown: boolean },
+): (raw: string) => Record<string, unknown> {
   const parameters = new Map(
     Object.entries(schema.properties).map(([name, property]) => [name, parameterOf(property)]),
   );
@@ -72,6 +85,7 @@ export function queryReader(schema: TObject): (raw: string) => Record<string, un
       const known = parameters.get(name);
       if (!known) {
         if (Object.hasOwn(misplaced, name)) throw new AppError('unprocessable', misplaced[name]!);
+        if (refusesUnknown && pair !== '') throw unknownParameter(name, [...parameters.keys()]);
         continue;
       }
       const text = equals < 0 ? '' : pair.slice(equals + 1);

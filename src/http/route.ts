@@ -1,4 +1,5 @@
 import type { Attributes } from '@opentelemetry/api';
+import { Type } from 'typebox';
 import type { Operation } from '../operations/operation.ts';
 import { unsentDropper } from '../operations/validation.ts';
 import { adaptedWriter, type WriteAdapted } from './adapted-answer.ts';
@@ -25,6 +26,8 @@ export interface Route extends Charged {
   dropUnsent: (body: unknown) => void;
 }
 
+const NO_QUERY = Type.Object({});
+
 /** The route of an operation on a surface. Its first request compiles its schemas. `bodyBytes`: limit for every body. */
 export function routeOf(
   operation: Operation,
@@ -34,7 +37,7 @@ export function routeOf(
     requests,
   }: { surface: Operation['surface']; limits: { bodyBytes: number }; requests: RequestMetrics },
 ): Route {
-  const { params, query, body, knownFields } = operation;
+  const { params, query, body, knownFields, refusesUnknownQuery } = operation;
   let dropUnsent: Route['dropUnsent'] | undefined;
   return {
     operation,
@@ -47,7 +50,8 @@ export function routeOf(
     paramNames: paramNames(operation.path),
     userInPath: operation.namedUsers !== null && operation.path.startsWith('/v1/users/{id}'),
     checkParams: params && paramsCheck(params),
-    readQuery: query && queryParser(query),
+    readQuery:
+      query || refusesUnknownQuery ? queryParser(query ?? NO_QUERY, { refusesUnknown: refusesUnknownQuery }) : null,
     checkBody: body && bodyCheck(body, knownFields),
     bodyBytes: Math.min(operation.bodyBytes ?? limits.bodyBytes, limits.bodyBytes),
     writeAdapted: adaptedWriter(operation.responses),

@@ -60,10 +60,13 @@ export function paramsCheck(schema: TObject): Check {
   };
 }
 
-/** Parses a raw query into the schema's types and adds defaults. An invalid query is a 422 that names the parameter. */
-export function queryParser(schema: TObject): (raw: string) => unknown {
+/**
+ * Parses a raw query into the schema's types and adds defaults. An invalid query is a 422 that names the parameter, as is
+ * an unknown parameter with `refusesUnknown`.
+ */
+export function queryParser(schema: TObject, options: { refusesUnknown: boolean }): (raw: string) => unknown {
   const faultOf = faultFinder(schema, { useDefaults: true });
-  const read = queryReader(schema);
+  const read = queryReader(schema, options);
   return (raw) => {
     const query = read(raw);
     const fault = faultOf(query);

@@ -109,6 +109,7 @@ export const leaderboardsGet = operation({
 export const leaderboardsRankings = operation({
   id: 'leaderboards_rankings',
   surface: 'application',
+  refusesUnknownQuery: true,
   keyScopes: ['read'],
   method: 'post',
   path: '/v1/leaderboards/{key}/rankings',
@@ -135,6 +136,7 @@ export const leaderboardsRankings = operation({
 export const leaderboardsTeams = operation({
   id: 'leaderboards_teams',
   surface: 'application',
+  refusesUnknownQuery: true,
   method: 'get',
   path: '/v1/leaderboards/{key}/teams',
   summary: 'The ranking of the teams of a leaderboard, of the current or a past run',

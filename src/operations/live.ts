@@ -8,7 +8,14 @@ import type { Services } from './services.ts';
 
 type StreamCall = Call<undefined, Static<typeof LiveQuery>, undefined>;
 
-const OPENS_STREAM = { method: 'get', scope: 'public', needsRedis: true, opensStream: true, query: LiveQuery } as const;
+const OPENS_STREAM = {
+  method: 'get',
+  scope: 'public',
+  refusesUnknownQuery: true,
+  needsRedis: true,
+  opensStream: true,
+  query: LiveQuery,
+} as const;
 
 const EVENT_STREAM = {
   ...OPENS_STREAM,
@@ -52,6 +59,7 @@ export const liveWs = operation({ ...SOCKET_STREAM, id: 'live_ws', surface: 'app
 export const liveTicketsCreate = operation({
   id: 'live_tickets_create',
   surface: 'application',
+  refusesUnknownQuery: true,
   method: 'post',
   path: '/v1/live/tickets',
   summary: 'A ticket for a live stream, valid once, for a minute',

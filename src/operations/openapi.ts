@@ -258,7 +258,8 @@ const REFUSALS: Record<ErrorStatus, Refusal> = {
     description: 'Well-formed, but cannot be used',
     headers: [],
     // `Tenant-ID` is required if there are several tenants. The contract also lists it for a tenant by ID.
-    of: ({ scope, path, query, body }) => scope === 'tenant' || path.includes('{') || query !== null || body !== null,
+    of: ({ scope, path, query, body, refusesUnknownQuery }) =>
+      scope === 'tenant' || path.includes('{') || query !== null || body !== null || refusesUnknownQuery,
   },
   429: {
     description: 'Over the limit of requests, where one is set; try again after `Retry-After` seconds',

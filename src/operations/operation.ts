@@ -97,6 +97,11 @@ export interface Operation {
   /** Whether only an earlier version of the contract has it. */
   deprecated: boolean;
   /**
+   * Whether an unknown query parameter is refused (422). Default: on the admin surface. Operations of the contract on the
+   * application surface ignore it, because newer clients may send one.
+   */
+  refusesUnknownQuery: boolean;
+  /**
    * 'tenant': concerns a tenant's data, takes `Tenant-ID`. 'organisation': concerns the organisation itself. 'key':
    * concerns the presented key, whatever its scope. 'public': needs no key; `call.caller` is `NOBODY`.
    */
@@ -159,6 +164,7 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   summary: string;
   description?: string;
   deprecated?: boolean;
+  refusesUnknownQuery?: boolean;
   scope?: Operation['scope'];
   keyScopes?: Operation['keyScopes'];
   audited?: boolean;
@@ -193,6 +199,7 @@ export function operation<
     aliases: [],
     description: '',
     deprecated: false,
+    refusesUnknownQuery: definition.surface === 'admin' && definition.file === undefined,
     scope: 'tenant',
     keyScopes: definition.method === 'get' ? ['read'] : [],
     audited: definition.surface === 'admin',

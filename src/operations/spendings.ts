@@ -29,6 +29,7 @@ const ONCE =
 
 const openingOf = (body: typeof SpendRequest | typeof HoldRequest) => ({
   surface: 'application' as const,
+  refusesUnknownQuery: true,
   audited: true,
   method: 'post' as const,
   idempotent: true,
@@ -70,6 +71,7 @@ function refuseClient(caller: Caller): void {
 
 const closingOf = (how: 'capture' | 'release') => ({
   surface: 'application' as const,
+  refusesUnknownQuery: true,
   audited: true,
   method: 'post' as const,
   path: `/v1/users/{id}/points/{key}/holds/{holdId}/${how}`,
@@ -105,6 +107,7 @@ export const spendingsRelease = operation({
 export const spendingsRefund = operation({
   id: 'spendings_refund',
   surface: 'application',
+  refusesUnknownQuery: true,
   audited: true,
   method: 'post',
   path: '/v1/users/{id}/points/{key}/spendings/{spendingId}/refund',

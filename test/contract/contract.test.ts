@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { checkAnswer, contractOperations, refusalOfRead } from './contract.ts';
+import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
+import { checkAnswer, contractOperation, contractOperations, refusalOfRead } from './contract.ts';
 
 const admin = { surface: 'admin', method: 'get', path: '/v1/tenants/{id}', status: 200 } as const;
 const tenant = {
@@ -10,6 +11,26 @@ const tenant = {
   created: '2026-01-01T00:00:00.000Z',
   updated: '2026-01-01T00:00:00.000Z',
 };
+
+test('only the contract’s operations of the Application API ignore unknown query parameters', () => {
+  for (const { id, file, deprecated, method, path, refusesUnknownQuery } of applicationOperations) {
+    // A deprecated operation belongs to an earlier version of the contract.
+    const isAddition = file === null && !deprecated && contractOperation('application', method, path) === undefined;
+    expect([id, refusesUnknownQuery]).toEqual([id, isAddition]);
+  }
+  for (const { id, file, refusesUnknownQuery } of adminOperations)
+    expect([id, refusesUnknownQuery]).toEqual([id, file === null]);
+});
+
+test('Laurel knows every query parameter of the contract’s operations that refuse unknown ones', () => {
+  const declared = adminOperations.flatMap(({ method, path, query }) =>
+    (contractOperation('admin', method, path)?.parameters ?? [])
+      .filter((parameter) => parameter.in === 'query')
+      .map(({ name }) => ({ at: `${method} ${path}?${name}`, isKnown: Object.hasOwn(query?.properties ?? {}, name) })),
+  );
+  expect(declared.length).toBeGreaterThan(20);
+  expect(declared.filter(({ isKnown }) => !isKnown)).toEqual([]);
+});
 
 describe('errors', () => {
   const path = { surface: 'admin', method: 'get', path: '/v1/ours' } as const;

@@ -120,6 +120,18 @@ describe.each(documents.filter(({ path }) => path !== HISTORY).map((document) =>
   },
 );
 
+test('docs/analytics.md lists exactly the operations of analytics', () => {
+  const listed = read('docs/analytics.md')
+    .split('\n')
+    .flatMap((line) => /^\| (`\/v1\/analytics.*?) +\|/.exec(line)?.[1] ?? [])
+    .flatMap((cell) => {
+      const [path, ...others] = found(cell, /`([^`]+)`/g);
+      return [path!, ...others.map((other) => other.replace('…', path!))];
+    });
+  const actual = [...paths].filter((path) => path.startsWith('/v1/analytics/'));
+  expect(listed.toSorted()).toEqual(actual.toSorted());
+});
+
 test('docs/operating/variables.md has every variable that the code reads', () => {
   const text = read('docs/operating/variables.md');
   expect(variables.length).toBeGreaterThan(10);

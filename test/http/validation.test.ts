@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Type } from 'typebox';
+import { queryParser } from '../../src/http/validation.ts';
 import { BODY_BYTES, startServer, type Fixture } from './server-fixture.ts';
 
 const UUID = '0191d6f0-0000-7000-8000-000000000001';
@@ -227,6 +229,27 @@ describe('query parameters', () => {
     const response = await fixture.client.get(`/v1/things?${query}`);
     expect([response.status, response.body]).toEqual([422, { error, code: 'unprocessable' }]);
   });
+});
+
+test.each([
+  ['limt=5', 'limt', "Did you mean 'limit'?"],
+  ['limit=5&unknown%5B%5D=1', 'unknown', 'Known: limit, q'],
+  [`${'k'.repeat(100)}=1`, 'k'.repeat(64), 'Known: limit, q'],
+  ['__proto__=1', '__proto__', 'Known: limit, q'],
+  ['=1', '', 'Known: limit, q'],
+])('an operation that refuses unknown query parameters names that of ?%s', (query, name, hint) => {
+  const schema = Type.Object({ limit: Type.Optional(Type.Integer()), q: Type.Optional(Type.String()) });
+  const read = queryParser(schema, { refusesUnknown: true });
+  expect(read('limit=5&&q=')).toEqual({ limit: 5, q: '' });
+  const refusal = { status: 422, message: `${name} is not a known query parameter`, hint };
+  expect(() => read(query)).toThrow(expect.objectContaining(refusal));
+});
+
+test('an operation without query parameters can refuse them, too', () => {
+  const read = queryParser(Type.Object({}), { refusesUnknown: true });
+  expect(read('')).toEqual({});
+  const hint = 'There are no query parameters';
+  expect(() => read('dryRun=true')).toThrow(expect.objectContaining({ status: 422, hint }));
 });
 
 test('an idempotency key has 1 to 255 ASCII characters', async () => {

@@ -9,7 +9,7 @@ const byId = (id: string): number[] =>
 test.each([
   ['metrics_event', [400, 401, 403, 404, 405, 413, 415, 422, 429, 431, 500, 503]],
   ['users_get', [400, 401, 403, 404, 405, 422, 429, 431, 500, 503]],
-  ['admin_organisation_get', [400, 401, 403, 405, 429, 431, 500, 503]],
+  ['admin_organisation_get', [400, 401, 403, 405, 422, 429, 431, 500, 503]],
   ['admin_tenants_get', [400, 401, 403, 404, 405, 422, 429, 431, 500, 503]],
   ['openapi_get', [400, 405, 431, 500]],
 ])('%s may be refused with %j', (id, statuses) => {

@@ -534,7 +534,7 @@ test('an achievement that requires others completes with the last of its own rul
   expect(document.achievements.find(({ key }: Answer) => key === 'two-hundred')).toMatchObject({
     requiresKeys: ['hundred', 'expert'],
   });
-  expect((await laurel.admin.put('/v1/configuration?dryRun=true', document)).body.changes).toEqual([]);
+  expect((await laurel.admin.post('/v1/configuration/diff', document)).body.changes).toEqual([]);
 });
 
 test('an anniversary that requires another completes with the year, or later with the required one', async () => {

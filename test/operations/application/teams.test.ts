@@ -264,7 +264,7 @@ test('points of a time trigger count for the team', async () => {
 test('refuses what is not possible', async () => {
   const issues = async (fields: object): Promise<string[]> => {
     const board = { name: 'X', key: 'x', rankBy: 'metric', metricKey: 'm', ...fields };
-    const { body } = await laurel.admin.put('/v1/configuration?dryRun=true', { leaderboards: [board] });
+    const { body } = await laurel.admin.post('/v1/configuration/diff', { leaderboards: [board] });
     return [String(body.error ?? 'accepted')];
   };
   expect(await issues({ teamAttributeKey: 'guild', breakdownAttributes: ['land'] })).toEqual([

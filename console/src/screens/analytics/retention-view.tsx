@@ -89,7 +89,7 @@ const DEEPEST = 0.45;
 
 /**
  * The opacity of the colour for a share, from the lowest to the highest share that is shown. The first week of a cohort has none:
- * it is always about 100 %, and would leave the others nearly alike. Nor do weeks that are not over widen the scale.
+ * nearly all send an event in it, which would leave the others nearly alike. Nor do weeks that are not over widen the scale.
  */
 function depths(cohorts: Retention['cohorts']): (share: number) => number {
   const shares = cohorts.flatMap(({ users, weeks, isComplete }) =>
