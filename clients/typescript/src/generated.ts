@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 25981805211de260059a5b3a5f9d00709ea46c9ffcab7f1bdd5ef3a4a338bd0b
-// 0d9d300a7415e17a87eeea4d13cbe96622d255c9cf9b958daa9a7670e043ffd5
+// 4b3f579dda8ba406c658eeac842ba5823a782e710406c3e3f127e9aec309ff4f
+// 94f4d5e06d1473c36fceb692d88ddce81d80dc4047521ad4b5cbe2636684a4ba
 
 export interface EventResult {
   /** ID of the event. */
@@ -2134,4 +2134,4 @@ export interface Messages {
 }
 
 /** The codes of Laurel's errors. There may be more of them later. */
-export type ErrorCode = "malformed" | "invalid_json" | "invalid" | "missing_key" | "invalid_key" | "unauthorized" | "forbidden" | "insufficient_scope" | "not_found" | "unknown_path" | "method_not_allowed" | "conflict" | "insufficient_balance" | "payload_too_large" | "unsupported_media_type" | "unprocessable" | "tenant_required" | "out_of_points" | "refused_by_guard" | "too_much_work" | "too_many_requests" | "too_many_wrong_keys" | "headers_too_large" | "internal" | "unavailable" | "storage_full";
+export type ErrorCode = "malformed" | "invalid_json" | "invalid" | "missing_key" | "invalid_key" | "unauthorized" | "forbidden" | "insufficient_scope" | "not_found" | "unknown_path" | "method_not_allowed" | "conflict" | "insufficient_balance" | "payload_too_large" | "unsupported_media_type" | "unprocessable" | "tenant_required" | "out_of_points" | "refused_by_guard" | "too_much_work" | "too_many_requests" | "too_many_wrong_keys" | "headers_too_large" | "internal" | "unavailable" | "overloaded" | "storage_full";

@@ -166,7 +166,7 @@ function GroupPicker({
             value={chosen}
             onChange={({ target }) => onChange(groups.data[Number(target.value)]?.userAttributes ?? {})}
           >
-            <option value={-1}>Choose a group …</option>
+            {chosen < 0 && <option value={-1}>Choose a group …</option>}
             {groups.data.map(({ userAttributes, users }, index) => (
               <option key={textOf(userAttributes)} value={index}>
                 {`${textOf(userAttributes)} (${number(users)} ${users === 1 ? 'user' : 'users'})`}
