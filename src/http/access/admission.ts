@@ -14,18 +14,18 @@ export type QueueName = (typeof QUEUES)[number];
 
 interface Bound {
   mostWaitMs: number;
-  /** So many requests in flight are never refused. For events four commands' worth, with which nothing idles. */
+  /** So many requests in flight are never refused: a burst, such as the end of a match, is no overload however slow the machine. */
   always: number;
   /** Requests per second until a rate is measured. */
   firstRate: number;
 }
 
 const BOUNDS: Readonly<Record<QueueName, Bound>> = {
-  events: { mostWaitMs: 1_000, always: 256, firstRate: 1_000 },
-  requests: { mostWaitMs: 1_000, always: 256, firstRate: 1_000 },
+  events: { mostWaitMs: 1_000, always: 2_000, firstRate: 1_000 },
+  requests: { mostWaitMs: 1_000, always: 1_000, firstRate: 1_000 },
   // With `?wait=true` they are answered when all their events are processed.
   batches: { mostWaitMs: 60_000, always: 16, firstRate: 10 },
-  admin: { mostWaitMs: 10_000, always: 64, firstRate: 50 },
+  admin: { mostWaitMs: 10_000, always: 256, firstRate: 50 },
 };
 
 const SLOT_MS = 100;
