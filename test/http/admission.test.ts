@@ -72,7 +72,7 @@ describe('a queue', () => {
     },
   );
 
-  test('measures the capacity as soon as a queue begins, whatever rate was assumed', () => {
+  test('measures the capacity as soon as a queue begins, regardless of the rate that was assumed', () => {
     const queue = new Driven({ ...BOUND, firstRate: 10_000 });
     expect(queue.run(5, { offered: 1_000, answered: 100, from: () => server(0) })).toBeLessThan(300);
   });
