@@ -40,7 +40,7 @@ export class FrontendMetrics {
   watchAdmission(admission: Pick<Admission, 'waitMs'>): void {
     new Gauge({
       name: 'laurel_http_queue_wait_seconds',
-      help: 'How long another request would wait, by queue; above a limit per queue, requests are refused with 503 (`overloaded`).',
+      help: 'How long another request would wait, by queue; 0 below the number that is always accepted, and above a limit requests are refused with 503 (`overloaded`).',
       labelNames: ['queue'],
       registers: [this.registry],
       collect() {

@@ -61,8 +61,7 @@ const MAX_EVENTS = 64;
 
 /**
  * One queue of events for each part of a tenant, sent to the server of its shard. One command is in flight to a server, and one
- * part of a tenant: with two, commands had 9 events instead of 15 under load, and an installation processed a sixth fewer events.
- * A part that is retried alone delays only its tenant. If more events wait than fit into a
+ * part of a tenant, so that more events share a commit (decision 3). A part that is retried alone delays only its tenant. If more events wait than fit into a
  * command, the tenants share it equally. A tenant with many events thus delays the others no more than one with few.
  */
 export class EventQueues {

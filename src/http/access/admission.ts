@@ -86,7 +86,7 @@ class Queue {
     this.perSecond = bound.firstRate;
   }
 
-  /** How long another request would wait. */
+  /** See `Admission.waitMs`. */
   get waitMs(): number {
     return this.inFlight < this.bound.always ? 0 : (this.inFlight / this.perSecond) * 1_000;
   }
@@ -170,7 +170,7 @@ export class Admission {
     this.queues[queue].leave(from, isDone);
   }
 
-  /** How long another request of a queue would wait; 0 if next to nothing queues. */
+  /** How long another request of a queue would wait; 0 while it would be accepted in any case. */
   waitMs(queue: QueueName): number {
     return this.queues[queue].waitMs;
   }
