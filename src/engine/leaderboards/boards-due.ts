@@ -59,9 +59,11 @@ export class BoardsDue implements ScheduledWork {
       return isPaidForTime ? beforeMs - 1 : upToMs;
     };
     const lastMs = (progress: BoardProgress): number => Math.max(dueMs, beforeMs - 1, freeMs(progress));
-    // A run's snapshots must be taken before its sorted sets are removed.
+    // A run's snapshots must be taken before its sorted sets are removed. A board whose snapshot failed may no longer be
+    // set aside afterwards.
     if (!(await this.snapshots.upTo(lastMs, ending))) return;
-    await this.finals.upTo(lastMs, ending);
+    const hasSnapshots = (progress: BoardProgress): boolean => firstSnapshotMs([progress]) > lastMs(progress);
+    await this.finals.upTo((progress) => (hasSnapshots(progress) ? lastMs(progress) : -Infinity), ending);
     await this.finals.clear(Math.max(dueMs, upToMs), ending);
   }
 

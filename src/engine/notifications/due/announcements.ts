@@ -237,12 +237,14 @@ export class Announcements implements ScheduledWork {
       pool,
       begun.map(({ tenantNo, sinceMs }) => ({ tenantNo, kind: KIND, zone: '', doneMs: Math.min(sinceMs, upToMs) })),
     );
+    // Before the search: a tenant that is set aside during it, and no longer afterwards, was not searched.
+    const searched = progress.filter((row) => this.isFollowed(row, wanting));
     const isAsBefore = begun.length === 0 && progress.length === wanting.size;
     const next = isAsBefore ? await this.nextOf(wanting, progress) : await this.next();
     const dueMs = firstOf(next, upToMs);
     if (dueMs === null)
-      for (const row of progress)
-        if (upToMs - row.doneMs > MOVED_EVERY_MS && this.isFollowed(row, wanting))
+      for (const row of searched)
+        if (upToMs - row.doneMs > MOVED_EVERY_MS)
           await moveNotificationProgress(pool, row, { doneMs: upToMs, lastUser: '' });
     return dueMs;
   }

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Catalogs } from '../../../src/catalog/catalogs.ts';
+import { FixedClock } from '../../../src/clock.ts';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import { Announcements } from '../../../src/engine/notifications/due/announcements.ts';
+import { BoardRankings } from '../../../src/engine/notifications/due/board-rankings.ts';
+import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+
+const CONFIGURATION: Configuration = {
+  pointsSystems: [{ key: 'xp', name: 'XP', boosts: [{ name: 'Weekend', start: '2030-01-07', multiplier: 2 }] }],
+};
+const START = Date.parse('2030-01-05T10:30:00Z');
+const BROKEN = 1;
+const SLOW = 2;
+/** Longer than a piece of work is set aside after its first failure (ms). */
+const SLOW_MS = 500;
+
+let laurel: TestLaurel;
+let catalogs: Catalogs;
+beforeAll(async () => {
+  laurel = await startLaurel({ clock: new FixedClock(START), webhookAllowPrivate: true });
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  const created = [BROKEN, SLOW].map((no) => ({ customerId: `tenant ${no}`, name: `tenant ${no}` }));
+  await laurel.admin.post('/v1/tenants', created);
+  for (const { customerId: tenantId } of created) {
+    await laurel.admin.put('/v1/configuration', CONFIGURATION, { tenantId });
+    const webhook = { name: 'All', url: 'http://127.0.0.1:9', events: ['points.boost_started'] };
+    const made = await laurel.admin.post('/v1/webhooks', [webhook], { tenantId });
+    if (made.status !== 201) throw new Error('The tenant could not be set up.');
+  }
+  await laurel.pool.query(`
+    CREATE FUNCTION refuse_messages() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'refused for the test' USING ERRCODE = 'check_violation'; END $$;
+    CREATE TRIGGER refused BEFORE INSERT ON webhook_messages FOR EACH ROW
+      WHEN (NEW.tenant_no = ${BROKEN}) EXECUTE FUNCTION refuse_messages()`);
+  catalogs = new Catalogs({ pool: laurel.pool });
+});
+afterAll(async () => {
+  catalogs.close();
+  await laurel.close();
+});
+
+test('a failed announcement is made, even if it may be tried again while other tenants are searched', async () => {
+  const { redis, pool } = laurel;
+  let slowMs = 0;
+  const slowly = {
+    of: (tenantNo: number) => catalogs.of(tenantNo),
+    atLeast: async (tenantNo: number, version: number) => {
+      if (tenantNo === SLOW) await sleep(slowMs);
+      return catalogs.atLeast(tenantNo, version);
+    },
+  };
+  const publisher = new Publisher({ redis, pool, catalogs: slowly });
+  const failures: unknown[] = [];
+  const onFailed = ({ error }: { error: unknown }): void => void failures.push(error);
+  const work = new Announcements({ publisher, redis, rankings: new BoardRankings(redis), onFailed });
+  const pass = async (nowMs: number): Promise<void> => {
+    const dueMs = await work.due(nowMs);
+    if (dueMs !== null) await work.perform(dueMs, new AbortController().signal, dueMs + 1, nowMs);
+  };
+  const tenants = async (): Promise<number[]> => {
+    const { rows } = await pool.query<{ no: number }>('SELECT tenant_no AS no FROM webhook_messages ORDER BY 1');
+    return rows.map(({ no }) => no);
+  };
+  await pass(START);
+  const later = Date.parse('2030-01-06T12:30:00Z');
+
+  await pass(later);
+  expect(failures).toHaveLength(1);
+  expect(await tenants()).toEqual([SLOW]);
+  slowMs = SLOW_MS;
+  // The broken tenant is set aside when it would be searched, and no longer when this ends.
+  expect(await work.due(later)).toBeNull();
+  await pool.query('DROP TRIGGER refused ON webhook_messages');
+  slowMs = 0;
+  await pass(later);
+  expect(await tenants()).toEqual([BROKEN, SLOW]);
+});
