@@ -25,6 +25,8 @@ export interface LoadJob {
   verify?: boolean;
   /** `customerId` of the tenants of the events, each with the crowd's users; if absent, the organisation's own. */
   tenants?: readonly string[];
+  /** Clients that do not give up; see `LoadJob` of the generator. */
+  retries?: boolean;
 }
 
 /** Script calls without HTTP: `batch` events per call, `atOnce` calls in flight. */
@@ -61,6 +63,8 @@ export interface Outcome {
   /** Milliseconds. On a schedule: from when the request was due. */
   p50: number;
   p99: number;
+  /** The same of the answers that were not refusals (load). */
+  expected?: { p50: number; p99: number };
   /** CPU seconds of the calling process meanwhile (direct calls). */
   cpuSeconds?: number;
 }

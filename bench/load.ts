@@ -36,7 +36,7 @@ export function benchShape(catalog: Catalog): Shape {
 /** Sends exactly the requests of a job, with the generator of `laurel load`, so that every event sent is also answered. */
 export async function runLoad(processes: LoadProcesses, job: LoadJob): Promise<Outcome> {
   const { url, apiKey, requests, amount, pace, verify = false, ...same } = job;
-  const { seconds, answered, statuses, events, latency } = await processes.run({
+  const { seconds, answered, statuses, events, latency, expectedLatency } = await processes.run({
     ...same,
     url,
     adminUrl: url,
@@ -52,7 +52,8 @@ export async function runLoad(processes: LoadProcesses, job: LoadJob): Promise<O
     byStatus[status] = (byStatus[status] ?? 0) + count;
   }
   const { p50, p99 } = latenciesOf(latency);
-  return { seconds, answered, statuses: byStatus, processed: events, p50, p99 };
+  const expected = latenciesOf(expectedLatency);
+  return { seconds, answered, statuses: byStatus, processed: events, p50, p99, expected };
 }
 
 function paceOf(pace: Pace): GeneratorPace {

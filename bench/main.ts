@@ -18,6 +18,7 @@ const BENCHES: Readonly<Record<string, { about: string; run: () => Promise<unkno
   instructions: { about: 'instructions of Redis per event, counted', run: () => import('./instructions.ts') },
   memory: { about: 'bytes of Redis per user, by kind of key', run: () => import('./memory.ts') },
   latency: { about: 'what the slowest answers at half load wait for', run: () => import('./latency.ts') },
+  overload: { about: 'three times the capacity, and clients that retry', run: () => import('./overload.ts') },
   idle: { about: 'CPU of each process at rest', run: () => import('./idle.ts') },
   persist: { about: 'CPU and WAL of storing an event', run: () => import('./persist.ts') },
   history: { about: 'reads of a user with 200,000 events', run: () => import('./history.ts') },

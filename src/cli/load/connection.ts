@@ -6,8 +6,8 @@ import { connect as connectTls } from 'node:tls';
 export const CLOSED = 'closed';
 export const TIMEOUT = 'timeout';
 
-/** `body`: '' unless it was asked for. */
-export type OnAnswer = (status: string, body: string) => void;
+/** `body`: '' unless it was asked for. `retryMs`: what Retry-After says; 0 without one. */
+export type OnAnswer = (status: string, body: string, retryMs: number) => void;
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LINE_END = Buffer.from('\r\n');
@@ -98,13 +98,14 @@ export class Connection {
     if (body === null) return;
     this.received = Buffer.alloc(0);
     if (/\r\nconnection: *close/i.test(head)) this.disconnect();
-    this.end(head.slice(STATUS.from, STATUS.to), this.wantsBody ? Buffer.concat(body).toString('utf8') : '');
+    const retryMs = Number(/\r\nretry-after: *(\d+)/i.exec(head)?.[1] ?? '0') * 1000;
+    this.end(head.slice(STATUS.from, STATUS.to), this.wantsBody ? Buffer.concat(body).toString('utf8') : '', retryMs);
   }
 
-  private end(status: string, body = ''): void {
+  private end(status: string, body = '', retryMs = 0): void {
     const { onAnswer } = this;
     this.onAnswer = null;
-    onAnswer?.(status, body);
+    onAnswer?.(status, body, retryMs);
   }
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CLOSED, Connection, type OnAnswer } from './connection.ts';
+import { CLOSED, Connection, type OnAnswer, TIMEOUT } from './connection.ts';
 import { Histogram, type Buckets } from './histogram.ts';
 import { Ledger } from './ledger.ts';
 import { Queue } from './queue.ts';
@@ -21,6 +21,11 @@ export interface LoadJob extends Omit<RequestsOptions, 'hosts' | 'basePaths'> {
   ends: { seconds: number } | { requests: number };
   /** Whether to count what each user must have afterwards. */
   verify: boolean;
+  /**
+   * Clients that do not give up: a request that got 503, or no answer within 5 s, is sent again after the time in
+   * Retry-After, unless that could record an event twice. Every try is counted as an answer.
+   */
+  retries?: boolean;
 }
 
 /** Instead of a status: it was due, but no connection was free for it until the end. */
@@ -37,6 +42,8 @@ export interface Counts {
   events: number;
   /** From when each answered request was due, or sent if there is no schedule. */
   latency: Buckets;
+  /** The same of those that did what they should. */
+  expectedLatency: Buckets;
 }
 
 /** One second of a load. */
@@ -66,6 +73,8 @@ export interface LoadOutcome extends Counts {
 }
 
 const TIMEOUT_MS = 30_000;
+/** How long clients that retry wait for an answer. */
+const PATIENCE_MS = 5_000;
 /** After the end, for requests that were due before. */
 const GRACE_MS = 10_000;
 const TICK_MS = 1;
@@ -110,6 +119,10 @@ export class Generator {
   private readonly total = emptyCounts();
   private readonly totalLatency = new Histogram();
   private latency = new Histogram();
+  private expectedLatency = new Histogram();
+  private readonly totalExpected = new Histogram();
+  /** Requests to send again, and when. */
+  private again: { waiting: Waiting; atMs: number }[] = [];
   private readonly delay = new Histogram();
   private noConnectionMs = 0;
   private seconds = 0;
@@ -125,9 +138,10 @@ export class Generator {
       basePaths: { app: basePath(urls.app), admin: basePath(urls.admin) },
     });
     const kinds = job.requests.map(({ kind }) => kind);
+    const timeoutMs = job.retries === true ? PATIENCE_MS : TIMEOUT_MS;
     const pool = (url: URL, isUsed: boolean): Pool => ({
       idle: [],
-      all: Array.from({ length: isUsed ? job.connections : 0 }, () => new Connection(url, { timeoutMs: TIMEOUT_MS })),
+      all: Array.from({ length: isUsed ? job.connections : 0 }, () => new Connection(url, { timeoutMs })),
     });
     this.pools = {
       app: pool(
@@ -170,6 +184,7 @@ export class Generator {
     return {
       ...this.total,
       latency: this.totalLatency.buckets(),
+      expectedLatency: this.totalExpected.buckets(),
       seconds,
       health: {
         delay: this.delay.buckets(),
@@ -204,7 +219,8 @@ export class Generator {
     const { ends, pace } = this.job;
     const isDone = 'seconds' in ends ? nowMs >= ends.seconds * 1000 : this.made >= ends.requests;
     if (!isDone && !this.stopped && (pace === 'flat out' || this.nextDueMs < Infinity)) return false;
-    if (this.open === 0 && (this.stopped || this.waiting.app.length + this.waiting.admin.length === 0)) return true;
+    const left = this.waiting.app.length + this.waiting.admin.length + this.again.length;
+    if (this.open === 0 && (this.stopped || left === 0)) return true;
     return 'seconds' in ends && nowMs > ends.seconds * 1000 + GRACE_MS && this.open === 0;
   }
 
@@ -220,7 +236,11 @@ export class Generator {
   }
 
   private sendDue(): void {
-    if (this.due === null) return this.sendFlatOut();
+    this.queueRetries();
+    if (this.due === null) {
+      for (const address of ['app', 'admin'] as const) this.sendWaiting(address);
+      return this.sendFlatOut();
+    }
     const nowMs = this.now();
     while (this.nextDueMs <= nowMs && this.mayMake(this.nextDueMs)) {
       const request = this.take();
@@ -230,6 +250,14 @@ export class Generator {
       this.nextDueMs = this.advance();
     }
     for (const address of ['app', 'admin'] as const) this.sendWaiting(address);
+  }
+
+  private queueRetries(): void {
+    if (this.again.length === 0) return;
+    const nowMs = this.now();
+    for (const { waiting, atMs } of this.again)
+      if (atMs <= nowMs) this.waiting[waiting.request.toAdmin ? 'admin' : 'app'].push(waiting);
+    this.again = this.again.filter(({ atMs }) => atMs > nowMs);
   }
 
   private sendWaiting(address: 'app' | 'admin'): void {
@@ -263,20 +291,29 @@ export class Generator {
   private send(connection: Connection, { request, dueMs }: Waiting): void {
     this.open += 1;
     const wantsBody = this.job.verify && request.events.length > 0;
-    const onAnswer: OnAnswer = (status, body) => {
+    const onAnswer: OnAnswer = (status, body, retryMs) => {
       this.open -= 1;
       const nowMs = this.now();
       this.note(request, { status, latencyMs: nowMs - dueMs });
       if (status !== CLOSED) this.lastAnswerMs = nowMs;
-      if (this.job.verify) this.ledger.note(request.events, status, body);
+      const isRetried = this.isRetried(request, status);
+      if (isRetried) this.again.push({ waiting: { request, dueMs }, atMs: nowMs + retryMs });
+      if (this.job.verify && !isRetried) this.ledger.note(request.events, status, body);
       const address = request.toAdmin ? 'admin' : 'app';
       this.pools[address].idle.push({ connection, sinceMs: nowMs });
       // A closed connection is opened by the next tick's request: a server that is down is not asked in a loop.
       if (status === CLOSED) return;
+      this.sendWaiting(address);
       if (this.due === null) this.sendFlatOut();
-      else this.sendWaiting(address);
     };
     connection.send(request.text, { wantsBody, onAnswer });
+  }
+
+  private isRetried({ events }: MadeRequest, status: string): boolean {
+    if (this.job.retries !== true || this.isGivingUp()) return false;
+    const isUnanswered = status === TIMEOUT || status === CLOSED;
+    const isSafe = events.every(({ idempotencyKey }) => idempotencyKey !== null);
+    return status === '503' || (isUnanswered && isSafe);
   }
 
   private note(
@@ -289,6 +326,7 @@ export class Generator {
     current.statuses[name] = (current.statuses[name] ?? 0) + 1;
     if (status === done) current.events += events.length;
     this.latency.record(latencyMs);
+    if (isExpected(kind, status)) this.expectedLatency.record(latencyMs);
   }
 
   /** Their latency is at least the time that they waited: without them, percentiles would flatter an overloaded server. */
@@ -320,20 +358,23 @@ export class Generator {
   private tick(isLast: boolean): void {
     const nowMs = this.now();
     do {
-      const { current, latency } = this;
+      const { current, latency, expectedLatency } = this;
       const waiting = this.waiting.app.length + this.waiting.admin.length;
       if (!isLast || current.due + current.answered + latency.count > 0)
         this.onSecond({
           ...current,
           latency: latency.buckets(),
+          expectedLatency: expectedLatency.buckets(),
           second: this.seconds,
           queue: waiting,
           inFlight: this.open,
         });
       addCounts(this.total, current);
       this.totalLatency.add(latency.buckets());
+      this.totalExpected.add(expectedLatency.buckets());
       this.current = emptyCounts();
       this.latency = new Histogram();
+      this.expectedLatency = new Histogram();
       this.seconds += 1;
     } while (!isLast && nowMs >= (this.seconds + 1) * SECOND_MS);
   }
@@ -348,7 +389,14 @@ interface Waiting {
   dueMs: number;
 }
 
-export const emptyCounts = (): Counts => ({ due: 0, answered: 0, statuses: {}, events: 0, latency: [] });
+export const emptyCounts = (): Counts => ({
+  due: 0,
+  answered: 0,
+  statuses: {},
+  events: 0,
+  latency: [],
+  expectedLatency: [],
+});
 
 /** Adds one's numbers to another, without the latencies. */
 export function addCounts(to: Counts, from: Counts): void {

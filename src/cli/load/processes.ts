@@ -52,6 +52,7 @@ export class LoadProcesses {
       if (ledger !== null) this.ledger.merge(ledger);
     }
     merged.latency = Histogram.of(...outcomes.map(({ outcome }) => outcome.latency)).buckets();
+    merged.expectedLatency = Histogram.of(...outcomes.map(({ outcome }) => outcome.expectedLatency)).buckets();
     const all = [...seconds.values()].map(({ whole }) => whole).toSorted((a, b) => a.second - b.second);
     return { ...merged, health: outcomes.map(({ outcome }) => outcome.health), all };
   }
@@ -121,6 +122,7 @@ function added(one: Second, other: Second): Second {
   const whole: Second = {
     ...structuredClone(one),
     latency: Histogram.of(one.latency, other.latency).buckets(),
+    expectedLatency: Histogram.of(one.expectedLatency, other.expectedLatency).buckets(),
     queue: one.queue + other.queue,
     inFlight: one.inFlight + other.inFlight,
   };

@@ -13,12 +13,20 @@ function result(perSecond: number, meanMs: number, { seed = 1, wobble = 0 } = {}
     const mean = meanMs * (1 + wobble * (random() * 2 - 1));
     for (let no = 0; no < answered; no += 1) latency.record(-Math.log(1 - random()) * mean);
     const counts = { due: answered, answered, statuses: { 'event 201': answered }, events: answered };
-    return { ...counts, latency: latency.buckets(), second, queue: 0, inFlight: 0 };
+    return { ...counts, latency: latency.buckets(), expectedLatency: latency.buckets(), second, queue: 0, inFlight: 0 };
   });
   const latency = Histogram.of(...seconds.map((one) => one.latency)).buckets();
   const answered = seconds.reduce((sum, one) => sum + one.answered, 0);
   const statuses = { 'event 201': answered };
-  const summary = summaryOf({ seconds: 30, due: answered, answered, statuses, events: answered, latency });
+  const summary = summaryOf({
+    seconds: 30,
+    due: answered,
+    answered,
+    statuses,
+    events: answered,
+    latency,
+    expectedLatency: latency,
+  });
   const scenario = { requests: [{ kind: 'event' as const }], rate: perSecond };
   return { run: 'abc', scenario, summary, seconds, latency, ramp: null, flatOut: false } as unknown as LoadResult;
 }

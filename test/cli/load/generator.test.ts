@@ -78,6 +78,47 @@ test('counts a request that is never answered, and the load continues', async ()
   expect(accounts.reduce((sum, { unknown }) => sum + unknown, 0)).toBe(2);
 });
 
+test.each(['flat out', { curve: [{ atMs: 0, perSecond: 50 }], share: 1, bursts: null }] as const)(
+  'clients that retry send an event again with its key until it is processed, and only then is it in the ledger (%j)',
+  async (pace) => {
+    const tries = new Map<string, number>();
+    const { outcome, generator } = await loadOf(
+      (request, response) => {
+        const key = request.headers['idempotency-key'] as string;
+        const made = (tries.get(key) ?? 0) + 1;
+        tries.set(key, made);
+        if (made === 1) response.writeHead(503, { 'Content-Length': 0, 'Retry-After': 0 }).end();
+        else if (made === 2) request.socket.destroy();
+        else created(request, response);
+      },
+      { keyed: 1, retries: true, pace: pace as LoadJob['pace'] },
+    );
+    expect([...tries.values()]).toEqual([3, 3, 3, 3, 3, 3]);
+    expect(outcome).toMatchObject({
+      answered: 18,
+      events: 6,
+      statuses: { 'event 201': 6, 'event 503': 6, 'event closed': 6 },
+    });
+    expect(Histogram.of(outcome.expectedLatency).count).toBe(6);
+    const accounts = [...generator.ledger.accounts.values()].map((metrics) => metrics.get('flips')!);
+    expect(accounts.reduce((sum, { count }) => sum + count, 0)).toBe(6);
+    expect(generator.ledger.unsettled).toEqual([]);
+  },
+);
+
+test('clients that retry give up on an event without a key that was not answered: it may have been recorded', async () => {
+  let requests = 0;
+  const { outcome } = await loadOf(
+    (request) => {
+      requests += 1;
+      request.socket.destroy();
+    },
+    { retries: true },
+  );
+  expect(outcome.statuses).toEqual({ 'event closed': 6 });
+  expect(requests).toBe(6);
+});
+
 test('reads chunked answers in any pieces, and sends as fast as they come', async () => {
   const seconds: Second[] = [];
   const body = `{"eventId":"${'x'.repeat(300)}"}`;
