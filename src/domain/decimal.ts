@@ -9,6 +9,8 @@ export interface Decimal {
   micros: number;
 }
 
+export const ZERO: Readonly<Decimal> = Object.freeze({ whole: 0, micros: 0 });
+
 /**
  * Bound of all sums (totals, counts, period sums, scores), exclusive and in both directions: 15 digits before the point keep
  * the difference of two sums exact in doubles (below 2^53). The rules refuse events that would cross it.

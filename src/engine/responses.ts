@@ -13,7 +13,7 @@ import type {
   PointsSystem,
   PointsTrigger,
 } from '../domain/catalog.ts';
-import { decimalNumber, decimalText } from '../domain/decimal.ts';
+import { decimalNumber, ZERO } from '../domain/decimal.ts';
 import { POINTS_TRIGGER } from '../domain/fields/points.ts';
 import { additionsOf } from '../domain/fields/wire.ts';
 import type { LeaderboardResponse } from '../domain/leaderboard.ts';
@@ -41,7 +41,8 @@ import {
   SHORTFALL,
 } from '../packed/record-fields.ts';
 import type { HappenedRecord, PackedCompletion, RecordedQuest, RecordedStreak } from '../packed/record.ts';
-import { decimalOf, type UserState } from '../packed/state.ts';
+import { decimalOf } from '../packed/state.ts';
+import type { User as UserState } from '../rules/user.ts';
 import { HIDDEN_BY } from '../packed/user-fields.ts';
 import type { StoredEvent, StoredReversal } from '../postgres/corrections/reversals.ts';
 import { daysOffAhead, localDayIn, settledStreaks } from '../rules/streaks.ts';
@@ -54,24 +55,28 @@ interface ShownUser {
 
 /** A user in the Application API. Attributes that were deleted from the catalog are omitted. */
 export function userResponse({ attributesByNo }: CompiledCatalog, { userId, state, controlShare }: ShownUser): User {
-  const attributes = Object.entries(state.attributes).flatMap(([no, value]) => {
-    const attribute = attributesByNo.get(Number(no));
+  const attributes = byNumber(state.attributes).flatMap(([no, value]) => {
+    const attribute = attributesByNo.get(no);
     return attribute === undefined ? [] : [[attribute.key, value]];
   });
   return {
     id: userId,
     email: state.email,
     name: state.name,
-    tz: state.tz,
+    tz: state.zone,
     signUpDate: signUpDate(state.signUp),
-    deviceTokens: state.deviceTokens,
-    subscribeToEmails: state.subscribed,
+    deviceTokens: state.deviceTokens === null ? null : (JSON.parse(state.deviceTokens) as string[]),
+    subscribeToEmails: !state.unsubscribed,
     attributes: Object.fromEntries(attributes) as Record<string, string>,
     control: isControl(userId, controlShare),
     created: new Date(state.createdMs).toISOString(),
     updated: new Date(state.updatedMs).toISOString(),
   };
 }
+
+/** The entries of a table by catalog number, ascending. */
+export const byNumber = <T>(table: ReadonlyMap<number, T>): [no: number, value: T][] =>
+  [...table].toSorted(([a], [b]) => a - b);
 
 /** Whether a user is in the control group. A hash of the ID decides, so the answer changes only with the share. */
 export function isControl(userId: string, controlShare: number): boolean {
@@ -134,14 +139,14 @@ export const concealed = ({ id, trigger }: Achievement): AchievementResponse => 
 export function userAchievementResponse(
   compiled: CompiledCatalog,
   achievement: Achievement,
-  state: Pick<UserState, 'completions' | 'quests' | 'tz'>,
+  state: Pick<UserState, 'completions' | 'quests' | 'zone'>,
   { nowMs, seesSecrets = true }: { nowMs: number; seesSecrets?: boolean },
 ): UserAchievementResponse {
-  if (achievement.secret && !seesSecrets && state.completions[achievement.no] === undefined)
+  if (achievement.secret && !seesSecrets && !state.completions.has(achievement.no))
     return { ...concealed(achievement), achievedAt: null };
   return {
     ...achievementResponse(compiled, achievement),
-    achievedAt: timeOrNull(state.completions[achievement.no]),
+    achievedAt: timeOrNull(state.completions.get(achievement.no)),
     ...currentQuest(compiled, achievement, state, nowMs),
   };
 }
@@ -154,21 +159,21 @@ type QuestFields = Pick<UserAchievementResponse, 'timesCompleted' | 'period'>;
 export function currentQuest(
   compiled: CompiledCatalog,
   achievement: Achievement,
-  { quests, tz }: Pick<UserState, 'quests' | 'tz'>,
+  { quests, zone }: Pick<UserState, 'quests' | 'zone'>,
   nowMs: number,
 ): QuestFields {
   if (!isQuest(achievement)) return {};
-  const period = periodOf(achievement, dayIn(tz, nowMs), compiled.catalog.streaks.weekStart);
-  const { times = 0, periods = [] } = quests[achievement.no] ?? {};
-  const { value = '0', done = false } = periods.find((each) => each.period === period) ?? {};
-  return questFields(compiled, achievement, { times, period, value, done });
+  const period = periodOf(achievement, dayIn(zone, nowMs), compiled.catalog.streaks.weekStart);
+  const { times = 0, periods = [] } = quests.get(achievement.no) ?? {};
+  const { done, ...sum } = periods.find((each) => each.period === period) ?? { ...ZERO, done: false };
+  return questFields(compiled, achievement, { times, period, value: decimalNumber(sum), done });
 }
 
-/** The fields of a quest that depend on the user. `value`: the period's sum, decimal text. */
+/** The fields of a quest that depend on the user. `value`: the period's sum. */
 function questFields(
   { catalog }: CompiledCatalog,
   quest: Achievement,
-  { times, period, value, done }: { times: number; period: number | null; value: string; done: boolean },
+  { times, period, value, done }: { times: number; period: number | null; value: number; done: boolean },
 ): QuestFields {
   const counted = quest.repeat === null ? {} : { timesCompleted: times };
   if (period === null) return counted;
@@ -179,7 +184,7 @@ function questFields(
   ];
   const start = isOpen ? null : dateOf(fromDay);
   const end = isEndless ? null : dateOf(toDay);
-  return { ...counted, period: { start, end, progress: Number(value), completed: done } };
+  return { ...counted, period: { start, end, progress: value, completed: done } };
 }
 
 /** The same fields from a record; none of achievements that are no quests. */
@@ -192,14 +197,14 @@ export function recordedQuest(
   return questFields(compiled, achievement, {
     times: quest[RECORDED_QUEST.times],
     period: quest[RECORDED_QUEST.period],
-    value: decimalText({ whole: quest[RECORDED_QUEST.whole], micros: quest[RECORDED_QUEST.micros] }),
+    value: decimalNumber({ whole: quest[RECORDED_QUEST.whole], micros: quest[RECORDED_QUEST.micros] }),
     done: quest[RECORDED_QUEST.completed] > 0,
   });
 }
 
 /** Whether a user sees an achievement: it is active, or it is locked and the user has completed it. */
 export const showsTo = ({ status, no }: Achievement, state: Pick<UserState, 'completions'>): boolean =>
-  status === 'active' || (status === 'locked' && state.completions[no] !== undefined);
+  status === 'active' || (status === 'locked' && state.completions.has(no));
 
 /** The fields that every response with a streak has. */
 export interface BaseStreak extends ReturnType<typeof streakDates> {
@@ -245,10 +250,10 @@ export function recordedStreak(compiled: CompiledCatalog, recorded: RecordedStre
 /** Settles a user's streaks up to now. `offDays`: consecutive days off after the day by which the user must act. */
 export function settledNow(
   { catalog, streakRule }: CompiledCatalog,
-  state: Parameters<typeof settledStreaks>[0] & { tz: string | null },
+  state: Parameters<typeof settledStreaks>[0] & { zone: string | null },
   nowMs: number,
 ): SettledStreaks & { day: number; offDays: number } {
-  const dayAt = (ms: number): number => dayIn(state.tz, ms);
+  const dayAt = (ms: number): number => dayIn(state.zone, ms);
   const day = dayAt(nowMs);
   const settled = settledStreaks(state, streakRule, localDayIn(day, catalog.streaks.weekStart), dayAt);
   const { streaks } = settled;

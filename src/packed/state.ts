@@ -1,9 +1,8 @@
 import type { SignUp } from '../domain/anniversary.ts';
-import { type Decimal, decimalText } from '../domain/decimal.ts';
-import type { OwnDaysOff } from '../domain/periods.ts';
+import type { Decimal } from '../domain/decimal.ts';
 import type { HISTORY_SUM } from './call-fields.ts';
 import { EVENT_RECORD, KIND, kindField, RECORD } from './record-fields.ts';
-import { numbered, type Numbered, stateValues, unpackr } from './unpack-state.ts';
+import { type Numbered, stateValues, unpackr } from './unpack-state.ts';
 import {
   DAYS_OFF,
   HOLD,
@@ -22,115 +21,12 @@ import {
   USER,
 } from './user-fields.ts';
 
-/**
- * The readable form of a user's state. The packed form is a sequence of msgpack values in one Redis key, written by
- * `src/rules/user-codec.ts`; `users.state` in Postgres holds the same bytes. `user-fields.ts` lists all fields.
- */
-export interface UserState {
-  createdMs: number;
-  updatedMs: number;
-  name: string | null;
-  email: string | null;
-  /** IANA name; `null` for UTC. */
-  tz: string | null;
-  /** The zone's offset from UTC in seconds, as of the user's last change. */
-  offsetSeconds: number;
-  deviceTokens: string[] | null;
-  subscribed: boolean;
-  /** Attribute number → value. */
-  attributes: Record<number, string>;
-  /** Metric number → total, as decimal text. */
-  totals: Record<number, string>;
-  /** Metric number → whole part of the highest total; only if it exceeds the total. */
-  peaks: Record<number, string>;
-  /** Achievement or trigger number → total of matching events, for those with conditions on event attributes. */
-  counts: Record<number, string>;
-  countPeaks: Record<number, string>;
-  streaks: { daily: StreakState; weekly: StreakState; monthly: StreakState };
-  freezes: number;
-  /** The local day (epoch day) from which the next earning interval counts; `null` if not known yet. */
-  earnedDay: number | null;
-  /** Midnights up to this time (epoch ms) are settled, under earlier settings, as are those up to the last event. */
-  settledMs: number | null;
-  pauses: Pause[];
-  /** One digit per kind of notification, `-` if not set; `null` if the user set none. */
-  notifications: string | null;
-  /** The user's own streak rule. Fields that are `null` follow the tenant's settings. */
-  streakRule: StreakRule | null;
-  daysOff: OwnDaysOff | null;
-  /** Who hides the user from leaderboards: a sum of HIDDEN_BY, 0 for nobody. */
-  hidden: number;
-  signUp: SignUp | null;
-  /** Points system number → total. */
-  points: Record<number, number>;
-  /** Achievement number → epoch ms of completion. */
-  completions: Record<number, number>;
-  /** Number of a repeating achievement → completions, and the sums of the latest periods. */
-  quests: Record<number, Quest>;
-  /** Number of what pays only once for a time (a `time` trigger for a period) → the latest time that was paid, epoch ms. */
-  paidMs: Record<number, number>;
-  /** Leaderboard number → scores in runs that are not final, newest first. */
-  boards: Record<number, BoardScore[]>;
-  /** Points system number → points spent and not refunded, or expired; without open holds. */
-  spent: Record<number, number>;
-  /** Holds that were neither captured nor released, oldest first. They may have expired. */
-  holds: Hold[];
-  /** Name of the import that brought the user, or `null`. */
-  importedBy: string | null;
-  importedMs: number | null;
-}
-
-export interface StreakState {
-  length: number;
-  /** Local day (epoch day) on which the first period began; null at length 0. */
-  startDay: number | null;
-  /** Index of the last period that was met or excused; `null` if there never was one. */
-  lastPeriod: number | null;
-  /** Epoch ms of the event that met it. */
-  extendedMs: number | null;
-  /** The period that `sums` belong to. */
-  currentPeriod: number | null;
-  /** Metric number → sum of values in the current period. */
-  sums: Record<number, string>;
-}
-
-export interface Quest {
-  times: number;
-  /** Newest first; `value`: decimal text. */
-  periods: { period: number; value: string; done: boolean }[];
-}
-
-interface Pause {
-  /** First and last local day (epoch days). */
-  from: number;
-  to: number;
-  /** 32 hex digits of a UUID. */
-  id: string;
-}
-
 export interface Hold {
   systemNo: number;
   /** 32 hex digits. */
   id: string;
   amount: number;
   expiresMs: number;
-}
-
-interface StreakRule {
-  enabled: boolean | null;
-  /** Whether every metric must reach its threshold, or only one. */
-  all: boolean | null;
-  /** If empty, the tenant's metrics apply. */
-  metrics: { no: number; threshold: string }[];
-}
-
-interface BoardScore {
-  runDay: number;
-  group: string;
-  /** The best is the highest: on a board in ascending order, it is the negated value (`turned`). */
-  score: string;
-  /** When it was reached (epoch, microseconds), on boards that need to know. */
-  reached?: number;
 }
 
 /** Largest packed state in bytes. Changes that would exceed it are refused; see `lackOfRoom`. */
@@ -283,63 +179,11 @@ export const decimalOf = (packed: PackedTotal): Decimal => ({
   micros: packed[TOTAL.micros],
 });
 
-function mapNumbered<T, R>(table: Numbered<T> | undefined, convert: (value: T) => R | undefined): Record<number, R> {
-  const result: Record<number, R> = {};
-  for (const [no, value] of numbered(table)) {
-    const converted = convert(value);
-    if (converted !== undefined) result[no] = converted;
-  }
-  return result;
-}
-
-const totalText = (total: PackedTotal): string => decimalText(decimalOf(total));
-const peakText = (total: PackedTotal): string | undefined => total[TOTAL.peak]?.toString();
-
-const orNull = (value: number | undefined): number | null => (value === undefined || value === -1 ? null : value);
-
-function streak(packed: PackedStreak | undefined): StreakState {
-  return {
-    length: packed?.[STREAK.length] ?? 0,
-    startDay: orNull(packed?.[STREAK.startDay]),
-    lastPeriod: orNull(packed?.[STREAK.lastPeriod]),
-    extendedMs: orNull(packed?.[STREAK.extendedMs]),
-    currentPeriod: orNull(packed?.[STREAK.currentPeriod]),
-    sums: mapNumbered(packed?.[STREAK.sums], totalText),
-  };
-}
-
 /** The sign-up date in a packed state; `null` if unknown. */
 export function signUpOf({ [USER.signUp]: packed }: PackedState): SignUp | null {
   if (packed === undefined) return null;
   return { day: packed[SIGN_UP.day], years: packed[SIGN_UP.years], sinceMs: packed[SIGN_UP.sinceMs] };
 }
-
-function streakRule(packed: PackedStreakRule): StreakRule {
-  const flag = (value: number): boolean | null => (value === -1 ? null : value === 1);
-  return {
-    enabled: flag(packed[STREAK_RULE.enabled]),
-    all: flag(packed[STREAK_RULE.all]),
-    metrics: packed[STREAK_RULE.metrics].map((threshold) => ({
-      no: threshold[THRESHOLD.metric],
-      threshold: decimalText({ whole: threshold[THRESHOLD.whole], micros: threshold[THRESHOLD.micros] }),
-    })),
-  };
-}
-
-const quest = (packed: PackedQuest): Quest => ({
-  times: packed[QUEST.times],
-  periods: packed[QUEST.periods].map((each) => ({
-    period: each[QUEST_PERIOD.period],
-    value: decimalText({ whole: each[QUEST_PERIOD.whole], micros: each[QUEST_PERIOD.micros] }),
-    done: each[QUEST_PERIOD.done] === 1,
-  })),
-});
-
-const ownDaysOff = (packed: PackedDaysOff): OwnDaysOff => ({
-  set: packed[DAYS_OFF.set],
-  fromDay: packed[DAYS_OFF.fromDay],
-  before: orNull(packed[DAYS_OFF.before]),
-});
 
 interface UnpackedScore extends Decimal {
   boardNo: number;
@@ -410,19 +254,6 @@ export const ofTimedMember = (member: string): { userId: string; reached: number
   reached: TIMED_MEMBER.latest - Number(member.slice(0, TIME_DIGITS)),
 });
 
-function boardScores(packed: PackedScores, times: readonly number[]): Record<number, BoardScore[]> {
-  const reached = new Map<string, number>();
-  for (let at = 0; at < times.length; at += SCORE_TIME.size)
-    reached.set(`${times[at + SCORE_TIME.board]} ${times[at + SCORE_TIME.runDay]}`, times[at + SCORE_TIME.reached]!);
-  const boards: Record<number, BoardScore[]> = {};
-  for (const { boardNo, runDay, group, ...score } of scoresOf(packed)) {
-    const at = reached.get(`${boardNo} ${runDay}`);
-    const scored = { runDay, group, score: decimalText(score), ...(at !== undefined && { reached: at }) };
-    (boards[boardNo] ??= []).push(scored);
-  }
-  return boards;
-}
-
 export function holdsOf(packed: PackedHolds): Hold[] {
   const holds: Hold[] = [];
   for (let at = 0; at < packed.length; at += HOLD.size) {
@@ -438,50 +269,6 @@ export function holdsOf(packed: PackedHolds): Hold[] {
 
 /** The name in a user's packed state, or null. Decodes the whole state: 2 µs of CPU for 400 bytes, 20 µs for 6 KB. */
 export const nameInState = (packed: Buffer): string | null => unpackState(packed)[USER.name] ?? null;
-
-export function decodeState(packed: Buffer): UserState {
-  const state = unpackState(packed);
-  const [daily, weekly, monthly] = state[USER.streaks] ?? [];
-  const { [USER.deviceTokens]: deviceTokens, [USER.streakRule]: rule, [USER.daysOff]: daysOff } = state;
-  return {
-    createdMs: state[USER.createdMs],
-    updatedMs: state[USER.updatedMs],
-    name: state[USER.name] ?? null,
-    email: state[USER.email] ?? null,
-    tz: state[USER.zone] ?? null,
-    offsetSeconds: state[USER.offsetSeconds] ?? 0,
-    deviceTokens: deviceTokens === undefined ? null : (JSON.parse(deviceTokens) as string[]),
-    subscribed: state[USER.unsubscribed] === undefined,
-    attributes: mapNumbered(state[USER.attributes], (value) => value),
-    totals: mapNumbered(state[USER.totals], totalText),
-    peaks: mapNumbered(state[USER.totals], peakText),
-    counts: mapNumbered(state[USER.counts], totalText),
-    countPeaks: mapNumbered(state[USER.counts], peakText),
-    streaks: { daily: streak(daily), weekly: streak(weekly), monthly: streak(monthly) },
-    freezes: state[USER.freezes] ?? 0,
-    earnedDay: state[USER.earnedDay] ?? null,
-    settledMs: state[USER.settledMs] ?? null,
-    pauses: (state[USER.pauses] ?? []).map((pause) => ({
-      from: pause[PAUSE.firstDay],
-      to: pause[PAUSE.lastDay],
-      id: pause[PAUSE.id],
-    })),
-    notifications: state[USER.notifications] ?? null,
-    streakRule: rule === undefined ? null : streakRule(rule),
-    hidden: state[USER.hidden] ?? 0,
-    signUp: signUpOf(state),
-    daysOff: daysOff === undefined ? null : ownDaysOff(daysOff),
-    points: mapNumbered(state[USER.points], (total) => total),
-    completions: mapNumbered(state[USER.completions], (at) => at),
-    quests: mapNumbered(state[USER.quests], quest),
-    paidMs: mapNumbered(state[USER.paidMs], (at) => at),
-    spent: mapNumbered(state[USER.spent], (amount) => amount),
-    holds: holdsOf(state[USER.holds] ?? []),
-    boards: boardScores(state[USER.boards] ?? [], state[USER.scoreTimes] ?? []),
-    importedBy: state[USER.importedBy] ?? null,
-    importedMs: state[USER.importedMs] ?? null,
-  };
-}
 
 /** Converts an event's packed list to a map by RECORD; returns other values unchanged. */
 export function recordOf(value: unknown): unknown {

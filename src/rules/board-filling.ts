@@ -1,4 +1,4 @@
-import { clamped, type Decimal } from '../domain/decimal.ts';
+import { clamped, type Decimal, ZERO } from '../domain/decimal.ts';
 import { groupOf, putScore, reachedIn, type RunScore, type ScoreChange, scoreIn } from './leaderboards.ts';
 import type { Plan, PlanBoard } from './plan.ts';
 import { frequencyOf, localDayOf, settleUser } from './streaks.ts';
@@ -94,7 +94,7 @@ export function setScores(
     const { runDay } = next;
     const run = { board: board.no, runDay };
     // Earlier teams are unknown: everything that is not in a stay yet was earned in the present team.
-    const earned = minus(next, scoreIn(user, run) ?? { whole: 0, micros: 0 });
+    const earned = minus(next, scoreIn(user, run) ?? ZERO);
     const teams = board.team === undefined ? null : credit(user, board, { runDay, earned, nowMs });
     const put = putScore(user, board, group, next);
     isOn ||= put.score > floor && isShown;

@@ -59,7 +59,7 @@ function firstOf({ scores }: User, board: number): number {
   return at;
 }
 
-export const scoreIn = ({ scores }: User, { board, runDay }: BoardRun): Score | undefined =>
+export const scoreIn = ({ scores }: Pick<User, 'scores'>, { board, runDay }: BoardRun): Score | undefined =>
   scores.find((score) => score.board === board && score.runDay === runDay);
 
 /**

@@ -1,4 +1,4 @@
-import { clamped, type Decimal, SUM_BOUND } from '../domain/decimal.ts';
+import { clamped, type Decimal, SUM_BOUND, ZERO } from '../domain/decimal.ts';
 import { HISTORY_SUM } from '../packed/call-fields.ts';
 import { COMPENSATED, COMPLETED, RECOMPUTED_SCORE } from '../packed/record-fields.ts';
 import type { Compensated, PackedCompletion, RecomputedScore, Shortfall } from '../packed/record.ts';
@@ -168,7 +168,7 @@ function changeCompletions(user: User, planned: PlannedUser, nowMs: number): Com
     const isNew = kept?.done !== true;
     if (isNew) {
       addCompletion(user, no, kept, nowMs);
-      const { whole, micros } = kept ?? { whole: 0, micros: 0 };
+      const { whole, micros } = kept ?? ZERO;
       const { times } = progressOf(user, no);
       done.quests.push({ achievement: no, period, times, whole, micros, completed: 1 });
     }

@@ -23,6 +23,7 @@ import type { BalanceMovement, BalanceOutcome } from './spending.ts';
 import type { StreakOutcome } from './streak-changes.ts';
 import { type BesideStreaks, daysOffAhead, frequencyOf, localDayOf, type Settlements, settleUser } from './streaks.ts';
 import { dayOfUser, type User } from './user.ts';
+import { ZERO } from '../domain/decimal.ts';
 
 /*
  * The records of changes, for the outbox and the answer. `src/packed/record-fields.ts` describes the fields. The ranks on leaderboards
@@ -321,7 +322,7 @@ export function standing(
 ): { total: [whole: number, micros: number]; streak: RecordedStreak; day: number } {
   const day = dayOfUser(user, nowMs);
   settleUser(user, plan.streak, localDayOf(plan, day));
-  const { whole, micros } = user.totals.get(plan.metric) ?? { whole: 0, micros: 0 };
+  const { whole, micros } = user.totals.get(plan.metric) ?? ZERO;
   return { total: [whole, micros], streak: recordedStreak(user, plan.streak, { extended: false, day }), day };
 }
 

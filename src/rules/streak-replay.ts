@@ -1,4 +1,4 @@
-import type { Decimal } from '../domain/decimal.ts';
+import { type Decimal, ZERO } from '../domain/decimal.ts';
 import { FREQUENCIES, type Frequency, periodOf, periodStart, type WeekStart } from '../domain/periods.ts';
 import { periodEndedOn, reachedLengths, resetPeriods, upToResets } from '../domain/streaks/reached-lengths.ts';
 import type { FreezeGain, Settlement } from '../domain/streaks/settle.ts';
@@ -254,7 +254,7 @@ function moved(now: Streak, before: Streak, after: Streak): Streak {
   const sums = new Map(now.sums);
   if (after.currentPeriod === now.currentPeriod)
     for (const [metricNo, value] of after.sums)
-      sums.set(metricNo, minus(plus(sums.get(metricNo) ?? NOTHING, value), before.sums.get(metricNo) ?? NOTHING));
+      sums.set(metricNo, minus(plus(sums.get(metricNo) ?? ZERO, value), before.sums.get(metricNo) ?? ZERO));
   const length = Math.max(0, now.length + after.length - before.length);
   if (length === now.length) return { ...now, sums };
   if (length === 0) return { ...now, length, startDay: null, sums };
@@ -268,8 +268,6 @@ function moved(now: Streak, before: Streak, after: Streak): Streak {
     sums,
   };
 }
-
-const NOTHING: Decimal = { whole: 0, micros: 0 };
 
 const later = (one: number | null, other: number | null): number | null =>
   one === null || other === null ? (one ?? other) : Math.max(one, other);

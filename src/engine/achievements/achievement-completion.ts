@@ -7,7 +7,7 @@ import type { Achievement } from '../../domain/catalog.ts';
 import type { UpsertedUser } from '../../domain/user.ts';
 import { AppError } from '../../errors.ts';
 import { KIND } from '../../packed/record-fields.ts';
-import { decodeState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
 import { changeByRequest } from '../changes/request-change.ts';
 import { unlessRefused } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
@@ -51,7 +51,7 @@ export class AchievementCompletion {
     const record = unlessUnknown(achievement, { byClient }, () =>
       unlessRefused(compiled, reply, [KIND.user, KIND.completion]),
     );
-    const state = decodeState(packed!);
+    const state = decodeUser(packed!);
     const id = completionId({ tenantNo, userId: user.id, achievementId: achievement.id });
     const completed = JSON.stringify(userAchievementResponse(compiled, achievement, state, { nowMs: clock.now() }));
     return `{"completionId":"${id}","achievement":${completed},"points":${pointsJson(compiled, record)}}`;

@@ -53,8 +53,7 @@ export class AchievementReads {
   ): Promise<UserAchievementWithStatsResponse[]> {
     const state = await this.users.state(compiled.catalog.tenantNo, userId);
     const shown = compiled.catalog.achievements.filter(
-      (achievement) =>
-        showsTo(achievement, state) && (includeIncomplete || state.completions[achievement.no] !== undefined),
+      (achievement) => showsTo(achievement, state) && (includeIncomplete || state.completions.has(achievement.no)),
     );
     const stats = await this.stats(compiled, shown);
     return shown.map((achievement, index) => ({

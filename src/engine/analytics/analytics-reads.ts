@@ -31,7 +31,8 @@ import { dateOf, type Days, FREQUENCIES } from '../../domain/periods.ts';
 import { boardStatus } from '../../domain/runs.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
-import { decodeState, type UserState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
 import {
   firstDayOf,
   idsOfUsers,
@@ -542,10 +543,10 @@ export class AnalyticsReads {
     return { users, of: (no) => byNo.get(no) ?? 0 };
   }
 
-  private async states(tenantNo: number): Promise<UserState[]> {
+  private async states(tenantNo: number): Promise<User[]> {
     const { pool, costly } = this.options;
     const sample = { tenantNo, users: SAMPLE_USERS };
-    return costly.run(tenantNo, 'states', async () => mappedInSlices(await sampleStates(pool, sample), decodeState));
+    return costly.run(tenantNo, 'states', async () => mappedInSlices(await sampleStates(pool, sample), decodeUser));
   }
 
   private topValues({ tenantNo, days }: Asked, metricNo: number): ReturnType<typeof topValues> {

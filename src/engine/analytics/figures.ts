@@ -7,11 +7,11 @@ import type {
   AnalyticsStreaks,
 } from '../../domain/analytics-responses.ts';
 import type { Achievement, Leaderboard } from '../../domain/catalog.ts';
-import { microsNumber } from '../../domain/decimal.ts';
+import { microsNumber, decimalNumber, ZERO } from '../../domain/decimal.ts';
 import { dateOf, type Days } from '../../domain/periods.ts';
 import { playedRule, runShownOn } from '../../domain/runs.ts';
 import { AppError } from '../../errors.ts';
-import type { UserState } from '../../packed/state.ts';
+import type { User } from '../../rules/user.ts';
 import type { AnalyticsSum } from '../../postgres/analytics.ts';
 import { currentQuest } from '../responses.ts';
 import { groupsOfRun } from '../leaderboards/runs.ts';
@@ -116,13 +116,14 @@ export const lengthRanges = (lengths: readonly number[]): AnalyticsStreaks['leng
 export function progress(
   compiled: CompiledCatalog,
   achievement: Achievement,
-  { states, nowMs }: { states: readonly UserState[]; nowMs: number },
+  { states, nowMs }: { states: readonly User[]; nowMs: number },
 ): AnalyticsAchievement['progress'] {
   const { metricsById, catalog } = compiled;
   const { trigger, no, metricId, metricValue, streakLength, eventAttributes } = achievement;
   const metricNo = metricsById.get(metricId ?? '')?.no ?? 0;
-  const nowOf: Partial<Record<Achievement['trigger'], (state: UserState) => number>> = {
-    metric: (state) => Number((eventAttributes.length > 0 ? state.counts[no] : state.totals[metricNo]) ?? 0),
+  const nowOf: Partial<Record<Achievement['trigger'], (state: User) => number>> = {
+    metric: (state) =>
+      decimalNumber((eventAttributes.length > 0 ? state.counts.get(no) : state.totals.get(metricNo)) ?? ZERO),
     streak: (state) => state.streaks[catalog.streaks.frequency].length,
   };
   const [now, goal] = [nowOf[trigger], trigger === 'metric' ? metricValue : streakLength];
@@ -130,7 +131,7 @@ export function progress(
   const users = Array.from({ length: SHARES }, () => 0);
   for (const state of states) {
     const { period } = currentQuest(compiled, achievement, state, nowMs);
-    if (period?.completed ?? state.completions[no] !== undefined) continue;
+    if (period?.completed ?? state.completions.has(no)) continue;
     const tenth = Math.floor(((period?.progress ?? now(state)) / goal) * SHARES);
     users[Math.min(SHARES - 1, Math.max(0, tenth))]! += 1;
   }

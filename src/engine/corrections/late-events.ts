@@ -11,7 +11,7 @@ import type { Log } from '../../telemetry/log.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { OUTDATED, REFUSAL } from '../../packed/refusal-fields.ts';
-import { decodeState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { storedState } from '../../postgres/users/stored-states.ts';
 import { lateQuests, periodsOfDay } from '../achievements/quests.ts';
@@ -203,7 +203,7 @@ export class LateEvents {
     nowMs = this.options.clock.now(),
   ): Promise<{ day: number; second: number; today: number }> {
     const packed = await packedUser(this.options.redis, ready.compiled.catalog.tenantNo, ready.userId);
-    const tz = packed === null ? sentZone(ready) : decodeState(packed).tz;
+    const tz = packed === null ? sentZone(ready) : decodeUser(packed).zone;
     const { offsetSeconds } = (tz === null ? null : zoneOffset(tz, atMs)) ?? { offsetSeconds: 0 };
     const day = localDay(atMs, offsetSeconds);
     const second = Math.floor(atMs / 1000) + offsetSeconds - day * 86_400;

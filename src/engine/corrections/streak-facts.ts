@@ -94,11 +94,7 @@ interface Read {
 function assembled(compiled: CompiledCatalog, { user, nowMs, meeting, rows, pauses, events }: Read): StreakFacts {
   const { catalog, streakRule } = compiled;
   const dayAt = (ms: number): number => dayIn(user.zone, ms);
-  const { day, streaks, freezes, earnedDay, settlements, gains } = settledNow(
-    compiled,
-    { ...user, tz: user.zone },
-    nowMs,
-  );
+  const { day, streaks, freezes, earnedDay, settlements, gains } = settledNow(compiled, user, nowMs);
   const held = rows.filter(({ superseded }) => !superseded);
   return {
     createdMs: seenMs(user),

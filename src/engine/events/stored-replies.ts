@@ -1,14 +1,15 @@
 /** Finds events that Redis no longer remembers in Postgres, by idempotency key, with their replies. */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { parseDecimal } from '../../domain/decimal.ts';
+import { parseDecimal, ZERO } from '../../domain/decimal.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { GUARD_ACTION } from '../../packed/guard-fields.ts';
 import { packedDecimal, recordedGuard } from '../../packed/packed-arrays.ts';
 import { KIND, type kindField, RECORD, RECORDED_STREAK } from '../../packed/record-fields.ts';
 import type { GuardedRecord, RecordedStreak, Refusal, ScriptReply } from '../../packed/record.ts';
 import { type REFUSAL, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
-import { decodeState, type UserState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
 import { readQuarantined } from '../../postgres/corrections/quarantine.ts';
 import { findPersistedEvents } from '../../postgres/persisted-events.ts';
 import { findUsedKeys } from '../../postgres/used-keys.ts';
@@ -83,7 +84,7 @@ export async function persistedReplies(
   for (const row of await readQuarantined(servers.pool, tenantNo, ids)) {
     const event = others.find(({ id }) => id === row.id)!;
     const packed = await packedUser(servers.redis, tenantNo, row.userId);
-    const state = packed === null ? null : decodeState(packed);
+    const state = packed === null ? null : decodeUser(packed);
     const day = Math.floor((row.atMs + (state?.offsetSeconds ?? 0) * 1000) / DAY_MS);
     const guarded: GuardedRecord = {
       [RECORD.kind]: KIND.guarded,
@@ -93,7 +94,7 @@ export async function persistedReplies(
       [RECORD.day]: day,
       [RECORD.metric]: row.metricNo,
       [RECORD.value]: packedDecimal(parseDecimal(row.value)),
-      [RECORD.total]: packedDecimal(parseDecimal(state?.totals[row.metricNo] ?? '0')),
+      [RECORD.total]: packedDecimal(state?.totals.get(row.metricNo) ?? ZERO),
       [RECORD.streak]: streakOf(event, state, null),
       [RECORD.guard]: recordedGuard({ guard: row.guard, action: GUARD_ACTION.quarantined }),
     };
@@ -117,14 +118,14 @@ export async function appliedReplies(
     const record = records.get(event.id);
     if (record === undefined) continue;
     const packed = await packedUser(redis, tenantNo, record[RECORD.userId]);
-    const state = packed === null ? null : decodeState(packed);
+    const state = packed === null ? null : decodeUser(packed);
     replies.set(event.id, { ...record, [RECORD.streak]: streakOf(event, state, record[RECORD.atMs]) });
   }
   return replies;
 }
 
 /** The current streak. `atMs`: the time of the event if it may have extended the streak; `null` if it did not. */
-function streakOf({ compiled }: ReadyEvent, state: UserState | null, atMs: number | null): RecordedStreak {
+function streakOf({ compiled }: ReadyEvent, state: User | null, atMs: number | null): RecordedStreak {
   const { length = 0, startDay, lastPeriod, extendedMs } = state?.streaks[compiled.catalog.streaks.frequency] ?? {};
   return {
     [RECORDED_STREAK.length]: length,

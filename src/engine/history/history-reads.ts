@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { EventSummaryEntry, EventSummaryQuery } from '../../domain/history.ts';
-import { microsNumber, toMicros } from '../../domain/decimal.ts';
+import { microsNumber, toMicros, decimalText, ZERO } from '../../domain/decimal.ts';
 import {
   dateOf,
   dayOf,
@@ -13,7 +13,8 @@ import {
   type WeekStart,
 } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
-import { decodeState, type UserState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
 import { type DayRows, metricDays, pointsDays } from '../../postgres/history/days.ts';
 import { findMetric, findSystem } from '../find-configured.ts';
 import type { UserReads } from '../users/user-reads.ts';
@@ -45,7 +46,7 @@ export class HistoryReads {
       { userId, query },
       {
         days: (days) => metricDays(this.pool, { ...days, metricNo: metric.no }),
-        total: ({ totals }) => totals[metric.no] ?? '0',
+        total: ({ totals }) => decimalText(totals.get(metric.no) ?? ZERO),
       },
     );
   }
@@ -58,7 +59,7 @@ export class HistoryReads {
       { userId, query },
       {
         days: (days) => pointsDays(this.pool, { ...days, systemNo: system.no }),
-        total: ({ points }) => String(points[system.no] ?? 0),
+        total: ({ points }) => String(points.get(system.no) ?? 0),
       },
     );
   }
@@ -68,7 +69,7 @@ export class HistoryReads {
     { userId, query }: Omit<SummaryCall, 'key'>,
     read: {
       days: (days: { tenantNo: number; userId: string; fromDay: number; toDay: number }) => Promise<DayRows>;
-      total: (state: UserState) => string;
+      total: (state: User) => string;
     },
   ): Promise<EventSummaryEntry[]> {
     const periods = summaryPeriods(query, catalog.streaks.weekStart);
@@ -77,7 +78,7 @@ export class HistoryReads {
     const fromDay = periods[0]?.fromDay ?? 0;
     const toDay = periods.at(-1)?.toDay ?? fromDay;
     const rows = await this.limits.run({ tenantNo, userId }, () => read.days({ tenantNo, userId, fromDay, toDay }));
-    const current = rows.state === null ? '0' : read.total(decodeState(rows.state));
+    const current = rows.state === null ? '0' : read.total(decodeUser(rows.state));
     return summaryEntries(periods, { ...rows, current });
   }
 }

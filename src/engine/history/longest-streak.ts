@@ -5,7 +5,7 @@ import { dateOf, type Days, periodEnd, periodOf, periodStart } from '../../domai
 import type { Settlement } from '../../domain/streaks/settle.ts';
 import type { WrappedStreak } from '../../domain/history.ts';
 import type { MetricDay } from '../../postgres/history/days.ts';
-import type { StreakState } from '../../packed/state.ts';
+import type { Streak } from '../../rules/user.ts';
 import { periodEndedOn, reachedLengths } from '../../domain/streaks/reached-lengths.ts';
 
 interface StreakHistory {
@@ -17,7 +17,7 @@ interface StreakHistory {
   settlements: readonly Settlement[];
   year: Days;
   /** The current streak in the configured frequency. */
-  live: StreakState;
+  live: Streak;
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { type Micros, microsNumber, toMicros } from '../../domain/decimal.ts';
+import { type Micros, microsNumber, toMicros, decimalText, ZERO } from '../../domain/decimal.ts';
 import type { Days } from '../../domain/periods.ts';
 import type { WrappedMetric, WrappedPoints } from '../../domain/history.ts';
 import type { AttributeSum, MetricDay, PointsDay } from '../../postgres/history/days.ts';
-import type { UserState } from '../../packed/state.ts';
+import type { User } from '../../rules/user.ts';
 
 /** Returns the percentile of a change. `no`: number of the metric or points system. */
 export type Percentile = (no: number, change: number) => number;
@@ -55,7 +55,7 @@ const changeFields = (current: string, { change, before }: Sums) => ({
 interface MetricChanges extends ComparedDays {
   rows: readonly MetricDay[];
   attributes: AttributeChanges;
-  state: UserState;
+  state: User;
   /** `null` for a day. */
   percentile: Percentile | null;
 }
@@ -66,7 +66,7 @@ export function wrappedMetrics(compiled: CompiledCatalog, changes: MetricChanges
     ([no, sums]): [string, WrappedMetric][] => {
       const metric = compiled.metricsByNo.get(no);
       if (metric === undefined) return [];
-      const fields = changeFields(state.totals[no] ?? '0', sums);
+      const fields = changeFields(decimalText(state.totals.get(no) ?? ZERO), sums);
       const named = { name: metric.name, units: metric.units === '' ? null : metric.units };
       const shown = {
         ...named,
@@ -122,7 +122,7 @@ function byAttribute({
 
 interface PointsChanges extends ComparedDays {
   rows: readonly PointsDay[];
-  state: UserState;
+  state: User;
   percentile: Percentile | null;
 }
 
@@ -131,7 +131,7 @@ export function wrappedPoints(compiled: CompiledCatalog, changes: PointsChanges)
     ([no, sums]): [string, WrappedPoints][] => {
       const system = compiled.pointsSystemsByNo.get(no);
       if (system === undefined) return [];
-      const fields = changeFields(String(changes.state.points[no] ?? 0), sums);
+      const fields = changeFields(String(changes.state.points.get(no) ?? 0), sums);
       const shown = {
         name: system.name,
         description: system.description,

@@ -6,12 +6,13 @@ import { floorOf } from '../../domain/leaderboard.ts';
 import { boardStatus, runOf } from '../../domain/runs.ts';
 import type { WrappedActivityPeriod, WrappedLeaderboard } from '../../domain/history.ts';
 import { dayIn } from '../../domain/zone.ts';
-import type { UserState } from '../../packed/state.ts';
+import type { User } from '../../rules/user.ts';
 import type { AttributeSum, MetricDay, PointsDay } from '../../postgres/history/days.ts';
 import type { PastPlace, PastRuns } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';
 import { achievementResponse, leaderboardResponse } from '../responses.ts';
 import { type ComparedDays, type Percentile, wrappedMetrics, wrappedPoints } from './wrapped-changes.ts';
+import { decimalNumber } from '../../domain/decimal.ts';
 
 /** The periods of a wrapped year, in the order in which `YearFacts` lists their data. */
 export const PERIODS = ['day', 'week', 'month', 'year'] as const;
@@ -22,7 +23,7 @@ export type Percentiles = Record<'metrics' | 'points', Percentile>;
 interface YearFacts {
   /** The catalog, including deleted resources. */
   known: CompiledCatalog;
-  state: UserState;
+  state: User;
   metricDays: readonly MetricDay[];
   pointsDays: readonly PointsDay[];
   places: readonly Place[];
@@ -66,17 +67,17 @@ export function wrappedPeriod(
 /** The achievements that a user completed on some days, oldest first. Days are those of the user's current zone. */
 function wrappedAchievements(
   compiled: CompiledCatalog,
-  state: UserState,
+  state: User,
   { fromDay, toDay }: Days,
 ): UserAchievementResponse[] {
-  const completed = Object.entries(state.completions).filter(([, atMs]) => {
-    const day = dayIn(state.tz, atMs);
+  const completed = [...state.completions].filter(([, atMs]) => {
+    const day = dayIn(state.zone, atMs);
     return day >= fromDay && day <= toDay;
   });
   return completed
-    .sort(([, a], [, b]) => a - b)
+    .sort(([no, a], [other, b]) => a - b || no - other)
     .flatMap(([no, atMs]) => {
-      const achievement = compiled.achievementsByNo.get(Number(no));
+      const achievement = compiled.achievementsByNo.get(no);
       if (achievement === undefined || achievement.status === 'inactive') return [];
       return [{ ...achievementResponse(compiled, achievement), achievedAt: new Date(atMs).toISOString() }];
     });
@@ -94,15 +95,14 @@ interface Place {
 export async function userPlaces(
   { redis, past }: { redis: Redis; past: PastRuns },
   compiled: CompiledCatalog,
-  { userId, state, utcDay }: { userId: string; state: UserState; utcDay: number },
+  { userId, state, utcDay }: { userId: string; state: User; utcDay: number },
 ): Promise<Place[]> {
   const { tenantNo } = compiled.catalog;
-  const live = Object.entries(state.boards).flatMap(([no, scores]) => {
-    const board = compiled.leaderboardsByNo.get(Number(no));
-    if (board === undefined) return [];
-    return scores
-      .filter(({ score }) => Number(score) > floorOf(board))
-      .map((score) => ({ boardNo: board.no, ...score }));
+  const live = state.scores.flatMap((score) => {
+    const { board: boardNo, runDay, group } = score;
+    const board = compiled.leaderboardsByNo.get(boardNo);
+    const isPlaced = board !== undefined && decimalNumber(score) > floorOf(board);
+    return isPlaced ? [{ boardNo, runDay, group }] : [];
   });
   const [ended, kept] = await Promise.all([past.places(tenantNo, userId), past.kept(tenantNo, live)]);
   const current = await Promise.all(

@@ -8,7 +8,7 @@ import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { type AttributeSum, userAttributeSums, userMetricDays, userPointsDays } from '../../postgres/history/days.ts';
 import { streakChangesSince } from '../../postgres/history/streaks.ts';
-import type { UserState } from '../../packed/state.ts';
+import type { User } from '../../rules/user.ts';
 import type { PastRuns } from '../leaderboards/runs.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { userResponse } from '../responses.ts';
@@ -59,11 +59,11 @@ export class WrappedReads {
 
   private async readYear(
     compiled: CompiledCatalog,
-    { userId, state, year }: { userId: string; state: UserState; year: number | undefined },
+    { userId, state, year }: { userId: string; state: User; year: number | undefined },
   ): Promise<WrappedResponse> {
     const { pool, redis, clock, past, controlShare } = this.options;
     const { tenantNo, streaks } = compiled.catalog;
-    const shownYear = year ?? new Date(dayIn(state.tz, clock.now()) * DAY_MS).getUTCFullYear();
+    const shownYear = year ?? new Date(dayIn(state.zone, clock.now()) * DAY_MS).getUTCFullYear();
     const whole = daysOfYear(shownYear);
 
     // The year's last week may end up to 6 days after the year.

@@ -18,7 +18,8 @@ import { dateOf, DAY_MS, dayOf, isDate } from '../../domain/periods.ts';
 import { boardStatus, playedRule, type Run, runFrom, runShownOn } from '../../domain/runs.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import { unpackState, type UserState } from '../../packed/state.ts';
+import { unpackState } from '../../packed/state.ts';
+import type { User } from '../../rules/user.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { statesInSlices, tenantParts } from '../../redis/parts.ts';
 import { boardGroupsKey, boardKey, type TenantPart } from '../../redis/keys.ts';
@@ -39,6 +40,7 @@ import {
   userNames,
 } from './standings.ts';
 import { KeptTeams, type TeamScore, teamScores, type TeamStandings, teamStandings } from './teams.ts';
+import { scoreIn } from '../../rules/leaderboards.ts';
 
 /** Maximum number of rankings in an answer, since a board without a maximum may have a million. */
 const MAX_LIMIT = 10_000;
@@ -120,7 +122,7 @@ export class LeaderboardReads {
     requireStart(offset, { userId });
     if (limit > MAX_LIMIT) throw new AppError('unprocessable', `limit must be at most ${MAX_LIMIT}.`);
     const user = userId === undefined ? null : await this.users.find(compiled.catalog.tenantNo, userId);
-    const run = this.run(board, runDate, user?.tz ?? null);
+    const run = this.run(board, runDate, user?.zone ?? null);
     if (group !== '' && groupOf !== null) await this.requireGroup(compiled, { board, run, group }, groupOf);
     const standings = await this.standings(compiled, { board, run, group });
     const { from, members } = await memberPage(standings, { offset, limit, userId });
@@ -156,7 +158,7 @@ export class LeaderboardReads {
     requireStart(offset, { around });
     const { tenantNo } = compiled.catalog;
     const user = around === undefined ? null : await this.users.find(tenantNo, around);
-    const run = this.run(board, runDate, user?.tz ?? null);
+    const run = this.run(board, runDate, user?.zone ?? null);
     const group = await this.groupAmong(compiled, { board, run, userAttributes, groupOf });
     const scores = group === undefined ? [] : await this.scores(compiled, { board, run, group }, [...named]);
     const given = await GivenStandings.of(scores, board);
@@ -276,7 +278,7 @@ export class LeaderboardReads {
     const { board, status } = this.find(compiled, key);
     const { tenantNo } = compiled.catalog;
     const state = await this.users.state(tenantNo, userId);
-    const run = this.run(board, runDate, state.tz);
+    const run = this.run(board, runDate, state.zone);
     const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
     const group =
       board.breakdownAttributes.length === 0 ? '' : await this.scoredGroup({ tenantNo, board, run }, { userId, state });
@@ -287,7 +289,7 @@ export class LeaderboardReads {
     const percentile = found === null || participants === null ? null : percentileOf(found.rank, participants);
 
     const atMs = this.clock.now();
-    const day = dayIn(state.tz, atMs);
+    const day = dayIn(state.zone, atMs);
     const goesOn = day >= run.startDay && (run.endDay === null || day <= run.endDay);
     const snapshots = numEvents === 0 ? [] : await this.past.snapshots(boardRun, userId, numEvents + 1);
     const history = leaderboardHistory(snapshots, goesOn ? { day, atMs, ...place } : null, numEvents);
@@ -349,12 +351,12 @@ export class LeaderboardReads {
   /** The group of a user's score in a run; `null` for a user who has none, or who lacks a value of the breakdown. */
   private async scoredGroup(
     { tenantNo, board, run }: { tenantNo: number; board: Leaderboard; run: Run },
-    { userId, state }: { userId: string; state: UserState },
+    { userId, state }: { userId: string; state: User },
   ): Promise<string | null> {
     const { startDay: runDay } = run;
     // In a final run, the group in which the user ended it, regardless of the state now.
     const final = this.isOver(run) ? await this.past.groupOf({ tenantNo, boardNo: board.no, runDay }, userId) : null;
-    return final ?? (state.boards[board.no]?.find((scored) => scored.runDay === runDay)?.group || null);
+    return final ?? (scoreIn(state, { board: board.no, runDay })?.group || null);
   }
 
   private utcDay(): number {

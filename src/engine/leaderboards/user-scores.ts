@@ -10,15 +10,14 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
 import { emptyHistorySum } from '../../packed/packed-arrays.ts';
 import type { HistorySum } from '../../packed/state.ts';
-import { decodeState } from '../../packed/state.ts';
 import { historySums, type HistorySums, type PastScore } from '../../postgres/boards/past-scores.ts';
 import { caughtUp, type Filling as RuleFilling, setScores, streakScore } from '../../rules/board-filling.ts';
 import type { RunScore } from '../../rules/leaderboards.ts';
-import { decodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
 import { changeEach, type ChangeEachOptions, type EachChange } from '../changes/change-each.ts';
 import { untilCurrent } from '../schedule/user-slices.ts';
 import { type BoardHistory, offsetsOf } from './board-history.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
 
 export interface UserScoresOptions extends ChangeEachOptions {
   pool: Pool;
@@ -96,7 +95,7 @@ export class UserScores {
             times: window && {
               ...window,
               offsets: offsetsOf(
-                users.map(({ id, state }) => ({ userId: id, tz: decodeState(state).tz })),
+                users.map(({ id, state }) => ({ userId: id, tz: decodeUser(state).zone })),
                 { fromDay: first, nowMs: this.options.clock.now() },
               ),
             },
@@ -169,8 +168,8 @@ function summed({ id, state, sums }: HistorySums, board: Leaderboard, openRunDay
   );
   if (openRunDay === null) return { id, state, past, open: null };
   const open = sums.filter((sum) => sum[HISTORY_SUM.runDay] >= openRunDay);
-  for (const { runDay } of decodeState(state).boards[board.no] ?? [])
-    if (runDay >= openRunDay && !open.some((sum) => sum[HISTORY_SUM.runDay] === runDay))
+  for (const { board: no, runDay } of decodeUser(state).scores)
+    if (no === board.no && runDay >= openRunDay && !open.some((sum) => sum[HISTORY_SUM.runDay] === runDay))
       open.push(emptyHistorySum(runDay, floor));
   return { id, state, past, open: open.length === 0 ? null : open };
 }
@@ -181,8 +180,8 @@ export function pastScores(compiled: CompiledCatalog, board: Leaderboard, users:
   return users
     .filter(({ past }) => past.length > 0)
     .flatMap(({ id, state, past }) => {
-      const { attributes, hidden } = decodeState(state);
-      const values = nos.map((no) => attributes[no]);
+      const { attributes, hidden } = decodeUser(state);
+      const values = nos.map((no) => attributes.get(no));
       if (hidden !== 0 || values.includes(undefined)) return [];
       const group = groupName(values as string[]);
       return past.map((sum) => ({

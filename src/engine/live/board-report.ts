@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
-import { type Micros, microsNumber, toMicros } from '../../domain/decimal.ts';
+import { type Micros, microsNumber, microsOf } from '../../domain/decimal.ts';
 import { turned } from '../../domain/leaderboard.ts';
 import { NO_RANK, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
-import { decodeState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
 import { packedUser, packedUsers } from '../../redis/parts.ts';
 import { LiveStandings, memberPage, ranked, userNames } from '../leaderboards/standings.ts';
 import { addRanks } from '../leaderboards/wide-ranks.ts';
@@ -28,6 +28,7 @@ import {
 } from './live-listener.ts';
 import { type BoardMove, rankOf } from './live-notifications.ts';
 import type { ChangedGroup } from './pending-boards.ts';
+import { scoreIn } from '../../rules/leaderboards.ts';
 
 /** Rankings in a `leaderboard.changed`. It comes up to four times a second, and clients can read the rest. */
 const LIVE_RANKINGS = 10;
@@ -101,8 +102,8 @@ const numberOf = (micros: Micros | null): number | null => (micros === null ? nu
 export function moved({ compiled }: BoardSources, board: Leaderboard, move: BoardMove): Unsent | null {
   const { user, runDay, group, from, to, earned } = move;
   if (from === to || user === undefined) return null;
-  const text = user.state().boards[board.no]?.find((score) => score.runDay === runDay)?.score;
-  const score = text === undefined ? null : toMicros(text);
+  const held = scoreIn(user.state(), { board: board.no, runDay });
+  const score = held === undefined ? null : microsOf(held);
   const previous = score === null || earned === null ? null : score - earned;
   const valueOf = (known: number | null): number | null => (known === null ? null : turned(board, known));
   const place = {
@@ -155,7 +156,7 @@ export async function ranksChanged(
     userIds.flatMap((userId, index) => {
       const packed = states[index];
       if (packed === null || packed === undefined) return [];
-      return [[userId, userJson(compiled, { userId, state: decodeState(packed), controlShare })] as const];
+      return [[userId, userJson(compiled, { userId, state: decodeUser(packed), controlShare })] as const];
     }),
   );
   const made = new Map<LiveListener, Unsent[]>();
@@ -190,7 +191,7 @@ const previousRank = (held: HeldPlace | undefined, place: HeldPlace): number | n
   held?.runDay === place.runDay ? held.rank : null;
 
 /** The part of a user's state that determines where the user plays. */
-export const seatedUser = ({ tz, boards }: SeatedUser): SeatedUser => ({ tz, boards });
+export const seatedUser = ({ zone, scores }: SeatedUser): SeatedUser => ({ zone, scores });
 
 /**
  * What a client needs to continue after a gap: the streak, points and completed achievements of the stream's user, and
@@ -204,19 +205,19 @@ export async function presentState(
   if (kind === 'admin' || userId === null) return null;
   const packed = await packedUser(redis, tenantNo, userId);
   if (packed === null) return null;
-  const state = decodeState(packed);
+  const state = decodeUser(packed);
   const { day, streaks, freezes, offDays } = settledNow(compiled, state, nowMs);
   const streak = streaks[compiled.catalog.streaks.frequency];
   return {
     userId,
     streak: baseStreak(compiled, { streak, freezesLeft: freezes, day, offDays }),
     points: compiled.catalog.pointsSystems.map((system) => {
-      const total = state.points[system.no] ?? 0;
+      const total = state.points.get(system.no) ?? 0;
       const level = compiled.levelOf(system.id, total);
       return { ...pointsResponse(system), total, level: level === null ? null : levelResponse(level) };
     }),
     achievements: compiled.catalog.achievements
-      .filter(({ no, status }) => status !== 'inactive' && state.completions[no] !== undefined)
+      .filter(({ no, status }) => status !== 'inactive' && state.completions.has(no))
       .map((achievement) => userAchievementResponse(compiled, achievement, state, { nowMs })),
     leaderboards: heldPlaces(compiled, listener),
   };

@@ -6,7 +6,7 @@ import type { Notification } from '../../domain/notifications/notification.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { boardStatus, playedRule, runShownOn } from '../../domain/runs.ts';
 import { dayIn } from '../../domain/zone.ts';
-import type { UserState } from '../../packed/state.ts';
+import type { User } from '../../rules/user.ts';
 import { boardKey, shardOfKey, type TenantPart } from '../../redis/keys.ts';
 import { tenantParts, userPart } from '../../redis/parts.ts';
 import { hasReached, type LiveListeners, type LivePosition } from '../../redis/live-streams.ts';
@@ -18,6 +18,7 @@ import type { ClosingReason, LiveMessage, LiveSink } from './live-sink.ts';
 import type { ListenerPosition, MessageIds, PartPosition, ReportedPlace } from './message-id.ts';
 import type { PendingBoards } from './pending-boards.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
+import { scoreIn } from '../../rules/leaderboards.ts';
 
 /** The position of the reader through which a listener is informed. Places are the listener's own. */
 export type ReadPosition = Omit<ListenerPosition, 'places'>;
@@ -127,8 +128,9 @@ export class LiveListener {
   /** Whether it may be informed about a group: a stream of an application key only about the group of its user's score. */
   private isOfOwnGroup({ place, userId }: Notification): boolean {
     if (place === undefined || place.group === '' || userId !== null || this.grant.kind === 'admin') return true;
-    const scores = this.user?.boards[place.boardNo] ?? [];
-    return scores.some(({ runDay, group }) => runDay === place.runDay && group === place.group);
+    return (
+      this.user !== null && scoreIn(this.user, { board: place.boardNo, runDay: place.runDay })?.group === place.group
+    );
   }
 
   /** Queues a message. */
@@ -211,14 +213,14 @@ interface Seat {
 }
 
 /** The part of a state that determines a user's seats. */
-export type SeatedUser = Pick<UserState, 'tz' | 'boards'>;
+export type SeatedUser = Pick<User, 'zone' | 'scores'>;
 
 /** The run and group in which a user currently plays on a board; `null` if the board is not active. */
 export function seatOf(board: Leaderboard, user: SeatedUser | null, nowMs: number): Seat | null {
   if (boardStatus(board, Math.floor(nowMs / DAY_MS)) !== 'active') return null;
-  const { startDay: runDay } = runShownOn(playedRule(board), dayIn(user?.tz ?? null, nowMs));
+  const { startDay: runDay } = runShownOn(playedRule(board), dayIn(user?.zone ?? null, nowMs));
   if (board.breakdownAttributes.length === 0) return { runDay, group: '' };
-  const group = user?.boards[board.no]?.find((score) => score.runDay === runDay)?.group;
+  const group = user === null ? undefined : scoreIn(user, { board: board.no, runDay })?.group;
   return { runDay, group: group === undefined || group === '' ? null : group };
 }
 

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { AppError } from '../../errors.ts';
-import { decodeState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
 import { redisReady } from '../../redis/client.ts';
 import { connectionOf, isOfCluster, noteRoot } from '../../redis/endpoints.ts';
 import { isConverting, knownParts, packedUser, TenantConverting } from '../../redis/parts.ts';
@@ -223,7 +223,7 @@ export class Tails {
     if (!listener.followsPlaces) return;
     const { tenantNo, userId } = listener.grant;
     const packed = await packedUser(sources.redis, tenantNo, userId!);
-    listener.user = packed === null ? null : seatedUser(decodeState(packed));
+    listener.user = packed === null ? null : seatedUser(decodeUser(packed));
     listener.places.clear();
     const boards: Leaderboard[] = sources.compiled.catalog.leaderboards.filter(({ id }) => listener.wantsBoard(id));
     const asked = boards.map((board) => ({ listener, board }));

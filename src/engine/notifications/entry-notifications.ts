@@ -163,7 +163,7 @@ function completionsOf(
     if (!isListened(userId) && !wants('emails.achievement_due', aboutAchievement(achievement))) return [];
     if (user === undefined) throw new Error(`An outbox entry has no state of a user who completed an achievement`);
     const { tenantNo } = compiled.catalog;
-    return { tenantNo, userId, achievementNo, completedMs: record[RECORD.atMs], zone: user.state().tz };
+    return { tenantNo, userId, achievementNo, completedMs: record[RECORD.atMs], zone: user.state().zone };
   });
 }
 

@@ -8,7 +8,7 @@ import type { BalanceChange, PointsAwardResponse } from '../../domain/points.ts'
 import { runOf } from '../../domain/runs.ts';
 import type { StreakResponse } from '../../domain/streaks/streak.ts';
 import type { RecordedQuest } from '../../packed/record.ts';
-import type { UserState } from '../../packed/state.ts';
+import type { User } from '../../rules/user.ts';
 import {
   achievementResponse,
   type BaseStreak,
@@ -27,7 +27,7 @@ export type UserJson = string & { readonly isUser: true };
 /** JSON text of a user in a state. `controlShare`: share of the users, 0 to 1, who are in the control group. */
 export const userJson = (
   compiled: CompiledCatalog,
-  shown: { userId: string; state: UserState; controlShare: number },
+  shown: { userId: string; state: User; controlShare: number },
 ): UserJson => JSON.stringify(userResponse(compiled, shown)) as UserJson;
 
 /** JSON text of a payload about no single user: `type` and the fields. */
@@ -72,7 +72,7 @@ export const achievementDue = (
     achievement,
     state,
     dueMs,
-  }: Pick<Completion, 'compiled' | 'achievement'> & { state: UserState; dueMs: number },
+  }: Pick<Completion, 'compiled' | 'achievement'> & { state: User; dueMs: number },
 ): string =>
   userPayloadJson('emails.achievement_due', user, {
     timestamp: isoTime(dueMs),

@@ -18,7 +18,8 @@ import {
 } from '../../packed/record-fields.ts';
 import { completedIn } from '../../packed/completed.ts';
 import type { HappenedRecord, RecordedAward, RecordedBoard, RecordedSettlement } from '../../packed/record.ts';
-import { decodeState, type UserState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
 import { FREQUENCY } from '../../packed/user-fields.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
@@ -41,6 +42,8 @@ import {
   type UserJson,
   userJson,
 } from './payloads.ts';
+import { scoreIn } from '../../rules/leaderboards.ts';
+import { decimalNumber } from '../../domain/decimal.ts';
 
 /** Whether a receiver wants a type; with a subject, notifications about that subject. */
 export type Wants = (type: NotificationType, about?: NotificationSubject) => boolean;
@@ -225,7 +228,7 @@ export function* boardNotifications({ compiled, record, wants, user }: Change): 
     const valueOf = (score: number | null): number | null => (score === null ? null : turned(board, score));
     const change = {
       rank: isOn(rank) ? rank : null,
-      value: isOn(rank) ? valueOf(recorded[RECORDED_BOARD.score] ?? scoreIn(user.state(), recorded)) : null,
+      value: isOn(rank) ? valueOf(recorded[RECORDED_BOARD.score] ?? recordedScore(user.state(), recorded)) : null,
       previousRank: isOn(previousRank) ? previousRank : null,
       previousValue: isOn(previousRank) ? valueOf(recorded[RECORDED_BOARD.previousScore] ?? null) : null,
     };
@@ -237,10 +240,12 @@ export function* boardNotifications({ compiled, record, wants, user }: Change): 
 }
 
 /** The user's score after the entry, for a record that lacks it. */
-function scoreIn({ boards }: UserState, recorded: RecordedBoard): number | null {
-  const runs = boards[recorded[RECORDED_BOARD.board]] ?? [];
-  const score = runs.find(({ runDay }) => runDay === recorded[RECORDED_BOARD.runDay])?.score;
-  return score === undefined ? null : Number(score);
+function recordedScore(user: User, recorded: RecordedBoard): number | null {
+  const score = scoreIn(user, {
+    board: recorded[RECORDED_BOARD.board],
+    runDay: recorded[RECORDED_BOARD.runDay],
+  });
+  return score === undefined ? null : decimalNumber(score);
 }
 
 /** A user in the state after an entry. Decoded, and converted for payloads, on first use. */
@@ -248,7 +253,7 @@ export class RecordedUser {
   readonly userId: string;
   private readonly packed: Buffer;
   private readonly shown: { compiled: CompiledCatalog; controlShare: number };
-  private decoded: UserState | undefined;
+  private decoded: User | undefined;
   private text: UserJson | undefined;
 
   constructor(shown: { compiled: CompiledCatalog; controlShare: number }, userId: string, packed: Buffer) {
@@ -258,8 +263,8 @@ export class RecordedUser {
   }
 
   /** Throws the errors of decoding. */
-  state(): UserState {
-    return (this.decoded ??= decodeState(this.packed));
+  state(): User {
+    return (this.decoded ??= decodeUser(this.packed));
   }
 
   json(): UserJson {

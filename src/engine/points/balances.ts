@@ -4,23 +4,7 @@ import type { BalanceChange } from '../../domain/points.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import { BALANCE, BALANCE_CHANGE, RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
-import type { UserState } from '../../packed/state.ts';
 import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
-
-type Balanced = Pick<UserState, 'points' | 'spent' | 'holds'>;
-
-/** How many points a user can spend; below zero if points were taken away after they were spent. `balanceOf` in `src/rules/points.ts` has the same rule. */
-export function balanceOf({ points, spent, holds }: Balanced, systemNo: number, nowMs: number): number {
-  const held = holds.reduce(
-    (sum, hold) => (hold.systemNo === systemNo && hold.expiresMs > nowMs ? sum + hold.amount : sum),
-    0,
-  );
-  return (points[systemNo] ?? 0) - (spent[systemNo] ?? 0) - held;
-}
-
-/** Whether a user ever spent or held points of a system, or some expired. */
-export const hasSpent = ({ spent }: Pick<UserState, 'spent'>, systemNo: number): boolean =>
-  spent[systemNo] !== undefined;
 
 /** What an idempotency key is scoped by in place of a metric, whose number is above zero: see `balance_changes`. */
 export const keyScope = (systemNo: number): number => -systemNo;

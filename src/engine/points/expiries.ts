@@ -6,7 +6,8 @@ import type { Notification } from '../../domain/notifications/notification.ts';
 import { DAY_MS, dateOf } from '../../domain/periods.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
-import { decodeState, type UserState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
 import {
   beginExpiry,
   earnedSince,
@@ -28,7 +29,7 @@ import { unlessRefused } from '../refusals.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces } from '../schedule/pieces.ts';
 import type { Scripts } from '../scripts.ts';
-import { balanceOf } from './balances.ts';
+import { balanceOf } from '../../rules/points.ts';
 
 interface ExpiriesOptions {
   redis: Redis;
@@ -189,7 +190,7 @@ export class Expiries implements ScheduledWork {
     const packed = await packedUsers(redis, tenantNo, userIds);
     const nowMs = clock.now();
     const users = userIds.flatMap((userId, index) => {
-      const state = packed[index] ? decodeState(packed[index]) : null;
+      const state = packed[index] ? decodeUser(packed[index]) : null;
       const balance = state === null ? 0 : balanceOf(state, system.no, nowMs);
       return state === null || balance <= 0 ? [] : [{ userId, packed: packed[index]!, state, balance }];
     });
@@ -254,7 +255,7 @@ export class Expiries implements ScheduledWork {
     const { controlShare } = await readOrganisation(publisher.pool);
     const date = dateOf(warnedFor);
     return warned.map(({ userId, packed, balance, unspent: [before, all] }) => {
-      const user = userJson(compiled, { userId, state: decodeState(packed), controlShare });
+      const user = userJson(compiled, { userId, state: decodeUser(packed), controlShare });
       const payload = expiryPayload(type, user, { system, expiry: { amount: all - before, balance, date } });
       return { type, tenantNo, userId, atMs: dueMs, source: `${userId}:${system.no}:${date}`, about, payload };
     });
@@ -268,7 +269,7 @@ function daysAt({ day, afterDays }: Expiring): Days {
 }
 
 /** Imported points count as earned on the day of the import; -1 if nothing was imported. */
-const importDayOf = ({ importedMs }: UserState): number => (importedMs === null ? -1 : Math.floor(importedMs / DAY_MS));
+const importDayOf = ({ importedMs }: User): number => (importedMs === null ? -1 : Math.floor(importedMs / DAY_MS));
 
 const pieceOf = ({ tenantNo, no }: ExpiringSystem): Piece => ({
   key: `${tenantNo}:${no}`,

@@ -4,11 +4,11 @@ import type { Clock } from '../../clock.ts';
 import type { PointsBoost } from '../../domain/catalog.ts';
 import type { GetUserPointsResponse, PointsAwardResponse, PointsBoostResponse } from '../../domain/points.ts';
 import { dayIn } from '../../domain/zone.ts';
-import type { UserState } from '../../packed/state.ts';
+import type { User } from '../../rules/user.ts';
 import { latestAwards } from '../../postgres/history/days.ts';
 import { findSystem } from '../find-configured.ts';
 import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../responses.ts';
-import { balanceOf, hasSpent } from './balances.ts';
+import { balanceOf } from '../../rules/points.ts';
 import type { UserReads } from '../users/user-reads.ts';
 
 export class UserPoints {
@@ -30,12 +30,12 @@ export class UserPoints {
   ): Promise<GetUserPointsResponse> {
     const system = findSystem(compiled, key);
     const state = await this.users.state(compiled.catalog.tenantNo, userId);
-    const day = dayIn(state.tz, this.clock.now());
+    const day = dayIn(state.zone, this.clock.now());
     const awards = await awardHistory(this.pool, compiled, { userId, systemNo: system.no, limit, day });
-    const total = state.points[system.no] ?? 0;
+    const total = state.points.get(system.no) ?? 0;
     const level = compiled.levelOf(system.id, total);
     const balance =
-      system.spendableByUsers || system.expiresAfterDays || hasSpent(state, system.no)
+      system.spendableByUsers || system.expiresAfterDays || state.spent.has(system.no)
         ? { balance: balanceOf(state, system.no, this.clock.now()) }
         : {};
     return {
@@ -51,7 +51,7 @@ export class UserPoints {
   async boosts(compiled: CompiledCatalog, userId: string, key: string): Promise<PointsBoostResponse[]> {
     const system = findSystem(compiled, key);
     const state = await this.users.state(compiled.catalog.tenantNo, userId);
-    const day = dayIn(state.tz, this.clock.now());
+    const day = dayIn(state.zone, this.clock.now());
     return compiled.catalog.boosts
       .filter((boost) => boost.systemId === system.id && isFor(compiled, boost, userId, state))
       .map((boost) => boostResponse(boost, day))
@@ -60,11 +60,11 @@ export class UserPoints {
 }
 
 /** Whether a boost is for a user, regardless of its dates. `holds` in `src/rules/conditions.ts` has the same rule. */
-function isFor(compiled: CompiledCatalog, boost: PointsBoost, userId: string, state: UserState): boolean {
+function isFor(compiled: CompiledCatalog, boost: PointsBoost, userId: string, state: User): boolean {
   if (boost.userId !== null && boost.userId !== userId) return false;
   return boost.userAttributes.every(({ attributeId, attributeValue }) => {
     const no = compiled.attributesById.get(attributeId)?.no;
-    return no !== undefined && state.attributes[no] === attributeValue;
+    return no !== undefined && state.attributes.get(no) === attributeValue;
   });
 }
 

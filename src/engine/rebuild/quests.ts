@@ -5,7 +5,8 @@ import { CatalogIndex } from '../../catalog/catalog-index.ts';
 import type { Achievement } from '../../domain/catalog.ts';
 import { decimalOfMicros, decimalText } from '../../domain/decimal.ts';
 import { isQuest } from '../../domain/repeat.ts';
-import { decodeState, type Quest as HeldQuest } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { QuestProgress } from '../../rules/user.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import { completedPeriods } from '../../postgres/quests.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
@@ -74,7 +75,7 @@ function questSuspect(
     part: `achievement ${quest.no}`,
     redis: async () => {
       const packed = await redis.getBuffer(key);
-      return packed === null ? null : questText(decodeState(packed).quests[quest.no]);
+      return packed === null ? null : questText(decodeUser(packed).quests.get(quest.no));
     },
     postgres: async () => {
       const { stored } = await inSnapshot(pool, (client) => textsOf(client, index, { quest, ids: [id] }));
@@ -96,11 +97,11 @@ async function textsOf(
   const held = new Map<string, string>();
   const stored = new Map<string, string>();
   for (const [id, state] of states) {
-    const own = decodeState(state).quests[quest.no];
+    const own = decodeUser(state).quests.get(quest.no);
     const done = new Set(completed.filter(({ userId }) => userId === id).map(({ period }) => period));
-    const periods = (own?.periods ?? []).map(({ period, value }) => {
-      const sum = decimalText(decimalOfMicros(sums?.get(id)?.get(period) ?? 0n));
-      return { period, value: sums === null ? value : sum, done: done.has(period) };
+    const periods = (own?.periods ?? []).map((each) => {
+      const sum = sums === null ? each : decimalOfMicros(sums.get(id)?.get(each.period) ?? 0n);
+      return { ...each, ...sum, done: done.has(each.period) };
     });
     held.set(id, questText(own));
     stored.set(id, questText({ times: done.size, periods }));
@@ -108,8 +109,8 @@ async function textsOf(
   return { held, stored };
 }
 
-const questText = ({ times, periods }: HeldQuest = { times: 0, periods: [] }): string =>
+const questText = ({ times, periods }: QuestProgress = { times: 0, periods: [] }): string =>
   [
     `completed ${times} times`,
-    ...periods.map(({ period, value, done }) => `${period}: ${value}${done ? ', completed' : ''}`),
+    ...periods.map(({ period, done, ...sum }) => `${period}: ${decimalText(sum)}${done ? ', completed' : ''}`),
   ].join('; ');

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { type Decimal, decimalOfMicros, microsOf, toMicros } from '../../domain/decimal.ts';
+import { type Decimal, decimalOfMicros, microsOf, toMicros, ZERO } from '../../domain/decimal.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
@@ -280,7 +280,7 @@ export async function importedPasts(
     const totals = new Map<number, Running>();
     for (const metricNo of metricNos) {
       const { since, above } = sums.get(`${metricNo} ${id}`) ?? { since: '0', above: '0' };
-      const sum = microsOf(now.get(metricNo) ?? { whole: 0, micros: 0 }) - toMicros(since);
+      const sum = microsOf(now.get(metricNo) ?? ZERO) - toMicros(since);
       const highest = sum + toMicros(above);
       totals.set(metricNo, { sum, peak: highest > 0n ? highest : 0n });
     }

@@ -199,7 +199,7 @@ export class StreakAdmin {
     const { tenantNo, streaks } = compiled.catalog;
     const state = await users.find(tenantNo, userId);
     if (state === null) return UNKNOWN;
-    const since = restoreWindowStart(dayIn(state.tz, clock.now()), streaks);
+    const since = restoreWindowStart(dayIn(state.zone, clock.now()), streaks);
     const lost = await longestLost(pool, { tenantNo, userId, frequency: streaks.frequency, since });
     const refusal = await this.change(compiled, userId, { kind: 'restore', lost, since }, span);
     if (refusal?.why === STREAK_REFUSAL.none) return new NothingDone('There is no longer streak to restore');

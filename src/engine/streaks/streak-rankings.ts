@@ -6,7 +6,8 @@ import { periodOf } from '../../domain/periods.ts';
 import type { StreakRankings as Ranking, StreakRankingType } from '../../domain/streaks/streak.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import { decodeState, type UserState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
 import { endedStreaks, type StreakOrigin, usersByStreakOrigin } from '../../postgres/history/streaks.ts';
 import { settledNow } from '../responses.ts';
 import { statesInSlices } from '../../redis/parts.ts';
@@ -86,11 +87,7 @@ export class StreakRankings {
     return best.rows();
   }
 
-  private async addRunning(
-    { catalog }: CompiledCatalog,
-    best: Best,
-    lengthOf: (state: UserState) => number,
-  ): Promise<void> {
+  private async addRunning({ catalog }: CompiledCatalog, best: Best, lengthOf: (state: User) => number): Promise<void> {
     const { frequency, weekStart } = catalog.streaks;
     const last = periodOf(dayIn('UTC', this.clock.now()), frequency, weekStart) + PERIODS_AHEAD;
     let after: StreakOrigin | null = null;
@@ -128,10 +125,10 @@ export class StreakRankings {
   }
 
   /** Those of the users who exist and are not hidden. */
-  private async visible(tenantNo: number, ids: readonly string[]): Promise<[id: string, state: UserState][]> {
-    const visible: [id: string, state: UserState][] = [];
+  private async visible(tenantNo: number, ids: readonly string[]): Promise<[id: string, state: User][]> {
+    const visible: [id: string, state: User][] = [];
     for await (const { userId, packed } of statesInSlices(this.redis, tenantNo, ids)) {
-      const state = packed === null ? null : decodeState(packed);
+      const state = packed === null ? null : decodeUser(packed);
       if (state?.hidden === 0) visible.push([userId, state]);
     }
     return visible;
@@ -143,7 +140,7 @@ class Best {
   private users = new Map<string, Ranking[number]>();
 
   /** Keeps a user's longest streak. */
-  add(userId: string, { name }: UserState, streakLength: number): void {
+  add(userId: string, { name }: User, streakLength: number): void {
     if (streakLength > (this.users.get(userId)?.streakLength ?? 0))
       this.users.set(userId, { userId, name, streakLength });
   }

@@ -9,7 +9,8 @@ import type { BulkStreakResponse, StreakAsLeft, StreakResponse } from '../../dom
 import { uuidText } from '../../domain/schemas.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import { decodeState, type UserState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
 import { streakChangesSince } from '../../postgres/history/streaks.ts';
 import { baseStreak, settledNow } from '../responses.ts';
 import type { UserReads } from '../users/user-reads.ts';
@@ -67,7 +68,7 @@ export class StreakReads {
         current,
         count: historyPeriods,
         calendar: settings,
-        dayAt: (ms) => dayIn(state.tz, ms),
+        dayAt: (ms) => dayIn(state.zone, ms),
       }),
       pauses: state.pauses
         .filter(({ to }) => to >= day)
@@ -85,15 +86,12 @@ export class StreakReads {
     return asked
       .map((userId, index) => {
         const packed = states[index] ?? null;
-        return { userId, ...this.standing(compiled, packed === null ? null : decodeState(packed)) };
+        return { userId, ...this.standing(compiled, packed === null ? null : decodeUser(packed)) };
       })
       .sort((a, b) => b.streakLength - a.streakLength);
   }
 
-  private standing(
-    compiled: CompiledCatalog,
-    state: UserState | null,
-  ): { streakLength: number; extended: string | null } {
+  private standing(compiled: CompiledCatalog, state: User | null): { streakLength: number; extended: string | null } {
     if (state === null) return { streakLength: 0, extended: null };
     const { frequency } = compiled.catalog.streaks;
     const { length } = settledNow(compiled, state, this.clock.now()).streaks[frequency];

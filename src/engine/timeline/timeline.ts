@@ -17,7 +17,7 @@ import {
   type TimelineQuery,
 } from '../../domain/administration/timeline.ts';
 import { uuidText } from '../../domain/schemas.ts';
-import type { UserState } from '../../packed/state.ts';
+import type { User } from '../../rules/user.ts';
 import { balanceChangesIn, type BalanceChangeRow } from '../../postgres/balance-changes.ts';
 import { type QuarantineRow, unreleasedOf } from '../../postgres/corrections/quarantine.ts';
 import { detailsFrom } from '../../postgres/partitions.ts';
@@ -67,7 +67,7 @@ interface TimelineOptions {
 interface Asked {
   compiled: CompiledCatalog;
   userId: string;
-  state: UserState;
+  state: User;
   completions: Completions;
 }
 
@@ -185,7 +185,7 @@ export class Timeline {
     );
     await loadCauses(then, [...happened.values()]);
     const attributes = Object.keys(state.attributes).map((no) => compiled.attributesByNo.get(Number(no))?.id ?? '');
-    const user = { tz: state.tz, attributeIds: new Set(attributes), createdMs: state.createdMs };
+    const user = { tz: state.zone, attributeIds: new Set(attributes), createdMs: state.createdMs };
     const entries: TimelineEntry[] = [];
     for (const one of found) {
       const { position } = one;

@@ -7,7 +7,7 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { clearedRuns } from '../../postgres/users/stored-states.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
-import { decodeState, type UserState } from '../../packed/state.ts';
+import type { User } from '../../rules/user.ts';
 import { HIDDEN_BY } from '../../packed/user-fields.ts';
 import { boardKey, boardOfKey, type TenantPart } from '../../redis/keys.ts';
 import { userPart } from '../../redis/parts.ts';
@@ -48,7 +48,7 @@ export class Hiding {
     compiled: CompiledCatalog,
     userId: string,
     { by, hidden }: { by: keyof typeof HIDDEN_BY; hidden: boolean },
-  ): Promise<UserState> {
+  ): Promise<User> {
     const { redis, pool, scripts, setsOfBoards, clock } = this.options;
     const { tenantNo } = compiled.catalog;
     scripts.refuseOverload();
@@ -77,7 +77,7 @@ export class Hiding {
     const { changed } = await changeUsers(callsOf(scripts, part), part, [subject]);
     const { state } = changed[0]!.change;
     if (state === null) throw refusalError(compiled, { [kindField]: REFUSAL.unknownUser });
-    return decodeState(state);
+    return decodeUser(state);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { weekdaySet, weekdaysOf } from '../../domain/periods.ts';
 import { MAX_VALUE } from '../../domain/event.ts';
-import { toDecimal } from '../../domain/decimal.ts';
+import { toDecimal, decimalNumber } from '../../domain/decimal.ts';
 import type {
   NotificationPreferences,
   StreakPreferences,
@@ -10,7 +10,7 @@ import type {
 } from '../../domain/notifications/preferences.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
-import type { UserState } from '../../packed/state.ts';
+import type { User } from '../../rules/user.ts';
 import type { SentProfile } from '../../rules/profile.ts';
 import type { Threshold } from '../../rules/user.ts';
 import { hidesItself } from '../responses.ts';
@@ -86,7 +86,7 @@ function sentMetrics(compiled: CompiledCatalog, metrics: NonNullable<StreakPrefe
   });
 }
 
-export function notificationPreferences(state: UserState): Required<NotificationPreferences> {
+export function notificationPreferences(state: User): Required<NotificationPreferences> {
   const entries = KINDS.map((kind, index) => {
     const digit = state.notifications?.[index] ?? NOT_SENT;
     const bits = digit === NOT_SENT ? EVERY_CHANNEL : Number(digit);
@@ -96,16 +96,16 @@ export function notificationPreferences(state: UserState): Required<Notification
 }
 
 /** A user's preferences. Without personalization, `enabled` is the only one about the streak. */
-export function preferencesResponse(compiled: CompiledCatalog, state: UserState): UserPreferencesResponse {
+export function preferencesResponse(compiled: CompiledCatalog, state: User): UserPreferencesResponse {
   const notifications = notificationPreferences(state);
   const leaderboards = hidesItself(state) ? { leaderboards: { hidden: true } } : {};
   const rule = state.streakRule;
   const enabled = rule?.enabled ?? true;
   if (!compiled.catalog.streaks.personalization) return { notifications, ...leaderboards, streak: { enabled } };
   const daily = compiled.catalog.streaks.frequency === 'daily';
-  const metrics = (rule?.metrics ?? []).flatMap(({ no, threshold }) => {
+  const metrics = (rule?.metrics ?? []).flatMap(({ metric: no, ...threshold }) => {
     const metric = compiled.metricsByNo.get(no);
-    return metric === undefined ? [] : [{ key: metric.key, threshold: Number(threshold) }];
+    return metric === undefined ? [] : [{ key: metric.key, threshold: decimalNumber(threshold) }];
   });
   return {
     notifications,

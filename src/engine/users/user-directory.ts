@@ -4,7 +4,8 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { AttributeFilter, User } from '../../domain/user.ts';
 import { AppError } from '../../errors.ts';
 import { listUsers, placeInSearch, searchUsers, type UserOrder } from '../../postgres/users/user-search.ts';
-import { decodeState, type UserState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User as UserState } from '../../rules/user.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import type { Clock } from '../../clock.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
@@ -106,7 +107,7 @@ export class UserDirectory {
         last = userId;
         examined += 1;
         if (packed === null) continue;
-        const state = decodeState(packed);
+        const state = decodeUser(packed);
         if (!isWanted(state)) continue;
         users.push(userResponse(compiled, { userId, state, controlShare: controlShare() }));
         if (users.length === limit) return { users, next: userId, examined };
@@ -127,8 +128,8 @@ export class UserDirectory {
     return (state) =>
       state.updatedMs >= fromMs &&
       state.updatedMs < beforeMs &&
-      pairs.every(({ attribute, value }) => state.attributes[attribute.no] === value) &&
-      (level === null || compiled.levelOf(level.systemId, state.points[level.systemNo] ?? 0)?.id === level.id) &&
+      pairs.every(({ attribute, value }) => state.attributes.get(attribute.no) === value) &&
+      (level === null || compiled.levelOf(level.systemId, state.points.get(level.systemNo) ?? 0)?.id === level.id) &&
       (minStreak === 0 || settledNow(compiled, state, nowMs).streaks[frequency].length >= minStreak);
   }
 
@@ -163,7 +164,7 @@ export class UserDirectory {
     const users: User[] = [];
     for await (const { userId, packed } of statesInSlices(redis, compiled.catalog.tenantNo, ids))
       if (packed !== null)
-        users.push(userResponse(compiled, { userId, state: decodeState(packed), controlShare: controlShare() }));
+        users.push(userResponse(compiled, { userId, state: decodeUser(packed), controlShare: controlShare() }));
     return users;
   }
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { turned } from '../../domain/leaderboard.ts';
 import { dateOf, weekdaysOf } from '../../domain/periods.ts';
-import type { UserState } from '../../packed/state.ts';
+import type { User, Score } from '../../rules/user.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { finalPlaces } from '../../postgres/boards/final-runs.ts';
 import { snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
@@ -13,9 +13,10 @@ import { resourceNames, USER_TABLES, userRows, type UserTable } from '../../post
 import { queuedEventsOf } from '../../redis/batches.ts';
 import { entryHead, entryOf, userHash } from '../leaderboards/snapshot-parts.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
-import { hidesItself, userResponse } from '../responses.ts';
+import { byNumber, hidesItself, userResponse } from '../responses.ts';
 import { notificationPreferences } from './preferences.ts';
 import type { UserReads } from './user-reads.ts';
+import { decimalNumber, decimalText } from '../../domain/decimal.ts';
 
 interface UserExportOptions {
   redis: Redis;
@@ -93,12 +94,12 @@ export class UserExport {
 
   private profile(
     compiled: CompiledCatalog,
-    { userId, state, names }: { userId: string; state: UserState; names: ReadonlyMap<number, string> },
+    { userId, state, names }: { userId: string; state: User; names: ReadonlyMap<number, string> },
   ): object {
-    const named = <T, R>(table: Record<number, T>, describe: (value: T, no: number) => R): Record<string, R> =>
-      Object.fromEntries(
-        Object.entries(table).map(([no, value]) => [names.get(Number(no)) ?? no, describe(value, Number(no))]),
-      );
+    const named = <T, R>(table: ReadonlyMap<number, T>, describe: (value: T, no: number) => R): Record<string, R> =>
+      Object.fromEntries(byNumber(table).map(([no, value]) => [names.get(no) ?? no, describe(value, no)]));
+    const boards = new Map<number, Score[]>();
+    for (const score of state.scores) boards.set(score.board, [...(boards.get(score.board) ?? []), score]);
     const date = (day: number | null): string | null => (day === null ? null : dateOf(day));
     const streaks = Object.entries(state.streaks).map(([frequency, streak]) => [
       frequency,
@@ -106,7 +107,7 @@ export class UserExport {
         length: streak.length,
         started: date(streak.startDay),
         extended: streak.extendedMs === null ? null : new Date(streak.extendedMs).toISOString(),
-        current: named(streak.sums, Number),
+        current: named(streak.sums, decimalNumber),
       },
     ]);
     return {
@@ -119,20 +120,27 @@ export class UserExport {
         notifications: notificationPreferences(state),
         streak: state.streakRule && {
           ...state.streakRule,
-          metrics: state.streakRule.metrics.map(({ no, threshold }) => ({ metric: names.get(no) ?? no, threshold })),
+          metrics: state.streakRule.metrics.map(({ metric, ...threshold }) => ({
+            metric: names.get(metric) ?? metric,
+            threshold: decimalText(threshold),
+          })),
         },
         hidden: hidesItself(state),
         daysOff: state.daysOff && weekdaysOf(state.daysOff.set),
       },
-      metrics: named(state.totals, Number),
-      counts: named(state.counts, Number),
+      metrics: named(state.totals, decimalNumber),
+      counts: named(state.counts, decimalNumber),
       points: named(state.points, (total) => total),
       streaks: Object.fromEntries(streaks),
       freezes: state.freezes,
-      leaderboards: named(state.boards, (scores, no) => {
+      leaderboards: named(boards, (scores, no) => {
         const board = compiled.leaderboardsByNo.get(no);
-        const valueOf = (score: string): number => (board === undefined ? Number(score) : turned(board, Number(score)));
-        return scores.map(({ runDay, group, score }) => ({ firstDay: dateOf(runDay), group, score: valueOf(score) }));
+        const valueOf = (score: number): number => (board === undefined ? score : turned(board, score));
+        return scores.map(({ runDay, group, ...score }) => ({
+          firstDay: dateOf(runDay),
+          group,
+          score: valueOf(decimalNumber(score)),
+        }));
       }),
     };
   }

@@ -4,7 +4,8 @@ import type { Clock } from '../../clock.ts';
 import type { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../../domain/notifications/preferences.ts';
 import type { ChangedUser, UpdatedUser, User } from '../../domain/user.ts';
 import { KIND } from '../../packed/record-fields.ts';
-import { decodeState, type UserState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User as UserState } from '../../rules/user.ts';
 import type { SentProfile } from '../../rules/profile.ts';
 import { changeByRequest } from '../changes/request-change.ts';
 import { unlessRefused } from '../refusals.ts';
@@ -116,6 +117,6 @@ export class UserProfiles {
     const { scripts, clock } = this.options;
     const change = await changeByRequest(scripts, compiled, { userId, sent, mustExist, nowMs: clock.now() }, span);
     unlessRefused(compiled, change.reply, [KIND.user]);
-    return decodeState(change.packed!);
+    return decodeUser(change.packed!);
   }
 }

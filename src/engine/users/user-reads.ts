@@ -6,10 +6,12 @@ import { groupName } from '../../domain/user.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { runOf } from '../../domain/runs.ts';
 import { AppError } from '../../errors.ts';
-import { decodeState, type UserState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
 import { findMetric } from '../find-configured.ts';
 import { showsTo, userAchievementResponse } from '../responses.ts';
 import { packedUser, packedUsers } from '../../redis/parts.ts';
+import { decimalNumber, ZERO } from '../../domain/decimal.ts';
 
 export class UserReads {
   private readonly redis: Redis;
@@ -18,7 +20,7 @@ export class UserReads {
     this.redis = redis;
   }
 
-  async state(tenantNo: number, userId: string): Promise<UserState> {
+  async state(tenantNo: number, userId: string): Promise<User> {
     const state = await this.find(tenantNo, userId);
     if (state === null)
       throw new AppError('not_found', `Unknown user: no event and no call has named '${userId}' yet.`);
@@ -26,14 +28,14 @@ export class UserReads {
   }
 
   /** The user's state; `null` for an unknown user. */
-  async find(tenantNo: number, userId: string): Promise<UserState | null> {
+  async find(tenantNo: number, userId: string): Promise<User | null> {
     const packed = await packedUser(this.redis, tenantNo, userId);
-    return packed === null ? null : decodeState(packed);
+    return packed === null ? null : decodeUser(packed);
   }
 
   async withAddress(tenantNo: number, userIds: string[]): Promise<ReadonlySet<string>> {
     const states = await packedUsers(this.redis, tenantNo, userIds);
-    return new Set(userIds.filter((_, index) => states[index] && decodeState(states[index]).email));
+    return new Set(userIds.filter((_, index) => states[index] && decodeUser(states[index]).email));
   }
 
   /** A user's total of a metric, with the metric's achievements. Throws 404 for an unknown user or metric. */
@@ -60,19 +62,19 @@ export class UserReads {
 function metricResponse(
   compiled: CompiledCatalog,
   metric: Metric,
-  { state, nowMs, seesSecrets = true }: { state: UserState; nowMs: number; seesSecrets?: boolean },
+  { state, nowMs, seesSecrets = true }: { state: User; nowMs: number; seesSecrets?: boolean },
 ): MetricResponse {
   return {
     id: metric.id,
     key: metric.key,
     name: metric.name,
     status: 'active',
-    current: Number(state.totals[metric.no] ?? 0),
+    current: decimalNumber(state.totals.get(metric.no) ?? ZERO),
     achievements: compiled.catalog.achievements
       .filter(({ trigger, metricId }) => trigger === 'metric' && metricId === metric.id)
       .filter((achievement) => showsTo(achievement, state))
       // Its place in this list would reveal the metric.
-      .filter(({ secret, no }) => seesSecrets || !secret || state.completions[no] !== undefined)
+      .filter(({ secret, no }) => seesSecrets || !secret || state.completions.has(no))
       .map((achievement) => userAchievementResponse(compiled, achievement, state, { nowMs })),
   };
 }
@@ -83,9 +85,9 @@ function metricResponse(
 export function groupOfUser(
   compiled: CompiledCatalog,
   { breakdownAttributes }: Leaderboard,
-  { attributes }: Pick<UserState, 'attributes'>,
+  { attributes }: Pick<User, 'attributes'>,
 ): string | null {
-  const values = breakdownAttributes.map((id) => attributes[compiled.attributesById.get(id)?.no ?? 0]);
+  const values = breakdownAttributes.map((id) => attributes.get(compiled.attributesById.get(id)?.no ?? 0));
   return values.includes(undefined) ? null : groupName(values as string[]);
 }
 
@@ -94,13 +96,13 @@ export function groupOfUser(
  * user's attributes; the user's next event moves it. A run counts as current from a day before its first day to a day
  * after its last, since that is today in some zone. O(leaderboards).
  */
-export function pendingLeaderboards(compiled: CompiledCatalog, state: UserState, nowMs: number): string[] {
+export function pendingLeaderboards(compiled: CompiledCatalog, state: User, nowMs: number): string[] {
   const today = Math.floor(nowMs / DAY_MS);
   return compiled.catalog.leaderboards.flatMap((board) => {
     if (board.breakdownAttributes.length === 0 || (board.status !== 'active' && board.status !== 'scheduled'))
       return [];
     const current = new Set([today - 1, today, today + 1].map((day) => runOf(board, day)?.startDay));
-    const scores = (state.boards[board.no] ?? []).filter(({ runDay }) => current.has(runDay));
+    const scores = state.scores.filter((score) => score.board === board.no && current.has(score.runDay));
     const group = groupOfUser(compiled, board, state);
     return scores.some((score) => score.group !== group) ? [board.key] : [];
   });

@@ -4,6 +4,7 @@ import { boardGroupsKey, boardKey } from '../../../src/redis/keys.ts';
 import { testStack } from '../../stack/stack.ts';
 import { withEngineOn, type TestEngine } from './engine.ts';
 import { onlyPart } from '../../stack/only-part.ts';
+import { decimalText } from '../../../src/domain/decimal.ts';
 
 let stack: Awaited<ReturnType<typeof testStack>>;
 beforeAll(async () => {
@@ -16,8 +17,10 @@ const withEngine = withEngineOn(() => stack.redisUrl);
 /** The scores of a leaderboard in a user's state: first day of the run, group, score; newest run first. */
 const scoresOf = async (laurel: TestEngine, user: string) => {
   const no = laurel.compiled().leaderboards.get('board')!.no;
-  const { boards } = await laurel.users.state(0, user);
-  return (boards[no] ?? []).map(({ runDay, group, score }) => [dateOf(runDay), group, score]);
+  const { scores } = await laurel.users.state(0, user);
+  return scores
+    .filter(({ board }) => board === no)
+    .map(({ runDay, group, ...score }) => [dateOf(runDay), group, decimalText(score)]);
 };
 const members = (laurel: TestEngine, runDay: string, group = '') => {
   const boardNo = laurel.compiled().leaderboards.get('board')!.no;
@@ -122,8 +125,8 @@ test('the score of a deleted leaderboard leaves the state with the first event o
     async (laurel) => {
       const { leaderboards } = laurel.catalog;
       const boardsOf = async (user: string) => {
-        const { boards } = await laurel.users.state(0, user);
-        return leaderboards.filter(({ no }) => boards[no]).map(({ key }) => key);
+        const { scores } = await laurel.users.state(0, user);
+        return leaderboards.filter(({ no }) => scores.some(({ board }) => board === no)).map(({ key }) => key);
       };
       await laurel.event('m', 'u', 1);
       expect(await boardsOf('u')).toEqual(['gone', 'board', 'new']);

@@ -71,12 +71,10 @@ test('a repeating leaderboard scores what was earned inside the run of the local
       });
       laurel.clock.set(Date.parse('2026-02-28T00:00:00Z'));
       expect(await ranks(laurel, 'u', 7)).toEqual([null, 1, 0]);
-      expect((await laurel.users.state(0, 'u')).boards).toEqual({
-        2: [
-          { runDay: expect.any(Number), group: '', score: '7' },
-          { runDay: expect.any(Number), group: '', score: '6' },
-        ],
-      });
+      expect((await laurel.users.state(0, 'u')).scores).toMatchObject([
+        { board: 2, group: '', whole: 7 },
+        { board: 2, group: '', whole: 6 },
+      ]);
     },
   ));
 
@@ -159,8 +157,7 @@ test('a changed value moves the score at the next event, even outside the time o
       await laurel.event('m', 'u', 1);
       laurel.clock.set(laurel.clock.now() + 3_600_000);
       await laurel.event('m', { id: 'u', attributes: { plan: 'pro' } }, 1);
-      const { boards } = await laurel.users.state(0, 'u');
-      expect(Object.values(boards)).toEqual([[{ runDay: expect.any(Number), group: '3:pro', score: '1' }]]);
+      expect((await laurel.users.state(0, 'u')).scores).toMatchObject([{ group: '3:pro', whole: 1, micros: 0 }]);
     },
   ));
 
@@ -177,12 +174,9 @@ test('a score of the previous run moves as well when a traveller is back on its 
       laurel.clock.set(Date.parse('2026-02-03T06:00:00Z'));
       await laurel.event('m', { id: 'u', attributes: { plan: 'pro' } }, 2);
       await laurel.event('m', { id: 'u', tz: 'Pacific/Niue' }, 0);
-      const { boards } = await laurel.users.state(0, 'u');
-      expect(Object.values(boards)).toMatchObject([
-        [
-          { group: '3:pro', score: '2' },
-          { group: '3:pro', score: '1' },
-        ],
+      expect((await laurel.users.state(0, 'u')).scores).toMatchObject([
+        { group: '3:pro', whole: 2 },
+        { group: '3:pro', whole: 1 },
       ]);
     },
   ));

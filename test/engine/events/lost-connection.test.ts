@@ -35,7 +35,7 @@ beforeEach(async () => {
   await laurel.event('flips', 'warm-up', 1);
 });
 
-const totalOf = async (user: string): Promise<number> => Number((await laurel.users.state(0, user)).totals[1]);
+const totalOf = async (user: string): Promise<number> => (await laurel.users.state(0, user)).totals.get(1)!.whole;
 
 test('the reply is lost: the retry finds the event in the outbox and returns its answer', async () => {
   proxy.cutNext('replies');

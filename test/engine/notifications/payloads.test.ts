@@ -27,7 +27,7 @@ import {
 } from '../../../src/engine/notifications/payloads.ts';
 import { triggerResponse } from '../../../src/engine/responses.ts';
 import { makeAjv } from '../../../src/operations/validation.ts';
-import { decodeState } from '../../../src/packed/state.ts';
+import { decodeUser } from '../../../src/rules/user-codec.ts';
 import { USER } from '../../../src/packed/user-fields.ts';
 import { checkPayload } from '../../contract/contract.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
@@ -52,7 +52,7 @@ const board = builder.leaderboard('top', 'metric', {
 });
 const compiled = compileCatalog(builder.catalog);
 
-const state = decodeState(packedState({ [USER.name]: 'Ana', [USER.attributes]: { [plan.no]: 'pro' } }));
+const state = decodeUser(packedState({ [USER.name]: 'Ana', [USER.attributes]: { [plan.no]: 'pro' } }));
 const user = userJson(compiled, { userId: 'ana', state, controlShare: 0 });
 const streak = {
   length: 2,

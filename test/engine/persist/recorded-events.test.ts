@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { userKey } from '../../../src/redis/keys.ts';
-import { decodeState } from '../../../src/packed/state.ts';
+import { decodeUser } from '../../../src/rules/user-codec.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from '../events/engine.ts';
@@ -81,7 +81,7 @@ test('after any events, stored at any times, Postgres agrees with Redis about ea
       for (const row of stored) {
         const packed = await laurel.redis.getBuffer(userKey(onlyPart(0), row.id));
         expect(row.state).toEqual(packed);
-        const state = decodeState(packed!);
+        const state = decodeUser(packed!);
         const storable = Object.entries(state.attributes).map(([no, value]) => [no, value.replace('\0', '\uFFFD')]);
         expect(row.attributes).toEqual(Object.fromEntries(storable));
         expect(row.points).toEqual(state.points);

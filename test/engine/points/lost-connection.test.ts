@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Spendings } from '../../../src/engine/points/spendings.ts';
-import { decodeState } from '../../../src/packed/state.ts';
+import { decodeUser } from '../../../src/rules/user-codec.ts';
 import { stored } from '../../model/stored.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { testStack } from '../../stack/stack.ts';
@@ -61,7 +61,7 @@ const spend = (userId: string, amount = 4) =>
     { idempotencyKey: 'once', by: { who: 'test' } },
   );
 const spentBy = async (userId: string): Promise<number | undefined> =>
-  decodeState((await direct.getBuffer(`{s0}:0:u:${userId}`))!).spent[system];
+  decodeUser((await direct.getBuffer(`{s0}:0:u:${userId}`))!).spent.get(system);
 
 test.each([
   ['the request is lost', 'requests', undefined],

@@ -49,7 +49,8 @@ beforeEach(async () => {
 
 const waiting = async (user: string): Promise<number> =>
   ((await direct.hget(quarantineKey(onlyPart(0)), user)) ?? '').length / 33;
-const totalOf = async (user: string): Promise<string | undefined> => (await laurel.users.state(0, user)).totals[1];
+const totalOf = async (user: string): Promise<number | undefined> =>
+  (await laurel.users.state(0, user)).totals.get(1)?.whole;
 const KEPT = { status: 202, total: 0, guarded: { guard: 'maxValue', action: 'quarantine' } };
 
 /** The persister's row of a quarantined event. */

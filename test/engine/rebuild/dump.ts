@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { decodeState } from '../../../src/packed/state.ts';
+import { decodeUser } from '../../../src/rules/user-codec.ts';
 import { packedUse, timeOfUse, UNKNOWN_BODY } from '../../../src/redis/idempotency.ts';
 import { keysOf } from '../../stack/all-servers.ts';
 
@@ -26,5 +26,5 @@ async function valueOf(redis: Redis, key: string): Promise<unknown> {
   if (type === 'set') return (await redis.smembers(key)).toSorted();
   if (type === 'zset') return (await redis.zrange(key, '0', '-1', 'WITHSCORES')).flat().map(String);
   const bytes = (await redis.getBuffer(key))!;
-  return key.includes(':u:') ? decodeState(bytes) : bytes.toString();
+  return key.includes(':u:') ? decodeUser(bytes) : bytes.toString();
 }

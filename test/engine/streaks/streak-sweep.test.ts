@@ -215,7 +215,7 @@ test('swept early, late or never, the answers are the same', { timeout: 300_000 
                 if (each.do === 'freeze') {
                   return twins.change(engine, each.user, { kind: 'freeze', max: engine.catalog.streaks.freezes.max });
                 }
-                const today = dayIn((await engine.users.state(engine.catalog.tenantNo, each.user)).tz, nowMs);
+                const today = dayIn((await engine.users.state(engine.catalog.tenantNo, each.user)).zone, nowMs);
                 const from = today + each.in;
                 return twins.change(engine, each.user, { kind: 'pause', pause: { from, to: from + each.days, id } });
               }),

@@ -1,6 +1,6 @@
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { Notification } from '../../../domain/notifications/notification.ts';
-import { decodeState } from '../../../packed/state.ts';
+import { decodeUser } from '../../../rules/user-codec.ts';
 import {
   type DueCompletion,
   firstDueCompletion,
@@ -91,8 +91,8 @@ function notification(
   const achievement = compiled.achievementsByNo.get(achievementNo);
   if (achievement === undefined) return null;
   const about = aboutAchievement(achievement);
-  const state = decodeState(packed);
-  const completedMs = state.completions[achievementNo];
+  const state = decodeUser(packed);
+  const completedMs = state.completions.get(achievementNo);
   if (completedMs === undefined || !wantsOf(userId)(TYPE, about)) return null;
   if (!isReachable({ userId, state }, 'achievement_completed', controlShare)) return null;
   const user = userJson(compiled, { userId, state, controlShare });

@@ -14,7 +14,8 @@ import type { NotificationPreferences } from '../../../domain/notifications/pref
 import type { Settings } from '../../../domain/settings.ts';
 import type { StreakResponse } from '../../../domain/streaks/streak.ts';
 import { uuidText } from '../../../domain/schemas.ts';
-import { decodeState, type UserState } from '../../../packed/state.ts';
+import { decodeUser } from '../../../rules/user-codec.ts';
+import type { User } from '../../../rules/user.ts';
 import { activeUsers, metricNumbers, restingUsers, usersInDanger } from '../../../postgres/notifications/emails.ts';
 import { baseStreak, isControl, settledNow } from '../../responses.ts';
 import { streakHistory } from '../../streaks/streak-reads.ts';
@@ -64,7 +65,7 @@ export const RECAPS: EmailKind = {
     const metricNos = await metricNumbers(pool, tenantNo);
     const users = await activeUsers(pool, { tenantNo, userIds }, { metricNos, from, to: dateOf(days.toDay) });
     return users.flatMap(({ userId, state: packed }) => {
-      const state = decodeState(packed);
+      const state = decodeUser(packed);
       if (!isReachable({ userId, state }, 'recap', controlShare)) return [];
       const payload = recapDue(userJson(compiled, { userId, state, controlShare }), { dueMs: moment.atMs, ...days });
       return [{ userId, dueFor: `${aggregation} ${from}`, payload }];
@@ -84,7 +85,7 @@ export const STREAK_REMINDERS: EmailKind = {
     const users = { tenantNo: compiled.catalog.tenantNo, userIds: asked.userIds };
     const due: DueEmail[] = [];
     for (const { userId, state: packed } of await usersInDanger(asked.pool, users, endDay)) {
-      const state = decodeState(packed);
+      const state = decodeUser(packed);
       if (!isReachable({ userId, state }, 'streak_reminder', asked.controlShare)) continue;
       const streak = streakInDanger(asked, state, endDay);
       if (streak === null) continue;
@@ -97,7 +98,7 @@ export const STREAK_REMINDERS: EmailKind = {
 };
 
 /** The streak that is lost at the start of a local day (epoch day) unless the user acts; `null` if there is none. */
-function streakInDanger({ compiled, moment, zone }: Asked, state: UserState, endDay: number): StreakResponse | null {
+function streakInDanger({ compiled, moment, zone }: Asked, state: User, endDay: number): StreakResponse | null {
   const { streaks: settings } = compiled.catalog;
   const { frequency, weekStart } = settings;
   if (state.createdMs > moment.atMs || state.streakRule?.enabled === false) return null;
@@ -115,7 +116,7 @@ function streakInDanger({ compiled, moment, zone }: Asked, state: UserState, end
       current: periodOf(day, frequency, weekStart),
       count: 1,
       calendar: settings,
-      dayAt: (ms) => dayIn(state.tz, ms),
+      dayAt: (ms) => dayIn(state.zone, ms),
     }),
     pauses: state.pauses
       .filter(({ to }) => to >= day)
@@ -135,7 +136,7 @@ export const REACTIVATIONS: EmailKind = {
     const sinceMs = (moment.day - REACTIVATION_DAYS.at(-1)! - 1) * DAY_MS;
     const users = await restingUsers(pool, { tenantNo, userIds }, { metricNos, days, sinceMs });
     return users.flatMap(({ userId, state: packed, lastDay }) => {
-      const state = decodeState(packed);
+      const state = decodeUser(packed);
       const last = lastDay === null ? dayIn(zone, state.createdMs) : dayOf(lastDay);
       const daysSinceLastActive = moment.day - last;
       const messageNumber = REACTIVATION_DAYS.indexOf(daysSinceLastActive) + 1;
@@ -149,11 +150,11 @@ export const REACTIVATIONS: EmailKind = {
 
 /** Whether a user has an address, subscribed to the kind of e-mail, and is not in the control group. */
 export const isReachable = (
-  { userId, state }: { userId: string; state: UserState },
+  { userId, state }: { userId: string; state: User },
   kind: keyof NotificationPreferences,
   controlShare: number,
 ): boolean =>
   state.email !== null &&
-  state.subscribed &&
+  !state.unsubscribed &&
   notificationPreferences(state)[kind].includes('email') &&
   !isControl(userId, controlShare);
