@@ -4,19 +4,19 @@ import type { HISTORY_SUM } from './call-fields.ts';
 import { EVENT_RECORD, KIND, kindField, RECORD } from './record-fields.ts';
 import { type Numbered, stateValues, unpackr } from './unpack-state.ts';
 import {
-  DAYS_OFF,
+  type DAYS_OFF,
   HOLD,
-  PAUSE,
-  QUEST,
-  QUEST_PERIOD,
+  type PAUSE,
+  type QUEST,
+  type QUEST_PERIOD,
   SCORE,
   SCORE_TIME,
   TIMED_MEMBER,
   SIGN_UP,
   STAY,
-  STREAK,
-  STREAK_RULE,
-  THRESHOLD,
+  type STREAK,
+  type STREAK_RULE,
+  type THRESHOLD,
   TOTAL,
   USER,
 } from './user-fields.ts';

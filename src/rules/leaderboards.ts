@@ -82,7 +82,10 @@ export function ensureScore(user: User, { board, runDay }: BoardRun, oldest: num
 }
 
 /** The user's group on a leaderboard (`groupName`); `null` if the user lacks a value of the breakdown. */
-export function groupOf({ groups }: PlanBoard, { attributes }: User): string | null {
+export function groupOf(
+  { groups }: Pick<PlanBoard, 'groups'>,
+  { attributes }: Pick<User, 'attributes'>,
+): string | null {
   if (groups === undefined) return '';
   const values: string[] = [];
   for (const no of groups) {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Catalog } from '../../src/domain/catalog.ts';
+import { type Decimal, decimalText } from '../../src/domain/decimal.ts';
 import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
 import { StreakAdmin } from '../../src/engine/streaks/streak-admin.ts';
@@ -81,6 +82,9 @@ interface Readings {
   users: Record<string, { streak: { extended: string | null } }>;
   boards: Record<string, unknown>;
 }
+
+const sums = (table: ReadonlyMap<number, Decimal>): [no: number, sum: string][] =>
+  Array.from(table, ([no, sum]): [number, string] => [no, decimalText(sum)]).toSorted(([a], [b]) => a - b);
 
 const arrivesLate = ({ atMs: when, delayMs }: Drawn['events'][number]): number => Math.min(when + delayMs, END_MS);
 
@@ -177,7 +181,12 @@ async function readings(catalog: Catalog): Promise<Omit<Readings, 'freezesGiven'
   for (const id of USERS) {
     const { totals, counts } = await users.state(catalog.tenantNo, id);
     const { pauses, ...streak } = await streaks.ofUser(compiled, id, 40);
-    const held = { totals, counts, streak, pauses: pauses.map(({ start, end }) => [start, end]) };
+    const held = {
+      totals: sums(totals),
+      counts: sums(counts),
+      streak,
+      pauses: pauses.map(({ start, end }) => [start, end]),
+    };
     read.users[id] = held;
   }
   for (const { key, status, rankBy } of catalog.leaderboards) {

@@ -77,7 +77,7 @@ export class WrappedReads {
     const known = await withDeleted(pool, compiled, [
       ...metricDays.map(({ metricNo }) => metricNo),
       ...pointsDays.map(({ systemNo }) => systemNo),
-      ...Object.keys(state.completions).map(Number),
+      ...state.completions.keys(),
     ]);
     const active = yearActivity(eventsByDay(metricDays), shownYear, streaks.weekStart);
     const isActive = active.daysActive > 0;

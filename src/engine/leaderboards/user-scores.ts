@@ -5,14 +5,13 @@ import type { Clock } from '../../clock.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { clamped, decimalNumber } from '../../domain/decimal.ts';
 import { floorOf } from '../../domain/leaderboard.ts';
-import { groupName } from '../../domain/user.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
 import { emptyHistorySum } from '../../packed/packed-arrays.ts';
 import type { HistorySum } from '../../packed/state.ts';
 import { historySums, type HistorySums, type PastScore } from '../../postgres/boards/past-scores.ts';
 import { caughtUp, type Filling as RuleFilling, setScores, streakScore } from '../../rules/board-filling.ts';
-import type { RunScore } from '../../rules/leaderboards.ts';
+import { groupOf, type RunScore } from '../../rules/leaderboards.ts';
 import type { User } from '../../rules/user.ts';
 import { changeEach, type ChangeEachOptions, type EachChange } from '../changes/change-each.ts';
 import { untilCurrent } from '../schedule/user-slices.ts';
@@ -176,14 +175,13 @@ function summed({ id, state, sums }: HistorySums, board: Leaderboard, openRunDay
 
 /** The scores of past runs, in the users' current groups. A user who is hidden or lacks a value is left out. */
 export function pastScores(compiled: CompiledCatalog, board: Leaderboard, users: readonly SummedUser[]): PastScore[] {
-  const nos = board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.no ?? 0);
+  const groups = board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.no ?? 0);
   return users
     .filter(({ past }) => past.length > 0)
     .flatMap(({ id, state, past }) => {
-      const { attributes, hidden } = decodeUser(state);
-      const values = nos.map((no) => attributes.get(no));
-      if (hidden !== 0 || values.includes(undefined)) return [];
-      const group = groupName(values as string[]);
+      const user = decodeUser(state);
+      const group = groupOf({ groups }, user);
+      if (user.hidden !== 0 || group === null) return [];
       return past.map((sum) => ({
         userId: id,
         runDay: sum[HISTORY_SUM.runDay],

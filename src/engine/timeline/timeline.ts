@@ -184,7 +184,7 @@ export class Timeline {
       ),
     );
     await loadCauses(then, [...happened.values()]);
-    const attributes = Object.keys(state.attributes).map((no) => compiled.attributesByNo.get(Number(no))?.id ?? '');
+    const attributes = Array.from(state.attributes.keys(), (no) => compiled.attributesByNo.get(no)?.id ?? '');
     const user = { tz: state.zone, attributeIds: new Set(attributes), createdMs: state.createdMs };
     const entries: TimelineEntry[] = [];
     for (const one of found) {

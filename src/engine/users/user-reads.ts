@@ -2,11 +2,11 @@ import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { MetricResponse } from '../../domain/achievement.ts';
 import type { Leaderboard, Metric } from '../../domain/catalog.ts';
-import { groupName } from '../../domain/user.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { runOf } from '../../domain/runs.ts';
 import { AppError } from '../../errors.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
+import { groupOf } from '../../rules/leaderboards.ts';
 import type { User } from '../../rules/user.ts';
 import { findMetric } from '../find-configured.ts';
 import { showsTo, userAchievementResponse } from '../responses.ts';
@@ -79,17 +79,12 @@ function metricResponse(
   };
 }
 
-/**
- * A user's group on a board; `null` if a value is missing. `groupOf` in `src/rules/leaderboards.ts` has the same rule.
- */
-export function groupOfUser(
-  compiled: CompiledCatalog,
+/** A user's group on a board; `null` if a value is missing. */
+export const groupOfUser = (
+  { attributesById }: CompiledCatalog,
   { breakdownAttributes }: Leaderboard,
-  { attributes }: Pick<User, 'attributes'>,
-): string | null {
-  const values = breakdownAttributes.map((id) => attributes.get(compiled.attributesById.get(id)?.no ?? 0));
-  return values.includes(undefined) ? null : groupName(values as string[]);
-}
+  user: Pick<User, 'attributes'>,
+): string | null => groupOf({ groups: breakdownAttributes.map((id) => attributesById.get(id)?.no ?? 0) }, user);
 
 /**
  * Keys of the leaderboards with a breakdown on whose current run the user's score is in another group than that of the

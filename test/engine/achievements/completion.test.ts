@@ -62,7 +62,7 @@ test('the first call completes and pays; a second one reports the first, without
   expect(first.achievement).toMatchObject({ key: 'tour', achievedAt: '2026-11-18T12:00:00.000Z' });
   expect(first.points['xp']).toMatchObject({ total: 6, added: 6, level: { key: 'bronze' } });
   expect(first.points['xp']!.awards.map(({ awarded }) => awarded)).toEqual([1, 5]);
-  expect(await laurel.users.state(0, 'a')).toMatchObject({ name: 'Ada', points: { [xp.no]: 6 } });
+  expect(await laurel.users.state(0, 'a')).toMatchObject({ name: 'Ada', points: new Map([[xp.no, 6]]) });
 
   laurel.clock.set(laurel.clock.now() + 60_000);
   const second = await laurel.complete('tour', { id: 'a', name: 'Ada L.' });
@@ -87,7 +87,7 @@ test('of a hundred parallel completions one pays, all report the same, and the r
   expect(new Set(answers.map(({ completionId }) => completionId)).size).toBe(1);
   expect(new Set(answers.map(({ achievement }) => JSON.stringify(achievement))).size).toBe(1);
   expect(answers.filter(({ points }) => 'xp' in points)).toHaveLength(1);
-  expect((await laurel.users.state(0, 'many')).points).toEqual({ [xp.no]: 6 });
+  expect((await laurel.users.state(0, 'many')).points).toEqual(new Map([[xp.no, 6]]));
   expect(await laurel.redis.xlen('{s0}:outbox')).toBe(entries + 1);
   expect(await laurel.redis.hget('{s0}:0:n', `a${tour.no}`)).toBe(String(count + 1));
 });

@@ -29,7 +29,7 @@ describe("a guard's action", () => {
         message: "Refused by the guard 'maxValue' of the metric 'm': the value must be at most 10.",
       });
       const state = await laurel.users.state(0, 'u');
-      expect(state).toMatchObject({ tz: null, totals: { 1: '10' } });
+      expect(state).toMatchObject({ zone: null, totals: new Map([[1, { whole: 10 }]]) });
       await expect(laurel.event('m', 'never seen', 11)).rejects.toMatchObject({ status: 422 });
       await expect(laurel.users.state(0, 'never seen')).rejects.toMatchObject({ status: 404 });
     }));
@@ -80,7 +80,11 @@ describe("a guard's action", () => {
       async (laurel) => {
         const kept = await laurel.event('m', { id: 'u', tz: 'Asia/Tokyo' }, 11);
         expect(kept).toMatchObject({ status: 202, total: 0 });
-        expect(await laurel.users.state(0, 'u')).toMatchObject({ tz: 'Asia/Tokyo', totals: {}, points: { 2: 50 } });
+        expect(await laurel.users.state(0, 'u')).toMatchObject({
+          zone: 'Asia/Tokyo',
+          totals: new Map(),
+          points: new Map([[2, 50]]),
+        });
         const [user, event] = await records(laurel);
         expect(user!['k']).toBe('u');
         expect(event!['k']).toBe('a');

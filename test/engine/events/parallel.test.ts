@@ -32,6 +32,6 @@ test('applies hundreds of parallel events of one user exactly once each, in one 
   const pointTotals = awards.map(({ total }) => total!).sort((a, b) => a - b);
   expect(pointTotals).toEqual(Array.from({ length: 120 }, (_, index) => (index + 1) * 7));
   const state = await laurel.users.state(0, 'hot');
-  expect(Object.values(state.totals)).toEqual(['1200']);
-  expect(Object.values(state.points)).toEqual([840]);
+  expect([...state.totals.values()]).toEqual([{ whole: 1200, micros: 0, peak: null }]);
+  expect([...state.points.values()]).toEqual([840]);
 });

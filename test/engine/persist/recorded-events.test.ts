@@ -82,12 +82,12 @@ test('after any events, stored at any times, Postgres agrees with Redis about ea
         const packed = await laurel.redis.getBuffer(userKey(onlyPart(0), row.id));
         expect(row.state).toEqual(packed);
         const state = decodeUser(packed!);
-        const storable = Object.entries(state.attributes).map(([no, value]) => [no, value.replace('\0', '\uFFFD')]);
+        const storable = [...state.attributes].map(([no, value]) => [no, value.replace('\0', '\uFFFD')]);
         expect(row.attributes).toEqual(Object.fromEntries(storable));
-        expect(row.points).toEqual(state.points);
+        expect(row.points).toEqual(Object.fromEntries(state.points));
         expect(row.events).toBe(events.get(row.id));
-        expect(row.awarded).toBe(Object.values(state.points)[0] ?? 0);
-        expect(row.completed).toBe(Object.keys(state.completions).length);
+        expect(row.awarded).toBe([...state.points.values()][0] ?? 0);
+        expect(row.completed).toBe(state.completions.size);
       }
     }),
     { numRuns: 25 },

@@ -47,7 +47,7 @@ test('the completion has left the outbox meanwhile: the retry reports it without
   const answer = await laurel.complete('tour', 'left');
   expect(answer.points).toEqual({});
   expect(answer.achievement.achievedAt).not.toBeNull();
-  expect((await laurel.users.state(0, 'left')).points).toEqual({ [xp.no]: 6 });
+  expect((await laurel.users.state(0, 'left')).points).toEqual(new Map([[xp.no, 6]]));
   expect(await completions()).toBe(before + 1);
 });
 
@@ -61,5 +61,5 @@ test.each(['replies', 'requests'] as const)('a user is created once, though the 
   proxy.cutNext(what);
   expect(await laurel.profiles.upsert(laurel.compiled(), what, { name: 'N' })).toMatchObject({ id: what, name: 'N' });
   expect(await users()).toBe(before + 1);
-  expect((await laurel.users.state(0, what)).points).toEqual({ [xp.no]: 1 });
+  expect((await laurel.users.state(0, what)).points).toEqual(new Map([[xp.no, 1]]));
 });

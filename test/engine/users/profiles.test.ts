@@ -59,7 +59,7 @@ test('the first sight grants freezes, pays creation triggers once, and is in the
   });
   await upsert(laurel.compiled(), 'a', { name: 'Ada L.' });
   const state = await laurel.users.state(0, 'a');
-  expect(state.points).toEqual({ [xp.no]: 17 });
+  expect(state.points).toEqual(new Map([[xp.no, 17]]));
   expect(state.freezes).toBe(2);
   expect(await users()).toBe(before + 1);
   expect(await laurel.redis.hget(`{s0}:0:p:${xp.no}`, '17')).toBe('1');
@@ -88,7 +88,7 @@ test('the first sight grants freezes, pays creation triggers once, and is in the
 
 test("a user's own boost multiplies the points of creation", async () => {
   await upsert(laurel.compiled(), 'boosted', {});
-  expect((await laurel.users.state(0, 'boosted')).points).toEqual({ [xp.no]: 15 });
+  expect((await laurel.users.state(0, 'boosted')).points).toEqual(new Map([[xp.no, 15]]));
 });
 
 test('sent fields replace, others stay, null has no effect, empty values clear; attributes are merged; an empty update writes nothing', async () => {
@@ -168,7 +168,7 @@ test('parallel creations of a user: one first sight, every field is there', asyn
     Array.from({ length: 100 }, (_, i) => laurel.profiles.upsert(laurel.compiled(), 'e', fields[i % 4]!)),
   );
   expect(await laurel.profiles.get(laurel.compiled(), 'e')).toMatchObject(Object.assign({}, ...fields) as object);
-  expect((await laurel.users.state(0, 'e')).points).toEqual({ [xp.no]: 10 });
+  expect((await laurel.users.state(0, 'e')).points).toEqual(new Map([[xp.no, 10]]));
   expect(await users()).toBe(before + 1);
 });
 
