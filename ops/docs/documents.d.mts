@@ -1,0 +1,10 @@
+/** A Markdown file of the project. */
+export interface MarkdownDocument {
+  /** Path from the project's root. */
+  path: string;
+  text: string;
+}
+
+export function siteDocuments(): MarkdownDocument[];
+export function allDocuments(): MarkdownDocument[];
+export function brokenLinks(document: MarkdownDocument, others?: readonly MarkdownDocument[]): string[];

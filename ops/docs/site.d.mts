@@ -1,0 +1,13 @@
+import type { MarkdownDocument } from './documents.mjs';
+
+/** Pages under a title; a page is the path of its document. */
+export interface NavigationGroup {
+  title: string;
+  pages: string[];
+}
+
+export function buildSite(options: {
+  documents: readonly MarkdownDocument[];
+  navigation: readonly NavigationGroup[];
+  out: string;
+}): number;
