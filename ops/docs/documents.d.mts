@@ -3,6 +3,8 @@ export interface MarkdownDocument {
   /** Path from the project's root. */
   path: string;
   text: string;
+  /** What the search of the site knows of it, if not its text. */
+  search?: string;
 }
 
 export function siteDocuments(): MarkdownDocument[];

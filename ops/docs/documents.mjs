@@ -44,11 +44,16 @@ const anchorOf = (heading) =>
     .replaceAll(/[^\p{L}\p{N}_\s-]/gu, '')
     .replaceAll(/\s/g, '-');
 
+/** Made once of each text: many links lead to a heading of the same document. */
+const outlines = new Map();
+
 /**
  * A document's parts. `headings` have their token, depth, text without marks, and anchor: a repeated one gets a number. `links`
  * are the targets of links and images; code has none.
  */
 export function outlineOf(text) {
+  const known = outlines.get(text);
+  if (known !== undefined) return known;
   const tokens = lexer(text);
   const headings = [];
   const links = [];
@@ -62,7 +67,9 @@ export function outlineOf(text) {
     seen.set(anchor, repeated + 1);
     headings.push({ token, depth: token.depth, text: plain, anchor: repeated > 0 ? `${anchor}-${repeated}` : anchor });
   });
-  return { tokens, headings, links };
+  const outline = { tokens, headings, links };
+  outlines.set(text, outline);
+  return outline;
 }
 
 /** Whether a link leads out of the project. */

@@ -1,13 +1,18 @@
-// npm run docs: builds the site of the documentation in dist/docs.
-import { readFileSync } from 'node:fs';
+// npm run docs: builds the site of the documentation in dist/docs. Needs the compiled code, for the OpenAPI documents.
 import { join } from 'node:path';
-import { ROOT, siteDocuments } from './documents.mjs';
-import { buildSite } from './site.mjs';
+import { adminOperations, applicationOperations } from '../../dist/src/operations/index.js';
+import { openapiDocument } from '../../dist/src/operations/openapi.js';
+import { ROOT } from './documents.mjs';
+import { buildWholeSite } from './whole-site.mjs';
 
-const documents = siteDocuments();
-const navigation = JSON.parse(readFileSync(join(ROOT, 'docs/navigation.json'), 'utf8'));
 try {
-  const pages = buildSite({ documents, navigation, out: join(ROOT, 'dist/docs') });
+  const pages = buildWholeSite({
+    specifications: {
+      application: openapiDocument('application', applicationOperations),
+      admin: openapiDocument('admin', adminOperations),
+    },
+    out: join(ROOT, 'dist/docs'),
+  });
   process.stdout.write(`${pages} pages: open dist/docs/index.html\n`);
 } catch (error) {
   process.stderr.write(`${error.message}\n`);

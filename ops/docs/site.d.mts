@@ -9,5 +9,6 @@ export interface NavigationGroup {
 export function buildSite(options: {
   documents: readonly MarkdownDocument[];
   navigation: readonly NavigationGroup[];
+  codeLinks?: ReadonlyMap<string, string>;
   out: string;
 }): number;

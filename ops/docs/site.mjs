@@ -30,7 +30,7 @@ function code({ text, lang }) {
 }
 
 /** A converter of one document: links lead to pages of the site, headings have their anchors, HTML is shown as text. */
-function converterOf({ path, headings }) {
+function converterOf({ path, headings }, codeLinks) {
   const anchors = new Map(headings.map(({ token, anchor }) => [token, anchor]));
   const page = addressOf(path);
   const hrefOf = (link) => {
@@ -40,8 +40,15 @@ function converterOf({ path, headings }) {
     const href = file === path ? '' : relativeTo(page, addressOf(isFolder ? `${file}/README.md` : file));
     return anchor === undefined ? href : `${href}#${anchor}`;
   };
+  let isInLink = false;
   return new Marked({
     renderer: {
+      codespan({ text }) {
+        const target = codeLinks.get(text);
+        const html = `<code>${escaped(text)}</code>`;
+        if (isInLink || target === undefined || target === path) return html;
+        return `<a href="${relativeTo(page, addressOf(target))}">${html}</a>`;
+      },
       heading(token) {
         const anchor = anchors.get(token);
         const text = this.parser.parseInline(token.tokens);
@@ -50,7 +57,10 @@ function converterOf({ path, headings }) {
         return `<h${token.depth} id="${anchor}">${text}${link}</h${token.depth}>\n`;
       },
       link({ href, tokens }) {
-        return `<a href="${escaped(hrefOf(href))}">${this.parser.parseInline(tokens)}</a>`;
+        isInLink = true;
+        const text = this.parser.parseInline(tokens);
+        isInLink = false;
+        return `<a href="${escaped(hrefOf(href))}">${text}</a>`;
       },
       image({ href, text }) {
         return `<img src="${escaped(hrefOf(href))}" alt="${escaped(text)}" loading="lazy">`;
@@ -71,8 +81,9 @@ function converterOf({ path, headings }) {
   });
 }
 
-/** A document's sections, for the search: the text below each heading. */
-function sectionsOf({ path, title, tokens, headings }) {
+/** A document's sections, for the search: the text below each heading. With `search`, one section with that text. */
+function sectionsOf({ path, title, tokens, headings, search }) {
+  if (search !== undefined) return [{ href: addressOf(path), page: title, heading: '', text: search }];
   const byToken = new Map(headings.map((heading) => [heading.token, heading]));
   const page = addressOf(path);
   const sections = [];
@@ -135,13 +146,14 @@ function listingOf(folder) {
 
 /**
  * Writes the site. Throws if a link is broken, if the navigation names a page that does not exist, or if it lacks a page.
- * @param options.documents the pages, as `{ path, text }`
+ * @param options.documents the pages, as `{ path, text, search? }`; `search` is what the search knows of it instead of its text
  * @param options.navigation groups of pages in the reader's order, `{ title, pages }`; pages in the folder of a listed
  *   `README.md` belong to it
+ * @param options.codeLinks pages by the code that leads to them, such as `GET /v1/users/{id}`, wherever a document has it
  * @param options.out the folder, which is replaced
  * @returns how many pages were written
  */
-export function buildSite({ documents, navigation, out }) {
+export function buildSite({ documents, navigation, codeLinks = new Map(), out }) {
   const broken = documents.flatMap((document) =>
     brokenLinks(document, documents).map((link) => `${document.path}: ${link}`),
   );
@@ -190,7 +202,7 @@ export function buildSite({ documents, navigation, out }) {
 
   const titles = new Map(pages.map(({ path, title }) => [path, title]));
   for (const page of [...pages, ...listings]) {
-    const converter = converterOf(page);
+    const converter = converterOf(page, codeLinks);
     const content = new Parser(converter.defaults).parse(page.tokens);
     const address = addressOf(page.path);
     const to = (target) => relativeTo(address, target);

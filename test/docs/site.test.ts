@@ -3,7 +3,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { siteDocuments } from '../../ops/docs/documents.mjs';
-import { buildSite, type NavigationGroup } from '../../ops/docs/site.mjs';
+import { operationDocuments } from '../../ops/docs/operations.mjs';
+import { buildSite } from '../../ops/docs/site.mjs';
+import { buildWholeSite } from '../../ops/docs/whole-site.mjs';
+import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
+import { openapiDocument, refusalsOf } from '../../src/operations/openapi.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 
 // The site that `npm run docs` builds, as a browser reads it: from a folder, without a server.
@@ -11,31 +15,37 @@ const folder = mkdtempSync(join(tmpdir(), 'laurel-docs-'));
 const site = join(folder, 'site');
 afterAll(() => rmSync(folder, { recursive: true }));
 
+const specifications = {
+  application: openapiDocument('application', applicationOperations),
+  admin: openapiDocument('admin', adminOperations),
+};
+const operationPages = operationDocuments(JSON.parse(JSON.stringify(specifications)) as typeof specifications);
+
 const read = (path: string): string => readFileSync(join(site, path), 'utf8');
 const attributes = (html: string, pattern: RegExp): string[] =>
   [...html.matchAll(pattern)].map(([, value]) => value!.replaceAll('&amp;', '&'));
 
 describe('the site of the documentation', () => {
-  const documents = siteDocuments();
+  const documents = [...siteDocuments(), ...operationPages.documents];
   let pages: string[];
   const html = new Map<string, string>();
-  const ids = (page: string): string[] => attributes(html.get(page) ?? '', / id="([^"]*)"/g);
+  const ids = new Map<string, string[]>();
 
   /** Whether a link of a page leads to a file of the site, and to an ID that it has. */
   function leadsSomewhere(page: string, link: string): boolean {
     const [file, anchor] = decodeURI(link).split('#') as [string, string?];
     const target = file === '' ? page : join(dirname(page), file);
     if (target.startsWith('..') || !existsSync(join(site, target))) return false;
-    return anchor === undefined || ids(target).includes(anchor);
+    return anchor === undefined || ids.get(target)!.includes(anchor);
   }
 
   beforeAll(() => {
-    const navigation = JSON.parse(
-      readFileSync(join(PACKAGE_ROOT, 'docs/navigation.json'), 'utf8'),
-    ) as NavigationGroup[];
-    buildSite({ documents, navigation, out: site });
+    buildWholeSite({ specifications, out: site });
     pages = readdirSync(site, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.html'));
-    for (const page of pages) html.set(page, read(page));
+    for (const page of pages) {
+      html.set(page, read(page));
+      ids.set(page, attributes(html.get(page)!, / id="([^"]*)"/g));
+    }
   });
 
   test('has a page for every document, and every link leads to a file and a heading', () => {
@@ -83,12 +93,58 @@ describe('the site of the documentation', () => {
     });
   });
 
+  test('links an operation that a page names to the page of the operation', () => {
+    const link =
+      '<a href="../reference/admin/metrics/admin_metrics_batch_events.html"><code>POST /v1/metrics/events</code></a>';
+    expect(html.get(join('api', 'events.html'))).toContain(link);
+  });
+
   test('copies files that a page links to, and lists those of a folder', () => {
     const kubernetes = join('ops', 'kubernetes', 'index.html');
     expect(html.get(kubernetes)).toContain('href="base/kustomization.yaml"');
     expect(read('ops/kubernetes/base/kustomization.yaml')).toBe(
       readFileSync(join(PACKAGE_ROOT, 'ops/kubernetes/base/kustomization.yaml'), 'utf8'),
     );
+  });
+});
+
+describe('pages of operations', () => {
+  const texts = new Map(operationPages.documents.map(({ path, text }) => [path, text]));
+  const all = [...applicationOperations, ...adminOperations];
+  const pageOf = ({ surface, path, id }: (typeof all)[number]): string =>
+    texts.get(`docs/reference/${surface}/${path.split('/')[2]}/${id}.md`) ?? '';
+
+  test('every operation has one, with its path, parameters, body, answers and errors', () => {
+    const incomplete = all.flatMap((operation) => {
+      const { id, method, path, query, body, responses } = operation;
+      const fields = (body as { properties?: object } | null)?.properties ?? {};
+      const inPath = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => name!);
+      const cells = [...inPath, ...Object.keys(query?.properties ?? {}), ...Object.keys(fields)];
+      const parts = [
+        `\`${method.toUpperCase()} ${path}\``,
+        ...cells.map((name) => `\n| \`${name}\` |`),
+        ...Object.keys(responses).map((status) => `\n## Answer ${status}\n`),
+        ...refusalsOf(operation).map((status) => `\n| ${status} |`),
+        ...(operation.opensStream ? [] : ['\n```sh\ncurl -sS ']),
+        ...(operation.opensStream || operation.scope === 'public' ? [] : ["from 'laurel-client'"]),
+      ];
+      const page = pageOf(operation);
+      return parts.filter((part) => !page.includes(part)).map((part) => `${id}: ${part.trim()}`);
+    });
+    expect(incomplete).toEqual([]);
+  });
+
+  test('say of a field what it may be', () => {
+    const page = pageOf(applicationOperations.find(({ id }) => id === 'metrics_event')!);
+    expect(page).toContain('| `user.id` | text, 1 to 255 characters, **required** | Your own ID of the user. |');
+    expect(page).toContain('| `achievements[].repeat` |');
+    expect(page).toContain('"idempotentReplayed"');
+  });
+
+  test('every message to webhooks has one, with an example', () => {
+    const { webhooks } = specifications.application as { webhooks: Record<string, object> };
+    for (const type of Object.keys(webhooks))
+      expect(texts.get(`docs/reference/webhooks/${type}.md`)).toContain(`"type": "${type}"`);
   });
 });
 

@@ -1,0 +1,4 @@
+export function buildWholeSite(options: {
+  specifications: Record<'application' | 'admin', object>;
+  out: string;
+}): number;
