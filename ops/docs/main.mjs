@@ -3,16 +3,15 @@ import { join } from 'node:path';
 import { adminOperations, applicationOperations } from '../../dist/src/operations/index.js';
 import { openapiDocument } from '../../dist/src/operations/openapi.js';
 import { ROOT } from './documents.mjs';
-import { buildWholeSite } from './whole-site.mjs';
+import { buildSite } from './site.mjs';
+import { wholeSite } from './whole-site.mjs';
 
 try {
-  const pages = buildWholeSite({
-    specifications: {
-      application: openapiDocument('application', applicationOperations),
-      admin: openapiDocument('admin', adminOperations),
-    },
-    out: join(ROOT, 'dist/docs'),
+  const site = wholeSite({
+    application: openapiDocument('application', applicationOperations),
+    admin: openapiDocument('admin', adminOperations),
   });
+  const pages = buildSite({ ...site, out: join(ROOT, 'dist/docs') });
   process.stdout.write(`${pages} pages: open dist/docs/index.html\n`);
 } catch (error) {
   process.stderr.write(`${error.message}\n`);

@@ -12,7 +12,8 @@ const SNIPPETS = ['curl', 'TypeScript client'];
 
 const code = (text) => (text.includes('`') ? `\`\` ${text} \`\`` : `\`${text}\``);
 const value = (any) => code(JSON.stringify(any));
-const number = (any) => any.toLocaleString('en-US', { maximumFractionDigits: 20 });
+const numbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 20 });
+const number = (any) => numbers.format(any);
 const block = (lang, text) => `\`\`\`${lang}\n${text}\n\`\`\``;
 const json = (any) => block('json', JSON.stringify(any, null, 2));
 

@@ -1,4 +1,8 @@
-export function buildWholeSite(options: {
-  specifications: Record<'application' | 'admin', object>;
-  out: string;
-}): number;
+import type { MarkdownDocument } from './documents.mjs';
+import type { NavigationGroup } from './site.mjs';
+
+export function wholeSite(specifications: Record<'application' | 'admin', object>): {
+  documents: MarkdownDocument[];
+  navigation: NavigationGroup[];
+  codeLinks: Map<string, string>;
+};

@@ -2,10 +2,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { siteDocuments } from '../../ops/docs/documents.mjs';
-import { operationDocuments } from '../../ops/docs/operations.mjs';
 import { buildSite } from '../../ops/docs/site.mjs';
-import { buildWholeSite } from '../../ops/docs/whole-site.mjs';
+import { wholeSite } from '../../ops/docs/whole-site.mjs';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { openapiDocument, refusalsOf } from '../../src/operations/openapi.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
@@ -19,14 +17,14 @@ const specifications = {
   application: openapiDocument('application', applicationOperations),
   admin: openapiDocument('admin', adminOperations),
 };
-const operationPages = operationDocuments(JSON.parse(JSON.stringify(specifications)) as typeof specifications);
+const whole = wholeSite(specifications);
+const { documents } = whole;
 
 const read = (path: string): string => readFileSync(join(site, path), 'utf8');
 const attributes = (html: string, pattern: RegExp): string[] =>
   [...html.matchAll(pattern)].map(([, value]) => value!.replaceAll('&amp;', '&'));
 
 describe('the site of the documentation', () => {
-  const documents = [...siteDocuments(), ...operationPages.documents];
   let pages: string[];
   const html = new Map<string, string>();
   const ids = new Map<string, string[]>();
@@ -40,7 +38,7 @@ describe('the site of the documentation', () => {
   }
 
   beforeAll(() => {
-    buildWholeSite({ specifications, out: site });
+    buildSite({ ...whole, out: site });
     pages = readdirSync(site, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.html'));
     for (const page of pages) {
       html.set(page, read(page));
@@ -109,7 +107,7 @@ describe('the site of the documentation', () => {
 });
 
 describe('pages of operations', () => {
-  const texts = new Map(operationPages.documents.map(({ path, text }) => [path, text]));
+  const texts = new Map(documents.map(({ path, text }) => [path, text]));
   const all = [...applicationOperations, ...adminOperations];
   const pageOf = ({ surface, path, id }: (typeof all)[number]): string =>
     texts.get(`docs/reference/${surface}/${path.split('/')[2]}/${id}.md`) ?? '';
