@@ -147,14 +147,15 @@ function parametersText({ parameters = [] }, components) {
   return ['## Parameters', table(['Name', 'Type', 'Meaning'], rows)];
 }
 
-function answersText({ responses }) {
+/** `bodiless`: the text for an answer without JSON. */
+function answersText({ responses }, bodiless) {
   return Object.entries(responses)
     .filter(([status]) => status < 300)
     .flatMap(([status, { content }]) => [
       `## Answer ${status}`,
       ...(content?.['application/json']
         ? contentText(content['application/json'], { mark: optional, withExample: true })
-        : [content ? `Of the type ${Object.keys(content).map(code).join(' or ')}.` : 'Without a body.']),
+        : [bodiless]),
     ]);
 }
 
@@ -182,9 +183,10 @@ function operationPage({ surface, method, path, operation, components, page }) {
     SNIPPETS.includes(label),
   );
   const content = operation.requestBody?.content['application/json'];
+  const to = (document) => posix.relative(posix.dirname(page), document);
   const parts = [
     `# ${operation.summary}`,
-    `${code(`${method.toUpperCase()} ${path}`)} of the ${title}, port ${port}${operation.security?.length === 0 ? ', without a key' : ''}.`,
+    `${code(`${method.toUpperCase()} ${path}`)} of the ${title}, port ${port}${operation.security?.length === 0 ? ', without an API key' : ''}.`,
     operation.deprecated ? 'Deprecated.' : '',
     operation.description ?? '',
     ...(snippets.length > 0 ? ['## Example'] : []),
@@ -197,8 +199,12 @@ function operationPage({ surface, method, path, operation, components, page }) {
           ...contentText(content, { mark: required, withExample: snippets.length === 0 }),
         ]
       : []),
-    ...answersText(operation),
-    ...errorsText(operation, components, posix.relative(posix.dirname(page), 'docs/errors.md')),
+    // Only what streams has no snippets.
+    ...answersText(
+      operation,
+      snippets.length > 0 ? 'Without a body.' : `A stream: [Live streams](${to('docs/live.md')}).`,
+    ),
+    ...errorsText(operation, components, to('docs/errors.md')),
   ];
   return parts.filter(Boolean).join('\n\n');
 }

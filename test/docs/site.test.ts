@@ -123,7 +123,7 @@ describe('pages of operations', () => {
         ...cells.map((name) => `\n| \`${name}\` |`),
         ...Object.keys(responses).map((status) => `\n## Answer ${status}\n`),
         ...refusalsOf(operation).map((status) => `\n| ${status} |`),
-        ...(operation.opensStream ? [] : ['\n```sh\ncurl -sS ']),
+        operation.opensStream ? 'A stream: [Live streams](../../../live.md).' : '\n```sh\ncurl -sS ',
         ...(operation.opensStream || operation.scope === 'public' ? [] : ["from 'laurel-client'"]),
       ];
       const page = pageOf(operation);
