@@ -103,7 +103,7 @@ export function clientSnippet({ operationId, origin, values, ...call }) {
   return [
     "import { createLaurel } from 'laurel-client';",
     '',
-    `const laurel = createLaurel({ ${options}, key: process.env.API_KEY! });`,
+    `const laurel = createLaurel({ ${options}, key: process.env.LAUREL_KEY! });`,
     `const answer = await laurel.${expression};`,
     'console.log(answer);',
   ].join('\n');

@@ -50,7 +50,7 @@ const quoted = (shell) => `'${shell.replaceAll("'", `'\\''`)}'`;
 function curl({ method, url, needsKey, headers, body }) {
   const lines = [
     `curl -sS ${method === 'GET' || (method === 'POST' && body !== undefined) ? '' : `-X ${method} `}${quoted(url)}`,
-    ...(needsKey ? ['-H "X-API-KEY: $API_KEY"'] : []),
+    ...(needsKey ? ['-H "X-API-KEY: $LAUREL_KEY"'] : []),
     ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : [`-d ${quoted(JSON.stringify(body))}`]),
   ];
@@ -64,7 +64,7 @@ const headerLines = (headers, key) => [
 ];
 
 function typescript({ method, url, needsKey, headers, body, answers }) {
-  const lines = headerLines(headers, needsKey ? 'process.env.API_KEY!' : null);
+  const lines = headerLines(headers, needsKey ? 'process.env.LAUREL_KEY!' : null);
   const options = [
     ...(method === 'GET' ? [] : [`  method: '${method}',`]),
     ...(lines.length > 0 ? ['  headers: {', ...lines, '  },'] : []),
@@ -93,7 +93,7 @@ function literal(value, by = '') {
 
 function python({ method, url, needsKey, headers, body, answers }) {
   const pairs = [
-    ...(needsKey ? ['        "X-API-KEY": os.environ["API_KEY"],'] : []),
+    ...(needsKey ? ['        "X-API-KEY": os.environ["LAUREL_KEY"],'] : []),
     ...Object.entries(headers).map(([name, value]) => `        "${name}": "${value}",`),
   ];
   return [
@@ -113,7 +113,7 @@ function python({ method, url, needsKey, headers, body, answers }) {
 
 /**
  * Snippets of an operation in curl, TypeScript (with the client, and without) and Python, in the form of `x-codeSamples`. The key is in the environment variable
- * `API_KEY`.
+ * `LAUREL_KEY`.
  * @param {{ method: string, path: string, operation: object, components: object, origin: string }} of
  * @returns {{ lang: string, label: string, source: string }[]} empty for live streams; the client is only for calls with a key
  */

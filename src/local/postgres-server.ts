@@ -30,6 +30,8 @@ interface PostgresOptions {
   password: string;
   /** Temporary: without fsync (a crash of the machine loses everything); the directory is removed at the end. */
   temporary: boolean;
+  /** Folder with the programs `postgres` and `initdb`; by default those that come with npm. */
+  programs?: string;
   silenceMs?: number;
 }
 
@@ -74,7 +76,7 @@ export async function portOfRunning(directory: string): Promise<number | null> {
 
 /** Starts a private Postgres on a free port of the loopback interface. It ends at the latest with this process. */
 export async function startPostgres(options: PostgresOptions): Promise<LocalServer> {
-  const binaries = await findPostgresBinaries();
+  const binaries = options.programs === undefined ? await findPostgresBinaries() : binariesIn(options.programs);
   const user = postgresUser(options.directory, binaries);
   await createCluster({ binaries, user, options });
 
@@ -180,11 +182,16 @@ interface PostgresBinaries {
   initdb: string;
 }
 
+const binariesIn = (folder: string): PostgresBinaries => ({
+  postgres: join(folder, 'postgres'),
+  initdb: join(folder, 'initdb'),
+});
+
 /** The Postgres programs for this platform. Creates the links that an npm install script may have skipped. */
 async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const native = nativeDirectory();
   await createLibraryLinks(native);
-  const binaries = { postgres: join(native, 'bin/postgres'), initdb: join(native, 'bin/initdb') };
+  const binaries = binariesIn(join(native, 'bin'));
   for (const path of Object.values(binaries)) await chmod(path, 0o755).catch(() => undefined);
   return binaries;
 }

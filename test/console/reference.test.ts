@@ -84,7 +84,7 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
     const source = await page.locator('.tab-content.m-markdown code').allTextContents();
     await keep(page, 'reference-snippets');
     const { stdout } = await run('bash', ['-euc', source[0]!], {
-      env: { ...process.env, API_KEY: laurel.adminKey },
+      env: { ...process.env, LAUREL_KEY: laurel.adminKey },
     });
     expect(JSON.parse(stdout)).toEqual([]);
     expect(source[1]).toContain('await laurel.leaderboards()');

@@ -95,7 +95,7 @@ async function sentByTypeScript(label: 'TypeScript' | 'TypeScript client'): Prom
     const given = {
       fetch: noting,
       createLaurel: create,
-      process: { env: { API_KEY: KEY } },
+      process: { env: { LAUREL_KEY: KEY } },
       console: { log: () => undefined },
     };
     await new AsyncFunction(...Object.keys(given), code)(...Object.values(given));
@@ -106,7 +106,7 @@ async function sentByTypeScript(label: 'TypeScript' | 'TypeScript client'): Prom
 /** The requests of the curl snippets, run by a shell in which `curl` only prints its arguments. */
 async function sentByCurl(): Promise<Sent[]> {
   const script = ['curl() { printf "%s\\0" "$@"; printf "\\1\\0"; }', ...sources('curl')].join('\n');
-  const { stdout } = await run('bash', ['-euc', script], { env: { ...process.env, API_KEY: KEY } });
+  const { stdout } = await run('bash', ['-euc', script], { env: { ...process.env, LAUREL_KEY: KEY } });
   const calls = stdout.split('\0\u0001\0'.slice(1)).filter(Boolean);
   return calls.map((call) => {
     const [silent, ...rest] = call.split('\0').filter((one) => one !== '');
@@ -143,7 +143,7 @@ json.dump(sent, out)
 `;
 
 async function sentByPython(): Promise<Sent[]> {
-  const child = run('python3', ['-c', PYTHON], { env: { ...process.env, API_KEY: KEY }, maxBuffer: 1e8 });
+  const child = run('python3', ['-c', PYTHON], { env: { ...process.env, LAUREL_KEY: KEY }, maxBuffer: 1e8 });
   child.child.stdin!.end(JSON.stringify(sources('Python')));
   const sent = JSON.parse((await child).stdout) as (Sent & { hasBody: boolean })[];
   return sent.map(({ hasBody, body, ...rest }) => ({ ...rest, body: hasBody ? body : undefined }));

@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEMO } from '../../src/catalog/demo.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
-import { allDocuments, blocksOf } from './documents.ts';
+import { allDocuments } from '../../ops/docs/documents.mjs';
+import { blocksOf } from './documents.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,10 +1,11 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { allDocuments, brokenLinks } from '../../ops/docs/documents.mjs';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { STEPS } from '../../src/cli/corrections.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
-import { allDocuments, brokenLinks, codeOf } from './documents.ts';
+import { codeOf } from './documents.ts';
 
 const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
 const filesUnder = (folder: string): string[] =>
