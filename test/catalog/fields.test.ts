@@ -285,6 +285,18 @@ describe('a configuration with every property', () => {
     expect(exported.pointsSystems[0]!.boosts).toEqual(FULL.pointsSystems![0]!.boosts);
   });
 
+  test('shows weeks as days, and requests with either are the same', async () => {
+    const [board] = FULL.leaderboards!;
+    const weekly = { ...FULL, leaderboards: [{ ...board!, runUnit: 'week' as const, runInterval: 1 }] };
+    expect(exportConfiguration(await applied(weekly)).leaderboards).toEqual([board]);
+    const { runInterval: _, ...once } = weekly.leaderboards[0]!;
+    expect(exportConfiguration(await applied({ ...FULL, leaderboards: [once] })).leaderboards).toEqual([board]);
+    // Answers keep the units of the contract.
+    const answered = JSON.stringify(paths['/v1/leaderboards/{id}']!['get']);
+    expect(answered).toContain('"enum":["day","month","year"]');
+    expect(answered).not.toContain('"week"');
+  });
+
   test("pulled from another server, equals that server's export except for fields that only Laurel has", async () => {
     const catalog = await applied(FULL);
     const nowMs = Date.parse(TODAY);
