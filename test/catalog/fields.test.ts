@@ -11,6 +11,7 @@ import { FIELDS } from '../../src/domain/fields/kinds.ts';
 import { makeAjv } from '../../src/operations/validation.ts';
 import { adminOperations } from '../../src/operations/index.ts';
 import { openapiDocument } from '../../src/operations/openapi.ts';
+import { resolved } from '../operations/resolved.ts';
 
 interface Schema {
   properties?: Record<string, Schema>;
@@ -19,7 +20,7 @@ interface Schema {
 }
 type Body = { requestBody?: { content: Record<string, { schema: Schema }> } };
 
-const { paths } = JSON.parse(JSON.stringify(openapiDocument('admin', adminOperations))) as {
+const { paths } = resolved(openapiDocument('admin', adminOperations)) as {
   paths: Record<string, Record<string, Body>>;
 };
 const schemaOf = (path: string, method: string): Schema =>
