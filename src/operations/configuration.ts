@@ -87,6 +87,7 @@ export const adminConfigurationSchemaGet = operation({
         examples: ['https://json-schema.org/draft/2020-12/schema'],
       }),
       title: Type.String({ description: 'What the schema describes.', examples: ['Laurel configuration'] }),
+      type: Type.Literal('object', { description: 'The document is an object.' }),
       properties: Type.Unknown({ description: 'The schemas of the lists and settings.' }),
     }),
   },

@@ -92,6 +92,11 @@ function describing({ description, aliases }: Operation): { description?: string
 /** Readers look for operations by subject, which is the first segment of the path. */
 const tagOf = ({ path }: Operation): string => path.split('/')[2]!;
 
+function tagsIn(...paths: Paths[]): { name: string; description: string | undefined }[] {
+  const operations = paths.flatMap((methods) => Object.values(methods)).flatMap((each) => Object.values(each));
+  return [...new Set(operations.flatMap(({ tags }) => tags))].map((name) => ({ name, description: TAGS[name] }));
+}
+
 function operationObject(operation: Operation) {
   return {
     operationId: operation.id,
@@ -135,7 +140,7 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
       description: landingText(surface),
     },
     servers: [{ url: '/' }],
-    tags: [...new Set(operations.map(tagOf))].map((name) => ({ name, description: TAGS[name] })),
+    tags: tagsIn(paths, webhooks ?? {}),
     security: [{ ApiKeyAuth: [] }],
     paths,
     ...(webhooks && { webhooks }),
@@ -375,6 +380,7 @@ function openapiWebhooks(): Paths {
       };
       const post = {
         operationId,
+        tags: ['webhooks'],
         ...WEBHOOK_TEXTS[type],
         parameters,
         requestBody: { required: true, content: { 'application/json': content } },

@@ -6,9 +6,10 @@ interface Content {
   content?: { 'application/json': { schema: Schema } };
 }
 
-/** An operation or webhook of an OpenAPI document, as far as it has schemas of bodies. */
+/** An operation or webhook of an OpenAPI document. */
 export interface DescribedOperation {
   operationId: string;
+  tags: readonly string[];
   requestBody?: Content;
   responses: Readonly<Record<string, Content>>;
 }

@@ -34,5 +34,5 @@ export const TAGS: Readonly<Record<string, string>> = {
   tenants: 'Customers whose users and configuration are separate.',
   users: 'Users, and what they have reached.',
   verifications: 'Comparisons of Redis with Postgres.',
-  webhooks: 'Messages to your servers, with their deliveries.',
+  webhooks: 'Messages to your servers about what happens.',
 };
