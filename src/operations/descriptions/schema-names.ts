@@ -244,7 +244,8 @@ const adminNames: Readonly<Record<string, Places>> = {
 /**
  * The names of schemas in the OpenAPI documents, each with its place: an operation (of a webhook: `webhooks_` and its type) and
  * `body` or a status, or another name; then the fields from there. `[]` is the item of a list, `{}` the value of a map, `|0` the
- * first alternative. An equal schema at another place gets the same name, so a name means one schema in both documents.
+ * first alternative. An equal schema at another place gets the same name, so a name means one schema in both documents; of two
+ * names for equal schemas, each has its own place, and the first has all others.
  */
 export const SCHEMA_NAMES: Readonly<Record<string, Places>> = {
   ...applicationNames,
