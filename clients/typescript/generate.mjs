@@ -1,5 +1,5 @@
-// Writes src/generated.ts: the types of the client, with a name for each schema, from Laurel's OpenAPI documents, in which
-// schemas have no names. `--check` writes nothing and fails if the file is not current.
+// Writes src/generated.ts: the types of the client, from the named schemas of Laurel's OpenAPI documents. `--check` writes
+// nothing and fails if the file is not current.
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { register } from 'node:module';
@@ -10,69 +10,16 @@ import { build } from '../../src/cli/build.mjs';
 const redirect = `export const resolve = (name, context, next) => next(name === 'typescript' ? 'typescript-5' : name, context);`;
 register(`data:text/javascript,${encodeURIComponent(redirect)}`);
 
-/**
- * The name of each schema, and its place: an operation, `body`, `query` or a status, and the fields from there; `[]` is the
- * item of a list, `{}` the value of a map. An equal schema at another place gets the same name.
- */
-const NAMES = {
-  EventResult: 'metrics_event 201',
-  EventRequest: 'metrics_event body',
-  CompletedAchievement: 'metrics_event 201 achievements []',
-  AttributeValue: 'metrics_event 201 achievements [] userAttributes []',
-  QuestProgress: 'metrics_event 201 achievementProgress []',
-  QuestPeriod: 'metrics_event 201 achievementProgress [] period',
-  EventStreak: 'metrics_event 201 currentStreak',
-  EventPoints: 'metrics_event 201 points {}',
-  EventLeaderboard: 'metrics_event 201 leaderboards {}',
-  Achievement: 'achievements_all 200 []',
-  AchievementCompletion: 'achievements_complete 201',
-  UserRequest: 'users_create body',
-  UserChanges: 'users_update body',
-  User: 'users_get 200',
-  ChangedUser: 'users_create 201',
-  Preferences: 'users_get_preferences 200',
-  PreferencesChanges: 'users_update_preferences body',
-  UserAchievement: 'users_achievements 200 []',
-  UserMetric: 'users_single_metric 200',
-  SummaryQuery: 'users_metric_event_summary query',
-  SummaryEntry: 'users_metric_event_summary 200 []',
-  Streak: 'users_streak 200',
-  StreakLength: 'streaks_list 200 []',
-  StreakRankingsQuery: 'streaks_rankings query',
-  StreakRanking: 'streaks_rankings 200 []',
-  UserPoints: 'users_points 200',
-  PointsAward: 'users_points 200 awards []',
-  PointsLevel: 'points_levels 200 []',
-  PointsTrigger: 'points_system 200 triggers []',
-  PointsBoost: 'users_points_boosts 200 []',
-  PointsSystem: 'points_system 200',
-  PointsRange: 'points_summary 200 []',
-  PointsLevelUsers: 'points_level_summary 200 []',
-  SpendRequest: 'spendings_spend body',
-  HoldRequest: 'spendings_hold body',
-  BalanceChange: 'spendings_spend 201',
-  Leaderboard: 'leaderboards_all 200 []',
-  LeaderboardQuery: 'leaderboards_get query',
-  LeaderboardPage: 'leaderboards_get 200',
-  Ranking: 'leaderboards_get 200 rankings []',
-  RankingsAmongRequest: 'leaderboards_rankings body',
-  TeamsQuery: 'leaderboards_teams query',
-  TeamsPage: 'leaderboards_teams 200',
-  TeamRanking: 'leaderboards_teams 200 rankings []',
-  UserLeaderboardQuery: 'users_leaderboard query',
-  UserLeaderboard: 'users_leaderboard 200',
-  RankHistoryEntry: 'users_leaderboard 200 history []',
-  Wrapped: 'users_wrapped 200',
-  WrappedMetric: 'users_wrapped 200 activity mostActiveDay metrics {}',
-  WrappedPoints: 'users_wrapped 200 activity mostActiveDay points {}',
-  WrappedLeaderboard: 'users_wrapped 200 activity mostActiveDay leaderboards {}',
-  LiveTicketRequest: 'live_tickets_create body',
-  LiveTicket: 'live_tickets_create 201',
-  BatchEvent: 'admin_metrics_batch_events body []',
-  BatchResults: 'admin_metrics_batch_events 200',
-  BatchResult: 'admin_metrics_batch_events 200 results []',
-  UserKeyRequest: 'admin_application_api_keys_create body []',
-  UserKey: 'admin_application_api_keys_create 201 created []',
+/** The schemas of the Admin API that the client uses; of the Application API it has all. */
+const OF_ADMIN = ['BatchEvent', 'BatchResults', 'UserKeyRequest', 'UserKey'];
+
+/** Names of the query parameters of operations, as one type. */
+const QUERIES = {
+  SummaryQuery: 'users_metric_event_summary',
+  StreakRankingsQuery: 'streaks_rankings',
+  LeaderboardQuery: 'leaderboards_get',
+  TeamsQuery: 'leaderboards_teams',
+  UserLeaderboardQuery: 'users_leaderboard',
 };
 
 if (!build()) process.exit(1);
@@ -83,18 +30,12 @@ const { errorCodes } = await import('../../dist/src/errors.js');
 const application = openapiDocument('application', applicationOperations);
 const admin = openapiDocument('admin', adminOperations);
 
-const operations = new Map(
-  [application, admin]
-    .flatMap(({ paths }) => Object.values(paths))
-    .flatMap((methods) => Object.values(methods))
-    .map((operation) => [operation.operationId, operation]),
-);
-
-const content = ({ content: types }) => types['application/json'].schema;
-
 /** The query parameters as one schema. */
-function querySchema({ parameters }) {
-  const inQuery = parameters.filter(({ in: place }) => place === 'query');
+function querySchema(operationId) {
+  const operations = Object.values(application.paths).flatMap((methods) => Object.values(methods));
+  const inQuery = operations
+    .find((operation) => operation.operationId === operationId)
+    .parameters.filter(({ in: place }) => place === 'query');
   return {
     type: 'object',
     required: inQuery.filter(({ required }) => required).map(({ name }) => name),
@@ -102,67 +43,30 @@ function querySchema({ parameters }) {
   };
 }
 
-function schemaAt(place) {
-  const [id, part, ...fields] = place.split(' ');
-  const operation = operations.get(id);
-  if (operation === undefined) throw new Error(`There is no operation ${id}.`);
-  let schema;
-  if (part === 'query') schema = querySchema(operation);
-  else schema = content(part === 'body' ? operation.requestBody : operation.responses[part]);
-  for (const field of fields) {
-    if (field === '[]') schema = schema.items;
-    else if (field === '{}') schema = schema.additionalProperties;
-    else schema = schema.properties[field];
-    if (schema === undefined) throw new Error(`There is no ${field} in ${place}.`);
-  }
-  return schema;
+/** Without what types do not show. */
+const shown = (schema) =>
+  JSON.parse(JSON.stringify(schema), (name, value) =>
+    name.startsWith('x-') || (name === 'examples' && Array.isArray(value)) ? undefined : value,
+  );
+
+const schemas = shown(application.components.schemas);
+/** Adds a schema of the Admin API, with those that it refers to. */
+function add(name) {
+  if (name in schemas) return;
+  schemas[name] = shown(admin.components.schemas[name]);
+  for (const [, other] of JSON.stringify(schemas[name]).matchAll(/"#\/components\/schemas\/(\w+)"/g)) add(other);
 }
-
-const PRINTED = new Set(['description', 'examples', 'example', 'default']);
-const isAnnotation = (name, value) => name.startsWith('x-') || (PRINTED.has(name) && typeof value !== 'object');
-
-/** Equal for schemas that accept the same, regardless of their texts. */
-const fingerprint = (schema) =>
-  JSON.stringify(schema, (name, value) => (isAnnotation(name, value) || name === 'examples' ? undefined : value));
-
-/** `points.changed` is `PointsChanged`. */
-const messageName = (type) =>
-  type
-    .split(/[._]/)
-    .map((word) => word[0].toUpperCase() + word.slice(1))
-    .join('');
-const messages = Object.entries(application.webhooks).map(([type, { post }]) => [type, content(post.requestBody)]);
-
-const named = Object.entries(NAMES).map(([name, place]) => [name, schemaAt(place)]);
-for (const [type, schema] of messages) named.push([messageName(type), schema]);
-const byFingerprint = new Map();
-for (const [name, schema] of named) {
-  const other = byFingerprint.get(fingerprint(schema));
-  if (other !== undefined) throw new Error(`${name} and ${other} are the same schema.`);
-  byFingerprint.set(fingerprint(schema), name);
-}
-
-/** The schema without what its types do not show, and with references to named schemas inside it. */
-function referring(value) {
-  if (Array.isArray(value)) return value.map(referring);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).filter(([name]) => !name.startsWith('x-') && name !== 'examples');
-  return Object.fromEntries(entries.map(([name, inner]) => [name, reference(inner) ?? referring(inner)]));
-}
-function reference(value) {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const name = byFingerprint.get(fingerprint(value));
-  return name === undefined ? undefined : { $ref: `#/components/schemas/${name}`, description: value.description };
-}
-
-const schemas = Object.fromEntries(named.map(([name, schema]) => [name, referring(schema)]));
+for (const name of OF_ADMIN) add(name);
+for (const [name, operationId] of Object.entries(QUERIES)) schemas[name] = shown(querySchema(operationId));
+const messages = Object.entries(application.webhooks).map(([type, { post }]) => [
+  type,
+  post.requestBody.content['application/json'].schema,
+]);
 schemas.Messages = {
   type: 'object',
   description: 'The content of webhooks and live messages, by their types.',
   required: messages.map(([type]) => type),
-  properties: Object.fromEntries(
-    messages.map(([type]) => [type, { $ref: `#/components/schemas/${messageName(type)}` }]),
-  ),
+  properties: Object.fromEntries(messages.map(([type, { $ref }]) => [type, { $ref }])),
 };
 schemas.ErrorCode = {
   description: "The codes of Laurel's errors. There may be more of them later.",

@@ -287,9 +287,7 @@ async function readDocument(file: string): Promise<object> {
   }
   if (document === null || typeof document !== 'object' || Array.isArray(document))
     throw new CommandError(`${file} must hold an object, as \`laurel config pull\` writes it.`);
-  // Editors read `$schema`, which is no part of the configuration.
-  const { $schema: _, ...configured } = document as Record<string, unknown>;
-  return configured;
+  return document;
 }
 
 /** `:3` for a fault in the third line, if the parser reports a position. */

@@ -27,7 +27,7 @@ for (const [surface, operations] of Object.entries({ admin: adminOperations, app
   const file = new URL(`${surface}.ts`, FOLDER);
   if (existing(file).startsWith(mark)) continue;
   const { default: openapiTypes, astToString } = await import('openapi-typescript');
-  writeFileSync(file, mark + astToString(await openapiTypes(document, { silent: true })));
+  writeFileSync(file, mark + astToString(await openapiTypes(document, { silent: true, defaultNonNullable: false })));
 }
 
 function existing(file) {

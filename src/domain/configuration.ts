@@ -74,25 +74,53 @@ export interface Configuration {
   events?: ConfiguredEvents;
 }
 
-export const Configuration = Type.Unsafe<Configuration>(
-  Type.Object({
-    attributes: Type.Optional(list(item(ATTRIBUTE))),
-    metrics: Type.Optional(list(item(METRIC))),
-    achievements: Type.Optional(list(item(ACHIEVEMENT, { id: Type.Optional(Uuid) }))),
-    pointsSystems: Type.Optional(
-      list(
-        item(POINTS_SYSTEM, {
-          levels: Type.Optional(list(item(POINTS_LEVEL))),
-          triggers: Type.Optional(list(item(POINTS_TRIGGER))),
-          boosts: Type.Optional(list(item(POINTS_BOOST))),
-        }),
-      ),
+const documentSchemas = {
+  attributes: Type.Optional(list(item(ATTRIBUTE))),
+  metrics: Type.Optional(list(item(METRIC))),
+  achievements: Type.Optional(list(item(ACHIEVEMENT, { id: Type.Optional(Uuid) }))),
+  pointsSystems: Type.Optional(
+    list(
+      item(POINTS_SYSTEM, {
+        levels: Type.Optional(list(item(POINTS_LEVEL))),
+        triggers: Type.Optional(list(item(POINTS_TRIGGER))),
+        boosts: Type.Optional(list(item(POINTS_BOOST))),
+      }),
     ),
-    leaderboards: Type.Optional(list(item(LEADERBOARD))),
-    streaks: Type.Optional(ConfiguredStreaks),
-    events: Type.Optional(ConfiguredEvents),
+  ),
+  leaderboards: Type.Optional(list(item(LEADERBOARD))),
+  streaks: Type.Optional(ConfiguredStreaks),
+  events: Type.Optional(ConfiguredEvents),
+};
+
+export const Configuration = Type.Unsafe<Configuration>(Type.Object(documentSchemas));
+
+/** The document of a request. Editors read `$schema`, which is no part of the configuration. */
+export const SentConfiguration = Type.Unsafe<Configuration>(
+  Type.Object({
+    $schema: Type.Optional(
+      Type.String({
+        description: 'Address of this document’s JSON Schema, for editors. Laurel ignores it.',
+        examples: ['http://localhost:8081/v1/configuration/schema'],
+      }),
+    ),
+    ...documentSchemas,
   }),
 );
+
+/** The JSON Schema of the document, for editors: requests with unknown fields are refused, so it does not allow any. */
+export const configurationJsonSchema = (): object => ({
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  title: 'Laurel configuration',
+  ...(JSON.parse(JSON.stringify(SentConfiguration), (_name, value: unknown) =>
+    isObjectSchema(value) ? { ...value, additionalProperties: false } : value,
+  ) as object),
+});
+
+const isObjectSchema = (value: unknown): value is object =>
+  typeof value === 'object' &&
+  value !== null &&
+  (value as { type?: unknown }).type === 'object' &&
+  'properties' in value;
 
 /** Kinds of resources in the document. */
 const RESOURCE_KINDS = [

@@ -3,11 +3,14 @@ import { Paging } from '../domain/administration/admin.ts';
 import {
   Configuration,
   ConfigurationChange,
+  configurationJsonSchema,
   ConfigurationVersion,
   DemoChoice,
   DemoResource,
+  SentConfiguration,
 } from '../domain/configuration.ts';
 import { operation } from './operation.ts';
+import { jsonFile, type StaticFile } from './static-file.ts';
 
 export const adminConfigurationGet = operation({
   id: 'admin_configuration_get',
@@ -29,9 +32,9 @@ export const adminConfigurationPut = operation({
     'If the demo is configured, `demo` in the answer lists the demo resources that the document keeps without naming them. The ' +
     'parameter `demo` decides about them: `remove` deletes them, `keep` makes them your own.',
   query: Type.Object({ demo: Type.Optional(DemoChoice) }),
-  body: Configuration,
+  body: SentConfiguration,
   bodyBytes: null,
-  knownFields: Configuration,
+  knownFields: SentConfiguration,
   responses: {
     200: Type.Object({
       version: Type.Integer(),
@@ -56,14 +59,39 @@ export const adminConfigurationDiff = operation({
     '`demo` lists the demo resources that the document would keep without naming them. The changes are those of a ' +
     '`PUT` with the same parameter `demo`.',
   query: Type.Object({ demo: Type.Optional(DemoChoice) }),
-  body: Configuration,
+  body: SentConfiguration,
   bodyBytes: null,
-  knownFields: Configuration,
+  knownFields: SentConfiguration,
   responses: { 200: Type.Object({ changes: Type.Array(ConfigurationChange), demo: Type.Array(DemoResource) }) },
   handle: async ({ configuration }, { tenant, query, body }) => ({
     status: 200,
     body: await configuration.diff(tenant.no, body, query.demo),
   }),
+});
+
+let schemaFile: Promise<StaticFile> | undefined;
+
+export const adminConfigurationSchemaGet = operation({
+  id: 'admin_configuration_schema_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/configuration/schema',
+  summary: 'The JSON Schema of the configuration document',
+  description:
+    'With its address as `$schema` in a file, editors complete the fields of the document and mark mistakes.',
+  scope: 'public',
+  responses: {
+    200: Type.Object({
+      $schema: Type.String({
+        description: 'The version of JSON Schema.',
+        examples: ['https://json-schema.org/draft/2020-12/schema'],
+      }),
+      title: Type.String({ description: 'What the schema describes.', examples: ['Laurel configuration'] }),
+      type: Type.Literal('object', { description: 'The document is an object.' }),
+      properties: Type.Unknown({ description: 'The schemas of the lists and settings.' }),
+    }),
+  },
+  file: () => (schemaFile ??= jsonFile(JSON.stringify(configurationJsonSchema()))),
 });
 
 export const adminConfigurationVersionsList = operation({

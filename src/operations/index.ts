@@ -100,6 +100,7 @@ import {
   adminConfigurationDiff,
   adminConfigurationGet,
   adminConfigurationPut,
+  adminConfigurationSchemaGet,
   adminConfigurationVersionsGet,
   adminConfigurationVersionsList,
 } from './configuration.ts';
@@ -228,6 +229,7 @@ export const adminOperations: readonly Operation[] = [
   adminConfigurationGet,
   adminConfigurationPut,
   adminConfigurationDiff,
+  adminConfigurationSchemaGet,
   adminConfigurationVersionsList,
   adminConfigurationVersionsGet,
   ...resourceOperations(attributes),

@@ -7,6 +7,8 @@ import { version } from '../version.ts';
 import { describedParameter, describedSchema } from './descriptions/described.ts';
 import { type Exchange, exchangeOf, plainSchema } from './descriptions/examples.ts';
 import { INTERFACE_VERSION, landingText } from './descriptions/landing.ts';
+import { type DescribedOperation, nameSchemas, type Paths } from './descriptions/named-schemas.ts';
+import { TAGS } from './descriptions/tags.ts';
 import { WEBHOOK_TEXTS } from './descriptions/webhook-texts.ts';
 import { existing, type Operation, operation } from './operation.ts';
 import { jsonFile, type StaticFile } from './static-file.ts';
@@ -14,7 +16,7 @@ import { jsonFile, type StaticFile } from './static-file.ts';
 const TITLES = { application: 'Laurel Application API', admin: 'Laurel Admin API' } as const;
 
 /** `example`: omitted if there is none; otherwise named, since viewers then show it unchanged. */
-const json = (schema: unknown, example?: unknown) => ({
+const json = <S>(schema: S, example?: unknown) => ({
   'application/json': { schema, ...(example !== undefined && { examples: { Example: { value: example } } }) },
 });
 
@@ -55,8 +57,8 @@ function pathParameters({ id, path, params }: Operation): unknown[] {
 
 const header = (name: string) => ({ $ref: `#/components/parameters/${name}` });
 
-function responses(operation: Operation): Record<string, unknown> {
-  const all: Record<string, unknown> = {};
+function responses(operation: Operation): DescribedOperation['responses'] {
+  const all: Record<string, object> = {};
   const { id, path } = operation;
   const exchange = exchangeOf(id);
   for (const [status, schema] of Object.entries(operation.responses)) {
@@ -73,7 +75,7 @@ function responses(operation: Operation): Record<string, unknown> {
 }
 
 /** A larger body is answered 413. */
-const requestBody = ({ id, path, bodyBytes, isBodyOptional }: Operation, schema: TSchema): unknown => ({
+const requestBody = ({ id, path, bodyBytes, isBodyOptional }: Operation, schema: TSchema) => ({
   required: !isBodyOptional,
   description:
     bodyBytes === null
@@ -87,11 +89,18 @@ function describing({ description, aliases }: Operation): { description?: string
   return sentences.length > 0 ? { description: sentences.join(' ') } : {};
 }
 
-function operationObject(operation: Operation): unknown {
+/** Readers look for operations by subject, which is the first segment of the path. */
+const tagOf = ({ path }: Operation): string => path.split('/')[2]!;
+
+function tagsIn(...paths: Paths[]): { name: string; description: string | undefined }[] {
+  const operations = paths.flatMap((methods) => Object.values(methods)).flatMap((each) => Object.values(each));
+  return [...new Set(operations.flatMap(({ tags }) => tags))].map((name) => ({ name, description: TAGS[name] }));
+}
+
+function operationObject(operation: Operation) {
   return {
     operationId: operation.id,
-    // Readers look for operations by subject, which is the first segment of the path.
-    tags: [operation.path.split('/')[2]],
+    tags: [tagOf(operation)],
     summary: operation.summary,
     ...describing(operation),
     ...(operation.deprecated && { deprecated: true }),
@@ -107,10 +116,21 @@ function operationObject(operation: Operation): unknown {
   };
 }
 
-/** The OpenAPI 3.1 document of a surface, derived from the schemas that validate its requests. */
-export function openapiDocument(surface: Operation['surface'], operations: readonly Operation[]): object {
-  const paths: Record<string, Record<string, unknown>> = {};
+export type OperationObject = ReturnType<typeof operationObject>;
+
+/** The operations as an OpenAPI document has them, by path and method, with all schemas in place: without references. */
+export function openapiPaths(operations: readonly Operation[]): Paths<OperationObject> {
+  const paths: Paths<OperationObject> = {};
   for (const operation of operations) (paths[operation.path] ??= {})[operation.method] = operationObject(operation);
+  return paths;
+}
+
+/** The OpenAPI 3.1 document of a surface, derived from the schemas that validate its requests. */
+export function openapiDocument(surface: Operation['surface'], operations: readonly Operation[]) {
+  const paths = openapiPaths(operations);
+  // Applications receive the webhooks; the Admin API configures where they go.
+  const webhooks = surface === 'application' ? openapiWebhooks() : undefined;
+  const schemas = nameSchemas(paths, webhooks ?? {});
   return {
     openapi: '3.1.0',
     info: {
@@ -120,10 +140,10 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
       description: landingText(surface),
     },
     servers: [{ url: '/' }],
+    tags: tagsIn(paths, webhooks ?? {}),
     security: [{ ApiKeyAuth: [] }],
     paths,
-    // Applications receive the webhooks; the Admin API configures where they go.
-    ...(surface === 'application' && { webhooks: openapiWebhooks() }),
+    ...(webhooks && { webhooks }),
     components: {
       securitySchemes: { ApiKeyAuth: { type: 'apiKey', in: 'header', name: 'X-API-KEY' } },
       parameters: {
@@ -157,6 +177,7 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
         ]),
       ),
       schemas: {
+        ...schemas,
         ErrorBody: {
           type: 'object',
           required: ['error', 'code'],
@@ -347,7 +368,7 @@ const webhookHeaders = (): Record<string, object> =>
   Object.fromEntries(Object.entries(HEADERS).map(([name, header]) => [name, { ...header, in: 'header' }]));
 
 /** The webhooks of an OpenAPI document, derived from the schemas of their payloads. */
-function openapiWebhooks(): Record<string, object> {
+function openapiWebhooks(): Paths {
   const parameters = Object.keys(HEADERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
   return Object.fromEntries(
     WEBHOOK_EVENTS.map((type) => {
@@ -359,6 +380,7 @@ function openapiWebhooks(): Record<string, object> {
       };
       const post = {
         operationId,
+        tags: ['webhooks'],
         ...WEBHOOK_TEXTS[type],
         parameters,
         requestBody: { required: true, content: { 'application/json': content } },

@@ -11,6 +11,7 @@ import { FIELDS } from '../../src/domain/fields/kinds.ts';
 import { makeAjv } from '../../src/operations/validation.ts';
 import { adminOperations } from '../../src/operations/index.ts';
 import { openapiDocument } from '../../src/operations/openapi.ts';
+import { resolved } from '../operations/resolved.ts';
 
 interface Schema {
   properties?: Record<string, Schema>;
@@ -19,7 +20,7 @@ interface Schema {
 }
 type Body = { requestBody?: { content: Record<string, { schema: Schema }> } };
 
-const { paths } = JSON.parse(JSON.stringify(openapiDocument('admin', adminOperations))) as {
+const { paths } = resolved(openapiDocument('admin', adminOperations)) as {
   paths: Record<string, Record<string, Body>>;
 };
 const schemaOf = (path: string, method: string): Schema =>
@@ -283,6 +284,18 @@ describe('a configuration with every property', () => {
     expect(exported.metrics).toEqual(FULL.metrics);
     expect(exported.leaderboards[0]).toEqual(FULL.leaderboards![0]);
     expect(exported.pointsSystems[0]!.boosts).toEqual(FULL.pointsSystems![0]!.boosts);
+  });
+
+  test('shows weeks as days, and requests with either are the same', async () => {
+    const [board] = FULL.leaderboards!;
+    const weekly = { ...FULL, leaderboards: [{ ...board!, runUnit: 'week' as const, runInterval: 1 }] };
+    expect(exportConfiguration(await applied(weekly)).leaderboards).toEqual([board]);
+    const { runInterval: _, ...once } = weekly.leaderboards[0]!;
+    expect(exportConfiguration(await applied({ ...FULL, leaderboards: [once] })).leaderboards).toEqual([board]);
+    // Answers keep the units of the contract.
+    const answered = JSON.stringify(paths['/v1/leaderboards/{id}']!['get']);
+    expect(answered).toContain('"enum":["day","month","year"]');
+    expect(answered).not.toContain('"week"');
   });
 
   test("pulled from another server, equals that server's export except for fields that only Laurel has", async () => {

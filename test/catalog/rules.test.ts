@@ -306,6 +306,15 @@ test.each<[Partial<ConfiguredLeaderboard>, string[]]>([
   [{ runUnit: 'day' }, ["runUnit: not for rankBy 'streak': such a board is perpetual"]],
   [{ runInterval: 7 }, ['runInterval: only for boards with a runUnit']],
   [{ rankBy: 'points', pointsSystemKey: 'xp', runUnit: 'day', runInterval: 0 }, ['runInterval: must be at least 1']],
+  [{ rankBy: 'points', pointsSystemKey: 'xp', runUnit: 'week', runInterval: 1_428 }, []],
+  [
+    { rankBy: 'points', pointsSystemKey: 'xp', runUnit: 'week', runInterval: 1_429 },
+    ['runInterval: must be at most 10000 days, which are 1428 weeks'],
+  ],
+  [
+    { rankBy: 'points', pointsSystemKey: 'xp', runUnit: 'month', runInterval: 10_001 },
+    ['runInterval: must be at most 10000'],
+  ],
   [{ maxParticipants: 1_001 }, ['maxParticipants: must be at most 1000']],
   [{ start: '2026-01-02', end: '2026-01-01' }, ['end: must not be before start']],
   [{ startTime: '08:00', endTime: '08:00' }, ['endTime: must differ from startTime']],

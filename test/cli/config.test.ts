@@ -92,7 +92,7 @@ test('diff prints what would be created, changed (with both values) and archived
   expect(await config(['diff', file])).toMatchObject({ code: 0 });
 });
 
-test('a file may name its JSON Schema for editors, which is not sent', async () => {
+test('a file may name its JSON Schema for editors', async () => {
   await write({ $schema: './docs/configuration.schema.json', ...(await pulled()) });
   expect(await config(['diff', file])).toMatchObject({ code: 0, err: '' });
 });

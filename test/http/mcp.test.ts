@@ -245,6 +245,7 @@ describe('the tools', () => {
     'admin_clock_delete',
     'admin_clock_get',
     'admin_clock_put',
+    'admin_configuration_schema_get',
     'admin_imports_create',
     'admin_live_get',
     'admin_live_tickets_create',

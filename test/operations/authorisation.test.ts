@@ -5,10 +5,11 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { APPLICATION_REQUESTS } from './requests.ts';
 
-/** Public: the API's description of itself, and signing in. */
+/** Public: the API's descriptions of itself, and signing in. */
 const OPEN = new Set([
   'openapi_get',
   'admin_openapi_get',
+  'admin_configuration_schema_get',
   'admin_session_create',
   'live_get',
   'live_ws',

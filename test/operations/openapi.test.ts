@@ -1,22 +1,26 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Type } from 'typebox';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 import { makeAjv } from '../../src/operations/validation.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
-import { adminOpenapiGet, openapiDocument } from '../../src/operations/openapi.ts';
+import { adminOpenapiGet, openapiDocument, openapiPaths } from '../../src/operations/openapi.ts';
 import { operation, type Operation } from '../../src/operations/operation.ts';
 import type { Schema } from '../../src/operations/descriptions/examples.ts';
+import { SCHEMA_NAMES } from '../../src/operations/descriptions/schema-names.ts';
+import { TAGS } from '../../src/operations/descriptions/tags.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { version } from '../../src/version.ts';
+import { resolved } from './resolved.ts';
 import { startServer } from '../http/server-fixture.ts';
 
 const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a document is looked into
 const documentOf = (surface: Operation['surface'], operations: readonly Operation[]): any =>
-  JSON.parse(JSON.stringify(openapiDocument(surface, operations)));
+  resolved(openapiDocument(surface, operations));
+const surfaces = { application: applicationOperations, admin: adminOperations };
 
 const example = operation({
   id: 'things_event',
@@ -43,7 +47,12 @@ const example = operation({
 /** Without descriptions and examples of parameters and fields. */
 // oxlint-disable-next-line typescript/no-explicit-any -- a document is looked into
 const withoutTexts = (document: object): any =>
-  JSON.parse(JSON.stringify(document, (name, value) => (/^(description|examples?)$/.test(name) ? undefined : value)));
+  JSON.parse(
+    JSON.stringify(document, (name, value) =>
+      // A field may be called so.
+      /^examples?$/.test(name) || (name === 'description' && typeof value === 'string') ? undefined : value,
+    ),
+  );
 
 test('an operation is described from its schemas', () => {
   const described = withoutTexts(documentOf('application', [example])).paths['/v1/things/{key}/event/{day}'].post;
@@ -146,6 +155,63 @@ test.each([
     expect(wrong).toEqual([]);
   },
 );
+
+describe('named schemas', () => {
+  const documents = Object.entries(surfaces).map(
+    ([surface, operations]) => [surface, openapiDocument(surface as Operation['surface'], operations)] as const,
+  );
+
+  test.each(documents)(
+    '%s: the references stand for exactly what requests and answers are checked by',
+    (surface, document) => {
+      const { paths } = withoutTexts(resolved(document));
+      expect(paths).toEqual(withoutTexts(openapiPaths(surfaces[surface as Operation['surface']])));
+    },
+  );
+
+  test.each(documents)(
+    '%s: every body and answer is a named schema or a list of one',
+    (_surface, { paths, webhooks = {} }) => {
+      const unnamed: string[] = [];
+      for (const { operationId, requestBody, responses } of [paths, webhooks].flatMap((all) =>
+        Object.values<Record<string, DescribedOperation>>(JSON.parse(JSON.stringify(all))).flatMap((methods) =>
+          Object.values(methods),
+        ),
+      ))
+        for (const [body, described] of Object.entries({ body: requestBody ?? {}, ...responses })) {
+          const schema = described.content?.['application/json'].schema;
+          if (schema !== undefined && (schema.items ?? schema).$ref === undefined)
+            unnamed.push(`${operationId} ${body}`);
+        }
+      expect(unnamed).toEqual([]);
+    },
+  );
+
+  test('every name is used, and means the same in both documents', () => {
+    const found = documents.map(([, document]) => {
+      const text = JSON.stringify(document);
+      const { schemas } = withoutTexts(resolved(document)).components as { schemas: Record<string, unknown> };
+      const used = Object.keys(schemas).filter((name) => text.includes(`"#/components/schemas/${name}"`));
+      expect(used).toEqual(Object.keys(schemas));
+      return schemas;
+    });
+    const [application, admin] = found as [Record<string, unknown>, Record<string, unknown>];
+    const shared = Object.keys(application).filter((name) => name in admin);
+    expect(shared.length).toBeGreaterThan(10);
+    for (const name of shared) expect([name, admin[name]]).toEqual([name, application[name]]);
+    const all = { ...application, ...admin };
+    expect(Object.keys(SCHEMA_NAMES).filter((name) => !(name in all))).toEqual([]);
+  });
+
+  test.each(documents)('%s: every tag of an operation is described', (_surface, { tags }) => {
+    expect(tags.filter(({ description }) => description === undefined)).toEqual([]);
+  });
+
+  test('every description of a tag is used', () => {
+    const used = new Set(documents.flatMap(([, { tags }]) => tags.map(({ name }) => name)));
+    expect(Object.keys(TAGS).filter((name) => !used.has(name))).toEqual([]);
+  });
+});
 
 test.each([
   // A parameter is about what its path names before it.

@@ -1,6 +1,19 @@
 // Made by generate.mjs; do not edit.
-// 4b3f579dda8ba406c658eeac842ba5823a782e710406c3e3f127e9aec309ff4f
-// 94f4d5e06d1473c36fceb692d88ddce81d80dc4047521ad4b5cbe2636684a4ba
+// 3fd87c56970eb51cb0abce48cf98a2d4a4ccad7f2809c3a91f801de91b0e06fe
+// 436e2ab17e4ffe85603bf66486866f69e39d613fa69461b7be1467f2ec63ff42
+
+export interface EventRequest {
+  /** The user. Fields that are sent replace the stored ones, the others stay. */
+  user: UserRequest;
+  /** Amount to add to the user’s total; may be negative. */
+  value: number;
+  /** Values by the keys of attributes. */
+  attributes?: {
+    [key: string]: string;
+  };
+  /** When it happened, as ISO 8601 with an offset; left out: now. */
+  occurredAt?: string;
+}
 
 export interface EventResult {
   /** ID of the event. */
@@ -30,27 +43,7 @@ export interface EventResult {
   /** True: the first event with this key had another value, other attributes or another `occurredAt`. Known for at least 7 days after that event; otherwise the field is missing. */
   idempotencyConflict?: boolean;
   /** What a guard of the metric did to the event; missing if no guard did anything. */
-  guarded?: {
-    /** The guard of the metric. */
-    guard: "minValue" | "maxValue" | "minSecondsBetween" | "maxSumPerHour" | "maxSumPerDay" | "maxTotal";
-    /** Whether the value was cut (`clamp`), or the event is kept and not applied (`quarantine`). */
-    action: "clamp" | "quarantine";
-    /** The applied value of a clamped event. */
-    value?: number;
-  };
-}
-
-export interface EventRequest {
-  /** The user. Fields that are sent replace the stored ones, the others stay. */
-  user: UserRequest;
-  /** Amount to add to the user’s total; may be negative. */
-  value: number;
-  /** Values by the keys of attributes. */
-  attributes?: {
-    [key: string]: string;
-  };
-  /** When it happened, as ISO 8601 with an offset; left out: now. */
-  occurredAt?: string;
+  guarded?: GuardedEvent;
 }
 
 export interface CompletedAchievement {
@@ -113,11 +106,11 @@ export interface AttributeValue {
 }
 
 export interface QuestProgress {
-  /** ID of the event. */
+  /** ID of the achievement. */
   id: string;
-  /** Key of the event. */
+  /** Key of the achievement. */
   key?: string;
-  /** Name of the event. */
+  /** Name of the achievement. */
   name: string;
   /** The total that completes the achievement. */
   metricValue: number;
@@ -186,24 +179,68 @@ export interface EventPoints {
   /** The user’s points afterwards. */
   total: number;
   /** The level that the points reach; null: none. */
-  level?: {
-    /** ID of the level. */
-    id: string;
-    /** Key of the level. */
-    key: string;
-    /** Name of the level. */
-    name: string;
-    /** Description of the level for users; null: none. */
-    description: string;
-    /** Address of the badge’s picture; null: it has none. */
-    badgeUrl: string | null;
-    /** Minimum points of the level. */
-    points: number;
-  } | null;
+  level?: PointsLevel | null;
   /** Points that this event or completion added; negative if it took points. */
   added: number;
   /** Number of awards. */
   awards: PointsAward[];
+}
+
+export interface PointsAward {
+  /** ID of the award. */
+  id?: string;
+  /** Points given. */
+  awarded?: number;
+  /** When the points were awarded. */
+  date?: string;
+  /** The user’s points after the award. */
+  total?: number;
+  /** The trigger that gave the points. */
+  trigger?: PointsTrigger;
+  /** The boosts that multiplied the points. */
+  boosts?: PointsBoost[];
+}
+
+/** The trigger that gave the points. */
+export interface PointsTrigger {
+  /** ID of the trigger. */
+  id: string;
+  /** What gives the points. */
+  type: "metric" | "achievement" | "streak" | "time" | "user_creation";
+  /** Points that the trigger awards; negative points are taken. */
+  points: number;
+  /** Status of the trigger. */
+  status: "active" | "inactive" | "archived";
+  /** ID of the achievement. */
+  achievementId?: string;
+  /** ID of the metric. */
+  metricId?: string;
+  /** Name of the metric. */
+  metricName?: string;
+  /** Points are awarded for each multiple of this value that the total newly reaches. */
+  metricThreshold?: number;
+  /** Points are awarded for each multiple of this streak length. */
+  streakLengthThreshold?: number;
+  /** Name of the achievement. */
+  achievementName?: string;
+  /** Unit of the time between two awards. */
+  timeUnit?: "hour" | "day";
+  /** Number of `timeUnit`s between two awards. */
+  timeInterval?: number;
+  /** Conditions on the user: all of these attributes must have these values. */
+  userAttributes: AttributeValue[];
+  /** The first condition on the event; null: there is none. */
+  eventAttribute?: AttributeValue;
+  /** Conditions on the event: all of these attributes must have these values. */
+  eventAttributes?: AttributeValue[];
+  /** The points system whose levels count, instead of an achievement; it may be the one of the trigger. */
+  pointsSystemId?: string;
+  /** Key of the only level that counts; without it, every level counts. */
+  levelKey?: string;
+  /** When the trigger was created. */
+  created: string;
+  /** When the trigger was last changed. */
+  updated: string;
 }
 
 export interface EventLeaderboard {
@@ -265,6 +302,16 @@ export interface EventLeaderboard {
   breakdownAttributeValues?: AttributeValue[];
 }
 
+/** What a guard of the metric did to the event; missing if no guard did anything. */
+export interface GuardedEvent {
+  /** The guard of the metric. */
+  guard: "minValue" | "maxValue" | "minSecondsBetween" | "maxSumPerHour" | "maxSumPerDay" | "maxTotal";
+  /** Whether the value was cut (`clamp`), or the event is kept and not applied (`quarantine`). */
+  action: "clamp" | "quarantine";
+  /** The applied value of a clamped event. */
+  value?: number;
+}
+
 export interface Achievement {
   /** ID of the achievement. */
   id: string;
@@ -313,6 +360,11 @@ export interface Achievement {
   completions: number;
   /** Share of the users, in percent, who have completed it. */
   rarity: number;
+}
+
+export interface AchievementCompletionRequest {
+  /** The user. Fields that are sent replace the stored ones, the others stay. */
+  user: UserRequest;
 }
 
 export interface AchievementCompletion {
@@ -424,78 +476,58 @@ export interface ChangedUser {
 
 export interface Preferences {
   /** Channels by kind of notification. */
-  notifications: {
-    /** Channels for completed achievements. */
-    achievement_completed?: ("email" | "push")[];
-    /** Channels for recaps. */
-    recap?: ("email" | "push")[];
-    /** Channels for reactivation. */
-    reactivation?: ("email" | "push")[];
-    /** Channels for streak reminders. */
-    streak_reminder?: ("email" | "push")[];
-  };
+  notifications: NotificationPreferences;
   /** The user’s own rules of the streak. */
-  streak?: {
-    /**
-     * Whether it is switched on.
-     * @default true
-     */
-    enabled?: boolean;
-    /** Whether one threshold suffices (OR) or all are needed (AND). */
-    evaluationMode?: "OR" | "AND";
-    /** The metrics that count for the streak, each with its threshold. */
-    metrics?: {
-      /** Key of the metric. */
-      key: string;
-      /** Minimum sum of the metric in a period. */
-      threshold: number;
-    }[];
-    /** Weekdays that need no event, Sunday being 0. */
-    daysOff?: number[];
-  };
+  streak?: StreakPreferences;
   /** Whether the user hides from leaderboards; missing if not. */
-  leaderboards?: {
-    /** Whether leaderboards leave the user out; scores are kept. */
-    hidden: boolean;
-  };
+  leaderboards?: LeaderboardPreferences;
 }
 
 export interface PreferencesChanges {
   /** Channels by kind of notification. */
-  notifications?: {
-    /** Channels for completed achievements. */
-    achievement_completed?: ("email" | "push")[];
-    /** Channels for recaps. */
-    recap?: ("email" | "push")[];
-    /** Channels for reactivation. */
-    reactivation?: ("email" | "push")[];
-    /** Channels for streak reminders. */
-    streak_reminder?: ("email" | "push")[];
-  };
+  notifications?: NotificationPreferences;
   /** The user’s own rules of the streak. */
-  streak?: {
-    /**
-     * Whether it is switched on.
-     * @default true
-     */
-    enabled?: boolean;
-    /** Whether one threshold suffices (OR) or all are needed (AND). */
-    evaluationMode?: "OR" | "AND";
-    /** The metrics that count for the streak, each with its threshold. */
-    metrics?: {
-      /** Key of the metric. */
-      key: string;
-      /** Minimum sum of the metric in a period. */
-      threshold: number;
-    }[];
-    /** Weekdays that need no event, Sunday being 0. */
-    daysOff?: number[];
-  };
+  streak?: StreakPreferences;
   /** Whether the user hides from leaderboards; missing if not. */
-  leaderboards?: {
-    /** Whether leaderboards leave the user out; scores are kept. */
-    hidden: boolean;
-  };
+  leaderboards?: LeaderboardPreferences;
+}
+
+/** Channels by kind of notification. */
+export interface NotificationPreferences {
+  /** Channels for completed achievements. */
+  achievement_completed?: ("email" | "push")[];
+  /** Channels for recaps. */
+  recap?: ("email" | "push")[];
+  /** Channels for reactivation. */
+  reactivation?: ("email" | "push")[];
+  /** Channels for streak reminders. */
+  streak_reminder?: ("email" | "push")[];
+}
+
+/** The user’s own rules of the streak. */
+export interface StreakPreferences {
+  /**
+   * Whether it is switched on.
+   * @default true
+   */
+  enabled?: boolean;
+  /** Whether one threshold suffices (OR) or all are needed (AND). */
+  evaluationMode?: "OR" | "AND";
+  /** The metrics that count for the streak, each with its threshold. */
+  metrics?: {
+    /** Key of the metric. */
+    key: string;
+    /** Minimum sum of the metric in a period. */
+    threshold: number;
+  }[];
+  /** Weekdays that need no event, Sunday being 0. */
+  daysOff?: number[];
+}
+
+/** Whether the user hides from leaderboards; missing if not. */
+export interface LeaderboardPreferences {
+  /** Whether leaderboards leave the user out; scores are kept. */
+  hidden: boolean;
 }
 
 export interface UserAchievement {
@@ -569,22 +601,314 @@ export interface UserMetric {
   achievements: CompletedAchievement[];
 }
 
-export interface SummaryQuery {
-  /** Length of the periods of the answer. */
-  aggregation: "daily" | "weekly" | "monthly";
-  /** First local day. */
-  startDate: string;
-  /** Last local day. */
-  endDate: string;
-}
-
 export interface SummaryEntry {
   /** First local day of the period. */
   date: string;
-  /** The user’s total at the end of the period. */
+  /** The user’s total, or points, at the end of the period. */
   total: number;
   /** By how much the total changed in the period. */
   change: number;
+}
+
+export interface UserPoints {
+  /** Key of the points system. */
+  key: string;
+  /** ID of the points system. */
+  id: string;
+  /** Name of the points system. */
+  name: string;
+  /** Description of the points system for users; null: none. */
+  description: string | null;
+  /** Address of the badge’s picture; null: it has none. */
+  badgeUrl: string | null;
+  /** Maximum points of a user; null: unlimited. */
+  maxPoints: number | null;
+  /** The user’s points now. */
+  total: number;
+  /** What the user can spend; missing if it is the total because nothing was spent or expired yet, users’ keys may not spend and points do not expire. */
+  balance?: number;
+  /** The level that the points reach; null: none. */
+  level: PointsLevel | null;
+  /** Number of awards. */
+  awards: PointsAward[];
+}
+
+export interface UserLeaderboard {
+  /** ID of the leaderboard. */
+  id: string;
+  /** Name of the leaderboard. */
+  name: string;
+  /** Key of the leaderboard. */
+  key: string;
+  /** What the board ranks by. */
+  rankBy: "points" | "streak" | "metric";
+  /** What a score is of the events of a run: the highest (max), lowest (min) or last value; absent: the sum. */
+  aggregate?: "max" | "min" | "last";
+  /** `ascending`: the lowest score is first; absent: the highest. */
+  order?: "ascending";
+  /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
+  ties?: "first";
+  /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
+  breakdownAttribute: string | null;
+  /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
+  breakdownAttributes: string[];
+  /** Key of the metric. */
+  metricKey?: string;
+  /** Name of the metric. */
+  metricName?: string;
+  /** Key of the points system. */
+  pointsSystemKey?: string;
+  /** Name of the points system. */
+  pointsSystemName?: string;
+  /** Description of the leaderboard for users; null: none. */
+  description: string | null;
+  /** First day of the leaderboard. */
+  start: string;
+  /** Last day of the leaderboard; null: it has none. */
+  end: string | null;
+  /** Local time of day from which events count; null: all day. */
+  startTime: string | null;
+  /** Local time of day at which events stop counting; null: all day. */
+  endTime: string | null;
+  /** Maximum number of places; null: unlimited. */
+  maxParticipants: number | null;
+  /** Unit of a run’s length; null: one run for ever. */
+  runUnit: ("day" | "month" | "year") | null;
+  /** Length of a run in `runUnit`s; null: one run for ever. */
+  runInterval: number | null;
+  /** Status of the leaderboard, by its days. */
+  status: "active" | "scheduled" | "finished";
+  /** Place on the board, 1 being the first; null: not on it. Equal scores share a rank, unless the leaderboard has `ties`. */
+  rank: number | null;
+  /** The user’s score; null: there is none. */
+  value: number | null;
+  /** Share of the participants who are not ranked before the user, in percent, rounded down to one decimal; 100 only for the first. Null: the user has no score. */
+  percentile: number | null;
+  /** Number of users with a score in this run, and in the user’s group; also those beyond `maxParticipants`. Null: the user is in no group. */
+  participants: number | null;
+  /** Changes of the user’s rank, newest first. */
+  history: RankHistoryEntry[];
+}
+
+export interface RankHistoryEntry {
+  /** The local day. */
+  date: string;
+  /** Time of this rank. */
+  timestamp: string;
+  /** The rank before; null: not on the board. */
+  previousRank: number | null;
+  /** The rank at the end of the day, or now; null: not on the board. */
+  rank: number | null;
+  /** The score before; null: there was none. */
+  previousValue: number | null;
+  /** The score at the end of the day, or now; null: there was none. */
+  value: number | null;
+}
+
+export interface Wrapped {
+  /** The user. */
+  user: User;
+  /** When the user was active in the year. */
+  activity: WrappedActivity;
+}
+
+/** When the user was active in the year. */
+export interface WrappedActivity {
+  /** Days with an event. */
+  daysActive: number;
+  /** Weeks with an event. */
+  weeksActive: number;
+  /** Months with an event. */
+  monthsActive: number;
+  /** The day with the most events. */
+  mostActiveDay: {
+    /** Changes of the user’s totals in the period, by key of the metric. */
+    metrics: {
+      [key: string]: WrappedMetric;
+    };
+    /** Changes of the user’s points in the period, by key of the points system. */
+    points: {
+      [key: string]: WrappedPoints;
+    };
+    /** The achievements that the user completed in the period. */
+    achievements: CompletedAchievement[];
+    /** The user’s places on leaderboards in the period, by key. */
+    leaderboards: {
+      [key: string]: WrappedLeaderboard;
+    };
+    /** The day. */
+    date: string;
+  };
+  /** The week with the most events. */
+  mostActiveWeek: {
+    /** Changes of the user’s totals in the period, by key of the metric. */
+    metrics: {
+      [key: string]: WrappedMetric;
+    };
+    /** Changes of the user’s points in the period, by key of the points system. */
+    points: {
+      [key: string]: WrappedPoints;
+    };
+    /** The achievements that the user completed in the period. */
+    achievements: CompletedAchievement[];
+    /** The user’s places on leaderboards in the period, by key. */
+    leaderboards: {
+      [key: string]: WrappedLeaderboard;
+    };
+    /** First day of the week. */
+    start: string;
+    /** Last day of the week. */
+    end: string;
+  };
+  /** The month with the most events. */
+  mostActiveMonth: {
+    /** Changes of the user’s totals in the period, by key of the metric. */
+    metrics: {
+      [key: string]: WrappedMetric;
+    };
+    /** Changes of the user’s points in the period, by key of the points system. */
+    points: {
+      [key: string]: WrappedPoints;
+    };
+    /** The achievements that the user completed in the period. */
+    achievements: CompletedAchievement[];
+    /** The user’s places on leaderboards in the period, by key. */
+    leaderboards: {
+      [key: string]: WrappedLeaderboard;
+    };
+    /** Month of the year, January being 0. */
+    month: number;
+  };
+  /** The year as a whole. */
+  entireYear: {
+    /** Changes of the user’s totals in the period, by key of the metric. */
+    metrics: {
+      [key: string]: WrappedMetric;
+    };
+    /** Changes of the user’s points in the period, by key of the points system. */
+    points: {
+      [key: string]: WrappedPoints;
+    };
+    /** The achievements that the user completed in the period. */
+    achievements: CompletedAchievement[];
+    /** The user’s places on leaderboards in the period, by key. */
+    leaderboards: {
+      [key: string]: WrappedLeaderboard;
+    };
+    /** The longest streak of the year. */
+    longestStreak: {
+      /** Periods in a row that were met. */
+      length: number;
+      /** Length of a streak period. */
+      frequency: "daily" | "weekly" | "monthly";
+      /** First local day of the streak period. */
+      periodStart: string | null;
+      /** Last local day of the streak period. */
+      periodEnd: string | null;
+      /** First local day of the streak’s first period; null: there is no streak. */
+      started: string | null;
+    };
+  };
+}
+
+export interface WrappedMetric {
+  /** Name of the metric. */
+  name: string;
+  /** What the metric counts; for money, the currency. */
+  units?: string | null;
+  /** The total at the end of the year. */
+  currentTotal: number;
+  /** By how much the total changed in this period. */
+  changeThisPeriod: number;
+  /** The change as a share of the total before, in percent. */
+  percentChange: number;
+  /** Share of the users, in percent, who are behind the user. */
+  percentileThisPeriod?: number;
+  /** Sums by event attribute and value: the 100 largest of each attribute. */
+  byAttribute: {
+    [key: string]: {
+      [key: string]: {
+        /** Name of the metric. */
+        name?: string;
+        /** What the metric counts; for money, the currency. */
+        units?: string | null;
+        /** The total at the end of the year. */
+        currentTotal?: number;
+        /** By how much the total changed in this period. */
+        changeThisPeriod?: number;
+        /** The change as a share of the total before, in percent. */
+        percentChange?: number;
+        /** Share of the users, in percent, who are behind the user. */
+        percentileThisPeriod?: number;
+      };
+    };
+  };
+}
+
+export interface WrappedPoints {
+  /** Name of the points system. */
+  name: string;
+  /** Description of the points system for users; null: none. */
+  description?: string | null;
+  /** The total at the end of the year. */
+  currentTotal: number;
+  /** By how much the total changed in this period. */
+  changeThisPeriod: number;
+  /** The change as a share of the total before, in percent. */
+  percentChange: number;
+  /** Share of the users, in percent, who are behind the user. */
+  percentileThisPeriod?: number;
+}
+
+export interface WrappedLeaderboard {
+  /** ID of the leaderboard. */
+  id: string;
+  /** Name of the leaderboard. */
+  name: string;
+  /** Key of the leaderboard. */
+  key: string;
+  /** What the board ranks by. */
+  rankBy: "points" | "streak" | "metric";
+  /** What a score is of the events of a run: the highest (max), lowest (min) or last value; absent: the sum. */
+  aggregate?: "max" | "min" | "last";
+  /** `ascending`: the lowest score is first; absent: the highest. */
+  order?: "ascending";
+  /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
+  ties?: "first";
+  /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
+  breakdownAttribute: string | null;
+  /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
+  breakdownAttributes: string[];
+  /** Key of the metric. */
+  metricKey?: string;
+  /** Name of the metric. */
+  metricName?: string;
+  /** Key of the points system. */
+  pointsSystemKey?: string;
+  /** Name of the points system. */
+  pointsSystemName?: string;
+  /** Description of the leaderboard for users; null: none. */
+  description: string | null;
+  /** First day of the leaderboard. */
+  start: string;
+  /** Last day of the leaderboard; null: it has none. */
+  end: string | null;
+  /** Local time of day from which events count; null: all day. */
+  startTime: string | null;
+  /** Local time of day at which events stop counting; null: all day. */
+  endTime: string | null;
+  /** Maximum number of places; null: unlimited. */
+  maxParticipants: number | null;
+  /** Unit of a run’s length; null: one run for ever. */
+  runUnit: ("day" | "month" | "year") | null;
+  /** Length of a run in `runUnit`s; null: one run for ever. */
+  runInterval: number | null;
+  /** Status of the leaderboard, by its days. */
+  status: "active" | "scheduled" | "finished";
+  /** Place on the board, 1 being the first; null: not on it. Equal scores share a rank, unless the leaderboard has `ties`. */
+  rank: number | null;
+  /** The user’s score; null: there is none. */
+  value: number | null;
 }
 
 export interface Streak {
@@ -611,20 +935,7 @@ export interface Streak {
   /** Events that extended a streak. */
   extended: string | null;
   /** The latest periods, oldest first. */
-  streakHistory: {
-    /** First local day of the streak period. */
-    periodStart: string;
-    /** Last local day of the streak period. */
-    periodEnd: string;
-    /** Periods in a row that were met. */
-    length: number;
-    /** Whether a freeze excused the period. */
-    usedFreeze?: boolean;
-    /** Whether the period was paused. */
-    usedPause: boolean;
-    /** When an administrator reset the streak in this period. */
-    resetAt?: string;
-  }[];
+  streakHistory: StreakHistoryEntry[];
   /** The user’s pauses. */
   pauses: {
     /** ID of the pause. */
@@ -636,6 +947,21 @@ export interface Streak {
   }[];
 }
 
+export interface StreakHistoryEntry {
+  /** First local day of the streak period. */
+  periodStart: string;
+  /** Last local day of the streak period. */
+  periodEnd: string;
+  /** Periods in a row that were met. */
+  length: number;
+  /** Whether a freeze excused the period. */
+  usedFreeze?: boolean;
+  /** Whether the period was paused. */
+  usedPause: boolean;
+  /** When an administrator reset the streak in this period. */
+  resetAt?: string;
+}
+
 export interface StreakLength {
   /** Your own ID of the user. */
   userId: string;
@@ -643,19 +969,6 @@ export interface StreakLength {
   streakLength: number;
   /** Events that extended a streak. */
   extended: string | null;
-}
-
-export interface StreakRankingsQuery {
-  /**
-   * Maximum number of users in the answer.
-   * @default 10
-   */
-  limit?: number;
-  /**
-   * `active`: by the length now; `longest`: by the longest length that a user ever had.
-   * @default active
-   */
-  type?: "active" | "longest";
 }
 
 export interface StreakRanking {
@@ -667,9 +980,7 @@ export interface StreakRanking {
   streakLength: number;
 }
 
-export interface UserPoints {
-  /** Key of the points system. */
-  key: string;
+export interface PointsSystem {
   /** ID of the points system. */
   id: string;
   /** Name of the points system. */
@@ -680,42 +991,8 @@ export interface UserPoints {
   badgeUrl: string | null;
   /** Maximum points of a user; null: unlimited. */
   maxPoints: number | null;
-  /** The user’s points now. */
-  total: number;
-  /** What the user can spend; missing if it is the total because nothing was spent or expired yet, users’ keys may not spend and points do not expire. */
-  balance?: number;
-  /** The level that the points reach; null: none. */
-  level: {
-    /** ID of the level. */
-    id: string;
-    /** Key of the level. */
-    key: string;
-    /** Name of the level. */
-    name: string;
-    /** Description of the level for users; null: none. */
-    description: string;
-    /** Address of the badge’s picture; null: it has none. */
-    badgeUrl: string | null;
-    /** Minimum points of the level. */
-    points: number;
-  } | null;
-  /** Number of awards. */
-  awards: PointsAward[];
-}
-
-export interface PointsAward {
-  /** ID of the award. */
-  id?: string;
-  /** Points given. */
-  awarded?: number;
-  /** When the points were awarded. */
-  date?: string;
-  /** The user’s points after the award. */
-  total?: number;
-  /** The trigger that gave the points. */
-  trigger?: PointsTrigger;
-  /** The boosts that multiplied the points. */
-  boosts?: PointsBoost[];
+  /** What gives points. */
+  triggers: PointsTrigger[];
 }
 
 export interface PointsLevel {
@@ -733,47 +1010,6 @@ export interface PointsLevel {
   points: number;
 }
 
-export interface PointsTrigger {
-  /** ID of the trigger. */
-  id: string;
-  /** What gives the points. */
-  type: "metric" | "achievement" | "streak" | "time" | "user_creation";
-  /** Points that the trigger awards; negative points are taken. */
-  points: number;
-  /** Status of the trigger. */
-  status: "active" | "inactive" | "archived";
-  /** ID of the achievement. */
-  achievementId?: string;
-  /** ID of the metric. */
-  metricId?: string;
-  /** Name of the metric. */
-  metricName?: string;
-  /** Points are awarded for each multiple of this value that the total newly reaches. */
-  metricThreshold?: number;
-  /** Points are awarded for each multiple of this streak length. */
-  streakLengthThreshold?: number;
-  /** Name of the achievement. */
-  achievementName?: string;
-  /** Unit of the time between two awards. */
-  timeUnit?: "hour" | "day";
-  /** Number of `timeUnit`s between two awards. */
-  timeInterval?: number;
-  /** Conditions on the user: all of these attributes must have these values. */
-  userAttributes: AttributeValue[];
-  /** The first condition on the event; null: there is none. */
-  eventAttribute?: AttributeValue;
-  /** Conditions on the event: all of these attributes must have these values. */
-  eventAttributes?: AttributeValue[];
-  /** The points system whose levels count, instead of an achievement; it may be the one of the trigger. */
-  pointsSystemId?: string;
-  /** Key of the only level that counts; without it, every level counts. */
-  levelKey?: string;
-  /** When the trigger was created. */
-  created: string;
-  /** When the trigger was last changed. */
-  updated: string;
-}
-
 export interface PointsBoost {
   /** ID of the boost. */
   id: string;
@@ -789,21 +1025,6 @@ export interface PointsBoost {
   multiplier: number;
   /** How multiplied points are rounded. */
   rounding: "down" | "up" | "nearest";
-}
-
-export interface PointsSystem {
-  /** ID of the points system. */
-  id: string;
-  /** Name of the points system. */
-  name: string;
-  /** Description of the points system for users; null: none. */
-  description: string | null;
-  /** Address of the badge’s picture; null: it has none. */
-  badgeUrl: string | null;
-  /** Maximum points of a user; null: unlimited. */
-  maxPoints: number | null;
-  /** What gives points. */
-  triggers: PointsTrigger[];
 }
 
 export interface PointsRange {
@@ -912,25 +1133,6 @@ export interface Leaderboard {
   status: "active" | "scheduled" | "finished";
 }
 
-export interface LeaderboardQuery {
-  /**
-   * How many places to skip.
-   * @default 0
-   */
-  offset?: number;
-  /**
-   * Maximum number of places in the answer.
-   * @default 10
-   */
-  limit?: number;
-  /** First day of the run to show; by default the current run. */
-  run?: string;
-  /** The page shows the places around this user; `offset` then counts from there. */
-  userId?: string;
-  /** The group of a leaderboard with breakdown attributes: `key:value`, repeated for several, or several in one, separated by commas. */
-  userAttributes?: string | string[];
-}
-
 export interface LeaderboardPage {
   /** ID of the leaderboard. */
   id: string;
@@ -985,7 +1187,7 @@ export interface Ranking {
   userId: string;
   /** Name of the user; null: not known. */
   userName: string | null;
-  /** Place on the board, 1 being the first; null: not on it. Equal scores share a rank, unless the leaderboard has `ties`. */
+  /** Rank, 1 being the first; equal scores share a rank, unless the leaderboard has `ties`. `POST /v1/leaderboards/{key}/rankings` ranks only the given users. */
   rank: number;
   /** The user’s score. */
   value: number;
@@ -1006,23 +1208,6 @@ export interface RankingsAmongRequest {
   userAttributes?: {
     [key: string]: string;
   };
-}
-
-export interface TeamsQuery {
-  /**
-   * How many places to skip.
-   * @default 0
-   */
-  offset?: number;
-  /**
-   * Maximum number of teams in the answer.
-   * @default 10
-   */
-  limit?: number;
-  /** First day of the run to show; by default the current run. */
-  run?: string;
-  /** The page shows the places around this team; `offset` then counts from there. */
-  team?: string;
 }
 
 export interface TeamsPage {
@@ -1091,291 +1276,6 @@ export interface TeamRanking {
   members: number;
 }
 
-export interface UserLeaderboardQuery {
-  /** First day of the run to show; by default the current run. */
-  run?: string;
-  /**
-   * Maximum number of entries in `history`.
-   * @default 10
-   */
-  numEvents?: number;
-}
-
-export interface UserLeaderboard {
-  /** ID of the leaderboard. */
-  id: string;
-  /** Name of the leaderboard. */
-  name: string;
-  /** Key of the leaderboard. */
-  key: string;
-  /** What the board ranks by. */
-  rankBy: "points" | "streak" | "metric";
-  /** What a score is of the events of a run: the highest (max), lowest (min) or last value; absent: the sum. */
-  aggregate?: "max" | "min" | "last";
-  /** `ascending`: the lowest score is first; absent: the highest. */
-  order?: "ascending";
-  /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
-  ties?: "first";
-  /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
-  breakdownAttribute: string | null;
-  /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
-  breakdownAttributes: string[];
-  /** Key of the metric. */
-  metricKey?: string;
-  /** Name of the metric. */
-  metricName?: string;
-  /** Key of the points system. */
-  pointsSystemKey?: string;
-  /** Name of the points system. */
-  pointsSystemName?: string;
-  /** Description of the leaderboard for users; null: none. */
-  description: string | null;
-  /** First day of the leaderboard. */
-  start: string;
-  /** Last day of the leaderboard; null: it has none. */
-  end: string | null;
-  /** Local time of day from which events count; null: all day. */
-  startTime: string | null;
-  /** Local time of day at which events stop counting; null: all day. */
-  endTime: string | null;
-  /** Maximum number of places; null: unlimited. */
-  maxParticipants: number | null;
-  /** Unit of a run’s length; null: one run for ever. */
-  runUnit: ("day" | "month" | "year") | null;
-  /** Length of a run in `runUnit`s; null: one run for ever. */
-  runInterval: number | null;
-  /** Status of the leaderboard, by its days. */
-  status: "active" | "scheduled" | "finished";
-  /** Place on the board, 1 being the first; null: not on it. Equal scores share a rank, unless the leaderboard has `ties`. */
-  rank: number | null;
-  /** The user’s score; null: there is none. */
-  value: number | null;
-  /** Share of the participants who are not ranked before the user, in percent, rounded down to one decimal; 100 only for the first. Null: the user has no score. */
-  percentile: number | null;
-  /** Number of users with a score in this run, and in the user’s group; also those beyond `maxParticipants`. Null: the user is in no group. */
-  participants: number | null;
-  /** Changes of the user’s rank, newest first. */
-  history: RankHistoryEntry[];
-}
-
-export interface RankHistoryEntry {
-  /** The local day. */
-  date: string;
-  /** Time of this rank. */
-  timestamp: string;
-  /** The rank before; null: not on the board. */
-  previousRank: number | null;
-  /** The rank at the end of the day, or now; null: not on the board. */
-  rank: number | null;
-  /** The score before; null: there was none. */
-  previousValue: number | null;
-  /** The score at the end of the day, or now; null: there was none. */
-  value: number | null;
-}
-
-export interface Wrapped {
-  /** The user. */
-  user: User;
-  /** When the user was active in the year. */
-  activity: {
-    /** Days with an event. */
-    daysActive: number;
-    /** Weeks with an event. */
-    weeksActive: number;
-    /** Months with an event. */
-    monthsActive: number;
-    /** The day with the most events. */
-    mostActiveDay: {
-      /** Changes of the user’s totals in the period, by key of the metric. */
-      metrics: {
-        [key: string]: WrappedMetric;
-      };
-      /** Changes of the user’s points in the period, by key of the points system. */
-      points: {
-        [key: string]: WrappedPoints;
-      };
-      /** The achievements that the user completed in the period. */
-      achievements: CompletedAchievement[];
-      /** The user’s places on leaderboards in the period, by key. */
-      leaderboards: {
-        [key: string]: WrappedLeaderboard;
-      };
-      /** The day. */
-      date: string;
-    };
-    /** The week with the most events. */
-    mostActiveWeek: {
-      /** Changes of the user’s totals in the period, by key of the metric. */
-      metrics: {
-        [key: string]: WrappedMetric;
-      };
-      /** Changes of the user’s points in the period, by key of the points system. */
-      points: {
-        [key: string]: WrappedPoints;
-      };
-      /** The achievements that the user completed in the period. */
-      achievements: CompletedAchievement[];
-      /** The user’s places on leaderboards in the period, by key. */
-      leaderboards: {
-        [key: string]: WrappedLeaderboard;
-      };
-      /** First day of the week. */
-      start: string;
-      /** Last day of the week. */
-      end: string;
-    };
-    /** The month with the most events. */
-    mostActiveMonth: {
-      /** Changes of the user’s totals in the period, by key of the metric. */
-      metrics: {
-        [key: string]: WrappedMetric;
-      };
-      /** Changes of the user’s points in the period, by key of the points system. */
-      points: {
-        [key: string]: WrappedPoints;
-      };
-      /** The achievements that the user completed in the period. */
-      achievements: CompletedAchievement[];
-      /** The user’s places on leaderboards in the period, by key. */
-      leaderboards: {
-        [key: string]: WrappedLeaderboard;
-      };
-      /** Month of the year, January being 0. */
-      month: number;
-    };
-    /** The year as a whole. */
-    entireYear: {
-      /** Changes of the user’s totals in the period, by key of the metric. */
-      metrics: {
-        [key: string]: WrappedMetric;
-      };
-      /** Changes of the user’s points in the period, by key of the points system. */
-      points: {
-        [key: string]: WrappedPoints;
-      };
-      /** The achievements that the user completed in the period. */
-      achievements: CompletedAchievement[];
-      /** The user’s places on leaderboards in the period, by key. */
-      leaderboards: {
-        [key: string]: WrappedLeaderboard;
-      };
-      /** The longest streak of the year. */
-      longestStreak: {
-        /** Periods in a row that were met. */
-        length: number;
-        /** Length of a streak period. */
-        frequency: "daily" | "weekly" | "monthly";
-        /** First local day of the streak period. */
-        periodStart: string | null;
-        /** Last local day of the streak period. */
-        periodEnd: string | null;
-        /** First local day of the streak’s first period; null: there is no streak. */
-        started: string | null;
-      };
-    };
-  };
-}
-
-export interface WrappedMetric {
-  /** Name of the metric. */
-  name: string;
-  /** What the metric counts; for money, the currency. */
-  units?: string | null;
-  /** The total at the end of the year. */
-  currentTotal: number;
-  /** By how much the total changed in this period. */
-  changeThisPeriod: number;
-  /** The change as a share of the total before, in percent. */
-  percentChange: number;
-  /** Share of the users, in percent, who are behind the user. */
-  percentileThisPeriod?: number;
-  /** Sums by event attribute and value: the 100 largest of each attribute. */
-  byAttribute: {
-    [key: string]: {
-      [key: string]: {
-        /** Name of the metric. */
-        name?: string;
-        /** What the metric counts; for money, the currency. */
-        units?: string | null;
-        /** The total at the end of the year. */
-        currentTotal?: number;
-        /** By how much the total changed in this period. */
-        changeThisPeriod?: number;
-        /** The change as a share of the total before, in percent. */
-        percentChange?: number;
-        /** Share of the users, in percent, who are behind the user. */
-        percentileThisPeriod?: number;
-      };
-    };
-  };
-}
-
-export interface WrappedPoints {
-  /** Name of the points system. */
-  name: string;
-  /** Description of the points system for users; null: none. */
-  description?: string | null;
-  /** The total at the end of the year. */
-  currentTotal: number;
-  /** By how much the total changed in this period. */
-  changeThisPeriod: number;
-  /** The change as a share of the total before, in percent. */
-  percentChange: number;
-  /** Share of the users, in percent, who are behind the user. */
-  percentileThisPeriod?: number;
-}
-
-export interface WrappedLeaderboard {
-  /** ID of the leaderboard. */
-  id: string;
-  /** Name of the leaderboard. */
-  name: string;
-  /** Key of the leaderboard. */
-  key: string;
-  /** What the board ranks by. */
-  rankBy: "points" | "streak" | "metric";
-  /** What a score is of the events of a run: the highest (max), lowest (min) or last value; absent: the sum. */
-  aggregate?: "max" | "min" | "last";
-  /** `ascending`: the lowest score is first; absent: the highest. */
-  order?: "ascending";
-  /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
-  ties?: "first";
-  /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
-  breakdownAttribute: string | null;
-  /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
-  breakdownAttributes: string[];
-  /** Key of the metric. */
-  metricKey?: string;
-  /** Name of the metric. */
-  metricName?: string;
-  /** Key of the points system. */
-  pointsSystemKey?: string;
-  /** Name of the points system. */
-  pointsSystemName?: string;
-  /** Description of the leaderboard for users; null: none. */
-  description: string | null;
-  /** First day of the leaderboard. */
-  start: string;
-  /** Last day of the leaderboard; null: it has none. */
-  end: string | null;
-  /** Local time of day from which events count; null: all day. */
-  startTime: string | null;
-  /** Local time of day at which events stop counting; null: all day. */
-  endTime: string | null;
-  /** Maximum number of places; null: unlimited. */
-  maxParticipants: number | null;
-  /** Unit of a run’s length; null: one run for ever. */
-  runUnit: ("day" | "month" | "year") | null;
-  /** Length of a run in `runUnit`s; null: one run for ever. */
-  runInterval: number | null;
-  /** Status of the leaderboard, by its days. */
-  status: "active" | "scheduled" | "finished";
-  /** Place on the board, 1 being the first; null: not on it. Equal scores share a rank, unless the leaderboard has `ties`. */
-  rank: number | null;
-  /** The user’s score; null: there is none. */
-  value: number | null;
-}
-
 export interface LiveTicketRequest {
   /** Keys or IDs of the leaderboards whose changes, and the user’s ranks, are reported. */
   boards?: string[];
@@ -1398,82 +1298,14 @@ export interface LiveTicket {
   expiresIn: number;
 }
 
-export interface BatchEvent {
-  /** Key of the metric. */
-  key: string;
-  /** The user. Fields that are sent replace the stored ones, the others stay. */
-  user: UserRequest;
-  /** Amount to add to the user’s total; may be negative. */
-  value: number;
-  /** Values by the keys of attributes. */
-  attributes?: {
-    [key: string]: string;
+export interface OpenApiDocument {
+  /** Version of OpenAPI. */
+  openapi: string;
+  /** About the document. */
+  info: {
+    /** Version of the interface. */
+    version: string;
   };
-  /** When it happened, as ISO 8601 with an offset; left out: now. */
-  occurredAt?: string;
-  /** The event with this key is processed once. Without one, it counts again if the batch is repeated. */
-  idempotencyKey?: string;
-}
-
-export interface BatchResults {
-  /** Number of accepted events. */
-  accepted: number;
-  /** One result per event, in the same order. */
-  results: BatchResult[];
-}
-
-export interface BatchResult {
-  /** The status that a request with this event alone would get. */
-  status: number;
-  /** ID of the event. */
-  eventId?: string;
-  /** The user’s total of the metric after the event. */
-  total?: number;
-  /** True: the event’s key was used before, and nothing was changed. */
-  replayed?: boolean;
-  /** True: the first event with this key had another value, other attributes or another `occurredAt`. Known for at least 7 days after that event; otherwise the field is missing. */
-  idempotencyConflict?: boolean;
-  /** What a guard of the metric did to the event; missing if no guard did anything. */
-  guarded?: {
-    /** The guard of the metric. */
-    guard: "minValue" | "maxValue" | "minSecondsBetween" | "maxSumPerHour" | "maxSumPerDay" | "maxTotal";
-    /** Whether the value was cut (`clamp`), or the event is kept and not applied (`quarantine`). */
-    action: "clamp" | "quarantine";
-    /** The applied value of a clamped event. */
-    value?: number;
-  };
-  /** What is wrong. */
-  error?: string;
-  /** Code of the error, as in error bodies; missing if the event was not refused. */
-  code?: string;
-}
-
-export interface UserKeyRequest {
-  /** Your own ID of the user whose key it is. */
-  userId: string;
-  /** What the key may do. */
-  scope?: ("all" | "read" | "events" | "profile") | null;
-  /** From when on the key is refused; null: never. */
-  expiresAt?: string | null;
-  /** Requests a second of the key, with bursts of four seconds’ worth; 0: any number; null: the organisation’s limit. */
-  rateLimit?: number | null;
-}
-
-export interface UserKey {
-  /** ID of the key. */
-  id: string;
-  /** Your own ID of the user. */
-  userId: string;
-  /** The whole key; only this answer has it. */
-  key: string;
-  /** The readable part of the key: safe to show. */
-  prefix: string;
-  /** What the key may do. */
-  scope?: "all" | "read" | "events" | "profile";
-  /** From this time on the key is refused; null: never. */
-  expiresAt?: string;
-  /** Requests a second of an application key, with bursts of four seconds’ worth; 0: any number; null: the organisation’s limit. */
-  rateLimit?: number;
 }
 
 export interface AchievementCompleted {
@@ -1608,35 +1440,9 @@ export interface PointsLevelChanged {
     total: number;
   };
   /** The level that they reached before; null: none. */
-  previousLevel: {
-    /** ID of the level. */
-    id: string;
-    /** Key of the level. */
-    key: string;
-    /** Name of the level. */
-    name: string;
-    /** Description of the level for users; null: none. */
-    description: string;
-    /** Address of the badge’s picture; null: it has none. */
-    badgeUrl: string | null;
-    /** Minimum points of the level. */
-    points: number;
-  } | null;
+  previousLevel: PointsLevel | null;
   /** The level that the points reach now; null: none. */
-  newLevel: {
-    /** ID of the level. */
-    id: string;
-    /** Key of the level. */
-    key: string;
-    /** Name of the level. */
-    name: string;
-    /** Description of the level for users; null: none. */
-    description: string;
-    /** Address of the badge’s picture; null: it has none. */
-    badgeUrl: string | null;
-    /** Minimum points of the level. */
-    points: number;
-  } | null;
+  newLevel: PointsLevel | null;
 }
 
 export interface PointsSpent {
@@ -2105,6 +1911,156 @@ export interface EmailsAchievementDue {
   user: User;
   /** The achievement that was completed. */
   achievement: CompletedAchievement;
+}
+
+export interface ErrorBody {
+  /** What is wrong, for a person. The text may change. */
+  error: string;
+  /** A stable identifier, to branch on. There may be more of them later than `malformed`, `invalid_json`, `invalid`, `missing_key`, `invalid_key`, `unauthorized`, `forbidden`, `insufficient_scope`, `not_found`, `unknown_path`, `method_not_allowed`, `conflict`, `insufficient_balance`, `payload_too_large`, `unsupported_media_type`, `unprocessable`, `tenant_required`, `out_of_points`, `refused_by_guard`, `too_much_work`, `too_many_requests`, `too_many_wrong_keys`, `headers_too_large`, `internal`, `unavailable`, `overloaded`, `storage_full`. */
+  code: string;
+  /** What may help, for a person, e.g. a similar key that exists. */
+  hint?: string;
+  /** With `insufficient_balance`: what the user can spend. */
+  balance?: number;
+}
+
+export interface BatchEvent {
+  /** Key of the metric. */
+  key: string;
+  /** The user. Fields that are sent replace the stored ones, the others stay. */
+  user: UserRequest;
+  /** Amount to add to the user’s total; may be negative. */
+  value: number;
+  /** Values by the keys of attributes. */
+  attributes?: {
+    [key: string]: string;
+  };
+  /** When it happened, as ISO 8601 with an offset; left out: now. */
+  occurredAt?: string;
+  /** The event with this key is processed once. Without one, it counts again if the batch is repeated. */
+  idempotencyKey?: string;
+}
+
+export interface BatchResults {
+  /** Number of accepted events. */
+  accepted: number;
+  /** One result per event, in the same order. */
+  results: BatchResult[];
+}
+
+export interface BatchResult {
+  /** The status that a request with this event alone would get. */
+  status: number;
+  /** ID of the event. */
+  eventId?: string;
+  /** The user’s total of the metric after the event. */
+  total?: number;
+  /** True: the event’s key was used before, and nothing was changed. */
+  replayed?: boolean;
+  /** True: the first event with this key had another value, other attributes or another `occurredAt`. Known for at least 7 days after that event; otherwise the field is missing. */
+  idempotencyConflict?: boolean;
+  /** What a guard of the metric did to the event; missing if no guard did anything. */
+  guarded?: GuardedEvent;
+  /** What is wrong. */
+  error?: string;
+  /** Code of the error, as in error bodies; missing if the event was not refused. */
+  code?: string;
+}
+
+export interface UserKeyRequest {
+  /** Your own ID of the user whose key it is. */
+  userId: string;
+  /** What the key may do. */
+  scope?: ("all" | "read" | "events" | "profile") | null;
+  /** From when on the key is refused; null: never. */
+  expiresAt?: string | null;
+  /** Requests a second of the key, with bursts of four seconds’ worth; 0: any number; null: the organisation’s limit. */
+  rateLimit?: number | null;
+}
+
+export interface UserKey {
+  /** ID of the key. */
+  id: string;
+  /** Your own ID of the user. */
+  userId: string;
+  /** The whole key; only this answer has it. */
+  key: string;
+  /** The readable part of the key: safe to show. */
+  prefix: string;
+  /** What the key may do. */
+  scope?: "all" | "read" | "events" | "profile";
+  /** From this time on the key is refused; null: never. */
+  expiresAt?: string;
+  /** Requests a second of an application key, with bursts of four seconds’ worth; 0: any number; null: the organisation’s limit. */
+  rateLimit?: number;
+}
+
+export interface SummaryQuery {
+  /** Length of the periods of the answer. */
+  aggregation: "daily" | "weekly" | "monthly";
+  /** First local day. */
+  startDate: string;
+  /** Last local day. */
+  endDate: string;
+}
+
+export interface StreakRankingsQuery {
+  /**
+   * Maximum number of users in the answer.
+   * @default 10
+   */
+  limit?: number;
+  /**
+   * `active`: by the length now; `longest`: by the longest length that a user ever had.
+   * @default active
+   */
+  type?: "active" | "longest";
+}
+
+export interface LeaderboardQuery {
+  /**
+   * How many places to skip.
+   * @default 0
+   */
+  offset?: number;
+  /**
+   * Maximum number of places in the answer.
+   * @default 10
+   */
+  limit?: number;
+  /** First day of the run to show; by default the current run. */
+  run?: string;
+  /** The page shows the places around this user; `offset` then counts from there. */
+  userId?: string;
+  /** The group of a leaderboard with breakdown attributes: `key:value`, repeated for several, or several in one, separated by commas. */
+  userAttributes?: string | string[];
+}
+
+export interface TeamsQuery {
+  /**
+   * How many places to skip.
+   * @default 0
+   */
+  offset?: number;
+  /**
+   * Maximum number of teams in the answer.
+   * @default 10
+   */
+  limit?: number;
+  /** First day of the run to show; by default the current run. */
+  run?: string;
+  /** The page shows the places around this team; `offset` then counts from there. */
+  team?: string;
+}
+
+export interface UserLeaderboardQuery {
+  /** First day of the run to show; by default the current run. */
+  run?: string;
+  /**
+   * Maximum number of entries in `history`.
+   * @default 10
+   */
+  numEvents?: number;
 }
 
 /** The content of webhooks and live messages, by their types. */

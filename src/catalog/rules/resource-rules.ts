@@ -140,7 +140,10 @@ const withSeconds = (timeOfDay: string): string => (timeOfDay.length === 5 ? `${
 function* runProblems({ rankBy, runUnit, runInterval }: Leaderboard): Generator<Problem> {
   if (runUnit !== null && rankBy === 'streak')
     yield problem('runUnit', `not for rankBy 'streak': such a board is perpetual`);
-  if (runInterval !== null) yield* whole('runInterval', runInterval, { min: 1, max: LONGEST_RUN });
+  // Weeks are stored as days.
+  if (runUnit === 'day' && runInterval !== null && runInterval > LONGEST_RUN)
+    yield problem('runInterval', `must be at most ${LONGEST_RUN} days, which are ${Math.floor(LONGEST_RUN / 7)} weeks`);
+  else if (runInterval !== null) yield* whole('runInterval', runInterval, { min: 1, max: LONGEST_RUN });
 }
 
 const MOST_INTERVALS = 100_000;

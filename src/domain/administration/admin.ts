@@ -19,7 +19,9 @@ export const AdminIssue = Type.Object({
 export type AdminIssue = Static<typeof AdminIssue>;
 
 export const DeletedResources = Type.Object({
-  deleted: Type.Array(Type.Object({ id: Uuid })),
+  deleted: Type.Array(Type.Object({ id: { ...Uuid, description: 'ID of what was deleted.' } }), {
+    description: 'What was deleted.',
+  }),
   issues: Type.Array(AdminIssue),
 });
 export type DeletedResources = Static<typeof DeletedResources>;

@@ -12,7 +12,11 @@ import { QuarantinedEvent } from './quarantine.ts';
 const DateTime = Type.String({ format: 'date-time' });
 
 /** A catalog resource with its current names, or its last ones if it was deleted. */
-const Named = Type.Object({ id: Nullable(Uuid), key: Nullable(Type.String()), name: Type.String() });
+const Named = Type.Object({
+  id: Nullable(Uuid, { description: 'ID of the resource.' }),
+  key: Nullable(Type.String(), { description: 'Key of the resource; null: it has none.' }),
+  name: Type.String({ description: 'Name of the resource.' }),
+});
 export type Named = Static<typeof Named>;
 
 const Condition = Type.Object({ key: Type.String(), value: Type.String() });

@@ -1,7 +1,7 @@
 import { Type, type TSchema } from 'typebox';
 import { AttributeValue, Nullable } from '../schemas.ts';
 import { TODAY, type ConfiguredCondition, type Field, type Fields } from './field.ts';
-import { described, isNeeded } from './wire.ts';
+import { described, isNeeded, sentField } from './wire.ts';
 
 const Condition = Type.Object({ key: Type.String(), value: AttributeValue });
 
@@ -14,7 +14,8 @@ export function withoutBounds<T extends TSchema>(schema: T): T {
   return { ...Object.fromEntries(kept), ...(anyOf && { anyOf: anyOf.map(withoutBounds) }) } as unknown as T;
 }
 
-function schemaOf(one: Field): TSchema {
+function schemaOf(field: Field): TSchema {
+  const one = sentField(field);
   if (one.conditionsOn !== undefined) return described(Type.Unsafe<ConfiguredCondition[]>(Type.Array(Condition)), one);
   const schema = one.clearable ? Nullable(withoutBounds(one.schema)) : withoutBounds(one.schema);
   const hasDefault = one.default !== null && one.default !== undefined && one.default !== TODAY;

@@ -17,9 +17,18 @@ export interface When {
 /** The resources that a field's IDs refer to. The document refers to them by key. */
 export type Referred = 'metric' | 'points system' | 'achievement' | 'user attribute';
 
+/** Means `value`, with the field `of` multiplied by `times`; of a request without that field: set to `times`. */
+export interface Alias {
+  readonly value: string;
+  readonly times: number;
+  readonly of: string;
+}
+
 export interface Field {
   /** Schema of a value in requests and answers. */
   readonly schema: TSchema;
+  /** Further values in requests and the document. `storedFrom` replaces them, so nothing else sees them. */
+  readonly aliases?: Readonly<Record<string, Alias>>;
   /** Name in the console. */
   readonly label: string;
   /** Description for the OpenAPI documents. */
@@ -171,7 +180,7 @@ type Null<F> = F extends { default: null }
 export type Stored<D extends Fields> = { -readonly [N in keyof D as StoredName<N, D[N]>]: Value<D[N]> | Null<D[N]> };
 
 export type Created<D extends Fields> = { [N in Needed<D>]: Static<D[N]['schema']> } & {
-  [N in Exclude<keyof D, Needed<D>>]?: Static<D[N]['schema']> | (D[N] extends { clearable: true } ? null : never);
+  [N in Exclude<keyof D, Needed<D>>]?: Sent<D[N]> | (D[N] extends { clearable: true } ? null : never);
 };
 
 export interface ConfiguredCondition {
@@ -188,7 +197,10 @@ type DocumentName<N, F> = F extends { refersTo: 'achievement' }
       ? `${Noun}Key`
       : N
     : N;
-type DocumentValue<F extends Field> = F extends { conditionsOn: string } ? ConfiguredCondition[] : Static<F['schema']>;
+type Sent<F extends Field> =
+  | Static<F['schema']>
+  | (F extends { aliases: Readonly<Record<infer A, Alias>> } ? A : never);
+type DocumentValue<F extends Field> = F extends { conditionsOn: string } ? ConfiguredCondition[] : Sent<F>;
 type Needed<D extends Fields> = {
   [N in keyof D]: D[N] extends { required: true; when?: undefined } ? N : never;
 }[keyof D];

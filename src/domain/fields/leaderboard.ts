@@ -119,6 +119,7 @@ export const LEADERBOARD = {
     form: { hint: 'Local time of day. Empty: all day' },
   }),
   runUnit: field(Type.Enum(['day', 'month', 'year']), {
+    aliases: { week: { value: 'day', times: 7, of: 'runInterval' } },
     label: 'Start again every',
     description: 'Unit of a run’s length; null: one run for ever.',
     clearable: true,
@@ -126,7 +127,7 @@ export const LEADERBOARD = {
     ifUnset: 'omitted',
     when: HAS_RUNS,
     form: {
-      hint: 'Empty: one run without an end',
+      hint: 'Empty: one run without an end. A week is 7 days',
       options: { day: 'days', month: 'months', year: 'years' },
     },
   }),

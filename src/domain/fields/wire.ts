@@ -10,7 +10,24 @@ export const described = (schema: TSchema, { description, example }: Field): TSc
   ...(example !== undefined && { examples: [example] }),
 });
 
-const sentSchema = (one: Field): TSchema => described(one.clearable ? Nullable(one.schema) : one.schema, one);
+/** The field as requests and the document have it: with its aliases, if it has any. */
+export function sentField(one: Field): Field {
+  if (one.aliases === undefined) return one;
+  const { enum: values } = one.schema as unknown as { enum: string[] };
+  const texts = Object.entries(one.aliases).map(
+    ([alias, { value, times, of }]) => `\`${alias}\` is stored as \`${value}\` with ${times} times the \`${of}\`.`,
+  );
+  return {
+    ...one,
+    schema: Type.Enum([...values, ...Object.keys(one.aliases)]),
+    description: [one.description, ...texts].join(' '),
+  };
+}
+
+function sentSchema(field: Field): TSchema {
+  const one = sentField(field);
+  return described(one.clearable ? Nullable(one.schema) : one.schema, one);
+}
 
 /** Whether a request that creates the resource must have the field, regardless of its other fields. */
 export const isNeeded = ({ required, when }: Field): boolean => required === true && when === undefined;
@@ -79,13 +96,28 @@ function toStored(one: Field, value: unknown): unknown {
   return Array.isArray(value) ? value.map(lowerCase) : lowerCase(value as string);
 }
 
-export const storedFrom = (fields: Fields, item: object): Values =>
-  Object.fromEntries(
+/** `{ runUnit: 'week', runInterval: 2 }` becomes `{ runUnit: 'day', runInterval: 14 }`. */
+function withoutAliases(fields: Fields, item: Values): Values {
+  let all = item;
+  for (const [name, { aliases = {} }] of Object.entries(fields)) {
+    const value = String(item[name]);
+    if (!Object.hasOwn(aliases, value)) continue;
+    const { value: stored, times, of } = aliases[value]!;
+    all = { ...all, [name]: stored, [of]: times * ((item[of] as number | undefined) ?? 1) };
+  }
+  return all;
+}
+
+/** The stored form of the fields that an item of a request or of the document has. */
+export function storedFrom(fields: Fields, item: object): Values {
+  const sent = withoutAliases(fields, item as Values);
+  return Object.fromEntries(
     Object.entries(fields).flatMap(([name, one]) => {
-      const value = Object.hasOwn(item, name) ? (item as Values)[name] : undefined;
+      const value = Object.hasOwn(sent, name) ? sent[name] : undefined;
       return value === undefined ? [] : [[storedName(name, one), toStored(one, value)]];
     }),
   );
+}
 
 /** The stored form of a new resource: given fields, and defaults. `today`: `YYYY-MM-DD`. */
 export function withDefaults(fields: Fields, given: object, today: string): Values {

@@ -1,4 +1,4 @@
-import { openapiDocument } from '../../operations/openapi.ts';
+import { openapiPaths } from '../../operations/openapi.ts';
 import type { Operation } from '../../operations/operation.ts';
 
 /** What an operation does with its arguments. */
@@ -133,7 +133,7 @@ function toolOf(operation: Operation, { summary, description = '', parameters, r
 export function toolsOf(operations: readonly Operation[]): Tool[] {
   return (['admin', 'application'] as const).flatMap((surface) => {
     const those = operations.filter((one) => one.surface === surface);
-    const { paths } = openapiDocument(surface, those) as { paths: Record<string, Record<string, Documented>> };
+    const paths = openapiPaths(those) as Record<string, Record<string, Documented>>;
     return those.filter(isTool).map((operation) => toolOf(operation, paths[operation.path]![operation.method]!));
   });
 }

@@ -227,8 +227,6 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'postgres.version': 'Version of the server.',
   'state.version': 'Version of the server.',
   'admin_metrics_batch_events.body.key': 'Key of the metric.',
-  'admin_quarantine_drop.deleted': 'The events that were dropped.',
-  'admin_quarantine_delete_one.deleted': 'The event, if it was dropped.',
   'admin_streaks_reset.users': 'The users whose streaks end.',
   'admin_streaks_restore.users': 'The users whose streaks are restored.',
   'admin_users_export.user': 'The user’s profile.',

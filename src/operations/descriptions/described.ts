@@ -89,6 +89,7 @@ export function describedParameter(
 /** The thing that a part of a path or a field is about: what `{noun}` stands for in a text. */
 const NOUNS: Readonly<Record<string, string>> = {
   achievement: 'achievement',
+  achievementProgress: 'achievement',
   achievements: 'achievement',
   'admin-api-keys': 'key',
   'application-api-keys': 'key',

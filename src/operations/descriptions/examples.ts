@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../../package-root.ts';
 
 export interface Schema {
+  $ref?: string;
   type?: string;
   description?: string;
   examples?: unknown[];

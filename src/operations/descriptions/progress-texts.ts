@@ -10,6 +10,7 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   added: 'Points that this event or completion added; negative if it took points.',
   anniversaryYears: 'Years of an anniversary achievement; Laurel has none.',
   attributes: 'Values by the keys of attributes.',
+  'attributes[]': 'The attributes.',
   awarded: 'Points awarded.',
   awards: 'Awards of points, newest first.',
   badgeUrl: 'Address of the badge’s picture; null: it has none.',
@@ -128,7 +129,7 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   'event.total': 'The user’s total of the metric after the event.',
   'awards.total': 'The user’s points after the award.',
   'users_points.answer.total': 'The user’s points now.',
-  'users_metric_event_summary.answer.total': 'The user’s total at the end of the period.',
+  'users_metric_event_summary.answer.total': 'The user’s total, or points, at the end of the period.',
   'users_points_event_summary.answer.total': 'The user’s points at the end of the period.',
   'awards.date': 'When the points were awarded.',
   'awards.trigger': 'The trigger that gave the points.',
@@ -157,8 +158,8 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
     'First day of the run; by default the current one, which the UTC date decides, or the local date of `around`.',
   'leaderboards_rankings.userAttributes':
     'The group of a leaderboard with breakdown attributes: their values, by key. By default all groups are ranked together; with an application key, its user’s group is ranked.',
-  'leaderboards_rankings.rank':
-    'Rank among the given users; the same for equal scores, unless the leaderboard has `ties`.',
+  'leaderboards_get.rankings.rank':
+    'Rank, 1 being the first; equal scores share a rank, unless the leaderboard has `ties`. `POST /v1/leaderboards/{key}/rankings` ranks only the given users.',
   'leaderboard.value': 'The user’s score; null: there is none.',
   'leaderboards.value': 'The user’s score; null: there is none.',
   'users_leaderboard.value': 'The user’s score; null: there is none.',

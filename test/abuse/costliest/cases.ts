@@ -97,6 +97,7 @@ export const OF_ADMINS: Readonly<Record<string, Case>> = {
   admin_backdatings_list: LARGEST,
   admin_leaderboard_fillings_list: LARGEST,
   admin_configuration_get: LARGEST,
+  admin_configuration_schema_get: LARGEST,
   admin_configuration_versions_list: given({ skip: 0 }),
   admin_configuration_versions_get: given({ version: '1' }),
   admin_configuration_put: { body: () => LARGE_CONFIGURATION },

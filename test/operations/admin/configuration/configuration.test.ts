@@ -1,3 +1,5 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEMO } from '../../../../src/catalog/demo.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
@@ -16,6 +18,22 @@ test('admin_configuration_put accepts the document of admin_configuration_get wi
   expect(body.achievements).toHaveLength(DEMO.achievements!.length);
   const again = await laurel.admin.put(PATH, body);
   expect(again).toMatchObject({ status: 200, body: { version: 1, changes: [] } });
+});
+
+test('admin_configuration_schema_get answers the schema of the document, without a key; a document may name it', async () => {
+  const { status, body: schema } = await laurel.admin.get(`${PATH}/schema`, { key: null });
+  expect(status).toBe(200);
+  const ajv = new Ajv2020({ strict: false });
+  formats.default(ajv);
+  const { body } = await laurel.admin.get(PATH);
+  const document = { $schema: `${laurel.adminUrl}${PATH}/schema`, ...body };
+  expect([ajv.validate(schema, document), ajv.errorsText()]).toEqual([true, 'No errors']);
+  expect(await laurel.admin.put(PATH, document)).toMatchObject({ status: 200, body: { version: 1, changes: [] } });
+  expect((await laurel.admin.get(PATH)).body).toEqual(body);
+  expect(await laurel.admin.post(`${PATH}/diff`, { $schema: 1 })).toMatchObject({
+    status: 400,
+    body: { error: expect.stringContaining('$schema must be a string') },
+  });
 });
 
 test('admin_configuration_diff shows what admin_configuration_put then does', async () => {

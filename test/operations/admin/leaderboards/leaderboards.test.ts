@@ -114,7 +114,8 @@ test('refuses invalid leaderboards', async () => {
     [{ breakdownAttributes: ['plan'] }, 'breakdownAttributes[0] must be a UUID'],
     [{ breakdownAttributes: [plan, plan] }, `breakdownAttributes[1]: 'plan' is named twice`],
     [{ runInterval: 2 }, 'runInterval: only for boards with a runUnit'],
-    [{ runUnit: 'week' }, 'runUnit must be one of: day, month, year'],
+    [{ runUnit: 'hour' }, 'runUnit must be one of: day, month, year, week'],
+    [{ runUnit: 'week', runInterval: 1_429 }, 'runInterval: must be at most 10000 days, which are 1428 weeks'],
     [
       { rankBy: 'streak', metricId: undefined, runUnit: 'day' },
       `runUnit: not for rankBy 'streak': such a board is perpetual`,
@@ -135,6 +136,17 @@ test('a repeating leaderboard repeats every unit by default, and may become perp
   expect(perpetual).not.toHaveProperty('runUnit');
   expect(perpetual).not.toHaveProperty('runInterval');
   expect(await update(made.id, { runUnit: 'month' })).toMatchObject({ runUnit: 'month', runInterval: 1 });
+});
+
+test('weeks are stored as days, and every answer shows days', async () => {
+  const made = await make({ runUnit: 'week', runInterval: 2, status: 'active' });
+  expect(made).toMatchObject({ runUnit: 'day', runInterval: 14 });
+  const { body } = await laurel.app.get(`/v1/leaderboards/${made.key}`);
+  expect(body).toMatchObject({ runUnit: 'day', runInterval: 14 });
+  await update(made.id, { status: 'inactive', runUnit: null });
+  // Without `runInterval`, one week: nothing says whether the present one is in weeks.
+  expect(await update(made.id, { runUnit: 'month', runInterval: 2 })).toMatchObject({ runInterval: 2 });
+  expect(await update(made.id, { runUnit: 'week' })).toMatchObject({ runUnit: 'day', runInterval: 7 });
 });
 
 test('what it ranks can change only while the leaderboard is inactive', async () => {
