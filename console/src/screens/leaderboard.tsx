@@ -11,7 +11,7 @@ import { Button } from '../ui/button.tsx';
 import { Labelled, SelectInput, TextInput } from '../ui/fields.tsx';
 import { number } from '../ui/format.ts';
 import { Empty, Failed, Screen, Status, Waiting } from '../ui/parts.tsx';
-import type { Column } from '../ui/table-frame.tsx';
+import { useIsPhone, type Column } from '../ui/table-frame.tsx';
 import { AttributeValueInput } from '../ui/suggestions.tsx';
 import { DataTable } from '../ui/table.tsx';
 import { OpenJob } from './open-job.tsx';
@@ -34,15 +34,26 @@ const COLUMNS: readonly Column<Place>[] = [
   {
     id: 'user',
     header: 'User',
-    cell: ({ userId, userName }) => (
-      <Link to="/users/$id" params={{ id: userId }} className="font-medium text-accent hover:underline">
-        {userName ?? userId}
-      </Link>
-    ),
+    cell: (place) => <UserLink {...place} />,
   },
-  { id: 'id', header: 'ID', cell: ({ userId }) => <span className="text-muted">{userId}</span> },
+  { id: 'id', header: 'ID', onlyWide: true, cell: ({ userId }) => <span className="text-muted">{userId}</span> },
   { id: 'value', header: 'Score', align: 'right', cell: ({ value }) => number(value) },
 ];
+
+/** A user's name. On a phone, where the IDs have no column, with the ID below. */
+function UserLink({ userId, userName }: Place) {
+  const isPhone = useIsPhone();
+  return (
+    <Link
+      to="/users/$id"
+      params={{ id: userId }}
+      className="max-w-full truncate align-middle font-medium text-accent hover:underline"
+    >
+      {userName ?? userId}
+      {isPhone && userName !== null && <span className="block truncate text-xs text-muted">{userId}</span>}
+    </Link>
+  );
+}
 
 interface Team {
   team: string;
@@ -267,7 +278,7 @@ function Ranking<T>({ label, queryKey, read, columns, rowId, isLive, empty }: Ra
       {rankings.length === 0 ? (
         <Empty title="No more places" />
       ) : (
-        <DataTable tall label={label} columns={columns} rows={rankings} rowId={rowId} />
+        <DataTable tall lines label={label} columns={columns} rows={rankings} rowId={rowId} />
       )}
       <div className="flex items-center gap-2">
         <Button disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - PAGE))}>

@@ -139,12 +139,12 @@ export function Empty({ title, children, curl }: { title: string; children?: Rea
   );
 }
 
-/** A command to paste. */
+/** A command to paste; on a phone it wraps. */
 export const Shell = ({ children }: { children: string }) => (
   <pre
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and the keyboard must be able to
     tabIndex={0}
-    className="w-full max-w-full overflow-x-auto rounded-md bg-hover px-3 py-2 font-mono text-xs leading-5"
+    className="w-full max-w-full overflow-x-auto rounded-md bg-hover px-3 py-2 font-mono text-xs leading-5 max-md:break-words max-md:whitespace-pre-wrap"
   >
     {children}
   </pre>

@@ -26,6 +26,7 @@ export function DataTable<T>({
   rowId,
   onEnd,
   tall = false,
+  lines = false,
 }: {
   label: string;
   columns: readonly Column<T>[];
@@ -33,6 +34,7 @@ export function DataTable<T>({
   rowId: (row: T) => string;
   onEnd?: () => void;
   tall?: boolean;
+  lines?: boolean;
 }) {
   const definitions = useMemo(
     () =>
@@ -67,6 +69,7 @@ export function DataTable<T>({
       }}
       onSort={(id) => table.getColumn(id)?.toggleSorting()}
       tall={tall}
+      lines={lines}
       onRange={onRange}
     />
   );
