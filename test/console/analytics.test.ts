@@ -76,6 +76,42 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     });
   });
 
+  test('a resource and its analysis link to each other', async () => {
+    const { context, page, errors, at } = await signedInPage(browser, laurel);
+    await at('/metrics');
+    await page.getByRole('link', { name: 'Analytics of Flashcards flipped' }).click();
+    await page.getByText('Value per day').waitFor();
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await page.getByRole('dialog', { name: 'Edit the metric' }).getByRole('link', { name: 'Analytics' }).click();
+    await page.getByText('Value per day').waitFor();
+    await at('/leaderboards/flips');
+    await page.locator('#main').getByRole('link', { name: 'Analytics' }).click();
+    await page.getByText('Scores in the current run').waitFor();
+    await page.getByRole('link', { name: 'Places' }).click();
+    await page.getByText('Ranked by Flashcards flipped').waitFor();
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test('a leaderboard lists its past runs, the latest first', async () => {
+    const { context, page, errors, at } = await signedInPage(browser, laurel);
+    await at('/leaderboards/weekly');
+    const runs = page.getByLabel('Run', { exact: true });
+    await runs.waitFor();
+    const days = await runs.locator('option').evaluateAll((all) => all.map((one) => one.getAttribute('value') ?? ''));
+    const [, last = '', before = ''] = days;
+    expect(Date.parse(last) - Date.parse(before)).toBe(7 * 86_400_000);
+    // The API answers only for a day on which a run begins.
+    const [answered] = await Promise.all([
+      page.waitForResponse((response) => response.url().includes(`run=${last}`)),
+      runs.selectOption(last),
+    ]);
+    expect(answered.status()).toBe(200);
+    await page.getByText('No participants yet').waitFor();
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
   test('a metric is opened, its period changed, and its days saved as CSV', async () => {
     const watched = await signedInPage(browser, laurel);
     const { context, page, quiet } = watched;

@@ -46,6 +46,7 @@ export function Leaderboards() {
         nameOf={({ name }) => name}
         query={leaderboardsQuery}
         columns={columns}
+        analysis={({ id }) => ({ view: 'leaderboards', id })}
         fields={fields}
         create={(item) => admin.POST('/v1/leaderboards', { params: { query: { strict: true } }, body: [item] })}
         update={(item) => admin.PATCH('/v1/leaderboards', { body: [item] })}

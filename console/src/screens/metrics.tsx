@@ -43,6 +43,7 @@ export const Metrics = () => (
       nameOf={({ name }) => name}
       query={metricsQuery}
       columns={COLUMNS}
+      analysis={({ id }) => ({ view: 'metrics', id })}
       fields={useForm('metric')}
       create={(item) => admin.POST('/v1/metrics', { params: { query: { strict: true } }, body: [item] })}
       update={(item) => admin.PATCH('/v1/metrics', { body: [item] })}

@@ -42,6 +42,7 @@ export const Points = () => (
       nameOf={({ name }) => name}
       query={pointsQuery}
       columns={COLUMNS}
+      analysis={({ id }) => ({ view: 'points', id })}
       fields={useForm('points_system')}
       create={(item) => admin.POST('/v1/points', { params: { query: { strict: true } }, body: [item] })}
       update={(item) => admin.PATCH('/v1/points', { body: [item] })}

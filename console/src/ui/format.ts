@@ -54,6 +54,11 @@ export const dateText = (ms: number, unit: CalendarUnit = 'day'): string =>
 export const periodText = (ms: number, unit: CalendarUnit): string =>
   unit === 'week' ? `Week of ${dateText(ms)}` : dateText(ms, unit);
 
+const RANGE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
+
+/** `3–9 Nov 2026`, for the starts of two days in UTC; one day has no dash. */
+export const daysText = (fromMs: number, toMs: number): string => RANGE.formatRange(fromMs, toMs);
+
 export const moment = (iso: string | null | undefined): string => (iso ? MOMENT.format(new Date(iso)) : '–');
 
 /** `3 hours ago`; for times more than a month away, the date. */

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { EditLink } from '../../resource/edit-link.tsx';
 import { number } from '../../ui/format.ts';
 import { useAsked, useShown } from './controls.tsx';
 import { Distribution, FigureTable, Figures, Read, Saved, TimeChart } from './parts.tsx';
@@ -45,7 +46,9 @@ function OneMetric({ id }: { id: string }) {
         const dates = days.map(({ date }) => date);
         return (
           <>
-            <Back to="Metrics" name={name} />
+            <Back to="Metrics" name={name}>
+              <EditLink to="/metrics" id={id} />
+            </Back>
             <Figures
               of={[
                 { name: 'Events', now: all.events, before: all.eventsBefore },
