@@ -281,6 +281,27 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await context.close();
   });
 
+  test('the audit log is grouped by day, names keys and resources, and is filtered by both', async () => {
+    const { page, context, errors, at } = await signedIn();
+    await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Never used' }]);
+    await at('/audit-log');
+    const log = page.getByRole('region', { name: 'Audit log' });
+    await page.getByLabel('What').selectOption('metric');
+    await page.getByLabel('Who').selectOption({ label: 'First start of Laurel' });
+    await page.getByText('No entries match').waitFor();
+    await page.getByLabel('Who').selectOption(laurel.adminKey.split('.')[0]!);
+    await log.getByRole('cell', { name: 'create metric' }).first().waitFor();
+    expect(await log.getByRole('cell', { name: /(?:create|update|delete) (?!metric)/ }).count()).toBe(0);
+    await log.getByRole('cell', { name: 'First key' }).first().waitFor();
+    const [newest] = (await laurel.admin.get('/v1/audit-log?kind=metric&limit=1')).body;
+    const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full' }).format(new Date(newest.at));
+    await log.getByRole('rowheader', { name: day }).waitFor();
+    await log.getByRole('link', { name: 'Flashcards flipped' }).click();
+    await page.getByRole('dialog', { name: 'Edit the metric' }).waitFor();
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
   test('a long list has only the visible rows in the document, and loads more', async () => {
     const { page, context } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/users`);

@@ -59,6 +59,10 @@ export const webhooksQuery = queryOptions({
   queryKey: ['webhooks'],
   queryFn: () => all((query) => admin.GET('/v1/webhooks', { params: { query } })),
 });
+export const adminKeysQuery = queryOptions({
+  queryKey: ['admin-keys'],
+  queryFn: () => all((query) => admin.GET('/v1/admin-api-keys', { params: { query } })),
+});
 export const raritiesQuery = queryOptions({
   queryKey: ['rarities'],
   queryFn: () => answer(application.GET('/v1/achievements')),

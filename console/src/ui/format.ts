@@ -61,6 +61,15 @@ export const daysText = (fromMs: number, toMs: number): string => RANGE.formatRa
 
 export const moment = (iso: string | null | undefined): string => (iso ? MOMENT.format(new Date(iso)) : '–');
 
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' });
+const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+
+/** `Friday, 25 December 2026`, in the browser's zone. */
+export const dayOfMoment = (iso: string): string => DAY.format(new Date(iso));
+
+/** `03:38:48`, in the browser's zone. */
+export const timeOfMoment = (iso: string): string => TIME.format(new Date(iso));
+
 /** `3 hours ago`; for times more than a month away, the date. */
 export function ago(iso: string | null | undefined, nowMs = serverNowMs()): string {
   if (!iso) return '–';

@@ -58,6 +58,8 @@ interface TableFrameProps<T> {
   /** `undefined` while it is loading. */
   rowAt: (index: number) => T | undefined;
   keyAt: (index: number) => string;
+  /** The text of a heading, which spans the columns. */
+  headingAt?: (index: number) => string | undefined;
   /** A column's current order; undefined if it is not sortable. */
   orderOf: (column: string) => Order | null | undefined;
   onSort: (column: string) => void;
@@ -72,7 +74,7 @@ interface TableFrameProps<T> {
 
 /** A table of any length: only rows in view are in the document. On a phone its rows are cards, unless they are `lines`. */
 export function TableFrame<T>({ lines = false, ...props }: TableFrameProps<T>) {
-  const { label, count, rowAt, keyAt, tall, onRange, top } = props;
+  const { label, count, rowAt, keyAt, headingAt, tall, onRange, top } = props;
   const frame = useRef<HTMLDivElement>(null);
   const isNarrow = useIsPhone();
   const isLine = isNarrow && lines;
@@ -89,6 +91,7 @@ export function TableFrame<T>({ lines = false, ...props }: TableFrameProps<T>) {
   const items = virtual.getVirtualItems();
   const titleAt = columns.findIndex(({ unseen }) => unseen !== true);
   const hasTallRows = isNarrow || columns.some(({ wraps }) => wraps === true);
+  const measured = hasTallRows || headingAt !== undefined ? virtual.measureElement : undefined;
   const role = (name: string) => (isPhone ? { role: name } : {});
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
@@ -116,11 +119,31 @@ export function TableFrame<T>({ lines = false, ...props }: TableFrameProps<T>) {
           {before > 0 && <Gap height={before} />}
           {items.map(({ index, key }) => {
             const row = rowAt(index);
+            const heading = headingAt?.(index);
+            if (heading !== undefined)
+              return (
+                <tr
+                  key={String(key)}
+                  data-index={index}
+                  ref={measured}
+                  {...role('row')}
+                  className={isPhone ? 'block' : ''}
+                >
+                  <th
+                    scope="rowgroup"
+                    colSpan={columns.length}
+                    {...role('rowheader')}
+                    className={`border-b border-line bg-hover px-3 py-1.5 text-xs font-semibold ${isPhone ? 'block' : ''}`}
+                  >
+                    {heading}
+                  </th>
+                </tr>
+              );
             return (
               <tr
                 key={String(key)}
                 data-index={index}
-                ref={hasTallRows ? virtual.measureElement : undefined}
+                ref={measured}
                 aria-rowindex={index + 1}
                 aria-busy={row === undefined}
                 {...role('row')}
