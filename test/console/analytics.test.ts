@@ -120,6 +120,13 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     await page.getByText('Value per day').waitFor();
     await page.getByLabel('Period').selectOption('7');
     await quiet();
+    const chart = page.getByRole('img', { name: 'Value per day' });
+    await chart.hover();
+    const shown = page.locator('[aria-hidden]').filter({ hasText: /^\d+ \w+: [\d,.]+ \(/ });
+    await shown.waitFor();
+    const middle = (box: { x: number; width: number } | null): number => box!.x + box!.width / 2;
+    const apart = middle(await shown.boundingBox()) - middle(await chart.boundingBox());
+    expect(Math.abs(apart), 'between the values and the pointer').toBeLessThan(2);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: /^Download flips-.*-value as CSV$/ }).click(),

@@ -84,7 +84,12 @@ export function LeaderboardScreen() {
   const [group, setGroup] = useState<Group>({});
   const [ofTeams, setOfTeams] = useState(false);
   const board = boards.data?.find((one) => one.key === key);
-  if (boards.isPending) return <Waiting />;
+  if (boards.isPending)
+    return (
+      <Screen title={key} parent={PARENT}>
+        <Waiting />
+      </Screen>
+    );
   if (board === undefined)
     return (
       <Screen title={key} parent={PARENT}>

@@ -22,7 +22,7 @@ export function Streaks() {
       about="A streak counts the days, weeks or months in a row in which a user was active."
       actions={<AnalysisLink to={{ view: 'streaks' }} />}
     >
-      {settings.isPending && <Waiting />}
+      {settings.isPending && <Waiting of="fields" />}
       {settings.isError && <Failed error={settings.error} />}
       {settings.data && (
         <>
