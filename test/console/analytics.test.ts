@@ -79,11 +79,16 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
   test('a resource and its analysis link to each other', async () => {
     const { context, page, errors, at } = await signedInPage(browser, laurel);
     await at('/metrics');
+    await page.getByRole('img', { name: /^Events of Flashcards flipped by day: highest [\d,.]+, latest/ }).waitFor();
     await page.getByRole('link', { name: 'Analytics of Flashcards flipped' }).click();
     await page.getByText('Value per day').waitFor();
     await page.getByRole('link', { name: 'Edit' }).click();
     await page.getByRole('dialog', { name: 'Edit the metric' }).getByRole('link', { name: 'Analytics' }).click();
     await page.getByText('Value per day').waitFor();
+    await at('/points');
+    await page.getByRole('img', { name: /^XP awarded by day: highest [\d,.]+, latest/ }).waitFor();
+    await at('/leaderboards');
+    await page.getByRole('img', { name: /^Changes of rank in Flips by day: highest [\d,.]+, latest/ }).waitFor();
     await at('/leaderboards/flips');
     await page.locator('#main').getByRole('link', { name: 'Analytics' }).click();
     await page.getByText('Scores in the current run').waitFor();

@@ -92,6 +92,16 @@ export const managedUserQuery = (id: string) =>
     queryKey: ['users', id, 'managed'],
     queryFn: () => answer(admin.GET('/v1/users/{id}', { params: { path: { id } } })),
   });
+/** Figures of lists: those of the last 30 days, in one request per list. */
+export const metricFiguresQuery = queryOptions({
+  queryKey: ['metrics', 'figures'],
+  queryFn: () => answer(admin.GET('/v1/analytics/metrics', { params: { query: { days: true } } })),
+});
+export const leaderboardFiguresQuery = queryOptions({
+  queryKey: ['leaderboards', 'figures'],
+  queryFn: () => answer(admin.GET('/v1/analytics/leaderboards')),
+});
+
 /** The last 30 days; live messages refresh it. */
 export const activityQuery = queryOptions({
   queryKey: ['activity', 'days'],

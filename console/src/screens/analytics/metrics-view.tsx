@@ -16,7 +16,12 @@ function AllMetrics() {
   return (
     <Read query={metrics}>
       {({ metrics: all, from, to }) => (
-        <Saved title="Metrics" file={`metrics-${from}-${to}`} rows={all} note="Reversed events do not count.">
+        <Saved
+          title="Metrics"
+          file={`metrics-${from}-${to}`}
+          rows={all.map(({ days: _, ...metric }) => metric)}
+          note="Reversed events do not count."
+        >
           <FigureTable
             label="Metrics"
             head={['Metric', 'Events', 'Events before', 'Value', 'Value before']}
