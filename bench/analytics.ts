@@ -162,7 +162,7 @@ function readsOf(
   return [
     ['users', () => reads.users(compiled, query)],
     ['users of a segment', () => reads.users(compiled, segment)],
-    ['metrics', () => reads.metrics(compiled, query)],
+    ['metrics', () => reads.metrics(compiled, { ...query, days: false })],
     ['metric', () => reads.metric(compiled, metrics[0]!.id, query)],
     ['retention', () => groups.retention(compiled, query)],
     ['retention of a value', () => groups.retention(compiled, ofValue)],

@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { analyticsSearch } from './screens/analytics/search.ts';
 import { usersSearch } from './screens/users-search.ts';
 import { Frame } from './shell/frame.tsx';
 import { NotFound } from './shell/not-found.tsx';
@@ -7,22 +8,27 @@ const root = createRootRoute({ component: Frame, notFoundComponent: NotFound });
 const at = <P extends string>(path: P, component: ReturnType<typeof lazyRouteComponent>) =>
   createRoute({ getParentRoute: () => root, path, component });
 
+const analytics = createRoute({
+  getParentRoute: () => root,
+  path: '/analytics',
+  component: lazyRouteComponent(() => import('./screens/analytics/analytics.tsx'), 'Analytics'),
+  validateSearch: analyticsSearch,
+});
+const users = createRoute({
+  getParentRoute: () => root,
+  path: '/users',
+  component: lazyRouteComponent(() => import('./screens/users.tsx'), 'Users'),
+  validateSearch: usersSearch,
+});
+
 /** Every screen is loaded when it is first opened. */
 const tree = root.addChildren([
   at(
     '/',
     lazyRouteComponent(() => import('./screens/overview/overview.tsx'), 'Overview'),
   ),
-  at(
-    '/analytics',
-    lazyRouteComponent(() => import('./screens/analytics/analytics.tsx'), 'Analytics'),
-  ),
-  createRoute({
-    getParentRoute: () => root,
-    path: '/users',
-    component: lazyRouteComponent(() => import('./screens/users.tsx'), 'Users'),
-    validateSearch: usersSearch,
-  }),
+  analytics,
+  users,
   at(
     '/users/$id',
     lazyRouteComponent(() => import('./screens/user/user.tsx'), 'UserScreen'),

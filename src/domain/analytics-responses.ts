@@ -42,7 +42,9 @@ const counted = { events: Count, eventsBefore: Count, value: Type.Number(), valu
 
 export const AnalyticsMetrics = Type.Object({
   ...range,
-  metrics: Type.Array(Type.Object({ ...named, units: Type.String(), ...counted })),
+  metrics: Type.Array(
+    Type.Object({ ...named, units: Type.String(), ...counted, days: Type.Optional(Type.Array(Count)) }),
+  ),
 });
 export type AnalyticsMetrics = Static<typeof AnalyticsMetrics>;
 

@@ -70,8 +70,8 @@ export const adminAnalyticsMetrics = operation({
   method: 'get',
   path: '/v1/analytics/metrics',
   summary: 'Events and the sum of their values, by metric',
-  description: `${RANGE} ${SEGMENTS} Days are the users' local days. Late events count on the day on which they happened, and reversed events not at all.`,
-  query: Query,
+  description: `${RANGE} ${SEGMENTS} Days are the users' local days. Late events count on the day on which they happened, and reversed events not at all. With \`days=true\` each metric has the number of its events on each day of the range, which then has at most 31.`,
+  query: Type.Object({ ...Query.properties, days: Type.Boolean({ default: false }) }),
   responses: { 200: AnalyticsMetrics },
   handle: async ({ analytics, catalogs }, { tenant, query }) => ({
     status: 200,

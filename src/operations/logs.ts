@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { systemClock } from '../clock.ts';
 import { Paging } from '../domain/administration/admin.ts';
+import { AUDIT_ACTIONS } from '../domain/administration/audit.ts';
 import { ShownRequest } from '../domain/recent-request.ts';
 import { Nullable, Uuid } from '../domain/schemas.ts';
 import { UserId } from '../domain/user.ts';
-import { AUDIT_ACTIONS } from '../postgres/access/audit.ts';
 import { operation } from './operation.ts';
 
 const AuditEntry = Type.Object({

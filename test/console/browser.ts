@@ -15,7 +15,7 @@ const PATIENCE_MS = 240_000;
 /** A page that has everything makes no request for this long. */
 const QUIET_MS = 120;
 
-export const WIDTHS = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
+export const WIDTHS = { desk: { width: 1280, height: 800 }, phone: { width: 375, height: 812 } } as const;
 
 /** Errors in a page. */
 export interface Watched {
@@ -88,7 +88,7 @@ export async function signedInPage(
   browser: Browser,
   laurel: TestLaurel,
   { key = laurel.adminKey, ...how }: NonNullable<Parameters<typeof watchedPage>[2]> & { key?: string } = {},
-): Promise<Watched & { at: (path: string) => Promise<void>; isWithin: () => Promise<boolean> }> {
+): Promise<Watched & { at: (path: string) => Promise<void> }> {
   const { headers } = await laurel.admin.post('/v1/session', { key }, { key: null });
   const value = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
   const watched = await watchedPage(browser, laurel.adminUrl, how);
@@ -98,10 +98,21 @@ export async function signedInPage(
     ...watched,
     /** Opens a screen. */
     at: async (path) => void (await page.goto(`${laurel.adminUrl}/console${path}`)),
-    /** Whether nothing is wider than the window. */
-    isWithin: async () => (await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')) === 0,
   };
 }
+
+/** What scrolls sideways: the page and, on a phone, anything in it except tabs, whose edges show that they do. */
+const SIDEWAYS = `[document.documentElement, ...(innerWidth < 768 ? document.querySelectorAll('body *') : [])]
+  .filter(
+    (element) =>
+      element.scrollWidth > element.clientWidth + 1 &&
+      (element === document.documentElement || /auto|scroll/.test(getComputedStyle(element).overflowX)) &&
+      !element.classList.contains('scroll-hint'),
+  )
+  .map((element) => element.outerHTML.slice(0, 120) + ': ' + element.scrollWidth + ' > ' + element.clientWidth)`;
+
+/** The parts of a page that are wider than the window or, on a phone, than their frame, one line each. */
+export const tooWide = (page: Page): Promise<string[]> => page.evaluate<string[]>(SIDEWAYS);
 
 /** Acts, and waits until the page says something about it, which it does for a few seconds only. */
 export async function says(page: Page, text: string, act: () => Promise<void>): Promise<void> {

@@ -6,7 +6,7 @@ import { FORMS } from '../../src/domain/fields/form.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, says, signedInPage, violations, WIDTHS } from './browser.ts';
+import { keep, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
 
 describe.skipIf(!hasBrowser)('the forms of the console', () => {
   let laurel: TestLaurel;
@@ -168,7 +168,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     const always = FORMS[kind].filter(({ when }) => when === undefined);
     for (const { name } of always)
       expect([name, await editor.locator(`[data-field="${name}"]`).count()]).toEqual([name, 1]);
-    expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    expect(await tooWide(page)).toEqual([]);
     expect(await violations(page)).toEqual([]);
     await keep(page, `${width}${dark ? '-dark' : ''}-form-${kind}`);
     await context.close();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, says, signedInPage, violations, WIDTHS } from './browser.ts';
+import { keep, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
 
 /** A game with guilds, coins to spend, a daily quest, and a race whose lowest time leads. */
 const GAME: Configuration = {
@@ -103,7 +103,7 @@ describe.skipIf(!hasBrowser)('the console of a game', () => {
   const balance = async (): Promise<number> => (await laurel.app.get('/v1/users/ann/points/coins')).body.balance;
 
   test.each(['desk', 'phone'] as const)('shows the places of users and of teams: %s', async (width) => {
-    const { page, context, errors, at, isWithin } = await signedInPage(browser, laurel, { size: WIDTHS[width] });
+    const { page, context, errors, at } = await signedInPage(browser, laurel, { size: WIDTHS[width] });
     await at('/leaderboards/wins');
     await page.locator('#main').getByText('ann').first().waitFor();
     await page.getByLabel('Ranking of').selectOption('teams');
@@ -112,7 +112,7 @@ describe.skipIf(!hasBrowser)('the console of a game', () => {
     expect((await team.innerText()).split(/\s+/)).toEqual(expect.arrayContaining(['1', 'Owls', '2', '7']));
     await keep(page, `${width}-teams`);
     expect(await violations(page)).toEqual([]);
-    expect(await isWithin()).toBe(true);
+    expect(await tooWide(page)).toEqual([]);
     await at('/leaderboards/laps');
     const fastest = page.getByRole('row').filter({ hasText: 'bob' });
     await fastest.waitFor();
@@ -122,7 +122,7 @@ describe.skipIf(!hasBrowser)('the console of a game', () => {
     await at('/leaderboards/guild-wins');
     await page.getByRole('row').filter({ hasText: 'bob' }).waitFor();
     expect(await page.getByLabel('Group').locator('option:checked').innerText()).toBe('Owls (2 users)');
-    expect(await isWithin()).toBe(true);
+    expect(await tooWide(page)).toEqual([]);
     expect(errors).toEqual([]);
     await context.close();
   });

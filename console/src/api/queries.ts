@@ -59,6 +59,10 @@ export const webhooksQuery = queryOptions({
   queryKey: ['webhooks'],
   queryFn: () => all((query) => admin.GET('/v1/webhooks', { params: { query } })),
 });
+export const adminKeysQuery = queryOptions({
+  queryKey: ['admin-keys'],
+  queryFn: () => all((query) => admin.GET('/v1/admin-api-keys', { params: { query } })),
+});
 export const raritiesQuery = queryOptions({
   queryKey: ['rarities'],
   queryFn: () => answer(application.GET('/v1/achievements')),
@@ -88,6 +92,16 @@ export const managedUserQuery = (id: string) =>
     queryKey: ['users', id, 'managed'],
     queryFn: () => answer(admin.GET('/v1/users/{id}', { params: { path: { id } } })),
   });
+/** Figures of lists: those of the last 30 days, in one request per list. */
+export const metricFiguresQuery = queryOptions({
+  queryKey: ['metrics', 'figures'],
+  queryFn: () => answer(admin.GET('/v1/analytics/metrics', { params: { query: { days: true } } })),
+});
+export const leaderboardFiguresQuery = queryOptions({
+  queryKey: ['leaderboards', 'figures'],
+  queryFn: () => answer(admin.GET('/v1/analytics/leaderboards')),
+});
+
 /** The last 30 days; live messages refresh it. */
 export const activityQuery = queryOptions({
   queryKey: ['activity', 'days'],

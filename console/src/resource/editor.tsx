@@ -1,8 +1,10 @@
 import { useState } from 'react';
 import { useChange } from '../api/change.ts';
+import type { AnalyticsSearch } from '../screens/analytics/search.ts';
 import { Sheet } from '../ui/dialogs.tsx';
 import { Form } from '../ui/form.tsx';
 import { Failed } from '../ui/parts.tsx';
+import { AnalysisLink } from './analysis-link.tsx';
 import { FieldInput } from './field-input.tsx';
 import {
   fieldOf,
@@ -28,6 +30,8 @@ interface FieldsFormProps {
   done: string;
   /** Describes the effect of the values before they are saved. */
   preview?: Preview | undefined;
+  /** The place of the resource's analysis. */
+  analysis?: AnalyticsSearch | undefined;
   onSaved?: () => void;
 }
 
@@ -58,7 +62,7 @@ const initialOf = (fields: readonly Field[], item: Values | null): Values =>
   Object.fromEntries(fields.map((field) => [field.name, valueIn(item ?? {}, field)]));
 
 /** A form of declared fields. An error of the API that names a field is shown at this field. */
-export function FieldsForm({ fields, item, save: saveValues, done, preview, onSaved }: FieldsFormProps) {
+export function FieldsForm({ fields, item, save: saveValues, done, preview, analysis, onSaved }: FieldsFormProps) {
   const [values, setValues] = useState(() => initialOf(fields, item));
   const [before] = useState(() => JSON.stringify(values));
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
@@ -103,6 +107,7 @@ export function FieldsForm({ fields, item, save: saveValues, done, preview, onSa
         input?.querySelector<HTMLElement>('input, select, textarea')?.focus();
       }}
     >
+      {analysis !== undefined && <AnalysisLink to={analysis} className="self-start" />}
       {shown.map((field) => (
         <div
           key={field.name}

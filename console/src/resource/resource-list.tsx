@@ -6,11 +6,13 @@ import { one, type Issue } from '../api/answer.ts';
 import { useChange } from '../api/change.ts';
 import { useMayChange } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
+import type { AnalyticsSearch } from '../screens/analytics/search.ts';
 import { Confirm } from '../ui/dialogs.tsx';
 import { Failed, Waiting } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { PagedTable } from '../ui/paged-table.tsx';
 import { DataTable } from '../ui/table.tsx';
+import { AnalysisLink } from './analysis-link.tsx';
 import { Editor } from './editor.tsx';
 import type { Field } from './field.ts';
 import type { Preview } from './preview.tsx';
@@ -36,6 +38,8 @@ export interface ResourceListProps<Item extends { id: string }> {
   remove: (id: string) => Bulk;
   /** Describes an item's effect before it is saved. */
   preview?: Preview;
+  /** The place of an item's analysis. */
+  analysis?: (item: Item) => AnalyticsSearch;
   /** Shown if the list is empty. */
   empty: ReactNode;
   /** Describes the consequences of a deletion for resources that refer to the item. */
@@ -46,7 +50,7 @@ export interface ResourceListProps<Item extends { id: string }> {
 
 /** A list of configured resources with its editor. */
 export function ResourceList<Item extends { id: string }>(props: ResourceListProps<Item>) {
-  const { title, noun, nameOf, columns, fields, create, update, remove, empty, removal, onCreated } = props;
+  const { title, noun, nameOf, columns, fields, create, update, remove, analysis, empty, removal, onCreated } = props;
   const mayChange = useMayChange();
   const { edited, setEdited } = useEdited<Item>(noun, props.query);
   const [doomed, setDoomed] = useState<Item | null>(null);
@@ -58,7 +62,8 @@ export function ResourceList<Item extends { id: string }>(props: ResourceListPro
     align: 'right',
     cell: (item) => (
       <span className="inline-flex">
-        {update !== undefined && (
+        {analysis !== undefined && <AnalysisLink to={analysis(item)} of={nameOf(item)} />}
+        {mayChange && update !== undefined && (
           <Button
             look="bare"
             className="size-8 px-0"
@@ -68,14 +73,16 @@ export function ResourceList<Item extends { id: string }>(props: ResourceListPro
             <Pencil size={14} />
           </Button>
         )}
-        <Button
-          look="bare"
-          className="size-8 px-0"
-          aria-label={`Delete ${nameOf(item)}`}
-          onClick={() => setDoomed(item)}
-        >
-          <Trash2 size={14} />
-        </Button>
+        {mayChange && (
+          <Button
+            look="bare"
+            className="size-8 px-0"
+            aria-label={`Delete ${nameOf(item)}`}
+            onClick={() => setDoomed(item)}
+          >
+            <Trash2 size={14} />
+          </Button>
+        )}
       </span>
     ),
   };
@@ -92,7 +99,7 @@ export function ResourceList<Item extends { id: string }>(props: ResourceListPro
       <Items
         query={props.query}
         label={`All: ${noun}`}
-        columns={mayChange ? [...columns, actions] : columns}
+        columns={mayChange || analysis !== undefined ? [...columns, actions] : columns}
         empty={empty}
       />
       <Editor
@@ -107,6 +114,7 @@ export function ResourceList<Item extends { id: string }>(props: ResourceListPro
         }}
         update={update && ((item) => one(update(item as never)))}
         preview={props.preview}
+        analysis={edited === null || edited === 'new' ? undefined : analysis?.(edited)}
         onClose={() => setEdited(null)}
       />
       <Confirm

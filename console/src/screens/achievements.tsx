@@ -76,6 +76,7 @@ export function Achievements() {
         nameOf={({ name }) => name}
         query={achievementsQuery}
         columns={columns}
+        analysis={({ id }) => ({ view: 'achievements', id })}
         fields={fields}
         create={(item) => admin.POST('/v1/achievements', { params: { query: { strict: true } }, body: [item] })}
         update={(item) => admin.PATCH('/v1/achievements', { body: [item] })}

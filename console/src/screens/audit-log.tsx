@@ -1,38 +1,100 @@
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
-import { useCallback, useState } from 'react';
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useCallback, useMemo, useState } from 'react';
+// oxlint-disable-next-line no-restricted-imports -- the list of kinds, which the API does not send
+import { AUDIT_KINDS } from '../../../src/domain/administration/audit.ts';
 import { answer } from '../api/answer.ts';
 import { admin } from '../api/client.ts';
-import type { AdminRead } from '../api/queries.ts';
-import { TextInput } from '../ui/fields.tsx';
-import { ago, moment } from '../ui/format.ts';
+import { adminKeysQuery, type AdminRead } from '../api/queries.ts';
+import { useResources, type Entry } from '../api/use-resources.ts';
+import { Labelled, SelectInput } from '../ui/fields.tsx';
+import { dayOfMoment, moment, timeOfMoment } from '../ui/format.ts';
 import { Code, Empty, Failed, Screen, Waiting } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { DataTable } from '../ui/table.tsx';
 
-type Entry = AdminRead<'/v1/audit-log'>[number];
+type Logged = AdminRead<'/v1/audit-log'>[number];
 
 const PAGE = 100;
-/** Fields that changed, and their new values. */
-const changes = ({ after, before }: Entry): string =>
-  Object.entries(after ?? before ?? {})
-    .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
-    .join(', ');
+const MOMENT = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
 
-const COLUMNS: readonly Column<Entry>[] = [
-  { id: 'at', header: 'When', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span> },
-  { id: 'who', header: 'Who', cell: ({ who }) => <Code>{who}</Code> },
-  { id: 'what', header: 'Action', cell: ({ action, kind }) => `${action} ${kind.replaceAll('_', ' ')}` },
-  { id: 'name', header: 'Subject', cell: ({ name, userId }) => name ?? userId ?? '' },
-  {
-    id: 'changes',
-    header: 'New values',
-    cell: (entry) => {
-      const text = changes(entry);
-      return text !== '' && <span title={text}>{text}</span>;
-    },
-  },
+const dayOf = ({ at }: Logged): string => dayOfMoment(at);
+
+const words = (name: string): string =>
+  name
+    .replace(/([A-Z])/g, ' $1')
+    .replaceAll('_', ' ')
+    .toLowerCase();
+
+/** Authors that are no keys. */
+const AUTHORS: Readonly<Record<string, string>> = {
+  'first start': 'First start of Laurel',
+  'key check': 'Check of keys',
+};
+
+/** The names of keys, by their prefixes. */
+function useAuthors(): ReadonlyMap<string, string> {
+  const keys = useQuery(adminKeysQuery).data;
+  return useMemo(
+    () => new Map([...(keys ?? []).map(({ prefix, name }) => [prefix, name] as const), ...Object.entries(AUTHORS)]),
+    [keys],
+  );
+}
+
+type Resources = ReadonlyMap<string, Entry>;
+
+/** What an entry is about, as a link if it still exists. */
+function Subject({
+  of: { kind, userId, resourceId, name },
+  authors,
+  resources,
+}: {
+  of: Logged;
+  authors: ReadonlyMap<string, string>;
+  resources: Resources;
+}) {
+  const known = resources.get(resourceId ?? '');
+  const link = userId !== null ? ({ to: '/users/$id', params: { id: userId } } as const) : known?.link;
+  // A session is named after its key.
+  const ownName = kind === 'session' ? (authors.get(name ?? '') ?? name) : name;
+  const text = userId ?? known?.text ?? ownName ?? '';
+  if (link === undefined) return text;
+  return (
+    <Link {...link} className="text-accent hover:underline">
+      {text}
+    </Link>
+  );
+}
+
+/** The changed fields with their previous and new values. IDs of resources are shown as names. */
+function changes({ after, before }: Logged, resources: Resources): string {
+  const valueText = (value: unknown): string => {
+    if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map(valueText).join(', ');
+    if (typeof value === 'string') return MOMENT.test(value) ? moment(value) : (resources.get(value)?.text ?? value);
+    return value === null || value === undefined ? 'none' : JSON.stringify(value);
+  };
+  return Object.keys({ ...before, ...after })
+    .map((name) => {
+      const [old, now] = [before?.[name], after?.[name]].map(valueText);
+      return before === undefined || after === undefined
+        ? `${words(name)}: ${after === undefined ? old : now}`
+        : `${words(name)}: ${old} → ${now}`;
+    })
+    .join('; ');
+}
+
+const columnsOf = (authors: ReadonlyMap<string, string>, resources: Resources): Column<Logged>[] => [
+  { id: 'at', header: 'When', cell: ({ at }) => <span title={moment(at)}>{timeOfMoment(at)}</span> },
+  { id: 'who', header: 'Who', cell: ({ who }) => <span title={who}>{authors.get(who) ?? <Code>{who}</Code>}</span> },
+  { id: 'what', header: 'Action', cell: ({ action, kind }) => `${action} ${words(kind)}` },
+  { id: 'name', header: 'Subject', cell: (entry) => <Subject of={entry} authors={authors} resources={resources} /> },
+  { id: 'changes', header: 'Values', cell: (entry) => changes(entry, resources), wraps: true },
   { id: 'address', header: 'From', cell: ({ address }) => address !== null && <Code>{address}</Code> },
 ];
+
+const KINDS = AUDIT_KINDS.map((of) => ({ of, text: words(of) })).toSorted((one, other) =>
+  one.text.localeCompare(other.text),
+);
 
 export function AuditLog() {
   const [kind, setKind] = useState('');
@@ -61,24 +123,38 @@ export function AuditLog() {
   const onEnd = useCallback(() => {
     if (hasNextPage && !isFetching) void fetchNextPage();
   }, [hasNextPage, isFetching, fetchNextPage]);
-  const rows = entries.data?.pages.flat() ?? [];
+  const rows = useMemo(() => entries.data?.pages.flat() ?? [], [entries.data]);
+  const authors = useAuthors();
+  const all = useResources(true);
+  const resources = new Map(all.map((one) => [one.id, one]));
+  // Keys that were deleted, and application keys, are known by their prefixes alone.
+  const others = [...new Set([...rows.map((row) => row.who), who])].filter((one) => one !== '' && !authors.has(one));
   return (
     <Screen title="Audit log" about="Every change by an administrator and every call of an assistant, newest first.">
-      <div className="flex flex-wrap gap-3">
-        <TextInput
-          className="max-w-48"
-          aria-label="Kind"
-          placeholder="Kind, such as metric"
-          value={kind}
-          onChange={({ target }) => setKind(target.value.trim())}
-        />
-        <TextInput
-          className="max-w-48"
-          aria-label="Who"
-          placeholder="Key prefix, adm_…"
-          value={who}
-          onChange={({ target }) => setWho(target.value.trim())}
-        />
+      <div className="grid grid-cols-2 gap-3 md:flex">
+        <Labelled label="Who">
+          <SelectInput value={who} onChange={({ target }) => setWho(target.value)}>
+            <option value="">Everybody</option>
+            {[...authors].map(([prefix, name]) => (
+              <option key={prefix} value={prefix}>
+                {prefix in AUTHORS ? name : `${name} (${prefix})`}
+              </option>
+            ))}
+            {others.map((prefix) => (
+              <option key={prefix}>{prefix}</option>
+            ))}
+          </SelectInput>
+        </Labelled>
+        <Labelled label="What">
+          <SelectInput value={kind} onChange={({ target }) => setKind(target.value)}>
+            <option value="">Everything</option>
+            {KINDS.map(({ of, text }) => (
+              <option key={of} value={of}>
+                {text}
+              </option>
+            ))}
+          </SelectInput>
+        </Labelled>
       </div>
       {entries.isError && <Failed error={entries.error} />}
       {entries.isPending ? (
@@ -93,8 +169,9 @@ export function AuditLog() {
         <DataTable
           tall
           label="Audit log"
-          columns={COLUMNS}
+          columns={columnsOf(authors, resources)}
           rows={rows}
+          groupOf={dayOf}
           rowId={({ at, requestId, action, kind, resourceId, name, userId }) =>
             [at, requestId, action, kind, resourceId, name, userId].join(' ')
           }

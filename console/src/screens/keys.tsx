@@ -1,10 +1,10 @@
 import { RefreshCw } from 'lucide-react';
 import { useState } from 'react';
-import { all, answer } from '../api/answer.ts';
+import { answer } from '../api/answer.ts';
 import { curl } from '../api/bodies.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
-import type { AdminRead } from '../api/queries.ts';
+import { adminKeysQuery, type AdminRead } from '../api/queries.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { ConfirmedButton } from '../ui/confirmed.tsx';
@@ -88,10 +88,7 @@ function AdminKeys({ onShown, onCreated }: { onShown: (key: string) => void; onC
       title="Admin keys"
       noun="admin key"
       nameOf={({ name }) => name}
-      query={{
-        queryKey: ['admin-keys'],
-        queryFn: () => all((query) => admin.GET('/v1/admin-api-keys', { params: { query } })),
-      }}
+      query={adminKeysQuery}
       columns={columns}
       fields={useForm('admin_key')}
       create={(item) => admin.POST('/v1/admin-api-keys', { body: [item] })}

@@ -1,17 +1,22 @@
 import { keepPreviousData, type QueryKey, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
+// oxlint-disable-next-line no-restricted-imports -- the rule of runs, which the API does not list
+import { runOf, runShownOn, type Run, type RunRule } from '../../../src/domain/runs.ts';
 import { answer } from '../api/answer.ts';
 import { eventCurl } from '../api/bodies.ts';
 import { admin, application } from '../api/client.ts';
-import { attributesQuery, leaderboardsQuery, type Attribute } from '../api/queries.ts';
+import { useToday } from '../api/clock.ts';
+import { attributesQuery, leaderboardsQuery, type Attribute, type Leaderboard } from '../api/queries.ts';
 import { useNamed } from '../api/use-named.ts';
+import { AnalysisLink } from '../resource/analysis-link.tsx';
+import { EditLink } from '../resource/edit-link.tsx';
 import { boardText } from '../rule-text.ts';
 import { Button } from '../ui/button.tsx';
-import { Labelled, SelectInput, TextInput } from '../ui/fields.tsx';
-import { number } from '../ui/format.ts';
+import { Labelled, SelectInput } from '../ui/fields.tsx';
+import { daysText, number } from '../ui/format.ts';
 import { Empty, Failed, Screen, Status, Waiting } from '../ui/parts.tsx';
-import type { Column } from '../ui/table-frame.tsx';
+import { useIsPhone, type Column } from '../ui/table-frame.tsx';
 import { AttributeValueInput } from '../ui/suggestions.tsx';
 import { DataTable } from '../ui/table.tsx';
 import { OpenJob } from './open-job.tsx';
@@ -34,15 +39,26 @@ const COLUMNS: readonly Column<Place>[] = [
   {
     id: 'user',
     header: 'User',
-    cell: ({ userId, userName }) => (
-      <Link to="/users/$id" params={{ id: userId }} className="font-medium text-accent hover:underline">
-        {userName ?? userId}
-      </Link>
-    ),
+    cell: (place) => <UserLink {...place} />,
   },
-  { id: 'id', header: 'ID', cell: ({ userId }) => <span className="text-muted">{userId}</span> },
+  { id: 'id', header: 'ID', onlyWide: true, cell: ({ userId }) => <span className="text-muted">{userId}</span> },
   { id: 'value', header: 'Score', align: 'right', cell: ({ value }) => number(value) },
 ];
+
+/** A user's name. On a phone, where the IDs have no column, with the ID below. */
+function UserLink({ userId, userName }: Place) {
+  const isPhone = useIsPhone();
+  return (
+    <Link
+      to="/users/$id"
+      params={{ id: userId }}
+      className="max-w-full truncate align-middle font-medium text-accent hover:underline"
+    >
+      {userName ?? userId}
+      {isPhone && userName !== null && <span className="block truncate text-xs text-muted">{userId}</span>}
+    </Link>
+  );
+}
 
 interface Team {
   team: string;
@@ -68,7 +84,12 @@ export function LeaderboardScreen() {
   const [group, setGroup] = useState<Group>({});
   const [ofTeams, setOfTeams] = useState(false);
   const board = boards.data?.find((one) => one.key === key);
-  if (boards.isPending) return <Waiting />;
+  if (boards.isPending)
+    return (
+      <Screen title={key} parent={PARENT}>
+        <Waiting />
+      </Screen>
+    );
   if (board === undefined)
     return (
       <Screen title={key} parent={PARENT}>
@@ -92,8 +113,14 @@ export function LeaderboardScreen() {
       name={board.name}
       parent={PARENT}
       about={`${board.description ?? ''} ${boardText(board, rules)}.`}
+      actions={
+        <>
+          <EditLink to="/leaderboards" id={board.id} />
+          {board.status === 'active' && <AnalysisLink to={{ view: 'leaderboards', id: board.id }} />}
+        </>
+      }
     >
-      <div className="flex flex-wrap gap-3">
+      <div className="flex flex-wrap gap-3 empty:hidden">
         {board.teamAttributeId && (
           <Labelled label="Ranking of">
             <SelectInput
@@ -108,11 +135,7 @@ export function LeaderboardScreen() {
         {groupedBy.length > 0 && !ofTeams && (
           <GroupPicker board={board.id} run={run} group={group} onChange={setGroup} attributes={groupedBy} />
         )}
-        {board.runUnit !== undefined && (
-          <Labelled label="Run on">
-            <TextInput type="date" value={run} onChange={({ target }) => setRun(target.value)} />
-          </Labelled>
-        )}
+        {board.runUnit !== undefined && <RunPicker board={board} run={run} onChange={setRun} />}
       </div>
       {ofTeams ? (
         <Teams key={run} board={key} run={run} />
@@ -122,6 +145,45 @@ export function LeaderboardScreen() {
         <Empty title="Each group has its own ranking">Choose a group to see its places.</Empty>
       )}
     </Screen>
+  );
+}
+
+/** Runs that the list has at first, and how many more each request for older ones adds. */
+const RUNS = 30;
+const OLDER = 'older';
+const DAY_MS = 86_400_000;
+
+/** The runs before one, newest first. */
+function runsBefore(rule: RunRule, { startDay }: Run, most: number): Run[] {
+  const runs: Run[] = [];
+  for (let run = runOf(rule, startDay - 1); run !== null && runs.length < most; run = runOf(rule, run.startDay - 1))
+    runs.push(run);
+  return runs;
+}
+
+const runText = ({ startDay, endDay }: Run): string => daysText(startDay * DAY_MS, (endDay ?? startDay) * DAY_MS);
+
+/** Selects the present run (`''`) or a past one, by its first day. */
+function RunPicker({ board, run, onChange }: { board: Leaderboard; run: string; onChange: (run: string) => void }) {
+  const today = useToday();
+  const [most, setMost] = useState(RUNS);
+  const { start, end = null, runUnit = null, runInterval = null } = board;
+  const rule = { start, end, runUnit, runInterval };
+  const present = runShownOn(rule, Date.parse(today) / DAY_MS);
+  const past = runsBefore(rule, present, most + 1);
+  const choose = (value: string): void => (value === OLDER ? setMost(most + RUNS) : onChange(value));
+  return (
+    <Labelled label="Run">
+      <SelectInput value={run} onChange={({ target }) => choose(target.value)}>
+        <option value="">{`${board.status === 'active' ? 'Now' : board.status === 'scheduled' ? 'First' : 'Last'}: ${runText(present)}`}</option>
+        {past.slice(0, most).map((one) => (
+          <option key={one.startDay} value={new Date(one.startDay * DAY_MS).toISOString().slice(0, 10)}>
+            {runText(one)}
+          </option>
+        ))}
+        {past.length > most && <option value={OLDER}>Older runs …</option>}
+      </SelectInput>
+    </Labelled>
   );
 }
 
@@ -267,7 +329,7 @@ function Ranking<T>({ label, queryKey, read, columns, rowId, isLive, empty }: Ra
       {rankings.length === 0 ? (
         <Empty title="No more places" />
       ) : (
-        <DataTable tall label={label} columns={columns} rows={rankings} rowId={rowId} />
+        <DataTable tall lines label={label} columns={columns} rows={rankings} rowId={rowId} />
       )}
       <div className="flex items-center gap-2">
         <Button disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - PAGE))}>

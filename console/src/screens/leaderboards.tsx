@@ -1,18 +1,22 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { curl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
-import { leaderboardsQuery, type Leaderboard } from '../api/queries.ts';
+import { leaderboardFiguresQuery, leaderboardsQuery, type Leaderboard } from '../api/queries.ts';
 import { useNamed } from '../api/use-named.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { boardText } from '../rule-text.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
+import { Daily, Figure } from '../ui/sparkline.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { OpenJob } from './open-job.tsx';
 
 export function Leaderboards() {
   const rules = useNamed();
   const fields = useForm('leaderboard');
+  const figures = useQuery(leaderboardFiguresQuery).data?.leaderboards;
+  const figuresOf = (board: Leaderboard) => figures?.find(({ id }) => id === board.id);
   const columns: readonly Column<Leaderboard>[] = [
     {
       id: 'name',
@@ -26,6 +30,23 @@ export function Leaderboards() {
     },
     { id: 'key', header: 'Key', cell: ({ key }) => <Code>{key}</Code> },
     { id: 'rule', header: 'Rule', cell: (board) => boardText(board, rules), wraps: true },
+    {
+      id: 'participants',
+      header: 'Participants',
+      align: 'right',
+      value: (board) => figuresOf(board)?.participants ?? 0,
+      cell: (board) => <Figure of={figuresOf(board)?.participants} />,
+    },
+    {
+      id: 'days',
+      header: 'Changes of rank, 30 days',
+      cell: (board) => (
+        <Daily
+          label={`Changes of rank in ${board.name} by day`}
+          values={figuresOf(board)?.days.map(({ changed }) => changed)}
+        />
+      ),
+    },
     {
       id: 'status',
       header: 'Status',
@@ -46,6 +67,7 @@ export function Leaderboards() {
         nameOf={({ name }) => name}
         query={leaderboardsQuery}
         columns={columns}
+        analysis={({ id }) => ({ view: 'leaderboards', id })}
         fields={fields}
         create={(item) => admin.POST('/v1/leaderboards', { params: { query: { strict: true } }, body: [item] })}
         update={(item) => admin.PATCH('/v1/leaderboards', { body: [item] })}

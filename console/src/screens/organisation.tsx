@@ -21,7 +21,7 @@ export function Organisation() {
         <Failed error={error} />
       </Screen>
     );
-  if (organisation.data === undefined || settings.data === undefined) return <Waiting />;
+  if (organisation.data === undefined || settings.data === undefined) return <Waiting of="fields" />;
   const { experimentation, aggregationPeriod } = settings.data;
   const item: Values = {
     ...settings.data.branding,

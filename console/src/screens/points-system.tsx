@@ -6,6 +6,8 @@ import { admin } from '../api/client.ts';
 import { useToday } from '../api/clock.ts';
 import { pointsQuery, triggersQuery, type AdminRead } from '../api/queries.ts';
 import { useNamed } from '../api/use-named.ts';
+import { AnalysisLink } from '../resource/analysis-link.tsx';
+import { EditLink } from '../resource/edit-link.tsx';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { boostText, causeText, ruleText, triggerRule } from '../rule-text.ts';
@@ -28,6 +30,12 @@ export function PointsSystemScreen() {
       title={system?.name ?? 'Points system'}
       parent={{ to: '/points', text: 'Points' }}
       about={system && <Code>{system.key}</Code>}
+      actions={
+        <>
+          <EditLink to="/points" id={id} />
+          <AnalysisLink to={{ view: 'points', id }} />
+        </>
+      }
     >
       <Triggers systemId={id} />
       <Levels systemId={id} />

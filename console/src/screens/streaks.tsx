@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { answer } from '../api/answer.ts';
 import { admin } from '../api/client.ts';
+import { AnalysisLink } from '../resource/analysis-link.tsx';
 import { FieldsForm } from '../resource/editor.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { Failed, Panel, Screen, Waiting } from '../ui/parts.tsx';
@@ -16,8 +17,12 @@ export function Streaks() {
   const rule = useForm('streaks');
   const freezes = useForm('freezes');
   return (
-    <Screen title="Streaks" about="A streak counts the days, weeks or months in a row in which a user was active.">
-      {settings.isPending && <Waiting />}
+    <Screen
+      title="Streaks"
+      about="A streak counts the days, weeks or months in a row in which a user was active."
+      actions={<AnalysisLink to={{ view: 'streaks' }} />}
+    >
+      {settings.isPending && <Waiting of="fields" />}
       {settings.isError && <Failed error={settings.error} />}
       {settings.data && (
         <>

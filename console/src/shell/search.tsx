@@ -1,28 +1,12 @@
 import { Dialog } from '@base-ui/react/dialog';
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, type LinkProps } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useState, type KeyboardEvent } from 'react';
 import { answer } from '../api/answer.ts';
 import { admin } from '../api/client.ts';
-import {
-  achievementsQuery,
-  attributesQuery,
-  leaderboardsQuery,
-  metricsQuery,
-  pointsQuery,
-  webhooksQuery,
-} from '../api/queries.ts';
 import { useMayChange } from '../api/session.ts';
+import { useResources, type Entry } from '../api/use-resources.ts';
 import { PARTS } from './navigation.tsx';
-
-/** A search result: its target and its text. */
-interface Entry {
-  kind: string;
-  text: string;
-  /** Another name by which it is found. */
-  key?: string | undefined;
-  link: Pick<LinkProps, 'to' | 'params' | 'search' | 'hash'>;
-}
 
 /** Delay after typing before users are searched. */
 const TYPING_MS = 150;
@@ -47,55 +31,6 @@ const ACTIONS: readonly Entry[] = [
   text: `New ${noun}`,
   link: { to, hash: `new-${noun.replaceAll(' ', '-')}` } as Entry['link'],
 }));
-
-/** Every configured resource, as entries. */
-function useResources(open: boolean): Entry[] {
-  const enabled = { enabled: open };
-  const metrics = useQuery({ ...metricsQuery, ...enabled }).data ?? [];
-  const attributes = useQuery({ ...attributesQuery, ...enabled }).data ?? [];
-  const achievements = useQuery({ ...achievementsQuery, ...enabled }).data ?? [];
-  const systems = useQuery({ ...pointsQuery, ...enabled }).data ?? [];
-  const boards = useQuery({ ...leaderboardsQuery, ...enabled }).data ?? [];
-  const webhooks = useQuery({ ...webhooksQuery, ...enabled }).data ?? [];
-  return [
-    ...metrics.map(({ id, name, key }) => ({
-      kind: 'Metric',
-      text: name,
-      key,
-      link: { to: '/metrics', hash: `edit-${id}` } as const,
-    })),
-    ...attributes.map(({ id, name, key }) => ({
-      kind: 'Attribute',
-      text: name,
-      key,
-      link: { to: '/attributes', hash: `edit-${id}` } as const,
-    })),
-    ...achievements.map(({ id, name, key }) => ({
-      kind: 'Achievement',
-      text: name,
-      key,
-      link: { to: '/achievements', hash: `edit-${id}` } as const,
-    })),
-    ...systems.map(({ id, name, key }) => ({
-      kind: 'Points system',
-      text: name,
-      key,
-      link: { to: '/points/$id', params: { id } } as const,
-    })),
-    ...boards.map(({ name, key }) => ({
-      kind: 'Leaderboard',
-      text: name,
-      key,
-      link: { to: '/leaderboards/$key', params: { key } } as const,
-    })),
-    ...webhooks.map(({ id, name, url }) => ({
-      kind: 'Webhook',
-      text: name,
-      key: url,
-      link: { to: '/webhooks/$id', params: { id } } as const,
-    })),
-  ];
-}
 
 /** Users whose ID, name or e-mail address begins with a text. */
 function useUsers(typed: string): Entry[] {

@@ -33,8 +33,24 @@ function someOf(values: readonly number[], most: number): number[] {
   return values.filter((_, index) => (values.length - 1 - index) % step === 0);
 }
 
+/** Space between the pointer and the text beside it, px. */
+const GAP = 8;
+
+/** Shows a text above the pointer, within a frame; below it if there is no room. */
+function putAt(
+  shown: HTMLElement,
+  text: string,
+  { x, y, within }: { x: number; y: number; within: HTMLElement },
+): void {
+  shown.textContent = text;
+  const [width, height] = [shown.offsetWidth, shown.offsetHeight];
+  const left = Math.min(Math.max(0, x - width / 2), within.clientWidth - width);
+  const top = y - height - GAP;
+  shown.style.transform = `translate(${left}px, ${top < 0 ? y + 2 * GAP : top}px)`;
+}
+
 /**
- * A line or bar chart over time, with an optional dashed line for comparison. Shows the values under the pointer. `x`:
+ * A line or bar chart over time, with an optional dashed line for comparison. Shows the values at the pointer. `x`:
  * epoch seconds, ascending.
  */
 export function Chart({
@@ -78,14 +94,15 @@ export function Chart({
         cursor: { y: false, points: { size: 6 }, drag: { x: false } },
         hooks: {
           setCursor: [
-            ({ cursor: { idx } }) => {
+            ({ cursor: { idx, left = 0, top = 0 }, over }) => {
               const at = typeof idx === 'number' ? x[idx] : undefined;
               const then = before === undefined || at === undefined ? '' : ` (${number(before[idx!]!)} before)`;
               const text =
                 at === undefined
                   ? ''
                   : `${isDaily ? periodText(at * 1000, unit) : CLOCK.format(at * 1000)}: ${number(y[idx!]!)}${then}`;
-              if (reading.current) reading.current.textContent = text;
+              if (reading.current)
+                putAt(reading.current, text, { x: over.offsetLeft + left, y: over.offsetTop + top, within: element });
             },
           ],
         },
@@ -147,7 +164,7 @@ export function Chart({
       <span
         ref={reading}
         aria-hidden
-        className="pointer-events-none absolute top-0 right-0 rounded bg-raised px-1 text-xs empty:hidden"
+        className="pointer-events-none absolute top-0 left-0 z-10 rounded border border-line bg-raised px-1.5 py-0.5 text-xs whitespace-nowrap shadow-pop empty:hidden"
       />
     </div>
   );

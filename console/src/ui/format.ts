@@ -54,7 +54,21 @@ export const dateText = (ms: number, unit: CalendarUnit = 'day'): string =>
 export const periodText = (ms: number, unit: CalendarUnit): string =>
   unit === 'week' ? `Week of ${dateText(ms)}` : dateText(ms, unit);
 
+const RANGE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
+
+/** `3–9 Nov 2026`, for the starts of two days in UTC; one day has no dash. */
+export const daysText = (fromMs: number, toMs: number): string => RANGE.formatRange(fromMs, toMs);
+
 export const moment = (iso: string | null | undefined): string => (iso ? MOMENT.format(new Date(iso)) : '–');
+
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' });
+const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+
+/** `Friday, 25 December 2026`, in the browser's zone. */
+export const dayOfMoment = (iso: string): string => DAY.format(new Date(iso));
+
+/** `03:38:48`, in the browser's zone. */
+export const timeOfMoment = (iso: string): string => TIME.format(new Date(iso));
 
 /** `3 hours ago`; for times more than a month away, the date. */
 export function ago(iso: string | null | undefined, nowMs = serverNowMs()): string {

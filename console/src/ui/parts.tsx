@@ -122,11 +122,54 @@ export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
   );
 }
 
-export const Waiting = () => (
-  <p role="status" className="py-6 text-center text-muted">
-    Loading …
-  </p>
+/** Stands where something will be when it is loaded. `of`: its shape. */
+export const Waiting = ({ of = 'rows' }: { of?: keyof typeof SHAPES }) => (
+  <div role="status" className="flex flex-col gap-4">
+    <span className="sr-only">Loading …</span>
+    {SHAPES[of]}
+  </div>
 );
+
+const BLOCK = 'skeleton rounded-lg border border-line bg-surface';
+const LINE_WIDTHS = ['w-1/3', 'w-1/2', 'w-2/5', 'w-1/2', 'w-1/4', 'w-2/5'];
+
+/** Rows of a list; figures and charts; fields of a form. */
+const SHAPES = {
+  rows: (
+    <div className={`${BLOCK} overflow-hidden`} aria-hidden>
+      {LINE_WIDTHS.map((width, row) => (
+        // oxlint-disable-next-line react/no-array-index-key -- the list never changes
+        <div key={row} className="flex h-9 items-center border-b border-line px-3 last:border-b-0">
+          <span className={`h-2.5 rounded bg-line ${width}`} />
+        </div>
+      ))}
+    </div>
+  ),
+  charts: (
+    <>
+      <div className="grid grid-cols-2 gap-3 md:grid-cols-4" aria-hidden>
+        {LINE_WIDTHS.slice(2).map((width, figure) => (
+          // oxlint-disable-next-line react/no-array-index-key -- the list never changes
+          <div key={figure} className={`${BLOCK} h-16 p-3`}>
+            <span className={`block h-2.5 rounded bg-line ${width}`} />
+          </div>
+        ))}
+      </div>
+      <div className={`${BLOCK} h-52`} aria-hidden />
+    </>
+  ),
+  fields: (
+    <div className={`${BLOCK} flex max-w-3xl flex-col gap-4 p-3`} aria-hidden>
+      {LINE_WIDTHS.slice(3).map((width, field) => (
+        // oxlint-disable-next-line react/no-array-index-key -- the list never changes
+        <div key={field} className="flex flex-col gap-2">
+          <span className={`h-2.5 rounded bg-line ${width}`} />
+          <span className="h-9 rounded-md bg-hover" />
+        </div>
+      ))}
+    </div>
+  ),
+} as const;
 
 /** Replaces an empty list: explains the next step, with a command. */
 export function Empty({ title, children, curl }: { title: string; children?: ReactNode; curl?: string }) {
@@ -139,12 +182,12 @@ export function Empty({ title, children, curl }: { title: string; children?: Rea
   );
 }
 
-/** A command to paste. */
+/** A command to paste; on a phone it wraps. */
 export const Shell = ({ children }: { children: string }) => (
   <pre
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and the keyboard must be able to
     tabIndex={0}
-    className="w-full max-w-full overflow-x-auto rounded-md bg-hover px-3 py-2 font-mono text-xs leading-5"
+    className="w-full max-w-full overflow-x-auto rounded-md bg-hover px-3 py-2 font-mono text-xs leading-5 max-md:break-words max-md:whitespace-pre-wrap"
   >
     {children}
   </pre>

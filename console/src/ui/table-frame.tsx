@@ -13,6 +13,8 @@ export interface Column<T> {
   wraps?: boolean;
   /** The header is only for screen readers. */
   unseen?: boolean;
+  /** Left out on a phone if its rows are lines. */
+  onlyWide?: boolean;
 }
 
 export type Order = 'asc' | 'desc';
@@ -32,6 +34,10 @@ export const CARD_CELL =
 const CARD_FRONT = 'float-left mr-1';
 const CARD_END = 'inline-flex align-middle empty:hidden';
 const CARD_LINE = 24;
+/** Height of a line on a phone with its link, px. */
+const PHONE_ROW = 45;
+/** Takes the width that the other cells of a line leave. */
+const LINE_TITLE = 'w-full max-w-0 truncate';
 const PHONE_HEAD =
   'flex flex-wrap items-center gap-x-4 border-b border-line px-3 before:text-xs before:text-muted before:content-["Sort_by"]';
 const PHONE = matchMedia('(width < 48rem)');
@@ -52,32 +58,40 @@ interface TableFrameProps<T> {
   /** `undefined` while it is loading. */
   rowAt: (index: number) => T | undefined;
   keyAt: (index: number) => string;
+  /** The text of a heading, which spans the columns. */
+  headingAt?: (index: number) => string | undefined;
   /** A column's current order; undefined if it is not sortable. */
   orderOf: (column: string) => Order | null | undefined;
   onSort: (column: string) => void;
   tall: boolean;
+  /** Its rows are lines on a phone too, such as those of a ranking; the column after the first takes what width is left. */
+  lines?: boolean;
   /** Called with the first and last row that are in the document. */
   onRange?: (first: number, last: number) => void;
   /** The initial scroll position and a function that stores it, px. */
   top?: { initial: number; keep: (top: number) => void };
 }
 
-/** A table of any length: only rows in view are in the document. On a phone its rows are cards. */
-export function TableFrame<T>(props: TableFrameProps<T>) {
-  const { label, columns, count, rowAt, keyAt, tall, onRange, top } = props;
+/** A table of any length: only rows in view are in the document. On a phone its rows are cards, unless they are `lines`. */
+export function TableFrame<T>({ lines = false, ...props }: TableFrameProps<T>) {
+  const { label, count, rowAt, keyAt, headingAt, tall, onRange, top } = props;
   const frame = useRef<HTMLDivElement>(null);
-  const isPhone = useIsPhone();
+  const isNarrow = useIsPhone();
+  const isLine = isNarrow && lines;
+  const isPhone = isNarrow && !lines;
+  const columns = isLine ? props.columns.filter(({ onlyWide }) => onlyWide !== true) : props.columns;
   const virtual = useVirtualizer({
     count,
     getScrollElement: () => frame.current,
-    estimateSize: () => (isPhone ? CARD_LINE * columns.length : ROW),
+    estimateSize: () => (isPhone ? CARD_LINE * columns.length : isLine ? PHONE_ROW : ROW),
     overscan: OVERSCAN,
     getItemKey: keyAt,
     initialOffset: top?.initial ?? 0,
   });
   const items = virtual.getVirtualItems();
   const titleAt = columns.findIndex(({ unseen }) => unseen !== true);
-  const hasTallRows = isPhone || columns.some(({ wraps }) => wraps === true);
+  const hasTallRows = isNarrow || columns.some(({ wraps }) => wraps === true);
+  const measured = hasTallRows || headingAt !== undefined ? virtual.measureElement : undefined;
   const role = (name: string) => (isPhone ? { role: name } : {});
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
@@ -100,16 +114,36 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
         className={`w-full border-separate border-spacing-0 text-left ${isPhone ? 'block' : ''}`}
         aria-rowcount={count}
       >
-        <Head {...props} isPhone={isPhone} />
+        <Head {...props} columns={columns} isPhone={isPhone} />
         <tbody {...role('rowgroup')} className={isPhone ? 'block' : ''}>
           {before > 0 && <Gap height={before} />}
           {items.map(({ index, key }) => {
             const row = rowAt(index);
+            const heading = headingAt?.(index);
+            if (heading !== undefined)
+              return (
+                <tr
+                  key={String(key)}
+                  data-index={index}
+                  ref={measured}
+                  {...role('row')}
+                  className={isPhone ? 'block' : ''}
+                >
+                  <th
+                    scope="rowgroup"
+                    colSpan={columns.length}
+                    {...role('rowheader')}
+                    className={`border-b border-line bg-hover px-3 py-1.5 text-xs font-semibold ${isPhone ? 'block' : ''}`}
+                  >
+                    {heading}
+                  </th>
+                </tr>
+              );
             return (
               <tr
                 key={String(key)}
                 data-index={index}
-                ref={hasTallRows ? virtual.measureElement : undefined}
+                ref={measured}
                 aria-rowindex={index + 1}
                 aria-busy={row === undefined}
                 {...role('row')}
@@ -123,7 +157,7 @@ export function TableFrame<T>(props: TableFrameProps<T>) {
                     className={
                       isPhone
                         ? cardCell(column, place < titleAt)
-                        : `h-9 border-b border-line px-3 group-last:border-b-0 ${column.wraps ? WRAPS : CUT} ${column.align === 'right' ? 'text-right' : ''}`
+                        : `h-9 border-b border-line px-3 group-last:border-b-0 ${isLine && place === 1 ? LINE_TITLE : column.wraps ? WRAPS : CUT} ${column.align === 'right' ? 'text-right' : ''}`
                     }
                   >
                     {row !== undefined ? column.cell(row) : place === 0 && <span className="text-muted">…</span>}

@@ -24,15 +24,20 @@ export function DataTable<T>({
   columns,
   rows,
   rowId,
+  groupOf,
   onEnd,
   tall = false,
+  lines = false,
 }: {
   label: string;
   columns: readonly Column<T>[];
   rows: readonly T[];
   rowId: (row: T) => string;
+  /** The heading of a row's group, above its first row. Rows of a group are neighbours. */
+  groupOf?: (row: T) => string;
   onEnd?: () => void;
   tall?: boolean;
+  lines?: boolean;
 }) {
   const definitions = useMemo(
     () =>
@@ -47,7 +52,15 @@ export function DataTable<T>({
   );
   const table = useTable({ features, columns: definitions, data: rows as (T & object)[] });
   const sorted = table.getRowModel().rows;
-  const { length } = sorted;
+  const shown = useMemo(
+    () =>
+      grouped(
+        sorted.map(({ original }) => original as T),
+        groupOf,
+      ),
+    [sorted, groupOf],
+  );
+  const { length } = shown;
   const onRange = useCallback(
     (_first: number, last: number) => {
       if (last >= length - OVERSCAN) onEnd?.();
@@ -59,15 +72,29 @@ export function DataTable<T>({
       label={label}
       columns={columns}
       count={length}
-      rowAt={(index) => sorted[index]?.original}
-      keyAt={(index) => rowId(sorted[index]!.original)}
+      rowAt={(index) => shown[index]?.row}
+      keyAt={(index) => shown[index]!.heading ?? rowId(shown[index]!.row!)}
+      {...(groupOf !== undefined && { headingAt: (index) => shown[index]?.heading })}
       orderOf={(id) => {
         const column = table.getColumn(id);
         return column?.getCanSort() ? column.getIsSorted() || null : undefined;
       }}
       onSort={(id) => table.getColumn(id)?.toggleSorting()}
       tall={tall}
+      lines={lines}
       onRange={onRange}
     />
   );
+}
+
+/** A row, or the heading of a group. */
+type Shown<T> = { row: T; heading?: undefined } | { row?: undefined; heading: string };
+
+function grouped<T>(rows: readonly T[], groupOf: ((row: T) => string) | undefined): Shown<T>[] {
+  if (groupOf === undefined) return rows.map((row) => ({ row }));
+  return rows.flatMap((row, index): Shown<T>[] => {
+    const heading = groupOf(row);
+    const isFirst = index === 0 || groupOf(rows[index - 1]!) !== heading;
+    return isFirst ? [{ heading }, { row }] : [{ row }];
+  });
 }

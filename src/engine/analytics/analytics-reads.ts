@@ -49,6 +49,7 @@ import { firstIdOf } from '../../postgres/partitions.ts';
 import { tenantCounters } from '../../redis/parts.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import type { PointsReads } from '../points/points-reads.ts';
+import { AppError } from '../../errors.ts';
 import { mappedInSlices } from '../../slices.ts';
 import { isControl, settledNow } from '../responses.ts';
 import { askedOf, comparedDays, daysOf, type Tallies, type AnalyticsQuery, type Asked } from './analytics-range.ts';
@@ -90,6 +91,8 @@ const SAMPLE_USERS = 1_000;
 /** How many of the newest events, of all tenants, are searched for values of attributes. */
 const NEWEST_EVENTS = 20_000;
 const TOP_VALUES = 50;
+/** Longest range in which the list of metrics has each day: a tenant has up to 10,000 of them. */
+const MOST_DAYS_OF_EACH = 31;
 const WEEK_DAYS = 7;
 /** How many IDs are read at once to count the users of a group. */
 const IDS_AT_ONCE = 5_000;
@@ -162,11 +165,23 @@ export class AnalyticsReads {
     };
   }
 
-  async metrics(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsMetrics> {
+  /** All metrics; with `days`, the events of each on each day. 422 if these are too many days. */
+  async metrics(compiled: CompiledCatalog, query: AnalyticsQuery & { days: boolean }): Promise<AnalyticsMetrics> {
     const asked = await askedOf(this.options, compiled, query);
-    const [now, before] = await this.together(asked, [COUNTED.events]);
-    const metrics = compiled.catalog.metrics.map(({ id, key, name, units, no }) => {
-      const [sums, sumsBefore] = [talliesBy(now, 'subject'), talliesBy(before, 'subject')];
+    const { tenantNo, segment, days } = asked;
+    const length = days.toDay - days.fromDay + 1;
+    if (query.days && length > MOST_DAYS_OF_EACH)
+      throw new AppError('unprocessable', `days=true is for a range of at most ${MOST_DAYS_OF_EACH} days.`);
+    const { pool } = this.options;
+    const counted = { tenantNo, segment, kinds: [COUNTED.events] };
+    const [now, before] = await Promise.all([
+      (query.days ? readSums : readSumsTogether)(pool, { ...counted, ...inRange(days) }),
+      readSumsTogether(pool, { ...counted, fromDay: days.fromBefore, toDay: days.fromDay - 1 }),
+    ]);
+    const [sums, sumsBefore] = [talliesBy(now, 'subject'), talliesBy(before, 'subject')];
+    const dailySums = query.days ? bySubject(now) : new Map<number, AnalyticsSum[]>();
+    const metrics = await mappedInSlices(compiled.catalog.metrics, ({ id, key, name, units, no }) => {
+      const daily = talliesBy(dailySums.get(no) ?? [], 'day');
       return {
         id,
         key,
@@ -176,9 +191,10 @@ export class AnalyticsReads {
         eventsBefore: sumsBefore.events(no),
         value: microsNumber(sums.value(no)),
         valueBefore: microsNumber(sumsBefore.value(no)),
+        ...(query.days && { days: Array.from({ length }, (_, at) => daily.events(days.fromDay + at)) }),
       };
     });
-    return { ...asked.days.dates, metrics };
+    return { ...days.dates, metrics };
   }
 
   /** A metric by day, per active user by week, by the size of values, and by attributes of its newest events. 404. */

@@ -19,7 +19,8 @@ import { GUARD, QUARANTINED } from '../../packed/guard-fields.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
-import type { AuditAction, RecordAudit } from '../../postgres/access/audit.ts';
+import type { AuditAction } from '../../domain/administration/audit.ts';
+import type { RecordAudit } from '../../postgres/access/audit.ts';
 import {
   guardCounts,
   listQuarantine,
@@ -225,7 +226,12 @@ export class Quarantine {
     { rows, by }: { rows: readonly QuarantineRow[]; by: Author },
   ): Promise<void> {
     const waiting = rows.filter(({ status }) => status === QUARANTINE_STATUS.waiting);
-    const entries = waiting.map(({ id, userId }) => ({ action, kind: 'quarantined_event', id: uuidText(id), userId }));
+    const entries = waiting.map(({ id, userId }) => ({
+      action,
+      kind: 'quarantined_event' as const,
+      id: uuidText(id),
+      userId,
+    }));
     await this.options.recordAudit({ tenantNo, by, entries });
   }
 

@@ -18,7 +18,8 @@ import { AppError } from '../../errors.ts';
 import { BALANCE, KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { REFUSAL, REPLAY } from '../../packed/refusal-fields.ts';
-import type { AuditAction, RecordAudit } from '../../postgres/access/audit.ts';
+import type { AuditAction } from '../../domain/administration/audit.ts';
+import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { type BalanceChangeRow, listSpendings, readBalanceChanges } from '../../postgres/balance-changes.ts';
 import { storableText } from '../../postgres/storable-json.ts';
 import { packedUse, timeOfUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
@@ -216,7 +217,7 @@ export class Spendings {
     { id, spendingId, type, pointsSystem, amount }: BalanceChange,
   ): void {
     const after = { type, pointsSystem, amount };
-    const entry = { action, kind: 'spending', id: spendingId ?? id, userId, after };
+    const entry = { action, kind: 'spending' as const, id: spendingId ?? id, userId, after };
     void this.options.recordAudit({ tenantNo, by, entries: [entry] });
   }
 

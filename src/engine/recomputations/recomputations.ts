@@ -4,6 +4,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { isDate } from '../../domain/periods.ts';
+import type { AuditAction } from '../../domain/administration/audit.ts';
 import type {
   Recomputation,
   RecomputationAsked,
@@ -12,7 +13,7 @@ import type {
   RecomputationStatus,
 } from '../../domain/administration/recomputation.ts';
 import { AppError } from '../../errors.ts';
-import { type AuditAction, writeAudit } from '../../postgres/access/audit.ts';
+import { writeAudit } from '../../postgres/access/audit.ts';
 import { detailsFromDay } from '../../postgres/partitions.ts';
 import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 import {
@@ -166,7 +167,7 @@ export class Recomputations {
     { job, action, by }: { job: StoredRecomputation; action: AuditAction; by: Author },
   ): Promise<void> {
     const { tenantNo, id, request } = job;
-    const entry = { action, kind: 'recomputation', id, after: request };
+    const entry = { action, kind: 'recomputation' as const, id, after: request };
     return writeAudit(client, { tenantNo, nowMs: this.options.clock.now(), by, entries: [entry] });
   }
 }

@@ -133,7 +133,7 @@ export class Jobs {
       const job = found(await readJob(client, { ...seen, id, lock: true }), id);
       await work(client, job, nowMs);
       const { kind, tenantNo, subjectName: name } = job;
-      const entry = { action, kind: 'job', id, name, after: { kind } };
+      const entry = { action, kind: 'job' as const, id, name, after: { kind } };
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
       return shown((await readJob(client, { ...seen, id }))!);
     });

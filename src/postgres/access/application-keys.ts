@@ -149,7 +149,7 @@ export class ApplicationKeys {
       keys,
     }: { tenantNo: number; by: Author; action: 'create' | 'delete'; keys: { id: string; prefix: string }[] },
   ): Promise<void> {
-    const entries = keys.map(({ id, prefix }) => ({ action, kind: 'application_key', id, name: prefix }));
+    const entries = keys.map(({ id, prefix }) => ({ action, kind: 'application_key' as const, id, name: prefix }));
     return writeAudit(client, { tenantNo, nowMs: this.clock.now(), by, entries });
   }
 }

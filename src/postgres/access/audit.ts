@@ -1,35 +1,16 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../clock.ts';
+import type { AuditAction, AuditKind } from '../../domain/administration/audit.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { storableJson, storableText } from '../storable-json.ts';
-
-export const AUDIT_ACTIONS = [
-  'create',
-  'update',
-  'delete',
-  'rotate',
-  'restore',
-  'reverse',
-  'reset',
-  'export',
-  'refuse',
-  'resend',
-  'test',
-  'release',
-  'apply',
-  'cancel',
-  'retry',
-  'call',
-] as const;
-export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** Actions that change nothing. What an assistant's call changes has an entry of its own. */
 const WITHOUT_CHANGE: readonly AuditAction[] = ['call', 'export', 'refuse'];
 
 export interface AuditEntry {
   action: AuditAction;
-  kind: string;
+  kind: AuditKind;
   /** UUID of the subject, if it has one. */
   id?: string | null;
   name?: string | null;

@@ -111,7 +111,7 @@ export class Sessions {
     client: PoolClient,
     { action, by, prefix }: { action: 'create' | 'delete'; by: Author; prefix: string },
   ): Promise<void> {
-    const entries = [{ action, kind: 'session', name: prefix }];
+    const entries = [{ action, kind: 'session' as const, name: prefix }];
     return writeAudit(client, { tenantNo: null, nowMs: this.clock.now(), by: { ...by, who: prefix }, entries });
   }
 }

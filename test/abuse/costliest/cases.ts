@@ -31,6 +31,8 @@ const given = (values: Known): Case => ({ given: () => values });
 const ONCE: Case = { given: () => ({ id: NO_ID }), status: 404 };
 const OF_SPENDING: Case = { given: () => ({ holdId: NO_ID, spendingId: NO_ID }), status: 404 };
 const DAYS = { from: '2025-11-29', to: '2026-11-28' };
+/** The longest range of `days=true`. */
+const DAYS_OF_EACH = { from: '2026-10-29', to: '2026-11-28' };
 
 /** Requests to the outside are not part of this test. */
 const DISABLED: Case = { status: 422 };
@@ -175,7 +177,7 @@ export const OF_ADMINS: Readonly<Record<string, Case>> = {
   admin_analytics_engagement: {
     given: ({ ids }) => ({ ...DAYS, group: undefined, metricId: ids['/v1/metrics'] }),
   },
-  admin_analytics_metrics: group,
+  admin_analytics_metrics: given({ ...DAYS_OF_EACH, group: undefined, days: 'true' }),
   admin_analytics_metric: group,
   admin_analytics_achievements: group,
   admin_analytics_achievement: group,

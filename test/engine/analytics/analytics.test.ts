@@ -199,12 +199,16 @@ test.each(SEGMENTS)('active users of a segment are those who sent events: %s', a
 
 test('a metric has the events that were not reversed, on the days for which they count', async () => {
   const { metrics } = await read(`metrics?${RANGE}`);
-  for (const { id, key, events, value } of metrics) {
+  const { metrics: byDay } = await read(`metrics?${RANGE}&days=true`);
+  for (const [at, { id, key, events, value, ...metric }] of metrics.entries()) {
+    expect(metric).not.toHaveProperty('days');
     const own = sent.filter(({ metric, isReversed }) => metric === key && !isReversed);
     const sum = (of: Sent[]): number => Math.round(of.reduce((total, event) => total + event.value * 1e6, 0)) / 1e6;
     expect([key, events, value]).toEqual([key, own.length, sum(own)]);
     const page = await read(`metrics/${id}?${RANGE}`);
     expect(page).toMatchObject({ key, events, value, eventsBefore: 0, valueBefore: 0 });
+    const days = page.days.map((day: { events: number }) => day.events);
+    expect(byDay[at]).toEqual({ ...metrics[at], days });
     for (const [nth, row] of page.days.entries()) {
       const ofDay = own.filter(({ countsFor }) => countsFor === FIRST_DAY + nth);
       expect(row).toMatchObject({ events: ofDay.length, value: sum(ofDay), eventsBefore: 0 });
@@ -448,6 +452,7 @@ test('a question that makes no sense is refused, naming what is wrong', async ()
     ['users?to=2027-05-01&from=2027-05-02', 422, 'to is before from'],
     ['users?userAttributes=plan:pro&group=control', 422, 'one segment'],
     ['metrics?userAttributes=town:x', 422, 'unknown attribute'],
+    ['metrics?from=2027-01-01&to=2027-02-01&days=true', 422, 'at most 31 days'],
     ['metrics/00000000-0000-7000-8000-000000000000', 404, 'Unknown metric'],
     ['engagement', 422, 'metricId'],
   ] as const) {

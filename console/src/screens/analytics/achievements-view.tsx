@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { EditLink } from '../../resource/edit-link.tsx';
 import { number, percent } from '../../ui/format.ts';
 import { useAsked, useShown } from './controls.tsx';
 import { Distribution, duration, FigureTable, Figures, Read, Saved, TimeChart } from './parts.tsx';
@@ -61,7 +62,9 @@ function OneAchievement({ id }: { id: string }) {
     <Read query={achievement}>
       {({ name, days, durations, progress, sampled, from, to, ...all }) => (
         <>
-          <Back to="Achievements" name={name} />
+          <Back to="Achievements" name={name}>
+            <EditLink to="/achievements" id={id} />
+          </Back>
           <Figures
             of={[
               { name: 'Completed', now: all.completed, before: all.completedBefore },

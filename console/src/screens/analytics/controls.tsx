@@ -36,7 +36,7 @@ export function useAsked(): { range: { from: string; to: string }; query: Asked 
 export function useShow(): (changed: { [field in keyof AnalyticsSearch]: AnalyticsSearch[field] | undefined }) => void {
   const navigate = useNavigate();
   const search = useShown();
-  return (changed) => void navigate({ to: '/analytics', search: { ...search, ...changed } as never });
+  return (changed) => void navigate({ to: '/analytics', search: analyticsSearch({ ...search, ...changed }) });
 }
 
 /** Days and segment. `isSegmented`: whether the view has segments. */

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { EditLink } from '../../resource/edit-link.tsx';
 import { number } from '../../ui/format.ts';
 import { useAsked, useShown } from './controls.tsx';
 import { Distribution, FigureTable, Figures, Read, Saved, TimeChart } from './parts.tsx';
@@ -15,7 +16,12 @@ function AllMetrics() {
   return (
     <Read query={metrics}>
       {({ metrics: all, from, to }) => (
-        <Saved title="Metrics" file={`metrics-${from}-${to}`} rows={all} note="Reversed events do not count.">
+        <Saved
+          title="Metrics"
+          file={`metrics-${from}-${to}`}
+          rows={all.map(({ days: _, ...metric }) => metric)}
+          note="Reversed events do not count."
+        >
           <FigureTable
             label="Metrics"
             head={['Metric', 'Events', 'Events before', 'Value', 'Value before']}
@@ -45,7 +51,9 @@ function OneMetric({ id }: { id: string }) {
         const dates = days.map(({ date }) => date);
         return (
           <>
-            <Back to="Metrics" name={name} />
+            <Back to="Metrics" name={name}>
+              <EditLink to="/metrics" id={id} />
+            </Back>
             <Figures
               of={[
                 { name: 'Events', now: all.events, before: all.eventsBefore },

@@ -9,7 +9,7 @@ import { CsvButton, type CsvRow } from './csv.tsx';
 /** Shows a query's result, its progress, or its error. */
 export function Read<T>({ query, children }: { query: UseQueryResult<T>; children: (data: T) => ReactNode }) {
   if (query.isError) return <Failed error={query.error} retry={() => void query.refetch()} />;
-  if (query.data === undefined) return <Waiting />;
+  if (query.data === undefined) return <Waiting of="charts" />;
   return <div className="flex flex-col gap-4">{children(query.data)}</div>;
 }
 

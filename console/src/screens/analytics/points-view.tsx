@@ -1,7 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { triggersQuery } from '../../api/queries.ts';
 import { useNamed } from '../../api/use-named.ts';
+import { EditLink } from '../../resource/edit-link.tsx';
 import { causeText, triggerRule } from '../../rule-text.ts';
+import { buttonLook } from '../../ui/button.tsx';
 import { number } from '../../ui/format.ts';
 import { useAsked, useShown } from './controls.tsx';
 import { Distribution, FigureTable, Figures, Read, Saved, TimeChart } from './parts.tsx';
@@ -58,7 +61,12 @@ function OneSystem({ id }: { id: string }) {
         const dates = days.map(({ date }) => date);
         return (
           <>
-            <Back to="Points" name={name} />
+            <Back to="Points" name={name}>
+              <Link to="/points/$id" params={{ id }} className={`${buttonLook()} max-md:h-11`}>
+                Triggers and levels
+              </Link>
+              <EditLink to="/points" id={id} />
+            </Back>
             <Figures
               of={[
                 { name: 'Awarded', now: all.awarded, before: all.awardedBefore },

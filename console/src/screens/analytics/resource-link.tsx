@@ -1,4 +1,5 @@
 import { ArrowLeft } from 'lucide-react';
+import type { ReactNode } from 'react';
 import { useShow } from './controls.tsx';
 
 /** A link to one resource of a list. */
@@ -11,8 +12,8 @@ export function Chosen({ id, name }: { id: string; name: string }) {
   );
 }
 
-/** The name of the shown resource, and a link back to the list. */
-export function Back({ to, name }: { to: string; name: string }) {
+/** The name of the shown resource, a link back to the list, and one to the resource itself. */
+export function Back({ to, name, children }: { to: string; name: string; children?: ReactNode }) {
   const show = useShow();
   return (
     <h2 className="flex flex-wrap items-center gap-2 text-base font-semibold">
@@ -24,6 +25,7 @@ export function Back({ to, name }: { to: string; name: string }) {
         <ArrowLeft size={14} aria-hidden /> {to}
       </button>
       {name}
+      <span className="ml-auto flex gap-2 font-normal">{children}</span>
     </h2>
   );
 }

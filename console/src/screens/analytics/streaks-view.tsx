@@ -1,4 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { Pencil } from 'lucide-react';
+import { buttonLook } from '../../ui/button.tsx';
 import { number } from '../../ui/format.ts';
 import { useAsked } from './controls.tsx';
 import { Distribution, Figures, Read, Saved, TimeChart } from './parts.tsx';
@@ -19,6 +22,9 @@ export function StreaksView() {
           days.reduce((total, day) => total + day[of], 0);
         return (
           <>
+            <Link to="/streaks" className={`${buttonLook()} self-start max-md:h-11`}>
+              <Pencil size={14} aria-hidden /> Rule and freezes
+            </Link>
             <Figures
               of={CHARTS.map(({ of, before, title }) => ({
                 name: title.replace(' per day', ''),
