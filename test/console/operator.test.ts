@@ -155,10 +155,17 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
     await context.close();
   });
 
-  test('opens a dead letter, which cannot be stored again, and drops it', async () => {
+  test('the overview leads to a dead letter, which cannot be stored again; once it is dropped, nothing needs attention', async () => {
     const { page, context, errors } = await signedIn();
     await laurel.redis.xadd(outboxKey(onlyPart(0).shard), '*', 't', '0', 'r', 'no record');
-    await page.goto(`${laurel.adminUrl}/console/system`);
+    await expect.poll(async () => (await laurel.admin.get('/v1/attention')).body).toMatchObject([{ count: 1 }]);
+    await page.goto(`${laurel.adminUrl}/console`);
+    const badge = page.getByRole('link', { name: 'System , needs attention: 1 dead letter' });
+    await badge.waitFor();
+    const concern = page.locator('#main').getByRole('link', { name: /^1 dead letter/ });
+    await concern.waitFor();
+    await keep(page, 'desk-attention');
+    await concern.click();
     const table = page.getByRole('region', { name: 'Dead letters' });
     await table.getByRole('button').first().waitFor();
     expect(await violations(page)).toEqual([]);
@@ -172,6 +179,10 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
     await page.getByRole('alertdialog').getByRole('button', { name: 'Drop' }).click();
     await page.getByText('No dead letters').waitFor();
     expect((await laurel.admin.get('/v1/dead-letters')).body).toEqual([]);
+    await badge.waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('Latest changes').waitFor();
+    expect(await page.getByText('Needs attention').count()).toBe(0);
     expect(errors).toEqual([]);
     await context.close();
   });
@@ -207,7 +218,7 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
       .not.toBeNull();
     await page.goto(`${laurel.adminUrl}/console/webhooks`);
     await page.getByText('disabled by Laurel').waitFor();
-    await page.getByRole('link', { name: 'Gone' }).click();
+    await page.getByRole('link', { name: 'Gone', exact: true }).click();
     await page.getByText(/Laurel disabled this webhook on .*: .*410/).waitFor();
     expect(await violations(page)).toEqual([]);
     await keep(page, 'desk-webhook-disabled');

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useFeed } from '../../api/feed.ts';
 import { metricsQuery, organisationQuery } from '../../api/queries.ts';
 import { Failed, Screen } from '../../ui/parts.tsx';
+import { Attention } from './attention.tsx';
 import { Changes } from './changes.tsx';
 import { DailyCharts } from './daily-charts.tsx';
 import { Figures } from './figures.tsx';
@@ -18,6 +19,7 @@ export function Overview() {
   return (
     <Screen title={organisation?.name ?? 'Overview'}>
       {metrics.isError && <Failed error={metrics.error} />}
+      <Attention />
       <FirstSteps />
       <Now />
       <div className="grid gap-4 lg:grid-cols-2">
