@@ -21,8 +21,8 @@ import { Tile, type Compared } from './tile.tsx';
 /** Metrics that are shown until the team picks some. */
 const UNPICKED_METRICS = 3;
 const WEEK_DAYS = 7;
-/** Ranges end yesterday, so their figures change little. */
-const READ_MS = 60_000;
+/** Ranges end yesterday, so their figures change little: by late events, and in zones where it is still yesterday. */
+const READ_MS = 600_000;
 const POLLED = { refetchInterval: READ_MS };
 
 type Range = { from: string; to: string };
