@@ -93,6 +93,7 @@ import {
   adminSessionDelete,
   adminSessionGet,
 } from './access.ts';
+import { adminAttentionList } from './attention.ts';
 import { adminAuditLogList, adminRequestsList } from './logs.ts';
 import { adminClockDelete, adminClockGet, adminClockPut, adminSystemGet } from './system.ts';
 import { adminOpenapiGet, openapiGet } from './openapi.ts';
@@ -274,6 +275,7 @@ export const adminOperations: readonly Operation[] = [
   adminAnalyticsStreaks,
   adminAnalyticsLeaderboards,
   adminAuditLogList,
+  adminAttentionList,
   adminSystemGet,
   adminDeadLettersList,
   adminDeadLettersGet,

@@ -5,6 +5,7 @@ import type { Resources } from '../catalog/resources.ts';
 import type { Author } from '../domain/administration/author.ts';
 import type { NotificationType } from '../domain/notifications/notification.ts';
 import type { SystemState } from '../domain/administration/system.ts';
+import type { AttentionItem } from '../domain/administration/attention.ts';
 import type { Environment } from '../domain/settings.ts';
 import type { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import type { AchievementPreview } from '../engine/achievements/preview.ts';
@@ -45,6 +46,7 @@ import type { OwnWebhook, WebhookDeliveries } from '../engine/webhooks/webhook-d
 import type { Backdating } from '../engine/achievements/backdating.ts';
 import type { AdminKeys } from '../postgres/access/admin-keys.ts';
 import type { AuditQuery, AuditRow, RecordAudit } from '../postgres/access/audit.ts';
+import type { SeenJobs } from '../postgres/jobs.ts';
 import type { BoardFill } from '../postgres/boards/progress.ts';
 import type { ApplicationKeys } from '../postgres/access/application-keys.ts';
 import type { Sessions } from '../postgres/access/sessions.ts';
@@ -57,6 +59,8 @@ import type { ShownSecret } from '../postgres/webhooks/secrets.ts';
 export interface Services {
   activity: ActivityReads;
   analytics: AnalyticsReads;
+  /** See `createAttention`. */
+  attention: (seen: SeenJobs) => Promise<AttentionItem[]>;
   groupComparison: GroupComparison;
   boardFills: { list(tenantNo: number): Promise<BoardFill[]> };
   backdatings: { list(tenantNo: number): Promise<Backdating[]> };

@@ -320,6 +320,20 @@ export async function listJobs(
   return rows;
 }
 
+/** The number of jobs that failed at or after `sinceMs` (epoch ms), or are retried after at least `attempts` failures in a row. */
+export async function countFailingJobs(
+  pool: Pool,
+  { tenantNo, ofAll, attempts, sinceMs }: SeenJobs & { attempts: number; sinceMs: number },
+): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    `SELECT count(*)::int AS count FROM jobs AS job
+      WHERE ${SEEN} AND (status = 'failed' AND finished >= to_timestamp($4::float8 / 1000)
+         OR status IN ('waiting', 'running') AND attempts >= $3)`,
+    [tenantNo, ofAll, attempts, sinceMs],
+  );
+  return rows[0]!.count;
+}
+
 /** A job by ID, or `null`. `lock`: locks it for the transaction. */
 export async function readJob(
   client: Pool | PoolClient,

@@ -6,6 +6,7 @@ import { AchievementPreview } from '../engine/achievements/preview.ts';
 import { AnalyticsReads } from '../engine/analytics/analytics-reads.ts';
 import { CostlyReads } from '../engine/analytics/costly-reads.ts';
 import { GroupComparison } from '../engine/analytics/group-comparison.ts';
+import { createAttention } from '../engine/attention.ts';
 import { ActivityReads } from '../engine/history/activity.ts';
 import { BatchIntake } from '../engine/events/batch-intake.ts';
 import { ClockControl } from '../engine/schedule/clock-control.ts';
@@ -292,6 +293,7 @@ function createConfiguration(
 function createAdministration(
   core: FrontendCore,
 ): Feature<
+  | 'attention'
   | 'tenants'
   | 'applicationKeys'
   | 'adminKeys'
@@ -306,10 +308,11 @@ function createAdministration(
   | 'audit'
   | 'recordAudit'
 > {
-  const { redis, pool, announce, clock, testClock, guard, wakeJobs } = core;
+  const { redis, pool, announce, clock, testClock, guard, wakeJobs, backlog } = core;
   const recentRequests = new RecentRequests({ redis, hasTenants: () => core.tenants.organisation().multiTenancy });
   core.onClose(() => recentRequests.close());
   return {
+    attention: createAttention({ pool, clock, backlog }),
     tenants: core.tenants,
     applicationKeys: core.applicationKeys,
     adminKeys: new AdminKeys({ pool, announce, clock }),

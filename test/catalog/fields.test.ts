@@ -152,6 +152,7 @@ const FULL: Configuration = {
       unitType: 'currency',
       units: 'EUR',
       guards: { maxValue: { limit: 5, action: 'clamp' } },
+      onOverview: true,
     },
   ],
   achievements: [
@@ -335,7 +336,9 @@ describe('a configuration with every property', () => {
       ),
       leaderboards: without('leaderboard', expected.leaderboards),
     });
-    expect(JSON.stringify(document)).not.toMatch(/guards|writableBy|aggregate|spendableByUsers|expiresAfterDays/);
+    expect(JSON.stringify(document)).not.toMatch(
+      /guards|onOverview|writableBy|aggregate|spendableByUsers|expiresAfterDays/,
+    );
   });
 });
 

@@ -27,6 +27,7 @@ const metric = (key: string): Fields<'metric'> => ({
   key,
   name: key,
   description: null,
+  onOverview: null,
   unitType: 'number',
   units: '',
   guards: null,

@@ -117,6 +117,66 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     await context.close();
   });
 
+  test.each([
+    ['desk', false],
+    ['phone', true],
+  ] as const)(
+    'the overview compares the last week with the one before, and leads to the analysis: %s',
+    async (width, dark) => {
+      const day = (ago: number): string => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+      const read = async (path: string, from: number, to: number) =>
+        (await laurel.admin.get(`/v1/analytics/${path}?from=${day(from)}&to=${day(to)}`)).body;
+      const figure = (value: number): string => value.toLocaleString('en-US');
+      const { context, page, quiet, at, errors, isWithin } = await signedInPage(browser, laurel, {
+        size: WIDTHS[width],
+        dark,
+      });
+      await at('');
+      const tiles = page.getByRole('region', { name: 'The last 7 days' });
+      const tile = (name: string) => tiles.getByRole('link', { name: new RegExp(`^${name}`) });
+      const says = async (name: string, week: number, yesterday: number, weekBefore: number): Promise<void> => {
+        await tile(name)
+          .getByText(`Yesterday ${figure(yesterday)}, a week before ${figure(weekBefore)}`)
+          .waitFor();
+        expect(await tile(name).textContent()).toContain(figure(week));
+      };
+      const { days } = await read('users', 7, 1);
+      await says(
+        'New users',
+        days.reduce((sum: number, one: { newUsers: number }) => sum + one.newUsers, 0),
+        days[6].newUsers,
+        days[6].newUsersBefore,
+      );
+      const ofFlips = async (from: number, to: number): Promise<number> =>
+        (await read('metrics', from, to)).metrics.find(({ key }: { key: string }) => key === 'flips').value;
+      await says('Flashcards flipped', await ofFlips(7, 1), await ofFlips(1, 1), await ofFlips(8, 8));
+      await tile('Came back in the next week').getByText('%').first().waitFor();
+      await quiet();
+      await keep(page, `overview-week-${width}-${dark ? 'dark' : 'light'}`);
+      expect(await violationsInBothSchemes(page, dark)).toEqual([]);
+      expect(await isWithin()).toBe(true);
+
+      // The team's choice is stored with the metric, so everybody sees it.
+      await tiles.getByRole('button', { name: 'Choose metrics' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Minutes studied').check();
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      await tile('Minutes studied').waitFor();
+      await tile('Flashcards flipped').waitFor({ state: 'detached' });
+      const chosen = (await laurel.admin.get('/v1/metrics')).body.filter(
+        ({ onOverview }: { onOverview?: boolean }) => onOverview === true,
+      );
+      expect(chosen.map(({ key }: { key: string }) => key)).toEqual(['minutes']);
+      await tile('Minutes studied').click();
+      await page.getByText('Top attributes').waitFor();
+      expect(new URL(page.url()).searchParams.get('from')).toMatch(day(7));
+      await laurel.admin.patch('/v1/metrics', [{ id: chosen[0].id, onOverview: null }]);
+      expect(errors).toEqual([]);
+      await context.close();
+    },
+  );
+
   test('a metric is opened, its period changed, and its days saved as CSV', async () => {
     const watched = await signedInPage(browser, laurel);
     const { context, page, quiet } = watched;

@@ -40,6 +40,7 @@ export class CatalogBuilder {
       key,
       name: `Metric ${key}`,
       description: null,
+      onOverview: null,
       unitType: 'number',
       units: '',
       guards,

@@ -23,6 +23,7 @@ import {
   Upload,
   Users,
 } from 'lucide-react';
+import { badgesOf, useAttention, type ScreenBadge } from '../api/attention.ts';
 import { Logo } from '../ui/logo.tsx';
 
 export const PARTS = [
@@ -68,8 +69,25 @@ const LINK =
   'flex h-8 items-center gap-2.5 rounded-md px-2 text-muted hover:bg-hover hover:text-text ' +
   'data-[status=active]:bg-accent-soft data-[status=active]:font-medium data-[status=active]:text-accent-strong';
 
-/** Links to every screen. */
+/** A badge has no room for larger numbers. */
+const MOST_SHOWN = 999;
+
+/** How much needs attention on a screen, in figures; for screen readers, in words. */
+const Badge = ({ of: { count, meaning, isUrgent } }: { of: ScreenBadge }) => (
+  <span className="ml-auto" title={meaning}>
+    <span
+      aria-hidden
+      className={`inline-block min-w-5 rounded-full px-1.5 text-center text-xs leading-5 font-medium ${isUrgent ? 'bg-danger-soft text-danger' : 'bg-warn-soft text-warn'}`}
+    >
+      {count > MOST_SHOWN ? `${MOST_SHOWN}+` : count}
+    </span>
+    <span className="sr-only">, needs attention: {meaning}</span>
+  </span>
+);
+
+/** Links to every screen, with badges where something needs attention. */
 export function Navigation({ onChosen }: { onChosen?: () => void }) {
+  const badges = badgesOf(useAttention());
   return (
     <nav aria-label="Screens" className="flex min-h-full flex-col gap-4 p-3">
       <Link to="/" onClick={onChosen} className="flex items-center gap-2 px-2 py-1 text-base font-semibold">
@@ -79,13 +97,17 @@ export function Navigation({ onChosen }: { onChosen?: () => void }) {
         <div key={name ?? ''}>
           {name !== null && <p className="px-2 pb-1 text-xs text-muted">{name}</p>}
           <ul>
-            {links.map(({ to, text, icon: Icon }) => (
-              <li key={to}>
-                <Link to={to} onClick={onChosen} activeOptions={{ exact: to === '/' }} className={LINK}>
-                  <Icon size={15} aria-hidden /> {text}
-                </Link>
-              </li>
-            ))}
+            {links.map(({ to, text, icon: Icon }) => {
+              const badge = badges.get(to);
+              return (
+                <li key={to}>
+                  <Link to={to} onClick={onChosen} activeOptions={{ exact: to === '/' }} className={LINK}>
+                    <Icon size={15} aria-hidden /> {text}
+                    {badge !== undefined && <Badge of={badge} />}
+                  </Link>
+                </li>
+              );
+            })}
           </ul>
         </div>
       ))}

@@ -9,7 +9,6 @@ export function ConfirmedButton({
   action,
   about,
   change,
-  onDone,
   ...button
 }: Omit<ComponentProps<typeof Button>, 'title' | 'about'> & {
   /** The question, and the button that confirms it. */
@@ -19,9 +18,8 @@ export function ConfirmedButton({
   about: ReactNode;
   change: {
     isPending: boolean;
-    mutate: (input: undefined, options: { onSuccess?: () => void; onSettled: () => void }) => void;
+    mutate: (input: undefined, options: { onSettled: () => void }) => void;
   };
-  onDone?: (() => void) | undefined;
 }) {
   const [asked, setAsked] = useState(false);
   if (!useMayChange()) return null;
@@ -34,9 +32,7 @@ export function ConfirmedButton({
         title={title}
         action={action}
         busy={change.isPending}
-        onConfirm={() =>
-          change.mutate(undefined, { ...(onDone && { onSuccess: onDone }), onSettled: () => setAsked(false) })
-        }
+        onConfirm={() => change.mutate(undefined, { onSettled: () => setAsked(false) })}
       >
         {about}
       </Confirm>

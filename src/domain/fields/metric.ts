@@ -40,4 +40,15 @@ export const METRIC = {
       hint: 'Limits for each user, checked before an event is applied. A value equal to a limit is allowed.',
     },
   }),
+  onOverview: field(Type.Boolean(), {
+    label: 'Show on the Overview',
+    description:
+      "Whether the console's Overview compares the metric's last days with the week before; null or false: no. Without any such metric, it " +
+      'shows the first three.',
+    clearable: true,
+    default: null,
+    ifUnset: 'omitted',
+    addition: true,
+    normalise: (shown: boolean) => (shown ? true : null),
+  }),
 } as const;

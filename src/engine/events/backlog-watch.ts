@@ -53,6 +53,9 @@ export class BacklogWatch {
     return this.tooMany || this.tooLarge;
   };
 
+  /** The outbox entries of the last measurement. */
+  readonly count = (): number => this.entries.sum;
+
   /** Measures now. If Redis is away, the last measurement counts; events fail by themselves. Never rejects. */
   async measure(): Promise<void> {
     const { redis, backlogLimit, backlogLimitBytes } = this.options;

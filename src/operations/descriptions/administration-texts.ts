@@ -241,6 +241,18 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'results.status': 'The status that a request with this event alone would get.',
   'admin_webhooks_resend.status': 'Which messages: those that failed, or those that were delivered.',
   'admin_webhooks_resends_list.status': 'Which messages: those that failed, or those that were delivered.',
+  'admin_attention_list.kind':
+    'What is wrong: `backlog_full` events are refused until Postgres has stored some, `dead_letters` entries could not be stored, a webhook was ' +
+    'disabled by Laurel, its queue is full, it failed 10 times in a row, or its oldest message has waited for an hour, `jobs_failing`, or events are ' +
+    'in `quarantine`.',
+  'admin_attention_list.count':
+    'Entries that wait to be stored, dead letters, pending messages of the webhook, jobs, or events in quarantine.',
+  'admin_attention_list.webhook': 'The webhook concerned; null for the other kinds.',
+  'webhook.id': 'ID of the webhook.',
+  'webhook.name': 'Name of the webhook.',
+  'admin_attention_list.since':
+    'When Laurel disabled the webhook, when its failures began, or when its oldest pending message was created.',
+  'admin_attention_list.reason': 'Why Laurel disabled the webhook.',
   'admin_dead_letters_list.status': '`waiting`: not all of it is stored. `stored`: a retry stored the whole entry.',
   'admin_dead_letters_get.status': '`waiting`: not all of it is stored. `stored`: a retry stored the whole entry.',
   'admin_dead_letters_retry.status': '`waiting`: not all of it is stored. `stored`: a retry stored the whole entry.',

@@ -155,6 +155,16 @@ export async function waitingTenants(pool: Pool): Promise<number[]> {
   return rows.map(({ tenantNo }) => tenantNo);
 }
 
+/** The number of waiting events of a tenant, counted up to `most`. */
+export async function countWaitingEvents(pool: Pool, tenantNo: number, most: number): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    `SELECT count(*)::int AS count FROM (
+       SELECT FROM quarantine WHERE tenant_no = $1 AND status = ${QUARANTINE_STATUS.waiting} LIMIT $2) AS counted`,
+    [tenantNo, most],
+  );
+  return rows[0]!.count;
+}
+
 /** All waiting events of a tenant; at most `QUARANTINED.most`. */
 export async function waitingEvents(pool: Pool, tenantNo: number): Promise<WaitingEvent[]> {
   const { rows } = await pool.query<WaitingEvent>(

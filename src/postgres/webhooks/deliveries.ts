@@ -130,6 +130,62 @@ export async function readWebhookState(
   return rows[0]!;
 }
 
+/** A webhook whose messages do not arrive as they should. */
+export interface TroubledWebhook {
+  id: string;
+  name: string;
+  /** The first that applies: disabled by Laurel, its queue is full, it keeps failing, its oldest message is late. */
+  trouble: 'disabled' | 'full' | 'failing' | 'late';
+  pending: number;
+  /** When it was disabled, began to fail, or the oldest pending message was created. */
+  since: Date | null;
+  /** Why Laurel disabled it. */
+  reason: string | null;
+}
+
+interface TroubleQuery {
+  tenantNo: number;
+  /** From this number of failed tries in a row on, a webhook is failing. */
+  failures: number;
+  /** A pending message that was created before this time (epoch ms) is late. */
+  lateBeforeMs: number;
+  /** Pending messages are counted up to this number. */
+  most: number;
+}
+
+/** A tenant's webhooks that need an administrator, by name. The oldest message is the one with the smallest sequence. */
+export async function troubledWebhooks(
+  pool: Pool,
+  { tenantNo, failures, lateBeforeMs, most }: TroubleQuery,
+): Promise<TroubledWebhook[]> {
+  const { rows } = await pool.query<TroubledWebhook>(
+    `SELECT id, name, trouble, reason, since,
+            (SELECT count(*)::int FROM (
+               SELECT FROM webhook_queue AS queued WHERE queued.webhook_id = troubled.id LIMIT $4) AS counted) AS pending
+       FROM (SELECT resource.id, resource.doc ->> 'name' AS name,
+                    CASE WHEN NOT enabled THEN 'disabled'
+                         WHEN is_full THEN 'full'
+                         WHEN failures >= $2 THEN 'failing'
+                         ELSE 'late' END AS trouble,
+                    CASE WHEN NOT enabled THEN disabled_reason END AS reason,
+                    CASE WHEN NOT enabled THEN disabled_at
+                         WHEN failures >= $2 AND NOT is_full THEN failing_since
+                         ELSE oldest END AS since
+               FROM webhook_state AS state
+               JOIN catalog_resources AS resource ON resource.id = state.webhook_id AND resource.deleted IS NULL
+              CROSS JOIN LATERAL (SELECT (resource.doc ->> 'enabled')::boolean AS enabled) AS own
+               LEFT JOIN LATERAL (
+                    SELECT created AS oldest FROM webhook_queue AS queued
+                     WHERE queued.webhook_id = state.webhook_id ORDER BY sequence LIMIT 1) AS queue ON true
+              WHERE state.tenant_no = $1
+                AND CASE WHEN enabled THEN is_full OR failures >= $2 OR oldest < to_timestamp($3::float8 / 1000)
+                         ELSE disabled_reason IS NOT NULL END) AS troubled
+      ORDER BY array_position(ARRAY['disabled', 'full', 'failing', 'late'], trouble), name`,
+    [tenantNo, failures, lateBeforeMs, most],
+  );
+  return rows;
+}
+
 /** Marks a message in the log as a test, in the transaction that creates it. */
 export async function markTest(client: PoolClient, id: string): Promise<void> {
   await client.query('UPDATE webhook_messages SET test = true WHERE id = $1', [id]);

@@ -186,6 +186,7 @@ export const OF_ADMINS: Readonly<Record<string, Case>> = {
   admin_analytics_streaks: group,
   admin_analytics_leaderboards: group,
   admin_audit_log_list: given({ skip: 0, kind: undefined }),
+  admin_attention_list: LARGEST,
   admin_system_get: LARGEST,
   admin_dead_letters_list: given({ skip: 0 }),
   admin_dead_letters_get: ONCE,

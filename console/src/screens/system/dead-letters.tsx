@@ -79,7 +79,11 @@ function Actions({ id, position, shard, onGone }: Pick<Letter, 'id' | 'position'
     done: 'The entry is stored.',
   });
   const drop = useChange({
-    run: () => one(admin.DELETE('/v1/dead-letters', { params: { query: { ids: [id] } } })),
+    run: async () => {
+      await one(admin.DELETE('/v1/dead-letters', { params: { query: { ids: [id] } } }));
+      // Before its data is read again, which would show that it does not exist.
+      onGone();
+    },
     done: 'The entry is dropped.',
   });
   if (!mayChange) return null;
@@ -88,7 +92,6 @@ function Actions({ id, position, shard, onGone }: Pick<Letter, 'id' | 'position'
       <ConfirmedButton
         look="danger"
         change={drop}
-        onDone={onGone}
         title="Drop the entry?"
         action="Drop"
         about={

@@ -5,6 +5,7 @@ import { Chart } from '../../ui/chart.tsx';
 import { number } from '../../ui/format.ts';
 import { Facts, Failed, Panel, Screen, Tag } from '../../ui/parts.tsx';
 import { DeadLetters } from './dead-letters.tsx';
+import { Figures } from './figures.tsx';
 import { Processes } from './processes.tsx';
 import { ScheduledWork } from './scheduled-work.tsx';
 import { Servers } from './servers.tsx';
@@ -18,6 +19,7 @@ export function System() {
   return (
     <Screen title="System" about="State of this installation, its Redis and its Postgres.">
       {metrics.isError && <Failed error={metrics.error} />}
+      <Figures />
       <div className="grid gap-4 lg:grid-cols-2">
         <Readiness metrics={metrics.data} />
         <Servers />
@@ -61,11 +63,9 @@ function Readiness({ metrics }: { metrics: ServerMetrics | undefined }) {
       )}
       <Facts
         of={[
-          ['Waiting to be stored', shown('laurel_outbox_entries')],
           ['Storage lag', lags.length === 0 ? '–' : `${number(Math.max(...lags))} s`],
           ['Pending batches', shown('laurel_batches_waiting')],
           ['Pending webhook messages', shown('laurel_webhook_messages_waiting')],
-          ['Dead letters', shown('laurel_dead_letters')],
           ['Multi-tenancy', organisation === undefined ? '–' : organisation.multiTenancy ? 'on' : 'off'],
         ]}
       />

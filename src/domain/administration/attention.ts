@@ -1,0 +1,31 @@
+import { type Static, Type } from 'typebox';
+import { Nullable, Uuid } from '../schemas.ts';
+
+/** What an administrator should look at, the most urgent first. */
+export const ATTENTION_KINDS = [
+  'backlog_full',
+  'dead_letters',
+  'webhook_disabled',
+  'webhook_full',
+  'webhook_failing',
+  'webhook_late',
+  'jobs_failing',
+  'quarantine',
+] as const;
+export type AttentionKind = (typeof ATTENTION_KINDS)[number];
+
+/** Larger numbers are not counted further. */
+export const MOST_COUNTED = 10_000;
+
+export const AttentionItem = Type.Object({
+  kind: Type.Enum([...ATTENTION_KINDS]),
+  /** Waiting outbox entries, dead letters, pending messages of the webhook, jobs, or quarantined events. */
+  count: Type.Integer({ minimum: 0 }),
+  /** The webhook concerned; `null` for other kinds. */
+  webhook: Nullable(Type.Object({ id: Uuid, name: Type.String() })),
+  /** When the webhook was disabled, when it began to fail, or when its oldest pending message was created. */
+  since: Nullable(Type.String({ format: 'date-time' })),
+  /** Why Laurel disabled the webhook. */
+  reason: Nullable(Type.String()),
+});
+export type AttentionItem = Static<typeof AttentionItem>;

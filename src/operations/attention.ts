@@ -1,0 +1,21 @@
+import { Type } from 'typebox';
+import { AttentionItem, MOST_COUNTED } from '../domain/administration/attention.ts';
+import { operation } from './operation.ts';
+
+export const adminAttentionList = operation({
+  id: 'admin_attention_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/attention',
+  needsRedis: false,
+  summary: 'What needs an administrator, the most urgent first; empty if nothing does',
+  description: `Webhooks that Laurel disabled, whose queue is full, that failed 10 times in a row, or whose oldest message has waited for an
+hour; events in quarantine; jobs that failed in the last 7 days or failed 3 times in a row. For a key of all tenants also the organisation's dead
+letters, jobs of the whole installation, and a backlog that is so full that events are refused. Counts of messages and events end at
+${MOST_COUNTED.toLocaleString('en')}.`,
+  responses: { 200: Type.Array(AttentionItem) },
+  handle: async ({ attention }, { tenant, caller }) => ({
+    status: 200,
+    body: await attention({ tenantNo: tenant.no, ofAll: caller.tenantNo === null }),
+  }),
+});

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FixedClock } from '../../../src/clock.ts';
+import { addJob } from '../../../src/postgres/jobs.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+
+const NOW_MS = Date.UTC(2026, 10, 22, 9);
+const HOUR_MS = 3_600_000;
+const NOTHING = { webhook: null, since: null, reason: null };
+
+// Without workers: states change only when the test changes them.
+let laurel: TestLaurel;
+let ids: string[];
+beforeAll(async () => {
+  laurel = await startLaurel({
+    clock: new FixedClock(NOW_MS),
+    configuration: { metrics: [{ key: 'm', name: 'M' }] },
+    backlogLimit: 3,
+  });
+  const hooks = ['disabled', 'full', 'failing', 'late', 'well', 'off'].map((name) => ({
+    name,
+    url: 'https://example.com/laurel',
+    events: ['achievement.completed'],
+    enabled: name !== 'disabled' && name !== 'off',
+  }));
+  const { body } = await laurel.admin.post('/v1/webhooks?strict=true', hooks);
+  ids = body.created.map(({ id }: { id: string }) => id);
+});
+afterAll(() => laurel.close());
+
+const list = async () => (await laurel.admin.get('/v1/attention')).body;
+const ago = (ms: number): Date => new Date(NOW_MS - ms);
+const sql = (text: string, values: unknown[] = []) => laurel.pool.query(text, values);
+const pending = (webhookId: string, created: Date, sequence = 1) =>
+  sql(
+    `INSERT INTO webhook_queue (webhook_id, sequence, day, id, lane, due_ms, created)
+     VALUES ($1, $2, 0, gen_random_uuid(), 0, 0, $3)`,
+    [webhookId, sequence, created],
+  );
+
+test('nothing is listed while nothing needs attention', async () => {
+  expect(await list()).toEqual([]);
+});
+
+test('webhooks are listed by what is wrong, with their pending messages; those that an administrator disabled are not', async () => {
+  const [disabled, full, failing, late, well] = ids as [string, string, string, string, string];
+  for (const id of ids) await sql('INSERT INTO webhook_state (webhook_id, tenant_no) VALUES ($1, 0)', [id]);
+  await sql('UPDATE webhook_state SET disabled_reason = $2, disabled_at = $3 WHERE webhook_id = $1', [
+    disabled,
+    '410 Gone',
+    ago(3 * HOUR_MS),
+  ]);
+  await sql('UPDATE webhook_state SET is_full = true WHERE webhook_id = $1', [full]);
+  await sql('UPDATE webhook_state SET failures = 10, failing_since = $2 WHERE webhook_id = $1', [
+    failing,
+    ago(2 * HOUR_MS),
+  ]);
+  await sql('UPDATE webhook_state SET failures = 9, failing_since = $2 WHERE webhook_id = $1', [well, ago(HOUR_MS)]);
+  await pending(full, ago(HOUR_MS / 2), 1);
+  await pending(full, ago(HOUR_MS / 4), 2);
+  await pending(late, ago(HOUR_MS + 1));
+  await pending(well, ago(HOUR_MS));
+  const item = (trouble: string, webhook: string, rest: object) => ({
+    ...NOTHING,
+    kind: `webhook_${trouble}`,
+    webhook: { id: webhook, name: trouble },
+    ...rest,
+  });
+  const expected = [
+    item('disabled', disabled, { count: 0, since: ago(3 * HOUR_MS).toISOString(), reason: '410 Gone' }),
+    item('full', full, { count: 2, since: ago(HOUR_MS / 2).toISOString() }),
+    item('failing', failing, { count: 0, since: ago(2 * HOUR_MS).toISOString() }),
+    item('late', late, { count: 1, since: ago(HOUR_MS + 1).toISOString() }),
+  ];
+  expect(await list()).toEqual(expected);
+  // Enabled again, its reason no longer applies.
+  await laurel.admin.patch('/v1/webhooks', [{ id: disabled, enabled: true }]);
+  expect(await list()).toEqual(expected.slice(1));
+  await laurel.admin.delete(`/v1/webhooks?${ids.map((id) => `ids=${id}`).join('&')}`);
+  expect(await list()).toEqual([]);
+});
+
+test('jobs that failed lately, or keep failing', async () => {
+  const add = async (set: string, tenantNo: number | null = 0) => {
+    const { no } = await addJob(laurel.pool, { kind: 'event_retention', tenantNo, nowMs: NOW_MS });
+    await sql(`UPDATE jobs SET ${set} WHERE no = $1`, [no]);
+  };
+  await add(`status = 'failed', finished = '2026-11-15T09:00:00Z'`);
+  await add(`status = 'failed', finished = '2026-11-15T08:59:59Z'`);
+  await add(`status = 'running', attempts = 3`);
+  await add(`attempts = 2`);
+  await add(`attempts = 3`, null);
+  expect(await list()).toEqual([{ ...NOTHING, kind: 'jobs_failing', count: 3 }]);
+});
+
+test('dead letters, quarantine and a full backlog; a key of one tenant sees only what is the tenant’s', async () => {
+  await sql(
+    `INSERT INTO dead_letters (shard, position, tenant_no, user_ids, entry, in_redis, parts, reason)
+     VALUES (0, '1-1', 0, '{}', '\\x00', false, '[]', 'broken')`,
+  );
+  const quarantined = (status: number) =>
+    sql(
+      `INSERT INTO quarantine (id, tenant_no, user_id, metric_no, guard, value, at, status)
+       VALUES (gen_random_uuid(), 0, 'ada', 1, 1, 1, now(), $1)`,
+      [status],
+    );
+  for (const status of [1, 1, 2, 3]) await quarantined(status);
+  for (const user of ['ada', 'bob', 'cleo'])
+    await laurel.app.post('/v1/metrics/m/event', { user: { id: user }, value: 1 });
+  await expect.poll(list).toEqual(
+    [
+      { kind: 'backlog_full', count: 3 },
+      { kind: 'dead_letters', count: 1 },
+      { kind: 'jobs_failing', count: 3 },
+      { kind: 'quarantine', count: 2 },
+    ].map((item) => ({ ...NOTHING, ...item })),
+  );
+
+  const multiTenancy = (isOn: boolean) => laurel.admin.patch('/v1/organisation', { multiTenancy: isOn });
+  await multiTenancy(true);
+  await laurel.admin.post('/v1/tenants', [{ customerId: 'acme', name: 'Acme' }]);
+  const { body } = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Acme', tenantId: 'acme' }]);
+  const key: string = body.created[0].key;
+  const seen = await laurel.admin.get('/v1/attention', { headers: { 'X-API-KEY': key, 'Tenant-ID': 'acme' } });
+  expect(seen).toMatchObject({ status: 200, body: [] });
+});
