@@ -177,6 +177,7 @@ import {
   adminTenantsList,
   adminTenantsUpdate,
 } from './tenants.ts';
+import { adminClaimsList, rewards, rewardsClaim, usersClaims, usersRewards } from './rewards.ts';
 import type { Operation } from './operation.ts';
 import { resourceOperations } from './resource.ts';
 
@@ -205,6 +206,9 @@ export const applicationOperations: readonly Operation[] = [
   spendingsCapture,
   spendingsRelease,
   spendingsRefund,
+  rewardsClaim,
+  usersRewards,
+  usersClaims,
   usersLeaderboard,
   usersWrapped,
   pointsSystem,
@@ -239,6 +243,8 @@ export const adminOperations: readonly Operation[] = [
   ...resourceOperations(boosts),
   ...resourceOperations(triggers),
   ...resourceOperations(leaderboards),
+  ...resourceOperations(rewards),
+  adminClaimsList,
   ...resourceOperations(webhooks, { create: adminWebhooksCreate }),
   adminWebhooksRotateSecret,
   adminWebhooksState,

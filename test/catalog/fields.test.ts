@@ -60,6 +60,7 @@ const PATHS: Record<Exclude<FormKind, keyof typeof SETTINGS | 'settings'>, strin
   points_trigger: '/v1/points/{systemId}/triggers',
   points_boost: '/v1/points/{systemId}/boosts',
   leaderboard: '/v1/leaderboards',
+  reward: '/v1/rewards',
   webhook: '/v1/webhooks',
   admin_key: '/v1/admin-api-keys',
   application_key: '/v1/application-api-keys',

@@ -25,6 +25,8 @@ export const hasSpent = ({ spent }: Pick<UserState, 'spent'>, systemNo: number):
 /** What an idempotency key is scoped by in place of a metric, whose number is above zero: see `balance_changes`. */
 export const keyScope = (systemNo: number): number => -systemNo;
 export const REFUND_SCOPE = 0;
+/** Below minus each number of a points system. */
+export const CLAIM_SCOPE = -2_147_483_648;
 
 /** The change of a balance in a record; `null` if it has none. */
 export function balanceChangeOf(tenantNo: number, record: HappenedRecord): BalanceChangeRow | null {
@@ -34,6 +36,7 @@ export function balanceChangeOf(tenantNo: number, record: HappenedRecord): Balan
   const closes = change[BALANCE_CHANGE.of] || null;
   const systemNo = change[BALANCE_CHANGE.system];
   const isRefund = kind === BALANCE.refund;
+  const rewardNo = change[BALANCE_CHANGE.reward] ?? null;
   return {
     id: record[RECORD.id],
     tenantNo,
@@ -47,7 +50,8 @@ export function balanceChangeOf(tenantNo: number, record: HappenedRecord): Balan
     reason: change[BALANCE_CHANGE.reason] || null,
     reference: change[BALANCE_CHANGE.reference] || null,
     atMs: record[RECORD.atMs],
-    metricNo: isRefund ? REFUND_SCOPE : keyScope(systemNo),
+    metricNo: isRefund ? REFUND_SCOPE : rewardNo === null ? keyScope(systemNo) : CLAIM_SCOPE,
+    rewardNo,
     idempotencyKey: isRefund ? closes : change[BALANCE_CHANGE.idempotencyKey] || null,
   };
 }

@@ -1,0 +1,86 @@
+import { Type } from 'typebox';
+import { Claim, ClaimRequest, Claims, ClaimsQuery, UserClaimsQuery, UserReward } from '../domain/reward.ts';
+import { Paging } from '../domain/administration/admin.ts';
+import { UserId } from '../domain/user.ts';
+import { isClient, operation } from './operation.ts';
+import { adminResource } from './resource.ts';
+
+export const rewards = adminResource({
+  kind: 'reward',
+  noun: 'reward',
+  id: 'admin_rewards',
+  path: '/v1/rewards',
+});
+
+export const rewardsClaim = operation({
+  id: 'rewards_claim',
+  surface: 'application',
+  method: 'post',
+  path: '/v1/rewards/{key}/claim',
+  summary: 'Claim a reward for a user, who pays its price',
+  description:
+    'Needs the header `Idempotency-Key`: a repeated request with the same key gets the same claim, as it is then. ' +
+    'Never makes more claims than the stock. 409 `insufficient_balance`, `sold_out` or `claim_limit` if it is refused; then ' +
+    'nothing was spent. For users’ keys the reward must allow it (`claimableByUsers`).',
+  refusesUnknownQuery: true,
+  audited: true,
+  idempotent: true,
+  mayConflict: true,
+  params: Type.Object({ key: Type.String() }),
+  body: ClaimRequest,
+  knownFields: ClaimRequest,
+  responses: { 201: Claim },
+  namedUsers: ({ body }) => [body.userId],
+  handle: async ({ catalogs, claims }, { caller, tenant, params: { key }, body: { userId }, ...call }) => {
+    const keyed = { idempotencyKey: call.idempotencyKey, by: isClient(caller) ? null : call.by, span: call.span };
+    return { status: 201, body: await claims.claim(await catalogs.of(tenant.no), { userId, key }, keyed) };
+  },
+});
+
+export const usersRewards = operation({
+  id: 'users_rewards',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/users/{id}/rewards',
+  summary: 'The rewards that can be claimed, oldest first, and which of them a user can afford',
+  refusesUnknownQuery: true,
+  params: Type.Object({ id: UserId }),
+  query: Paging,
+  responses: { 200: Type.Array(UserReward) },
+  namedUsers: ({ params }) => [params.id],
+  handle: async ({ catalogs, claims }, { caller, tenant, params, query }) => {
+    const asked = { ...query, byClient: isClient(caller) };
+    return { status: 200, body: await claims.offers(await catalogs.of(tenant.no), params.id, asked) };
+  },
+});
+
+export const usersClaims = operation({
+  id: 'users_claims',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/users/{id}/claims',
+  summary: "A user's claims of rewards, newest first",
+  refusesUnknownQuery: true,
+  params: Type.Object({ id: UserId }),
+  query: UserClaimsQuery,
+  responses: { 200: Claims },
+  namedUsers: ({ params }) => [params.id],
+  handle: async ({ catalogs, claims }, { tenant, params, query }) => ({
+    status: 200,
+    body: await claims.listOf(await catalogs.of(tenant.no), params.id, query),
+  }),
+});
+
+export const adminClaimsList = operation({
+  id: 'admin_claims_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/claims',
+  summary: 'Claims of rewards, newest first',
+  query: ClaimsQuery,
+  responses: { 200: Claims },
+  handle: async ({ catalogs, claims }, { tenant, query }) => ({
+    status: 200,
+    body: await claims.list(await catalogs.of(tenant.no), query),
+  }),
+});
