@@ -54,6 +54,8 @@ export type Claim = Static<typeof Claim>;
 
 export const ClaimRequest = Type.Object({ userId: UserId });
 
+export const CancelRequest = Type.Object({ reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })) });
+
 const page = {
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
   cursor: Type.Optional(Uuid),

@@ -177,7 +177,12 @@ import {
   adminTenantsList,
   adminTenantsUpdate,
 } from './tenants.ts';
-import { adminClaimsList, rewards, rewardsClaim, usersClaims, usersRewards } from './rewards.ts';
+import {
+  adminClaimsCancel,
+  adminClaimsFulfil,
+  adminClaimsGet,
+  adminClaimsList,
+  rewards, rewardsClaim, usersClaims, usersRewards } from './rewards.ts';
 import type { Operation } from './operation.ts';
 import { resourceOperations } from './resource.ts';
 
@@ -245,6 +250,9 @@ export const adminOperations: readonly Operation[] = [
   ...resourceOperations(leaderboards),
   ...resourceOperations(rewards),
   adminClaimsList,
+  adminClaimsGet,
+  adminClaimsFulfil,
+  adminClaimsCancel,
   ...resourceOperations(webhooks, { create: adminWebhooksCreate }),
   adminWebhooksRotateSecret,
   adminWebhooksState,

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
-import { Claim, ClaimRequest, Claims, ClaimsQuery, UserClaimsQuery, UserReward } from '../domain/reward.ts';
+import { CancelRequest, Claim, ClaimRequest, Claims, ClaimsQuery, UserClaimsQuery, UserReward } from '../domain/reward.ts';
 import { Paging } from '../domain/administration/admin.ts';
+import { Uuid } from '../domain/schemas.ts';
 import { UserId } from '../domain/user.ts';
 import { isClient, operation } from './operation.ts';
 import { adminResource } from './resource.ts';
@@ -82,5 +83,60 @@ export const adminClaimsList = operation({
   handle: async ({ catalogs, claims }, { tenant, query }) => ({
     status: 200,
     body: await claims.list(await catalogs.of(tenant.no), query),
+  }),
+});
+
+const ONE = Type.Object({ id: Uuid });
+
+export const adminClaimsGet = operation({
+  id: 'admin_claims_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/claims/{id}',
+  summary: 'One claim of a reward',
+  params: ONE,
+  responses: { 200: Claim },
+  handle: async ({ catalogs, claims }, { tenant, params }) => ({
+    status: 200,
+    body: await claims.get(await catalogs.of(tenant.no), params.id),
+  }),
+});
+
+export const adminClaimsFulfil = operation({
+  id: 'admin_claims_fulfil',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/claims/{id}/fulfil',
+  summary: 'Note that the user has got the claimed reward',
+  description: 'A repeated request changes nothing. 409 if the claim was cancelled.',
+  audited: true,
+  mayConflict: true,
+  params: ONE,
+  responses: { 200: Claim },
+  handle: async ({ catalogs, claims }, { tenant, params, by }) => ({
+    status: 200,
+    body: await claims.fulfil(await catalogs.of(tenant.no), params.id, by),
+  }),
+});
+
+export const adminClaimsCancel = operation({
+  id: 'admin_claims_cancel',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/claims/{id}/cancel',
+  summary: 'Cancel a claim and give back its points',
+  description:
+    'Gives back the whole price, once, and what was claimed can be claimed again. A repeated request changes nothing. 409 if ' +
+    'the claim was fulfilled.',
+  audited: true,
+  mayConflict: true,
+  params: ONE,
+  body: CancelRequest,
+  isBodyOptional: true,
+  knownFields: CancelRequest,
+  responses: { 200: Claim },
+  handle: async ({ catalogs, claims }, { tenant, params, body, by }) => ({
+    status: 200,
+    body: await claims.cancel(await catalogs.of(tenant.no), params.id, { reason: body.reason ?? null, by }),
   }),
 });

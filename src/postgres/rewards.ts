@@ -186,15 +186,18 @@ export async function confirmClaims(client: PoolClient, changes: readonly Balanc
   if (rowCount === paid.length) return;
   const insertOwed = (key: 'key' | 'NULL'): Promise<unknown> =>
     client.query(
-      `INSERT INTO reward_claims (id, tenant_no, user_id, reward_no, system_no, price, state, idempotency_key, refund_due, reason,
-                                  reserved, claimed, cancelled)
+      `INSERT INTO reward_claims AS claim (id, tenant_no, user_id, reward_no, system_no, price, state, idempotency_key, refund_due,
+                                           reason, reserved, claimed, cancelled)
        SELECT id, tenant_no, user_id, reward_no, system_no, price, ${CLAIM_STATE.cancelled}, ${key}, true,
               'The claim had been given up before it was paid.', at, at, at
          FROM ${PAID}, to_timestamp(at_ms / 1000.0) AS at
         WHERE NOT EXISTS (SELECT FROM reward_claims AS known WHERE known.id = paid.id)
-       ON CONFLICT DO NOTHING`,
+       ON CONFLICT (tenant_no, user_id, idempotency_key) DO UPDATE
+         SET id = EXCLUDED.id, state = ${CLAIM_STATE.claimed}, claimed = EXCLUDED.claimed
+         WHERE claim.state = ${CLAIM_STATE.reserved} AND claim.reward_no = EXCLUDED.reward_no AND claim.price = EXCLUDED.price`,
       values,
     );
+  // A repeated request may have made a reservation since the update: then that one is paid.
   await insertOwed('key');
   // Another claim of the user has the key.
   await insertOwed('NULL');
@@ -243,6 +246,110 @@ export async function listClaims(pool: Pool, asked: ClaimsAsked): Promise<ClaimR
   const { rows } = await pool.query<ClaimRow>(
     `SELECT ${COLUMNS} FROM reward_claims WHERE ${wheres.join(' AND ')} ORDER BY reward_claims.id DESC LIMIT $${values.push(limit)}`,
     values,
+  );
+  return rows;
+}
+
+/** A paid claim; `null` if there is none. */
+export async function readClaim(pool: Pool | PoolClient, tenantNo: number, id: string): Promise<ClaimRow | null> {
+  const { rows } = await pool.query<ClaimRow>(
+    `SELECT ${COLUMNS} FROM reward_claims WHERE tenant_no = $1 AND id = $2 AND state > ${CLAIM_STATE.reserved}`,
+    [tenantNo, id],
+  );
+  return rows[0] ?? null;
+}
+
+/** Makes a claimed claim fulfilled. `null` if it is not claimed. */
+export async function fulfilClaim(pool: Pool, tenantNo: number, { id, atMs }: { id: string; atMs: number }): Promise<ClaimRow | null> {
+  const { rows } = await pool.query<ClaimRow>(
+    `UPDATE reward_claims SET state = ${CLAIM_STATE.fulfilled}, fulfilled = to_timestamp($3 / 1000.0)
+      WHERE tenant_no = $1 AND id = $2 AND state = ${CLAIM_STATE.claimed} RETURNING ${COLUMNS}`,
+    [tenantNo, id, atMs],
+  );
+  return rows[0] ?? null;
+}
+
+/** Cancels a claimed claim: its stock can be claimed again, and its points are owed. `null` if it is not claimed. */
+export function cancelClaim(
+  pool: Pool,
+  { id, tenantNo, rewardNo }: ClaimRow,
+  { atMs, reason }: { atMs: number; reason: string | null },
+): Promise<ClaimRow | null> {
+  return transaction(pool, async (client) => {
+    await lockCount(client, tenantNo, rewardNo);
+    const { rows } = await client.query<ClaimRow>(
+      `UPDATE reward_claims
+          SET state = ${CLAIM_STATE.cancelled}, cancelled = to_timestamp($2 / 1000.0), reason = $3, refund_due = true
+        WHERE id = $1 AND state = ${CLAIM_STATE.claimed} RETURNING ${COLUMNS}`,
+      [id, atMs, reason === null ? null : storableText(reason)],
+    );
+    if (rows[0] !== undefined) await addToCount(client, tenantNo, rewardNo, -1);
+    return rows[0] ?? null;
+  });
+}
+
+/** Notes that a cancelled claim's points were given back. */
+export async function noteRefund(pool: Pool, { id }: ClaimRow): Promise<void> {
+  await pool.query('UPDATE reward_claims SET refund_due = false WHERE id = $1', [id]);
+}
+
+/** Notes that claims were reported in their present states. Returns the IDs of those that nobody has reported since they were read. */
+export async function noteReported(client: Pool | PoolClient, rows: readonly ClaimRow[]): Promise<ReadonlySet<string>> {
+  const noted = await client.query<{ id: string }>(
+    `UPDATE reward_claims AS claim SET reported = now.state
+       FROM unnest($1::uuid[], $2::smallint[], $3::smallint[]) AS now (id, before, state)
+      WHERE claim.id = now.id AND claim.reported = before RETURNING replace(claim.id::text, '-', '') AS id`,
+    [rows.map(({ id }) => id), rows.map(({ reported }) => reported), rows.map(({ state }) => state)],
+  );
+  return new Set(noted.rows.map(({ id }) => id));
+}
+
+/** When a claim with something to do fell due. A reservation is left to its request for a minute. */
+const DUE = `CASE WHEN state = ${CLAIM_STATE.reserved} THEN reserved + interval '1 minute'
+                  ELSE coalesce(cancelled, fulfilled, claimed) END`;
+/** In the words of the partial index. */
+const OPEN = 'state = 0 OR refund_due OR reported <> state';
+
+/** Work that failed and waits: claims (IDs), and tenants whose claims cannot be reported. */
+export interface ClaimsAside {
+  ids: readonly string[];
+  tenantNos: readonly number[];
+}
+
+const NOT_ASIDE = `NOT reward_claims.id = ANY ($2::uuid[])
+                   AND (state = ${CLAIM_STATE.reserved} OR refund_due OR NOT tenant_no = ANY ($3::int[]))`;
+
+/** The time (epoch ms), not after `upToMs`, at which the first claim with something to do fell due. */
+export async function firstOpenClaimMs(
+  pool: Pool,
+  { upToMs, aside }: { upToMs: number; aside: ClaimsAside },
+): Promise<number | null> {
+  const { rows } = await pool.query<{ ms: number | null }>({
+    name: 'first_open_claim',
+    text: `SELECT epoch_ms(min(due))::float8 AS ms FROM (
+             SELECT ${DUE} AS due FROM reward_claims
+               JOIN tenants ON tenants.no = tenant_no AND tenants.status = 'active'
+               JOIN organisation ON multi_tenancy = (tenant_no > 0)
+              WHERE (${OPEN}) AND ${NOT_ASIDE}) AS open
+            WHERE due <= to_timestamp($1 / 1000.0)`,
+    values: [upToMs, aside.ids, aside.tenantNos],
+  });
+  return rows[0]?.ms ?? null;
+}
+
+/** Claims with something to do that fell due, oldest first. */
+export async function openClaims(
+  pool: Pool,
+  { upToMs, aside, limit }: { upToMs: number; aside: ClaimsAside; limit: number },
+): Promise<(ClaimRow & { version: number })[]> {
+  const { rows } = await pool.query<ClaimRow & { version: number }>(
+    `SELECT ${COLUMNS}, version FROM (
+       SELECT reward_claims.*, catalog_version AS version, ${DUE} AS due FROM reward_claims
+         JOIN tenants ON tenants.no = tenant_no AND tenants.status = 'active'
+         JOIN organisation ON multi_tenancy = (tenant_no > 0)
+        WHERE (${OPEN}) AND ${NOT_ASIDE}) AS open
+      WHERE due <= to_timestamp($1 / 1000.0) ORDER BY open.id LIMIT $4`,
+    [upToMs, aside.ids, aside.tenantNos, limit],
   );
   return rows;
 }

@@ -71,5 +71,6 @@ export const balanceChangeAnswer = (compiled: CompiledCatalog, row: BalanceChang
   expiresAt: row.expiresMs === null ? null : new Date(row.expiresMs).toISOString(),
   reason: row.reason,
   reference: row.reference,
+  ...(row.rewardNo !== null && { reward: compiled.rewardsByNo.get(row.rewardNo)?.key ?? null }),
   createdAt: new Date(row.atMs).toISOString(),
 });

@@ -11,11 +11,15 @@ import { AppError } from '../../errors.ts';
 import { decodeState, type UserState } from '../../packed/state.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import {
+  cancelClaim,
   CLAIM_STATE,
   claimCounts,
   claimOfKey,
   type ClaimRow,
+  fulfilClaim,
   listClaims,
+  noteRefund,
+  readClaim,
   releaseClaim,
   reserveClaim,
   type ReserveOutcome,
@@ -84,7 +88,7 @@ export class Claims {
       throw new AppError('conflict', 'The Idempotency-Key was used for another claim: use a new key.');
     const claim = reserved.state === CLAIM_STATE.reserved ? await this.pay(compiled, reserved, span) : reserved;
     const answer = claimAnswer(compiled, claim);
-    if (known === null && by !== null) this.audit(tenantNo, by, answer);
+    if (known === null && by !== null) this.audit(tenantNo, by, 'create', answer);
     return answer;
   }
 
@@ -107,6 +111,68 @@ export class Claims {
     if (paid === null || paid.state === CLAIM_STATE.reserved)
       throw new AppError('unavailable', 'The claim is being stored; repeat the request with the same Idempotency-Key.');
     return paid;
+  }
+
+  /** A claim. Throws 404. */
+  async get(compiled: CompiledCatalog, id: string): Promise<Claim> {
+    return this.shown(compiled, await this.find(compiled, id));
+  }
+
+  /** Notes that the user has got the reward. Idempotent. Throws 404; 409 for a cancelled claim. */
+  async fulfil(compiled: CompiledCatalog, id: string, by: Author): Promise<Claim> {
+    const { pool, clock } = this.options;
+    const before = await this.find(compiled, id);
+    const done = await fulfilClaim(pool, before.tenantNo, { id: before.id, atMs: clock.now() });
+    const claim = done ?? (await this.find(compiled, id));
+    if (claim.state === CLAIM_STATE.cancelled) throw new AppError('conflict', 'The claim was cancelled.');
+    const answer = await this.shown(compiled, claim);
+    if (done !== null) this.audit(before.tenantNo, by, 'update', answer);
+    return answer;
+  }
+
+  /**
+   * Cancels a claim and gives back its points, once. What was claimed can be claimed again. Idempotent. Throws 404; 409 for a
+   * fulfilled claim. If it throws 503, the claim is cancelled, and its points follow.
+   */
+  async cancel(
+    compiled: CompiledCatalog,
+    id: string,
+    { reason, by }: { reason: string | null; by: Author },
+  ): Promise<Claim> {
+    const { pool, clock } = this.options;
+    const before = await this.find(compiled, id);
+    const done = await cancelClaim(pool, before, { atMs: clock.now(), reason });
+    const claim = done ?? (await this.find(compiled, id));
+    if (claim.state === CLAIM_STATE.fulfilled)
+      throw new AppError('conflict', 'The claim was fulfilled: only a claimed one can be cancelled.');
+    const answer = await this.shown(compiled, claim);
+    if (done !== null) this.audit(before.tenantNo, by, 'update', answer);
+    if (claim.refundDue) await this.refund(compiled, claim);
+    return answer;
+  }
+
+  /** Gives back the points of a cancelled claim. Idempotent. Without the user or the points system there is nothing to give back. */
+  async refund(compiled: CompiledCatalog, claim: ClaimRow): Promise<void> {
+    const { pool, spendings } = this.options;
+    const system = compiled.pointsSystemsByNo.get(claim.systemNo);
+    if (system !== undefined) {
+      const refunded = spendings.refundClaim(compiled, { userId: claim.userId, system, id: claim.id });
+      await refunded.catch((error: unknown) => {
+        if (!(error instanceof AppError) || error.status !== 404) throw error;
+      });
+    }
+    await noteRefund(pool, claim);
+  }
+
+  /** Throws 404. */
+  private async find(compiled: CompiledCatalog, id: string): Promise<ClaimRow> {
+    const found = await readClaim(this.options.pool, compiled.catalog.tenantNo, id);
+    if (found === null) throw new AppError('not_found', 'There is no claim with this ID.');
+    return found;
+  }
+
+  private async shown(compiled: CompiledCatalog, row: ClaimRow): Promise<Claim> {
+    return claimAnswer(await withDeleted(this.options.pool, compiled, [row.rewardNo, row.systemNo]), row);
   }
 
   /** The active rewards, oldest first, with what they mean for a user. Throws 404. */
@@ -177,7 +243,9 @@ export class Claims {
 
   /** The same of a user. Throws 404 for an unknown user. */
   async listOf(compiled: CompiledCatalog, userId: string, query: Omit<ClaimsQuery, 'userId'>): Promise<ClaimsPage> {
-    await this.stateOf(compiled.catalog.tenantNo, userId);
+    const { tenantNo } = compiled.catalog;
+    await this.stateOf(tenantNo, userId);
+    await this.options.persisted(tenantNo, userId);
     return this.list(compiled, { ...query, userId });
   }
 
@@ -235,8 +303,9 @@ export class Claims {
   }
 
   /** Runs in the background; the caller does not wait for it. */
-  private audit(tenantNo: number, by: Author, { id, userId, reward, price, state }: Claim): void {
-    const entry = { action: 'create', kind: 'claim', id, name: reward.key, userId, after: { price, state } } as const;
+  private audit(tenantNo: number, by: Author, action: 'create' | 'update', claim: Claim): void {
+    const { id, userId, reward, price, state } = claim;
+    const entry = { action, kind: 'claim', id, name: reward.key, userId, after: { price, state } } as const;
     void this.options.recordAudit({ tenantNo, by, entries: [entry] });
   }
 }

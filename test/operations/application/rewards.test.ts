@@ -2,6 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { uuidText } from '../../../src/domain/schemas.ts';
+import { KeyedIds } from '../../../src/engine/ids.ts';
+import { CLAIM_SCOPE } from '../../../src/engine/points/balances.ts';
+import { cancelClaim, type ClaimRow, readClaim, releaseClaim, reserveClaim } from '../../../src/postgres/rewards.ts';
+import { rebuildByHand } from '../../engine/rebuild/by-hand.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
 const reward = (key: string, more: object = {}) =>
@@ -26,6 +31,9 @@ const SHOP: Configuration = {
   ],
 };
 
+/** The organisation's own tenant. */
+const TENANT = 0;
+
 let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
 let made = 0;
@@ -47,6 +55,18 @@ const balanceOf = async (id: string): Promise<number> =>
   (await laurel.app.get(`/v1/users/${id}/points/coins`)).body.balance;
 const offerOf = async (id: string, of: string, more: object = {}) =>
   (await laurel.app.get(`/v1/users/${id}/rewards?limit=100`, more)).body.find((one: { key: string }) => one.key === of);
+/** As a request does that ends before it pays. */
+async function reserve(userId: string, of: string, key: string, ageMs = 3_600_000): Promise<ClaimRow> {
+  const ids = await KeyedIds.of(laurel.pool);
+  const atMs = Date.now() - ageMs;
+  const compiled = await laurel.services.catalogs.of(TENANT);
+  const id = ids.make(atMs, { tenantNo: TENANT, userId, metricNo: CLAIM_SCOPE, key });
+  const { no: rewardNo } = compiled.rewards.get(of)!;
+  const { no: systemNo } = compiled.pointsSystems.get('coins')!;
+  const outcome = await reserveClaim(laurel.pool, { id, tenantNo: TENANT, userId, rewardNo, systemNo, key, atMs });
+  if (typeof outcome === 'string') throw new Error(outcome);
+  return outcome;
+}
 const claimsOf = async (id: string) => (await laurel.app.get(`/v1/users/${id}/claims`)).body.claims;
 const countOf = async (of: string): Promise<number> => {
   const { rows } = await laurel.pool.query(
@@ -134,6 +154,118 @@ test("a user's key claims for its own user only, and only what it may", async ()
   expect(await offerOf('finn', 'key', { key })).toMatchObject({ affordable: true, claimable: false });
   expect(await laurel.app.get('/v1/users/ada/claims', { key })).toMatchObject({ status: 403 });
   expect(await laurel.app.get('/v1/users/ada/rewards', { key })).toMatchObject({ status: 403 });
+});
+
+test('administrators fulfil claims, and cancel them with a refund; each change is reported', async () => {
+  const events = ['reward.claimed', 'reward.fulfilled', 'reward.cancelled', 'points.refunded'];
+  const hook = { name: 'Rewards', url: 'https://example.com/', events };
+  const webhook = (await laurel.admin.post('/v1/webhooks', [hook])).body.created[0];
+  await work('hal', 25);
+  const [{ body: mug }, { body: last }] = [await claim('hal', 'mug'), await claim('hal', 'last')];
+  expect(await claim('hal', 'last')).toMatchObject({ status: 409 });
+  const change = (id: string, how: string, body?: object) => laurel.admin.post(`/v1/claims/${id}/${how}`, body);
+
+  const fulfilled = await change(mug.id, 'fulfil');
+  expect(fulfilled).toMatchObject({ status: 200, body: { ...mug, state: 'fulfilled', fulfilledAt: expect.any(String) } });
+  expect(await change(mug.id, 'fulfil')).toMatchObject({ status: 200, body: fulfilled.body });
+  expect(await change(mug.id, 'cancel')).toMatchObject({ status: 409 });
+
+  const answers = await Promise.all(Array.from({ length: 5 }, () => change(last.id, 'cancel', { reason: 'Lost' })));
+  for (const answer of answers)
+    expect(answer).toMatchObject({ status: 200, body: { ...last, state: 'cancelled', reason: 'Lost', cancelledAt: expect.any(String) } });
+  expect(await change(last.id, 'fulfil')).toMatchObject({ status: 409 });
+  expect([await balanceOf('hal'), await countOf('last')]).toEqual([15, 0]);
+  expect(await laurel.app.post(`/v1/users/hal/points/coins/spendings/${mug.id}/refund`, {})).toMatchObject({ status: 409 });
+
+  const listed = async (query: string) =>
+    (await laurel.admin.get(`/v1/claims?userId=hal${query}`)).body.claims.map(({ id }: { id: string }) => id);
+  expect(await listed('')).toEqual([last.id, mug.id]);
+  expect(await listed('&state=fulfilled')).toEqual([mug.id]);
+  expect(await listed('&reward=last')).toEqual([last.id]);
+  expect(await listed('&limit=1')).toEqual([last.id]);
+  expect(await listed(`&cursor=${last.id}`)).toEqual([mug.id]);
+  expect((await laurel.admin.get(`/v1/claims/${mug.id}`)).body).toEqual(fulfilled.body);
+
+  const { entries } = (await laurel.admin.get('/v1/users/hal/timeline?kind=spending')).body;
+  expect(entries).toMatchObject([
+    { type: 'refund', spendingId: last.id },
+    { type: 'spend', id: last.id, reward: 'last' },
+    { type: 'spend', id: mug.id, reward: 'mug' },
+  ]);
+  expect(JSON.stringify((await laurel.admin.get('/v1/audit-log?kind=claim')).body)).toContain(mug.id);
+  const reported = async (): Promise<string[]> =>
+    (await laurel.admin.get(`/v1/webhooks/${webhook.id}/deliveries?userId=hal&limit=100`)).body.deliveries
+      .map(({ type }: { type: string }) => type)
+      .sort();
+  await expect
+    .poll(reported)
+    .toEqual(['points.refunded', 'reward.cancelled', 'reward.claimed', 'reward.claimed', 'reward.fulfilled']);
+  expect(await claim('hal', 'last')).toMatchObject({ status: 201 });
+});
+
+test('a reservation whose request ended is paid, or deleted if it cannot be paid', async () => {
+  await Promise.all([work('ida', 25), work('jim', 5)]);
+  await Promise.all([reserve('ida', 'mug', 'interrupted'), reserve('jim', 'mug', 'hopeless')]);
+  const before = await countOf('mug');
+  await expect.poll(() => claimsOf('ida')).toMatchObject([{ state: 'claimed', price: 10 }]);
+  await expect.poll(() => countOf('mug')).toBe(before - 1);
+  expect([await balanceOf('ida'), await claimsOf('jim')]).toEqual([15, []]);
+  const again = await claim('ida', 'mug', 'interrupted');
+  expect(again).toMatchObject({ status: 201, body: (await claimsOf('ida'))[0] });
+  expect(await balanceOf('ida')).toBe(15);
+});
+
+test('a repeated request continues a reservation', async () => {
+  await work('kim', 25);
+  const { id } = await reserve('kim', 'mug', 'begun', 0);
+  const before = await countOf('mug');
+  expect(await claim('kim', 'mug', 'begun')).toMatchObject({ status: 201, body: { id: uuidText(id) } });
+  expect([await balanceOf('kim'), await countOf('mug')]).toEqual([15, before]);
+});
+
+test('a claim that was paid after its reservation was deleted is cancelled, and its points are given back', async () => {
+  await work('lea', 25);
+  const reserved = await reserve('lea', 'mug', 'late', 0);
+  await releaseClaim(laurel.pool, reserved);
+  const before = await countOf('mug');
+  const { catalogs, spendings } = laurel.services;
+  await spendings.pay(await catalogs.of(TENANT), { ...reserved, key: 'late' });
+  expect(await claimsOf('lea')).toMatchObject([{ state: 'cancelled' }]);
+  expect(await claim('lea', 'mug', 'late')).toMatchObject({ status: 201, body: { state: 'cancelled' } });
+  await expect.poll(() => balanceOf('lea')).toBe(25);
+  expect(await countOf('mug')).toBe(before);
+});
+
+test('a refund that a crash prevented is made up for', async () => {
+  await work('mia', 25);
+  const { body } = await claim('mia', 'mug');
+  const row = (await readClaim(laurel.pool, TENANT, body.id))!;
+  await cancelClaim(laurel.pool, row, { atMs: Date.now(), reason: null });
+  await expect.poll(() => balanceOf('mia')).toBe(25);
+  expect(await claimsOf('mia')).toMatchObject([{ state: 'cancelled' }]);
+});
+
+test('claims survive a rebuild, are exported, and go with their user', async () => {
+  await work('noa', 25);
+  const { body } = await claim('noa', 'mug', 'mine');
+  await reserve('noa', 'mug', 'open', 0);
+  const before = await countOf('mug');
+  await rebuildByHand(laurel, redis);
+  expect(await claim('noa', 'mug', 'mine')).toMatchObject({ status: 201, body });
+  expect(await balanceOf('noa')).toBe(15);
+  expect(await differences()).toEqual([]);
+  const exported = (await laurel.admin.get('/v1/users/noa/export')).body;
+  expect(exported.claims).toMatchObject([
+    { id: body.id, state: 'claimed', reward: 'mug', price: 10, idempotencyKey: 'mine' },
+    { state: 'reserved', idempotencyKey: 'open' },
+  ]);
+  expect((await laurel.admin.delete('/v1/users/noa')).status).toBe(200);
+  await work('noa', 25);
+  expect(await claimsOf('noa')).toEqual([]);
+  // What was reserved is given back, and what was claimed stays taken.
+  expect(await countOf('mug')).toBe(before - 1);
+  expect(await claim('noa', 'mug', 'mine')).toMatchObject({ status: 201 });
+  expect(await balanceOf('noa')).toBe(15);
 });
 
 test('what cannot be claimed is refused with the reason', async () => {
