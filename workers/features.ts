@@ -249,11 +249,16 @@ function scheduledNotifications(
   ];
 }
 
-function createClaims(core: WorkerCore, scripts: Scripts, { idempotencyKeysPerDay = IDEMPOTENCY_KEYS_PER_DAY }: WorkersOptions): Claims {
+function createClaims(
+  core: WorkerCore,
+  scripts: Scripts,
+  { idempotencyKeysPerDay = IDEMPOTENCY_KEYS_PER_DAY }: WorkersOptions,
+): Claims {
   const { redis, pool, clock, ids } = core;
   // What a worker does for nobody in particular is not audited.
   const recordAudit = (): Promise<void> => Promise.resolve();
-  const persisted = (tenantNo: number, userId: string): Promise<void> => untilPersisted({ redis, pool }, tenantNo, userId);
+  const persisted = (tenantNo: number, userId: string): Promise<void> =>
+    untilPersisted({ redis, pool }, tenantNo, userId);
   const of = { redis, pool, clock, ids, recordAudit, persisted };
   return new Claims({ ...of, spendings: new Spendings({ ...of, scripts, idempotencyKeysPerDay }) });
 }

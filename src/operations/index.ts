@@ -182,7 +182,11 @@ import {
   adminClaimsFulfil,
   adminClaimsGet,
   adminClaimsList,
-  rewards, rewardsClaim, usersClaims, usersRewards } from './rewards.ts';
+  rewards,
+  rewardsClaim,
+  usersClaims,
+  usersRewards,
+} from './rewards.ts';
 import type { Operation } from './operation.ts';
 import { resourceOperations } from './resource.ts';
 

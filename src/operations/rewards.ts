@@ -1,5 +1,13 @@
 import { Type } from 'typebox';
-import { CancelRequest, Claim, ClaimRequest, Claims, ClaimsQuery, UserClaimsQuery, UserReward } from '../domain/reward.ts';
+import {
+  CancelRequest,
+  Claim,
+  ClaimRequest,
+  Claims,
+  ClaimsQuery,
+  UserClaimsQuery,
+  UserReward,
+} from '../domain/reward.ts';
 import { Paging } from '../domain/administration/admin.ts';
 import { Uuid } from '../domain/schemas.ts';
 import { UserId } from '../domain/user.ts';

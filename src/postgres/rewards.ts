@@ -150,9 +150,10 @@ async function insertReserved(client: PoolClient, asked: Reservation, price: num
 export function releaseClaim(pool: Pool, { id, tenantNo, rewardNo }: ClaimRow): Promise<void> {
   return transaction(pool, async (client) => {
     await lockCount(client, tenantNo, rewardNo);
-    const { rowCount } = await client.query(`DELETE FROM reward_claims WHERE id = $1 AND state = ${CLAIM_STATE.reserved}`, [
-      id,
-    ]);
+    const { rowCount } = await client.query(
+      `DELETE FROM reward_claims WHERE id = $1 AND state = ${CLAIM_STATE.reserved}`,
+      [id],
+    );
     if (rowCount === 1) await addToCount(client, tenantNo, rewardNo, -1);
   });
 }
@@ -203,7 +204,7 @@ export async function confirmClaims(client: PoolClient, changes: readonly Balanc
   await insertOwed('NULL');
 }
 
-/** Deletes a user's claims. What was reserved can be claimed by others; what was claimed stays counted. */
+/** Deletes a user's claims. Reservations no longer count; paid claims still do. */
 export async function deleteClaims(client: PoolClient, { tenantNo, userId }: OfUser): Promise<void> {
   const of = [tenantNo, storableText(userId)];
   await client.query(
@@ -260,7 +261,11 @@ export async function readClaim(pool: Pool | PoolClient, tenantNo: number, id: s
 }
 
 /** Makes a claimed claim fulfilled. `null` if it is not claimed. */
-export async function fulfilClaim(pool: Pool, tenantNo: number, { id, atMs }: { id: string; atMs: number }): Promise<ClaimRow | null> {
+export async function fulfilClaim(
+  pool: Pool,
+  tenantNo: number,
+  { id, atMs }: { id: string; atMs: number },
+): Promise<ClaimRow | null> {
   const { rows } = await pool.query<ClaimRow>(
     `UPDATE reward_claims SET state = ${CLAIM_STATE.fulfilled}, fulfilled = to_timestamp($3 / 1000.0)
       WHERE tenant_no = $1 AND id = $2 AND state = ${CLAIM_STATE.claimed} RETURNING ${COLUMNS}`,

@@ -141,7 +141,11 @@ export class Spendings {
    * Pays for a reserved claim, once for each idempotency key, however often it is called. Throws as `open` does; after any error but
    * 503, the key has paid for nothing of this reward.
    */
-  async pay(compiled: CompiledCatalog, { userId, rewardNo, systemNo, price, key, id }: Payment, span?: Span): Promise<void> {
+  async pay(
+    compiled: CompiledCatalog,
+    { userId, rewardNo, systemNo, price, key, id }: Payment,
+    span?: Span,
+  ): Promise<void> {
     const scoped = { tenantNo: compiled.catalog.tenantNo, userId, metricNo: CLAIM_SCOPE, key };
     const movement: BalanceMovement = { kind: 'spend', system: systemNo, amount: price, reward: rewardNo };
     const { row } = await this.use(compiled, scoped, { movement, texts: { key }, id }, span);

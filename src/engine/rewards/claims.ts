@@ -63,7 +63,7 @@ export class Claims {
   }
 
   /**
-   * Claims a reward, once for each idempotency key of the user. Returns the claim as it is now. Throws 400 without a key; 403
+   * Claims a reward, once for each idempotency key of the user. Returns the claim in its present state. Throws 400 without a key; 403
    * for a user's key that may not claim it; 404 for an unknown user or reward; 409 if the balance does not suffice, nothing is
    * left, the user's limit is reached or the key was used for another reward; 429; 503, after which the request should be repeated.
    */
@@ -131,7 +131,7 @@ export class Claims {
   }
 
   /**
-   * Cancels a claim and gives back its points, once. What was claimed can be claimed again. Idempotent. Throws 404; 409 for a
+   * Cancels a claim and gives back its points, once. The count goes back, so that others can claim it. Idempotent. Throws 404; 409 for a
    * fulfilled claim. If it throws 503, the claim is cancelled, and its points follow.
    */
   async cancel(
@@ -215,10 +215,7 @@ export class Claims {
   }
 
   /** A page of claims, newest first. Includes everything answered before. Throws 404 for an unknown reward. */
-  async list(
-    compiled: CompiledCatalog,
-    { userId, reward, state, cursor, limit }: ClaimsQuery,
-  ): Promise<ClaimsPage> {
+  async list(compiled: CompiledCatalog, { userId, reward, state, cursor, limit }: ClaimsQuery): Promise<ClaimsPage> {
     const { pool } = this.options;
     const { tenantNo } = compiled.catalog;
     const rows = await listClaims(pool, {
@@ -251,8 +248,7 @@ export class Claims {
 
   private async stateOf(tenantNo: number, userId: string): Promise<UserState> {
     const packed = await packedUser(this.options.redis, tenantNo, userId);
-    if (packed === null)
-      throw new AppError('not_found', 'Unknown user: no event and no call has named this ID yet.');
+    if (packed === null) throw new AppError('not_found', 'Unknown user: no event and no call has named this ID yet.');
     return decodeState(packed);
   }
 
@@ -278,7 +274,9 @@ export class Claims {
     const id = ids.make(nowMs, { tenantNo, userId, metricNo: CLAIM_SCOPE, key });
     const asked = { id, tenantNo, userId, rewardNo: reward.no, systemNo: system.no, key, atMs: nowMs };
     const outcome = await this.inTurn(`${tenantNo}:${reward.no}`, async () =>
-      (await this.isSoldOut(tenantNo, reward)) ? ((await claimOfKey(pool, asked)) ?? 'sold out') : reserveClaim(pool, asked),
+      (await this.isSoldOut(tenantNo, reward))
+        ? ((await claimOfKey(pool, asked)) ?? 'sold out')
+        : reserveClaim(pool, asked),
     );
     if (typeof outcome === 'string') throw refusalOf(reward, outcome);
     return outcome;

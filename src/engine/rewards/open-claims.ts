@@ -39,7 +39,7 @@ const TYPES = {
 type ReportedState = keyof typeof TYPES;
 
 /**
- * What is left to do about claims (decision 45): paying or giving up reservations whose request ended, refunds that are owed, and
+ * Finishes claims (decision 45): pays or releases reservations whose request ended, makes refunds that are owed, and creates the
  * notifications about each change. Every step is idempotent.
  */
 export class OpenClaims implements ScheduledWork {
@@ -91,7 +91,8 @@ export class OpenClaims implements ScheduledWork {
     if (claim.refundDue) return claims.refund(compiled, claim);
     await claims.pay(compiled, claim).catch((error: unknown) => {
       // The spending was refused, so that the reservation is released.
-      if (!(error instanceof AppError) || error.status >= 500) throw new Error('The claim could not be paid.', { cause: error });
+      if (!(error instanceof AppError) || error.status >= 500)
+        throw new Error('The claim could not be paid.', { cause: error });
     });
   }
 
@@ -109,7 +110,7 @@ export class OpenClaims implements ScheduledWork {
     }
   }
 
-  /** Reports each state since the last report, with the users as they are now. All claims are of one tenant. */
+  /** Reports each state since the last report, with the users' present states. All claims are of one tenant. */
   private async report(changed: readonly OpenClaim[], nowMs: number): Promise<void> {
     const { redis, publisher } = this.options;
     const { tenantNo, version } = changed[0]!;
@@ -131,7 +132,9 @@ export class OpenClaims implements ScheduledWork {
       // Deleted meanwhile.
       if (!state) return [];
       const user = userJson(compiled, { userId, state: decodeState(state), controlShare });
-      return notificationsOf(named, claim, user).filter(({ type, about }) => publisher.wants(compiled, userId)(type, about));
+      return notificationsOf(named, claim, user).filter(({ type, about }) =>
+        publisher.wants(compiled, userId)(type, about),
+      );
     });
     await publisher.publish(compiled, nowMs, async (client) => {
       const noted = await noteReported(client, changed);
@@ -146,7 +149,11 @@ function notificationsOf(named: CompiledCatalog, claim: OpenClaim, user: UserJso
   const pointsSystemId = named.pointsSystemsByNo.get(claim.systemNo)?.id;
   const about = pointsSystemId === undefined ? {} : { pointsSystemId };
   return reportedStates(claim).map((state) => {
-    const asOf = { ...claim, state, ...(state === CLAIM_STATE.claimed && { fulfilledMs: null, cancelledMs: null, reason: null }) };
+    const asOf = {
+      ...claim,
+      state,
+      ...(state === CLAIM_STATE.claimed && { fulfilledMs: null, cancelledMs: null, reason: null }),
+    };
     const type = TYPES[state];
     const payload = rewardChanged(type, user, { claim: claimAnswer(named, asOf) });
     return { type, tenantNo, userId, atMs: timeOf(claim, state), source: claim.id, about, payload };

@@ -83,11 +83,24 @@ const differences = async (): Promise<Difference[]> => {
 
 test('a claim pays the price and is listed; a repetition of its key gets the same claim', async () => {
   await work('ada', 25);
-  expect(await offerOf('ada', 'mug')).toMatchObject({ price: 10, balance: 25, affordable: true, claimable: true, claims: 0 });
+  expect(await offerOf('ada', 'mug')).toMatchObject({
+    price: 10,
+    balance: 25,
+    affordable: true,
+    claimable: true,
+    claims: 0,
+  });
   const first = await claim('ada', 'mug', 'once');
   expect(first).toMatchObject({
     status: 201,
-    body: { userId: 'ada', reward: { key: 'mug' }, pointsSystem: 'coins', price: 10, state: 'claimed', fulfilledAt: null },
+    body: {
+      userId: 'ada',
+      reward: { key: 'mug' },
+      pointsSystem: 'coins',
+      price: 10,
+      state: 'claimed',
+      fulfilledAt: null,
+    },
   });
   expect(await claim('ada', 'mug', 'once')).toMatchObject({ status: 201, body: first.body });
   expect(await claim('ada', 'last', 'once')).toMatchObject({ status: 409, body: { code: 'conflict' } });
@@ -112,7 +125,9 @@ test('parallel claims of a user never exceed the balance or the limit per user',
   const [poor, limited] = await Promise.all([many('cy', 'mug'), many('dan', 'ticket')]);
   expect(poor.filter(({ status }) => status === 201)).toHaveLength(3);
   expect(limited.filter(({ status }) => status === 201)).toHaveLength(2);
-  expect(new Set(limited.filter(({ status }) => status !== 201).map(({ body }) => body.code))).toEqual(new Set(['claim_limit']));
+  expect(new Set(limited.filter(({ status }) => status !== 201).map(({ body }) => body.code))).toEqual(
+    new Set(['claim_limit']),
+  );
   expect([await balanceOf('cy'), await balanceOf('dan')]).toEqual([5, 980]);
   // Ada's and Cy's.
   expect(await countOf('mug')).toBe(4);
@@ -121,12 +136,17 @@ test('parallel claims of a user never exceed the balance or the limit per user',
 test('of 600 parallel claims, as many succeed as there is stock, and only those are paid', async () => {
   const users = Array.from({ length: 20 }, (_, index) => `fan-${index}`);
   await Promise.all(users.map((id) => work(id, 1_000)));
-  const asked = Array.from({ length: 600 }, (_, index) => ({ id: users[(index >> 1) % 20]!, key: `seat ${index >> 1}` }));
+  const asked = Array.from({ length: 600 }, (_, index) => ({
+    id: users[(index >> 1) % 20]!,
+    key: `seat ${index >> 1}`,
+  }));
   const answers = await Promise.all(asked.map(({ id, key }) => claim(id, 'seat', key)));
   const won = answers.filter(({ status }) => status === 201);
   const claims = new Set(won.map(({ body }) => body.id));
   expect(claims.size).toBe(50);
-  expect(new Set(answers.filter(({ status }) => status !== 201).map(({ body }) => body.code))).toEqual(new Set(['sold_out']));
+  expect(new Set(answers.filter(({ status }) => status !== 201).map(({ body }) => body.code))).toEqual(
+    new Set(['sold_out']),
+  );
   expect(await countOf('seat')).toBe(50);
   const paid = await Promise.all(users.map(async (id) => 1_000 - ((await balanceOf(id)) ?? 1_000)));
   expect(paid.reduce((sum, each) => sum + each, 0)).toBe(500);
@@ -166,16 +186,24 @@ test('administrators fulfil claims, and cancel them with a refund; each change i
   const change = (id: string, how: string, body?: object) => laurel.admin.post(`/v1/claims/${id}/${how}`, body);
 
   const fulfilled = await change(mug.id, 'fulfil');
-  expect(fulfilled).toMatchObject({ status: 200, body: { ...mug, state: 'fulfilled', fulfilledAt: expect.any(String) } });
+  expect(fulfilled).toMatchObject({
+    status: 200,
+    body: { ...mug, state: 'fulfilled', fulfilledAt: expect.any(String) },
+  });
   expect(await change(mug.id, 'fulfil')).toMatchObject({ status: 200, body: fulfilled.body });
   expect(await change(mug.id, 'cancel')).toMatchObject({ status: 409 });
 
   const answers = await Promise.all(Array.from({ length: 5 }, () => change(last.id, 'cancel', { reason: 'Lost' })));
   for (const answer of answers)
-    expect(answer).toMatchObject({ status: 200, body: { ...last, state: 'cancelled', reason: 'Lost', cancelledAt: expect.any(String) } });
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { ...last, state: 'cancelled', reason: 'Lost', cancelledAt: expect.any(String) },
+    });
   expect(await change(last.id, 'fulfil')).toMatchObject({ status: 409 });
   expect([await balanceOf('hal'), await countOf('last')]).toEqual([15, 0]);
-  expect(await laurel.app.post(`/v1/users/hal/points/coins/spendings/${mug.id}/refund`, {})).toMatchObject({ status: 409 });
+  expect(await laurel.app.post(`/v1/users/hal/points/coins/spendings/${mug.id}/refund`, {})).toMatchObject({
+    status: 409,
+  });
 
   const listed = async (query: string) =>
     (await laurel.admin.get(`/v1/claims?userId=hal${query}`)).body.claims.map(({ id }: { id: string }) => id);
