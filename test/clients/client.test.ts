@@ -6,7 +6,7 @@ import { STUDY_APP } from '../study-app.ts';
 // Calls every method of the TypeScript client on a running Laurel.
 const CONFIGURATION = {
   ...STUDY_APP,
-  rewards: [{ key: 'hat', name: 'Hat', pointsSystemKey: 'xp', price: 1, status: 'active' }],
+  rewards: [{ key: 'hat', name: 'Hat', pointsSystemKey: 'xp', price: 1, status: 'active' as const }],
   achievements: [
     ...STUDY_APP.achievements!,
     {

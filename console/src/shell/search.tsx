@@ -10,6 +10,7 @@ import {
   leaderboardsQuery,
   metricsQuery,
   pointsQuery,
+  rewardsQuery,
   webhooksQuery,
 } from '../api/queries.ts';
 import { useMayChange } from '../api/session.ts';
@@ -39,6 +40,7 @@ const ACTIONS: readonly Entry[] = [
   { to: '/achievements', noun: 'achievement' },
   { to: '/points', noun: 'points system' },
   { to: '/leaderboards', noun: 'leaderboard' },
+  { to: '/rewards', noun: 'reward' },
   { to: '/webhooks', noun: 'webhook' },
   { to: '/keys', noun: 'admin key' },
   { to: '/keys', noun: 'application key' },
@@ -56,6 +58,7 @@ function useResources(open: boolean): Entry[] {
   const achievements = useQuery({ ...achievementsQuery, ...enabled }).data ?? [];
   const systems = useQuery({ ...pointsQuery, ...enabled }).data ?? [];
   const boards = useQuery({ ...leaderboardsQuery, ...enabled }).data ?? [];
+  const rewards = useQuery({ ...rewardsQuery, ...enabled }).data ?? [];
   const webhooks = useQuery({ ...webhooksQuery, ...enabled }).data ?? [];
   return [
     ...metrics.map(({ id, name, key }) => ({
@@ -87,6 +90,12 @@ function useResources(open: boolean): Entry[] {
       text: name,
       key,
       link: { to: '/leaderboards/$key', params: { key } } as const,
+    })),
+    ...rewards.map(({ id, name, key }) => ({
+      kind: 'Reward',
+      text: name,
+      key,
+      link: { to: '/rewards', hash: `edit-${id}` } as const,
     })),
     ...webhooks.map(({ id, name, url }) => ({
       kind: 'Webhook',
