@@ -120,6 +120,7 @@ const DOCUMENT_ITEMS = {
   points_trigger: system.properties!['triggers']!.items,
   points_boost: system.properties!['boosts']!.items,
   leaderboard: documentSchema['leaderboards']!.items,
+  reward: documentSchema['rewards']!.items,
 };
 type DocumentKind = keyof typeof DOCUMENT_ITEMS;
 
@@ -248,6 +249,20 @@ const FULL: Configuration = {
       teamMinMembers: 3,
     },
   ],
+  rewards: [
+    {
+      key: 'mug',
+      name: 'Mug',
+      description: 'With your name',
+      badge: { url: 'https://example.org/mug.png' },
+      pointsSystemKey: 'xp',
+      price: 250,
+      stock: 50,
+      limitPerUser: 1,
+      claimableByUsers: false,
+      status: 'active',
+    },
+  ],
 };
 
 async function applied(document: Configuration): Promise<Catalog> {
@@ -257,7 +272,7 @@ async function applied(document: Configuration): Promise<Catalog> {
 }
 
 /** The properties that a document's items have together. */
-function namesUsed({ attributes, metrics, achievements, pointsSystems = [], leaderboards }: Configuration) {
+function namesUsed({ attributes, metrics, achievements, pointsSystems = [], leaderboards, rewards }: Configuration) {
   const lists: Record<DocumentKind, readonly object[] | undefined> = {
     attribute: attributes,
     metric: metrics,
@@ -267,6 +282,7 @@ function namesUsed({ attributes, metrics, achievements, pointsSystems = [], lead
     points_trigger: pointsSystems.flatMap(({ triggers = [] }) => triggers),
     points_boost: pointsSystems.flatMap(({ boosts = [] }) => boosts),
     leaderboard: leaderboards,
+    reward: rewards,
   };
   return Object.fromEntries(
     Object.entries(lists).map(([kind, items = []]) => [kind, [...new Set(items.flatMap(Object.keys))].sort()]),
@@ -283,6 +299,7 @@ describe('a configuration with every property', () => {
     expect(namesUsed(exported)).toEqual(all);
     expect(exported.metrics).toEqual(FULL.metrics);
     expect(exported.leaderboards[0]).toEqual(FULL.leaderboards![0]);
+    expect(exported.rewards).toEqual(FULL.rewards);
     expect(exported.pointsSystems[0]!.boosts).toEqual(FULL.pointsSystems![0]!.boosts);
   });
 
