@@ -76,6 +76,16 @@ export const ERRORS = {
     title: 'The balance does not cover what should be spent or held',
     remedy: 'Spend no more than `balance`, or wait until the user has earned more. Nothing was spent.',
   },
+  sold_out: {
+    status: 409,
+    title: 'Nothing is left of the reward',
+    remedy: 'Claim another reward, or wait until the stock grows or a claim is cancelled. Nothing was spent.',
+  },
+  claim_limit: {
+    status: 409,
+    title: 'The user has as many claims of the reward as one may have',
+    remedy: 'Claim another reward. Nothing was spent.',
+  },
   payload_too_large: {
     status: 413,
     title: 'The body is too large',

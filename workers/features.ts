@@ -26,6 +26,10 @@ import { EventPartitionsAhead } from '../src/engine/retention/event-partitions.t
 import { EventRetention, PartitionDropping } from '../src/engine/retention/event-retention.ts';
 import { Persister } from '../src/engine/persist/persister.ts';
 import { logSetAside } from '../src/engine/persist/refused-entries.ts';
+import { OpenClaims } from '../src/engine/rewards/open-claims.ts';
+import { Claims } from '../src/engine/rewards/claims.ts';
+import { Spendings } from '../src/engine/points/spendings.ts';
+import { untilPersisted } from '../src/engine/persist/cursor-wait.ts';
 import { Expiries } from '../src/engine/points/expiries.ts';
 import { TimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
@@ -241,7 +245,22 @@ function scheduledNotifications(
     new EmailRounds({ publisher: announcing, onFailed }),
     new AchievementEmails({ publisher: announcing, onFailed }),
     new Expiries({ redis, scripts, clock, publisher: announcing, onFailed }),
+    new OpenClaims({ redis, claims: createClaims(core, scripts, options), publisher: announcing, onFailed }),
   ];
+}
+
+function createClaims(
+  core: WorkerCore,
+  scripts: Scripts,
+  { idempotencyKeysPerDay = IDEMPOTENCY_KEYS_PER_DAY }: WorkersOptions,
+): Claims {
+  const { redis, pool, clock, ids } = core;
+  // What a worker does for nobody in particular is not audited.
+  const recordAudit = (): Promise<void> => Promise.resolve();
+  const persisted = (tenantNo: number, userId: string): Promise<void> =>
+    untilPersisted({ redis, pool }, tenantNo, userId);
+  const of = { redis, pool, clock, ids, recordAudit, persisted };
+  return new Claims({ ...of, spendings: new Spendings({ ...of, scripts, idempotencyKeysPerDay }) });
 }
 
 function scheduledUpkeep(core: WorkerCore, { jobs, options }: Pick<With, 'jobs' | 'options'>): ScheduledWork[] {

@@ -20,6 +20,7 @@ const QUERIES = {
   LeaderboardQuery: 'leaderboards_get',
   TeamsQuery: 'leaderboards_teams',
   UserLeaderboardQuery: 'users_leaderboard',
+  ClaimsQuery: 'users_claims',
 };
 
 if (!build()) process.exit(1);

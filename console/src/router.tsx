@@ -62,6 +62,10 @@ const tree = root.addChildren([
     lazyRouteComponent(() => import('./screens/leaderboard.tsx'), 'LeaderboardScreen'),
   ),
   at(
+    '/rewards',
+    lazyRouteComponent(() => import('./screens/rewards.tsx'), 'Rewards'),
+  ),
+  at(
     '/streaks',
     lazyRouteComponent(() => import('./screens/streaks.tsx'), 'Streaks'),
   ),

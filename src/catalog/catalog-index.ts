@@ -8,6 +8,7 @@ import type {
   PointsLevel,
   PointsSystem,
   PointsTrigger,
+  Reward,
 } from '../domain/catalog.ts';
 
 const byNo = <T extends { no: number }>(items: T[]): Map<number, T> => new Map(items.map((item) => [item.no, item]));
@@ -34,6 +35,8 @@ export class CatalogIndex {
   readonly boostsByNo: ReadonlyMap<number, PointsBoost>;
   readonly leaderboards: ReadonlyMap<string, Leaderboard>;
   readonly leaderboardsByNo: ReadonlyMap<number, Leaderboard>;
+  readonly rewards: ReadonlyMap<string, Reward>;
+  readonly rewardsByNo: ReadonlyMap<number, Reward>;
   /** Levels by ID of the points system, lowest first. */
   readonly levels: ReadonlyMap<string, PointsLevel[]>;
 
@@ -56,6 +59,8 @@ export class CatalogIndex {
     this.boostsByNo = byNo(catalog.boosts);
     this.leaderboards = byKey(catalog.leaderboards);
     this.leaderboardsByNo = byNo(catalog.leaderboards);
+    this.rewards = byKey(catalog.rewards);
+    this.rewardsByNo = byNo(catalog.rewards);
     const levels = new Map<string, PointsLevel[]>();
     for (const level of catalog.levels.toSorted((a, b) => a.points - b.points)) {
       const lower = levels.get(level.systemId);

@@ -92,6 +92,7 @@ export async function withDeleted(
     pointsSystems: [...deleted.pointsSystems, ...catalog.pointsSystems],
     triggers: [...deleted.triggers, ...catalog.triggers],
     boosts: [...deleted.boosts, ...catalog.boosts],
+    rewards: [...deleted.rewards, ...catalog.rewards],
   });
 }
 
@@ -101,4 +102,5 @@ const lives = (compiled: CompiledCatalog, no: number): boolean =>
   compiled.achievementsByNo.has(no) ||
   compiled.pointsSystemsByNo.has(no) ||
   compiled.triggersByNo.has(no) ||
-  compiled.boostsByNo.has(no);
+  compiled.boostsByNo.has(no) ||
+  compiled.rewardsByNo.has(no);

@@ -8,6 +8,7 @@ import type {
   PointsLevel,
   PointsSystem,
   PointsTrigger,
+  Reward,
   Webhook,
 } from '../domain/catalog.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
@@ -21,6 +22,7 @@ export interface ResourceOf {
   points_trigger: PointsTrigger;
   points_boost: PointsBoost;
   leaderboard: Leaderboard;
+  reward: Reward;
   webhook: Webhook;
 }
 

@@ -152,6 +152,8 @@ class SourceReader {
     const document: Configuration = new Export(catalog).document();
     for (const [index, lists] of left.entries()) for (const name of lists) delete document.pointsSystems![index]![name];
     delete document.events;
+    // The contract has none: a push keeps those of the target.
+    delete document.rewards;
     if (!attributes) delete document.attributes;
     if (!metrics) delete document.metrics;
     if (!achievements) delete document.achievements;

@@ -4,6 +4,7 @@ import type { Stored } from './fields/field.ts';
 import type { LEADERBOARD } from './fields/leaderboard.ts';
 import type { METRIC } from './fields/metric.ts';
 import type { POINTS_BOOST, POINTS_LEVEL, POINTS_SYSTEM, POINTS_TRIGGER } from './fields/points.ts';
+import type { REWARD } from './fields/reward.ts';
 import {
   DEFAULT_EVENT_SETTINGS,
   DEFAULT_STREAK_SETTINGS,
@@ -51,6 +52,8 @@ export type Leaderboard = Managed &
     finished?: number;
   };
 
+export type Reward = Managed & Stored<typeof REWARD>;
+
 /** The secret is stored separately (`webhook_secrets`), hidden from readers of the catalog. */
 export type Webhook = Managed &
   Stored<typeof WEBHOOK> & {
@@ -88,6 +91,7 @@ export interface Catalog extends StreaksInForce {
   triggers: PointsTrigger[];
   boosts: PointsBoost[];
   leaderboards: Leaderboard[];
+  rewards: Reward[];
   webhooks: Webhook[];
   events: EventSettings;
   /** Previous settings that may apply to unsettled midnights of some users, oldest first. */
@@ -111,6 +115,7 @@ export const emptyCatalog = (tenantNo: number, version = 0): Catalog => ({
   triggers: [],
   boosts: [],
   leaderboards: [],
+  rewards: [],
   webhooks: [],
   events: DEFAULT_EVENT_SETTINGS,
   streaks: DEFAULT_STREAK_SETTINGS,

@@ -8,6 +8,7 @@ import type { Configured, Fields } from './fields/field.ts';
 import { LEADERBOARD } from './fields/leaderboard.ts';
 import { METRIC } from './fields/metric.ts';
 import { POINTS_BOOST, POINTS_LEVEL, POINTS_SYSTEM, POINTS_TRIGGER } from './fields/points.ts';
+import { REWARD } from './fields/reward.ts';
 import { Uuid } from './schemas.ts';
 
 export type { ConfiguredCondition } from './fields/field.ts';
@@ -47,6 +48,8 @@ export type ConfiguredPointsSystem = Configured<typeof POINTS_SYSTEM> & {
 /** `start` defaults to the earliest local day anywhere when the leaderboard is created. */
 export type ConfiguredLeaderboard = Configured<typeof LEADERBOARD>;
 
+export type ConfiguredReward = Configured<typeof REWARD>;
+
 const looseFreezes = Object.fromEntries(
   Object.entries(FreezeSettings.properties).map(([name, schema]) => [name, withoutBounds(schema)]),
 ) as typeof FreezeSettings.properties;
@@ -70,6 +73,7 @@ export interface Configuration {
   achievements?: ConfiguredAchievement[];
   pointsSystems?: ConfiguredPointsSystem[];
   leaderboards?: ConfiguredLeaderboard[];
+  rewards?: ConfiguredReward[];
   streaks?: ConfiguredStreaks;
   events?: ConfiguredEvents;
 }
@@ -88,6 +92,7 @@ const documentSchemas = {
     ),
   ),
   leaderboards: Type.Optional(list(item(LEADERBOARD))),
+  rewards: Type.Optional(list(item(REWARD))),
   streaks: Type.Optional(ConfiguredStreaks),
   events: Type.Optional(ConfiguredEvents),
 };
@@ -132,6 +137,7 @@ const RESOURCE_KINDS = [
   'points_trigger',
   'points_boost',
   'leaderboard',
+  'reward',
 ] as const;
 
 /** A demo resource that the document keeps because it omits the resource's list. */

@@ -11,6 +11,7 @@ export const LISTS = {
   points_trigger: 'triggers',
   points_boost: 'boosts',
   leaderboard: 'leaderboards',
+  reward: 'rewards',
   webhook: 'webhooks',
 } as const satisfies Record<string, keyof Catalog>;
 

@@ -151,6 +151,8 @@ export const BalanceChange = Type.Object({
   expiresAt: NullableTime,
   reason: NullableText,
   reference: NullableText,
+  /** Key of the reward that a spending paid for; `null` if it was deleted. Absent for other changes. */
+  reward: Type.Optional(NullableText),
   createdAt: Type.String({ format: 'date-time' }),
 });
 export type BalanceChange = Static<typeof BalanceChange>;

@@ -1,5 +1,5 @@
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
-import type { Metric, PointsSystem } from '../domain/catalog.ts';
+import type { Metric, PointsSystem, Reward } from '../domain/catalog.ts';
 import { didYouMean } from '../domain/nearest.ts';
 import { boardStatus } from '../domain/runs.ts';
 import { AppError } from '../errors.ts';
@@ -22,6 +22,16 @@ export function findSystem(compiled: CompiledCatalog, key: string): PointsSystem
       hint: didYouMean(key, compiled.pointsSystems.keys()),
     });
   return system;
+}
+
+/** The reward with this key, active or not. Throws 404 if there is none. */
+export function findReward(compiled: CompiledCatalog, key: string): Reward {
+  const reward = compiled.rewards.get(key);
+  if (reward === undefined)
+    throw new AppError('not_found', `Unknown reward: there is none with the key '${key}'.`, {
+      hint: didYouMean(key, compiled.rewards.keys()),
+    });
+  return reward;
 }
 
 /** Keys of the leaderboards that users can see on a day. An error may suggest them. */

@@ -179,6 +179,16 @@ import {
   adminTenantsList,
   adminTenantsUpdate,
 } from './tenants.ts';
+import {
+  adminClaimsCancel,
+  adminClaimsFulfil,
+  adminClaimsGet,
+  adminClaimsList,
+  rewards,
+  rewardsClaim,
+  usersClaims,
+  usersRewards,
+} from './rewards.ts';
 import type { Operation } from './operation.ts';
 import { resourceOperations } from './resource.ts';
 
@@ -207,6 +217,9 @@ export const applicationOperations: readonly Operation[] = [
   spendingsCapture,
   spendingsRelease,
   spendingsRefund,
+  rewardsClaim,
+  usersRewards,
+  usersClaims,
   usersLeaderboard,
   usersWrapped,
   pointsSystem,
@@ -242,6 +255,11 @@ export const adminOperations: readonly Operation[] = [
   ...resourceOperations(boosts),
   ...resourceOperations(triggers),
   ...resourceOperations(leaderboards),
+  ...resourceOperations(rewards),
+  adminClaimsList,
+  adminClaimsGet,
+  adminClaimsFulfil,
+  adminClaimsCancel,
   ...resourceOperations(webhooks, { create: adminWebhooksCreate }),
   adminWebhooksRotateSecret,
   adminWebhooksState,

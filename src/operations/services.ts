@@ -29,6 +29,7 @@ import type { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import type { Live } from '../engine/live/live.ts';
 import type { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import type { PointsReads } from '../engine/points/points-reads.ts';
+import type { Claims } from '../engine/rewards/claims.ts';
 import type { Spendings } from '../engine/points/spendings.ts';
 import type { UserPoints } from '../engine/points/user-points.ts';
 import type { Quarantine } from '../engine/corrections/quarantine.ts';
@@ -92,6 +93,7 @@ export interface Services {
   points: PointsReads;
   userPoints: UserPoints;
   spendings: Spendings;
+  claims: Claims;
   streaks: StreakReads;
   streakRankings: StreakRankings;
   streakAdmin: StreakAdmin;

@@ -223,7 +223,7 @@ export const RECORDED_POINTS = { system: 0, before: 1, after: 2, awards: 3 } as 
  * A change of a user's balance in a points system: the system's number, BALANCE, amount, balance after it; ID (32 hex
  * digits) of the spending or hold that it closes; expiry of a hold (epoch ms); reason, reference and idempotency key of the
  * request; the local day (epoch day) on which a hold, or the hold that it closes, ends by itself. `false` for what it lacks, and
- * the last is absent from older records. The total of the points does not change.
+ * the last two may be absent: the number of the reward that a spending pays for is only in claims. The total of the points does not change.
  */
 export const BALANCE_CHANGE = {
   system: 0,
@@ -236,6 +236,7 @@ export const BALANCE_CHANGE = {
   reference: 7,
   idempotencyKey: 8,
   holdEndDay: 9,
+  reward: 10,
 } as const;
 
 /** A captured hold is a spending. Stored numbers must never change. */

@@ -260,6 +260,7 @@ export interface RecordedBalanceChange {
   [BALANCE_CHANGE.reference]: string | false;
   [BALANCE_CHANGE.idempotencyKey]: string | false;
   [BALANCE_CHANGE.holdEndDay]?: number | false;
+  [BALANCE_CHANGE.reward]?: number;
 }
 
 export interface RecordedAward {

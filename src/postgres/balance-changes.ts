@@ -22,18 +22,20 @@ export interface BalanceChangeRow {
   atMs: number;
   /** What the key is scoped by. */
   metricNo: number;
+  /** The reward that a spending paid for. */
+  rewardNo: number | null;
   idempotencyKey: string | null;
 }
 
 const INSERT = `
   INSERT INTO balance_changes (id, tenant_no, user_id, system_no, kind, amount, balance, closes, expires_at, reason, reference,
-                               at, metric_no, idempotency_key)
+                               at, metric_no, idempotency_key, reward_no)
   SELECT id, tenant_no, user_id, system_no, kind, amount, balance, closes, to_timestamp(expires_ms / 1000.0), reason, reference,
-         to_timestamp(at_ms / 1000.0), metric_no, idempotency_key
+         to_timestamp(at_ms / 1000.0), metric_no, idempotency_key, reward_no
   FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::int[], $6::bigint[], $7::bigint[], $8::uuid[], $9::bigint[],
-              $10::text[], $11::text[], $12::bigint[], $13::int[], $14::text[])
+              $10::text[], $11::text[], $12::bigint[], $13::int[], $14::text[], $15::int[])
     AS made (id, tenant_no, user_id, system_no, kind, amount, balance, closes, expires_ms, reason, reference, at_ms, metric_no,
-             idempotency_key)`;
+             idempotency_key, reward_no)`;
 
 const storable = (text: string | null): string | null => (text === null ? null : storableText(text));
 
@@ -55,13 +57,15 @@ export async function insertBalanceChanges(client: PoolClient, rows: readonly Ba
     rows.map((row) => row.atMs),
     rows.map((row) => row.metricNo),
     rows.map((row) => storable(row.idempotencyKey)),
+    rows.map((row) => row.rewardNo),
   ]);
 }
 
 const COLUMNS = `
   replace(id::text, '-', '') AS id, tenant_no AS "tenantNo", user_id AS "userId", system_no AS "systemNo", kind,
   amount::float8, balance::float8, replace(closes::text, '-', '') AS closes, epoch_ms(expires_at)::float8 AS "expiresMs",
-  reason, reference, epoch_ms(at)::float8 AS "atMs", metric_no AS "metricNo", idempotency_key AS "idempotencyKey"`;
+  reason, reference, epoch_ms(at)::float8 AS "atMs", metric_no AS "metricNo", reward_no AS "rewardNo",
+  idempotency_key AS "idempotencyKey"`;
 
 interface OfUser {
   tenantNo: number;

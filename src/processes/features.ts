@@ -29,6 +29,7 @@ import { MessageIds } from '../engine/live/message-id.ts';
 import { leftOut } from '../engine/notifications/left-out.ts';
 import { Reporter } from '../engine/notifications/reporter.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
+import { Claims } from '../engine/rewards/claims.ts';
 import { Spendings } from '../engine/points/spendings.ts';
 import { UserPoints } from '../engine/points/user-points.ts';
 import { Quarantine } from '../engine/corrections/quarantine.ts';
@@ -174,13 +175,15 @@ function createAchievements(
   };
 }
 
-function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'spendings'> {
+function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'spendings' | 'claims'> {
   const { redis, pool, clock, caughtUp, scripts, ids, recordAudit, persisted } = core;
   const { idempotencyKeysPerDay } = core.settings;
+  const spendings = new Spendings({ redis, pool, scripts, ids, clock, idempotencyKeysPerDay, recordAudit, persisted });
   return {
     points: new PointsReads({ redis, pool, clock, caughtUp }),
     userPoints: new UserPoints({ pool, users: core.usersWithHistory, clock }),
-    spendings: new Spendings({ redis, pool, scripts, ids, clock, idempotencyKeysPerDay, recordAudit, persisted }),
+    spendings,
+    claims: new Claims({ redis, pool, spendings, ids, clock, recordAudit, persisted }),
   };
 }
 

@@ -195,6 +195,7 @@ export function balanceRecord(
       reference,
       key,
       holdEndsMs === null ? false : dayOfUser(user, holdEndsMs),
+      ...(movement.kind === 'spend' && movement.reward !== undefined ? ([movement.reward] as const) : []),
     ],
   };
 }

@@ -10,7 +10,9 @@ import type { User } from './user.ts';
 
 /** A movement of a user's balance in a points system (number). `of`: ID of the hold or spending (32 hex digits). */
 export type BalanceMovement =
-  | { kind: 'spend' | 'expire'; system: number; amount: number }
+  /** `reward`: number of the reward that is claimed. */
+  | { kind: 'spend'; system: number; amount: number; reward?: number }
+  | { kind: 'expire'; system: number; amount: number }
   | { kind: 'hold'; system: number; amount: number; expiresInMs: number }
   | { kind: 'capture' | 'release'; system: number; of: string }
   /** `generation`: that of the user who spent. */

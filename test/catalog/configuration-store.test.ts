@@ -46,6 +46,7 @@ test('an empty tenant has an empty document with the default settings', async ()
     achievements: [],
     pointsSystems: [],
     leaderboards: [],
+    rewards: [],
     events: { lateEventDays: 35, clientsMaySendLate: false, signUpDateWritableBy: 'server' },
     streaks: DEFAULT_STREAK_SETTINGS,
   });

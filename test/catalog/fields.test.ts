@@ -61,6 +61,7 @@ const PATHS: Record<Exclude<FormKind, keyof typeof SETTINGS | 'settings'>, strin
   points_trigger: '/v1/points/{systemId}/triggers',
   points_boost: '/v1/points/{systemId}/boosts',
   leaderboard: '/v1/leaderboards',
+  reward: '/v1/rewards',
   webhook: '/v1/webhooks',
   admin_key: '/v1/admin-api-keys',
   application_key: '/v1/application-api-keys',
@@ -120,6 +121,7 @@ const DOCUMENT_ITEMS = {
   points_trigger: system.properties!['triggers']!.items,
   points_boost: system.properties!['boosts']!.items,
   leaderboard: documentSchema['leaderboards']!.items,
+  reward: documentSchema['rewards']!.items,
 };
 type DocumentKind = keyof typeof DOCUMENT_ITEMS;
 
@@ -249,6 +251,20 @@ const FULL: Configuration = {
       teamMinMembers: 3,
     },
   ],
+  rewards: [
+    {
+      key: 'mug',
+      name: 'Mug',
+      description: 'With your name',
+      badge: { url: 'https://example.org/mug.png' },
+      pointsSystemKey: 'xp',
+      price: 250,
+      stock: 50,
+      limitPerUser: 1,
+      claimableByUsers: false,
+      status: 'active',
+    },
+  ],
 };
 
 async function applied(document: Configuration): Promise<Catalog> {
@@ -258,7 +274,7 @@ async function applied(document: Configuration): Promise<Catalog> {
 }
 
 /** The properties that a document's items have together. */
-function namesUsed({ attributes, metrics, achievements, pointsSystems = [], leaderboards }: Configuration) {
+function namesUsed({ attributes, metrics, achievements, pointsSystems = [], leaderboards, rewards }: Configuration) {
   const lists: Record<DocumentKind, readonly object[] | undefined> = {
     attribute: attributes,
     metric: metrics,
@@ -268,6 +284,7 @@ function namesUsed({ attributes, metrics, achievements, pointsSystems = [], lead
     points_trigger: pointsSystems.flatMap(({ triggers = [] }) => triggers),
     points_boost: pointsSystems.flatMap(({ boosts = [] }) => boosts),
     leaderboard: leaderboards,
+    reward: rewards,
   };
   return Object.fromEntries(
     Object.entries(lists).map(([kind, items = []]) => [kind, [...new Set(items.flatMap(Object.keys))].sort()]),
@@ -284,6 +301,7 @@ describe('a configuration with every property', () => {
     expect(namesUsed(exported)).toEqual(all);
     expect(exported.metrics).toEqual(FULL.metrics);
     expect(exported.leaderboards[0]).toEqual(FULL.leaderboards![0]);
+    expect(exported.rewards).toEqual(FULL.rewards);
     expect(exported.pointsSystems[0]!.boosts).toEqual(FULL.pointsSystems![0]!.boosts);
   });
 

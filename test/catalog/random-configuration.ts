@@ -5,6 +5,7 @@ import type {
   ConfiguredBoost,
   ConfiguredCondition,
   ConfiguredLeaderboard,
+  ConfiguredReward,
   ConfiguredTrigger,
 } from '../../src/domain/configuration.ts';
 
@@ -95,6 +96,13 @@ export const randomConfiguration: fc.Arbitrary<Configuration> = fc.gen().map((ge
     achievements,
     pointsSystems,
     leaderboards,
+    rewards:
+      pointsSystems.length === 0
+        ? undefined
+        : rewards(
+            known,
+            pointsSystems.map(({ key }) => key),
+          ),
     streaks: streaks(known),
     events: sent<NonNullable<Configuration['events']>>({
       lateEventDays: draw(optional(fc.integer({ min: 0, max: 400 }))),
@@ -110,6 +118,21 @@ interface Known {
   eventKeys: string[];
   metricKeys: string[];
   achievements: ConfiguredAchievement[];
+}
+
+function rewards({ draw }: Known, systemKeys: string[]): ConfiguredReward[] {
+  return draw(subset(['mug', 'pen'])).map((key) =>
+    sent<ConfiguredReward>({
+      key,
+      name: draw(name),
+      pointsSystemKey: draw(fc.constantFrom(...systemKeys)),
+      price: draw(fc.integer({ min: 1, max: 1_000 })),
+      stock: draw(optional(fc.integer({ min: 0, max: 100 }))),
+      limitPerUser: draw(optional(fc.integer({ min: 1, max: 9 }))),
+      claimableByUsers: draw(optional(fc.boolean())),
+      status: draw(optional(fc.constantFrom('active', 'inactive'))),
+    }),
+  );
 }
 
 function conditions({ draw }: Known, keys: string[]): ConfiguredCondition[] | undefined {

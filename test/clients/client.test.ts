@@ -6,6 +6,7 @@ import { STUDY_APP } from '../study-app.ts';
 // Calls every method of the TypeScript client on a running Laurel.
 const CONFIGURATION = {
   ...STUDY_APP,
+  rewards: [{ key: 'hat', name: 'Hat', pointsSystemKey: 'xp', price: 1, status: 'active' as const }],
   achievements: [
     ...STUDY_APP.achievements!,
     {
@@ -105,6 +106,9 @@ const CALLS: Record<string, [call: () => Promise<unknown>, answer: unknown]> = {
     },
     { type: 'release' },
   ],
+  'user.rewards': [() => laurel.user('bob').rewards({ limit: 1 }), [{ key: 'hat', affordable: true, claimable: true }]],
+  'user.claim': [() => laurel.user('bob').claim('hat'), { state: 'claimed', price: 1, reward: { key: 'hat' } }],
+  'user.claims': [() => laurel.user('bob').claims({ limit: 1 }), { claims: [{ reward: { key: 'hat' } }] }],
   achievements: [async () => (await laurel.achievements()).map(({ key }) => key).includes('ten'), true],
   leaderboards: [async () => (await laurel.leaderboards({ includeFinished: true })).length, 3],
   'leaderboard.get': [() => laurel.leaderboard('flips').get({ limit: 1 }), { rankings: [{ userId: 'bob', rank: 1 }] }],

@@ -28,6 +28,7 @@ const SCREENS: Record<string, [path: string, text: string]> = {
   achievements: ['/achievements', 'active'],
   points: ['/points', 'xp'],
   'points-system': ['/points/{points}', 'Triggers'],
+  rewards: ['/rewards', 'Cancel'],
   leaderboards: ['/leaderboards', 'Ranked by'],
   leaderboard: ['/leaderboards/flips', 'Ada'],
   streaks: ['/streaks', 'Metrics that count'],
@@ -57,7 +58,10 @@ describe.skipIf(!hasBrowser)('the console', () => {
   let browser: Browser;
   let points: string;
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+    const rewards = [
+      { key: 'stickers', name: 'Sticker pack', pointsSystemKey: 'xp', price: 5, status: 'active' as const },
+    ];
+    laurel = await startLaurel({ configuration: { ...STUDY_APP, rewards }, workers: true });
     browser = await startBrowser();
     await laurel.app.post('/v1/metrics/flips/event', {
       user: { id: 'ada', name: 'Ada', tz: 'Europe/London' },
@@ -88,6 +92,8 @@ describe.skipIf(!hasBrowser)('the console', () => {
     ]);
     for (const value of [500, 700]) await laurel.app.post('/v1/metrics/steps/event', { user: { id: 'user-7' }, value });
     points = (await laurel.admin.get('/v1/points')).body[0].id;
+    const headers = { 'Idempotency-Key': 'stickers' };
+    await laurel.app.post('/v1/rewards/stickers/claim', { userId: 'ada' }, { headers });
   });
   afterAll(async () => {
     await browser?.close();

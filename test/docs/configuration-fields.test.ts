@@ -8,6 +8,7 @@ import type { Fields } from '../../src/domain/fields/field.ts';
 import { LEADERBOARD } from '../../src/domain/fields/leaderboard.ts';
 import { METRIC } from '../../src/domain/fields/metric.ts';
 import { POINTS_BOOST, POINTS_LEVEL, POINTS_SYSTEM, POINTS_TRIGGER } from '../../src/domain/fields/points.ts';
+import { REWARD } from '../../src/domain/fields/reward.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 
 const TEXT = readFileSync(join(PACKAGE_ROOT, 'docs/configuration.md'), 'utf8');
@@ -31,6 +32,7 @@ test.each<[list: string, fields: Fields]>([
   ['pointsSystems', POINTS_TRIGGER],
   ['pointsSystems', POINTS_BOOST],
   ['leaderboards', LEADERBOARD],
+  ['rewards', REWARD],
 ])('docs/configuration.md names every field and type of %s', (list, fields) => {
   const section = sectionOf(list);
   const types = ['trigger', 'type', 'status', 'rankBy'].flatMap((name) => (fields[name] ? valuesOf(fields[name]) : []));

@@ -29,6 +29,9 @@ const OWN: readonly (typeof WEBHOOK_EVENTS)[number][] = [
   'points.refunded',
   'points.expiring',
   'points.expired',
+  'reward.claimed',
+  'reward.fulfilled',
+  'reward.cancelled',
 ];
 
 test.each(OWN)("the example of %s fits Laurel's own fields", (type) => {

@@ -31,6 +31,7 @@ const application = applicationOperations.filter(({ id }) => !OPEN.has(id));
 const SPENDABLE: Configuration = {
   ...STUDY_APP,
   pointsSystems: STUDY_APP.pointsSystems!.map((system) => ({ ...system, spendableByUsers: true })),
+  rewards: [{ key: 'hat', name: 'Hat', pointsSystemKey: 'xp', price: 1, status: 'active' }],
 };
 
 /** Whether an operation that a key may call answered so. */

@@ -59,8 +59,11 @@ test.each(['application', 'admin'] as const)('%s: has every operation of the con
   expect(theirs.filter(({ method, path }) => !ours.has(shapeOf(method, path)))).toEqual([]);
 });
 
-test('has every event of the contract, and four additions', () => {
-  const additions = ['points.spent', 'points.refunded', 'points.expiring', 'points.expired'];
+test('has every event of the contract, and seven additions', () => {
+  const additions = [
+    ...['points.spent', 'points.refunded', 'points.expiring', 'points.expired'],
+    ...['reward.claimed', 'reward.fulfilled', 'reward.cancelled'],
+  ];
   expect([...WEBHOOK_EVENTS].sort()).toEqual([...contractEvents(), ...additions].sort());
 });
 

@@ -73,6 +73,12 @@ export const APPLICATION_REQUESTS: Record<string, ValidRequest> = {
     (id) => `/v1/users/${id}/points/xp/spend`,
     () => ({ amount: 1 }),
   ),
+  rewards_claim: of(
+    () => '/v1/rewards/hat/claim',
+    (id) => ({ userId: id }),
+  ),
+  users_claims: of((id) => `/v1/users/${id}/claims`),
+  users_rewards: of((id) => `/v1/users/${id}/rewards`),
   users_leaderboard: of((id) => `/v1/users/${id}/leaderboards/flips`),
   users_metric_event_summary: of((id) => `/v1/users/${id}/metrics/flips/event-summary?${day}`),
   users_points: of((id) => `/v1/users/${id}/points/xp`),

@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 3fd87c56970eb51cb0abce48cf98a2d4a4ccad7f2809c3a91f801de91b0e06fe
-// 436e2ab17e4ffe85603bf66486866f69e39d613fa69461b7be1467f2ec63ff42
+// 2918c5e44419ef267b0f94ff36c30639bf73503413c8a097d90b48ba9e00b5c9
+// fcea01432384658f01589b8422fc754537179475e149dd1cf3361f7efcb34cac
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -1082,8 +1082,83 @@ export interface BalanceChange {
   reason: string | null;
   /** Your own ID, such as that of an order; null: not given. */
   reference: string | null;
+  /** Key of the reward that the spending paid for; null: it was deleted. Missing for everything else. */
+  reward?: string | null;
   /** When it was made. */
   createdAt: string;
+}
+
+export interface UserReward {
+  /** ID of the reward. */
+  id: string;
+  /** Key of the reward. */
+  key: string;
+  /** Name of the reward. */
+  name: string;
+  /** Description of the reward for users; null: none. */
+  description: string | null;
+  /** Address of the badge’s picture; null: it has none. */
+  badgeUrl: string | null;
+  /** Key of the points system whose points pay for it. */
+  pointsSystem: string;
+  /** Points that it costs. */
+  price: number;
+  /** How many claims there may ever be, apart from cancelled ones; null: any number. */
+  stock: number | null;
+  /** How many can still be claimed; null: any number. */
+  remaining: number | null;
+  /** How many claims a user may have, apart from cancelled ones; null: any number. */
+  limitPerUser: number | null;
+  /** How many claims the user has, apart from cancelled ones. */
+  claims: number;
+  /** What the user can spend. */
+  balance: number;
+  /** Whether the balance covers the price. */
+  affordable: boolean;
+  /** Whether the caller could claim it for the user now. */
+  claimable: boolean;
+}
+
+export interface ClaimRequest {
+  /** Your own ID of the user. */
+  userId: string;
+}
+
+export interface Claim {
+  /** ID of the claim, and of the spending that paid for it. */
+  id: string;
+  /** Your own ID of the user. */
+  userId: string;
+  /** The reward. */
+  reward: {
+    /** ID of the reward; null: unknown. */
+    id: string | null;
+    /** Key of the reward; null: unknown. */
+    key: string | null;
+    /** Name of the reward; null: unknown. */
+    name: string | null;
+  };
+  /** Key of the points system whose points paid; null: it was deleted. */
+  pointsSystem: string | null;
+  /** Points that it costs. */
+  price: number;
+  /** `claimed`: paid; `fulfilled`: the user has it; `cancelled`: the points were given back. */
+  state: "claimed" | "fulfilled" | "cancelled";
+  /** Why it was cancelled; null: not given, or not cancelled. */
+  reason: string | null;
+  /** When it was paid. */
+  claimedAt: string | null;
+  /** When an administrator noted that the user has got it; null: not yet. */
+  fulfilledAt: string | null;
+  /** When it was cancelled; null: it was not. */
+  cancelledAt: string | null;
+}
+
+export interface ClaimsPage {
+  /** Claims, newest first. */
+  claims: Claim[];
+  /** What to send as `cursor` for the next page; null: this is the last. */
+  nextCursor: string | null;
 }
 
 export interface Leaderboard {
@@ -1280,7 +1355,7 @@ export interface LiveTicketRequest {
   /** Keys or IDs of the leaderboards whose changes, and the user’s ranks, are reported. */
   boards?: string[];
   /** Only messages of these types; all if omitted. */
-  types?: ("achievement.completed" | "streak.started" | "streak.extended" | "streak.lost" | "streak.freeze_consumed" | "streak.freeze_earned" | "points.changed" | "points.level_changed" | "points.spent" | "points.refunded" | "points.expiring" | "points.expired" | "points.boost_started" | "points.boost_finished" | "leaderboard.started" | "leaderboard.changed" | "leaderboard.finished" | "leaderboard.rank_changed" | "emails.recap_due" | "emails.reactivation_due" | "emails.streak_reminder_due" | "emails.achievement_due" | "event")[];
+  types?: ("achievement.completed" | "streak.started" | "streak.extended" | "streak.lost" | "streak.freeze_consumed" | "streak.freeze_earned" | "points.changed" | "points.level_changed" | "points.spent" | "points.refunded" | "points.expiring" | "points.expired" | "points.boost_started" | "points.boost_finished" | "reward.claimed" | "reward.fulfilled" | "reward.cancelled" | "leaderboard.started" | "leaderboard.changed" | "leaderboard.finished" | "leaderboard.rank_changed" | "emails.recap_due" | "emails.reactivation_due" | "emails.streak_reminder_due" | "emails.achievement_due" | "event")[];
   /** Among messages about a metric, only those of these metrics. */
   metricIds?: string[];
   /** Among messages about a leaderboard, only those of these leaderboards. */
@@ -1619,6 +1694,33 @@ export interface PointsBoostFinished {
   };
 }
 
+export interface RewardClaimed {
+  /** Type of the message. */
+  type: "reward.claimed";
+  /** The user at the reported time. */
+  user: User;
+  /** The claim. */
+  claim: Claim;
+}
+
+export interface RewardFulfilled {
+  /** Type of the message. */
+  type: "reward.fulfilled";
+  /** The user at the reported time. */
+  user: User;
+  /** The claim. */
+  claim: Claim;
+}
+
+export interface RewardCancelled {
+  /** Type of the message. */
+  type: "reward.cancelled";
+  /** The user at the reported time. */
+  user: User;
+  /** The claim. */
+  claim: Claim;
+}
+
 export interface LeaderboardStarted {
   /** Type of the message. */
   type: "leaderboard.started";
@@ -1916,7 +2018,7 @@ export interface EmailsAchievementDue {
 export interface ErrorBody {
   /** What is wrong, for a person. The text may change. */
   error: string;
-  /** A stable identifier, to branch on. There may be more of them later than `malformed`, `invalid_json`, `invalid`, `missing_key`, `invalid_key`, `unauthorized`, `forbidden`, `insufficient_scope`, `not_found`, `unknown_path`, `method_not_allowed`, `conflict`, `insufficient_balance`, `payload_too_large`, `unsupported_media_type`, `unprocessable`, `tenant_required`, `out_of_points`, `refused_by_guard`, `too_much_work`, `too_many_requests`, `too_many_wrong_keys`, `headers_too_large`, `internal`, `unavailable`, `overloaded`, `storage_full`. */
+  /** A stable identifier, to branch on. There may be more of them later than `malformed`, `invalid_json`, `invalid`, `missing_key`, `invalid_key`, `unauthorized`, `forbidden`, `insufficient_scope`, `not_found`, `unknown_path`, `method_not_allowed`, `conflict`, `insufficient_balance`, `sold_out`, `claim_limit`, `payload_too_large`, `unsupported_media_type`, `unprocessable`, `tenant_required`, `out_of_points`, `refused_by_guard`, `too_much_work`, `too_many_requests`, `too_many_wrong_keys`, `headers_too_large`, `internal`, `unavailable`, `overloaded`, `storage_full`. */
   code: string;
   /** What may help, for a person, e.g. a similar key that exists. */
   hint?: string;
@@ -2063,6 +2165,18 @@ export interface UserLeaderboardQuery {
   numEvents?: number;
 }
 
+export interface ClaimsQuery {
+  /**
+   * Maximum number of claims in the answer.
+   * @default 20
+   */
+  limit?: number;
+  /** `nextCursor` of the previous page. */
+  cursor?: string;
+  /** Only claims in this state. */
+  state?: "claimed" | "fulfilled" | "cancelled";
+}
+
 /** The content of webhooks and live messages, by their types. */
 export interface Messages {
   "achievement.completed": AchievementCompleted;
@@ -2079,6 +2193,9 @@ export interface Messages {
   "points.expired": PointsExpired;
   "points.boost_started": PointsBoostStarted;
   "points.boost_finished": PointsBoostFinished;
+  "reward.claimed": RewardClaimed;
+  "reward.fulfilled": RewardFulfilled;
+  "reward.cancelled": RewardCancelled;
   "leaderboard.started": LeaderboardStarted;
   "leaderboard.changed": LeaderboardChanged;
   "leaderboard.finished": LeaderboardFinished;
@@ -2090,4 +2207,4 @@ export interface Messages {
 }
 
 /** The codes of Laurel's errors. There may be more of them later. */
-export type ErrorCode = "malformed" | "invalid_json" | "invalid" | "missing_key" | "invalid_key" | "unauthorized" | "forbidden" | "insufficient_scope" | "not_found" | "unknown_path" | "method_not_allowed" | "conflict" | "insufficient_balance" | "payload_too_large" | "unsupported_media_type" | "unprocessable" | "tenant_required" | "out_of_points" | "refused_by_guard" | "too_much_work" | "too_many_requests" | "too_many_wrong_keys" | "headers_too_large" | "internal" | "unavailable" | "overloaded" | "storage_full";
+export type ErrorCode = "malformed" | "invalid_json" | "invalid" | "missing_key" | "invalid_key" | "unauthorized" | "forbidden" | "insufficient_scope" | "not_found" | "unknown_path" | "method_not_allowed" | "conflict" | "insufficient_balance" | "sold_out" | "claim_limit" | "payload_too_large" | "unsupported_media_type" | "unprocessable" | "tenant_required" | "out_of_points" | "refused_by_guard" | "too_much_work" | "too_many_requests" | "too_many_wrong_keys" | "headers_too_large" | "internal" | "unavailable" | "overloaded" | "storage_full";

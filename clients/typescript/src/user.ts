@@ -114,6 +114,22 @@ export function createUser(transport: Transport, sent: api.UserRequest) {
     /** The streak; with `historyPeriods`, that many periods, the current one last. */
     streak: (options?: { historyPeriods?: number } & CallOptions): Promise<api.Streak> => get('/streak', options),
     points: (key: string): UserPointsCalls => createUserPoints(transport, id, key),
+    /** The rewards that can be claimed, with what they mean for the user. */
+    rewards: (options?: { limit?: number; skip?: number } & CallOptions): Promise<api.UserReward[]> =>
+      get('/rewards', options),
+    /** Claims a reward for its price, once for the idempotency key. */
+    claim: (reward: string, options: KeyedOptions = {}): Promise<api.Claim> =>
+      send(
+        {
+          method: 'POST',
+          path: path('rewards', reward, 'claim'),
+          body: { userId: id },
+          idempotencyKey: keyOf(options),
+        },
+        options,
+      ),
+    /** The user's claims, newest first. */
+    claims: (options?: api.ClaimsQuery & CallOptions): Promise<api.ClaimsPage> => get('/claims', options),
     /** Rank, score and percentile on a leaderboard. */
     leaderboard: (key: string, options?: api.UserLeaderboardQuery & CallOptions): Promise<api.UserLeaderboard> =>
       get(path('leaderboards', key), options),

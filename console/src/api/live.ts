@@ -21,6 +21,9 @@ const OF_USER: readonly LiveType[] = [
   'points.level_changed',
   'points.spent',
   'points.refunded',
+  'reward.claimed',
+  'reward.fulfilled',
+  'reward.cancelled',
   'leaderboard.rank_changed',
 ];
 /** Messages within this time cause one read. */

@@ -19,6 +19,7 @@ export type Attribute = AdminRead<'/v1/attributes'>[number];
 export type Achievement = AdminRead<'/v1/achievements'>[number];
 export type PointsSystem = AdminRead<'/v1/points'>[number];
 export type Leaderboard = AdminRead<'/v1/leaderboards'>[number];
+export type Reward = AdminRead<'/v1/rewards'>[number];
 export type User = AdminRead<'/v1/users'>[number];
 export type TimelineEntry = AdminRead<'/v1/users/{id}/timeline'>['entries'][number];
 export type Activity = AdminRead<'/v1/activity'>;
@@ -54,6 +55,10 @@ export const triggersQuery = (systemId: string) =>
 export const leaderboardsQuery = queryOptions({
   queryKey: ['leaderboards'],
   queryFn: () => all((query) => admin.GET('/v1/leaderboards', { params: { query } })),
+});
+export const rewardsQuery = queryOptions({
+  queryKey: ['rewards'],
+  queryFn: () => all((query) => admin.GET('/v1/rewards', { params: { query } })),
 });
 export const webhooksQuery = queryOptions({
   queryKey: ['webhooks'],

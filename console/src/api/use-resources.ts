@@ -6,6 +6,7 @@ import {
   leaderboardsQuery,
   metricsQuery,
   pointsQuery,
+  rewardsQuery,
   webhooksQuery,
 } from './queries.ts';
 
@@ -26,6 +27,7 @@ export function useResources(isEnabled: boolean): (Entry & { id: string })[] {
   const achievements = useQuery({ ...achievementsQuery, ...enabled }).data ?? [];
   const systems = useQuery({ ...pointsQuery, ...enabled }).data ?? [];
   const boards = useQuery({ ...leaderboardsQuery, ...enabled }).data ?? [];
+  const rewards = useQuery({ ...rewardsQuery, ...enabled }).data ?? [];
   const webhooks = useQuery({ ...webhooksQuery, ...enabled }).data ?? [];
   return [
     ...metrics.map(({ id, name, key }) => ({
@@ -62,6 +64,13 @@ export function useResources(isEnabled: boolean): (Entry & { id: string })[] {
       text: name,
       key,
       link: { to: '/leaderboards/$key', params: { key } } as const,
+    })),
+    ...rewards.map(({ id, name, key }) => ({
+      id,
+      kind: 'Reward',
+      text: name,
+      key,
+      link: { to: '/rewards', hash: `edit-${id}` } as const,
     })),
     ...webhooks.map(({ id, name, url }) => ({
       id,

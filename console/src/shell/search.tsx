@@ -23,6 +23,7 @@ const ACTIONS: readonly Entry[] = [
   { to: '/achievements', noun: 'achievement' },
   { to: '/points', noun: 'points system' },
   { to: '/leaderboards', noun: 'leaderboard' },
+  { to: '/rewards', noun: 'reward' },
   { to: '/webhooks', noun: 'webhook' },
   { to: '/keys', noun: 'admin key' },
   { to: '/keys', noun: 'application key' },

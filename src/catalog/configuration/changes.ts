@@ -11,6 +11,7 @@ const OWN_LISTS = {
   achievement: 'achievements',
   points_system: 'pointsSystems',
   leaderboard: 'leaderboards',
+  reward: 'rewards',
 } as const;
 const PART_LISTS = { points_level: 'levels', points_trigger: 'triggers', points_boost: 'boosts' } as const;
 

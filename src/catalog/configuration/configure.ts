@@ -58,6 +58,7 @@ function completeConfiguration(sent: Configuration, present: Required<Configurat
         };
       }) ?? present.pointsSystems,
     leaderboards: sent.leaderboards ?? present.leaderboards,
+    rewards: sent.rewards ?? present.rewards,
     streaks: { ...present.streaks, ...(leavesDaily && { daysOff: [] }), ...sent.streaks },
     events: { ...present.events, ...sent.events },
   };
@@ -70,11 +71,11 @@ function tooManyResources(
   document: Required<Configuration>,
   { catalog, before }: { catalog: Catalog; before: Catalog },
 ): DocumentProblem | null {
-  const { attributes, metrics, achievements, pointsSystems, leaderboards } = document;
+  const { attributes, metrics, achievements, pointsSystems, leaderboards, rewards } = document;
   const parts = pointsSystems.map(({ levels, triggers, boosts }) =>
     [levels, triggers, boosts].reduce((sum, list) => sum + (list?.length ?? 0), 1),
   );
-  const others = [attributes, metrics, achievements, leaderboards, catalog.webhooks];
+  const others = [attributes, metrics, achievements, leaderboards, rewards, catalog.webhooks];
   const sum = others.reduce((all, list) => all + list.length, 0) + parts.reduce((all, one) => all + one, 0);
   if (sum <= Math.max(MOST_RESOURCES, resourcesIn(before))) return null;
   const most = MOST_RESOURCES.toLocaleString('en-US');
@@ -207,6 +208,7 @@ class Configuring {
     for (const system of systems) await this.storeParts(system);
     const boards = await this.place('leaderboard', 'leaderboards', document.leaderboards, [BY_KEY]);
     await this.store('leaderboard', boards);
+    await this.store('reward', await this.place('reward', 'rewards', document.rewards, [BY_KEY]));
     const streaks = streakFields(document.streaks, { path: 'streaks', references }, draft.catalog.streaks);
     draft.setStreaks(streaks);
     this.checks.push(() =>

@@ -10,6 +10,7 @@ import type {
   ConfiguredLevel,
   ConfiguredMetric,
   ConfiguredPointsSystem,
+  ConfiguredReward,
   ConfiguredStreaks,
   ConfiguredTrigger,
 } from '../../domain/configuration.ts';
@@ -40,13 +41,14 @@ interface ItemOf {
   points_trigger: ConfiguredTrigger;
   points_boost: ConfiguredBoost;
   leaderboard: ConfiguredLeaderboard;
+  reward: ConfiguredReward;
 }
 
 /** Whether the document omits a value. If it omitted a `null` whose field has another default, that default would apply. */
 const isOmitted = (value: unknown, { default: byDefault }: Field): boolean =>
   value === null
     ? byDefault === null || byDefault === undefined
-    : value === false || (Array.isArray(value) && value.length === 0);
+    : (value === false && byDefault !== true) || (Array.isArray(value) && value.length === 0);
 
 /** Exports a catalog as a document, except the resources `without`. Applying it to the same catalog changes nothing. */
 export const exportConfiguration = (catalog: Catalog, without?: ReadonlySet<string>): Required<Configuration> =>
@@ -69,7 +71,7 @@ export class Export {
   }
 
   document(without: ReadonlySet<string> = new Set()): Required<Configuration> {
-    const { attributes, metrics, achievements, pointsSystems, leaderboards, streaks, events } = this.catalog;
+    const { attributes, metrics, achievements, pointsSystems, leaderboards, rewards, streaks, events } = this.catalog;
     const some = <T extends { id: string }>(all: readonly T[]): T[] => all.filter(({ id }) => !without.has(id));
     const levels = bySystem(some(this.catalog.levels));
     const triggers = bySystem(some(this.catalog.triggers));
@@ -87,6 +89,7 @@ export class Export {
         boosts: all('points_boost', boosts.get(system.id)),
       })),
       leaderboards: all('leaderboard', some(leaderboards)),
+      rewards: all('reward', some(rewards)),
       streaks: this.streaks(streaks),
       events,
     };

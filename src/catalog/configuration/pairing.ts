@@ -205,6 +205,7 @@ export function ownerAt({ document, path }: { document: Required<Configuration>;
     return `achievement '${key ?? name}'`;
   }
   if (list === 'leaderboards') return `leaderboard '${document.leaderboards[at]!.key}'`;
+  if (list === 'rewards') return `reward '${document.rewards[at]!.key}'`;
   if (list !== 'pointsSystems' || part === undefined) return null;
   const system = document.pointsSystems[at]!;
   const of = ` of points system '${system.key}'`;

@@ -96,6 +96,7 @@ export function referrersOf(kind: Kind, id: string, catalog: Catalog): string[] 
   if (kind !== 'points_system') return [];
   return [
     ...catalog.leaderboards.filter(({ pointsSystemId }) => pointsSystemId === id).map(boardName),
+    ...catalog.rewards.filter(({ pointsSystemId }) => pointsSystemId === id).map(({ key }) => `reward '${key}'`),
     ...triggersNaming('points system', id, catalog),
     ...webhooksFor('pointsSystemIds', id, catalog),
   ];

@@ -7,6 +7,7 @@ import {
   type PointsLevel,
   type PointsSystem,
   type PointsTrigger,
+  type Reward,
 } from '../../domain/catalog.ts';
 import { MOST_REQUIRED } from '../../domain/fields/achievement.ts';
 import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
@@ -20,6 +21,9 @@ import { achievementsIn, attributesIn, endlessIn, keysIn, levelsIn } from './ref
 const LONGEST_STREAK = 1_000_000;
 
 const MOST_YEARS = 1_000;
+
+/** Largest stock, and largest limit per user. */
+const MOST_CLAIMS = 1e9;
 
 export function* achievementProblems(achievement: Achievement, catalog: Catalog): Generator<Problem> {
   const { metricValue, streakLength, anniversaryYears, repeat } = achievement;
@@ -153,6 +157,16 @@ export function* systemProblems(system: PointsSystem, catalog: Catalog): Generat
   const keys = keysIn(catalog.pointsSystems);
   yield* ownKey(system, { holders: (key) => keys.get(key), noun: 'points system' });
   if (system.maxPoints !== null) yield* whole('maxPoints', system.maxPoints, { min: 1, max: MOST });
+}
+
+export function* rewardProblems(reward: Reward, catalog: Catalog): Generator<Problem> {
+  const keys = keysIn(catalog.rewards);
+  yield* ownKey(reward, { holders: (key) => keys.get(key), noun: 'reward' });
+  // The document's schema does not require references.
+  if (reward.pointsSystemId === null) yield problem('pointsSystemId', 'required');
+  yield* whole('price', reward.price, { min: 1, max: MOST });
+  if (reward.stock !== null) yield* whole('stock', reward.stock, { min: 0, max: MOST_CLAIMS });
+  if (reward.limitPerUser !== null) yield* whole('limitPerUser', reward.limitPerUser, { min: 1, max: MOST_CLAIMS });
 }
 
 export function* levelProblems(level: PointsLevel, catalog: Catalog): Generator<Problem> {

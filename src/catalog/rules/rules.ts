@@ -17,6 +17,7 @@ import {
   boostProblems,
   leaderboardProblems,
   levelProblems,
+  rewardProblems,
   systemProblems,
   triggerProblems,
 } from './resource-rules.ts';
@@ -69,6 +70,7 @@ const RULES: {
   points_trigger: triggerProblems,
   points_boost: boostProblems,
   leaderboard: leaderboardProblems,
+  reward: rewardProblems,
   webhook: (webhook, catalog, settings) => webhookProblems(webhook, { catalog, settings }),
 };
 
@@ -128,12 +130,18 @@ function* boardChanges({ before, after, sent, utcDay }: Edit<'leaderboard'>): Ge
   }
 }
 
+function* rewardChanges({ before, after }: Edit<'reward'>): Generator<Problem> {
+  if (before.pointsSystemId !== after.pointsSystemId)
+    yield problem('pointsSystemId', 'cannot be changed: create another reward');
+}
+
 type Rules = { [K in Kind]?: (edit: Edit<K>) => Iterable<Problem> };
 
 const CHANGE_RULES: Rules = {
   achievement: achievementChanges,
   points_trigger: triggerChanges,
   leaderboard: boardChanges,
+  reward: rewardChanges,
 };
 
 export const changeProblems = <K extends Kind>(kind: K, edit: Edit<K>): Problem[] => [

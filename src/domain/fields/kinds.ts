@@ -5,6 +5,7 @@ import type { Fields } from './field.ts';
 import { LEADERBOARD } from './leaderboard.ts';
 import { METRIC } from './metric.ts';
 import { POINTS_BOOST, POINTS_LEVEL, POINTS_SYSTEM, POINTS_TRIGGER } from './points.ts';
+import { REWARD } from './reward.ts';
 import { WEBHOOK } from './webhook.ts';
 
 export const FIELDS: Readonly<Record<Kind, Fields>> = {
@@ -16,5 +17,6 @@ export const FIELDS: Readonly<Record<Kind, Fields>> = {
   points_trigger: POINTS_TRIGGER,
   points_boost: POINTS_BOOST,
   leaderboard: LEADERBOARD,
+  reward: REWARD,
   webhook: WEBHOOK,
 };

@@ -1,6 +1,7 @@
 import type { UserAchievementResponse } from '../achievement.ts';
 import type { LeaderboardResponseWithRankings } from '../leaderboard.ts';
 import type { BalanceChange, MetricEventPointsResponse, PointsLevelResponse } from '../points.ts';
+import type { Claim } from '../reward.ts';
 import type { User } from '../user.ts';
 import type { BoardOfWebhook, BoostOfWebhook, PayloadOf } from './payloads.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
@@ -112,6 +113,20 @@ const points: MetricEventPointsResponse = {
   ],
 };
 
+const claim: Claim = {
+  id: `${ID}a`,
+  userId: EXAMPLE_USER_ID,
+  reward: { id: `${ID}b`, key: 'sticker-pack', name: 'Sticker pack' },
+  pointsSystem: 'xp',
+  price: 250,
+  state: 'claimed',
+  reason: null,
+  claimedAt: AT,
+  fulfilledAt: null,
+  cancelledAt: null,
+};
+const LATER = '2026-03-03T14:00:00.000Z';
+
 const boost = (status: BoostOfWebhook['status']): BoostOfWebhook => ({
   id: `${ID}6`,
   name: 'Double weekend',
@@ -200,6 +215,13 @@ export const NOTIFICATION_EXAMPLES: { readonly [T in (typeof WEBHOOK_EVENTS)[num
     user,
     points: system,
     expiry: { amount: 30, balance: 510, date: '2026-03-13' },
+  },
+  'reward.claimed': { type: 'reward.claimed', user, claim },
+  'reward.fulfilled': { type: 'reward.fulfilled', user, claim: { ...claim, state: 'fulfilled', fulfilledAt: LATER } },
+  'reward.cancelled': {
+    type: 'reward.cancelled',
+    user,
+    claim: { ...claim, state: 'cancelled', reason: 'Out of print', cancelledAt: LATER },
   },
   'points.boost_started': {
     type: 'points.boost_started',

@@ -3,13 +3,14 @@ import { type Static, type TProperties, Type } from 'typebox';
 import { KeyValue, UserAchievementResponse } from '../achievement.ts';
 import { BoardStatus, leaderboardFields, LeaderboardResponseWithRankings } from '../leaderboard.ts';
 import { BalanceChange, MetricEventPointsResponse, PointsLevelResponse, PointsResponse } from '../points.ts';
+import { Claim } from '../reward.ts';
 import { LocalDate, Nullable, NullableWholeNumber } from '../schemas.ts';
 import { streakFields, StreakResponse } from '../streaks/streak.ts';
 import { User } from '../user.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
 /**
- * Schemas of the 22 webhook payloads: 18 as the contract defines them, and those about spendings and expiries. All senders and
+ * Schemas of the 25 webhook payloads: 18 as the contract defines them, and those about spendings, expiries and rewards. All senders and
  * documents derive from these.
  */
 
@@ -75,6 +76,8 @@ const expiryFields = { ...aboutUser, points: PointsResponse, expiry: Expiry };
 
 const spendingFields = { ...aboutUser, points: PointsResponse, spending: BalanceChange };
 
+const claimFields = { ...aboutUser, claim: Claim };
+
 export const NOTIFICATION_PAYLOADS = {
   'achievement.completed': payload('achievement.completed', { ...aboutUser, achievement: UserAchievementResponse }),
   'streak.started': payload('streak.started', { ...aboutUser, streak: Streak }),
@@ -103,6 +106,9 @@ export const NOTIFICATION_PAYLOADS = {
   'points.expired': payload('points.expired', expiryFields),
   'points.boost_started': payload('points.boost_started', { timestamp, boost: BoostOfWebhook }),
   'points.boost_finished': payload('points.boost_finished', { timestamp, boost: BoostOfWebhook }),
+  'reward.claimed': payload('reward.claimed', claimFields),
+  'reward.fulfilled': payload('reward.fulfilled', claimFields),
+  'reward.cancelled': payload('reward.cancelled', claimFields),
   'leaderboard.started': payload('leaderboard.started', { leaderboard: BoardWithRankings }),
   'leaderboard.changed': payload('leaderboard.changed', { leaderboard: BoardWithRankings }),
   'leaderboard.finished': payload('leaderboard.finished', { leaderboard: BoardWithRankings }),

@@ -5,6 +5,7 @@ import type { Expiry, PayloadOf } from '../../domain/notifications/payloads.ts';
 import type { NotificationType } from '../../domain/notifications/notification.ts';
 import { dateOf } from '../../domain/periods.ts';
 import type { BalanceChange, PointsAwardResponse } from '../../domain/points.ts';
+import type { Claim } from '../../domain/reward.ts';
 import { runOf } from '../../domain/runs.ts';
 import type { StreakResponse } from '../../domain/streaks/streak.ts';
 import type { RecordedQuest } from '../../packed/record.ts';
@@ -143,6 +144,12 @@ export const expiryPayload = (
   user: UserJson,
   { system, expiry }: { system: PointsSystem; expiry: Expiry },
 ): string => userPayloadJson(type, user, { points: pointsResponse(system), expiry });
+
+export const rewardChanged = (
+  type: 'reward.claimed' | 'reward.fulfilled' | 'reward.cancelled',
+  user: UserJson,
+  { claim }: { claim: Claim },
+): string => userPayloadJson(type, user, { claim });
 
 export const levelChanged = (
   user: UserJson,

@@ -43,6 +43,7 @@ import {
   updateStreaks,
   upsertUsers,
 } from '../../postgres/persist/users.ts';
+import { confirmClaims } from '../../postgres/rewards.ts';
 import { lockCursor, moveCursor } from '../../postgres/shards.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { insertUsedKeys } from '../../postgres/used-keys.ts';
@@ -129,6 +130,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await writeStreakPauses(client, batch.pauses);
   await insertStreakCalls(client, batch.streakCalls);
   await insertBalanceChanges(client, batch.balanceChanges);
+  await confirmClaims(client, batch.balanceChanges);
   const imported = await splitImported(client, { days: batch.importedDays, awards: batch.importedAwards });
   await insertImportedDays(client, imported.kept.days);
   await insertImportedCompletions(client, batch.importedCompletions);

@@ -9,6 +9,8 @@ import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
 /** What an idempotency key is scoped by in place of a metric, whose number is above zero: see `balance_changes`. */
 export const keyScope = (systemNo: number): number => -systemNo;
 export const REFUND_SCOPE = 0;
+/** Below minus each number of a points system. */
+export const CLAIM_SCOPE = -2_147_483_648;
 
 /** The change of a balance in a record; `null` if it has none. */
 export function balanceChangeOf(tenantNo: number, record: HappenedRecord): BalanceChangeRow | null {
@@ -18,6 +20,7 @@ export function balanceChangeOf(tenantNo: number, record: HappenedRecord): Balan
   const closes = change[BALANCE_CHANGE.of] || null;
   const systemNo = change[BALANCE_CHANGE.system];
   const isRefund = kind === BALANCE.refund;
+  const rewardNo = change[BALANCE_CHANGE.reward] ?? null;
   return {
     id: record[RECORD.id],
     tenantNo,
@@ -31,7 +34,8 @@ export function balanceChangeOf(tenantNo: number, record: HappenedRecord): Balan
     reason: change[BALANCE_CHANGE.reason] || null,
     reference: change[BALANCE_CHANGE.reference] || null,
     atMs: record[RECORD.atMs],
-    metricNo: isRefund ? REFUND_SCOPE : keyScope(systemNo),
+    metricNo: isRefund ? REFUND_SCOPE : rewardNo === null ? keyScope(systemNo) : CLAIM_SCOPE,
+    rewardNo,
     idempotencyKey: isRefund ? closes : change[BALANCE_CHANGE.idempotencyKey] || null,
   };
 }
@@ -51,5 +55,6 @@ export const balanceChangeAnswer = (compiled: CompiledCatalog, row: BalanceChang
   expiresAt: row.expiresMs === null ? null : new Date(row.expiresMs).toISOString(),
   reason: row.reason,
   reference: row.reference,
+  ...(row.rewardNo !== null && { reward: compiled.rewardsByNo.get(row.rewardNo)?.key ?? null }),
   createdAt: new Date(row.atMs).toISOString(),
 });

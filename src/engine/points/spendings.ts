@@ -35,7 +35,7 @@ import { eventId, idempotencyDigest, type KeyedIds, type ScopedKey, timeOf } fro
 import { recordsAside } from '../persist/dead-letters.ts';
 import { NO_SPENDING, unlessRefused } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
-import { balanceChangeAnswer, balanceChangeOf, keyScope, REFUND_SCOPE } from './balances.ts';
+import { balanceChangeAnswer, balanceChangeOf, CLAIM_SCOPE, keyScope, REFUND_SCOPE } from './balances.ts';
 
 interface SpendingsOptions {
   redis: Redis;
@@ -52,6 +52,16 @@ interface SpendingsOptions {
 
 /** How often Postgres is asked about a key at most. An answer is outdated if the user was deleted or changed meanwhile. */
 const MOST_LOOK_UPS = 10;
+
+/** What a claim costs. `id`: made by `KeyedIds` for the key; the spending gets it if it is the first one of the key. */
+export interface Payment {
+  userId: string;
+  rewardNo: number;
+  systemNo: number;
+  price: number;
+  key: string;
+  id: string;
+}
 
 /** The points of a user in a system. */
 interface Purse {
@@ -129,6 +139,22 @@ export class Spendings {
   }
 
   /**
+   * Pays for a reserved claim, once for each idempotency key, however often it is called. Throws as `open` does; after any error but
+   * 503, the key has paid for nothing of this reward.
+   */
+  async pay(
+    compiled: CompiledCatalog,
+    { userId, rewardNo, systemNo, price, key, id }: Payment,
+    span?: Span,
+  ): Promise<void> {
+    const scoped = { tenantNo: compiled.catalog.tenantNo, userId, metricNo: CLAIM_SCOPE, key };
+    const movement: BalanceMovement = { kind: 'spend', system: systemNo, amount: price, reward: rewardNo };
+    const { row } = await this.use(compiled, scoped, { movement, texts: { key }, id }, span);
+    if (row.rewardNo !== rewardNo || row.amount !== price)
+      throw new AppError('conflict', 'The Idempotency-Key was used for another claim: use a new key.');
+  }
+
+  /**
    * Spends what a hold holds (capture), or gives it back (release). Idempotent. Throws 404 for an unknown hold; 409 if it
    * was closed otherwise or has expired; 503.
    */
@@ -165,6 +191,28 @@ export class Spendings {
     { id, by, span }: { id: string; by: Author; span?: Span | undefined },
   ): Promise<BalanceChange> {
     const system = findSystem(compiled, key);
+    const { answer, isReplay } = await this.giveBack(compiled, { userId, system, id }, span, (spending) => {
+      if (spending.rewardNo !== null)
+        throw new AppError('conflict', 'The spending paid for a reward: cancel the claim instead.');
+    });
+    if (!isReplay) this.audit({ action: 'reverse', tenantNo: compiled.catalog.tenantNo, userId, by }, answer);
+    return answer;
+  }
+
+  /** Gives back the points of a cancelled claim, as `refund` does. */
+  async refundClaim(
+    compiled: CompiledCatalog,
+    { userId, system, id }: { userId: string; system: PointsSystem; id: string },
+  ): Promise<void> {
+    await this.giveBack(compiled, { userId, system, id }, undefined, () => undefined);
+  }
+
+  private async giveBack(
+    compiled: CompiledCatalog,
+    { userId, system, id }: { userId: string; system: PointsSystem; id: string },
+    span: Span | undefined,
+    check: (spending: BalanceChangeRow) => void,
+  ): Promise<{ answer: BalanceChange; isReplay: boolean }> {
     const { tenantNo } = compiled.catalog;
     const of = id.replaceAll('-', '');
     // Read before the spending: a user who is deleted in between, and returns, must not be paid for it.
@@ -173,12 +221,11 @@ export class Spendings {
     const { spending, closings } = await this.find(tenantNo, { userId, system, id: of });
     if (spending.kind === BALANCE.hold && closingOf(closings)?.kind !== BALANCE.capture)
       throw new AppError('conflict', 'The hold was not captured, so that there is nothing to refund.');
+    check(spending);
     const scoped = { tenantNo, userId, metricNo: REFUND_SCOPE, key: of };
     const movement: BalanceMovement = { kind: 'refund', system: system.no, amount: spending.amount, of, generation };
     const { row, isReplay } = await this.use(compiled, scoped, { movement }, span);
-    const answer = balanceChangeAnswer(compiled, row);
-    if (!isReplay) this.audit({ action: 'reverse', tenantNo, userId, by }, answer);
-    return answer;
+    return { answer: balanceChangeAnswer(compiled, row), isReplay };
   }
 
   /** A page of a user's spendings, holds and expiries, newest first. Includes everything answered before. Throws 404 for a system. */
@@ -225,12 +272,12 @@ export class Spendings {
   private async use(
     compiled: CompiledCatalog,
     scoped: ScopedKey,
-    { movement, texts }: { movement: BalanceMovement; texts?: BalanceTexts },
+    { movement, texts, id: given }: { movement: BalanceMovement; texts?: BalanceTexts; id?: string },
     span: Span | undefined,
   ): Promise<Made> {
     const { redis, pool, scripts, ids, clock, idempotencyKeysPerDay } = this.options;
     const { tenantNo, userId } = scoped;
-    const id = ids.make(clock.now(), scoped);
+    const id = given ?? ids.make(clock.now(), scoped);
     const key = {
       ...idempotencyDigest(userId, scoped.metricNo, scoped.key),
       use: packedUse(timeOf(id), UNKNOWN_BODY),

@@ -39,7 +39,7 @@ function bound(own: Resources, name: string | symbol): unknown {
 
 /** An operation on resources of the catalog: their edits can be tried on a draft. */
 const CATALOG_EDIT =
-  /^admin_(attributes|metrics|achievements|points_systems|points_levels|points_boosts|points_triggers|leaderboards|webhooks)_(create|update|delete)$/;
+  /^admin_(attributes|metrics|achievements|points_systems|points_levels|points_boosts|points_triggers|leaderboards|rewards|webhooks)_(create|update|delete)$/;
 
 /** How it is found out what a call would change. */
 export type DryRun =

@@ -62,9 +62,18 @@ export class OperationFinder {
     const tool = this.byName.get(id);
     if (tool !== undefined && isAllowed(tool)) return tool;
     const allowed = [...this.byName.values()].filter(isAllowed).map(({ name }) => name);
-    const hint = didYouMean(id, allowed) ?? 'find_operation lists the operations.';
+    // Only some candidates are compared, and there are more operations.
+    const likeliest = allowed.toSorted((a, b) => sharedStart(b, id) - sharedStart(a, id));
+    const hint = didYouMean(id, likeliest) ?? 'find_operation lists the operations.';
     throw new AppError('not_found', `There is no operation ${id.slice(0, MOST_CHARACTERS)} for this key`, { hint });
   }
+}
+
+/** How many characters two names have in common at their start. */
+function sharedStart(one: string, other: string): number {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length += 1;
+  return length;
 }
 
 /** The words of the operations. Built by the first search, in pieces, because most processes never need it. */

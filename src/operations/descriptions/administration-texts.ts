@@ -420,6 +420,7 @@ export const CONFIGURATION_TEXTS: Readonly<Record<string, string>> = {
   pointsSystemKey: 'Key of the points system.',
   teamAttributeKey: 'Key of the user attribute that names a user’s team.',
   pointsSystemName: 'Name of the points system.',
+  rewards: 'Rewards that users pay for with points.',
   pointsSystems: 'Points systems with their levels, triggers and boosts.',
   rankBy: 'What the board ranks by.',
   rounding: 'How multiplied points are rounded.',

@@ -1,7 +1,7 @@
 import { ADMINISTRATION_TEXTS, CONFIGURATION_TEXTS, IMPORT_TEXTS, JOB_TEXTS } from './administration-texts.ts';
 import { CORRECTION_TEXTS, GUARD_TEXTS, RECOMPUTATION_TEXTS, TIMELINE_TEXTS } from './correction-texts.ts';
 import { exampleOf, type Schema } from './examples.ts';
-import { ANALYTICS_TEXTS, OF_RANGE, PROGRESS_TEXTS, SPENDING_TEXTS } from './progress-texts.ts';
+import { ANALYTICS_TEXTS, OF_RANGE, PROGRESS_TEXTS, REWARD_TEXTS, SPENDING_TEXTS } from './progress-texts.ts';
 import { LIVE_TEXTS, PAYLOAD_TEXTS } from './webhook-texts.ts';
 
 /**
@@ -17,6 +17,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   ...TIMELINE_TEXTS,
   ...LIVE_TEXTS,
   ...PROGRESS_TEXTS,
+  ...REWARD_TEXTS,
   ...SPENDING_TEXTS,
   ...CONFIGURATION_TEXTS,
   ...ANALYTICS_TEXTS,
@@ -134,7 +135,11 @@ const NOUNS: Readonly<Record<string, string>> = {
   quarantine: 'event',
   recomputations: 'recomputation',
   redisServers: 'server',
+  claim: 'claim',
+  claims: 'claim',
   requests: 'request',
+  reward: 'reward',
+  rewards: 'reward',
   resend: 'resend',
   resends: 'resend',
   session: 'key',
@@ -251,6 +256,9 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   'leaderboards_get:userId': 'The page shows the places around this user; `offset` then counts from there.',
   'admin_application_api_keys_list:userId': 'Only keys of this user.',
   'admin_quarantine_list:userId': 'Only events of this user.',
+  'admin_claims_list:userId': 'Only claims of this user.',
+  'admin_claims_list:reward': 'Key of a reward: only its claims.',
+  state: 'Only {nouns} in this state.',
   metricKey: 'Only events of the metric with this key.',
   guard: 'Only events that this guard put into quarantine.',
   search: 'Only users whose ID, name or e-mail address begins with this.',

@@ -129,9 +129,16 @@ const chapter = (name: string): { file: string; exchanges: readonly Exchange[] }
 };
 
 /** The chapters of the story in order, each with its file. JSON, because they are recorded. */
-export const CHAPTERS = ['organisation', 'catalog', 'users', 'reads', 'corrections', 'operations', 'deletions'].map(
-  chapter,
-);
+export const CHAPTERS = [
+  'organisation',
+  'catalog',
+  'users',
+  'reads',
+  'corrections',
+  'operations',
+  'rewards',
+  'deletions',
+].map(chapter);
 
 export const STORY: readonly Exchange[] = CHAPTERS.flatMap(({ exchanges }) => exchanges);
 

@@ -311,6 +311,50 @@ const SPENDING_PLACES = [
   'closedBy',
 ];
 
+/** Of rewards and their claims. */
+export const REWARD_TEXTS: Readonly<Record<string, string>> = {
+  reward: 'The reward.',
+  ...Object.fromEntries(
+    [...SPENDING_PLACES, 'admin_users_timeline'].map((place) => [
+      `${place}.reward`,
+      'Key of the reward that the spending paid for; null: it was deleted. Missing for everything else.',
+    ]),
+  ),
+  claim: 'The claim.',
+  claims: 'Claims, newest first.',
+  'users_rewards.claims': 'How many claims the user has, apart from cancelled ones.',
+  'users_rewards.balance': 'What the user can spend.',
+  'users_rewards.pointsSystem': 'Key of the points system whose points pay for it.',
+  pointsSystem: 'Key of the points system whose points paid; null: it was deleted.',
+  price: 'Points that it costs.',
+  stock: 'How many claims there may ever be, apart from cancelled ones; null: any number.',
+  remaining: 'How many can still be claimed; null: any number.',
+  limitPerUser: 'How many claims a user may have, apart from cancelled ones; null: any number.',
+  affordable: 'Whether the balance covers the price.',
+  claimable: 'Whether the caller could claim it for the user now.',
+  claimedAt: 'When it was paid.',
+  fulfilledAt: 'When an administrator noted that the user has got it; null: not yet.',
+  cancelledAt: 'When it was cancelled; null: it was not.',
+  ...Object.fromEntries(
+    [
+      'rewards_claim',
+      'users_claims',
+      'claim',
+      'admin_claims_list',
+      'admin_claims_get',
+      'admin_claims_fulfil',
+      'admin_claims_cancel',
+    ].flatMap((place) => [
+      [`${place}.id`, 'ID of the claim, and of the spending that paid for it.'],
+      [`${place}.reason`, 'Why it was cancelled; null: not given, or not cancelled.'],
+      [`${place}.state`, '`claimed`: paid; `fulfilled`: the user has it; `cancelled`: the points were given back.'],
+      [`${place}.reward.id`, 'ID of the reward; null: unknown.'],
+      [`${place}.reward.key`, 'Key of the reward; null: unknown.'],
+      [`${place}.reward.name`, 'Name of the reward; null: unknown.'],
+    ]),
+  ),
+};
+
 export const SPENDING_TEXTS: Readonly<Record<string, string>> = {
   amount: 'Number of points.',
   balance: 'What the user could spend afterwards; below zero if points were taken away after they were spent.',

@@ -56,6 +56,11 @@ const applicationNames: Readonly<Record<string, Places>> = {
   HoldRequest: 'spendings_hold body',
   BalanceChange: 'spendings_spend 201',
 
+  UserReward: 'users_rewards 200 []',
+  ClaimRequest: 'rewards_claim body',
+  Claim: ['rewards_claim 201', 'admin_claims_get 200'],
+  ClaimsPage: ['users_claims 200', 'admin_claims_list 200'],
+
   Leaderboard: 'leaderboards_all 200 []',
   LeaderboardPage: 'leaderboards_get 200',
   Ranking: 'LeaderboardPage rankings []',
@@ -78,6 +83,7 @@ const resources: Readonly<Record<string, string>> = {
   points_boosts: 'AdminPointsBoost',
   points_triggers: 'AdminPointsTrigger',
   leaderboards: 'AdminLeaderboard',
+  rewards: 'Reward',
   webhooks: 'Webhook',
   tenants: 'Tenant',
   admin_api_keys: 'AdminKey',
@@ -179,6 +185,7 @@ const adminNames: Readonly<Record<string, Places>> = {
   UserVisibilityChanges: 'admin_users_update body',
   UserExport: 'admin_users_export 200',
   UserGuard: 'admin_users_guards 200 []',
+  ClaimCancelRequest: 'admin_claims_cancel body',
   UserSpendings: 'admin_users_spendings 200',
   UserSpending: 'UserSpendings spendings []',
   UserTimeline: 'admin_users_timeline 200',

@@ -60,6 +60,18 @@ export const WEBHOOK_TEXTS: Readonly<Record<NotificationType, WebhookText>> = {
     summary: 'Points of a user have expired',
     description: 'At once, after midnight UTC. `expiry.balance` says what the user can still spend.',
   },
+  'reward.claimed': {
+    summary: 'A user claimed a reward',
+    description: 'Within seconds. `claim.id` is also the ID of the spending.',
+  },
+  'reward.fulfilled': {
+    summary: 'A user got a claimed reward',
+    description: 'Within seconds after an administrator noted it.',
+  },
+  'reward.cancelled': {
+    summary: 'A claim of a reward was cancelled',
+    description: 'Within seconds. `points.refunded` reports that the points were given back.',
+  },
   'points.boost_started': {
     summary: 'A boost of points begins',
     description:

@@ -5,6 +5,7 @@ import { streakDueDay } from '../../domain/streaks/settle.ts';
 import { numbered, type Numbered } from '../../packed/unpack-state.ts';
 import { type PackedState, signUpOf, unpackState } from '../../packed/state.ts';
 import { STREAK, USER } from '../../packed/user-fields.ts';
+import { deleteClaims } from '../rewards.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 import { searchKeys, type SearchKeys } from '../users/user-search.ts';
 import { USER_TABLES } from '../users/user-tables.ts';
@@ -274,9 +275,10 @@ export async function deleteUser(
   onKeys: (keys: EventKey[]) => Promise<void>,
 ): Promise<void> {
   await deleteEvents(client, user, onKeys);
+  await deleteClaims(client, user);
   const values = [user.tenantNo, storableText(user.userId)];
-  for (const { table, user: column, persisted, withEvents, anonymised, kept } of USER_TABLES) {
-    if (persisted === false || withEvents || kept) continue;
+  for (const { table, user: column, persisted, withEvents, withCounts, anonymised, kept } of USER_TABLES) {
+    if (persisted === false || withEvents || withCounts || kept) continue;
     const change = anonymised
       ? `UPDATE ${table} SET ${column} = 'deleted:' || gen_random_uuid()`
       : `DELETE FROM ${table}`;

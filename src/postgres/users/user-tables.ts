@@ -23,6 +23,8 @@ export interface UserTable {
   persisted?: false;
   /** Deleted together with the user's events, by their IDs (`deleteEvents`). */
   withEvents?: true;
+  /** Deleted with what it counts for (`deleteClaims`). */
+  withCounts?: true;
 }
 
 /** Meaningless in an export; a timeline shows the rule itself. */
@@ -61,6 +63,15 @@ export const USER_TABLES: readonly UserTable[] = [
     order: ['id'],
     hidden: ['metric_no'],
     words: { kind: { 1: 'spend', 2: 'hold', 3: 'capture', 4: 'release', 5: 'refund', 6: 'expire' } },
+  },
+  {
+    table: 'reward_claims',
+    user: 'user_id',
+    section: 'claims',
+    order: ['id'],
+    hidden: ['refund_due', 'reported'],
+    words: { state: { 0: 'reserved', 1: 'claimed', 2: 'fulfilled', 3: 'cancelled' } },
+    withCounts: true,
   },
   {
     table: 'guard_counts',

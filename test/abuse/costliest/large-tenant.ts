@@ -34,6 +34,16 @@ export const LARGE_CONFIGURATION: Configuration = {
     status: 'active' as const,
     ...(at === 0 && { teamAttributeKey: 'attribute-0' }),
   })),
+  rewards: Array.from({ length: 100 }, (_, at) => ({
+    key: `reward-${at}`,
+    name: `Reward ${at}`,
+    description: 'x'.repeat(2_000),
+    pointsSystemKey: CONFIGURATION.pointsSystems![0]!.key,
+    price: 1,
+    stock: 1_000_000,
+    limitPerUser: 1_000_000,
+    status: 'active' as const,
+  })),
 };
 
 const BATCH = 1_000;

@@ -21,6 +21,7 @@ import {
   recapDue,
   streakExtended,
   streakLost,
+  rewardChanged,
   spendingChanged,
   streakReminderDue,
   userJson,
@@ -71,6 +72,7 @@ const award = {
   trigger: triggerResponse(compiled, trigger),
 };
 const { spending } = NOTIFICATION_EXAMPLES['points.spent'];
+const { claim } = NOTIFICATION_EXAMPLES['reward.claimed'];
 const { expiry } = NOTIFICATION_EXAMPLES['points.expired'];
 const at = { compiled, board, runDay: dayOf('2026-03-01'), group: groupName(['pro']) };
 const place = { rank: 2, value: 12.5, previousRank: null, previousValue: null };
@@ -89,6 +91,9 @@ const payloads: Record<NotificationType, string> = {
   'points.refunded': spendingChanged('points.refunded', user, { system: xp, spending }),
   'points.expiring': expiryPayload('points.expiring', user, { system: xp, expiry }),
   'points.expired': expiryPayload('points.expired', user, { system: xp, expiry }),
+  'reward.claimed': rewardChanged('reward.claimed', user, { claim }),
+  'reward.fulfilled': rewardChanged('reward.fulfilled', user, { claim }),
+  'reward.cancelled': rewardChanged('reward.cancelled', user, { claim }),
   'points.boost_started': boostPayload('points.boost_started', { boost, system: xp, dueMs: AT }),
   'points.boost_finished': boostPayload('points.boost_finished', { boost, system: xp, dueMs: AT }),
   'leaderboard.started': boardPayload('leaderboard.started', at, { status: 'scheduled', rankings: [] }),
@@ -104,7 +109,15 @@ const payloads: Record<NotificationType, string> = {
   'emails.achievement_due': achievementDue(user, { compiled, achievement: shark, state, dueMs: AT }),
 };
 // The contract types leaderboard values as integers; those of a decimal metric are decimals.
-const ADDITIONS: readonly string[] = ['points.spent', 'points.refunded', 'points.expiring', 'points.expired'];
+const ADDITIONS: readonly string[] = [
+  'points.spent',
+  'points.refunded',
+  'points.expiring',
+  'points.expired',
+  'reward.claimed',
+  'reward.fulfilled',
+  'reward.cancelled',
+];
 const DECIMAL: readonly string[] = ['leaderboard.changed', 'leaderboard.finished'];
 
 test.each(WEBHOOK_EVENTS)("the payload of %s fits the contract's schema and ours", (type) => {

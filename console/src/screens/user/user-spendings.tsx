@@ -51,7 +51,7 @@ export function UserSpendings({ id, system, name }: { id: string; system: string
               {ago(spending.createdAt)}
             </span>
             <span className="min-w-0 grow break-words">
-              {[spending.reason, spending.reference].filter((text) => text !== null).join('; ') || '–'}
+              {[spending.reward, spending.reason, spending.reference].filter((text) => text).join('; ') || '–'}
             </span>
             <Tag>{spending.status}</Tag>
             <span>−{number(spending.amount)}</span>
@@ -71,7 +71,7 @@ export function UserSpendings({ id, system, name }: { id: string; system: string
 /** Refunds a spending, or releases a hold. */
 function GiveBack({ user, system, spending }: { user: string; system: string; spending: Spending }) {
   const [asked, setAsked] = useState(false);
-  const { id, status, amount } = spending;
+  const { id, status, amount, reward } = spending;
   const isHold = status === 'held';
   const path = { id: user, key: system };
   const give = useChange({
@@ -90,7 +90,8 @@ function GiveBack({ user, system, spending }: { user: string; system: string; sp
     done: isHold ? 'The hold is released.' : 'The spending is refunded.',
   });
   const mayChange = useMayChange();
-  if (!mayChange || !['spent', 'captured', 'held'].includes(status)) return null;
+  // A claim is cancelled instead.
+  if (!mayChange || reward !== undefined || !['spent', 'captured', 'held'].includes(status)) return null;
   const action = isHold ? 'Release' : 'Refund';
   return (
     <>

@@ -1,0 +1,337 @@
+import type { Span } from '@opentelemetry/api';
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/administration/author.ts';
+import type { Reward } from '../../domain/catalog.ts';
+import type { Claim, Claims as ClaimsPage, ClaimsQuery, UserReward } from '../../domain/reward.ts';
+import { uuidText } from '../../domain/schemas.ts';
+import { AppError } from '../../errors.ts';
+import type { RecordAudit } from '../../postgres/access/audit.ts';
+import {
+  cancelClaim,
+  CLAIM_STATE,
+  claimCounts,
+  claimOfKey,
+  type ClaimRow,
+  fulfilClaim,
+  listClaims,
+  noteRefund,
+  readClaim,
+  releaseClaim,
+  reserveClaim,
+  type ReserveOutcome,
+} from '../../postgres/rewards.ts';
+import { packedUser } from '../../redis/parts.ts';
+import { inOwnTurn } from '../../turns.ts';
+import { findReward } from '../find-configured.ts';
+import type { KeyedIds } from '../ids.ts';
+import { balanceOf } from '../../rules/points.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
+import { CLAIM_SCOPE } from '../points/balances.ts';
+import type { Spendings } from '../points/spendings.ts';
+
+interface ClaimsOptions {
+  redis: Redis;
+  pool: Pool;
+  spendings: Spendings;
+  ids: KeyedIds;
+  clock: Clock;
+  recordAudit: RecordAudit;
+  /** Resolves when Postgres holds the writes about a user so far; rejects with 503 if that takes too long. */
+  persisted: (tenantNo: number, userId: string) => Promise<void>;
+}
+
+interface Keyed {
+  idempotencyKey: string | null;
+  /** The administrator; `null` if an end user's key asks. */
+  by: Author | null;
+  span?: Span | undefined;
+}
+
+/**
+ * Claims of rewards. A claim is reserved in Postgres, paid in Redis, and confirmed with the spending (decision 45): each step is
+ * idempotent, so a repeated request continues where an earlier one stopped.
+ */
+export class Claims {
+  private readonly options: ClaimsOptions;
+  /** The last reservation of each reward, by tenant and reward. */
+  private readonly reserving = new Map<string, Promise<unknown>>();
+
+  constructor(options: ClaimsOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Claims a reward, once for each idempotency key of the user. Returns the claim in its present state. Throws 400 without a key; 403
+   * for a user's key that may not claim it; 404 for an unknown user or reward; 409 if the balance does not suffice, nothing is
+   * left, the user's limit is reached or the key was used for another reward; 429; 503, after which the request should be repeated.
+   */
+  async claim(
+    compiled: CompiledCatalog,
+    { userId, key: rewardKey }: { userId: string; key: string },
+    { idempotencyKey: key, by, span }: Keyed,
+  ): Promise<Claim> {
+    const { pool } = this.options;
+    const reward = findReward(compiled, rewardKey);
+    const { tenantNo } = compiled.catalog;
+    if (by === null && !reward.claimableByUsers)
+      throw new AppError('forbidden', `Users' keys may not claim '${rewardKey}' (claimableByUsers).`);
+    if (key === null)
+      throw new AppError(
+        'invalid',
+        'The header Idempotency-Key is missing: a claim needs one, so that it happens once.',
+      );
+    const known = await claimOfKey(pool, { tenantNo, userId, key });
+    const reserved = known ?? (await this.reserve(compiled, reward, { userId, key }));
+    if (reserved.rewardNo !== reward.no)
+      throw new AppError('conflict', 'The Idempotency-Key was used for another claim: use a new key.');
+    const claim = reserved.state === CLAIM_STATE.reserved ? await this.pay(compiled, reserved, span) : reserved;
+    const answer = claimAnswer(compiled, claim);
+    if (known === null && by !== null) this.audit(tenantNo, by, 'create', answer);
+    return answer;
+  }
+
+  /**
+   * Pays for a reserved claim and returns the paid one. If the spending is refused, the reservation is released and the refusal
+   * thrown. Idempotent. Throws 503 if the outcome is unknown.
+   */
+  async pay(compiled: CompiledCatalog, claim: ClaimRow, span?: Span): Promise<ClaimRow> {
+    const { pool, spendings, persisted } = this.options;
+    const { tenantNo, userId } = claim;
+    const key = claim.idempotencyKey!;
+    try {
+      await spendings.pay(compiled, { ...claim, key }, span);
+    } catch (error) {
+      if (error instanceof AppError && error.status < 500) await releaseClaim(pool, claim);
+      throw error;
+    }
+    await persisted(tenantNo, userId);
+    const paid = await claimOfKey(pool, { tenantNo, userId, key });
+    if (paid === null || paid.state === CLAIM_STATE.reserved)
+      throw new AppError('unavailable', 'The claim is being stored; repeat the request with the same Idempotency-Key.');
+    return paid;
+  }
+
+  /** A claim. Throws 404. */
+  async get(compiled: CompiledCatalog, id: string): Promise<Claim> {
+    return this.shown(compiled, await this.find(compiled, id));
+  }
+
+  /** Notes that the user has got the reward. Idempotent. Throws 404; 409 for a cancelled claim. */
+  async fulfil(compiled: CompiledCatalog, id: string, by: Author): Promise<Claim> {
+    const { pool, clock } = this.options;
+    const before = await this.find(compiled, id);
+    const done = await fulfilClaim(pool, before.tenantNo, { id: before.id, atMs: clock.now() });
+    const claim = done ?? (await this.find(compiled, id));
+    if (claim.state === CLAIM_STATE.cancelled) throw new AppError('conflict', 'The claim was cancelled.');
+    const answer = await this.shown(compiled, claim);
+    if (done !== null) this.audit(before.tenantNo, by, 'update', answer);
+    return answer;
+  }
+
+  /**
+   * Cancels a claim and gives back its points, once. The count goes back, so that others can claim it. Idempotent. Throws 404; 409 for a
+   * fulfilled claim. If it throws 503, the claim is cancelled, and its points follow.
+   */
+  async cancel(
+    compiled: CompiledCatalog,
+    id: string,
+    { reason, by }: { reason: string | null; by: Author },
+  ): Promise<Claim> {
+    const { pool, clock } = this.options;
+    const before = await this.find(compiled, id);
+    const done = await cancelClaim(pool, before, { atMs: clock.now(), reason });
+    const claim = done ?? (await this.find(compiled, id));
+    if (claim.state === CLAIM_STATE.fulfilled)
+      throw new AppError('conflict', 'The claim was fulfilled: only a claimed one can be cancelled.');
+    const answer = await this.shown(compiled, claim);
+    if (done !== null) this.audit(before.tenantNo, by, 'update', answer);
+    if (claim.refundDue) await this.refund(compiled, claim);
+    return answer;
+  }
+
+  /** Gives back the points of a cancelled claim. Idempotent. Without the user or the points system there is nothing to give back. */
+  async refund(compiled: CompiledCatalog, claim: ClaimRow): Promise<void> {
+    const { pool, spendings } = this.options;
+    const system = compiled.pointsSystemsByNo.get(claim.systemNo);
+    if (system !== undefined) {
+      const refunded = spendings.refundClaim(compiled, { userId: claim.userId, system, id: claim.id });
+      await refunded.catch((error: unknown) => {
+        if (!(error instanceof AppError) || error.status !== 404) throw error;
+      });
+    }
+    await noteRefund(pool, claim);
+  }
+
+  /** Throws 404. */
+  private async find(compiled: CompiledCatalog, id: string): Promise<ClaimRow> {
+    const found = await readClaim(this.options.pool, compiled.catalog.tenantNo, id);
+    if (found === null) throw new AppError('not_found', 'There is no claim with this ID.');
+    return found;
+  }
+
+  private async shown(compiled: CompiledCatalog, row: ClaimRow): Promise<Claim> {
+    return claimAnswer(await withDeleted(this.options.pool, compiled, [row.rewardNo, row.systemNo]), row);
+  }
+
+  /** The active rewards, oldest first, with what they mean for a user. Throws 404. */
+  async offers(
+    compiled: CompiledCatalog,
+    userId: string,
+    { skip, limit, byClient }: { skip: number; limit: number; byClient: boolean },
+  ): Promise<UserReward[]> {
+    const { pool, clock, persisted } = this.options;
+    const { tenantNo, rewards } = compiled.catalog;
+    const state = await this.stateOf(tenantNo, userId);
+    await persisted(tenantNo, userId);
+    const page = rewards.filter(({ status }) => status === 'active').slice(skip, skip + limit);
+    const counts = await claimCounts(pool, { tenantNo, rewardNos: page.map(({ no }) => no), userId });
+    const nowMs = clock.now();
+    return page.map((reward) => {
+      const { claimed, own } = counts.get(reward.no) ?? { claimed: 0, own: 0 };
+      const system = compiled.pointsSystemsById.get(reward.pointsSystemId!)!;
+      const balance = balanceOf(state, system.no, nowMs);
+      const remaining = reward.stock === null ? null : Math.max(0, reward.stock - claimed);
+      const affordable = balance >= reward.price;
+      const isFree = remaining !== 0 && (reward.limitPerUser === null || own < reward.limitPerUser);
+      return {
+        id: reward.id,
+        key: reward.key,
+        name: reward.name,
+        description: reward.description,
+        badgeUrl: reward.badgeUrl,
+        pointsSystem: system.key,
+        price: reward.price,
+        stock: reward.stock,
+        remaining,
+        limitPerUser: reward.limitPerUser,
+        claims: own,
+        balance,
+        affordable,
+        claimable: affordable && isFree && (reward.claimableByUsers || !byClient),
+      };
+    });
+  }
+
+  /** A page of claims, newest first. Includes everything answered before. Throws 404 for an unknown reward. */
+  async list(compiled: CompiledCatalog, { userId, reward, state, cursor, limit }: ClaimsQuery): Promise<ClaimsPage> {
+    const { pool } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const rows = await listClaims(pool, {
+      tenantNo,
+      userId: userId ?? null,
+      rewardNo: reward === undefined ? null : findReward(compiled, reward).no,
+      state: state === undefined ? null : CLAIM_STATE[state],
+      before: cursor ?? null,
+      limit: limit + 1,
+    });
+    const page = rows.slice(0, limit);
+    const named = await withDeleted(
+      pool,
+      compiled,
+      page.flatMap(({ rewardNo, systemNo }) => [rewardNo, systemNo]),
+    );
+    return {
+      claims: page.map((row) => claimAnswer(named, row)),
+      nextCursor: rows.length > limit ? uuidText(page.at(-1)!.id) : null,
+    };
+  }
+
+  /** The same of a user. Throws 404 for an unknown user. */
+  async listOf(compiled: CompiledCatalog, userId: string, query: Omit<ClaimsQuery, 'userId'>): Promise<ClaimsPage> {
+    const { tenantNo } = compiled.catalog;
+    await this.stateOf(tenantNo, userId);
+    await this.options.persisted(tenantNo, userId);
+    return this.list(compiled, { ...query, userId });
+  }
+
+  private async stateOf(tenantNo: number, userId: string): Promise<User> {
+    const packed = await packedUser(this.options.redis, tenantNo, userId);
+    if (packed === null) throw new AppError('not_found', 'Unknown user: no event and no call has named this ID yet.');
+    return decodeUser(packed);
+  }
+
+  /** Throws 404 and 409. A user without enough points reserves nothing, because that would keep others from the last item. */
+  private async reserve(
+    compiled: CompiledCatalog,
+    reward: Reward,
+    { userId, key }: { userId: string; key: string },
+  ): Promise<ClaimRow> {
+    const { pool, ids, clock } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const system = compiled.pointsSystemsById.get(reward.pointsSystemId!)!;
+    const nowMs = clock.now();
+    const balance = balanceOf(await this.stateOf(tenantNo, userId), system.no, nowMs);
+    // A claim of this key may have been paid since; then its row answers.
+    if (balance < reward.price) {
+      const paid = await claimOfKey(pool, { tenantNo, userId, key });
+      if (paid !== null) return paid;
+      throw new AppError('insufficient_balance', `The balance is ${balance}: it does not cover the price.`, {
+        fields: { balance },
+      });
+    }
+    const id = ids.make(nowMs, { tenantNo, userId, metricNo: CLAIM_SCOPE, key });
+    const asked = { id, tenantNo, userId, rewardNo: reward.no, systemNo: system.no, key, atMs: nowMs };
+    const outcome = await this.inTurn(`${tenantNo}:${reward.no}`, async () =>
+      (await this.isSoldOut(tenantNo, reward))
+        ? ((await claimOfKey(pool, asked)) ?? 'sold out')
+        : reserveClaim(pool, asked),
+    );
+    if (typeof outcome === 'string') throw refusalOf(reward, outcome);
+    return outcome;
+  }
+
+  /** Without a lock, so that refusing the crowd that comes too late is cheap. */
+  private async isSoldOut(tenantNo: number, { no, stock }: Reward): Promise<boolean> {
+    if (stock === null) return false;
+    const counts = await claimCounts(this.options.pool, { tenantNo, rewardNos: [no], userId: null });
+    return (counts.get(no)?.claimed ?? 0) >= stock;
+  }
+
+  /** A process reserves one claim of a reward at a time. Otherwise those who wait for its lock would take every connection. */
+  private inTurn<T>(reward: string, work: () => Promise<T>): Promise<T> {
+    const run = inOwnTurn(this.reserving.get(reward) ?? Promise.resolve()).then(work);
+    const end = (): void => {
+      if (this.reserving.get(reward) === last) this.reserving.delete(reward);
+    };
+    const last: Promise<void> = run.then(end, end);
+    this.reserving.set(reward, last);
+    return run;
+  }
+
+  /** Runs in the background; the caller does not wait for it. */
+  private audit(tenantNo: number, by: Author, action: 'create' | 'update', claim: Claim): void {
+    const { id, userId, reward, price, state } = claim;
+    const entry = { action, kind: 'claim', id, name: reward.key, userId, after: { price, state } } as const;
+    void this.options.recordAudit({ tenantNo, by, entries: [entry] });
+  }
+}
+
+function refusalOf({ key, limitPerUser }: Reward, outcome: Exclude<ReserveOutcome, ClaimRow>): AppError {
+  if (outcome === 'inactive') return new AppError('not_found', `The reward '${key}' is not active.`);
+  if (outcome === 'sold out') return new AppError('sold_out', `The reward '${key}' is sold out.`);
+  return new AppError('claim_limit', `The user has ${limitPerUser} claims of '${key}', and may have no more.`);
+}
+
+const STATES = ['claimed', 'claimed', 'fulfilled', 'cancelled'] as const;
+
+const timeOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+
+export function claimAnswer(compiled: CompiledCatalog, row: ClaimRow): Claim {
+  const reward = compiled.rewardsByNo.get(row.rewardNo);
+  return {
+    id: uuidText(row.id),
+    userId: row.userId,
+    reward: { id: reward?.id ?? null, key: reward?.key ?? null, name: reward?.name ?? null },
+    pointsSystem: compiled.pointsSystemsByNo.get(row.systemNo)?.key ?? null,
+    price: row.price,
+    state: STATES[row.state],
+    reason: row.reason,
+    claimedAt: timeOf(row.claimedMs),
+    fulfilledAt: timeOf(row.fulfilledMs),
+    cancelledAt: timeOf(row.cancelledMs),
+  };
+}
