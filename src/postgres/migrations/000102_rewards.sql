@@ -1,7 +1,7 @@
 -- Rewards that users pay for with points. docs/decisions/0045-claims-are-reserved-first.md has the order of writes.
 
--- How many claims of a reward are not cancelled, including those of users deleted since. Each transaction that changes a
--- claim's state locks this row first.
+-- How many claims of a reward are not cancelled, including those of users deleted since. A transaction that
+-- changes it locks it before a claim.
 CREATE TABLE reward_counts (
   tenant_no integer NOT NULL,
   reward_no integer NOT NULL,

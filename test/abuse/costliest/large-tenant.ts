@@ -81,6 +81,9 @@ export async function createLargeTenant(send: Send, pool: Pool, sizes: LargeTena
     }));
     await admin('POST', '/v1/metrics/events?wait=true', events, LARGE);
   }
+  // Points to spend.
+  const much = { user: { id: USER }, value: 100_000 };
+  await done({ surface: 'application', method: 'POST', path: '/v1/metrics/flips/event', body: much }, LARGE);
   const attributes = Object.fromEntries(
     Array.from({ length: 19 }, (_, at) => [`attribute-${at + 1}`, 'x'.repeat(1_000)]),
   );
