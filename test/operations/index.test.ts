@@ -61,8 +61,13 @@ test.each(['application', 'admin'] as const)('%s: has every operation of the con
 
 test('has every event of the contract, and seven additions', () => {
   const additions = [
-    ...['points.spent', 'points.refunded', 'points.expiring', 'points.expired'],
-    ...['reward.claimed', 'reward.fulfilled', 'reward.cancelled'],
+    'points.spent',
+    'points.refunded',
+    'points.expiring',
+    'points.expired',
+    'reward.claimed',
+    'reward.fulfilled',
+    'reward.cancelled',
   ];
   expect([...WEBHOOK_EVENTS].sort()).toEqual([...contractEvents(), ...additions].sort());
 });

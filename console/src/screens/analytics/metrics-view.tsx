@@ -19,7 +19,7 @@ function AllMetrics() {
         <Saved
           title="Metrics"
           file={`metrics-${from}-${to}`}
-          rows={all.map(({ days: _, ...metric }) => metric)}
+          rows={all.map(({ days: _days, ...metric }) => metric)}
           note="Reversed events do not count."
         >
           <FigureTable
