@@ -96,6 +96,7 @@ export const AnalyticsRetention = Type.Object({
   cohorts: Type.Array(
     Type.Object({ date: LocalDate, users: Count, weeks: Type.Array(Count), isComplete: Type.Boolean() }),
   ),
+  returned: Type.Array(Type.Object({ afterDays: Count, users: Count, active: Count })),
   comparison: Type.Array(
     Type.Object({
       week: Count,

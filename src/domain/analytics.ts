@@ -43,8 +43,13 @@ export const COUNTED = {
    * hold that is captured or released is taken back.
    */
   holdsEnded: 18,
+  /** Users active on the day who were first seen `part` days before, for the numbers of days in `RETURN_DAYS`. */
+  returned: 19,
 } as const;
 export type Counted = (typeof COUNTED)[keyof typeof COUNTED];
+
+/** The days after the first one for which daily retention is counted, by UTC. */
+export const RETURN_DAYS: readonly number[] = [1, 7, 30];
 
 /** Segments of everyone and of the groups (`analytics_days.segment`); positive numbers are values of attributes. */
 export const SEGMENT = { everyone: 0, control: -1, others: -2 } as const;

@@ -120,7 +120,7 @@ export const adminAnalyticsRetention = operation({
   summary: 'Retention by weekly cohort, and a segment compared with all other users',
   description:
     'Cohorts are the users who were first seen in a week that the range touches, by default the last 30 days up to today. A user is retained in a week ' +
-    'with at least one event. `userAttributes` selects the users who had the value when they were first seen, and `group` a group. ' +
+    'with at least one event. `returned` sums up all cohorts: who was active exactly 1, 7 and 30 UTC days after the first one. `userAttributes` selects the users who had the value when they were first seen, and `group` a group. ' +
     'The segment, by default the control group, is compared with all others over the cohorts that have users in both, in the weeks that are over. The ' +
     'interval covers the true difference in 95 of 100 samples. After a change of the control share, compare only cohorts that began later.',
   query: Query,

@@ -1,5 +1,14 @@
 import { completedIn } from '../../packed/completed.ts';
-import { COUNTED, durationOf, mondayOf, monthOf, sizeOf, utcDay, type Counted } from '../../domain/analytics.ts';
+import {
+  COUNTED,
+  durationOf,
+  mondayOf,
+  monthOf,
+  RETURN_DAYS,
+  sizeOf,
+  utcDay,
+  type Counted,
+} from '../../domain/analytics.ts';
 import type {
   HappenedRecord,
   ImportedRecord,
@@ -83,11 +92,17 @@ export function factsOf(record: HappenedRecord, createdMs: number | null): Fact[
   return facts;
 }
 
-/** Whether a record has a known user's first event of a week, which counts as retention. */
-export function returns(record: HappenedRecord): boolean {
+/** Whether a record has an event of a known user that counts as retention: the first of a week, or of one of `RETURN_DAYS`. */
+export function returns(record: HappenedRecord, createdMs: number | null): boolean {
   const before = record[RECORD.activeBefore];
-  return before !== undefined && record[RECORD.isNew] === undefined && before < mondayOf(utcDay(record[RECORD.atMs]));
+  if (before === undefined || record[RECORD.isNew] !== undefined) return false;
+  const day = utcDay(record[RECORD.atMs]);
+  return before < mondayOf(day) || RETURN_DAYS.includes(daysSince(createdMs, day));
 }
+
+/** Days from the one on which Laurel first saw a user; NaN if that is unknown. */
+const daysSince = (createdMs: number | null, day: number): number =>
+  createdMs === null ? NaN : day - utcDay(createdMs);
 
 /** The first event of a UTC day; `before`: the day of the one before it, -1 for none. */
 function addActive(
@@ -95,6 +110,8 @@ function addActive(
   { day, before, createdMs }: { day: number; before: number; createdMs: number | null },
 ): void {
   facts.push(fact(COUNTED.activeOnDay, day));
+  const after = daysSince(createdMs, day);
+  if (RETURN_DAYS.includes(after)) facts.push(fact(COUNTED.returned, day, { part: after }));
   if (before < monthOf(day)) facts.push(fact(COUNTED.activeInMonth, monthOf(day)));
   const week = mondayOf(day);
   if (before >= week) return;

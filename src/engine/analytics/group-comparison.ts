@@ -5,6 +5,7 @@ import {
   COUNTED,
   meanDifference,
   mondayOf,
+  RETURN_DAYS,
   SEGMENT,
   shareDifference,
   utcDay,
@@ -40,7 +41,8 @@ export class GroupComparison {
   }
 
   /**
-   * Of the users first seen in each week, how many were active in that week and in each week after it, up to the current one.
+   * Of the users first seen in each week, how many were active in that week and in each week after it, up to the current one; and of
+   * all of them together, how many were active exactly 1, 7 and 30 days later, if that day is over.
    * Compares the segment, by default the control group, with all other users in the weeks that are over. An attribute's
    * segment has the users who had the value when they were first seen.
    */
@@ -61,6 +63,7 @@ export class GroupComparison {
       read(compared),
       read(compared === SEGMENT.others ? SEGMENT.control : SEGMENT.others),
     ]);
+    const returned = await this.returned(tenantNo, { segment, cohorts, today });
     const isGroup = compared === SEGMENT.control || compared === SEGMENT.others;
     const others = isGroup ? group : everyone.map((cohort, index) => without(cohort, own[index]!));
     return {
@@ -72,8 +75,31 @@ export class GroupComparison {
         weeks,
         isComplete: week + weeks.length * WEEK_DAYS <= today,
       })),
+      returned,
       comparison: comparedWeeks({ own, others, today }),
     };
+  }
+
+  private async returned(
+    tenantNo: number,
+    { segment, cohorts, today }: { segment: number; cohorts: Days; today: number },
+  ): Promise<AnalyticsRetention['returned']> {
+    const { pool } = this.options;
+    const until = { fromDay: cohorts.fromDay, toDay: cohorts.toDay + Math.max(...RETURN_DAYS) };
+    const [fresh, active] = await Promise.all([
+      readSums(pool, { tenantNo, segment, kinds: [COUNTED.newUsers], ...cohorts }),
+      readSums(pool, { tenantNo, segment, kinds: [COUNTED.returned], ...until }),
+    ]);
+    return RETURN_DAYS.map((afterDays) => {
+      const isAsked = (firstDay: number): boolean =>
+        firstDay >= cohorts.fromDay && firstDay <= cohorts.toDay && firstDay + afterDays < today;
+      const sum = (sums: readonly AnalyticsSum[]): number => sums.reduce((total, { events }) => total + events, 0);
+      return {
+        afterDays,
+        users: sum(fresh.filter(({ day }) => isAsked(day))),
+        active: sum(active.filter(({ day, part }) => part === afterDays && isAsked(day - afterDays))),
+      };
+    });
   }
 
   /**

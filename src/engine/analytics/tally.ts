@@ -97,7 +97,7 @@ export class AnalyticsTally {
     const facts = (): Fact[] => factsOf(record, state.createdMs);
     // An event always has facts.
     if (record[kindField] !== KIND.event && facts().length === 0) return;
-    this.count({ tenantNo, userId, facts, returns: returns(record) }, state);
+    this.count({ tenantNo, userId, facts, returns: returns(record, state.createdMs) }, state);
   }
 
   addImported(tenantNo: number, record: ImportedRecord, users: EntryUsers): void {
@@ -155,7 +155,7 @@ export class AnalyticsTally {
           firstSegments.set(userKey, own);
           if (own.length > 0) added.set(userKey, { tenantNo, userId, segments: own });
         }
-        if (fact.kind !== COUNTED.retained) sums.add(segments, fact);
+        if (fact.kind !== COUNTED.retained && fact.kind !== COUNTED.returned) sums.add(segments, fact);
         else sums.add(sums.of(tenantNo, [...groups, ...(firstSegments.get(userKey) ?? [])]), fact);
       }
     }

@@ -238,7 +238,7 @@ test('a metric has the events that were not reversed, on the days for which they
 const firstEvents = (): Sent[] => [...firstSeen.keys()].map((user) => sent.find((event) => event.user === user)!);
 
 test.each(SEGMENTS)('cohorts of a segment are compared with all other users: %s', async (query, has) => {
-  const { cohorts, comparison } = await read(`retention?${RANGE}${query}`);
+  const { cohorts, comparison, returned } = await read(`retention?${RANGE}${query}`);
   const firsts = firstEvents();
   const activeIn = (user: string, week: number): boolean =>
     sent.some((event) => event.user === user && mondayOf(event.day) === week);
@@ -265,6 +265,15 @@ test.each(SEGMENTS)('cohorts of a segment are compared with all other users: %s'
       sum.otherActive += other.active[n]!;
     }
   }
+  const today = FIRST_DAY + DAYS - 1;
+  expect(returned).toEqual(
+    [1, 7, 30].map((afterDays) => {
+      const users = firsts.filter((first) => has(first) && first.day + afterDays < today);
+      const isBack = ({ user, day }: Sent): boolean =>
+        sent.some((event) => event.user === user && event.day === day + afterDays);
+      return { afterDays, users: users.length, active: users.filter(isBack).length };
+    }),
+  );
   expect(comparison).toHaveLength(expected.length);
   for (const { week, difference, low, high, ...counts } of comparison) {
     const { own, ownActive, other, otherActive } = expected[week]!;

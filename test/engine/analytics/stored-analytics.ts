@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { COUNTED, SEGMENT } from '../../../src/domain/analytics.ts';
+import { COUNTED, RETURN_DAYS, SEGMENT } from '../../../src/domain/analytics.ts';
 
 /** Sums of everyone, each as a line: `tenant kind day subject part: events value`. */
 type Lines = string[];
@@ -27,6 +27,10 @@ const STORED = `
     FROM (SELECT tenant_no, user_id, day - (day + 3) % 7 AS week, first - (first + 3) % 7 AS seen
             FROM ${ACTIVE} JOIN (SELECT tenant_no, id AS user_id, ${DAY('created')} AS first FROM users) AS known USING (tenant_no, user_id)
          ) AS weeks GROUP BY tenant_no, week, seen
+  UNION ALL
+  SELECT tenant_no, ${COUNTED.returned}, day, 0, day - first, count(DISTINCT user_id), 0
+    FROM ${ACTIVE} JOIN (SELECT tenant_no, id AS user_id, ${DAY('created')} AS first FROM users) AS known USING (tenant_no, user_id)
+   WHERE day - first IN (${RETURN_DAYS.join()}) GROUP BY tenant_no, day, first
   UNION ALL
   SELECT tenant_no, ${COUNTED.events}, ${LOCAL_DAY}, metric_no, 0, count(*) FILTER (WHERE reverses IS NULL AND NOT ${IN_FORCE}), sum(value)
     FROM events GROUP BY 1, 3, 4

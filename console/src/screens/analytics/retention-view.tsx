@@ -24,7 +24,7 @@ export function RetentionView() {
   const retention = useQuery(retentionQuery(useAsked().query));
   return (
     <Read query={retention}>
-      {({ cohorts, comparison, from, to }) => (
+      {({ cohorts, comparison, returned, from, to }) => (
         <>
           <Saved
             title="Retention by weekly cohort"
@@ -36,6 +36,7 @@ export function RetentionView() {
           >
             <Cohorts cohorts={cohorts} />
           </Saved>
+          <Returned returned={returned} file={`returned-${from}-${to}`} />
           <Comparison
             name={segmentName(segment)}
             weeks={comparison}
@@ -80,6 +81,26 @@ function Cohorts({ cohorts }: { cohorts: Retention['cohorts'] }) {
         ],
       }))}
     />
+  );
+}
+
+function Returned({ returned, file }: { returned: Retention['returned']; file: string }) {
+  return (
+    <Saved
+      title="Retention by day"
+      file={file}
+      rows={returned.map((each) => ({ ...each, share: each.users === 0 ? null : each.active / each.users }))}
+      note="Of all cohorts above: how many of the users for whom that day is over sent an event on it. Days are UTC days."
+    >
+      <FigureTable
+        label="Retention by day"
+        head={['Days after the first', 'Users', 'Active', 'Share']}
+        rows={returned.map(({ afterDays, users, active }) => ({
+          key: String(afterDays),
+          cells: [String(afterDays), number(users), number(active), shareText(active, users)],
+        }))}
+      />
+    </Saved>
   );
 }
 
