@@ -235,8 +235,21 @@ const subjectTitle = (subject) => {
 
 const list = (items) => items.map(([title, link, note]) => `- [${title}](${link})${note}`).join('\n');
 
+const SCHEMAS = '#/components/schemas/';
+
+/** A part of a document with the named schemas in place of references to them. */
+function inPlace(part, schemas) {
+  if (Array.isArray(part)) return part.map((one) => inPlace(one, schemas));
+  if (typeof part !== 'object' || part === null) return part;
+  const { $ref } = part;
+  const whole = $ref?.startsWith(SCHEMAS) ? { ...schemas[$ref.slice(SCHEMAS.length)], ...part, $ref: undefined } : part;
+  return Object.fromEntries(Object.entries(whole).map(([key, one]) => [key, inPlace(one, schemas)]));
+}
+
 /** The pages of one API: an index, one for each subject, and one for each operation. */
-function apiPages(surface, { info, paths, components, webhooks }) {
+function apiPages(surface, { info, components: named, ...document }) {
+  const { schemas, ...components } = named;
+  const { paths, webhooks } = inPlace({ paths: document.paths, webhooks: document.webhooks }, schemas);
   const folder = `${FOLDER}/${surface}`;
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ surface, method, path, operation, components })),

@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 2918c5e44419ef267b0f94ff36c30639bf73503413c8a097d90b48ba9e00b5c9
-// fcea01432384658f01589b8422fc754537179475e149dd1cf3361f7efcb34cac
+// 37c30cdead1c9d4a23d20ef987af8f1cf52f903e6a06e6d7cd98eace4f6db372
+// 7a39aba563a11c93a1cbcd3442efccabde556e91edb313ad089ec6204102f0cb
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -379,7 +379,7 @@ export interface AchievementCompletion {
 }
 
 export interface UserRequest {
-  /** ID of the user. */
+  /** Your own ID of the user. */
   id: string;
   /** E-mail address; an empty one clears it. */
   email?: string;

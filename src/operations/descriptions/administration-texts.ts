@@ -130,6 +130,7 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   finished: 'When it was done; null: not yet.',
   id: 'ID of the {noun}.',
   'user.id': 'Your own ID of the user.',
+  'users_create.body.id': 'Your own ID of the user.',
   index: 'Position of the item in the request, from 0.',
   info: 'About the document.',
   issues: 'Items that were not processed as requested, with the reason.',

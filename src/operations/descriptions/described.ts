@@ -204,6 +204,7 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   historyPeriods: 'Number of past periods in the answer.',
   awards: 'Maximum number of awards in the answer, newest first.',
   run: 'First day of the run to show; by default the current run.',
+  'admin_analytics_metrics:days': '`true`: each metric with its events by day.',
   numEvents: 'Maximum number of entries in `history`.',
   year: 'The year; by default the current one.',
   holdId: 'ID of the hold.',

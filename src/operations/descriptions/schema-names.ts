@@ -222,6 +222,7 @@ const adminNames: Readonly<Record<string, Places>> = {
   DeadLetter: 'admin_dead_letters_list 200 []',
   DeadLetterDetails: 'admin_dead_letters_get 200',
 
+  AttentionItem: 'admin_attention_list 200 []',
   Activity: 'admin_activity_get 200',
   RecentCompletion: 'admin_activity_completions 200 []',
   AnalyticsSegments: 'admin_analytics_segments 200',
