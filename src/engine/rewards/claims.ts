@@ -313,7 +313,7 @@ export class Claims {
 function refusalOf({ key, limitPerUser }: Reward, outcome: Exclude<ReserveOutcome, ClaimRow>): AppError {
   if (outcome === 'inactive') return new AppError('not_found', `The reward '${key}' is not active.`);
   if (outcome === 'sold out') return new AppError('sold_out', `The reward '${key}' is sold out.`);
-  return new AppError('claim_limit', `The user has ${limitPerUser} claims of '${key}', and may have no more.`);
+  return new AppError('claim_limit', `The user has as many claims of '${key}' as allowed: ${limitPerUser}.`);
 }
 
 const STATES = ['claimed', 'claimed', 'fulfilled', 'cancelled'] as const;
