@@ -161,6 +161,12 @@ test('the README fits on a screen and a half', () => {
   expect(read('README.md').split('\n').length).toBeLessThan(90);
 });
 
+test('no page of docs has more than 300 lines', () => {
+  const pages = documents.filter(({ path }) => path.startsWith('docs/'));
+  expect(pages.length).toBeGreaterThan(50);
+  expect(pages.filter(({ text }) => text.trimEnd().split('\n').length > 300).map(({ path }) => path)).toEqual([]);
+});
+
 test('pictures are small', () => {
   const images = readdirSync(join(PACKAGE_ROOT, 'docs/images'));
   expect(images).toContain('console.png');
