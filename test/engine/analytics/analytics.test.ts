@@ -188,8 +188,9 @@ test.each(SEGMENTS)('active users of a segment are those who sent events: %s', a
   expect(shown(weeks)).toEqual(firstIn(mondayOf));
   expect(shown(months)).toEqual(firstIn(monthOf));
   expect(users).toBe([...firstSeen.keys()].filter((user) => has({ user, plan: plans.get(user) })).length);
-  // Periods that began before the first event of the segment are counted only in part.
-  const from = query === '' ? null : Math.min(...sent.filter(has).map(({ day }) => day));
+  // Periods that began before the first active user of the segment are counted only in part. A user's later events of a day
+  // do not count.
+  const from = query === '' ? null : Math.min(...firstIn((day) => day).keys());
   expect(countedFrom).toBe(from === null ? null : dateOf(from));
   for (const { date, isPartial } of [...weeks, ...months])
     expect([date, isPartial]).toEqual([date, from !== null && Date.parse(date) / DAY_MS < from]);
