@@ -8,7 +8,7 @@ import type { Values } from '../resource/field.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { achievementRule, causeText } from '../rule-text.ts';
-import { Badge } from '../ui/badge.tsx';
+import { BadgedName } from '../ui/badge.tsx';
 import { number, percent } from '../ui/format.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
@@ -37,12 +37,7 @@ export function Achievements() {
       id: 'name',
       header: 'Name',
       value: ({ name }) => name,
-      cell: ({ name, badge }) => (
-        <span className="flex items-center gap-2">
-          <Badge url={badge?.url} />
-          <span className="truncate font-medium">{name}</span>
-        </span>
-      ),
+      cell: (item) => <BadgedName {...item} />,
     },
     { id: 'condition', header: 'Completed by', cell: (item) => causeText(achievementRule(item, rules)), wraps: true },
     { id: 'key', header: 'Key', cell: ({ key }) => (key === undefined ? '' : <Code>{key}</Code>) },

@@ -9,7 +9,7 @@ import { type AdminRead, pointsQuery, type Reward, rewardsQuery } from '../api/q
 import { useMayChange } from '../api/session.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
-import { Badge } from '../ui/badge.tsx';
+import { BadgedName } from '../ui/badge.tsx';
 import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { SelectInput, TextInput } from '../ui/fields.tsx';
 import { ago, moment, number } from '../ui/format.ts';
@@ -36,12 +36,7 @@ const COLUMNS: readonly Column<Reward>[] = [
     id: 'name',
     header: 'Name',
     value: ({ name }) => name,
-    cell: ({ name, badge }) => (
-      <span className="flex items-center gap-2">
-        <Badge url={badge?.url} />
-        <span className="truncate font-medium">{name}</span>
-      </span>
-    ),
+    cell: (item) => <BadgedName {...item} />,
   },
   { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
   PRICE,

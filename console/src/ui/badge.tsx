@@ -29,3 +29,11 @@ export function Badge({ url, dim = false }: { url: string | null | undefined; di
     />
   );
 }
+
+/** A name with its badge, in a table. */
+export const BadgedName = ({ name, badge }: { name: string; badge: { url?: string } | null | undefined }) => (
+  <span className="flex items-center gap-2">
+    <Badge url={badge?.url} />
+    <span className="truncate font-medium">{name}</span>
+  </span>
+);

@@ -80,6 +80,8 @@ const GRACE_MS = 10_000;
 const TICK_MS = 1;
 const SECOND_MS = 1_000;
 const CHECK_MS = 500;
+/** How often requests to send again are looked for: thousands may wait. */
+const RETRY_CHECK_MS = 100;
 /** Requests prepared while nothing is due. A batch is large and slow to make. */
 const PREPARED = { requests: 256, batches: 4, aTick: 16 };
 
@@ -123,6 +125,7 @@ export class Generator {
   private readonly totalExpected = new Histogram();
   /** Requests to send again, and when. */
   private again: { waiting: Waiting; atMs: number }[] = [];
+  private lookedMs = 0;
   private readonly delay = new Histogram();
   private noConnectionMs = 0;
   private seconds = 0;
@@ -253,8 +256,9 @@ export class Generator {
   }
 
   private queueRetries(): void {
-    if (this.again.length === 0) return;
     const nowMs = this.now();
+    if (this.again.length === 0 || nowMs - this.lookedMs < RETRY_CHECK_MS) return;
+    this.lookedMs = nowMs;
     for (const { waiting, atMs } of this.again)
       if (atMs <= nowMs) this.waiting[waiting.request.toAdmin ? 'admin' : 'app'].push(waiting);
     this.again = this.again.filter(({ atMs }) => atMs > nowMs);

@@ -8,6 +8,7 @@ import type { User } from '../../rules/user.ts';
 import { latestAwards } from '../../postgres/history/days.ts';
 import { findSystem } from '../find-configured.ts';
 import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../responses.ts';
+import { holds } from '../../rules/conditions.ts';
 import { balanceOf } from '../../rules/points.ts';
 import type { UserReads } from '../users/user-reads.ts';
 
@@ -59,13 +60,14 @@ export class UserPoints {
   }
 }
 
-/** Whether a boost is for a user, regardless of its dates. `holds` in `src/rules/conditions.ts` has the same rule. */
+/** Whether a boost is for a user, regardless of its dates. */
 function isFor(compiled: CompiledCatalog, boost: PointsBoost, userId: string, state: User): boolean {
   if (boost.userId !== null && boost.userId !== userId) return false;
-  return boost.userAttributes.every(({ attributeId, attributeValue }) => {
-    const no = compiled.attributesById.get(attributeId)?.no;
-    return no !== undefined && state.attributes.get(no) === attributeValue;
-  });
+  const conditions = boost.userAttributes.map(({ attributeId, attributeValue }): [no: number, value: string] => [
+    compiled.attributesById.get(attributeId)?.no ?? 0,
+    attributeValue,
+  ]);
+  return holds(conditions, state);
 }
 
 interface Asked {
