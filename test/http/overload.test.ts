@@ -82,7 +82,7 @@ test('health checks send nothing to Redis, and do not wait for a connection to P
 });
 
 describe('a server with a full queue', () => {
-  const bound = { mostWaitMs: 1_000, always: 2, firstRate: 1 };
+  const bound = { mostWaitMs: 1_000, burst: 2, firstRate: 1 };
   let fixture: Fixture;
   beforeAll(async () => {
     fixture = await startServer({ admission: new Admission({ requests: bound }) });

@@ -14,19 +14,26 @@ export type QueueName = (typeof QUEUES)[number];
 
 interface Bound {
   mostWaitMs: number;
-  /** So many requests in flight are never refused: a burst, such as the end of a match, is no overload however slow the machine. */
-  always: number;
+  /** So many requests in flight are a burst, such as the end of a match, and no overload however slow the machine. */
+  burst: number;
   /** Requests per second until a rate is measured. */
   firstRate: number;
 }
 
 const BOUNDS: Readonly<Record<QueueName, Bound>> = {
-  events: { mostWaitMs: 1_000, always: 2_000, firstRate: 1_000 },
-  requests: { mostWaitMs: 1_000, always: 1_000, firstRate: 1_000 },
+  events: { mostWaitMs: 1_000, burst: 2_000, firstRate: 1_000 },
+  requests: { mostWaitMs: 1_000, burst: 1_000, firstRate: 1_000 },
   // With `?wait=true` they are answered when all their events are processed.
-  batches: { mostWaitMs: 60_000, always: 16, firstRate: 10 },
-  admin: { mostWaitMs: 10_000, always: 256, firstRate: 50 },
+  batches: { mostWaitMs: 60_000, burst: 16, firstRate: 10 },
+  admin: { mostWaitMs: 10_000, burst: 256, firstRate: 50 },
 };
+
+/** A queue whose wait has been beyond the bound for so long is no burst. */
+const BURST_MS = 2_000;
+/** A part of a burst that is never refused. */
+const NEVER_REFUSED = 1 / 4;
+/** When fewer of a burst are left, the queue is over, and the next burst is another one. */
+const OVER = 1 / 8;
 
 const SLOT_MS = 100;
 /** Weight of the latest slot in the rate: it follows a change within half a second. */
@@ -73,7 +80,11 @@ export interface From {
 /** The requests in flight of one queue. */
 class Queue {
   private readonly bound: Bound;
+  /** Number of requests in flight that are never refused. */
+  private readonly few: number;
   private inFlight = 0;
+  /** When the wait went beyond the bound; `null` if it did not since the queue was last over. */
+  private longSinceMs: number | null = null;
   private readonly tenants = new Map<number, OfTenant>();
   private perSecond: number;
   private slotMs = 0;
@@ -83,19 +94,23 @@ class Queue {
 
   constructor(bound: Bound) {
     this.bound = bound;
+    this.few = bound.burst * NEVER_REFUSED;
     this.perSecond = bound.firstRate;
   }
 
   /** See `Admission.waitMs`. */
   get waitMs(): number {
-    return this.inFlight < this.bound.always ? 0 : (this.inFlight / this.perSecond) * 1_000;
+    return this.inFlight < this.few ? 0 : (this.inFlight / this.perSecond) * 1_000;
   }
 
   refusal(from: From, nowMs: number): Overloaded | null {
-    if (this.inFlight < this.bound.always) return null;
+    if (this.inFlight < this.few) return null;
     this.measure(nowMs);
     const { waitMs } = this;
-    if (waitMs <= this.bound.mostWaitMs || !this.hasItsShare(from)) return null;
+    if (waitMs <= this.bound.mostWaitMs) return null;
+    this.longSinceMs ??= nowMs;
+    const isBurst = this.inFlight < this.bound.burst && nowMs - this.longSinceMs < BURST_MS;
+    if (isBurst || !this.hasItsShare(from)) return null;
     const retryS = Math.min(Math.ceil(waitMs / 1_000), LONGEST_RETRY_S);
     return (refusals[retryS] ??= new Overloaded(retryS));
   }
@@ -121,6 +136,7 @@ class Queue {
   leave({ tenantNo, prefix }: From, isDone: boolean): void {
     this.inFlight -= 1;
     if (this.inFlight < this.slotLowest) this.slotLowest = this.inFlight;
+    if (this.inFlight < this.bound.burst * OVER) this.longSinceMs = null;
     if (isDone) this.slotAnswers += 1;
     const tenant = this.tenants.get(tenantNo)!;
     tenant.inFlight -= 1;
@@ -135,7 +151,7 @@ class Queue {
     const ms = nowMs - this.slotMs;
     if (ms < SLOT_MS) return;
     const perSecond = (this.slotAnswers / ms) * 1_000;
-    const isQueued = this.slotLowest >= this.bound.always;
+    const isQueued = this.slotLowest >= this.few;
     // When a queue begins, the rate before was of another time, or assumed.
     if (isQueued) this.perSecond += (perSecond - this.perSecond) * (this.wasQueued ? LATEST : 1);
     else this.perSecond = Math.max(this.perSecond, perSecond);
@@ -170,7 +186,7 @@ export class Admission {
     this.queues[queue].leave(from, isDone);
   }
 
-  /** How long another request of a queue would wait; 0 while it would be accepted in any case. */
+  /** How long another request of a queue would wait; 0 while no request is ever refused. */
   waitMs(queue: QueueName): number {
     return this.queues[queue].waitMs;
   }
