@@ -90,24 +90,7 @@ export async function changeUsers<C extends { block: Block | null }>(
   { onOvertaken, step, inSlices = false }: ChangeOptions<C> = {},
 ): Promise<{ changed: Changed<C>[]; ended: 'done' | 'passed' | 'held' | 'stored' }> {
   const { recent } = calls;
-  const reads = subjects.map((subject) => recall(recent, part, subject));
-  const recalled = new Set(reads.flatMap((read, at) => (read === null ? [] : [at])));
-  await readInto(reads, { calls, part, subjects });
-  const changed: Changed<C>[] = [];
-  const slices = inSlices ? new Slices() : null;
-  for (const [at, subject] of subjects.entries()) {
-    changed.push({ change: subject.compute(reads[at]!), boards: [], earlier: null });
-    if (slices?.over === true) await slices.turn();
-  }
-  // Only a commit finds out whether a recalled user is current. Answers that no commit checks come from users who were read.
-  for (const at of recalled) {
-    if (isChecked(changed[at]!.change.block, subjects[at]!)) continue;
-    recalled.delete(at);
-    reads[at] = null;
-  }
-  const unchecked = reads.flatMap((read, at) => (read === null ? [at] : []));
-  await readInto(reads, { calls, part, subjects });
-  for (const at of unchecked) changed[at]!.change = subjects[at]!.compute(reads[at]!);
+  const { reads, recalled, changed } = await compute(calls, part, subjects, inSlices);
   let open = subjects.map((_, at) => at);
   for (let conflicts = 0; conflicts < MOST_CONFLICTS; conflicts += 1) {
     const stepPart = step?.(changed.map(({ change }) => change));
@@ -149,6 +132,36 @@ export async function changeUsers<C extends { block: Block | null }>(
     open = again;
   }
   throw new AppError('unavailable', 'The user is changed too often at once; try again in a moment.');
+}
+
+/**
+ * Reads or recalls users, and computes their changes. Returns which are recalled: only a commit finds out whether they are current, so
+ * answers that no commit checks are computed from users who were read.
+ */
+async function compute<C extends { block: Block | null }>(
+  calls: Calls,
+  part: TenantPart,
+  subjects: readonly Subject<C>[],
+  inSlices: boolean,
+): Promise<{ reads: ReadUser[]; recalled: Set<number>; changed: Changed<C>[] }> {
+  const reads = subjects.map((subject) => recall(calls.recent, part, subject));
+  const recalled = new Set(reads.flatMap((read, at) => (read === null ? [] : [at])));
+  await readInto(reads, { calls, part, subjects });
+  const changed: Changed<C>[] = [];
+  const slices = inSlices ? new Slices() : null;
+  for (const [at, subject] of subjects.entries()) {
+    changed.push({ change: subject.compute(reads[at]!), boards: [], earlier: null });
+    if (slices?.over === true) await slices.turn();
+  }
+  for (const at of recalled) {
+    if (isChecked(changed[at]!.change.block, subjects[at]!)) continue;
+    recalled.delete(at);
+    reads[at] = null;
+  }
+  const unchecked = reads.flatMap((read, at) => (read === null ? [at] : []));
+  await readInto(reads, { calls, part, subjects });
+  for (const at of unchecked) changed[at]!.change = subjects[at]!.compute(reads[at]!);
+  return { reads: reads as ReadUser[], recalled, changed };
 }
 
 /** A user whose state needs not be read; `null` for others. Only a read knows of events in quarantine. */
