@@ -49,7 +49,7 @@ function compareCase(before: Measurement[], after: Measurement[], tolerance: num
   return FIGURES.map((figure) => {
     const of = (rounds: readonly Measurement[]): number => median(rounds.map(figure.of));
     const pairs = samples.map(([one, other]) => [of(one), of(other)] as const);
-    return judged(figure, [of(before), of(after)], { drawn: pairs, tolerance });
+    return judged(figure, [of(before), of(after)], pairs, tolerance);
   });
 }
 

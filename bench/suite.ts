@@ -67,7 +67,7 @@ export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
     const measurements: Measurement[] = [];
     const warmUps: Measurement[] = [];
     const phase = async (those: readonly Case[]): Promise<void> => {
-      await warmUp(those, { measuring, options, warmUps });
+      await warmUp(those, measuring, options, warmUps);
       for (let round = 1; round <= rounds; round++) {
         for (const one of those) {
           const measured = await measure(one, round, measuring, sizeOf(one, { measurements, warmUps, options }));
@@ -118,7 +118,9 @@ export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
 /** Runs every case once with a fixed amount, to estimate its speed. */
 async function warmUp(
   cases: readonly Case[],
-  { measuring, options, warmUps }: { measuring: CaseOptions; options: SuiteOptions; warmUps: Measurement[] },
+  measuring: CaseOptions,
+  options: SuiteOptions,
+  warmUps: Measurement[],
 ): Promise<void> {
   options.say('Warming up …');
   for (const one of cases) {

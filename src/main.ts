@@ -45,7 +45,7 @@ async function main(): Promise<void> {
     await supervisor.stop('worker', DRAIN_MS);
     await stopServers();
   };
-  onSignal({ stop, kill: () => supervisor.kill() });
+  onSignal(stop, () => supervisor.kill());
 
   try {
     if (role !== 'workers') {
@@ -75,9 +75,9 @@ async function main(): Promise<void> {
             () => prepareDatabase({ env, servers, log }),
           );
     unsaidKey = prepared?.newKey ?? null;
-    await steps.run(processesStep(role, env), () => startProcesses(supervisor, { role, env, servers }));
+    await steps.run(processesStep(role, env), () => startProcesses(supervisor, role, env, servers));
     unsaidKey = null;
-    say(prepared === null ? 'The worker is running.' : welcome({ env, prepared }));
+    say(prepared === null ? 'The worker is running.' : welcome(env, prepared));
 
     const problem = await servers.failed;
     throw new StartError(`${problem} Laurel stops; start it again, its data is kept.`);
@@ -121,7 +121,9 @@ function requireHttpServer(): void {
 
 async function startProcesses(
   supervisor: Supervisor,
-  { role, env, servers }: { role: string; env: Env; servers: { redisUrl: string; databaseUrl: string } },
+  role: string,
+  env: Env,
+  servers: { redisUrl: string; databaseUrl: string },
 ): Promise<void> {
   const variables = { ...process.env, REDIS_URL: servers.redisUrl, DATABASE_URL: servers.databaseUrl };
   if (role !== 'http') {
@@ -145,7 +147,7 @@ async function startProcesses(
  * The first signal stops everything in order; a later one stops it at once. If `npm start` itself was killed
  * and could not pass on a signal, its processes stop as well.
  */
-function onSignal({ stop, kill }: { stop: () => Promise<void>; kill: () => void }): void {
+function onSignal(stop: () => Promise<void>, kill: () => void): void {
   let askedMs: number | null = null;
   const end = (signal: NodeJS.Signals | 'npm is gone'): void => {
     if (askedMs !== null) {

@@ -113,7 +113,7 @@ export class Bill {
   private readonly pay: (ms: number) => void;
 
   /** `cost`: to which everything is added. */
-  constructor(lane: Lane, { cost, pay }: { cost: Cost; pay: (ms: number) => void }) {
+  constructor(lane: Lane, cost: Cost, pay: (ms: number) => void) {
     this.lane = lane;
     this.cost = cost;
     this.pay = pay;

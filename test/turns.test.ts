@@ -4,7 +4,7 @@ import { Slices } from '../src/slices.ts';
 import { Bill, currentBill, forAll, inOwnTurn, Lane, nextTurn, noCost, TenantLanes } from '../src/turns.ts';
 
 const laneOf = (tenant = new TenantLanes(), most = Infinity): Lane => new Lane(tenant, { isOfUser: true, most });
-const billOf = (lane = laneOf()): Bill => new Bill(lane, { cost: noCost(), pay: () => undefined });
+const billOf = (lane = laneOf()): Bill => new Bill(lane, noCost(), () => undefined);
 
 /** Runs a request; resolves with its result when it has ended. */
 const request = <T>(bill: Bill, work: () => Promise<T>): Promise<T> =>
@@ -51,8 +51,8 @@ test('a request keeps its bill over microtasks, pauses and shared promises, besi
 test('a request pays for its own time, also in microtasks, and not for that of others', async () => {
   const paid = { busy: 0, idle: 0 };
   const bills = {
-    busy: new Bill(laneOf(), { cost: noCost(), pay: (ms) => (paid.busy += ms) }),
-    idle: new Bill(laneOf(), { cost: noCost(), pay: (ms) => (paid.idle += ms) }),
+    busy: new Bill(laneOf(), noCost(), (ms) => (paid.busy += ms)),
+    idle: new Bill(laneOf(), noCost(), (ms) => (paid.idle += ms)),
   };
   await Promise.all([
     request(bills.busy, async () => {

@@ -62,7 +62,7 @@ async function main(): Promise<void> {
 async function migrated(databaseUrl: string, log: Logger, ended: AbortSignal): Promise<void> {
   const pool = createPool(databaseUrl, { max: 1 });
   try {
-    await waitForMigrations(pool, { ended, onWait: () => log.info('waiting for the database and its migrations') });
+    await waitForMigrations(pool, ended, () => log.info('waiting for the database and its migrations'));
   } finally {
     await pool.end();
   }

@@ -47,7 +47,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   };
   const close = async (timeoutMs: number): Promise<void> => {
     ending.abort();
-    await endWithin(timeoutMs, { finish, core });
+    await endWithin(timeoutMs, finish, core);
   };
   let closing: Promise<void> | undefined;
   return { close: (timeoutMs = 10_000) => (closing ??= close(timeoutMs)) };
@@ -79,10 +79,7 @@ function wakeOnChanges(
 }
 
 /** Waits for `finish`, at most `timeoutMs`, and closes the core. */
-async function endWithin(
-  timeoutMs: number,
-  { finish, core }: { finish: () => Promise<void>; core: WorkerCore },
-): Promise<void> {
+async function endWithin(timeoutMs: number, finish: () => Promise<void>, core: WorkerCore): Promise<void> {
   const { log } = core;
   const inTime = new AbortController();
   const tooLate = sleep(timeoutMs, undefined, { signal: inTime.signal }).then(

@@ -125,11 +125,7 @@ const triggersOfMetrics = remembered(({ triggers }) => {
 });
 
 /** Reports if a resource exceeds a limit on resources in force. */
-export function* limitProblems(
-  kind: Kind,
-  resource: object,
-  { catalog, nowMs }: { catalog: Catalog; nowMs: number },
-): Generator<Problem> {
+export function* limitProblems(kind: Kind, resource: object, catalog: Catalog, nowMs: number): Generator<Problem> {
   if (!Object.hasOwn(MOST, kind)) return;
   const counted = kind as Counted;
   const utcDay = utcDayOf(nowMs);

@@ -78,10 +78,7 @@ async function run(file: string | undefined, options: Options): Promise<void> {
     throw new CommandError('Nothing to send: name a file, or use --metric, --user and --value.');
   const fallback = source === '-' || single ? `run-${randomUUID()}` : basename(source);
   const lines = single ? oneEvent(options) : jsonLines(source);
-  const sending = new Sending(options, {
-    name: options.name ?? fallback,
-    total: single ? 1 : await countLines(source),
-  });
+  const sending = new Sending(options, options.name ?? fallback, single ? 1 : await countLines(source));
   for await (const line of lines) await sending.add(line);
   await sending.flush();
   sending.finish();
@@ -105,7 +102,7 @@ class Sending {
   private done = 0;
 
   /** `total`: number of events; `null` if unknown. */
-  constructor(options: Options, { name, total }: { name: string; total: number | null }) {
+  constructor(options: Options, name: string, total: number | null) {
     this.options = options;
     this.name = name;
     this.total = total;

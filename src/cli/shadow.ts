@@ -100,7 +100,7 @@ async function run(options: Options): Promise<void> {
     `Forwarding http://${hostText(proxy)} to ${source.href}, comparing with Laurel at ${laurel.href}. Ctrl-C ends with the report.\n`,
   );
   if (listening[1] !== undefined) process.stderr.write(`The report is at http://${hostText(listening[1])}.\n`);
-  const timers = reporting(options, { report, follower });
+  const timers = reporting(options, report, follower);
   await stopSignal();
   for (const timer of timers) clearInterval(timer);
   process.stderr.write(`Ending: ${follower.waiting} requests wait for Laurel.\n`);
@@ -158,7 +158,7 @@ const reportServer = (report: Report): Server =>
     response.writeHead(200, { 'Content-Type': 'application/json' }).end(jsonText(report.value()));
   });
 
-function reporting({ report: file }: Options, { report, follower }: { report: Report; follower: Follower }) {
+function reporting({ report: file }: Options, report: Report, follower: Follower) {
   let shown = '';
   return [
     setInterval(() => {

@@ -87,7 +87,7 @@ export async function readSource(reading: Reading): Promise<void> {
     if (away >= MOST_AWAY) break;
     const { id: userId, attributes = {} } = one.user;
     await attempt(userId, async () => {
-      const { groups, ungrouped } = await readGroups(ask, boards, { userId, attributes });
+      const { groups, ungrouped } = await readGroups(ask, boards, userId, attributes);
       const lost = ungrouped.map(
         (key) => `leaderboards.${key}: the source ranks the user in a group of none of the users read`,
       );
@@ -179,7 +179,7 @@ export async function readUser(ask: Ask, { userId, systemKeys, boards, nowMs }: 
     if (read.awards.length === AWARDS)
       missing.push(`points.${key}.awards: those before the last ${AWARDS} come as sums of their days`);
   }
-  const { groups, ungrouped } = await readGroups(ask, boards, { userId, attributes: profile.attributes ?? {} });
+  const { groups, ungrouped } = await readGroups(ask, boards, userId, profile.attributes ?? {});
   const user = withoutNulls({
     ...picked(profile, PROFILE),
     id: userId,
@@ -333,7 +333,8 @@ function valuesOf(names: readonly string[], attributes: Values): Values | null {
 async function readGroups(
   ask: Ask,
   groups: BoardGroups | undefined,
-  { userId, attributes }: { userId: string; attributes: Values },
+  userId: string,
+  attributes: Values,
 ): Promise<{ groups: Groups; ungrouped: string[] }> {
   const found: Groups = {};
   const ungrouped: string[] = [];

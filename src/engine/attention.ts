@@ -21,15 +21,11 @@ const NOTHING = { webhook: null, since: null, reason: null };
  * Returns what needs an administrator of a tenant, the most urgent first. `ofAll` adds what concerns the whole installation.
  * Counts of messages and quarantined events end at `MOST_COUNTED`, so the cost is bounded.
  */
-export function createAttention({
-  pool,
-  clock,
-  backlog,
-}: {
-  pool: Pool;
-  clock: Clock;
-  backlog: Pick<BacklogWatch, 'exceeded' | 'count'>;
-}): (seen: SeenJobs) => Promise<AttentionItem[]> {
+export function createAttention(
+  pool: Pool,
+  clock: Clock,
+  backlog: Pick<BacklogWatch, 'exceeded' | 'count'>,
+): (seen: SeenJobs) => Promise<AttentionItem[]> {
   return async (seen) => {
     const nowMs = clock.now();
     const [letters, webhooks, jobs, events] = await Promise.all([

@@ -36,10 +36,7 @@ function clientNetwork(address: string, trusted: readonly Network[]): string | n
 }
 
 /** The network of a response's client; `null` if it is not counted or the connection is gone. */
-export function networkOf(
-  res: HttpResponse,
-  { forwardedFor, trusted }: { forwardedFor: string | null; trusted: readonly Network[] },
-): string | null {
+export function networkOf(res: HttpResponse, forwardedFor: string | null, trusted: readonly Network[]): string | null {
   const address = clientAddress(remoteAddress(res), { forwardedFor, trusted });
   return address === null ? null : clientNetwork(address, trusted);
 }

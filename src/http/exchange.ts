@@ -418,7 +418,7 @@ export class Exchange {
 
   private observe(status: number): void {
     this.route.times.answered(status, performance.now() - this.begunMs);
-    if (this.span !== null) this.context.traces!.answered(this.span, { status, requestId: this.id() });
+    if (this.span !== null) this.context.traces!.answered(this.span, status, this.id());
     this.noteRecent(status);
   }
 

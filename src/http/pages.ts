@@ -60,12 +60,12 @@ const HEADERS: Readonly<Record<string, string>> = {
 };
 
 const fileHandler =
-  (context: ExchangeContext, { file, policy }: { file: PageFile; policy: string }) =>
+  (context: ExchangeContext, file: PageFile, policy: string) =>
   (headOnly: boolean): Handler =>
   (res, req) => {
     const { requestId: sentId, forwardedFor } = readHead(req);
     const requestId = requestIdOf(sentId);
-    const refused = context.fileLimit?.(networkOf(res, { forwardedFor, trusted: context.trustedProxies })) ?? null;
+    const refused = context.fileLimit?.(networkOf(res, forwardedFor, context.trustedProxies)) ?? null;
     if (refused !== null) {
       context.requests.refused(refused);
       return write(res, errorResponse(refused), { head: headOnly, close: context.draining, requestId, cors: null });
@@ -86,7 +86,7 @@ export function addPage(
   }: { page: Page; context: ExchangeContext; wrap: (handler: Handler) => Handler; notFound: Handler },
 ): void {
   const add = (path: string, file: PageFile): void => {
-    const handler = fileHandler(context, { file, policy });
+    const handler = fileHandler(context, file, policy);
     paths.add(path, 'get', (headOnly) => wrap(handler(headOnly)));
   };
   add(at, document);

@@ -31,11 +31,9 @@ const NO_QUERY = Type.Object({});
 /** The route of an operation on a surface. Its first request compiles its schemas. `bodyBytes`: limit for every body. */
 export function routeOf(
   operation: Operation,
-  {
-    surface,
-    limits,
-    requests,
-  }: { surface: Operation['surface']; limits: { bodyBytes: number }; requests: RequestMetrics },
+  surface: Operation['surface'],
+  limits: { bodyBytes: number },
+  requests: RequestMetrics,
 ): Route {
   const { params, query, body, knownFields, refusesUnknownQuery } = operation;
   let dropUnsent: Route['dropUnsent'] | undefined;

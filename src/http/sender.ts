@@ -83,7 +83,7 @@ export class Sender {
   /** The network by which the sender's failed keys are counted; `null` if not counted or the connection is gone. */
   network(): string | null {
     if (this.isGone) return null;
-    return networkOf(this.res, { forwardedFor: this.head.forwardedFor, trusted: this.context.trustedProxies });
+    return networkOf(this.res, this.head.forwardedFor, this.context.trustedProxies);
   }
 
   /** In a sign-in operation, a 401 means that the body contained a wrong key. */

@@ -161,7 +161,7 @@ export function createServer(options: ServerOptions): Server {
   const paths = new Paths();
   const mcp = options.tools && mcpOperation(context, { ...options.tools, bodyBytes: limits.bodyBytes });
   for (const operation of [...options.operations, ...(mcp ? [mcp] : [])]) {
-    const route = routeOf(operation, { surface, limits, requests });
+    const route = routeOf(operation, surface, limits, requests);
     for (const path of [operation.path, ...operation.aliases])
       paths.add(
         path,
@@ -197,7 +197,7 @@ export function createServer(options: ServerOptions): Server {
   paths.register(app, {
     named,
     refuse,
-    preflight: (methods, notAllowed) => sized(context, preflightHandler(context, { methods, notAllowed })),
+    preflight: (methods, notAllowed) => sized(context, preflightHandler(context, methods, notAllowed)),
   });
   return serverOf(app, {
     context,

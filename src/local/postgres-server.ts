@@ -62,7 +62,7 @@ export function sharedBuffersMiB(memoryBytes: number): number {
 
 const memoryBytes = (): number => Math.min(totalmem(), process.constrainedMemory() || Infinity);
 
-export const addressOfPostgres = ({ password, port }: { password: string; port: number }): string =>
+export const addressOfPostgres = (password: string, port: number): string =>
   `postgres://${USER}:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`;
 
 /** Line of `postmaster.pid`, which a running server writes, with its port. */
@@ -78,7 +78,7 @@ export async function portOfRunning(directory: string): Promise<number | null> {
 export async function startPostgres(options: PostgresOptions): Promise<LocalServer> {
   const binaries = options.programs === undefined ? await findPostgresBinaries() : binariesIn(options.programs);
   const user = postgresUser(options.directory, binaries);
-  await createCluster({ binaries, user, options });
+  await createCluster(binaries, user, options);
 
   let problem = '';
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -98,8 +98,8 @@ export async function startPostgres(options: PostgresOptions): Promise<LocalServ
       env: serverEnvironment(),
       removeAfterwards: options.temporary ? options.directory : null,
     });
-    const url = addressOfPostgres({ password: options.password, port });
-    if (await answersInTime(url, { server, silenceMs: options.silenceMs ?? SILENCE_MS }))
+    const url = addressOfPostgres(options.password, port);
+    if (await answersInTime(url, server, options.silenceMs ?? SILENCE_MS))
       return { url, pid: server.pid, exited: server.exited, stop: () => server.stop() };
     await server.stop();
     problem = server.output();
@@ -133,15 +133,7 @@ function settings(options: PostgresOptions, port: number): string[] {
   return values.flatMap((value) => ['-c', value]);
 }
 
-async function createCluster({
-  binaries,
-  user,
-  options,
-}: {
-  binaries: PostgresBinaries;
-  user: ServerUser;
-  options: PostgresOptions;
-}): Promise<void> {
+async function createCluster(binaries: PostgresBinaries, user: ServerUser, options: PostgresOptions): Promise<void> {
   const { directory } = options;
   if (existsSync(join(directory, 'laurel-ready'))) return;
   // A directory without the marker file is left from an interrupted first start.
@@ -225,10 +217,7 @@ const CANNOT_CONNECT_NOW = '57P03';
 const TRIED_AFTER_MS = 50;
 
 /** Waits until Postgres answers, as long as it reports progress. False if it exits or is silent for `silenceMs`. */
-async function answersInTime(
-  url: string,
-  { server, silenceMs }: { server: GuardedProcess; silenceMs: number },
-): Promise<boolean> {
+async function answersInTime(url: string, server: GuardedProcess, silenceMs: number): Promise<boolean> {
   let ended = false;
   void server.exited.then(() => (ended = true));
   for (let heardMs = performance.now(); !ended && performance.now() - heardMs < silenceMs;) {

@@ -81,7 +81,7 @@ export async function startServers(env: Env, say: (line: string) => void): Promi
 export async function privatePostgres(dataDir: string): Promise<string | null> {
   const port = await portOfRunning(join(dataDir, 'postgres'));
   const password = await readFile(join(dataDir, 'password'), 'utf8').catch(() => '');
-  return port === null || password === '' ? null : addressOfPostgres({ password: password.trim(), port });
+  return port === null || password === '' ? null : addressOfPostgres(password.trim(), port);
 }
 
 async function makeDataDir(dataDir: string): Promise<void> {

@@ -50,7 +50,7 @@ export const adminAchievementsPreview = operation({
     if (id === undefined && trigger === undefined)
       throw new AppError('invalid', 'trigger is required for a new achievement');
     const item = { ...(id === undefined && UNNAMED), ...body };
-    const { catalog, previewed } = await previewOf(resources, { tenantNo: tenant.no, resource: achievements, item });
+    const { catalog, previewed } = await previewOf(resources, tenant.no, achievements, item);
     return { status: 200, body: await achievementPreview.of(catalog, previewed) };
   },
 });

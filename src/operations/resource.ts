@@ -247,9 +247,7 @@ const deleteOperation = <K extends Kind>(resource: AdminResource<K>): Operation 
     responses: { 200: DeletedResources },
     handle: async ({ resources }, { tenant, by, params: { systemId }, query }) => {
       const work = async (ids: string[]): Promise<Deletion> => {
-        const { result } = await resources.edit(tenant.no, by, (draft) =>
-          deleteThose(draft, resource, { ids, systemId }),
-        );
+        const { result } = await resources.edit(tenant.no, by, (draft) => deleteThose(draft, resource, ids, systemId));
         return result;
       };
       const { deleted, issues } = await deleteEach(query.ids, { noun: resource.noun, work });
@@ -292,7 +290,7 @@ export async function createEach<K extends Kind>(
       const { kind, most, noun } = resource;
       if (most !== null && listOf(draft.catalog, kind).length >= most)
         return `There are at most ${most} ${noun}s: delete some first`;
-      const made = storeWithParts(draft, resource, { items: [item], systemId: systemId?.toLowerCase() });
+      const made = storeWithParts(draft, resource, [item], systemId?.toLowerCase());
       const problems = [...made.flatMap((one) => problemsIn(draft, one, '')), ...workProblems(draft)];
       return problems.length > 0 ? textOf(problems) : shownOf(draft, made[0]!);
     });
@@ -321,7 +319,8 @@ const sizeOf = <K extends Kind>({ parts }: AdminResource<K>, item: object): numb
 function storeWithParts<K extends Kind>(
   draft: CatalogDraft,
   resource: AdminResource<K>,
-  { items, systemId }: { items: object[]; systemId: string | undefined },
+  items: object[],
+  systemId: string | undefined,
 ): Made<K>[] {
   const today = dateOf(earliestLocalDay(draft.nowMs));
   const fields = items.map(
@@ -336,7 +335,7 @@ function storeWithParts<K extends Kind>(
     stored: made,
     parts: Object.entries(resource.parts).flatMap(([name, part]) => {
       const sent = partsOf(items[index]!, name);
-      return sent === undefined ? [] : [[name, storeWithParts(draft, part, { items: sent, systemId: made.id })]];
+      return sent === undefined ? [] : [[name, storeWithParts(draft, part, sent, made.id)]];
     }),
   }));
 }
@@ -388,7 +387,8 @@ async function updateEach<K extends Kind>(
 async function deleteThose<K extends Kind>(
   draft: CatalogDraft,
   resource: AdminResource<K>,
-  { ids, systemId }: { ids: string[]; systemId: string | undefined },
+  ids: string[],
+  systemId: string | undefined,
 ): Promise<Deletion> {
   const known = new Set(among(draft.catalog, resource, systemId).map(({ id }) => id));
   const there = ids.filter((id) => known.has(id));
@@ -412,7 +412,9 @@ const NO_NUMBER = 0;
 /** The resource that an item would create or change, with the resulting catalog. Stores nothing. Throws 422. */
 export async function previewOf<K extends Kind>(
   resources: Resources,
-  { tenantNo, resource, item }: { tenantNo: number; resource: AdminResource<K>; item: object },
+  tenantNo: number,
+  resource: AdminResource<K>,
+  item: object,
 ): Promise<{ catalog: CatalogIndex; previewed: ResourceOf[K] }> {
   const { id } = item as { id?: string };
   const { result } = await resources.preview(tenantNo, async (draft) => {

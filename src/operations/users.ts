@@ -285,7 +285,8 @@ export const usersGet = operation({
 function recordProfileChange(
   { recordAudit }: Pick<Services, 'recordAudit'>,
   { tenant, caller, by }: Pick<Call<unknown, unknown, unknown>, 'tenant' | 'caller' | 'by'>,
-  { userId, sent }: { userId: string; sent: object },
+  userId: string,
+  sent: object,
 ): void {
   if (caller.kind !== 'admin') return;
   const fields = Object.keys(sent).filter((name) => name !== 'id');
@@ -304,7 +305,7 @@ async function changeProfile(
   const compiled = await services.catalogs.of(call.tenant.no);
   const options = { byClient: isClient(call.caller), span: call.span };
   const changed = await services.profiles[how](compiled, userId, sent, options);
-  recordProfileChange(services, call, { userId, sent });
+  recordProfileChange(services, call, userId, sent);
   return changed;
 }
 
@@ -397,7 +398,7 @@ export const usersUpdatePreferences = operation({
       body,
       span,
     );
-    recordProfileChange(services, call, { userId: params.id, sent: body });
+    recordProfileChange(services, call, params.id, body);
     return { status: 200, body: changed };
   },
 });

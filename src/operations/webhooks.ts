@@ -69,10 +69,7 @@ export const adminWebhooksCreate = operation({
   },
 });
 
-async function ownWebhook(
-  resources: Pick<Resources, 'read'>,
-  { tenantNo, id }: { tenantNo: number; id: string },
-): Promise<OwnWebhook> {
+async function ownWebhook(resources: Pick<Resources, 'read'>, tenantNo: number, id: string): Promise<OwnWebhook> {
   const wanted = id.toLowerCase();
   const webhook = (await resources.read(tenantNo)).webhooks.find((one) => one.id === wanted);
   if (webhook === undefined) throw new AppError('not_found', unknown(webhooks));
@@ -107,7 +104,7 @@ export const adminWebhooksResend = operation({
   knownFields: ResendRequest,
   responses: { 202: WebhookResend },
   handle: async ({ resources, webhookDeliveries }, { tenant, by, params, body }) => {
-    const own = await ownWebhook(resources, { tenantNo: tenant.no, id: params.id });
+    const own = await ownWebhook(resources, tenant.no, params.id);
     return { status: 202, body: resendAnswer(await webhookDeliveries.resendAll(own, body, by)) };
   },
 });
@@ -155,7 +152,7 @@ export const adminWebhooksState = operation({
   params: Type.Object({ id: Uuid }),
   responses: { 200: WebhookState },
   handle: async ({ resources, webhookDeliveries }, { tenant, params }) => {
-    const own = await ownWebhook(resources, { tenantNo: tenant.no, id: params.id });
+    const own = await ownWebhook(resources, tenant.no, params.id);
     const state = await webhookDeliveries.state(own);
     const body = {
       ...state,
@@ -213,7 +210,7 @@ export const adminWebhooksTest = operation({
   knownFields: Body,
   responses: { 200: ShownWebhookDelivery },
   handle: async ({ resources, testWebhook }, { tenant, by, params, body }) => {
-    const own = await ownWebhook(resources, { tenantNo: tenant.no, id: params.id });
+    const own = await ownWebhook(resources, tenant.no, params.id);
     return { status: 200, body: shownDelivery(await testWebhook(own, { type: body.type, by })) };
   },
 });
@@ -228,7 +225,7 @@ export const adminWebhooksDeliveriesList = operation({
   query: DeliveryQuery,
   responses: { 200: WebhookDeliveries },
   handle: async ({ resources, webhookDeliveries }, { tenant, params, query }) => {
-    const own = await ownWebhook(resources, { tenantNo: tenant.no, id: params.id });
+    const own = await ownWebhook(resources, tenant.no, params.id);
     const { rows, nextCursor } = await webhookDeliveries.list(own, query);
     return { status: 200, body: { deliveries: rows.map(deliveryAnswer), nextCursor } };
   },
@@ -243,7 +240,7 @@ export const adminWebhooksResendsList = operation({
   params: Type.Object({ id: Uuid }),
   responses: { 200: Type.Array(WebhookResend) },
   handle: async ({ resources, webhookDeliveries }, { tenant, params }) => {
-    const own = await ownWebhook(resources, { tenantNo: tenant.no, id: params.id });
+    const own = await ownWebhook(resources, tenant.no, params.id);
     return { status: 200, body: (await webhookDeliveries.resends(own)).map(resendAnswer) };
   },
 });
@@ -257,7 +254,7 @@ export const adminWebhooksDeliveriesGet = operation({
   params: Type.Object({ id: Uuid, messageId: Uuid }),
   responses: { 200: ShownWebhookDelivery },
   handle: async ({ resources, webhookDeliveries }, { tenant, params: { id, messageId } }) => {
-    const own = await ownWebhook(resources, { tenantNo: tenant.no, id });
+    const own = await ownWebhook(resources, tenant.no, id);
     return { status: 200, body: shownDelivery(await webhookDeliveries.get(own, messageId)) };
   },
 });
@@ -273,7 +270,7 @@ export const adminWebhooksDeliveriesResend = operation({
   params: Type.Object({ id: Uuid, messageId: Uuid }),
   responses: { 202: WebhookDelivery },
   handle: async ({ resources, webhookDeliveries }, { tenant, by, params: { id, messageId } }) => {
-    const own = await ownWebhook(resources, { tenantNo: tenant.no, id });
+    const own = await ownWebhook(resources, tenant.no, id);
     return { status: 202, body: deliveryAnswer(await webhookDeliveries.resend(own, messageId, by)) };
   },
 });

@@ -70,12 +70,4 @@ export interface UnsentEvent {
   [UNSENT_EVENT.message]: string;
 }
 
-export const unsentEvent = ({
-  index,
-  code,
-  message,
-}: {
-  index: number;
-  code: ErrorCode;
-  message: string;
-}): UnsentEvent => [index, code, message];
+export const unsentEvent = (index: number, code: ErrorCode, message: string): UnsentEvent => [index, code, message];

@@ -120,7 +120,9 @@ const knownKinds = (kinds: readonly LeasableKind[]): [string[], number[]] => [
 /** Leases the job that has been due longest; `null` if none. Leases use the clock of Postgres. */
 export async function leaseJob(
   pool: Pool,
-  { lease, leaseMs, kinds }: { lease: string; leaseMs: number; kinds: readonly LeasableKind[] },
+  lease: string,
+  leaseMs: number,
+  kinds: readonly LeasableKind[],
 ): Promise<LeasedJob | null> {
   const { rows } = await pool.query<Job>(
     `UPDATE jobs AS job

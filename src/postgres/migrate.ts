@@ -70,10 +70,7 @@ const POLL_MS = 1_000;
  * Waits until another process has migrated the database to this version, or until `ended`. Postgres may be away
  * meanwhile. `onWait` is called now and then while it waits. Throws `MigrationError` if the database has other migrations.
  */
-export async function waitForMigrations(
-  pool: Pool,
-  { ended, onWait }: { ended: AbortSignal; onWait: () => void },
-): Promise<void> {
+export async function waitForMigrations(pool: Pool, ended: AbortSignal, onWait: () => void): Promise<void> {
   for (let attempt = 0; !ended.aborted; attempt++) {
     if (await isMigrated(pool).catch(unlessOther)) return;
     if (attempt % 10 === 0) onWait();

@@ -55,7 +55,9 @@ export interface CompletedPeriod {
 /** The completed periods of some users' repeating achievements. */
 export async function completedPeriods(
   client: PoolClient,
-  { tenantNo, ids, achievementNos }: { tenantNo: number; ids: readonly string[]; achievementNos: readonly number[] },
+  tenantNo: number,
+  ids: readonly string[],
+  achievementNos: readonly number[],
 ): Promise<CompletedPeriod[]> {
   const { rows } = await client.query<CompletedPeriod>(
     `SELECT user_id AS "userId", achievement_no AS "achievementNo", period FROM completions

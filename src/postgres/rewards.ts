@@ -325,10 +325,7 @@ const NOT_ASIDE = `NOT reward_claims.id = ANY ($2::uuid[])
                    AND (state = ${CLAIM_STATE.reserved} OR refund_due OR NOT tenant_no = ANY ($3::int[]))`;
 
 /** The time (epoch ms), not after `upToMs`, at which the first claim with something to do fell due. */
-export async function firstOpenClaimMs(
-  pool: Pool,
-  { upToMs, aside }: { upToMs: number; aside: ClaimsAside },
-): Promise<number | null> {
+export async function firstOpenClaimMs(pool: Pool, upToMs: number, aside: ClaimsAside): Promise<number | null> {
   const { rows } = await pool.query<{ ms: number | null }>({
     name: 'first_open_claim',
     text: `SELECT epoch_ms(min(due))::float8 AS ms FROM (

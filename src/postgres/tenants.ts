@@ -241,7 +241,7 @@ export class Tenants extends HeldTenants {
   /** Archives those of the tenants that are active and returns their IDs. Their data is kept. */
   async delete(ids: string[], by: Author): Promise<string[]> {
     const archived = await this.audited(by, async (client, note) => {
-      const rows = await archiveTenants(client, { ids, now: this.now() });
+      const rows = await archiveTenants(client, ids, this.now());
       for (const { id, customerId } of rows) note({ action: 'delete', kind: 'tenant', id, name: customerId });
       return rows;
     });
@@ -355,7 +355,8 @@ async function updateTenant(
 /** Archives and returns those of the tenants that are active. */
 async function archiveTenants(
   client: PoolClient,
-  { ids, now }: { ids: readonly string[]; now: Date },
+  ids: readonly string[],
+  now: Date,
 ): Promise<{ id: string; customerId: string }[]> {
   const { rows } = await client.query<{ id: string; customerId: string }>(
     `${COUNTED} UPDATE tenants SET status = 'archived', updated = $2

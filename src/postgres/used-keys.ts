@@ -139,10 +139,7 @@ export async function readIdempotencyKeys(
 }
 
 /** The next used keys of all tenants after an event's ID (32 hex digits, or '' for the first), in the order of IDs. */
-export async function usedKeysAfter(
-  pool: Pool,
-  { after, limit }: { after: string; limit: number },
-): Promise<UsedKey[]> {
+export async function usedKeysAfter(pool: Pool, after: string, limit: number): Promise<UsedKey[]> {
   const { rows } = await pool.query<UsedKeyRow>(`${usedKeysWhere('id > $1')} ORDER BY id LIMIT $2`, [
     after === '' ? FIRST_ID : after,
     limit,

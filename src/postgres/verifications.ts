@@ -31,7 +31,8 @@ export async function listVerifications(pool: Pool, tenantNo: number): Promise<C
 /** `null` if the tenant has no verification with this ID. */
 export async function readVerification(
   client: Pool | PoolClient,
-  { tenantNo, id }: { tenantNo: number; id: string },
+  tenantNo: number,
+  id: string,
 ): Promise<CountedVerification | null> {
   const job = await readJob(client, { tenantNo, ofAll: false, id });
   return job?.kind === KIND ? (await withCounts(client, [job]))[0]! : null;

@@ -168,7 +168,7 @@ function createAchievements(
 ): Feature<'achievements' | 'achievementPreview' | 'completion' | 'backdatings'> {
   const { redis, pool, scripts, clock, users, caughtUp } = core;
   return {
-    achievements: new AchievementReads({ redis, users }),
+    achievements: new AchievementReads(redis, users),
     achievementPreview: new AchievementPreview({ redis, pool, clock, caughtUp }),
     completion: new AchievementCompletion({ scripts, clock }),
     backdatings: { list: (tenantNo) => latestJobs(pool, { kind: 'backdating', tenantNo }) },
@@ -181,7 +181,7 @@ function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'sp
   const spendings = new Spendings({ redis, pool, scripts, ids, clock, idempotencyKeysPerDay, recordAudit, persisted });
   return {
     points: new PointsReads({ redis, pool, clock, caughtUp }),
-    userPoints: new UserPoints({ pool, users: core.usersWithHistory, clock }),
+    userPoints: new UserPoints(pool, core.usersWithHistory, clock),
     spendings,
     claims: new Claims({ redis, pool, spendings, ids, clock, recordAudit, persisted }),
   };
@@ -201,8 +201,8 @@ function createAnalytics(core: FrontendCore): Feature<'analytics' | 'groupCompar
 function createStreaks(core: FrontendCore): Feature<'streaks' | 'streakRankings' | 'streakAdmin'> {
   const { redis, pool, scripts, clock, users, recordAudit, persisted } = core;
   return {
-    streaks: new StreakReads({ redis, pool, users: core.usersWithHistory, clock }),
-    streakRankings: new StreakRankings({ redis, pool: core.historyPool, clock }),
+    streaks: new StreakReads(redis, pool, core.usersWithHistory, clock),
+    streakRankings: new StreakRankings(redis, core.historyPool, clock),
     streakAdmin: new StreakAdmin({
       pool,
       users,
@@ -234,7 +234,7 @@ function createCorrections(
     reversals,
     manyReversals: new ManyReversals({ pool, ids, reversals, persisted }),
     recomputations: new Recomputations({ pool, clock, wake: wakeJobs }),
-    verifications: new Verifications({ redis: core.redis, pool, clock, wake: wakeJobs }),
+    verifications: new Verifications(core.redis, pool, clock, wakeJobs),
   };
 }
 
@@ -312,10 +312,10 @@ function createAdministration(
   | 'recordAudit'
 > {
   const { redis, pool, announce, clock, testClock, guard, wakeJobs, backlog } = core;
-  const recentRequests = new RecentRequests({ redis, hasTenants: () => core.tenants.organisation().multiTenancy });
+  const recentRequests = new RecentRequests(redis, () => core.tenants.organisation().multiTenancy);
   core.onClose(() => recentRequests.close());
   return {
-    attention: createAttention({ pool, clock, backlog }),
+    attention: createAttention(pool, clock, backlog),
     tenants: core.tenants,
     applicationKeys: core.applicationKeys,
     adminKeys: new AdminKeys({ pool, announce, clock }),
@@ -325,8 +325,8 @@ function createAdministration(
     testClock: testClock && new ClockControl({ pool, redis, clock: testClock }),
     environment: { ...core.settings.environment, priority: 1 },
     system: systemState({ redis, pool, isOpen: (shard) => guard.isOpen(shard) }),
-    jobs: new Jobs({ pool, clock, wake: wakeJobs }),
-    spreads: new Spreads({ redis, pool, clock, wake: wakeJobs }),
+    jobs: new Jobs(pool, clock, wakeJobs),
+    spreads: new Spreads(redis, pool, clock, wakeJobs),
     audit: { read: (query) => readAudit(pool, query) },
     recordAudit: core.recordAudit,
   };

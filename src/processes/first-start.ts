@@ -86,7 +86,7 @@ async function applyMigrations(pool: Pool, log: Log | undefined): Promise<void> 
 const NEVER = new AbortController().signal;
 
 const migrationsOfOthers = (pool: Pool, log: Log | undefined): Promise<void> =>
-  waitForMigrations(pool, { ended: NEVER, onWait: () => log?.info({}, 'waiting for `laurel migrate`') });
+  waitForMigrations(pool, NEVER, () => log?.info({}, 'waiting for `laurel migrate`'));
 
 async function firstMetric(pool: Pool): Promise<string | null> {
   const catalog = await loadCatalog(pool, 0);
@@ -94,7 +94,7 @@ async function firstMetric(pool: Pool): Promise<string | null> {
 }
 
 /** The text on the screen when everything runs: addresses, the first key (once), and an example call. */
-export function welcome({ env, prepared }: { env: Env; prepared: Prepared }): string {
+export function welcome(env: Env, prepared: Prepared): string {
   const app = `http://${shown(env.host)}:${env.appPort}`;
   const admin = `http://${shown(env.adminHost)}:${env.adminPort}`;
   const lines = ['', 'Laurel is running.', `  Application API  ${app}`, `  Admin API        ${admin}`];

@@ -120,7 +120,7 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
   });
   core.onClose(() => tenants.close());
   changes.listen({ organisationChanged: () => void tenants.organisationChanged() });
-  const trail = new AuditTrail({ pool, clock, log });
+  const trail = new AuditTrail(pool, clock, log);
   core.onClose(() => trail.close());
   const users = new UserReads(redis);
   const caughtUp = new CaughtUp({ redis, pool });

@@ -156,10 +156,7 @@ export async function batchWaits(redis: Redis, shard: number, upTo: string): Pro
 const BATCHES = 10;
 
 /** A user's events in batches that are not processed yet, in order. */
-export async function queuedEventsOf(
-  redis: Redis,
-  { tenantNo, userId }: { tenantNo: number; userId: string },
-): Promise<BatchMetricEvent[]> {
+export async function queuedEventsOf(redis: Redis, tenantNo: number, userId: string): Promise<BatchMetricEvent[]> {
   const { shard } = userPart(redis, tenantNo, userId);
   const { progress } = await firstBatch(redis, shard);
   const events: BatchMetricEvent[] = [];

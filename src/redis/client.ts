@@ -235,8 +235,8 @@ export async function connectRedis(redisUrl: string, timeoutMs = FIND_MS): Promi
   const { host, port, ...options } = addressOptions(first!.url);
   if (options.sentinels === undefined) {
     const seeds = addresses.map(({ url }) => seedOf(url));
-    const layout = await findLayout({ seeds, options, timeoutMs });
-    if (layout !== null) return connectCluster({ seeds, options, layout });
+    const layout = await findLayout(seeds, options, timeoutMs);
+    if (layout !== null) return connectCluster(seeds, options, layout);
     if (seeds.length > 1)
       throw new StartError(
         'REDIS_URL names several servers that are not a cluster. Name one Redis, or nodes of one cluster.',
@@ -253,15 +253,11 @@ function seedOf(url: string): Address {
 }
 
 /** The layout of a cluster; null if the first server that answers is not a cluster node. Rejects if none answers in time. */
-async function findLayout({
-  seeds,
-  options,
-  timeoutMs,
-}: {
-  seeds: readonly Address[];
-  options: Options;
-  timeoutMs: number;
-}): Promise<ClusterLayout | null> {
+async function findLayout(
+  seeds: readonly Address[],
+  options: Options,
+  timeoutMs: number,
+): Promise<ClusterLayout | null> {
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {
     try {
@@ -288,15 +284,7 @@ async function findLayout({
   }
 }
 
-function connectCluster({
-  seeds,
-  options,
-  layout,
-}: {
-  seeds: readonly Address[];
-  options: Options;
-  layout: ClusterLayout;
-}): Redis {
+function connectCluster(seeds: readonly Address[], options: Options, layout: ClusterLayout): Redis {
   const cluster: ClusterRedis = new ClusterRedis({
     options: { ...options, ...forRequests(() => cluster.refused()) },
     seeds,

@@ -159,7 +159,8 @@ async function all<Replies extends unknown[]>(pipeline: ReturnType<Redis['pipeli
 /** Why a reader cannot continue from a position; `null` if it can. `asOfMs`: when it had read everything. */
 export function gapAfter(
   { position, asOfMs }: { position: LivePosition; asOfMs: number },
-  { nowMs, since }: { nowMs: number; since: LivePosition },
+  nowMs: number,
+  since: LivePosition,
 ): string | null {
   if (asOfMs < nowMs - RECENT_MS) return 'the position is too old';
   return hasReached(position, since) ? null : 'the messages after the position are no longer kept';

@@ -33,7 +33,7 @@ export class RecentRequests {
   private noted: (RecentRequest & { tenantNo: number })[] = [];
   private timer: NodeJS.Timeout | null = null;
 
-  constructor({ redis, hasTenants }: { redis: Redis; hasTenants: () => boolean }) {
+  constructor(redis: Redis, hasTenants: () => boolean) {
     this.redis = redis;
     this.hasTenants = hasTenants;
   }

@@ -100,7 +100,7 @@ export class ReplicaAcknowledgement {
     const { redis, timeoutMs } = options;
     const ending = this.closing.signal;
     this.missingMs = isOfCluster(redis) ? NODE_TIMEOUT_MS + BEYOND_NODE_TIMEOUT_MS : MISSING_MS;
-    this.connections = Array.from({ length: ROUNDS }, () => new RoundConnection({ redis, timeoutMs, ending }));
+    this.connections = Array.from({ length: ROUNDS }, () => new RoundConnection(redis, timeoutMs, ending));
   }
 
   get isAway(): boolean {
@@ -262,7 +262,7 @@ export class ReplicaAcknowledgement {
       return null;
     this.askedMs = nowMs;
     const master = runIdOf(inSync.redisProcessId);
-    if (!(await cannotHaveTakenOver({ options: redis.options, master, replicas: names }))) return null;
+    if (!(await cannotHaveTakenOver(redis.options, master, names))) return null;
     const replicas = await InSyncReplicas.find(redis, this.shard, this.options.timeoutMs);
     if (replicas === null || this.inSync !== inSync) return null;
     this.inSync = { redisProcessId: inSync.redisProcessId, replicas };

@@ -198,7 +198,7 @@ export class RoundConnection {
   private readonly ending: AbortSignal;
 
   /** Duplicates `redis`. `timeoutMs`: timeout of each WAIT. Closes when `ending` aborts. */
-  constructor({ redis, timeoutMs, ending }: { redis: Redis; timeoutMs: number; ending: AbortSignal }) {
+  constructor(redis: Redis, timeoutMs: number, ending: AbortSignal) {
     this.ending = ending;
     this.redis = redis.duplicate({ socketTimeout: timeoutMs + OVERDUE_MS });
     this.redis.on('close', () => (this.redisProcessId = null));
@@ -261,15 +261,11 @@ interface View {
  * `options`: those of a connection through Sentinels; otherwise the result is false. `master`: its run_id. `replicas`:
  * `<host>:<port>`, as the master reports them. Never rejects.
  */
-export async function cannotHaveTakenOver({
-  options,
-  master,
-  replicas,
-}: {
-  options: RedisOptions;
-  master: string;
-  replicas: readonly string[];
-}): Promise<boolean> {
+export async function cannotHaveTakenOver(
+  options: RedisOptions,
+  master: string,
+  replicas: readonly string[],
+): Promise<boolean> {
   const { sentinels, name } = options;
   if (sentinels === undefined || sentinels === null || sentinels.length === 0 || name === undefined) return false;
   let views: View[];

@@ -300,7 +300,8 @@ export function reverseLevels(
 export function recomputeLevels(
   { paidMs, points }: User,
   systems: readonly PlanSystem[],
-  { triggers, nowMs }: { triggers: ReadonlySet<number>; nowMs: number },
+  triggers: ReadonlySet<number>,
+  nowMs: number,
 ): void {
   for (const { no: trigger, watched, levels } of systems.flatMap(({ level = [] }) => level)) {
     if (!triggers.has(trigger)) continue;

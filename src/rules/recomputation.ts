@@ -112,7 +112,7 @@ export function recompute(user: User, planned: PlannedUser, around: Recomputatio
   const awards = dueAwards(user, planned, done.changed, reverts ? {} : limits);
   const { moves, shortfalls } = compensate(user, awards, { held: [], limits: null });
   const triggers = new Set(awards.map((award) => award[COMPENSATED.trigger]));
-  recomputeLevels(user, plan.systems, { triggers, nowMs });
+  recomputeLevels(user, plan.systems, triggers, nowMs);
   const ledgers = moves.filter((move) => move.awards.length > 0);
   const boards = scored === null ? null : changeScores(user, planned, { ...around, scored, moves, day, second });
   const changes = done.completed.length + done.revoked.length + done.restored.length + awards.length;

@@ -69,11 +69,7 @@ interface Around {
 const MOST_PAUSES = 100;
 
 /** Changes a user's streaks. `plan`: of no metric. */
-export function changeStreaks(
-  user: User,
-  change: StreakChange,
-  { plan, nowMs }: { plan: Plan; nowMs: number },
-): StreakOutcome | Refusal {
+export function changeStreaks(user: User, change: StreakChange, plan: Plan, nowMs: number): StreakOutcome | Refusal {
   const admission = admit(user, null, plan, nowMs);
   if (isRefusal(admission)) return admission;
   const day = dayOfUser(user, nowMs);
@@ -181,7 +177,7 @@ function restore(
   const { streaks } = outcome.settlements;
   const frequency = frequencyOf(plan.streak);
   const best = longestEnded(streaks, { frequency, since, lost });
-  const restored = restoreStreak(user.streaks[frequency], best, { frequency, row });
+  const restored = restoreStreak(user.streaks[frequency], best, frequency, row);
   streaks.push(...restored);
   return restored.length === 0 ? STREAK_REFUSAL.none : null;
 }
@@ -205,7 +201,8 @@ export function longestEnded(
 export function restoreStreak(
   streak: Streak,
   ended: EndedStreak | null,
-  { frequency, row }: { frequency: Frequency; row: LocalDay },
+  frequency: Frequency,
+  row: LocalDay,
 ): Settlement[] {
   if (ended === null || ended.length <= streak.length) return [];
   const { length, from, to } = ended;

@@ -141,7 +141,7 @@ export class StreakMachine {
     const { rule, endedBefore } = this.around;
     const since = restoreWindowStart(day, { frequency, weekStart: rule.weekStart });
     const ended = longestEnded([...endedBefore, ...this.settlements], { frequency, since, lost: null });
-    this.note(restoreStreak(this.streaks[frequency], ended, { frequency, row: this.localDay(day) }), atMs);
+    this.note(restoreStreak(this.streaks[frequency], ended, frequency, this.localDay(day)), atMs);
   }
 
   private note(settlements: readonly Settlement[], atMs: number): void {

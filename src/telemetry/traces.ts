@@ -46,7 +46,7 @@ export class Traces {
   }
 
   /** Ends a request's span with its answer. A server error marks the span as failed; a client error does not. */
-  answered(span: Span, { status, requestId }: { status: number; requestId: string }): void {
+  answered(span: Span, status: number, requestId: string): void {
     span.setAttribute('http.response.status_code', status).setAttribute('laurel.request_id', requestId);
     if (status >= 500) span.setAttribute('error.type', String(status)).setStatus({ code: SpanStatusCode.ERROR });
     span.end();

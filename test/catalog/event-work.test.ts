@@ -304,15 +304,12 @@ test('a new day is noticed once, also if batches of the day before follow', asyn
 test('a command takes fewer events if each is much work', async () => {
   const sent: number[] = [];
   const work = CALL_WORK / 4;
-  const queues: EventQueues = new EventQueues({
-    redis: laurel.redis,
-    send: async (_redis, parts: readonly Part[]) => {
-      for (const { queue, batch } of parts) {
-        sent.push(batch.length);
-        for (const { resolve } of batch) resolve(null as never);
-        queues.finished(queue);
-      }
-    },
+  const queues: EventQueues = new EventQueues(laurel.redis, async (_redis, parts: readonly Part[]) => {
+    for (const { queue, batch } of parts) {
+      sent.push(batch.length);
+      for (const { resolve } of batch) resolve(null as never);
+      queues.finished(queue);
+    }
   });
   const part = onlyPart(0);
   const events = many(

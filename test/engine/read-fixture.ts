@@ -26,8 +26,8 @@ export class ReadFixture {
     this.laurel = laurel;
     this.pool = pool;
     this.points = new PointsReads({ redis, pool, clock });
-    this.userPoints = new UserPoints({ pool, users, clock });
-    this.streaks = new StreakReads({ redis, pool, users, clock });
+    this.userPoints = new UserPoints(pool, users, clock);
+    this.streaks = new StreakReads(redis, pool, users, clock);
     this.leaderboards = new LeaderboardReads({ redis, users, clock, ...(past !== undefined && { past }) });
   }
 

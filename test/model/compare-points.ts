@@ -23,7 +23,7 @@ export class ComparePoints {
     this.engine = engine;
     this.model = model;
     this.points = new PointsReads({ redis, pool, clock });
-    this.ofUsers = new UserPoints({ pool, users, clock });
+    this.ofUsers = new UserPoints(pool, users, clock);
   }
 
   /** A user's points with all awards. */

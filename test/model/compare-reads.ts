@@ -30,7 +30,7 @@ export class CompareReads {
     this.engine = engine;
     this.model = model;
     this.pool = pool;
-    this.streaks = new StreakReads({ redis, pool, users, clock });
+    this.streaks = new StreakReads(redis, pool, users, clock);
     this.points = new ComparePoints(engine, model, pool);
     this.boards = new CompareBoards(engine, model);
   }

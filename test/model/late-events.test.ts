@@ -175,7 +175,7 @@ function asInTime({ events, start, zones, drawn }: Drawn, late: Readings, inTime
 async function readings(catalog: Catalog): Promise<Omit<Readings, 'freezesGiven'>> {
   const { redis, users, clock } = engine;
   const compiled = engine.compiled();
-  const streaks = new StreakReads({ redis, pool: database.pool, users, clock });
+  const streaks = new StreakReads(redis, database.pool, users, clock);
   const boards = new LeaderboardReads({ redis, users, clock });
   const read: Omit<Readings, 'freezesGiven'> = { users: {}, boards: {} };
   for (const id of USERS) {

@@ -22,7 +22,7 @@ const laneOf = (tenant: TenantLanes, isOfUser = true): Lane => new Lane(tenant, 
 /** Runs a request in turns of the lane; resolves with its cost and the result. */
 async function charged<T>(lane: Lane, work: () => Promise<T>) {
   const cost = noCost();
-  const bill = new Bill(lane, { cost, pay: () => undefined });
+  const bill = new Bill(lane, cost, () => undefined);
   const result = await new Promise<T>((resolve, reject) => {
     lane.start(bill, () => {
       work()

@@ -14,7 +14,7 @@ const start = async (variables: Record<string, string>) => {
   const env = readEnv({ LAUREL_DEMO: '0', ...variables });
   const { redisUrl, databaseUrl } = database.stack;
   const prepared = await prepareDatabase({ env, servers: { redisUrl, databaseUrl } });
-  return { prepared, said: welcome({ env, prepared }) };
+  return { prepared, said: welcome(env, prepared) };
 };
 const PRODUCTION = { NODE_ENV: 'production', REDIS_URL: 'redis://r', DATABASE_URL: 'postgres://p' };
 

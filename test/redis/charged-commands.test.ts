@@ -22,7 +22,7 @@ const lane = new Lane(new TenantLanes(), { isOfUser: true, most: Infinity });
 /** Runs a request in turns. */
 async function charged<T>(work: () => Promise<T>) {
   const cost = noCost();
-  const bill = new Bill(lane, { cost, pay: () => undefined });
+  const bill = new Bill(lane, cost, () => undefined);
   const result = await new Promise<T>((resolve, reject) => {
     lane.start(bill, () => {
       work()

@@ -45,7 +45,7 @@ async function readAll(after: LivePosition): Promise<string[]> {
 
 /** Why a listener that had read everything until `at` cannot continue at the time `now`, in the nth of its tenants. */
 const gap = (at: { last: LivePosition; nowMs: number }, now: Listened, n = 0): string | null =>
-  gapAfter({ position: at.last, asOfMs: at.nowMs }, { nowMs: now.nowMs, since: now.since[n]! });
+  gapAfter({ position: at.last, asOfMs: at.nowMs }, now.nowMs, now.since[n]!);
 
 const notification = (tenantNo: number, source: string): Notification => ({
   type: 'points.boost_started',

@@ -182,12 +182,12 @@ describe('corrections', () => {
   test('after a recomputation, levels are reached as its totals say', () => {
     const user = risen();
     user.points.set(5, 15);
-    recomputeLevels(user, all, { triggers: new Set([99]), nowMs: SECOND });
+    recomputeLevels(user, all, new Set([99]), SECOND);
     expect([...user.paidMs.keys()], 'no award of the trigger changed').toEqual([31, 32]);
-    recomputeLevels(user, all, { triggers: new Set([21]), nowMs: SECOND });
+    recomputeLevels(user, all, new Set([21]), SECOND);
     expect([...user.paidMs.keys()]).toEqual([31]);
     user.points.set(5, 40);
-    recomputeLevels(user, all, { triggers: new Set([21]), nowMs: SECOND });
+    recomputeLevels(user, all, new Set([21]), SECOND);
     expect([...user.paidMs.keys()]).toEqual([31, 32, 33]);
   });
 });

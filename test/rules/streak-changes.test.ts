@@ -18,7 +18,7 @@ const owner = (fields: Partial<User> = {}): User =>
   });
 
 const change = (user: User, asked: StreakChange, plan: Partial<Plan> = {}) =>
-  changeStreaks(user, asked, { plan: planOf({ metric: 0, ...plan }), nowMs: NOON });
+  changeStreaks(user, asked, planOf({ metric: 0, ...plan }), NOON);
 
 function changed(...call: Parameters<typeof change>): StreakOutcome {
   const outcome = change(...call);

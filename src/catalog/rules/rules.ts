@@ -71,7 +71,7 @@ const RULES: {
   points_boost: boostProblems,
   leaderboard: leaderboardProblems,
   reward: rewardProblems,
-  webhook: (webhook, catalog, settings) => webhookProblems(webhook, { catalog, settings }),
+  webhook: (webhook, catalog, settings) => webhookProblems(webhook, catalog, settings),
 };
 
 export const problemsOf = <K extends Kind>(
@@ -81,7 +81,7 @@ export const problemsOf = <K extends Kind>(
 ): Problem[] => [
   ...declaredProblems(FIELDS[kind], resource, catalog),
   ...RULES[kind](resource, catalog, settings),
-  ...limitProblems(kind, resource, { catalog, nowMs }),
+  ...limitProblems(kind, resource, catalog, nowMs),
 ];
 
 interface Edit<K extends Kind> {

@@ -12,7 +12,8 @@ export interface RuleSettings {
 /** The rules of a webhook. A host name is resolved and checked only when something is sent. */
 export function* webhookProblems(
   { url, events, header, filter }: Webhook,
-  { catalog, settings }: { catalog: Catalog; settings: RuleSettings },
+  catalog: Catalog,
+  settings: RuleSettings,
 ): Generator<Problem> {
   if (events.length === 0) yield problem('events', 'must name at least one event');
   if (new Set(events).size < events.length) yield problem('events', 'must not name anything twice');

@@ -48,7 +48,7 @@ export function compare(before: LoadResult, after: LoadResult, tolerance: number
   const [first, second] = [figuresOf(one), figuresOf(other)];
   return FIGURES.map((figure, no) => {
     const pairs = drawn.map(([a, b]) => [a[no]!, b[no]!] as const);
-    return judged(figure, [first[no]!, second[no]!], { drawn: pairs, tolerance });
+    return judged(figure, [first[no]!, second[no]!], pairs, tolerance);
   });
 }
 
@@ -63,7 +63,8 @@ export interface Figure {
 export function judged(
   { name, moreIsBetter, decides }: Figure,
   [before, after]: readonly [number, number],
-  { drawn, tolerance }: { drawn: readonly (readonly [number, number])[]; tolerance: number },
+  drawn: readonly (readonly [number, number])[],
+  tolerance: number,
 ): Comparison {
   const ratios = drawn.map(([one, other]) => ratioOf(one, other)).toSorted((a, b) => a - b);
   const at = (share: number): number => ratios[Math.min(ratios.length - 1, Math.floor(share * ratios.length))]!;

@@ -27,7 +27,7 @@ export class Connection {
   private received: Buffer = Buffer.alloc(0);
   private sentMs = 0;
 
-  constructor(url: URL, { timeoutMs }: { timeoutMs: number }) {
+  constructor(url: URL, timeoutMs: number) {
     this.url = url;
     this.timeoutMs = timeoutMs;
   }

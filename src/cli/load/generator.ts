@@ -144,7 +144,7 @@ export class Generator {
     const timeoutMs = job.retries === true ? PATIENCE_MS : TIMEOUT_MS;
     const pool = (url: URL, isUsed: boolean): Pool => ({
       idle: [],
-      all: Array.from({ length: isUsed ? job.connections : 0 }, () => new Connection(url, { timeoutMs })),
+      all: Array.from({ length: isUsed ? job.connections : 0 }, () => new Connection(url, timeoutMs)),
     });
     this.pools = {
       app: pool(
@@ -298,7 +298,7 @@ export class Generator {
     const onAnswer: OnAnswer = (status, body, retryMs) => {
       this.open -= 1;
       const nowMs = this.now();
-      this.note(request, { status, latencyMs: nowMs - dueMs });
+      this.note(request, status, nowMs - dueMs);
       if (status !== CLOSED) this.lastAnswerMs = nowMs;
       const isRetried = this.isRetried(request, status);
       if (isRetried) this.again.push({ waiting: { request, dueMs }, atMs: nowMs + retryMs });
@@ -320,10 +320,7 @@ export class Generator {
     return status === '503' || (isUnanswered && isSafe);
   }
 
-  private note(
-    { kind, events, done }: MadeRequest,
-    { status, latencyMs }: { status: string; latencyMs: number },
-  ): void {
+  private note({ kind, events, done }: MadeRequest, status: string, latencyMs: number): void {
     const { current } = this;
     const name = `${kind} ${status}`;
     current.answered += 1;

@@ -56,7 +56,7 @@ export async function perform(files: string[], options: Options): Promise<void> 
   }
   const settings = settingsOf(options, target);
   const result = await runLoad(settings, createProgress(), interruption());
-  write(result, { options, file: files[0] });
+  write(result, options, files[0]);
   process.exitCode = exitCode(result);
 }
 
@@ -150,7 +150,7 @@ function interruption(): AbortSignal {
   return controller.signal;
 }
 
-function write(result: LoadResult, { options, file }: { options: Options; file: string | undefined }): void {
+function write(result: LoadResult, options: Options, file: string | undefined): void {
   if (options.report !== undefined) writeFileSync(options.report, reportPage(result));
   if (file !== undefined) writeFileSync(file, jsonText(result));
   print(options.json === true && file === undefined, result, resultText(result));

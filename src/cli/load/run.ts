@@ -238,7 +238,7 @@ async function openStreams(streams: LiveStreams, { target, scenario, run }: Load
 /** Sends one event and waits for its answer. */
 async function sendOnce({ app }: Target, made: MadeEvent): Promise<{ status: string; body: string }> {
   const url = new URL(app.url);
-  const connection = new Connection(url, { timeoutMs: RESEND_TIMEOUT_MS });
+  const connection = new Connection(url, RESEND_TIMEOUT_MS);
   const path = url.pathname.replace(/\/+$/, '');
   const { text } = singleEvent(made, {
     hosts: { app: url.host, admin: url.host },

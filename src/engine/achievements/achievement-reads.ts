@@ -20,7 +20,7 @@ export class AchievementReads {
   private readonly redis: Redis;
   private readonly users: Pick<UserReads, 'state'>;
 
-  constructor({ redis, users }: { redis: Redis; users: Pick<UserReads, 'state'> }) {
+  constructor(redis: Redis, users: Pick<UserReads, 'state'>) {
     this.redis = redis;
     this.users = users;
   }

@@ -142,10 +142,10 @@ export class BackdatingEngine implements JobWork<Backdating> {
       const achievement = compiled.achievementsByNo.get(parameters.achievementNo)!;
       const counted = new Map<string, Counted>();
       if (achievement.eventAttributes.length > 0)
-        for (const { id, ...row } of await matchingSums(client, compiled, { achievement, ids })) counted.set(id, row);
+        for (const { id, ...row } of await matchingSums(client, compiled, achievement, ids)) counted.set(id, row);
       if (!isQuest(achievement)) return counted;
       const states = await storedStates(client, tenantNo, ids);
-      const latest = await latestPeriods(client, compiled, { quest: achievement, ids });
+      const latest = await latestPeriods(client, compiled, achievement, ids);
       for (const [id, state] of states) counted.set(id, { state, ...counted.get(id), periods: latest.get(id) ?? [] });
       return counted;
     });

@@ -90,7 +90,7 @@ export class AchievementPreview {
     if (achievement.trigger === 'api') return { ...nothing, sample: [], reason: BY_CALL };
     await caughtUp.tenant(tenantNo);
     const { ids, figure } = await usersToExamine(pool, { tenantNo, of });
-    const { examined, holders } = await this.holders({ catalogIndex, achievement, ids });
+    const { examined, holders } = await this.holders(catalogIndex, achievement, ids);
     if (examined === 0 && ids.length > 0) return { ...nothing, sample: [], reason: TOO_SLOW };
     // The IDs are in random order, so the first ones are a random sample.
     const cut: Examined['figure'] = figure === 'exact' && examined < ids.length ? 'estimate' : figure;
@@ -99,15 +99,11 @@ export class AchievementPreview {
     return { users, of, figure: cut, examined, sample: holders.slice(0, NAMED).toSorted(), reason: null };
   }
 
-  private async holders({
-    catalogIndex,
-    achievement,
-    ids,
-  }: {
-    catalogIndex: CatalogIndex;
-    achievement: Achievement;
-    ids: readonly string[];
-  }): Promise<{ examined: number; holders: string[] }> {
+  private async holders(
+    catalogIndex: CatalogIndex,
+    achievement: Achievement,
+    ids: readonly string[],
+  ): Promise<{ examined: number; holders: string[] }> {
     const { redis, clock } = this.options;
     const { tenantNo } = catalogIndex.catalog;
     const nowMs = clock.now();
@@ -117,11 +113,11 @@ export class AchievementPreview {
     let examined = 0;
     while (examined < ids.length && performance.now() < endMs) {
       const some = ids.slice(examined, examined + USERS_A_PAGE);
-      const counts = await this.counts({ catalogIndex, achievement, ids: some, leftMs: endMs - performance.now() });
+      const counts = await this.counts(catalogIndex, achievement, some, endMs - performance.now());
       if (counts === null) break;
       for await (const { userId, packed } of statesInSlices(redis, tenantNo, some)) {
         if (packed === null) continue;
-        if (wouldHave(decodeUser(packed), { plan, nowMs, count: counts.get(userId) ?? null })) holders.push(userId);
+        if (wouldHave(decodeUser(packed), plan, nowMs, counts.get(userId) ?? null)) holders.push(userId);
       }
       examined += some.length;
     }
@@ -129,39 +125,29 @@ export class AchievementPreview {
   }
 
   /** Totals of matching events if not all events match, by user. `null` if time ran out. */
-  private async counts({
-    catalogIndex,
-    achievement,
-    ids,
-    leftMs,
-  }: {
-    catalogIndex: CatalogIndex;
-    achievement: Achievement;
-    ids: string[];
-    leftMs: number;
-  }): Promise<Map<string, Decimal> | null> {
+  private async counts(
+    catalogIndex: CatalogIndex,
+    achievement: Achievement,
+    ids: string[],
+    leftMs: number,
+  ): Promise<Map<string, Decimal> | null> {
     const { trigger, eventAttributes } = achievement;
     if (trigger !== 'metric') return new Map();
-    if (isQuest(achievement)) return this.currentSums({ catalogIndex, quest: achievement, ids, leftMs });
+    if (isQuest(achievement)) return this.currentSums(catalogIndex, achievement, ids, leftMs);
     if (eventAttributes.length === 0) return new Map();
     const rows = await within(this.options.pool, Math.max(1, Math.ceil(leftMs)), (client) =>
-      matchingSums(client, catalogIndex, { achievement, ids }),
+      matchingSums(client, catalogIndex, achievement, ids),
     );
     return rows && new Map(rows.map(({ id, count }) => [id, clamped(parseDecimal(count))]));
   }
 
   /** The same of a repeating achievement: the sums of the users' current periods. */
-  private async currentSums({
-    catalogIndex,
-    quest,
-    ids,
-    leftMs,
-  }: {
-    catalogIndex: CatalogIndex;
-    quest: Achievement;
-    ids: string[];
-    leftMs: number;
-  }): Promise<Map<string, Decimal> | null> {
+  private async currentSums(
+    catalogIndex: CatalogIndex,
+    quest: Achievement,
+    ids: string[],
+    leftMs: number,
+  ): Promise<Map<string, Decimal> | null> {
     const { tenantNo, streaks } = catalogIndex.catalog;
     const nowMs = this.options.clock.now();
     return within(this.options.pool, Math.max(1, Math.ceil(leftMs)), async (client) => {
@@ -183,7 +169,7 @@ export class AchievementPreview {
  * Whether a user has the plan's achievement, or would complete it by the activity so far. Changes `user`. `count`: the total of the
  * matching events, if not all events match.
  */
-function wouldHave(user: User, { plan, nowMs, count }: { plan: Plan; nowMs: number; count: Decimal | null }): boolean {
+function wouldHave(user: User, plan: Plan, nowMs: number, count: Decimal | null): boolean {
   const [achievement] = plan.achievements as [PlanAchievement];
   const { no, years } = achievement;
   const day = dayOfUser(user, nowMs);

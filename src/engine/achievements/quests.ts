@@ -42,7 +42,8 @@ const conditionsOf = (
 export const matchingSums = (
   client: PoolClient,
   catalogIndex: CatalogIndex,
-  { achievement, ids }: { achievement: Achievement; ids: readonly string[] },
+  achievement: Achievement,
+  ids: readonly string[],
 ): ReturnType<typeof countedUsers> =>
   countedUsers(client, {
     tenantNo: catalogIndex.catalog.tenantNo,
@@ -81,11 +82,12 @@ export async function periodSums(
 export async function latestPeriods(
   client: PoolClient,
   catalogIndex: CatalogIndex,
-  { quest, ids }: { quest: Achievement; ids: readonly string[] },
+  quest: Achievement,
+  ids: readonly string[],
 ): Promise<Map<string, PackedQuestPeriod[]>> {
   const { tenantNo } = catalogIndex.catalog;
   const sums = await periodSums(client, catalogIndex, { quest, ids });
-  const completed = await completedPeriods(client, { tenantNo, ids, achievementNos: [quest.no] });
+  const completed = await completedPeriods(client, tenantNo, ids, [quest.no]);
   const done = new Set(completed.map(({ userId, period }) => `${period} ${userId}`));
   return new Map(
     ids.map((id) => [id, latestOf(sums.get(id) ?? new Map<number, bigint>(), (period) => done.has(`${period} ${id}`))]),
@@ -126,7 +128,7 @@ export async function lateQuests(
     if (kept.length < QUEST_PERIODS.most || kept.some((each) => each.period <= period)) continue;
     const days = daysOf(quest, period, streaks.weekStart);
     const sums = await periodSums(client, catalogIndex, { quest, ids: [userId], days });
-    const completed = await completedPeriods(client, { tenantNo, ids: [userId], achievementNos: [quest.no] });
+    const completed = await completedPeriods(client, tenantNo, [userId], [quest.no]);
     const { whole, micros } = clamped(decimalOfMicros(sums.get(userId)?.get(period) ?? 0n));
     late[quest.no] = { period, whole, micros, done: Number(completed.some((each) => each.period === period)) };
   }

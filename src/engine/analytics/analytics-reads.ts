@@ -317,7 +317,7 @@ export class AnalyticsReads {
         return count === 0 ? [] : [{ seconds: secondsOf(step), completed: count }];
       }),
       sampled: states.length,
-      progress: progress(compiled, achievement, { states: states, nowMs: this.options.clock.now() }),
+      progress: progress(compiled, achievement, states, this.options.clock.now()),
     };
   }
 

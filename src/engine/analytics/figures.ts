@@ -116,7 +116,8 @@ export const lengthRanges = (lengths: readonly number[]): AnalyticsStreaks['leng
 export function progress(
   compiled: CompiledCatalog,
   achievement: Achievement,
-  { states, nowMs }: { states: readonly User[]; nowMs: number },
+  states: readonly User[],
+  nowMs: number,
 ): AnalyticsAchievement['progress'] {
   const { metricsById, catalog } = compiled;
   const { trigger, no, metricId, metricValue, streakLength, eventAttributes } = achievement;

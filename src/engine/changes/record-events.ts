@@ -85,7 +85,7 @@ export async function recordEvents(
       for (const event of users[at]!) times.set(event, reached.next(nowMs, latest));
     },
     ...(step !== null && {
-      step: (changes: readonly EventsChange[]) => stepPart(step, { events, users, changes }),
+      step: (changes: readonly EventsChange[]) => stepPart(step, events, users, changes),
     }),
   });
   const replies = new Map<ReadyEvent, ScriptReply>();
@@ -124,11 +124,9 @@ const WAITING: ReadonlySet<unknown> = new Set([REFUSAL.unknownUse, REFUSAL.outda
 /** The step's part of a commit; `null` if it must wait. */
 function stepPart(
   { indexes, unsent, ...step }: EventStep,
-  {
-    events,
-    users,
-    changes,
-  }: { events: readonly ReadyEvent[]; users: readonly ReadyEvent[][]; changes: readonly EventsChange[] },
+  events: readonly ReadyEvent[],
+  users: readonly ReadyEvent[][],
+  changes: readonly EventsChange[],
 ): StepPart | null {
   if (changes.some(({ replies }) => replies.some((reply) => WAITING.has(reply[kindField])))) return null;
   if (indexes === null) return { ...step, results: null };

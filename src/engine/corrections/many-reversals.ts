@@ -74,7 +74,7 @@ export class ManyReversals {
     }
     if (userId === undefined) throw unprocessable('userId is needed: whose events are to be reversed.');
     await this.options.persisted(compiled.catalog.tenantNo);
-    if (idempotencyKeys !== undefined) return this.byKeys(compiled, request, { idempotencyKeys, userId });
+    if (idempotencyKeys !== undefined) return this.byKeys(compiled, request, idempotencyKeys, userId);
     if (from === undefined || to === undefined) throw unprocessable("A time needs both 'from' and 'to'.");
     return { ids: await this.byTime(compiled, request, { userId, from, to }), issues: [] };
   }
@@ -82,7 +82,8 @@ export class ManyReversals {
   private async byKeys(
     compiled: CompiledCatalog,
     request: ReverseEvents,
-    { idempotencyKeys, userId }: { idempotencyKeys: readonly string[]; userId: string },
+    idempotencyKeys: readonly string[],
+    userId: string,
   ): Promise<{ ids: string[]; issues: ReversalIssue[] }> {
     const { pool, ids } = this.options;
     const { tenantNo } = compiled.catalog;

@@ -116,7 +116,7 @@ export class Quarantine {
   async release(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<ReleasedEvent>> {
     const left: ReleasedEvent[] = [];
     const { rows, refused } = await this.asked(compiled, ids);
-    await this.record('release', compiled, { rows, by });
+    await this.record('release', compiled, rows, by);
     for (const row of rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
       const outcome = await this.apply(compiled, row);
       if (typeof outcome === 'string') refused.set(uuidText(row.id), outcome);
@@ -133,7 +133,7 @@ export class Quarantine {
   /** Drops events for good; their idempotency keys stay used. Events that were dropped before count as done. */
   async drop(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<string>> {
     const { rows, refused } = await this.asked(compiled, ids);
-    await this.record('delete', compiled, { rows, by });
+    await this.record('delete', compiled, rows, by);
     for (let from = 0; from < rows.length; from += DROPPED_A_CALL)
       await this.remove(compiled.catalog.tenantNo, rows.slice(from, from + DROPPED_A_CALL));
     const after = await readQuarantined(
@@ -223,7 +223,8 @@ export class Quarantine {
   private async record(
     action: AuditAction,
     { catalog: { tenantNo } }: CompiledCatalog,
-    { rows, by }: { rows: readonly QuarantineRow[]; by: Author },
+    rows: readonly QuarantineRow[],
+    by: Author,
   ): Promise<void> {
     const waiting = rows.filter(({ status }) => status === QUARANTINE_STATUS.waiting);
     const entries = waiting.map(({ id, userId }) => ({

@@ -138,7 +138,7 @@ export class Reversals {
       const record = await this.make(compiled, userId, { reversal, expected: packed!, dryRun: request.dryRun });
       if (record === null) continue;
       const answer = reversalAnswer(compiled, record, request.dryRun);
-      if (!request.dryRun) this.audit(tenantNo, { answer, userId, by });
+      if (!request.dryRun) this.audit(tenantNo, answer, userId, by);
       return answer;
     }
     throw new AppError('unavailable', 'The user does too much at once for a reversal; try again in a moment.');
@@ -205,7 +205,7 @@ export class Reversals {
       const counted = await countedBy(client, compiled, root);
       if (last?.inForce === true) {
         const awards = last.awards.map(negated);
-        const restored = await missing(client, tenantNo, { root, revoked: last.revoked });
+        const restored = await missing(client, tenantNo, root, last.revoked);
         const planned = { root, reversed: last.id, voids: false, awards, revoked: [], restored };
         return { planned: { ...planned, counted, held: await held(client, tenantNo, planned) } };
       }
@@ -216,7 +216,7 @@ export class Reversals {
   }
 
   /** Runs in the background; the caller does not wait for it. */
-  private audit(tenantNo: number, { answer, userId, by }: { answer: EventReversal; userId: string; by: Author }): void {
+  private audit(tenantNo: number, answer: EventReversal, userId: string, by: Author): void {
     const { eventId: id, reversalId, revokedAchievements } = answer;
     const entry = { action: 'reverse', kind: 'event', id, userId, after: { reversalId, revokedAchievements } } as const;
     void this.options.recordAudit({ tenantNo, by, entries: [entry] });
@@ -230,7 +230,8 @@ export class Reversals {
 async function missing(
   client: PoolClient,
   tenantNo: number,
-  { root, revoked }: { root: StoredEvent; revoked: readonly PackedCompletion[] },
+  root: StoredEvent,
+  revoked: readonly PackedCompletion[],
 ): Promise<PackedCompletion[]> {
   if (!revoked.some((each) => each[COMPLETED.period] !== undefined)) return [...revoked];
   const completions = await readCompletions(client, tenantNo, root);
@@ -249,7 +250,7 @@ async function voiding(
   const { tenantNo, pointsSystems } = compiled.catalog;
   const systemNos = pointsSystems.map(({ no }) => no);
   const awards = await readAwards(client, { tenantNo, userId: root.userId, id: root.id, systemNos });
-  const revoked = request.revokeAchievements ? await revocationsOf(client, compiled, { event: root, awards }) : [];
+  const revoked = request.revokeAchievements ? await revocationsOf(client, compiled, root, awards) : [];
   return { root, reversed, voids: true, awards, revoked, restored: [] };
 }
 
@@ -512,19 +513,21 @@ function secondOfDay(tz: string | null, atMs: number): number {
 async function revocationsOf(
   client: PoolClient,
   compiled: CompiledCatalog,
-  { event, awards }: { event: StoredEvent; awards: readonly Compensated[] },
+  event: StoredEvent,
+  awards: readonly Compensated[],
 ): Promise<Revocation[]> {
   const { tenantNo, triggers, pointsSystems } = compiled.catalog;
   const { userId } = event;
   const completions = await readCompletions(client, tenantNo, event);
-  const missed = await missedPeriods(client, compiled, { event, completions });
+  const missed = await missedPeriods(client, compiled, event, completions);
   const once = completions.filter(({ period }) => period === 0);
   const completed = new Map(once.map((completion) => [completion.achievementNo, completion]));
-  const { own: caused, following } = cascade(compiled, {
+  const { own: caused, following } = cascade(
+    compiled,
     event,
     completed,
-    missed: missed.map(({ achievement }) => achievement),
-  });
+    missed.map(({ achievement }) => achievement),
+  );
   const gone = [
     ...missed,
     ...[...caused, ...following].map((achievement) => ({ achievement, completion: completed.get(achievement.no)! })),
@@ -580,7 +583,8 @@ function ofQuest(
 async function missedPeriods(
   client: PoolClient,
   compiled: CompiledCatalog,
-  { event, completions }: { event: StoredEvent; completions: readonly StoredCompletion[] },
+  event: StoredEvent,
+  completions: readonly StoredCompletion[],
 ): Promise<{ achievement: Achievement; completion: StoredCompletion }[]> {
   const { userId, value } = event;
   const missed: { achievement: Achievement; completion: StoredCompletion }[] = [];
@@ -598,11 +602,9 @@ async function missedPeriods(
 
 function cascade(
   { catalog }: CompiledCatalog,
-  {
-    event,
-    completed,
-    missed,
-  }: { event: StoredEvent; completed: ReadonlyMap<number, StoredCompletion>; missed: readonly Achievement[] },
+  event: StoredEvent,
+  completed: ReadonlyMap<number, StoredCompletion>,
+  missed: readonly Achievement[],
 ): { own: Achievement[]; following: Achievement[] } {
   const metricId = catalog.metrics.find(({ no }) => no === event.metricNo)?.id;
   const own = catalog.achievements.filter(({ no, trigger, metricId: counted }) => {

@@ -80,7 +80,7 @@ export class BatchProcessor {
       for (;;) {
         const { progress, batch } = await firstBatch(this.options.redis, shard);
         if (batch === null) return;
-        if (!(await this.process(batch, { shard, progress, ending }))) return;
+        if (!(await this.process(batch, shard, progress, ending))) return;
       }
     } finally {
       this.atWork.delete(shard);
@@ -90,7 +90,9 @@ export class BatchProcessor {
   /** Processes the rest of a batch. Returns false if another processor continues it, or on abort. */
   private async process(
     batch: QueuedBatch,
-    { shard, progress, ending }: { shard: number; progress: string; ending: AbortSignal | undefined },
+    shard: number,
+    progress: string,
+    ending: AbortSignal | undefined,
   ): Promise<boolean> {
     const catalog = await this.catalogOf(batch);
     const stepFrom = (from: number): BatchStep =>
@@ -227,7 +229,7 @@ function batchStep(
       if (work >= CALL_WORK) step.to = index + 1;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      step.refused.push(unsentEvent({ index, code: error.code, message: error.message }));
+      step.refused.push(unsentEvent(index, error.code, error.message));
     }
   }
   return step;

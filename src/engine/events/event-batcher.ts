@@ -71,7 +71,7 @@ export class EventQueues {
   private readonly servers = new WeakMap<Redis, Server>();
 
   /** `send` resolves when the command is answered, and reports each part to `finished`. */
-  constructor({ redis, send }: { redis: Redis; send: (redis: Redis, parts: readonly Part[]) => Promise<void> }) {
+  constructor(redis: Redis, send: (redis: Redis, parts: readonly Part[]) => Promise<void>) {
     this.redis = redis;
     this.send = send;
   }
@@ -226,7 +226,7 @@ export class EventBatcher {
 
   constructor(options: EventBatcherOptions) {
     this.options = options;
-    this.queues = new EventQueues({ redis: options.redis, send: (redis, parts) => this.send(redis, parts) });
+    this.queues = new EventQueues(options.redis, (redis, parts) => this.send(redis, parts));
   }
 
   /**
@@ -259,7 +259,7 @@ export class EventBatcher {
       const replicated = this.options.scripts.replicated(part.shard);
       if (replicated !== null) await replicated;
       if (part.isWide === true) await addRanksOrLeaveOut(this.options.redis, events[0]!.compiled, replies);
-      this.answer(queue, { batch, replies });
+      this.answer(queue, batch, replies);
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
@@ -269,10 +269,7 @@ export class EventBatcher {
    * Resolves the events that have a final reply. The others go back to the front of the queue in order, after Postgres has answered
    * about their keys. No call waits for that.
    */
-  private answer(
-    queue: TenantQueue,
-    { batch, replies }: { batch: readonly Waiting[]; replies: readonly ScriptReply[] },
-  ): void {
+  private answer(queue: TenantQueue, batch: readonly Waiting[], replies: readonly ScriptReply[]): void {
     const questions: (KeyQuestion & Waiting)[] = [];
     for (const [index, waiting] of batch.entries()) {
       const reply = replies[index]!;

@@ -54,12 +54,14 @@ export class WrappedReads {
     const { users, limits } = this.options;
     const { tenantNo } = compiled.catalog;
     const state = await users.state(tenantNo, userId);
-    return limits.run({ tenantNo, userId }, () => this.readYear(compiled, { userId, state, year }));
+    return limits.run({ tenantNo, userId }, () => this.readYear(compiled, userId, state, year));
   }
 
   private async readYear(
     compiled: CompiledCatalog,
-    { userId, state, year }: { userId: string; state: User; year: number | undefined },
+    userId: string,
+    state: User,
+    year: number | undefined,
   ): Promise<WrappedResponse> {
     const { pool, redis, clock, past, controlShare } = this.options;
     const { tenantNo, streaks } = compiled.catalog;

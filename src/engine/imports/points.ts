@@ -35,11 +35,9 @@ function ledgerOf(
   // The newest come first, as in the contract's answers. Awards of the same millisecond keep their order.
   const known = awards
     .toReversed()
-    .map((award, index) =>
-      awardRow(draft, system, { award, field: `points.${system.key}.awards[${awards.length - 1 - index}]` }),
-    )
+    .map((award, index) => awardRow(draft, system, award, `points.${system.key}.awards[${awards.length - 1 - index}]`))
     .toSorted((a, b) => a.atMs - b.atMs);
-  const ofDays = days === undefined ? [] : unnamedAwards(draft, { system, days, known });
+  const ofDays = days === undefined ? [] : unnamedAwards(draft, system, days, known);
   const rows = [...ofDays, ...known].toSorted((a, b) => a.atMs - b.atMs);
   let after = total;
   for (const row of rows.toReversed()) {
@@ -49,11 +47,7 @@ function ledgerOf(
   return rows;
 }
 
-function awardRow(
-  draft: Draft,
-  system: PointsSystem,
-  { award, field }: { award: ImportedAward; field: string },
-): ImportedAwardRow {
+function awardRow(draft: Draft, system: PointsSystem, award: ImportedAward, field: string): ImportedAwardRow {
   const { compiled, changed, nowMs, tz } = draft;
   const atMs = pastMs(`${field}.date`, award.date, nowMs);
   const trigger = award.trigger && namedTrigger(compiled, system, award.trigger);
@@ -94,7 +88,9 @@ function multiplesOf(awarded: number, points: number, boosts: readonly PointsBoo
 
 function unnamedAwards(
   { tz, today }: Draft,
-  { system, days, known }: { system: PointsSystem; days: Record<string, number>; known: readonly ImportedAwardRow[] },
+  system: PointsSystem,
+  days: Record<string, number>,
+  known: readonly ImportedAwardRow[],
 ): ImportedAwardRow[] {
   const left = new Map<number, number>();
   for (const { day, change } of changesOf(`points.${system.key}.days`, days, today))

@@ -145,7 +145,7 @@ export class Live {
 
   /** Makes a ticket. Throws the errors of `grantFor` and of Redis. */
   async makeTicket(compiled: CompiledCatalog, caller: TicketCaller, request: LiveTicketRequest): Promise<LiveTicket> {
-    const grant = grantFor(compiled, caller, { request, nowMs: this.options.clock.now() });
+    const grant = grantFor(compiled, caller, request, this.options.clock.now());
     return { ticket: await this.grants.makeTicket(grant), expiresIn: TICKET_MS / 1000 };
   }
 
@@ -336,7 +336,8 @@ interface TicketCaller {
 function grantFor(
   compiled: CompiledCatalog,
   { kind, prefix, userId, rateLimit, session }: TicketCaller,
-  { request, nowMs }: { request: LiveTicketRequest; nowMs: number },
+  request: LiveTicketRequest,
+  nowMs: number,
 ): LiveGrant {
   const utcDay = Math.floor(nowMs / DAY_MS);
   const named = (request.boards ?? []).map((name) => {

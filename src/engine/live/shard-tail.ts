@@ -72,11 +72,7 @@ export class TenantFeed {
    * `tails`: those of the tenant's parts, in order, at the positions from which on it receives entries. `redis`: returns a
    * connection for reads of all parts.
    */
-  constructor(
-    tenantNo: number,
-    sources: FeedSources,
-    { tails, redis }: { tails: readonly ShardTail[]; redis: () => Redis },
-  ) {
+  constructor(tenantNo: number, sources: FeedSources, tails: readonly ShardTail[], redis: () => Redis) {
     this.tenantNo = tenantNo;
     this.sources = sources;
     this.redis = redis;
@@ -445,7 +441,7 @@ export class ShardTail {
     this.listenedMs = performance.now();
     this.offsetMs = nowMs - this.listenedMs;
     for (const [index, { feed }] of followed.entries()) {
-      const gap = gapAfter({ position: this.at, asOfMs: this.at.asOfMs }, { nowMs, since: since[index]! });
+      const gap = gapAfter({ position: this.at, asOfMs: this.at.asOfMs }, nowMs, since[index]!);
       if (this.followed.get(feed.tenantNo)?.feed === feed && gap !== null) this.onGap(feed, gap);
     }
   }

@@ -104,7 +104,7 @@ export class Tails {
     }
     listener.flush();
     listener.heartbeatMs = performance.now();
-    await this.catchUp(listener, { from: start, parts, turns: isResumed ? this.turns : null });
+    await this.catchUp(listener, start, parts, isResumed ? this.turns : null);
   }
 
   leave(listener: LiveListener): void {
@@ -213,7 +213,7 @@ export class Tails {
     });
     if (isAhead) return 'the last ID is ahead of the stream';
     const gaps = parts.map(({ listened: { nowMs, since } }, part) =>
-      gapAfter({ position: readFrom(positions[part]!), asOfMs }, { nowMs, since: since[0]! }),
+      gapAfter({ position: readFrom(positions[part]!), asOfMs }, nowMs, since[0]!),
     );
     return gaps.find((gap) => gap !== null) ?? null;
   }
@@ -235,7 +235,9 @@ export class Tails {
 
   private async catchUp(
     listener: LiveListener,
-    { from, parts, turns }: { from: ReadPosition; parts: readonly BeginPart[]; turns: CatchUpTurns | null },
+    from: ReadPosition,
+    parts: readonly BeginPart[],
+    turns: CatchUpTurns | null,
   ): Promise<void> {
     const catchUp = new CatchUp(this.options, listener, { from, parts, turns });
     try {
@@ -278,7 +280,7 @@ export class Tails {
 
   private newFeed(tenantNo: number, parts: readonly BeginPart[]): TenantFeed {
     const tails = parts.map((part) => this.tails.get(part.shard) ?? this.newTail(part));
-    const feed = new TenantFeed(tenantNo, this.options, { tails, redis: () => this.readerOf(tails) });
+    const feed = new TenantFeed(tenantNo, this.options, tails, () => this.readerOf(tails));
     this.feeds.set(tenantNo, feed);
     for (const [part, tail] of tails.entries()) tail.add(feed, part);
     return feed;

@@ -198,7 +198,7 @@ async function noteYounger(
   for (const { at, item } of states) {
     if (failed.some((part) => part.part === 'state' && part.at === at)) continue;
     const { userId } = item;
-    const owed = (await positionsOwed(client, { tenantNo, userId })).toSorted(comparePositions).at(-1);
+    const owed = (await positionsOwed(client, tenantNo, userId)).toSorted(comparePositions).at(-1);
     if (owed !== undefined && comparePositions(owed, letter.position) > 0)
       await noteOwed(client, { tenantNo, userIds: [userId], position: owed });
   }

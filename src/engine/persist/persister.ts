@@ -216,14 +216,14 @@ export class Persister {
       await gate?.acknowledgementOf?.(shard)?.wait();
       let position: string | null;
       try {
-        position = await this.store(shard, { after: cursor, storageEpoch, raw });
+        position = await this.store(shard, cursor, storageEpoch, raw);
       } catch (error) {
         if (!isAboutData(error)) throw error;
         if (raw.length > 1) {
           suspects = raw.length;
           continue;
         }
-        position = await this.setAside(shard, { after: cursor, storageEpoch, raw: raw[0]! });
+        position = await this.setAside(shard, cursor, storageEpoch, raw[0]!);
       }
       // Another persister is working. It reads again after its COMMIT, so it will find everything.
       if (position === null) return stored;
@@ -246,7 +246,9 @@ export class Persister {
   /** Stores one batch. Returns the cursor's new position; `null` if another persister is working, with nothing stored. */
   private async store(
     shard: number,
-    { after, storageEpoch, raw }: { after: string; storageEpoch: string | undefined; raw: RawEntry[] },
+    after: string,
+    storageEpoch: string | undefined,
+    raw: RawEntry[],
   ): Promise<string | null> {
     const { redis, pool, traces = null, onStep } = this.options;
     await onStep?.('read', shard);
@@ -287,7 +289,9 @@ export class Persister {
 
   private async setAside(
     shard: number,
-    { after, storageEpoch, raw }: { after: string; storageEpoch: string | undefined; raw: RawEntry },
+    after: string,
+    storageEpoch: string | undefined,
+    raw: RawEntry,
   ): Promise<string | null> {
     const { redis, pool, reporter, onStep, onSetAside } = this.options;
     const step = onStep && ((step: PersistStep) => onStep(step, shard));

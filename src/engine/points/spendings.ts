@@ -250,7 +250,7 @@ export class Spendings {
       const closings = changes.filter(({ closes }) => closes === row.id);
       return {
         ...balanceChangeAnswer(compiled, row),
-        status: statusOf(row, { closings, nowMs }),
+        status: statusOf(row, closings, nowMs),
         idempotencyKey: row.idempotencyKey,
         closedBy: closings.map((closing) => balanceChangeAnswer(compiled, closing)),
       };
@@ -367,7 +367,8 @@ function isSame(row: BalanceChangeRow, movement: BalanceMovement, { reason, refe
 
 function statusOf(
   { kind, expiresMs }: BalanceChangeRow,
-  { closings, nowMs }: { closings: readonly BalanceChangeRow[]; nowMs: number },
+  closings: readonly BalanceChangeRow[],
+  nowMs: number,
 ): Spending['status'] {
   const kinds = new Set(closings.map((closing) => closing.kind));
   if (kinds.has(BALANCE.refund)) return 'refunded';

@@ -17,7 +17,7 @@ export class UserPoints {
   private readonly users: UserReads;
   private readonly clock: Clock;
 
-  constructor({ pool, users, clock }: { pool: Pool; users: UserReads; clock: Clock }) {
+  constructor(pool: Pool, users: UserReads, clock: Clock) {
     this.pool = pool;
     this.users = users;
     this.clock = clock;

@@ -175,7 +175,7 @@ export class Spreads {
   private readonly redis: Redis;
 
   /** @param options.wake makes workers look for jobs */
-  constructor({ redis, pool, clock, wake }: { redis: Redis; pool: Pool; clock: Clock; wake: () => Promise<void> }) {
+  constructor(redis: Redis, pool: Pool, clock: Clock, wake: () => Promise<void>) {
     this.redis = redis;
     this.pool = pool;
     this.clock = clock;

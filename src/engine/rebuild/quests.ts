@@ -55,19 +55,15 @@ export async function suspectQuests(
     if (found === null) continue;
     const ids = users.filter((user) => user.tenantNo === tenantNo).map(({ id }) => id);
     for (const quest of found.quests) {
-      const { held, stored } = await inSnapshot(servers.pool, (client) => textsOf(client, found.index, { quest, ids }));
+      const { held, stored } = await inSnapshot(servers.pool, (client) => textsOf(client, found.index, quest, ids));
       for (const id of ids)
-        if (held.get(id) !== stored.get(id)) suspects.push(questSuspect(servers, found.index, { quest, id }));
+        if (held.get(id) !== stored.get(id)) suspects.push(questSuspect(servers, found.index, quest, id));
     }
   }
   return suspects;
 }
 
-function questSuspect(
-  { redis, pool }: Servers,
-  index: CatalogIndex,
-  { quest, id }: { quest: Achievement; id: string },
-): Suspect {
+function questSuspect({ redis, pool }: Servers, index: CatalogIndex, quest: Achievement, id: string): Suspect {
   const { tenantNo } = index.catalog;
   const key = userKey(knownPart(redis, tenantNo, id), id);
   return {
@@ -78,7 +74,7 @@ function questSuspect(
       return packed === null ? null : questText(decodeUser(packed).quests.get(quest.no));
     },
     postgres: async () => {
-      const { stored } = await inSnapshot(pool, (client) => textsOf(client, index, { quest, ids: [id] }));
+      const { stored } = await inSnapshot(pool, (client) => textsOf(client, index, quest, [id]));
       return stored.get(id) ?? null;
     },
   };
@@ -88,11 +84,12 @@ function questSuspect(
 async function textsOf(
   client: PoolClient,
   index: CatalogIndex,
-  { quest, ids }: { quest: Achievement; ids: readonly string[] },
+  quest: Achievement,
+  ids: readonly string[],
 ): Promise<{ held: Map<string, string>; stored: Map<string, string> }> {
   const { tenantNo } = index.catalog;
   const states = await storedStates(client, tenantNo, ids);
-  const completed = await completedPeriods(client, { tenantNo, ids, achievementNos: [quest.no] });
+  const completed = await completedPeriods(client, tenantNo, ids, [quest.no]);
   const sums = quest.status === 'active' ? await periodSums(client, index, { quest, ids }) : null;
   const held = new Map<string, string>();
   const stored = new Map<string, string>();

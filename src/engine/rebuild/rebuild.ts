@@ -92,7 +92,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   redis.on('close', disconnected);
   try {
     const redisProcessId = await readRedisProcessId(redis);
-    const closed = await closeShards({ redis, pool, shards });
+    const closed = await closeShards(redis, pool, shards);
     const { mark, wasOpen } = closed;
     epoch = closed.epoch;
     if (wasOpen) await sleep(NOTICED_MS);
@@ -106,7 +106,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
         return [shard, new Loader({ redis, belief, beside: shards.length - 1 })];
       }),
     );
-    await wipe(redis, { loaders, onRemoved: (done) => report({ step: 'remove old keys', done, total: null }) });
+    await wipe(redis, loaders, (done) => report({ step: 'remove old keys', done, total: null }));
     for (const [index, { last }] of (await readOutboxEnds(redis, shards)).entries()) {
       const shard = shards[index]!;
       await startOutbox({ shard, loader: loaders.get(shard)!, last, ...cursors[shard]! });
@@ -153,15 +153,7 @@ interface ClosedShards {
  * only the rebuild's storage epoch may store their outboxes. Throws OtherVersionRuns while a process runs that could
  * not read the new keys.
  */
-async function closeShards({
-  redis,
-  pool,
-  shards,
-}: {
-  redis: Redis;
-  pool: Pool;
-  shards: readonly number[];
-}): Promise<ClosedShards> {
+async function closeShards(redis: Redis, pool: Pool, shards: readonly number[]): Promise<ClosedShards> {
   const { installation, epoch } = await transaction(pool, async (client) => {
     const { installation } = await readCursors(client);
     await refuseOtherVersions(client, ownVersion());
@@ -277,10 +269,7 @@ const keptByRebuild = (shard: number): string[] => [
 ];
 
 /** Removes the keys of some shards, each by its shard's loader, except those that a rebuild keeps. One pass over the keys. */
-async function wipe(
-  redis: Redis,
-  { loaders, onRemoved }: { loaders: Loaders; onRemoved: (keys: number) => Promise<void> },
-): Promise<void> {
+async function wipe(redis: Redis, loaders: Loaders, onRemoved: (keys: number) => Promise<void>): Promise<void> {
   const kept = new Set([...loaders.keys()].flatMap((shard) => [rebuildingKey(shard), ...keptByRebuild(shard)]));
   const [only] = loaders.keys();
   const pattern = loaders.size === 1 ? shardPattern(only!) : ALL_SHARDS_PATTERN;

@@ -86,7 +86,7 @@ class Filling {
     const { tenants, generations, counts } = this;
     const total = tenants === null ? await estimateRows(pool, 'users') : null;
     let done = 0;
-    for await (const page of readUsers(pool, { pageSize: USERS_A_PAGE, tenants })) {
+    for await (const page of readUsers(pool, USERS_A_PAGE, tenants)) {
       const byPart = new Map<TenantPart, StoredUser[]>();
       for (const user of page) {
         if (this.isLeftOut(user.tenantNo)) continue;

@@ -201,7 +201,7 @@ class Round {
 
 async function storedTeams({ redis, pool, boards }: Sides, tenantNo: number): Promise<TeamSums> {
   const sums = new TeamSums();
-  for await (const page of readUsers(pool, { pageSize: USERS_A_PAGE, tenants: [tenantNo] }))
+  for await (const page of readUsers(pool, USERS_A_PAGE, [tenantNo]))
     for (const user of page) sums.add(knownPart(redis, tenantNo, user.id), stateOf(user), await boards.of(tenantNo));
   return sums;
 }

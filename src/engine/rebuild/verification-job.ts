@@ -211,7 +211,7 @@ export class Verifying implements JobWork<VerificationJob> {
   /** Used idempotency keys: those of stored events first, at the end those of events in dead letters. */
   private async usedKeys(sides: Sides, { tenantNo }: VerificationJob, after: string): Promise<Compared> {
     const { redis, pool } = this;
-    const page = await usedKeysAfter(pool, { after, limit: USES_A_SLICE });
+    const page = await usedKeysAfter(pool, after, USES_A_SLICE);
     const own = page.filter((used) => used.tenantNo === tenantNo);
     const isEnd = page.length < USES_A_SLICE;
     if (isEnd) {

@@ -27,7 +27,7 @@ export class Verifications {
   private readonly wake: () => Promise<void>;
 
   /** @param options.wake makes workers look for jobs */
-  constructor({ redis, pool, clock, wake }: { redis: Redis; pool: Pool; clock: Clock; wake: () => Promise<void> }) {
+  constructor(redis: Redis, pool: Pool, clock: Clock, wake: () => Promise<void>) {
     this.redis = redis;
     this.pool = pool;
     this.clock = clock;
@@ -57,7 +57,7 @@ export class Verifications {
 
   /** One of them, with what it found. Throws 404. */
   async get(tenantNo: number, id: string): Promise<VerificationDetails> {
-    const job = await readVerification(this.pool, { tenantNo, id });
+    const job = await readVerification(this.pool, tenantNo, id);
     if (job === null) throw new AppError('not_found', `There is no verification with the ID '${id}'.`);
     return { ...this.shown(job), found: await readDifferences(this.pool, job) };
   }

@@ -122,7 +122,7 @@ class Verification {
     const { tenants, sides, members, teams } = this;
     const total = tenants === null ? await estimateRows(pool, 'users') : null;
     let done = 0;
-    for await (const page of readUsers(pool, { pageSize: PAGE, tenants })) {
+    for await (const page of readUsers(pool, PAGE, tenants)) {
       const own: StoredUser[] = [];
       const readable: StoredUser[] = [];
       for (const user of page) {

@@ -164,7 +164,7 @@ export async function scoreDifferences(
     for (const { id, sums } of rows)
       for (const run of runs) {
         const sum = sums.find((each) => each[HISTORY_SUM.runDay] === run.first);
-        const difference = differenceOf(board, run, { sum, user: users.get(id)! });
+        const difference = differenceOf(board, run, sum, users.get(id)!);
         if (difference === null) continue;
         const own = differences.get(id) ?? new Map<string, bigint | Replacement>();
         differences.set(id, own.set(scoreKey(board.no, run.first), difference));
@@ -176,7 +176,8 @@ export async function scoreDifferences(
 function differenceOf(
   { no, floor }: PlanBoard,
   { first }: OpenRun,
-  { sum, user }: { sum: HistorySum | undefined; user: User },
+  sum: HistorySum | undefined,
+  user: User,
 ): bigint | Replacement | null {
   const score = scoreIn(user, { board: no, runDay: first });
   if (floor === undefined) {

@@ -280,7 +280,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
         await noteFigures(client, job, { ...job.figures, passes: passes + 1 });
         return { cursor: '' };
       }
-      await skipOpen(client, job, { step, reason: NOT_STORED });
+      await skipOpen(client, job, step, NOT_STORED);
       await noteFigures(client, job, { ...job.figures, ...(await outcomeOf(client, job)) });
       const nowMs = clock.now();
       await setStatus(client, job, { status: step === 'applying' ? 'applied' : 'reverted', nowMs });

@@ -72,7 +72,7 @@ export function planSlice(
     const missing = missingDetails(compiled, job.request, detailsDay);
     if (missing !== null) return missing;
     const users = await cohortAfter(client, { tenantNo, cohort, after, limit });
-    const by = await planRules(client, { job, compiled, nowMs });
+    const by = await planRules(client, job, compiled, nowMs);
     const { plannings, rows } = await begin(client, { by, users, compiled, detailsDay });
     const orFailed = (userId: string, work: (one: Planning) => void): void => {
       const one = plannings.get(userId);
@@ -100,7 +100,9 @@ export function planSlice(
 
 async function planRules(
   client: PoolClient,
-  { job, compiled, nowMs }: { job: StoredRecomputation; compiled: CompiledCatalog; nowMs: number },
+  job: StoredRecomputation,
+  compiled: CompiledCatalog,
+  nowMs: number,
 ): Promise<PlanRules> {
   const { what, since, mayRevoke } = job.request;
   const points = what.includes('points');
@@ -139,7 +141,7 @@ async function begin(
     }
   }
   const who = { tenantNo, ids: [...decoded.keys()] };
-  const pasts = await importedPasts(client, { tenantNo, users: decoded, metricNos: by.rules.metricNos });
+  const pasts = await importedPasts(client, tenantNo, decoded, by.rules.metricNos);
   const importedMs = new Map(Array.from(pasts, ([id, { atMs }]) => [id, atMs]));
   const since = by.sinceDay === -Infinity ? null : new Date(by.sinceDay * DAY_MS).toISOString().slice(0, 10);
   const { frequency } = compiled.catalog.streaks;

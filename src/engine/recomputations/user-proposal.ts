@@ -102,11 +102,11 @@ export class UserPlanning {
     const { gained: complete, periods, lost } = this.changes();
     const gained = [...complete, ...periods.map(({ no }) => no)];
     const today = dayIn(user.zone, by.nowMs);
-    if (by.points) this.replay.finish({ gained, lost, day: today });
+    if (by.points) this.replay.finish(gained, lost, today);
     else payGained(this.ledgers, user, gained, today);
     const revoke = [...lost];
     const changed = new Set([...gained, ...revoke.map((each) => each[COMPLETED.achievement])]);
-    const { awards, totals } = this.points({ changed, lost, today });
+    const { awards, totals } = this.points(changed, lost, today);
     const keeps = !by.mayRevoke;
     const scores = plannedScores(by.boards ?? [], {
       user,
@@ -189,15 +189,11 @@ export class UserPlanning {
   }
 
   /** The differences between each trigger's points and those in history, for systems whose total changes and may change. */
-  private points({
-    changed,
-    lost,
-    today,
-  }: {
-    changed: ReadonlySet<number>;
-    lost: ReadonlySet<PackedCompletion>;
-    today: number;
-  }): Pick<UserPlan, 'awards' | 'totals'> {
+  private points(
+    changed: ReadonlySet<number>,
+    lost: ReadonlySet<PackedCompletion>,
+    today: number,
+  ): Pick<UserPlan, 'awards' | 'totals'> {
     const awards: UserPlan['awards'] = [];
     const totals: UserPlan['totals'] = {};
     for (const ledger of this.ledgers) {

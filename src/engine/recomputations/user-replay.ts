@@ -121,7 +121,7 @@ export class UserReplay {
   }
 
   /** Pays the rest. `gained`: numbers of achievements completed now, on `day` (epoch day). `lost`: pay nothing. */
-  finish({ gained, lost, day }: { gained: readonly number[]; lost: ReadonlySet<PackedCompletion>; day: number }): void {
+  finish(gained: readonly number[], lost: ReadonlySet<PackedCompletion>, day: number): void {
     this.passTo(Infinity);
     this.payLevels();
     for (const each of this.due) {
@@ -267,7 +267,9 @@ export interface ImportedPast {
  */
 export async function importedPasts(
   client: PoolClient,
-  { tenantNo, users, metricNos }: { tenantNo: number; users: ReadonlyMap<string, User>; metricNos: readonly number[] },
+  tenantNo: number,
+  users: ReadonlyMap<string, User>,
+  metricNos: readonly number[],
 ): Promise<Map<string, ImportedPast>> {
   const pasts = new Map<string, ImportedPast>();
   const ids = [...users].filter(([, { importedMs }]) => importedMs !== null).map(([id]) => id);

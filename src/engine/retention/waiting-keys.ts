@@ -21,7 +21,7 @@ export async function* waitingKeys(
 ): AsyncGenerator<UsedKey> {
   let after: string | null = null;
   for (;;) {
-    const page: WaitingEntry[] = await waitingEntries(pool, { after, limit: LETTERS_A_PAGE });
+    const page: WaitingEntry[] = await waitingEntries(pool, after, LETTERS_A_PAGE);
     for (const letter of page) if (isWanted(letter.shard)) yield* keysOf(letter, await bytesAside(redis, letter));
     if (page.length < LETTERS_A_PAGE) return;
     after = page.at(-1)!.id;

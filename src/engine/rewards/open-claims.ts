@@ -59,7 +59,7 @@ export class OpenClaims implements ScheduledWork {
   }
 
   due(upToMs: number): Promise<number | null> {
-    return firstOpenClaimMs(this.options.publisher.pool, { upToMs, aside: this.waiting() });
+    return firstOpenClaimMs(this.options.publisher.pool, upToMs, this.waiting());
   }
 
   upcoming(untilMs: number): Promise<number | null> {

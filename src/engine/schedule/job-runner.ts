@@ -100,7 +100,7 @@ export class JobRunner {
       await endLeasesOf(pool, this.ended);
       this.ended = [];
     }
-    const job = await leaseJob(pool, { lease: newLease(this.run), leaseMs, kinds: this.kinds });
+    const job = await leaseJob(pool, newLease(this.run), leaseMs, this.kinds);
     if (job === null) return false;
     await onMoment?.('leased', job);
     try {

@@ -78,7 +78,7 @@ export class Jobs {
   private readonly wake: () => Promise<void>;
 
   /** @param options.wake makes workers look for jobs */
-  constructor({ pool, clock, wake }: { pool: Pool; clock: Clock; wake: () => Promise<void> }) {
+  constructor(pool: Pool, clock: Clock, wake: () => Promise<void>) {
     this.pool = pool;
     this.clock = clock;
     this.wake = wake;

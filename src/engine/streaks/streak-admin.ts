@@ -168,7 +168,7 @@ export class StreakAdmin {
         compute: (read, part) => {
           if (read.packed === null) return unwritten(read, UNKNOWN_USER);
           const user = decodeUser(read.packed);
-          const outcome = changeStreaks(user, change, { plan, nowMs });
+          const outcome = changeStreaks(user, change, plan, nowMs);
           if (isRefusal(outcome)) return refused(read, outcome);
           const record = streaksRecord(user, outcome, { nowMs, id, userId });
           return written(user, read, { part, record, effects: { scores: outcome.scores } });

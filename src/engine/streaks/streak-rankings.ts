@@ -39,7 +39,7 @@ export class StreakRankings {
   private readonly clock: Clock;
   private readonly kept = new Map<string, Kept>();
 
-  constructor({ redis, pool, clock }: { redis: Redis; pool: Pool; clock: Clock }) {
+  constructor(redis: Redis, pool: Pool, clock: Clock) {
     this.redis = redis;
     this.pool = pool;
     this.clock = clock;

@@ -25,7 +25,7 @@ export class StreakReads {
   private readonly users: UserReads;
   private readonly clock: Clock;
 
-  constructor({ redis, pool, users, clock }: { redis: Redis; pool: Pool; users: UserReads; clock: Clock }) {
+  constructor(redis: Redis, pool: Pool, users: UserReads, clock: Clock) {
     this.redis = redis;
     this.pool = pool;
     this.users = users;

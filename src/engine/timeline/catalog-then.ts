@@ -33,7 +33,7 @@ export class CatalogThen {
   private readonly docs = new Map<string, ResourceThen>();
   private readonly frequencies = new Map<string, Frequency>();
 
-  constructor({ pool, tenantNo, frequencyNow }: { pool: Pool; tenantNo: number; frequencyNow: Frequency }) {
+  constructor(pool: Pool, tenantNo: number, frequencyNow: Frequency) {
     this.pool = pool;
     this.tenantNo = tenantNo;
     this.frequencyNow = frequencyNow;
@@ -41,7 +41,7 @@ export class CatalogThen {
 
   async load(nos: Iterable<number>): Promise<void> {
     const wanted = [...new Set(nos)];
-    for (const found of await resourcesByNo(this.pool, this.tenantNo, { nos: wanted, kinds: WHOLE })) this.add(found);
+    for (const found of await resourcesByNo(this.pool, this.tenantNo, wanted, WHOLE)) this.add(found);
     const before = await renumbered(
       this.pool,
       this.tenantNo,

@@ -98,7 +98,7 @@ export class Timeline {
     const asked = { compiled, userId, state, completions };
     let cursor = query.cursor ?? null;
     for (;;) {
-      const found = await this.following(asked, { from, kind: query.kind, cursor });
+      const found = await this.following(asked, from, query.kind, cursor);
       const page = found.slice(0, query.limit);
       const entries = (await this.entries(asked, page)).filter(
         // An event's reversal is stored as an event.
@@ -117,11 +117,13 @@ export class Timeline {
   /** The items behind the cursor, in order: up to the limit. */
   private async following(
     asked: Asked,
-    { from, kind, cursor }: { from: Source; kind: TimelineQuery['kind']; cursor: string | null },
+    from: Source,
+    kind: TimelineQuery['kind'],
+    cursor: string | null,
   ): Promise<Found[]> {
     const { newest, limit } = from.range;
     const cursorMs = cursor === null ? null : msOf(cursor);
-    const together = cursorMs === null ? null : await this.atOnce(asked, { from, kind, ms: cursorMs });
+    const together = cursorMs === null ? null : await this.atOnce(asked, from, kind, cursorMs);
     const at = together?.findIndex(({ position }) => position === cursor) ?? -1;
     const items = together === null || at < 0 ? [] : together.slice(at + 1);
     let bounds: Partial<TimelineRange> = {};
@@ -136,17 +138,14 @@ export class Timeline {
       const mayContinue = further.length === wanted && group.at(-1) === further.at(-1);
       // With too many entries at once, pages follow the order of IDs.
       if (ms === cursorMs || group.length === 1) items.push(...group);
-      else if (mayContinue) items.push(...((await this.atOnce(asked, { from, kind, ms })) ?? group));
+      else if (mayContinue) items.push(...((await this.atOnce(asked, from, kind, ms)) ?? group));
       else items.push(...(await this.ordered(asked, group, newest)));
     }
     return items.slice(0, limit);
   }
 
   /** All items of one millisecond, in order; `null` if there are too many. */
-  private async atOnce(
-    asked: Asked,
-    { from, kind, ms }: { from: Source; kind: TimelineQuery['kind']; ms: number },
-  ): Promise<Found[] | null> {
+  private async atOnce(asked: Asked, from: Source, kind: TimelineQuery['kind'], ms: number): Promise<Found[] | null> {
     const range = { above: firstIdAt(ms), below: firstIdAt(ms + 1), limit: MOST_AT_ONCE + 1 };
     const found = await firstOf(within(from, range), kind);
     return found.length > MOST_AT_ONCE ? null : this.ordered(asked, found, from.range.newest);
@@ -165,11 +164,7 @@ export class Timeline {
   private async entries(asked: Asked, found: readonly Found[]): Promise<TimelineEntry[]> {
     const { compiled, state } = asked;
     const { catalog } = compiled;
-    const then = new CatalogThen({
-      pool: this.options.pool,
-      tenantNo: catalog.tenantNo,
-      frequencyNow: catalog.streaks.frequency,
-    });
+    const then = new CatalogThen(this.options.pool, catalog.tenantNo, catalog.streaks.frequency);
     const positions = found.flatMap(({ is, position }) => (is === 'happening' ? [position] : []));
     const happened = new Map((await this.happenings(asked, positions)).map((one) => [one.position, one]));
     await then.load(

@@ -48,7 +48,7 @@ export class UserExport {
     const names = await resourceNames(pool, tenantNo);
     const profile = {
       exported: new Date(clock.now()).toISOString(),
-      ...this.profile(compiled, { userId, state, names }),
+      ...this.profile(compiled, userId, state, names),
     };
     yield JSON.stringify(profile).slice(0, -1);
     for (const table of USER_TABLES) {
@@ -72,7 +72,7 @@ export class UserExport {
     }));
     yield `,"finalRanks":${JSON.stringify(finalRanks)}`;
     yield `,"leaderboardDays":${JSON.stringify(await this.snapshots({ tenantNo, userId, names }))}`;
-    const queued = await queuedEventsOf(redis, { tenantNo, userId });
+    const queued = await queuedEventsOf(redis, tenantNo, userId);
     yield `,"queuedEvents":${JSON.stringify(queued)}}`;
   }
 
@@ -92,10 +92,7 @@ export class UserExport {
     });
   }
 
-  private profile(
-    compiled: CompiledCatalog,
-    { userId, state, names }: { userId: string; state: User; names: ReadonlyMap<number, string> },
-  ): object {
+  private profile(compiled: CompiledCatalog, userId: string, state: User, names: ReadonlyMap<number, string>): object {
     const named = <T, R>(table: ReadonlyMap<number, T>, describe: (value: T, no: number) => R): Record<string, R> =>
       Object.fromEntries(byNumber(table).map(([no, value]) => [names.get(no) ?? no, describe(value, no)]));
     const boards = new Map<number, Score[]>();

@@ -294,7 +294,7 @@ export class Deliveries {
     // Rows written from here on are found by the next look.
     this.mayHaveMissed = false;
     try {
-      const next = await upcoming(pool, { holder: this.held.holder, nowMs: clock.now() });
+      const next = await upcoming(pool, this.held.holder, clock.now());
       this.nextDueMs = next.dueMs ?? Infinity;
       this.nextFreeMs = next.freeInMs === null ? Infinity : performance.now() + next.freeInMs;
       await noteFullQueues(pool, pendingLimit);

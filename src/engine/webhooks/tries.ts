@@ -325,7 +325,7 @@ export class TryRecorder {
     this.health = new Map();
     const tries = entries.map(({ tried }) => tried);
     try {
-      await recordTries(pool, { tries, health: [...health.values()], nowMs: clock.now() });
+      await recordTries(pool, tries, [...health.values()], clock.now());
     } catch (error) {
       this.failed = true;
       this.health = new Map([...health, ...this.health]);

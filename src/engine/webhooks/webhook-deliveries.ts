@@ -189,7 +189,7 @@ async function resendSome(
   const selection = { webhookId, ...selected };
   const stretch = { after: cursor === '' ? '0' : cursor, upTo: lastSequence };
   const isFirstCount = total === null && count;
-  const left = isFirstCount ? await countSelected(client, { selection, stretch }) : null;
+  const left = isFirstCount ? await countSelected(client, selection, stretch) : null;
   const { queued, last } = (await hasSecret(client, webhookId))
     ? await requeueSome(client, { selection, stretch, nowMs, most: SLICE })
     : { queued: 0, last: null };

@@ -29,7 +29,7 @@ function allowedHeaders(asked: string): string {
  * protocol).
  */
 export const preflightHandler =
-  (context: ExchangeContext, { methods, notAllowed }: { methods: string; notAllowed: AppError }): Handler =>
+  (context: ExchangeContext, methods: string, notAllowed: AppError): Handler =>
   (res, req) => {
     const asked = context.cors !== null && req.getHeader('access-control-request-method') !== '';
     const allowed: Response = {

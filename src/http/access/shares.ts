@@ -92,7 +92,7 @@ export class Account {
   /** The bill of a request. */
   bill(operation: Charged): Bill {
     operation.billed += 1;
-    return new Bill(this.lane, { cost: operation.cost, pay: operation.billed > FREE ? this.charge : () => undefined });
+    return new Bill(this.lane, operation.cost, operation.billed > FREE ? this.charge : () => undefined);
   }
 
   readonly charge = (ms: number): void => {

@@ -44,7 +44,7 @@ export class DirectCalls {
   private readonly bodyBytes: number;
   private readonly routes = new Map<Operation, Route>();
 
-  constructor(context: ExchangeContext, { bodyBytes }: { bodyBytes: number }) {
+  constructor(context: ExchangeContext, bodyBytes: number) {
     this.context = context;
     this.bodyBytes = bodyBytes;
   }
@@ -92,7 +92,7 @@ export class DirectCalls {
     let route = this.routes.get(operation);
     if (route === undefined) {
       const { bodyBytes, context } = this;
-      route = routeOf(operation, { surface: operation.surface, limits: { bodyBytes }, requests: context.requests });
+      route = routeOf(operation, operation.surface, { bodyBytes }, context.requests);
       this.routes.set(operation, route);
     }
     return route;

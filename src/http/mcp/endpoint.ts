@@ -63,10 +63,7 @@ function requireOwnOrigin({ origin, host }: Readonly<Record<string, string>>): v
 }
 
 /** Answers one message of the protocol; null for a notification, which has no answer. */
-async function answerTo(
-  sent: unknown,
-  { tools, calledBy }: { tools: Tools; calledBy: CalledBy },
-): Promise<object | null> {
+async function answerTo(sent: unknown, tools: Tools, calledBy: CalledBy): Promise<object | null> {
   const {
     Server,
     JSONRPCMessageSchema,
@@ -109,7 +106,7 @@ export function mcpOperation(
 ): Operation {
   let made: Tools | undefined;
   const toolsOfThis = (): Tools =>
-    (made ??= new Tools(context, { operations, calls: new DirectCalls(context, { bodyBytes }), secret }));
+    (made ??= new Tools(context, { operations, calls: new DirectCalls(context, bodyBytes), secret }));
   return operation({
     id: 'mcp',
     surface: 'admin',
@@ -129,7 +126,7 @@ export function mcpOperation(
       if (spoken !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(spoken))
         throw new AppError('invalid', `MCP-Protocol-Version must be one of ${SUPPORTED_PROTOCOL_VERSIONS.join(', ')}`);
       const calledBy = { caller, by, tenantId: headers['tenant-id'] ?? null, ...(span && { span }) };
-      const answer = await answerTo(body, { tools: toolsOfThis(), calledBy });
+      const answer = await answerTo(body, toolsOfThis(), calledBy);
       return answer === null ? { status: 202, body: undefined } : { status: 200, body: answer };
     },
   });

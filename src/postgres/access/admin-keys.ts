@@ -88,7 +88,7 @@ export class AdminKeys {
   async rotate(id: string, by: Author): Promise<CreatedAdminKey | null> {
     return this.edit(by, async (client, audit) => {
       const { body, hash } = newKey('adm');
-      const row = await changeAdminKeyHash(client, { id, hash });
+      const row = await changeAdminKeyHash(client, id, hash);
       if (row === null) return null;
       audit.push({ action: 'rotate', kind: 'admin_key', id: row.id, name: `${row.name} (${row.prefix})` });
       return { ...row, key: `${row.prefix}.${body}` };
@@ -252,10 +252,7 @@ async function changeAdminKey(
   return { before, outcome: rows[0] ?? 'last' };
 }
 
-async function changeAdminKeyHash(
-  client: PoolClient,
-  { id, hash }: { id: string; hash: Buffer },
-): Promise<AdminKeyRow | null> {
+async function changeAdminKeyHash(client: PoolClient, id: string, hash: Buffer): Promise<AdminKeyRow | null> {
   const { rows } = await client.query<AdminKeyRow>(
     `UPDATE admin_keys SET hash = $2 WHERE id = $1 RETURNING ${COLUMNS}`,
     [id, hash],

@@ -101,7 +101,7 @@ export class AuditTrail {
   private tail: Promise<void> = Promise.resolve();
   private retry: NodeJS.Timeout | null = null;
 
-  constructor({ pool, clock, log }: { pool: Pool; clock: Clock; log: Pick<Log, 'error'> }) {
+  constructor(pool: Pool, clock: Clock, log: Pick<Log, 'error'>) {
     this.pool = pool;
     this.clock = clock;
     this.log = log;

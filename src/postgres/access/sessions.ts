@@ -65,7 +65,7 @@ export class Sessions {
       return null;
     return transaction(this.pool, async (client) => {
       const nowMs = this.nowMs();
-      const key = 'token' in credential ? await useSignInToken(client, { token: credential.token, nowMs }) : ofKey;
+      const key = 'token' in credential ? await useSignInToken(client, credential.token, nowMs) : ofKey;
       if (key === null) return null;
       await deleteExpired(client, nowMs);
       const token = randomBytes(TOKEN_BYTES).toString('base64url');
@@ -208,7 +208,8 @@ async function findSignInTokens(pool: Pool, hashes: readonly string[]): Promise<
 /** Uses up a token and returns its key; `null` if the token was used, has expired or never existed. */
 async function useSignInToken(
   client: PoolClient,
-  { token, nowMs }: { token: string; nowMs: number },
+  token: string,
+  nowMs: number,
 ): Promise<{ id: string; hash: Buffer } | null> {
   const { rows } = await client.query<{ id: string; hash: Buffer }>(
     `DELETE FROM sign_in_tokens USING admin_keys AS key

@@ -157,10 +157,7 @@ export async function supersededUsers(
 }
 
 /** Positions of the waiting entries that contain a state of a user. */
-export async function positionsOwed(
-  client: PoolClient,
-  { tenantNo, userId }: { tenantNo: number; userId: string },
-): Promise<string[]> {
+export async function positionsOwed(client: PoolClient, tenantNo: number, userId: string): Promise<string[]> {
   const id = storableText(userId);
   const { rows } = await client.query<{ position: string }>(
     `SELECT position FROM dead_letters
@@ -172,10 +169,7 @@ export async function positionsOwed(
 
 export type WaitingEntry = Pick<WholeDeadLetter, 'id' | 'shard' | 'position' | 'parts' | 'entry' | 'inRedis'>;
 
-export async function waitingEntries(
-  pool: Pool,
-  { after, limit }: { after: string | null; limit: number },
-): Promise<WaitingEntry[]> {
+export async function waitingEntries(pool: Pool, after: string | null, limit: number): Promise<WaitingEntry[]> {
   const { rows } = await pool.query<WaitingEntry>(
     `SELECT id, shard, position, parts, entry, in_redis AS "inRedis" FROM dead_letters
       WHERE status = 'waiting' AND ($1::uuid IS NULL OR id > $1) ORDER BY id LIMIT $2`,

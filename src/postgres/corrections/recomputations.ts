@@ -296,7 +296,8 @@ export async function noteSkipped(
 export async function skipOpen(
   client: PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,
-  { step, reason }: { step: keyof typeof OPEN; reason: string },
+  step: keyof typeof OPEN,
+  reason: string,
 ): Promise<void> {
   await client.query(`UPDATE recomputed_users SET skipped = $2 WHERE recomputation_no = $1 AND ${OPEN[step]}`, [
     no,

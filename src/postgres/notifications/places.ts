@@ -84,7 +84,8 @@ export async function knownPlaces(client: PoolClient, boardId: number): Promise<
 export async function savePlaces(
   client: PoolClient,
   { id, tenantNo }: MovedBoard,
-  { changed, gone }: { changed: readonly KnownPlace[]; gone: readonly string[] },
+  changed: readonly KnownPlace[],
+  gone: readonly string[],
 ): Promise<void> {
   if (gone.length > 0)
     await client.query(

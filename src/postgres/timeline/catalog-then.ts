@@ -22,7 +22,8 @@ const COLUMNS = `
 export async function resourcesByNo(
   pool: Pool,
   tenantNo: number,
-  { nos, kinds }: { nos: readonly number[]; kinds: readonly Kind[] },
+  nos: readonly number[],
+  kinds: readonly Kind[],
 ): Promise<StoredResource[]> {
   const { rows } = await pool.query<StoredResource>(
     `SELECT ${COLUMNS} FROM catalog_resources AS resource

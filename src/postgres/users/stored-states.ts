@@ -67,7 +67,8 @@ export interface StoredUser {
 /** Pages of the users of some tenants (`null` for all), ordered by tenant and ID. Each page is a separate snapshot. */
 export async function* readUsers(
   pool: Pool,
-  { pageSize, tenants }: { pageSize: number; tenants: readonly number[] | null },
+  pageSize: number,
+  tenants: readonly number[] | null,
 ): AsyncGenerator<StoredUser[]> {
   if (tenants === null) yield* pages(pageSize, readAfter(pool, pageSize));
   else for (const tenantNo of tenants) yield* pages(pageSize, readOfTenant(pool, tenantNo, pageSize));

@@ -273,7 +273,8 @@ export async function requeueSome(
 
 export async function countSelected(
   client: PoolClient,
-  { selection, stretch }: { selection: MessageSelection; stretch: Stretch },
+  selection: MessageSelection,
+  stretch: Stretch,
 ): Promise<number> {
   const { rows } = await client.query<{ count: number }>(
     `SELECT count(*)::float8 AS count FROM webhook_messages WHERE ${SELECTED}`,

@@ -100,7 +100,7 @@ interface Upcoming {
 }
 
 /** The next work for a holder of leases. One index probe per webhook. `nowMs`: Laurel's clock. */
-export async function upcoming(pool: Pool, { holder, nowMs }: { holder: string; nowMs: number }): Promise<Upcoming> {
+export async function upcoming(pool: Pool, holder: string, nowMs: number): Promise<Upcoming> {
   const { rows } = await pool.query<Upcoming>(
     `SELECT min(next.due_ms) FILTER (WHERE next.due_ms > $1) AS "dueMs",
             (extract(epoch FROM min(free.at) FILTER (WHERE free.at > clock_timestamp() AND next.due_ms <= $1)
@@ -293,7 +293,9 @@ const NOTE_HEALTH = `
  */
 export function recordTries(
   pool: Pool,
-  { tries, health, nowMs }: { tries: readonly RecordedTry[]; health: readonly WebhookHealth[]; nowMs: number },
+  tries: readonly RecordedTry[],
+  health: readonly WebhookHealth[],
+  nowMs: number,
 ): Promise<void> {
   return transaction(pool, async (client) => {
     await client.query(SETTINGS);

@@ -86,7 +86,7 @@ async function begin({
     onGap,
     connect: () => Promise.resolve(redis),
   });
-  const feed = new TenantFeed(0, sources, { tails: [tail], redis: () => redis });
+  const feed = new TenantFeed(0, sources, [tail], () => redis);
   tail.add(feed, 0);
   feed.join(listener, { readUpTo: [last], boards: [last.outbox], moves: [] });
   stopListening();

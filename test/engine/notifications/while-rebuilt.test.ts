@@ -71,7 +71,7 @@ test('does not report the rankings of an empty leaderboard either', async () => 
   const compiled = await publisher.catalog(0, 0);
   const place = { ...rows[0], group: '' };
   const reported = async (): Promise<unknown> =>
-    JSON.parse((await rankings.changed(laurel.pool, { compiled, place, nowMs: NOW }))!).leaderboard.rankings;
+    JSON.parse((await rankings.changed(laurel.pool, compiled, place, NOW))!).leaderboard.rankings;
   const before = await reported();
   expect(before).toHaveLength(2);
   goOn = await rebuildThatStands(laurel);

@@ -90,12 +90,7 @@ class Twins {
     }).change(engine.compiled(), user, change);
 
   async streaks(engine: TestUsers, periods: number): Promise<unknown[]> {
-    const reads = new StreakReads({
-      redis: engine.redis,
-      pool: database.pool,
-      users: engine.users,
-      clock: engine.clock,
-    });
+    const reads = new StreakReads(engine.redis, database.pool, engine.users, engine.clock);
     return Promise.all(
       USERS.map((user) => reads.ofUser(engine.compiled(), user, periods).catch((error: Error) => error.message)),
     );

@@ -31,7 +31,7 @@ export class TestUsers extends TestEngine {
       clock,
       controlShare: () => this.controlShare,
     });
-    this.achievements = new AchievementReads({ redis: this.redis, users: this.users });
+    this.achievements = new AchievementReads(this.redis, this.users);
     this.completion = new AchievementCompletion({ scripts, clock });
   }
 

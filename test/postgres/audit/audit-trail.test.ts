@@ -26,7 +26,7 @@ const batch = (name: string, tenantNo = 0) => ({
 });
 
 test('a record is stored when its promise resolves; concurrent ones keep their order', async () => {
-  const trail = new AuditTrail({ pool: database.pool, clock, log });
+  const trail = new AuditTrail(database.pool, clock, log);
   await trail.record(batch('first'));
   expect(await names()).toEqual(['first']);
   await Promise.all(Array.from({ length: 50 }, (_, n) => trail.record(batch(String(n)))));
@@ -34,7 +34,7 @@ test('a record is stored when its promise resolves; concurrent ones keep their o
 });
 
 test('leaves out and reports one that Postgres refuses, and stores the others', async () => {
-  const trail = new AuditTrail({ pool: database.pool, clock, log });
+  const trail = new AuditTrail(database.pool, clock, log);
   const first = trail.record(batch('before'));
   await Promise.all([first, trail.record(batch('of no tenant', 999)), trail.record(batch('after'))]);
   expect(await names()).toEqual(['before', 'after']);
@@ -51,7 +51,7 @@ test('nothing fails while Postgres is unavailable: it is recorded when Postgres 
   const proxy = new CuttingProxy(databaseUrl);
   const pool = createPool(await proxy.listen(), { max: 1, timeoutMs: 2_000 });
   pool.on('error', () => undefined);
-  const trail = new AuditTrail({ pool, clock, log });
+  const trail = new AuditTrail(pool, clock, log);
   try {
     proxy.retarget('postgresql://127.0.0.1:1/');
     await trail.record(batch('one'));

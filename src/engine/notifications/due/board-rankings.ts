@@ -69,7 +69,9 @@ export class BoardRankings {
   /** Payload of `leaderboard.changed`; `null` if the board is inactive. Throws RedisNotReady. */
   async changed(
     client: Pool | PoolClient,
-    { compiled, place, nowMs }: { compiled: CompiledCatalog; place: BoardPlace; nowMs: number },
+    compiled: CompiledCatalog,
+    place: BoardPlace,
+    nowMs: number,
   ): Promise<string | null> {
     const found = this.inPlay(compiled, place, nowMs);
     if (found === null) return null;

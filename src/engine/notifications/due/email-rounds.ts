@@ -75,7 +75,7 @@ export class EmailRounds implements ScheduledWork {
     const lastMs = Math.max(dueMs, beforeMs - 1);
     const followed = await this.zones.followed();
     let next = this.next(followed, lastMs);
-    if (next === null) return this.lookAtMoves(followed, { nowMs: upToMs, ending });
+    if (next === null) return this.lookAtMoves(followed, upToMs, ending);
     while (next !== null && !ending.aborted && performance.now() < endMs) {
       const { zone, moment } = next;
       const done = await this.pieces.attempt(zonePiece(zone.progress), ending, () => this.page(zone, moment, upToMs));
@@ -109,7 +109,7 @@ export class EmailRounds implements ScheduledWork {
     const among = zone.users && [...zone.users.keys()];
     const page = { tenantNo, zone: progress.zone, after: lastUser, among, limit: USERS_A_PAGE };
     const userIds = await idsOfZone(publisher.pool, page);
-    const due = await dueIn(publisher.pool, { zone, moment, userIds });
+    const due = await dueIn(publisher.pool, zone, moment, userIds);
     const isLast = userIds.length < USERS_A_PAGE;
     const next = isLast
       ? { doneMs: moment.atMs, lastUser: '' }
@@ -122,10 +122,7 @@ export class EmailRounds implements ScheduledWork {
     return moved;
   }
 
-  private async lookAtMoves(
-    followed: readonly FollowedZone[],
-    { nowMs, ending }: { nowMs: number; ending: AbortSignal },
-  ): Promise<void> {
+  private async lookAtMoves(followed: readonly FollowedZone[], nowMs: number, ending: AbortSignal): Promise<void> {
     const { publisher } = this.options;
     const tenants = new Set(followed.map(({ progress }) => progress.tenantNo));
     await forgetOtherMoves(publisher.pool, [...tenants]);
@@ -142,7 +139,9 @@ export class EmailRounds implements ScheduledWork {
 /** The e-mails that are due for some users of a zone at a moment. */
 async function dueIn(
   pool: Pool,
-  { zone, moment, userIds }: { zone: FollowedZone; moment: LocalMoment; userIds: readonly string[] },
+  zone: FollowedZone,
+  moment: LocalMoment,
+  userIds: readonly string[],
 ): Promise<DueEmail[]> {
   if (userIds.length === 0) return [];
   return zone.kind.due({ ...zone.settings, pool, userIds, zone: zone.name, moment });
@@ -181,7 +180,7 @@ async function processMovedUsers(
     const userIds = inZone.map(({ userId }) => userId).filter(isAsked);
     const moment = userIds.length === 0 ? null : momentToday(zone.time, zone.name, nowMs);
     if (moment === null || moment.atMs <= zone.sinceMs) continue;
-    found.push({ zone, moment, due: await dueIn(publisher.pool, { zone, moment, userIds }) });
+    found.push({ zone, moment, due: await dueIn(publisher.pool, zone, moment, userIds) });
   }
   await publisher.publish(first.settings.compiled, nowMs, async (client) => {
     await forgetMoves(

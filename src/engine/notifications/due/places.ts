@@ -202,10 +202,12 @@ async function comparePlaces(
     const before = known.get(userId);
     return before?.rank !== rank || before.value !== value;
   });
-  await savePlaces(client, moved, {
-    changed: changed.map(([userId, place]) => ({ userId, ...place })),
-    gone: [...known.keys()].filter((userId) => !now.has(userId)),
-  });
+  await savePlaces(
+    client,
+    moved,
+    changed.map(([userId, place]) => ({ userId, ...place })),
+    [...known.keys()].filter((userId) => !now.has(userId)),
+  );
   const going = await enterWindows(client, notifications.map(throttledChange), nowMs);
   return notifications.filter((_, index) => going.has(index));
 }

@@ -109,7 +109,7 @@ export class Windows implements ScheduledWork {
     // Read rankings without holding the cursor. A change in the meantime waits in the next window.
     for (const { window, notification } of boards) {
       const place = movedBoard(notification);
-      const payload = await rankings.changed(publisher.pool, { compiled, place, nowMs: at.nowMs });
+      const payload = await rankings.changed(publisher.pool, compiled, place, at.nowMs);
       await publisher.publish(compiled, at.nowMs, async (client) => {
         if (payload === null) await closeWindows(client, tenantNo, [window]);
         else await reopenWindows(client, tenantNo, { windows: [reported(window)], nowMs: at.nowMs });
