@@ -114,7 +114,7 @@ describe('a queue', () => {
     expect(queue.inFlight).toBe(Math.ceil(BOUND.burst / 4));
   });
 
-  test('a burst is admitted however slow the machine, but what goes on for seconds is none; then the next burst is', () => {
+  test('a burst is admitted however slow the machine, but not what goes on for seconds; the next burst is again', () => {
     const queue = new Driven({ ...BOUND, burst: 400 });
     const offer = (offered: number, seconds: number): number =>
       queue.run(seconds, { offered, answered: 200, from: () => server(0) });
