@@ -41,7 +41,7 @@ export function createInstallationMetrics({
   });
   const ofServers = serverMetrics(redis);
   const ofFirst = firstRedisMetrics(redis);
-  const ofPostgres = postgresMetrics({ pool, clock, diskBytes: postgresDiskBytes });
+  const ofPostgres = postgresMetrics(pool, clock, postgresDiskBytes);
   return async () => {
     const [fromServers, fromFirst, fromPostgres] = await Promise.all([
       ofServers(),
@@ -155,13 +155,7 @@ function firstRedisMetrics(redis: Redis): () => Promise<Family[]> {
 /** Measuring the size of Postgres takes some milliseconds, and it changes slowly. */
 const SIZE_MS = 60_000;
 
-interface PostgresMetricsOptions {
-  pool: Pool;
-  clock: Clock;
-  diskBytes: number | null;
-}
-
-function postgresMetrics({ pool, clock, diskBytes }: PostgresMetricsOptions): () => Promise<Family[]> {
+function postgresMetrics(pool: Pool, clock: Clock, diskBytes: number | null): () => Promise<Family[]> {
   const registry = new Registry();
   const registers = [registry];
   const letters = new Gauge({

@@ -146,7 +146,7 @@ async function compute<C extends { block: Block | null }>(
 ): Promise<{ reads: ReadUser[]; recalled: Set<number>; changed: Changed<C>[] }> {
   const reads = subjects.map((subject) => recall(calls.recent, part, subject));
   const recalled = new Set(reads.flatMap((read, at) => (read === null ? [] : [at])));
-  await readInto(reads, { calls, part, subjects });
+  await readInto(reads, calls, part, subjects);
   const changed: Changed<C>[] = [];
   const slices = inSlices ? new Slices() : null;
   for (const [at, subject] of subjects.entries()) {
@@ -159,7 +159,7 @@ async function compute<C extends { block: Block | null }>(
     reads[at] = null;
   }
   const unchecked = reads.flatMap((read, at) => (read === null ? [at] : []));
-  await readInto(reads, { calls, part, subjects });
+  await readInto(reads, calls, part, subjects);
   for (const at of unchecked) changed[at]!.change = subjects[at]!.compute(reads[at]!);
   return { reads: reads as ReadUser[], recalled, changed };
 }
@@ -222,7 +222,9 @@ type AnySubject = Pick<Subject<never>, 'userId' | 'keys' | 'isGuarded'>;
 /** Reads the users that are missing in `reads`. */
 async function readInto(
   reads: (ReadUser | null)[],
-  { calls, part, subjects }: { calls: Calls; part: TenantPart; subjects: readonly AnySubject[] },
+  calls: Calls,
+  part: TenantPart,
+  subjects: readonly AnySubject[],
 ): Promise<void> {
   const missing = reads.flatMap((read, at) => (read === null ? [at] : []));
   const read = await readUsers(

@@ -106,7 +106,7 @@ export function mcpOperation(
 ): Operation {
   let made: Tools | undefined;
   const toolsOfThis = (): Tools =>
-    (made ??= new Tools(context, { operations, calls: new DirectCalls(context, bodyBytes), secret }));
+    (made ??= new Tools(context, operations, new DirectCalls(context, bodyBytes), secret));
   return operation({
     id: 'mcp',
     surface: 'admin',

@@ -41,10 +41,7 @@ export class Tools {
   private readonly finder: OperationFinder;
 
   /** `secret`: of the codes that confirm changes. */
-  constructor(
-    context: ExchangeContext,
-    { operations, calls, secret }: { operations: readonly Operation[]; calls: DirectCalls; secret: KeyObject },
-  ) {
+  constructor(context: ExchangeContext, operations: readonly Operation[], calls: DirectCalls, secret: KeyObject) {
     this.context = context;
     this.calls = calls;
     this.secret = secret;
