@@ -40,6 +40,7 @@ export function addLoad(laurel: Command): void {
     .option('--users <number>', 'users of the events', wholeNumber)
     .option('--metric <key...>', 'metrics of the events')
     .option('--keyed <share>', 'share of the events with an idempotency key, 0 to 1', Number)
+    .option('--retries', 'clients send again what is refused with 503 or not answered within 5 s')
     .option('--seed <number>', 'repeats a run’s random choices', Number)
     .option(
       '--processes <number>',

@@ -135,7 +135,7 @@ export function readResult(file: string): LoadResult {
 
 /** Why two results cannot be compared, naming the field that differs; `null` if they can. */
 export function whyNotComparable(before: LoadResult, after: LoadResult): string | null {
-  const names = ['requests', 'users', 'keyed', 'values', 'bursts', 'streams'] as const;
+  const names = ['requests', 'users', 'keyed', 'retries', 'values', 'bursts', 'streams'] as const;
   for (const name of names) {
     const [one, other] = [JSON.stringify(before.scenario[name]), JSON.stringify(after.scenario[name])];
     if (one !== other) return `scenario.${name} differs: ${one} and ${other}`;

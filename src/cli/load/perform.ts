@@ -29,6 +29,7 @@ export interface Options {
   users?: number;
   metric?: string[];
   keyed?: number;
+  retries?: boolean;
   seed?: number;
   processes?: number;
   verify?: true;
@@ -95,13 +96,14 @@ const RATE_A_PROCESS = 3_000;
 const MOST_SEED = 2 ** 31;
 
 function settingsOf(options: Options, target: Target): LoadSettings {
-  const { rate, duration, connections, users, metric, keyed, seed = randomInt(MOST_SEED) } = options;
+  const { rate, duration, connections, users, metric, keyed, retries, seed = randomInt(MOST_SEED) } = options;
   const given: Partial<Scenario> = {
     ...(rate !== undefined && { rate }),
     ...(duration !== undefined && { duration }),
     ...(connections !== undefined && { connections }),
     ...(users !== undefined && { users }),
     ...(keyed !== undefined && { keyed }),
+    ...(retries !== undefined && { retries }),
     ...(metric !== undefined && { metrics: metric }),
   };
   const scenario = checkedScenario({ ...readScenario(options.scenario), ...given }, `--scenario ${options.scenario}`);

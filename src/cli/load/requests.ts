@@ -10,8 +10,6 @@ export interface MadeRequest {
   text: Buffer;
   /** Events that it submits. */
   events: readonly MadeEvent[];
-  /** The status of a request that did what it should. */
-  done: '200' | '201';
 }
 
 /** Requests of a job, and how often each kind occurs. */
@@ -83,13 +81,13 @@ export class RequestMaker {
     }));
     const path = `${basePaths.admin}/v1/metrics/events?wait=true`;
     const text = requestText({ method: 'POST', path, host: hosts.admin, headers, body: JSON.stringify(body) });
-    return { kind: 'batch', toAdmin: true, text, events, done: '200' };
+    return { kind: 'batch', toAdmin: true, text, events };
   }
 
   private read(kind: RequestKind, path: string): MadeRequest {
     const { hosts, basePaths, headers } = this.options;
     const text = requestText({ method: 'GET', path: basePaths.app + path, host: hosts.app, headers });
-    return { kind, toAdmin: false, text, events: [], done: '200' };
+    return { kind, toAdmin: false, text, events: [] };
   }
 }
 
@@ -106,7 +104,7 @@ export function singleEvent(
     headers: idempotencyKey === null ? headers : { ...headers, 'idempotency-key': idempotencyKey },
     body: JSON.stringify(event),
   });
-  return { kind: 'event', toAdmin: false, text, events: [made], done: '201' };
+  return { kind: 'event', toAdmin: false, text, events: [made] };
 }
 
 function requestText(request: {

@@ -172,6 +172,7 @@ class Load {
       seed: seed + 7_919 * this.runs,
       keyed: scenario.keyed ?? DEFAULTS.keyed,
       keyPrefix: `${prefix}${this.runs}`,
+      retries: scenario.retries ?? false,
       ...(scenario.values !== undefined && { values: { decimals: 0, ...scenario.values } }),
       connections: scenario.connections ?? DEFAULTS.connections,
       pace: flatOut

@@ -52,6 +52,8 @@ export const Scenario = Type.Object(
     ),
     /** Share of the events with an idempotency key. */
     keyed: Type.Optional(Share),
+    /** Clients send again what was refused with 503, or not answered within 5 s. */
+    retries: Type.Optional(Type.Boolean()),
     users: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000_000 })),
     rate: Type.Optional(Type.Union([Type.Number({ exclusiveMinimum: 0 }), Type.String({ minLength: 1 })])),
     bursts: Type.Optional(Type.Object({ every: Duration, within: Type.Optional(Duration) }, strict)),

@@ -1,5 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -134,6 +137,42 @@ test('Ctrl-C still writes the report; an event that the load did not send is fou
   expect(verification!.events).toBe(verification!.acknowledged + 1);
   expect(summary.answered).toBeGreaterThan(0);
   expect(user!.id).toBe(`load-${run}-0`);
+});
+
+test('with --retries, events that were refused or recorded without an answer are sent again: none is lost or doubled', async () => {
+  const tries = new Map<string, number>();
+  const proxy = createServer(async (request, response) => {
+    const body = await new Response(request).text();
+    const key = String(request.headers['idempotency-key']);
+    const isEvent = request.method === 'POST';
+    // The command also looks whether the key may send events.
+    if (isEvent && key.startsWith('load-')) tries.set(key, (tries.get(key) ?? 0) + 1);
+    if (isEvent && tries.get(key) === 1)
+      return response.writeHead(503, { 'Retry-After': 1, 'Content-Length': 0 }).end();
+    const { method, url } = request;
+    const headers = { 'x-api-key': laurel.adminKey, 'content-type': 'application/json', 'idempotency-key': key };
+    const answer = await fetch(laurel.appUrl + url, { method: method!, headers, ...(isEvent && { body }) });
+    const text = await answer.text();
+    // Recorded, but not answered.
+    if (isEvent && tries.get(key) === 2) return request.socket.destroy();
+    response.writeHead(answer.status, { 'Content-Length': Buffer.byteLength(text) }).end(text);
+  });
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const words = ['--metric', 'flips', '--users', '5', '--rate', '20', '--duration', '4s', '--keyed', '1'];
+    const ended = await withAdmin('--url', url, ...words, '--retries', '--verify', '--json');
+    const { summary, verification } = JSON.parse(ended.out) as LoadResult;
+    expect(summary.events).toBeGreaterThan(0);
+    // What was recorded by an earlier try is answered 202.
+    const ofEach = summary.events;
+    expect(summary.statuses).toEqual({ 'event 202': ofEach, 'event 503': ofEach, 'event closed': ofEach });
+    expect(verification).toMatchObject({ differing: 0, unknown: 0 });
+    expect([verification!.events, verification!.acknowledged]).toEqual([tries.size, tries.size]);
+  } finally {
+    proxy.closeAllConnections();
+    proxy.close();
+  }
 });
 
 test('without the Admin API nothing is guessed or created', async () => {
