@@ -46,6 +46,11 @@ export function wholeNumber(text: string): number {
   return number;
 }
 
+export function wholeNumberOrZero(text: string): number {
+  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 0 to 999999.');
+  return Number(text);
+}
+
 function parseShard(text: string): number {
   const shard = Number(text);
   if (!/^\d+$/.test(text) || shard >= SHARDS)
@@ -83,10 +88,6 @@ export function tableText(head: readonly string[], rows: readonly (readonly (str
     .map((line) => `${line}\n`)
     .join('');
 }
-
-/** A number with its noun: `1 user`, `2 users`. */
-export const counted = (n: number, one: string, many = `${one}${one === one.toUpperCase() ? 'S' : 's'}`): string =>
-  `${n} ${n === 1 ? one : many}`;
 
 export const print = (json: boolean | undefined, value: unknown, text: string): void =>
   void process.stdout.write(json === true ? jsonText(value) : text);

@@ -2,18 +2,19 @@ import {
   agreed,
   CommandError,
   confirmed,
-  counted,
   examples,
   EXIT,
   jsonText,
   print,
   tableText,
   wholeNumber,
+  wholeNumberOrZero,
   writeDocument,
 } from './command.ts';
 import { type Command, Option } from 'commander';
 import { readFile } from 'node:fs/promises';
 import type { ConfigurationChange, ConfigurationVersion, DemoChoice, DemoResource } from '../domain/configuration.ts';
+import { changedText, counted } from '../domain/words.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import type { Pulled } from './source-configuration.ts';
 import { type Source, type SourceFlags, sourceOf } from './source.ts';
@@ -175,7 +176,7 @@ function addVersions(config: Command): void {
   withAdminOptions(config.command('versions'))
     .description('list the versions of the configuration, newest first: who made each, when, and what it changed')
     .option('--limit <n>', 'at most so many, up to 100', wholeNumber, 20)
-    .option('--skip <n>', 'how many of the newest to skip', wholeNumber, 0)
+    .option('--skip <n>', 'how many of the newest to skip', wholeNumberOrZero, 0)
     .addHelpText('after', examples('config versions', 'config versions --limit 100 --skip 100'))
     .action(async ({ limit, skip, ...options }: VersionsOptions) => {
       const path = `/v1/configuration/versions?limit=${limit}&skip=${skip}`;
@@ -190,7 +191,7 @@ const NAMED_CHANGES = 3;
 function summaryOf({ changes, changeCount }: ConfigurationVersion): string {
   const named = changes
     .slice(0, NAMED_CHANGES)
-    .map(({ action, kind, name }) => [action, kind.replaceAll('_', ' '), name ?? ''].join(' ').trim());
+    .map(({ action, kind, name }) => `${action} ${changedText({ kind, name })}`);
   const more = changeCount - named.length;
   return [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }
@@ -250,19 +251,12 @@ const DONE = { create: 'created', update: 'changed', delete: 'archived' } as con
 
 function changesText(changes: Change[]): string {
   if (changes.length === 0) return 'No differences.\n';
-  const lines = changes.flatMap((change) => [`${SIGNS[change.action]} ${nameOf(change)}`, ...fieldLines(change)]);
+  const lines = changes.flatMap((change) => [`${SIGNS[change.action]} ${changedText(change)}`, ...fieldLines(change)]);
   const counts = (['create', 'update', 'delete'] as const).flatMap((action) => {
     const count = changes.filter((change) => change.action === action).length;
     return count === 0 ? [] : [`${count} ${DONE[action]}`];
   });
   return `${[...lines, counts.join(', ')].join('\n')}\n`;
-}
-
-function nameOf({ kind, name, pointsSystemKey }: Change): string {
-  if (kind === 'streaks') return 'streak settings';
-  if (kind === 'events') return 'event settings';
-  const system = pointsSystemKey === undefined ? '' : ` of points system ${pointsSystemKey}`;
-  return `${kind.replace('points_', kind === 'points_system' ? 'points ' : '')} ${name}${system}`;
 }
 
 function fieldLines({ fields, before, after }: Change): string[] {

@@ -6,7 +6,8 @@ import type { Recomputation, RecomputationDetails, RecomputedUser } from '../dom
 import type { EventReversal, ReversalIssue, ReversedEvents } from '../domain/administration/reversal.ts';
 import { RECOMPUTED_KINDS } from '../domain/kinds.ts';
 import { type AdminOptions, askAdmin, withAdminOptions } from './admin-api.ts';
-import { agreed, CommandError, counted, examples, EXIT, jsonText, print, progressBar, tableText } from './command.ts';
+import { agreed, CommandError, examples, EXIT, jsonText, print, progressBar, tableText } from './command.ts';
+import { counted } from '../domain/words.ts';
 
 export function addEvents(laurel: Command): void {
   addReverse(laurel.command('events').description('reverse events'));

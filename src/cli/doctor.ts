@@ -6,7 +6,8 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
-import { counted, examples, EXIT, print, shardOption } from './command.ts';
+import { examples, EXIT, print, shardOption } from './command.ts';
+import { counted } from '../domain/words.ts';
 
 export interface Finding {
   check: string;

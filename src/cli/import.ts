@@ -14,7 +14,6 @@ import { type AdminOptions, AdminRefusal, askAdmin, askPatiently, withAdminOptio
 import {
   addLines,
   CommandError,
-  counted,
   cutUnfinished,
   examples,
   EXIT,
@@ -23,6 +22,7 @@ import {
   tableText,
   wholeNumber,
 } from './command.ts';
+import { counted } from '../domain/words.ts';
 import { BoardGroups, readSource } from './source-users.ts';
 import { sourceOf } from './source.ts';
 

@@ -5,7 +5,6 @@ import type { BatchEventResults, BatchEventsResponse, BatchMetricEvent } from '.
 import { askPatiently, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import {
   CommandError,
-  counted,
   countLines,
   examples,
   EXIT,
@@ -15,6 +14,7 @@ import {
   progressBar,
   tableText,
 } from './command.ts';
+import { counted } from '../domain/words.ts';
 
 interface Options extends AdminOptions {
   metric?: string;

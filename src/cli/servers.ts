@@ -16,7 +16,8 @@ import { connectRedis, redisReady } from '../redis/client.ts';
 import { byServer, onServer } from '../redis/endpoints.ts';
 import { SHARD_NUMBERS } from '../redis/keys.ts';
 import { StartError } from '../start-error.ts';
-import { CommandError, counted, EXIT, print, progressBar } from './command.ts';
+import { CommandError, EXIT, print, progressBar } from './command.ts';
+import { counted } from '../domain/words.ts';
 
 /**
  * Runs a command on Redis and Postgres: those of REDIS_URL and DATABASE_URL, or the private ones, which no running

@@ -3,17 +3,8 @@ import { TIMELINE_KINDS } from '../domain/kinds.ts';
 import type { Caused, TimelineEntry, TimelinePage } from '../domain/administration/timeline.ts';
 import type { User } from '../domain/user.ts';
 import { AdminRefusal, askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import {
-  confirmed,
-  counted,
-  examples,
-  EXIT,
-  jsonText,
-  print,
-  tableText,
-  wholeNumber,
-  writeDocument,
-} from './command.ts';
+import { confirmed, examples, EXIT, jsonText, print, tableText, wholeNumber, writeDocument } from './command.ts';
+import { counted } from '../domain/words.ts';
 
 export function addUsers(laurel: Command): void {
   const users = laurel.command('users').description('list users, look into them, export and delete them');

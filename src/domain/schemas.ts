@@ -8,7 +8,7 @@ export const Uuid = Type.String({ format: 'uuid' });
 export const MAX_BYTES = 'x-max-bytes';
 
 /** Text of at most `bytes` UTF-8 bytes. `maxLength` states the same bound in characters for readers of the schema. */
-export const TextUpTo = (bytes: number, options: { pattern?: string } = {}) =>
+export const TextUpTo = (bytes: number, options: { pattern?: string; examples?: string[] } = {}) =>
   Type.String({ ...options, [MAX_BYTES]: bytes, maxLength: bytes });
 
 export const AttributeValue = TextUpTo(1_024);

@@ -31,9 +31,12 @@ const SignUpDate = Type.String({
   pattern: '^\\d{4}-\\d{2}-\\d{2}([Tt]\\d{2}:\\d{2}(:\\d{2}(\\.\\d+)?)?([Zz]|[+-]\\d{2}:\\d{2})?)?$',
 });
 
+/** Other resources have names, too, so their common example would be wrong. */
+const NAMED = { examples: ['Ada'] };
+
 const userFields = {
   email: Type.Optional(TextUpTo(LIMITS.emailBytes, { pattern: EMAIL_PATTERN })),
-  name: Type.Optional(TextUpTo(LIMITS.nameBytes)),
+  name: Type.Optional(TextUpTo(LIMITS.nameBytes, NAMED)),
   tz: Type.Optional(Nullable(TextUpTo(LIMITS.tzBytes))),
   signUpDate: Type.Optional(Nullable(SignUpDate)),
   deviceTokens: Type.Optional(Nullable(Type.Array(TextUpTo(LIMITS.tokenBytes), { maxItems: LIMITS.tokens }))),
@@ -54,7 +57,7 @@ export type UpsertedUser = Static<typeof UpsertedUser>;
 export const User = Type.Object({
   id: Type.String(),
   email: Type.Union([Type.String(), Type.Null()]),
-  name: Type.Union([Type.String(), Type.Null()]),
+  name: Type.Union([Type.String(), Type.Null()], NAMED),
   tz: Type.Union([Type.String(), Type.Null()]),
   signUpDate: Nullable(LocalDate),
   deviceTokens: Type.Optional(Nullable(Type.Array(Type.String()), { [INSTEAD_OF_NULL]: [] })),

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { Clock } from '../clock.ts';
-import { type AttentionItem, type AttentionKind, MOST_COUNTED } from '../domain/administration/attention.ts';
+import type { AttentionItem, AttentionKind } from '../domain/administration/attention.ts';
+import { MOST_COUNTED } from '../domain/administration/most-counted.ts';
 import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { countWaitingEvents } from '../postgres/corrections/quarantine.ts';
 import { countFailingJobs, type SeenJobs } from '../postgres/jobs.ts';

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { AttentionItem, MOST_COUNTED } from '../domain/administration/attention.ts';
+import { AttentionItem } from '../domain/administration/attention.ts';
+import { MOST_COUNTED } from '../domain/administration/most-counted.ts';
 import { operation } from './operation.ts';
 
 export const adminAttentionList = operation({

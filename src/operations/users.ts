@@ -162,7 +162,14 @@ const UserDocument = Type.Object({
   eventDays: Rows,
   awardDays: Rows,
   quarantine: Rows,
+  /** Points spent, held, released and refunded. */
+  spendings: Rows,
+  /** Claimed rewards. */
+  claims: Rows,
   guards: Rows,
+  /** Events and points that were taken back. */
+  reversals: Rows,
+  recomputations: Rows,
   awards: Rows,
   completions: Rows,
   streakChanges: Rows,
@@ -170,6 +177,7 @@ const UserDocument = Type.Object({
   /** The occasion of the last e-mail of each kind. */
   emailsDue: Rows,
   applicationKeys: Rows,
+  webhookMessages: Rows,
   auditLog: Rows,
   finalRanks: Rows,
   leaderboardDays: Rows,

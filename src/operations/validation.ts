@@ -14,6 +14,7 @@ import {
 } from '../domain/schemas.ts';
 import { HTTP_URL_PATTERN } from '../domain/settings.ts';
 import { EMAIL_PATTERN, USER_ID_PATTERN } from '../domain/user.ts';
+import { counted } from '../domain/words.ts';
 
 /** A UTF-16 unit takes at most 3 bytes in UTF-8, so most texts need not be measured. */
 const MOST_BYTES_A_UNIT = 3;
@@ -152,7 +153,6 @@ const PATTERNS: Record<string, string> = {
 };
 
 const noun = (type: string): string => NOUNS[type] ?? type;
-const plural = (n: number, unit: string): string => `${n} ${unit}${n === 1 ? '' : 's'}`;
 const listed = (values: readonly unknown[]): string => values.map(String).join(', ');
 
 /** Ajv's parameters of the failed keyword. */
@@ -176,14 +176,14 @@ const TEXTS: Record<string, (params: Params) => string> = {
   exclusiveMinimum: ({ limit }) => `must be greater than ${limit}`,
   exclusiveMaximum: ({ limit }) => `must be less than ${limit}`,
   multipleOf: ({ multipleOf }) => `must be a multiple of ${multipleOf}`,
-  minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${plural(limit, 'character')}`),
-  maxLength: ({ limit }) => `must have at most ${plural(limit, 'character')}`,
-  [MAX_BYTES]: ({ limit }) => `must have at most ${plural(limit, 'byte')} in UTF-8`,
-  minItems: ({ limit }) => `must have at least ${plural(limit, 'item')}`,
-  maxItems: ({ limit }) => `must have at most ${plural(limit, 'item')}`,
+  minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${counted(limit, 'character')}`),
+  maxLength: ({ limit }) => `must have at most ${counted(limit, 'character')}`,
+  [MAX_BYTES]: ({ limit }) => `must have at most ${counted(limit, 'byte')} in UTF-8`,
+  minItems: ({ limit }) => `must have at least ${counted(limit, 'item')}`,
+  maxItems: ({ limit }) => `must have at most ${counted(limit, 'item')}`,
   uniqueItems: () => 'must not name anything twice',
-  minProperties: ({ limit }) => `must have at least ${plural(limit, 'field')}`,
-  maxProperties: ({ limit }) => `must have at most ${plural(limit, 'field')}`,
+  minProperties: ({ limit }) => `must have at least ${counted(limit, 'field')}`,
+  maxProperties: ({ limit }) => `must have at most ${counted(limit, 'field')}`,
   additionalProperties: () => 'is not a known field',
   format: ({ format }) => FORMATS[format] ?? `must have the format ${format}`,
   pattern: ({ pattern }) => PATTERNS[pattern] ?? 'has characters or a form that are not allowed',

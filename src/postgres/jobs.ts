@@ -322,14 +322,21 @@ export async function listJobs(
   return rows;
 }
 
-/** The number of jobs that failed at or after `sinceMs` (epoch ms), or are retried after at least `attempts` failures in a row. */
+/**
+ * The number of jobs that failed at or after `sinceMs` (epoch ms), or are retried after at least `attempts` failures in a row.
+ * A failed job that was requested again with the same parameters does not count: the later job speaks for both.
+ */
 export async function countFailingJobs(
   pool: Pool,
   { tenantNo, ofAll, attempts, sinceMs }: SeenJobs & { attempts: number; sinceMs: number },
 ): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(
     `SELECT count(*)::int AS count FROM jobs AS job
-      WHERE ${SEEN} AND (status = 'failed' AND finished >= to_timestamp($4::float8 / 1000)
+      WHERE ${SEEN} AND (status = 'failed' AND finished >= to_timestamp($4::float8 / 1000) AND NOT EXISTS (
+             SELECT FROM jobs AS later
+              WHERE later.no > job.no AND later.kind = job.kind AND later.parameters = job.parameters
+                AND later.tenant_no IS NOT DISTINCT FROM job.tenant_no
+                AND later.subject_id IS NOT DISTINCT FROM job.subject_id)
          OR status IN ('waiting', 'running') AND attempts >= $3)`,
     [tenantNo, ofAll, attempts, sinceMs],
   );

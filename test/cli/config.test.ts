@@ -286,7 +286,7 @@ test('versions lists who changed what; an earlier one is compared, pulled and re
   expect(listed.out).toMatch(/^VERSION +AT +WHO +CHANGES\n/);
   expect(listed.out.split('\n')[1]).toMatch(
     new RegExp(
-      `^${changed.version} +\\S+Z +${laurel.adminKey.split('.')[0]} +create metric laps, update streaks streaks$`,
+      `^${changed.version} +\\S+Z +${laurel.adminKey.split('.')[0]} +create metric laps, update streak settings$`,
     ),
   );
 

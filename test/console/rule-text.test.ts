@@ -10,7 +10,9 @@ import {
   type Named,
   type Rule,
 } from '../../console/src/rule-text.ts';
-import { changeText, percent, periods, periodText } from '../../console/src/ui/format.ts';
+import { changedText, counted, pluralOf } from '../../src/domain/words.ts';
+import { duration, paceText } from '../../console/src/ui/measures.ts';
+import { changeText, counted as countedShown, percent, periods, periodText } from '../../console/src/ui/format.ts';
 
 const NAMED: Named = {
   metrics: [{ id: 'm1', name: 'Flashcards flipped' }],
@@ -178,5 +180,59 @@ describe('figures and dates', () => {
     expect(periodText(ms, 'week')).toContain('Week of');
     expect(periodText(ms, 'month')).toContain('2026');
     expect(periodText(ms, 'month')).not.toMatch(/\b2\b/);
+  });
+});
+
+describe('shared words', () => {
+  test.each([
+    ['user', 'users'],
+    ['entry', 'entries'],
+    ['key', 'keys'],
+    ['category', 'categories'],
+    ['USER', 'USERS'],
+  ])('the plural of %s is %s', (one, many) => {
+    expect(pluralOf(one)).toBe(many);
+  });
+
+  test('a number with its noun', () => {
+    expect([0, 1, -1, 2].map((count) => counted(count, 'entry'))).toEqual([
+      '0 entries',
+      '1 entry',
+      '-1 entry',
+      '2 entries',
+    ]);
+    expect(countedShown(2_000, 'entry')).toBe('2,000 entries');
+  });
+
+  test.each([
+    [{ kind: 'streaks', name: 'streaks' }, 'streak settings'],
+    [{ kind: 'events', name: null }, 'event settings'],
+    [{ kind: 'points_system', name: 'xp' }, 'points system xp'],
+    [{ kind: 'points_trigger', name: 'streak', pointsSystemKey: 'xp' }, 'trigger streak of points system xp'],
+    [{ kind: 'points_trigger', name: null }, 'points trigger'],
+  ])('what a configuration changes: %j', (change, text) => {
+    expect(changedText(change)).toBe(text);
+  });
+});
+
+describe('the pace of long work', () => {
+  test.each([
+    [{ done: 0, total: 100 }, 1_000, ''],
+    [{ done: 500, total: null }, 2_000, '250 per second'],
+    [{ done: 2_500, total: 10_000 }, 10_000, '250 per second, 30 seconds left'],
+    [{ done: 1, total: 121 }, 60_000, '0.02 per second, 2 hours left'],
+    [{ done: 100, total: 100 }, 1_000, '100 per second'],
+  ])('%j after %d ms: %s', (progress, elapsedMs, text) => {
+    expect(paceText(progress, elapsedMs)).toBe(text);
+  });
+
+  test('a duration has one unit, in the singular or the plural', () => {
+    expect([1, 59, 60, 7_200, 86_400].map(duration)).toEqual([
+      '1 second',
+      '59 seconds',
+      '1 minute',
+      '2 hours',
+      '1 day',
+    ]);
   });
 });

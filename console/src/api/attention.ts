@@ -1,3 +1,5 @@
+// oxlint-disable-next-line no-restricted-imports -- a number that the API does not send
+import { MOST_COUNTED } from '../../../src/domain/administration/most-counted.ts';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { ago, counted, moment, number } from '../ui/format.ts';
 import { answer } from './answer.ts';
@@ -22,8 +24,6 @@ export interface Concern {
 }
 
 const READ_MS = 30_000;
-/** The API counts messages and events no further. */
-const MOST_COUNTED = 10_000;
 
 const attentionQuery = queryOptions({
   queryKey: ['attention'],

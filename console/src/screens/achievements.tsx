@@ -9,7 +9,7 @@ import { ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { achievementRule, causeText } from '../rule-text.ts';
 import { BadgedName } from '../ui/badge.tsx';
-import { number, percent } from '../ui/format.ts';
+import { counted, number, percent } from '../ui/format.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { OpenJob } from './open-job.tsx';
@@ -21,9 +21,9 @@ async function previewed(sent: Values): Promise<string> {
   );
   if (users === null) return reason ?? '';
   const some = sample.length === 0 ? '' : ` Among them: ${sample.slice(0, 3).join(', ')}.`;
-  if (figure === 'exact') return `${number(users)} of ${number(of)} users would hold it now.${some}`;
+  if (figure === 'exact') return `${number(users)} of ${counted(of, 'user')} would hold it now.${some}`;
   const about = figure === 'estimate' ? 'About' : 'At least';
-  return `${about} ${number(users)} of ${number(of)} users would hold it now; ${number(examined)} were examined.${some}`;
+  return `${about} ${number(users)} of ${counted(of, 'user')} would hold it now; ${number(examined)} were examined.${some}`;
 }
 
 export function Achievements() {

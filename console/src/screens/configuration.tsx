@@ -1,5 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+// oxlint-disable-next-line no-restricted-imports -- the names of changes, as the command line has them
+import { changedText } from '../../../src/domain/words.ts';
 import { answer, Problem } from '../api/answer.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
@@ -96,7 +98,7 @@ function Edited({ document }: { document: string }) {
               change={apply}
               title={version === null ? 'Apply the document?' : `Restore version ${version}?`}
               action={version === null ? 'Apply' : 'Restore'}
-              about={`Makes ${difference.changes.length} changes at once. What the document lacks is deleted.${version === null ? '' : ' Resources that were deleted since are created as new ones, without their history.'}`}
+              about={`Makes ${counted(difference.changes.length, 'change')} at once. What the document lacks is deleted.${version === null ? '' : ' Resources that were deleted since are created as new ones, without their history.'}`}
             >
               {version === null ? 'Apply' : `Restore version ${version}`}
             </ConfirmedButton>
@@ -119,10 +121,10 @@ function Edited({ document }: { document: string }) {
         )}
         {difference?.changes.length === 0 && <Empty title="No changes: the document equals the configuration" />}
         <ul className="flex flex-col gap-2">
-          {difference?.changes.map(({ action, kind, name, before, after, fields }, index) => (
+          {difference?.changes.map(({ before, after, fields, ...change }, index) => (
             <li key={index}>
-              <Tag tone={TONES[action]}>{action}</Tag> {kind.replaceAll('_', ' ')} <strong>{name}</strong>
-              {action === 'update' &&
+              <Tag tone={TONES[change.action]}>{change.action}</Tag> <strong>{changedText(change)}</strong>
+              {change.action === 'update' &&
                 fields?.map((field) => (
                   <span key={field} className="block pl-2 text-xs break-words text-muted">
                     {field}: {JSON.stringify(before?.[field])} → {JSON.stringify(after?.[field])}
@@ -210,9 +212,7 @@ function Versions({
 const NAMED_CHANGES = 3;
 
 function summaryOf({ changes, changeCount }: Version): string {
-  const named = changes
-    .slice(0, NAMED_CHANGES)
-    .map(({ action, kind, name }) => `${action} ${kind.replaceAll('_', ' ')} ${name ?? ''}`.trim());
+  const named = changes.slice(0, NAMED_CHANGES).map((change) => `${change.action} ${changedText(change)}`);
   const more = changeCount - named.length;
   return [...named, ...(more > 0 ? [counted(more, 'other change')] : [])].join(', ');
 }

@@ -8,7 +8,8 @@ import { useMayChange } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm, Discard } from '../ui/dialogs.tsx';
 import { Labelled, TextInput } from '../ui/fields.tsx';
-import { bytes, number } from '../ui/format.ts';
+import { counted, number } from '../ui/format.ts';
+import { bytes } from '../ui/measures.ts';
 import { Empty, Failed, Panel, Screen, Shell } from '../ui/parts.tsx';
 import { saveFile } from '../ui/save-file.ts';
 import type { Column } from '../ui/table-frame.tsx';
@@ -169,7 +170,7 @@ export function Import() {
         }}
       >
         {result?.dryRun === true && result.end === 'done'
-          ? `${number(result.counts.ready ?? 0)} users are ready. `
+          ? `${counted(result.counts.ready ?? 0, 'user')} ready. `
           : 'The file was not checked yet. '}
         Users who already exist stay unchanged. Nothing is announced, and no new points or achievements are awarded.
       </Confirm>
@@ -203,7 +204,7 @@ function Progress({ progress, result }: { progress: ImportProgress; result: Resu
   if (end instanceof Error) return <Failed error={end} />;
   return (
     <div role="status" className="flex max-w-3xl flex-col gap-1">
-      <span className="font-medium">{end === null ? `${texts.running}: ${number(users)} users` : texts[end]}</span>
+      <span className="font-medium">{end === null ? `${texts.running}: ${counted(users, 'user')}` : texts[end]}</span>
       {end === null && (
         <>
           <progress

@@ -10,6 +10,7 @@ import { Button } from '../ui/button.tsx';
 import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { SelectInput } from '../ui/fields.tsx';
 import { ago, moment, number } from '../ui/format.ts';
+import { paceText } from '../ui/measures.ts';
 import { Empty, Failed, Progress, Screen, Tag, Waiting } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { DataTable } from '../ui/table.tsx';
@@ -52,7 +53,16 @@ const COLUMNS: readonly Column<Job>[] = [
   {
     id: 'progress',
     header: 'Progress',
-    cell: (job) => <Progress label={`Progress: ${KINDS[job.kind]}`} of={job.progress} isOpen={isOpen(job)} />,
+    cell: (job) => (
+      <>
+        <Progress label={`Progress: ${KINDS[job.kind]}`} of={job.progress} isOpen={isOpen(job)} />
+        {job.status === 'running' && job.started !== null && (
+          <span className="block text-xs text-muted">
+            {paceText(job.progress, Date.now() - Date.parse(job.started))}
+          </span>
+        )}
+      </>
+    ),
   },
   {
     id: 'started',

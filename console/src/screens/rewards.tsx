@@ -12,7 +12,7 @@ import { useForm } from '../resource/use-form.ts';
 import { BadgedName } from '../ui/badge.tsx';
 import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { SelectInput, TextInput } from '../ui/fields.tsx';
-import { ago, moment, number } from '../ui/format.ts';
+import { ago, counted, moment, number } from '../ui/format.ts';
 import { PagedTable } from '../ui/paged-table.tsx';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
@@ -119,7 +119,7 @@ function Deliver({ claim: { id, userId, state, reward, price } }: { claim: Claim
         aria-label={`Cancel ${what}`}
         title="Cancel the claim?"
         action="Cancel the claim"
-        about={`Gives ${number(price)} points back to ${userId}, and others can claim the reward. This cannot be undone.`}
+        about={`Gives ${counted(price, 'point')} back to ${userId}, and others can claim the reward. This cannot be undone.`}
       >
         Cancel
       </ConfirmedButton>

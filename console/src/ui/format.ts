@@ -1,3 +1,5 @@
+// oxlint-disable-next-line no-restricted-imports -- the nouns that the command line and the API use, too
+import { counted as countedAs } from '../../../src/domain/words.ts';
 import { serverNowMs } from './server-time.ts';
 
 const WHOLE = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
@@ -12,9 +14,8 @@ const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 
 export const number = (value: number): string => WHOLE.format(value);
 
-/** `1 user`, `2 users`. */
-export const counted = (count: number, one: string): string =>
-  `${number(count)} ${one}${Math.abs(count) === 1 ? '' : 's'}`;
+/** `1 user`, `2,000 users`. */
+export const counted = (count: number, one: string): string => countedAs(count, one, number(count));
 
 /** A share of 0 to 1 in whole percents: `98%`, and `<1%` or `>99%` for shares that are not quite none or all. */
 export function percent(share: number): string {
@@ -91,12 +92,3 @@ export const today = (): string => new Date(serverNowMs()).toISOString().slice(0
 
 /** The earliest day that it still is in any zone (UTC-12), `YYYY-MM-DD`. */
 export const earliestDay = (): string => new Date(serverNowMs() - 12 * 3_600_000).toISOString().slice(0, 10);
-
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
-
-/** `1.5 GiB`. */
-export function bytes(value: number): string {
-  const step = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, value)) / 10));
-  const shown = value / 1_024 ** step;
-  return `${number(shown < 10 ? Math.round(shown * 10) / 10 : Math.round(shown))} ${UNITS[step]!}`;
-}

@@ -14,9 +14,6 @@ export const ATTENTION_KINDS = [
 ] as const;
 export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
-/** Larger numbers are not counted further. */
-export const MOST_COUNTED = 10_000;
-
 export const AttentionItem = Type.Object({
   kind: Type.Enum([...ATTENTION_KINDS]),
   /** Waiting outbox entries, dead letters, pending messages of the webhook, jobs, or quarantined events. */

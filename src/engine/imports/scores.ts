@@ -9,13 +9,13 @@ import {
   toMicros,
 } from '../../domain/decimal.ts';
 import { floorOf, foldOf, turned } from '../../domain/leaderboard.ts';
-import { groupName } from '../../domain/user.ts';
 import type { ImportedUser } from '../../domain/imported-user.ts';
 import { DAY_MS, dayOf, FREQUENCIES, isDate } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { packedScore, packedStay, packedTotal } from '../../packed/packed-import.ts';
 import type { PackedScores, PackedStays, PackedTotal } from '../../packed/state.ts';
 import { STREAK, TOTAL, USER } from '../../packed/user-fields.ts';
+import { groupOf } from '../../rules/leaderboards.ts';
 import { BadImport, type Draft } from './draft.ts';
 
 /** The calendar rules do not cover earlier days, and no zone has reached a day after tomorrow. */
@@ -125,7 +125,7 @@ export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUs
       skipped.push({ field: `leaderboards.${board.key}`, reason, days: 0 });
       continue;
     }
-    const group = groupOf(draft, board, shown[board.key]?.group);
+    const group = importedGroup(draft, board, shown[board.key]?.group);
     for (const [runDay, { score, lastDay }] of scores) {
       const earned = { boardNo: board.no, runDay, ...clamped(decimalOfMicros(score)) };
       boards.push(...packedScore({ ...earned, group }));
@@ -180,12 +180,15 @@ function isFinal(board: Leaderboard, runDay: number, nowMs: number): boolean {
   return endDay !== null && finalMs(endDay) <= nowMs;
 }
 
-/** The user's group on a board; '' without one. `groupOf` in `src/rules/leaderboards.ts` has the same rule. */
-function groupOf({ compiled, state }: Draft, board: Leaderboard, shown: Record<string, string> = {}): string {
-  const attributes = (state[USER.attributes] ?? {}) as Record<number, string>;
-  const values = board.breakdownAttributes.map((id) => {
-    const attribute = compiled.attributesById.get(id);
-    return attribute && (shown[attribute.key] ?? attributes[attribute.no]);
+/** The user's group on a board, where `shown` has values by key that go before the user's own; '' without a group. */
+function importedGroup({ compiled, state }: Draft, board: Leaderboard, shown: Record<string, string> = {}): string {
+  const own = Object.entries((state[USER.attributes] ?? {}) as Record<number, string>);
+  const attributes = new Map(own.map(([no, value]) => [Number(no), value]));
+  const groups = board.breakdownAttributes.map((id) => {
+    const { no = 0, key = '' } = compiled.attributesById.get(id) ?? {};
+    const value = shown[key];
+    if (value !== undefined) attributes.set(no, value);
+    return no;
   });
-  return values.includes(undefined) ? '' : groupName(values as string[]);
+  return groupOf({ groups }, { attributes }) ?? '';
 }

@@ -94,6 +94,8 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   began: 'When it began.',
   reported: 'When its process last reported. An old time means that the process ended; the next rebuild begins again.',
   emailsDue: 'For what the last e-mail of each kind was due.',
+  recomputations: 'What recomputations changed for the user.',
+  webhookMessages: 'Messages of webhooks about the user that Laurel still stores.',
   experimentation: 'Settings of the control group.',
   font: 'Typeface of the brand.',
   logo: 'Logo of the brand; null: none.',

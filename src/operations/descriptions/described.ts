@@ -3,6 +3,7 @@ import { CORRECTION_TEXTS, GUARD_TEXTS, RECOMPUTATION_TEXTS, TIMELINE_TEXTS } fr
 import { exampleOf, type Schema } from './examples.ts';
 import { ANALYTICS_TEXTS, OF_RANGE, PROGRESS_TEXTS, REWARD_TEXTS, SPENDING_TEXTS } from './progress-texts.ts';
 import { LIVE_TEXTS, PAYLOAD_TEXTS } from './webhook-texts.ts';
+import { pluralOf } from '../../domain/words.ts';
 
 /**
  * What fields mean, by their name and as many names around it as decide: `awards.date`, `date`. An operation in front
@@ -158,15 +159,13 @@ const NOUNS: Readonly<Record<string, string>> = {
   webhooks: 'webhook',
 };
 
-const plural = (noun: string): string => (noun.endsWith('ry') ? `${noun.slice(0, -1)}ies` : `${noun}s`);
-
 /** Replaces `{noun}` and `{nouns}` by the innermost known word of `around`; undefined if there is none. */
 function withNoun(text: string, around: readonly string[]): string | undefined {
   if (!text.includes('{noun')) return text;
   const word = around.findLast((one) => one in NOUNS);
   if (word === undefined) return undefined;
   const noun = NOUNS[word]!;
-  return text.replaceAll('{nouns}', plural(noun)).replaceAll('{noun}', noun);
+  return text.replaceAll('{nouns}', pluralOf(noun)).replaceAll('{noun}', noun);
 }
 
 /**

@@ -171,13 +171,13 @@ export async function troubledWebhooks(
                     CASE WHEN NOT enabled THEN disabled_at
                          WHEN failures >= $2 AND NOT is_full THEN failing_since
                          ELSE oldest END AS since
-               FROM webhook_state AS state
-               JOIN catalog_resources AS resource ON resource.id = state.webhook_id AND resource.deleted IS NULL
+               FROM catalog_resources AS resource
+               JOIN webhook_state AS state ON state.webhook_id = resource.id
               CROSS JOIN LATERAL (SELECT (resource.doc ->> 'enabled')::boolean AS enabled) AS own
                LEFT JOIN LATERAL (
                     SELECT created AS oldest FROM webhook_queue AS queued
                      WHERE queued.webhook_id = state.webhook_id ORDER BY sequence LIMIT 1) AS queue ON true
-              WHERE state.tenant_no = $1
+              WHERE resource.tenant_no = $1 AND resource.kind = 'webhook' AND resource.deleted IS NULL
                 AND CASE WHEN enabled THEN is_full OR failures >= $2 OR oldest < to_timestamp($3::float8 / 1000)
                          ELSE disabled_reason IS NOT NULL END) AS troubled
       ORDER BY array_position(ARRAY['disabled', 'full', 'failing', 'late'], trouble), name`,

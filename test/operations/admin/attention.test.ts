@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import { addJob } from '../../../src/postgres/jobs.ts';
@@ -80,8 +81,8 @@ test('webhooks are listed by what is wrong, with their pending messages; those t
 });
 
 test('jobs that failed lately, or keep failing', async () => {
-  const add = async (set: string, tenantNo: number | null = 0) => {
-    const { no } = await addJob(laurel.pool, { kind: 'event_retention', tenantNo, nowMs: NOW_MS });
+  const add = async (set: string, tenantNo: number | null = 0, subjectId = randomUUID()) => {
+    const { no } = await addJob(laurel.pool, { kind: 'event_retention', tenantNo, subjectId, nowMs: NOW_MS });
     await sql(`UPDATE jobs SET ${set} WHERE no = $1`, [no]);
   };
   await add(`status = 'failed', finished = '2026-11-15T09:00:00Z'`);
@@ -89,7 +90,13 @@ test('jobs that failed lately, or keep failing', async () => {
   await add(`status = 'running', attempts = 3`);
   await add(`attempts = 2`);
   await add(`attempts = 3`, null);
+  // A job that was requested again speaks for the earlier one: whether it is done, or failed as well.
+  const [repeated, failedTwice] = [randomUUID(), randomUUID()];
+  const failed = `status = 'failed', finished = '2026-11-15T09:00:00Z'`;
+  for (const set of [failed, `status = 'done', finished = '2026-11-15T09:30:00Z'`]) await add(set, 0, repeated);
   expect(await list()).toEqual([{ ...NOTHING, kind: 'jobs_failing', count: 3 }]);
+  for (const set of [failed, failed]) await add(set, 0, failedTwice);
+  expect(await list()).toEqual([{ ...NOTHING, kind: 'jobs_failing', count: 4 }]);
 });
 
 test('dead letters, quarantine and a full backlog; a key of one tenant sees only what is the tenant’s', async () => {
@@ -110,7 +117,7 @@ test('dead letters, quarantine and a full backlog; a key of one tenant sees only
     [
       { kind: 'backlog_full', count: 3 },
       { kind: 'dead_letters', count: 1 },
-      { kind: 'jobs_failing', count: 3 },
+      { kind: 'jobs_failing', count: 4 },
       { kind: 'quarantine', count: 2 },
     ].map((item) => ({ ...NOTHING, ...item })),
   );

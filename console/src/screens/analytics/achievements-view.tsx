@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { EditLink } from '../../resource/edit-link.tsx';
 import { number, percent } from '../../ui/format.ts';
+import { duration } from '../../ui/measures.ts';
 import { useAsked, useShown } from './controls.tsx';
-import { Distribution, duration, FigureTable, Figures, Read, Saved, TimeChart } from './parts.tsx';
+import { Distribution, FigureTable, Figures, Read, Saved, TimeChart } from './parts.tsx';
 import { achievementQuery, achievementsQuery } from './queries.ts';
 import { Back, Chosen } from './resource-link.tsx';
 

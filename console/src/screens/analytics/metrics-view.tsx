@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { EditLink } from '../../resource/edit-link.tsx';
-import { number } from '../../ui/format.ts';
+import { counted, number } from '../../ui/format.ts';
 import { useAsked, useShown } from './controls.tsx';
 import { Distribution, FigureTable, Figures, Read, Saved, TimeChart } from './parts.tsx';
 import { metricQuery, metricsQuery, type AnalyticsMetric } from './queries.ts';
@@ -99,7 +99,7 @@ function OneMetric({ id }: { id: string }) {
                 title="Top attributes"
                 file={`${file}-attributes`}
                 rows={attributes}
-                note={`From the newest ${number(all.attributeEvents)} events of this metric, reversals included.`}
+                note={`From the newest ${counted(all.attributeEvents, 'event')} of this metric, reversals included.`}
               >
                 <Distribution
                   rows={attributes.map(({ key: of, value, events }) => ({ name: `${of}: ${value}`, count: events }))}

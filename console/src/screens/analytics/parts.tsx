@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { useMemo, type ReactNode } from 'react';
 import { Chart } from '../../ui/chart.tsx';
-import { type CalendarUnit, changeText, counted, number } from '../../ui/format.ts';
+import { type CalendarUnit, changeText, number } from '../../ui/format.ts';
 import { Failed, Panel, Waiting } from '../../ui/parts.tsx';
 import { CARD_CELL, CARD_ROW, useIsPhone } from '../../ui/table-frame.tsx';
 import { CsvButton, type CsvRow } from './csv.tsx';
@@ -153,17 +153,4 @@ export function Distribution({ rows }: { rows: readonly { name: string; count: n
       ))}
     </ul>
   );
-}
-
-const UNITS = [
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-] as const;
-
-/** `3 hours`, for a number of seconds. */
-export function duration(seconds: number): string {
-  const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? ['second', 1];
-  const count = Math.round(seconds / size);
-  return counted(count, unit);
 }

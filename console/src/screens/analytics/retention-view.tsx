@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { number, periodText } from '../../ui/format.ts';
+import { counted, number, periodText } from '../../ui/format.ts';
 import { metricsQuery as allMetricsQuery } from '../../api/queries.ts';
 import { Labelled, SelectInput } from '../../ui/fields.tsx';
 import { Panel } from '../../ui/parts.tsx';
@@ -209,7 +209,7 @@ function EngagementOf({ metricId, name }: { metricId: string; name: string }) {
       title={`${name} per active user`}
       file={`engagement-${range.from}-${range.to}`}
       rows={groups}
-      note={`The control group compared with all others, from the events of ${number(sampled)} users: all, or 1,500 of them.`}
+      note={`The control group compared with all others, from the events of ${counted(sampled, 'user')}: all, or 1,500 of them.`}
     >
       <FigureTable
         label={`${name} per active user`}

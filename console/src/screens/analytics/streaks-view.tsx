@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Pencil } from 'lucide-react';
 import { buttonLook } from '../../ui/button.tsx';
-import { number } from '../../ui/format.ts';
+import { counted, number } from '../../ui/format.ts';
 import { useAsked } from './controls.tsx';
 import { Distribution, Figures, Read, Saved, TimeChart } from './parts.tsx';
 import { streaksQuery } from './queries.ts';
@@ -48,7 +48,7 @@ export function StreaksView() {
                 title="Users by length of their streak"
                 file="streak-lengths"
                 rows={lengths}
-                note={`Current figures of ${number(sampled)} users: all of them, or a sample of 1,000.`}
+                note={`Current figures of ${counted(sampled, 'user')}: all of them, or a sample of 1,000.`}
               >
                 <Distribution
                   rows={lengths.map((range) => ({

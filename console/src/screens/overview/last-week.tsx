@@ -64,7 +64,8 @@ function comparedDays<D>(
 /** How the last 7 days compare with the week before. Each tile leads to its analysis. */
 export function LastWeek() {
   const { week } = useRanges();
-  const error = useQuery({ ...usersQuery(week), ...POLLED }).error;
+  const { error, data } = useQuery({ ...usersQuery(week), ...POLLED });
+  const isFirstDay = data?.days.every((day) => day.activeUsers + day.activeUsersBefore === 0) === true;
   return (
     <section aria-label="The last 7 days" className="flex flex-col gap-2">
       <header className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1">
@@ -77,6 +78,11 @@ export function LastWeek() {
         <ChooseMetrics />
       </header>
       {error !== null && <Failed error={error} />}
+      {isFirstDay && (
+        <p className="text-muted">
+          No user was active in these two weeks, so there is nothing to compare yet. Today counts here from tomorrow on.
+        </p>
+      )}
       <div className="grid grid-cols-2 gap-2 md:grid-cols-3 lg:grid-cols-4">
         <UserTiles />
         <MetricTiles />

@@ -3,7 +3,7 @@ import { useChange } from '../../api/change.ts';
 import { admin } from '../../api/client.ts';
 import type { AdminRead } from '../../api/queries.ts';
 import { ConfirmedButton } from '../../ui/confirmed.tsx';
-import { number } from '../../ui/format.ts';
+import { counted } from '../../ui/format.ts';
 
 type Recomputation = AdminRead<'/v1/recomputations/{id}'>;
 
@@ -17,7 +17,6 @@ export function RecomputationActions({ recomputation }: { recomputation: Recompu
     run: () => answer(admin.POST('/v1/recomputations/{id}/cancel', path)),
     done: 'The recomputation is cancelled.',
   });
-  const applied = number(outcome.applied);
   return (
     <>
       {status === 'planned' && (
@@ -26,7 +25,7 @@ export function RecomputationActions({ recomputation }: { recomputation: Recompu
           change={apply}
           title="Apply the preview?"
           action="Apply"
-          about={`Applies exactly what is shown: ${number(figures.gaining)} users gain something, ${number(figures.losing)} lose something. You can revert all of it.`}
+          about={`Applies exactly what is shown: gains for ${counted(figures.gaining, 'user')}, losses for ${counted(figures.losing, 'user')}. You can revert all of it.`}
         >
           Apply the preview
         </ConfirmedButton>
@@ -37,7 +36,7 @@ export function RecomputationActions({ recomputation }: { recomputation: Recompu
           change={revert}
           title="Revert the recomputation?"
           action="Revert"
-          about={`Reverts it for ${applied} users: points are corrected by new entries, never below 0. Achievements that it completed are revoked, and those that it revoked return.`}
+          about={`Reverts it for ${counted(outcome.applied, 'user')}: points are corrected by new entries, never below 0. Achievements that it completed are revoked, and those that it revoked return.`}
         >
           Revert
         </ConfirmedButton>

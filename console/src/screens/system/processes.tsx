@@ -1,5 +1,6 @@
 import type { ServerMetrics } from '../../api/metrics.ts';
-import { agoInRealTime, bytes, number } from '../../ui/format.ts';
+import { agoInRealTime, number } from '../../ui/format.ts';
+import { bytes } from '../../ui/measures.ts';
 import { Panel, Tag } from '../../ui/parts.tsx';
 
 const NAMES = {

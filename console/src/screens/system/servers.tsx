@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
-import { bytes, number } from '../../ui/format.ts';
+import { number } from '../../ui/format.ts';
+import { bytes } from '../../ui/measures.ts';
 import { Facts, Failed, Panel } from '../../ui/parts.tsx';
 import { systemQuery } from './system-query.ts';
 

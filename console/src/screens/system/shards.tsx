@@ -6,7 +6,8 @@ import { admin } from '../../api/client.ts';
 import { useMayChange } from '../../api/session.ts';
 import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { SelectInput } from '../../ui/fields.tsx';
-import { bytes, counted, number } from '../../ui/format.ts';
+import { counted, number } from '../../ui/format.ts';
+import { bytes } from '../../ui/measures.ts';
 import { Failed, Panel, Tag } from '../../ui/parts.tsx';
 import { systemQuery, type System } from './system-query.ts';
 

@@ -7,7 +7,7 @@ import type { AdminRead } from '../../api/queries.ts';
 import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialogs.tsx';
-import { ago, moment, number } from '../../ui/format.ts';
+import { ago, counted, moment, number } from '../../ui/format.ts';
 import { Failed, Tag } from '../../ui/parts.tsx';
 
 const PAGE = 20;
@@ -101,7 +101,7 @@ function GiveBack({ user, system, spending }: { user: string; system: string; sp
       <Confirm
         open={asked}
         onClose={() => setAsked(false)}
-        title={`${action} ${number(amount)} points?`}
+        title={`${action} ${counted(amount, 'point')}?`}
         action={action}
         busy={give.isPending}
         onConfirm={() => give.mutate(undefined, { onSettled: () => setAsked(false) })}

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
+import { adminUsersExport } from '../../../../src/operations/users.ts';
 import { batchesKey } from '../../../../src/redis/keys.ts';
 import { knownPart } from '../../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
@@ -33,6 +34,8 @@ test('everything that Laurel holds of a user, by names, without secrets, and not
   expect(headers.get('content-type')).toBe('application/json');
   const at = new Date(NOW).toISOString();
   expect(body.exported).toBe(at);
+  const declared = adminUsersExport.responses[200] as { properties?: object } | undefined;
+  expect(Object.keys(body).filter((name) => !(name in (declared?.properties ?? {})))).toEqual([]);
   expect(body.user).toEqual((await laurel.app.get('/v1/users/ada')).body);
   expect(body.preferences.notifications.recap).toEqual(['email']);
   expect(body.metrics).toEqual({ flips: 12.5, minutes: 3 });
