@@ -140,10 +140,17 @@ export class UserExport {
           firstDay: dateOf(runDay),
           group,
           score: valueOf(decimalNumber(score)),
+          ...metadataOf(state, no, runDay),
         }));
       }),
     };
   }
+}
+
+/** What the entry of a run shows; nothing if it has no metadata. */
+function metadataOf({ metadata }: User, board: number, runDay: number): { metadata?: unknown } {
+  const sent = metadata.find(({ runs }) => runs.some((run) => run.board === board && run.runDay === runDay));
+  return sent === undefined ? {} : { metadata: JSON.parse(sent.json) };
 }
 
 const camel = (column: string): string => column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());

@@ -83,15 +83,15 @@ export async function addMembers(
     members,
     participants,
     isDone,
-  }: { members: readonly (FinalMember & { reached?: number | null })[]; participants: number; isDone: boolean },
+  }: { members: readonly NewFinalMember[]; participants: number; isDone: boolean },
 ): Promise<void> {
   let rows = '';
-  for (const [index, { userId, rank, score, reached }] of members.entries())
-    rows += `${group.id}\t${group.members + index}\t${tenantNo}\t${copyText(userId)}\t${rank}\t${score}\t${reached ?? '\\N'}\n`;
+  for (const [index, { userId, rank, score, reached, metadata }] of members.entries())
+    rows += `${group.id}\t${group.members + index}\t${tenantNo}\t${copyText(userId)}\t${rank}\t${score}\t${reached ?? '\\N'}\t${metadata == null ? '\\N' : copyText(metadata)}\n`;
   if (members.length > 0)
     await copyRows(
       client,
-      'COPY board_finals (group_id, place, tenant_no, user_id, rank, score, reached) FROM STDIN',
+      'COPY board_finals (group_id, place, tenant_no, user_id, rank, score, reached, metadata) FROM STDIN',
       rows,
     );
   await client.query(
@@ -153,10 +153,20 @@ interface RunNamed {
   runDay: number;
 }
 
+interface NewFinalMember {
+  userId: string;
+  rank: number;
+  score: number;
+  reached?: number | null;
+  /** JSON. */
+  metadata?: string | null;
+}
+
 interface FinalMember {
   userId: string;
   rank: number;
   score: number;
+  metadata: string | null;
 }
 
 const FINAL_RUN = 'run.tenant_no = $1 AND run.board_no = $2 AND run.run_day = $3 AND run.is_final';
@@ -204,7 +214,7 @@ export async function finalPage(
   { groupId, from, count }: { groupId: number; from: number; count: number },
 ): Promise<FinalMember[]> {
   const { rows } = await pool.query<FinalMember>(
-    `SELECT user_id AS "userId", rank, score FROM board_finals
+    `SELECT user_id AS "userId", rank, score, metadata FROM board_finals
       WHERE group_id = $1 AND place >= $2 AND place < $3 ORDER BY place`,
     [groupId, from, from + count],
   );
@@ -217,7 +227,8 @@ export async function finalMember(
   userId: string,
 ): Promise<(FinalMember & { place: number }) | null> {
   const { rows } = await pool.query<FinalMember & { place: number }>(
-    `SELECT user_id AS "userId", place, rank, score FROM board_finals WHERE tenant_no = $1 AND group_id = $2 AND user_id = $3`,
+    `SELECT user_id AS "userId", place, rank, score, metadata FROM board_finals
+      WHERE tenant_no = $1 AND group_id = $2 AND user_id = $3`,
     [tenantNo, groupId, storableText(userId)],
   );
   return rows[0] ?? null;
@@ -227,6 +238,7 @@ interface FinalScore {
   userId: string;
   score: number;
   reached: number | null;
+  metadata: string | null;
 }
 
 /** The scores of those of some users who have one in a final run; `group`: `null` for any. `null` if the run is not final. */
@@ -236,7 +248,7 @@ export async function finalScores(
   { group, userIds }: { group: string | null; userIds: readonly string[] },
 ): Promise<FinalScore[] | null> {
   const { rows } = await pool.query<Omit<FinalScore, 'userId'> & { userId: string | null }>(
-    `SELECT member.user_id AS "userId", member.score, member.reached::float8 AS reached
+    `SELECT member.user_id AS "userId", member.score, member.reached::float8 AS reached, member.metadata
        FROM board_runs AS run
        LEFT JOIN (board_run_groups AS grp JOIN board_finals AS member ON member.group_id = grp.id)
               ON grp.run_id = run.id AND ($5::text IS NULL OR text_digest(grp.name) = text_digest($5))

@@ -12,8 +12,8 @@ import {
   ranked,
   type RankedMember,
   type Standings,
-  userNames,
 } from '../../leaderboards/standings.ts';
+import { shownRankings } from '../../leaderboards/shown-rankings.ts';
 import { whileWhole } from '../../persist/cursor-wait.ts';
 import { boardPayload } from '../payloads.ts';
 
@@ -56,14 +56,12 @@ export class BoardRankings {
     return ranked(standings, members, { from, before: undefined });
   }
 
-  async rankings(tenantNo: number, places: readonly RankedMember[]): Promise<LeaderboardRanking[]> {
-    const names = await userNames(this.redis, tenantNo, places);
-    return places.map(({ userId, rank, score }, index) => ({
-      userId,
-      userName: names[index] ?? null,
-      rank,
-      value: score,
-    }));
+  /** Members as the payloads show them. */
+  async rankings(
+    at: { tenantNo: number; board: Leaderboard; runDay: number },
+    places: readonly RankedMember[],
+  ): Promise<LeaderboardRanking[]> {
+    return shownRankings(this.redis, at, places);
   }
 
   /** Payload of `leaderboard.changed`; `null` if the board is inactive. Throws RedisNotReady. */
@@ -75,10 +73,11 @@ export class BoardRankings {
     if (found === null) return null;
     const { tenantNo } = compiled.catalog;
     const standings = this.standings(found, { tenantNo, ...place });
-    const rankings = await this.whole(client, tenantNo, async () =>
-      this.rankings(tenantNo, await this.places(standings)),
-    );
     const { board, status } = found;
+    const { runDay } = place;
+    const rankings = await this.whole(client, tenantNo, async () =>
+      this.rankings({ tenantNo, board, runDay }, await this.places(standings)),
+    );
     return boardPayload('leaderboard.changed', { compiled, board, ...place }, { status, rankings });
   }
 }
