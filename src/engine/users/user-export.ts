@@ -62,13 +62,14 @@ export class UserExport {
       yield ']';
     }
     const finals = await finalPlaces(pool, tenantNo, userId, null);
-    const finalRanks = finals.map(({ boardNo, runDay, lastDay, group, rank, score }) => ({
+    const finalRanks = finals.map(({ boardNo, runDay, lastDay, group, rank, score, metadata }) => ({
       leaderboard: names.get(boardNo) ?? String(boardNo),
       firstDay: dateOf(runDay),
       lastDay: dateOf(lastDay),
       group,
       rank,
       score,
+      ...(metadata !== null && { metadata: JSON.parse(metadata) }),
     }));
     yield `,"finalRanks":${JSON.stringify(finalRanks)}`;
     yield `,"leaderboardDays":${JSON.stringify(await this.snapshots({ tenantNo, userId, names }))}`;

@@ -79,11 +79,7 @@ export async function lastCopied(
 export async function addMembers(
   client: PoolClient,
   { tenantNo, group }: { tenantNo: number; group: CopiedGroup },
-  {
-    members,
-    participants,
-    isDone,
-  }: { members: readonly NewFinalMember[]; participants: number; isDone: boolean },
+  { members, participants, isDone }: { members: readonly NewFinalMember[]; participants: number; isDone: boolean },
 ): Promise<void> {
   let rows = '';
   for (const [index, { userId, rank, score, reached, metadata }] of members.entries())
@@ -269,6 +265,8 @@ interface FinalPlace {
   score: number;
   /** Whether the rank was within the leaderboard's maximum of participants. */
   participates: boolean;
+  /** JSON. */
+  metadata: string | null;
 }
 
 /** A user's results in the final runs of a tenant's leaderboards, or in one run. */
@@ -281,7 +279,7 @@ export async function finalPlaces(
   const { rows } = await pool.query<FinalPlace>(
     `SELECT run.board_no AS "boardNo", run.run_day AS "runDay", run.last_day AS "lastDay",
             (extract(epoch FROM run.final_at) * 1000)::float8 AS "finalMs",
-            grp.name AS group, member.rank, member.score, member.place < grp.participants AS participates
+            grp.name AS group, member.rank, member.score, member.metadata, member.place < grp.participants AS participates
        FROM board_finals AS member
        JOIN board_run_groups AS grp ON grp.id = member.group_id
        JOIN board_runs AS run ON run.id = grp.run_id

@@ -110,7 +110,14 @@ export const USER_TABLES: readonly UserTable[] = [
   // Only while a leaderboard is being filled.
   { table: 'board_past_scores', user: 'user_id', section: null, order: ['board_no', 'run_day'] },
   // Final ranks of ended runs. Other users keep theirs.
-  { table: 'board_finals', user: 'user_id', section: null, order: ['group_id'], anonymised: true, emptied: ['metadata'] },
+  {
+    table: 'board_finals',
+    user: 'user_id',
+    section: null,
+    order: ['group_id'],
+    anonymised: true,
+    emptied: ['metadata'],
+  },
   {
     table: 'streak_changes',
     user: 'user_id',
