@@ -83,7 +83,7 @@ export async function addMembers(
 ): Promise<void> {
   let rows = '';
   for (const [index, { userId, rank, score, reached, metadata }] of members.entries())
-    rows += `${group.id}\t${group.members + index}\t${tenantNo}\t${copyText(userId)}\t${rank}\t${score}\t${reached ?? '\\N'}\t${metadata == null ? '\\N' : copyText(metadata)}\n`;
+    rows += `${group.id}\t${group.members + index}\t${tenantNo}\t${copyText(userId)}\t${rank}\t${score}\t${reached ?? '\\N'}\t${typeof metadata === 'string' ? copyText(metadata) : '\\N'}\n`;
   if (members.length > 0)
     await copyRows(
       client,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startLaurel } from '../../laurel.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 
 const board = (key: string, fields: object = {}) =>
@@ -88,9 +89,6 @@ test('metadata that is too large, or no object, is refused, and nothing of the e
   ];
   const whole = await admin.post('/v1/metrics/events', events);
   expect([whole.status, whole.body.error]).toEqual([422, expect.stringContaining('[1]: metadata must be at most')]);
-  const { status } = await admin.post('/v1/metrics/events?partial=true&wait=true', events);
-  expect(status).toBe(202);
-  expect(await shown('sum')).toMatchObject({ b2: { hat: 'green' } });
 });
 
 test('a reversal removes what the event sent; a best score that becomes an earlier one has none', async () => {
@@ -118,6 +116,7 @@ test('a final run keeps metadata, without the leaderboard no longer showing it, 
   expect({ best: await shown('best'), sum: await shown('sum') }).toEqual(before);
   expect(await among('best', 'd')).toEqual({ text: 'tab\t, line\n, \\ and é' });
   expect(await shown('best', 'run=2031-03-05')).toEqual({ d: { hat: 'next run' } });
+  await boards.store();
   const { status, body: exported } = await admin.get('/v1/users/e/export');
   expect([status, exported.error]).toEqual([200, undefined]);
   expect(exported.finalRanks).toContainEqual(expect.objectContaining({ leaderboard: 'best', metadata: { hat: 'e' } }));
@@ -130,4 +129,41 @@ test('a final run keeps metadata, without the leaderboard no longer showing it, 
   const { rows } = await pool.query('SELECT metadata FROM board_finals WHERE metadata LIKE \'%"e"%\'');
   expect(rows).toEqual([]);
   expect(await among('best', 'd')).not.toBeNull();
+});
+
+test('batches and late events have metadata', async () => {
+  const start = new Date(Date.now() - 3 * 86_400_000).toISOString().slice(0, 10);
+  const laurel = await startLaurel({
+    workers: true,
+    configuration: {
+      metrics: [{ key: 'm', name: 'M' }],
+      leaderboards: [{ ...board('best', { aggregate: 'max' }), start, runUnit: null, runInterval: null }],
+    },
+  });
+  try {
+    const entries = async (): Promise<unknown[]> => {
+      const { body } = await laurel.app.get('/v1/leaderboards/best');
+      return body.rankings.map(({ userId, value, metadata }: Record<string, unknown>) => [userId, value, metadata]);
+    };
+    const events = [
+      { key: 'm', user: { id: 'a' }, value: 5, metadata: { hat: 'a' } },
+      { key: 'm', user: { id: 'b' }, value: 1, metadata: { text: 'x'.repeat(300) } },
+      { key: 'm', user: { id: 'b' }, value: 4, metadata: { hat: 'b' } },
+    ];
+    const batch = await laurel.admin.post('/v1/metrics/events?partial=true', events);
+    expect([batch.status, batch.body.refused]).toEqual([202, [expect.objectContaining({ index: 1 })]]);
+    await expect.poll(entries, { timeout: 20_000 }).toEqual([
+      ['a', 5, { hat: 'a' }],
+      ['b', 4, { hat: 'b' }],
+    ]);
+    const occurredAt = new Date(Date.now() - 2 * 86_400_000).toISOString();
+    const late = { user: { id: 'b' }, value: 6, occurredAt, metadata: { hat: 'late' } };
+    expect((await laurel.app.post('/v1/metrics/m/event', late)).status).toBe(201);
+    expect(await entries()).toEqual([
+      ['b', 6, { hat: 'late' }],
+      ['a', 5, { hat: 'a' }],
+    ]);
+  } finally {
+    await laurel.close();
+  }
 });
