@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox';
 import { QuestProgress, UserAchievementResponse } from './achievement.ts';
 import { SUM_BOUND } from './decimal.ts';
 import { GuardedEvent } from './administration/guards.ts';
-import { MetricEventLeaderboardResponse } from './leaderboard.ts';
+import { EntryMetadata, MetricEventLeaderboardResponse } from './leaderboard.ts';
 import { MetricEventPointsResponse } from './points.ts';
 import { byKey } from './schemas.ts';
 import { MetricEventStreak } from './streaks/streak.ts';
@@ -28,6 +28,7 @@ export const MetricEvent = Type.Object({
   value: Type.Number({ minimum: -MAX_VALUE, maximum: MAX_VALUE }),
   attributes: Type.Optional(SentAttributes),
   occurredAt: Type.Optional(OccurredAt),
+  metadata: Type.Optional(EntryMetadata),
 });
 export type MetricEvent = Static<typeof MetricEvent>;
 

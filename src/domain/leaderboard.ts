@@ -49,6 +49,11 @@ export function foldOf({ aggregate, order }: Pick<Scoring, 'aggregate' | 'order'
 export const BoardStatus = Type.Enum(['active', 'scheduled', 'finished']);
 export type BoardStatus = Static<typeof BoardStatus>;
 
+/** What an event sends for its user's entries. */
+export const EntryMetadata = Type.Record(Type.String(), Type.Unknown());
+/** Largest metadata, as JSON without spaces. */
+export const METADATA_BYTES = 256;
+
 export const leaderboardFields = {
   id: Type.String(),
   name: Type.String(),
@@ -99,6 +104,8 @@ export const LeaderboardRanking = Type.Object({
   rank: Type.Integer(),
   // Decimal if the metric is.
   value: WholeNumber(),
+  // Only on boards that keep it, if an event sent some.
+  metadata: Type.Optional(EntryMetadata),
 });
 export type LeaderboardRanking = Static<typeof LeaderboardRanking>;
 

@@ -6,6 +6,7 @@ import { type Numbered, stateValues, unpackr } from './unpack-state.ts';
 import {
   type DAYS_OFF,
   HOLD,
+  METADATA,
   type PAUSE,
   type QUEST,
   type QUEST_PERIOD,
@@ -127,6 +128,12 @@ export interface HistorySum {
 /** STAYs in a row. */
 export type PackedStays = (number | string)[];
 
+export interface PackedMetadata {
+  [METADATA.event]: string;
+  [METADATA.json]: string;
+  [METADATA.runs]: number[];
+}
+
 /** An unpacked state. Streaks are a list here and flat in the bytes. */
 export interface PackedState {
   [USER.createdMs]: number;
@@ -169,6 +176,7 @@ export interface PackedState {
   [USER.scoreTimes]?: number[];
   [USER.quests]?: Numbered<PackedQuest>;
   [USER.teams]?: PackedStays;
+  [USER.metadata]?: PackedMetadata[];
 }
 
 /** Unpacks a user's state, regardless of the version of Laurel that wrote it. Throws if it is invalid. */
@@ -237,6 +245,16 @@ export function scoreTime(state: PackedState, boardNo: number, runDay: number): 
     if (times[at + SCORE_TIME.board] === boardNo && times[at + SCORE_TIME.runDay] === runDay)
       return Math.abs(times[at + SCORE_TIME.reached]!);
   return 0;
+}
+
+/** The JSON that a user's entry in a run of a board shows; `null` for none. */
+export function metadataIn(state: PackedState, boardNo: number, runDay: number): string | null {
+  for (const sent of state[USER.metadata] ?? []) {
+    const runs = sent[METADATA.runs];
+    for (let at = 0; at < runs.length; at += 2)
+      if (runs[at] === boardNo && runs[at + 1] === runDay) return sent[METADATA.json];
+  }
+  return null;
 }
 
 const TIME_DIGITS = 16;

@@ -91,9 +91,14 @@ export const USER = {
   quests: 56,
   /** Flat list of STAYs, in the order in which they began; absent for none. */
   teams: 57,
+  /** List of METADATA, those of the oldest events first; absent for none. */
+  metadata: 58,
 } as const;
 
-export const STATE_SIZE = 58;
+export const STATE_SIZE = 59;
+
+/** JSON that an event (32 hex digits) sent, and the leaderboards' runs that show it: numbers and first days in one list. */
+export const METADATA = { event: 0, json: 1, runs: 2 } as const;
 
 /**
  * `day`: greater than the number of keys that a user may use per day. `days`: days are counted modulo this, so that the sum

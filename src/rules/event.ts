@@ -25,6 +25,8 @@ export interface RuleEvent {
   /** 32 hex digits. */
   id: string;
   value: Decimal;
+  /** JSON for the user's entries on leaderboards; absent for none. */
+  metadata?: string;
   sent: SentProfile | null;
   /** Numbers of the achievements and triggers whose conditions on event attributes match. */
   counted: readonly number[];
@@ -165,6 +167,7 @@ export function applyEvent(
       value,
       reached: around.reached,
       occurred: event.occurred && { second: event.occurred.second, runs: late?.runs ?? null },
+      ...(event.metadata !== undefined && { metadata: { event: event.id, json: event.metadata } }),
     },
   });
   if (leftRange !== null) return { refusal: 'outOfRange', metric: plan.metric, sum: 'score', no: leftRange };

@@ -1,5 +1,6 @@
 import { clamped, type Decimal, decimalNumber } from '../domain/decimal.ts';
 import { groupName } from '../domain/user.ts';
+import { dropMetadata, noteMetadata } from './metadata.ts';
 import type { PointsMove } from './points.ts';
 import type { Plan, PlanBoard } from './plan.ts';
 import { isEqual, isZero, leavesRange, minus, plus, reaches } from './sums.ts';
@@ -50,6 +51,8 @@ export interface ScoredEvent {
   reached: number;
   /** Of an event with its own time: the second of its local day; of a late one also its runs, by leaderboard. */
   occurred: { second: number; runs: Readonly<Record<number, number>> | null } | null;
+  /** What the event sent for the entries; absent for nothing. */
+  metadata?: { event: string; json: string };
 }
 
 /** Index of the first score on a leaderboard, or where it would be. */
@@ -189,12 +192,16 @@ export function putScore(
   };
   if (whole === board.floor) {
     user.scores = user.scores.filter((score) => score !== before);
+    dropMetadata(user, (each) => each.board === board.no && each.runDay === runDay);
     return { ...old, score: floor, reached: old.oldReached };
   }
   const score = ensureScore(user, run, -Infinity);
   Object.assign(score, { group, whole, micros });
   const reached = board.ties === true && (known ?? 0) === 0 ? old.oldReached : known;
   if (board.fold === 'last' || board.ties === true) noteReached(user, run, reached ?? 0);
+  // Another event may have made this score, and only the state has what events sent.
+  if (doubleOf(score) !== old.oldScore || (board.ties === true && reached !== old.oldReached))
+    noteMetadata(user, board, { runDay, sent: null });
   return { ...old, score: doubleOf(score), reached: board.ties === true ? reached : null };
 }
 
@@ -273,6 +280,8 @@ function scoreBoard(
   const isFirst = earned !== null && 'put' in earned && earned.isFirst;
   let oldScore = isFirst ? board.floor! : doubleOf(score);
   const { leftRange, teams } = earned === null ? NOTHING : applyEarned(user, board, { score, earned, change });
+  if (earned !== null && (event?.metadata !== undefined || user.metadata.length > 0))
+    noteMetadata(user, board, { runDay, sent: event?.metadata ?? null });
   if (group === null) return { change: null, leftRange };
   if (board.groups !== undefined && oldGroup === '') oldScore = board.floor ?? 0;
   score.group = group;
@@ -348,4 +357,5 @@ export function dropGoneBoards(user: User, { present, firstDay }: Plan): void {
   user.scoreTimes = times.filter(
     (time) => isPresent(time) && (!endedLongAgo(time) || scoreIn(user, time) !== undefined),
   );
+  dropMetadata(user, (run) => scoreIn(user, run) === undefined);
 }

@@ -164,6 +164,8 @@ export interface PlanBoard {
   ties?: true;
   /** Scores up to this one are not on the board; absent: 0. Present whenever `fold`, `sign` or `ties` is. */
   floor?: number;
+  /** Entries keep the metadata of events. */
+  metadata?: true;
   max?: number;
   /** Seconds of the local day: events count from `from` until before `to`. */
   from?: number;

@@ -5,6 +5,7 @@ import { qualifies } from './achievements.ts';
 import { compensate } from './compensation.ts';
 import { takeReplay, type ReplayedStreaks } from './event.ts';
 import { groupOf, putScore, type RunScore, type ScoreChange, scoreBoards, scoreIn } from './leaderboards.ts';
+import { dropMetadataOf } from './metadata.ts';
 import type { Plan, PlanAchievement, PlanBoard } from './plan.ts';
 import { type PointsMove, reverseLevels } from './points.ts';
 import { admit } from './profile.ts';
@@ -137,6 +138,7 @@ export function reverse(
   reverseLevels(user, plan.systems, { awards: paidAt, voids: reversal.voids });
   const second = secondOfUser(user, nowMs);
   const scores = scoreBoards(user, { plan, nowMs, day, second, ledgers: [], length, event: null }).changes;
+  dropMetadataOf(user, reversal.root);
   scores.push(...reversal.boards.flatMap((each) => correctScore(user, each, movedBy)));
   user.corrections += 1;
   return {

@@ -1,6 +1,6 @@
 import { Packr, Unpackr } from 'msgpackr';
 import type { Decimal } from '../domain/decimal.ts';
-import { HOLD, SCORE, SCORE_TIME, STATE_SIZE, STAY, STREAK, USED_KEYS, USER } from '../packed/user-fields.ts';
+import { HOLD, METADATA, SCORE, SCORE_TIME, STATE_SIZE, STAY, STREAK, USED_KEYS, USER } from '../packed/user-fields.ts';
 import type {
   GuardSums,
   Hold,
@@ -9,6 +9,7 @@ import type {
   QuestProgress,
   Score,
   ScoreTime,
+  SentMetadata,
   Stay,
   Streak,
   Total,
@@ -87,6 +88,7 @@ function userOf(values: Values): User {
     owed: mapOf(values[USER.owed], same<number>),
     scoreTimes: rowsOf(values[USER.scoreTimes], SCORE_TIME.size, scoreTimeOf),
     stays: rowsOf(values[USER.teams], STAY.size, stayOf),
+    metadata: listOf(values[USER.metadata], metadataOf),
     guarded: mapOf(values[USER.guarded], guardSumsOf),
     generation: optional(values[USER.generation]),
     corrections: (values[USER.corrections] as number | undefined) ?? 0,
@@ -136,6 +138,12 @@ export function encodeUser(user: User): Buffer {
       team,
       whole,
       micros,
+    ]);
+  if (user.metadata.length > 0)
+    values[USER.metadata] = user.metadata.map(({ event, json, runs }) => [
+      event,
+      json,
+      runs.flatMap(({ board, runDay }) => [board, runDay]),
     ]);
   if (user.guarded.size > 0) values[USER.guarded] = packedMap(user.guarded, packedGuardSums);
   if (user.corrections > 0) values[USER.corrections] = user.corrections;
@@ -263,6 +271,12 @@ const stayOf = (values: Values, at: number): Stay => ({
   team: values[at + STAY.team] as string,
   whole: values[at + STAY.whole] as number,
   micros: values[at + STAY.micros] as number,
+});
+
+const metadataOf = (values: Values): SentMetadata => ({
+  event: values[METADATA.event] as string,
+  json: values[METADATA.json] as string,
+  runs: rowsOf(values[METADATA.runs], 2, (run, at) => ({ board: run[at] as number, runDay: run[at + 1] as number })),
 });
 
 const holdOf = (values: Values, at: number): Hold => ({

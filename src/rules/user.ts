@@ -74,6 +74,8 @@ export interface User {
   scoreTimes: ScoreTime[];
   /** In the order in which they began. */
   stays: Stay[];
+  /** Those of the oldest events first. */
+  metadata: SentMetadata[];
   /** Metric number → sums of its guarded events. */
   guarded: Map<number, GuardSums>;
 
@@ -147,6 +149,13 @@ export interface Stay extends Decimal {
   runDay: number;
   sinceMs: number;
   team: string;
+}
+
+/** JSON that an event (32 hex digits) sent, and the runs of leaderboards in which the user's entry shows it: at least one. */
+export interface SentMetadata {
+  event: string;
+  json: string;
+  runs: { board: number; runDay: number }[];
 }
 
 /** `periods`: newest first, at most `QUEST_PERIODS.most`. */
@@ -232,6 +241,7 @@ export const newUser = (
   owed: new Map(),
   scoreTimes: [],
   stays: [],
+  metadata: [],
   guarded: new Map(),
   generation,
   corrections: 0,

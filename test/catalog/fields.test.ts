@@ -228,6 +228,7 @@ const FULL: Configuration = {
       rankBy: 'metric',
       aggregate: 'min',
       ties: 'first',
+      keepsMetadata: true,
       order: 'ascending',
       metricKey: 'flips',
       maxParticipants: 10,

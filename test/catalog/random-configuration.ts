@@ -250,6 +250,7 @@ function leaderboard(known: Known, key: string, systemKeys: string[]): Configure
     metricKey: rankBy === 'metric' ? draw(fc.constantFrom(...metricKeys)) : undefined,
     aggregate: single ? draw(optional(fc.constantFrom('sum', 'max', 'min', 'last'))) : undefined,
     order: single ? draw(optional(fc.constantFrom('descending', 'ascending'))) : undefined,
+    keepsMetadata: draw(optional(fc.boolean())),
     ties: single ? draw(optional(fc.constantFrom('shared', 'first'))) : undefined,
     pointsSystemKey: rankBy === 'points' ? draw(fc.constantFrom(...systemKeys)) : undefined,
     maxParticipants: draw(optional(fc.constantFrom(null, 1, 1_000))),

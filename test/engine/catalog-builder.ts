@@ -172,6 +172,7 @@ export class CatalogBuilder {
       teamAttributeId: null,
       teamsBy: null,
       teamMinMembers: null,
+      keepsMetadata: null,
       ...fields,
     };
     this.catalog.leaderboards.push(board);

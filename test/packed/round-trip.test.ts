@@ -78,6 +78,7 @@ const FULL: User = {
   holds: [{ system: 5, id: 'h', amount: 7, expiresMs: 1_800_000_000_000 }],
   scoreTimes: [{ board: 8, runDay: 20_000, reached: 1_790_000_000_000_001 }],
   quests: new Map([[4, { times: 2, periods: [{ period: 20_001, whole: 12, micros: 500_000, done: true }] }]]),
+  metadata: [{ event: 'e'.repeat(32), json: '{"hat":"red"}', runs: [{ board: 8, runDay: 20_000 }] }],
   stays: [{ board: 8, runDay: 20_000, sinceMs: 1_700_000_000_000, team: 'red', whole: 12, micros: 500_000 }],
   unknown: [],
 };
@@ -99,7 +100,15 @@ test('trailing absent fields take no space; a state ends after its streaks at th
     name: null,
     streaks: { daily: { length: 0 } },
   });
-  const without: User = { ...FULL, spent: new Map(), holds: [], scoreTimes: [], quests: new Map(), stays: [] };
+  const without: User = {
+    ...FULL,
+    spent: new Map(),
+    holds: [],
+    scoreTimes: [],
+    quests: new Map(),
+    stays: [],
+    metadata: [],
+  };
   expect(unpackAll(encodeUser(without))).toHaveLength(USER.spent);
 });
 

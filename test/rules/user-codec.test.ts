@@ -69,6 +69,7 @@ const users: fc.Arbitrary<User> = fc.record({
   owed: table(fc.integer({ min: -1e15, max: 1e15 })),
   scoreTimes: few(fc.record({ ...run, reached: fc.maxSafeInteger() })),
   stays: few(fc.record({ ...run, sinceMs: ms, team: text, ...sum })),
+  metadata: few(fc.record({ event: id, json: text, runs: few(fc.record(run)) })),
   guarded: table(fc.record({ hour: day, hourSum: fc.record(sum), day, daySum: fc.record(sum), lastMs: orNull(ms) })),
   generation: orNull(amount),
   corrections: fc.nat(100),

@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 37c30cdead1c9d4a23d20ef987af8f1cf52f903e6a06e6d7cd98eace4f6db372
-// 7a39aba563a11c93a1cbcd3442efccabde556e91edb313ad089ec6204102f0cb
+// 19f79ab2f63e3691963262711f1a3c845ebfe233bfb610bf22285c0f45f9790f
+// 443a85ac18f7b23c4ca18a05db5082d2162e5fc7b0f5620f69f3845b411c0054
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -13,6 +13,10 @@ export interface EventRequest {
   };
   /** When it happened, as ISO 8601 with an offset; left out: now. */
   occurredAt?: string;
+  /** At most 256 bytes of JSON, shown with the user’s entry on leaderboards with `keepsMetadata` whose score the event changes. Everyone who may read such a leaderboard sees it. */
+  metadata?: {
+    [key: string]: unknown;
+  };
 }
 
 export interface EventResult {
@@ -1266,6 +1270,10 @@ export interface Ranking {
   rank: number;
   /** The user’s score. */
   value: number;
+  /** What the event that made the entry sent as `metadata`; absent if there is none. */
+  metadata?: {
+    [key: string]: unknown;
+  };
 }
 
 export interface RankingsAmongRequest {
@@ -2039,6 +2047,10 @@ export interface BatchEvent {
   };
   /** When it happened, as ISO 8601 with an offset; left out: now. */
   occurredAt?: string;
+  /** At most 256 bytes of JSON, shown with the user’s entry on leaderboards with `keepsMetadata` whose score the event changes. Everyone who may read such a leaderboard sees it. */
+  metadata?: {
+    [key: string]: unknown;
+  };
   /** The event with this key is processed once. Without one, it counts again if the batch is repeated. */
   idempotencyKey?: string;
 }

@@ -28,6 +28,7 @@ export function compileBoard(
     sign: board.order === 'ascending' ? -1 : undefined,
     ties: board.ties === 'first' || undefined,
     floor: floorOf(board) || undefined,
+    metadata: board.keepsMetadata === true || undefined,
     max: board.maxParticipants ?? undefined,
     from: board.startTime === null ? undefined : secondOfDay(board.startTime),
     to: board.endTime === null ? undefined : secondOfDay(board.endTime),

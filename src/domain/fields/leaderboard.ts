@@ -78,6 +78,15 @@ export const LEADERBOARD = {
     when: only('rankBy', 'points'),
     refersTo: 'points system',
   }),
+  keepsMetadata: field(Type.Boolean(), {
+    label: 'Entries keep metadata',
+    description:
+      'True: an entry keeps the `metadata` of the event that changed it. Everyone who may read the board sees it.',
+    default: null,
+    addition: true,
+    normalise: (keeps: boolean) => (keeps ? true : null),
+    form: { hint: 'Such as a character or a replay, sent with events. Everyone who may read the board sees it' },
+  }),
   maxParticipants: field(Type.Integer({ minimum: 1, maximum: PARTICIPANTS.most }), {
     label: 'Maximum number of places',
     description: 'How many places the board has; null: any number.',

@@ -306,7 +306,7 @@ const textsOf = ({ userId, attributes, idempotency }: ReadyEvent): EventTexts =>
   key: idempotency?.key ?? '',
 });
 
-function ruleEventOf({ id, userId, value, sent, counted, compiled, occurred }: ReadyEvent): RuleEvent {
+function ruleEventOf({ id, userId, value, sent, counted, compiled, occurred, metadata }: ReadyEvent): RuleEvent {
   return {
     id,
     value,
@@ -314,6 +314,7 @@ function ruleEventOf({ id, userId, value, sent, counted, compiled, occurred }: R
     counted: counted === '' ? [] : counted.split(',').map(Number),
     ownBoosts: compiled.ownBoosts(userId),
     occurred: occurred ?? null,
+    ...(metadata !== undefined && { metadata }),
   };
 }
 

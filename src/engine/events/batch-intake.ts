@@ -22,7 +22,7 @@ import type { KeyedIds } from '../ids.ts';
 import { Overload, refusalError, SUBSCRIBED_WITHOUT_ADDRESS } from '../refusals.ts';
 import { rejectUnknownAttributes, sentUser } from '../users/sent-user.ts';
 import { guardedResult, guardError, guardName, isQuarantined, quarantinedBy } from './event-answer.ts';
-import { bodyOf, type EventWindow, occurredMs } from './prepared-event.ts';
+import { bodyOf, type EventWindow, metadataText, occurredMs } from './prepared-event.ts';
 import { inOwnTurn } from '../../turns.ts';
 
 interface BatchIntakeOptions {
@@ -210,7 +210,7 @@ const tooMuch = (): AppError => new Overload('Too many events wait to be process
 /** Why the catalog does not allow an event; `null` if it does. The message names the index. */
 function faultOf(
   compiled: CompiledCatalog,
-  { key, user, attributes, occurredAt }: BatchMetricEvent,
+  { key, user, attributes, occurredAt, metadata }: BatchMetricEvent,
   { index, nowMs, window }: { index: number; nowMs: number; window: EventWindow },
 ): AppError | null {
   if (!compiled.metrics.has(key)) {
@@ -221,6 +221,7 @@ function faultOf(
   try {
     rejectUnknownAttributes({ user, attributes }, compiled);
     sentUser(user, compiled, { nowMs, byClient: false });
+    if (metadata !== undefined) metadataText(metadata);
     if (occurredAt !== undefined) occurredMs(occurredAt, window, nowMs);
     return null;
   } catch (error) {

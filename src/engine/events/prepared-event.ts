@@ -4,6 +4,7 @@ import type { Counter } from '../../rules/plan.ts';
 import { toDecimal } from '../../domain/decimal.ts';
 import type { EventSettings } from '../../domain/fields/tenant-settings.ts';
 import { UNKNOWN_METRIC, type MetricEvent } from '../../domain/event.ts';
+import { METADATA_BYTES } from '../../domain/leaderboard.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
@@ -58,6 +59,7 @@ export function prepareEvent(
     value: toDecimal(event.value),
     sent: sentUser(user, compiled, { nowMs, byClient }),
     attributes: attributes === undefined ? '' : JSON.stringify(attributes),
+    ...(event.metadata !== undefined && { metadata: metadataText(event.metadata) }),
     counted: matching(plan.counters, attributes),
     idempotency:
       key === null
@@ -68,6 +70,15 @@ export function prepareEvent(
             use: packedUse(nowMs, bodyOf(event)),
           },
   };
+}
+
+/** Metadata as it is stored. Throws 422 if it is too large. */
+export function metadataText(metadata: NonNullable<MetricEvent['metadata']>): string {
+  const text = JSON.stringify(metadata);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > METADATA_BYTES)
+    throw new AppError('unprocessable', `metadata must be at most ${METADATA_BYTES} bytes of JSON; it has ${bytes}.`);
+  return text;
 }
 
 /** Digest of the fields that a replay must share with the first event of its key. User and metric are part of the key. */

@@ -30,6 +30,8 @@ export interface ReadyEvent {
   sent: SentProfile | null;
   /** When it happened, if it has a time of its own. */
   occurred?: OccurredEvent;
+  /** Metadata for the user's entries on leaderboards, as JSON; absent for none. */
+  metadata?: string;
   /** Event attributes as JSON text; '' if there are none. */
   attributes: string;
   /** Numbers of the plan's matching counters, separated by commas. */

@@ -22,6 +22,7 @@ import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { clearRun, groupsOfRun } from './runs.ts';
+import { withMetadata } from './shown-rankings.ts';
 import { LiveStandings, ranked } from './standings.ts';
 import { teamScores, type TeamScore } from './teams.ts';
 
@@ -239,7 +240,11 @@ async function copyChunk({ redis, pool, onStep }: CopyRunOptions, copying: Copyi
     await beforeNaming(client, run.tenantNo);
     const before = (await lastCopied(client, copied)) ?? undefined;
     const members = await whileWhole(client, { redis, tenantNo: run.tenantNo }, async () =>
-      ranked(live, await live.page(copied.members, CHUNK), { from: copied.members, before }),
+      withMetadata(
+        redis,
+        { ...run, board },
+        await ranked(live, await live.page(copied.members, CHUNK), { from: copied.members, before }),
+      ),
     );
     const participants = members.filter(({ rank }) => rank <= (board.maxParticipants ?? Infinity)).length;
     await addMembers(

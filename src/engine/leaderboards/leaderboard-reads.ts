@@ -28,6 +28,7 @@ import { visibleBoards } from '../find-configured.ts';
 import { breakdownKeys, leaderboardResponse } from '../responses.ts';
 import { groupOfUser, type UserReads } from '../users/user-reads.ts';
 import { groupsOfRun, NO_PAST, type PastRuns, type Snapshot } from './runs.ts';
+import { shownRankings } from './shown-rankings.ts';
 import {
   GivenStandings,
   LiveStandings,
@@ -37,7 +38,6 @@ import {
   ranked,
   rankedScore,
   type Standings,
-  userNames,
 } from './standings.ts';
 import { KeptTeams, type TeamScore, teamScores, type TeamStandings, teamStandings } from './teams.ts';
 import { scoreIn } from '../../rules/leaderboards.ts';
@@ -126,16 +126,9 @@ export class LeaderboardReads {
     if (group !== '' && groupOf !== null) await this.requireGroup(compiled, { board, run, group }, groupOf);
     const standings = await this.standings(compiled, { board, run, group });
     const { from, members } = await memberPage(standings, { offset, limit, userId });
-    const [page, names] = await Promise.all([
-      ranked(standings, members, { from, before: undefined }),
-      userNames(this.redis, compiled.catalog.tenantNo, members),
-    ]);
-    const rankings = page.map(({ userId: id, rank, score }, index) => ({
-      userId: id,
-      userName: names[index] ?? null,
-      rank,
-      value: score,
-    }));
+    const page = await ranked(standings, members, { from, before: undefined });
+    const shown = { tenantNo: compiled.catalog.tenantNo, board, runDay: run.startDay };
+    const rankings = await shownRankings(this.redis, shown, page);
     return { ...leaderboardResponse(compiled, board), status, rankings };
   }
 
@@ -164,13 +157,7 @@ export class LeaderboardReads {
     const given = await GivenStandings.of(scores, board);
     const { from, members } = await memberPage(given, { offset, limit, userId: around });
     const page = await ranked(given, members, { from, before: undefined });
-    const names = await userNames(this.redis, tenantNo, members);
-    const rankings = page.map(({ userId, rank, score }, index) => ({
-      userId,
-      userName: names[index] ?? null,
-      rank,
-      value: score,
-    }));
+    const rankings = await shownRankings(this.redis, { tenantNo, board, runDay: run.startDay }, page);
     return { ...leaderboardResponse(compiled, board), status, rankings };
   }
 

@@ -23,6 +23,8 @@ export interface Member {
   score: number;
   /** When the score was reached (epoch, microseconds), on boards on which this ranks equal scores. */
   reached?: number | null;
+  /** The JSON that the entry shows, in the standings of a final run; absent in those of others. */
+  metadata?: string | null;
   /** The rank, if known without another read. */
   rank?: number;
 }

@@ -6,7 +6,8 @@ import { turned } from '../../domain/leaderboard.ts';
 import { NO_RANK, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import { packedUser, packedUsers } from '../../redis/parts.ts';
-import { LiveStandings, memberPage, ranked, userNames } from '../leaderboards/standings.ts';
+import { shownRankings } from '../leaderboards/shown-rankings.ts';
+import { LiveStandings, memberPage, ranked } from '../leaderboards/standings.ts';
 import { addRanks } from '../leaderboards/wide-ranks.ts';
 import { boardPayload, rankChanged, userJson } from '../notifications/payloads.ts';
 import {
@@ -49,16 +50,8 @@ export async function boardChanged(
   const { tenantNo } = compiled.catalog;
   const standings = new LiveStandings(redis, { tenantNo, ...at }, board);
   const { members } = await memberPage(standings, { offset: 0, limit: LIVE_RANKINGS });
-  const [places, names] = await Promise.all([
-    ranked(standings, members, { from: 0, before: undefined }),
-    userNames(redis, tenantNo, members),
-  ]);
-  const rankings = places.map(({ userId, rank, score }, index) => ({
-    userId,
-    userName: names[index] ?? null,
-    rank,
-    value: score,
-  }));
+  const places = await ranked(standings, members, { from: 0, before: undefined });
+  const rankings = await shownRankings(redis, { tenantNo, board, runDay: at.runDay }, places);
   const payload = boardPayload('leaderboard.changed', { compiled, board, ...at }, { status: 'active', rankings });
   return { type: 'leaderboard.changed', payload };
 }

@@ -62,13 +62,14 @@ export class UserExport {
       yield ']';
     }
     const finals = await finalPlaces(pool, tenantNo, userId, null);
-    const finalRanks = finals.map(({ boardNo, runDay, lastDay, group, rank, score }) => ({
+    const finalRanks = finals.map(({ boardNo, runDay, lastDay, group, rank, score, metadata }) => ({
       leaderboard: names.get(boardNo) ?? String(boardNo),
       firstDay: dateOf(runDay),
       lastDay: dateOf(lastDay),
       group,
       rank,
       score,
+      ...(metadata !== null && { metadata: JSON.parse(metadata) }),
     }));
     yield `,"finalRanks":${JSON.stringify(finalRanks)}`;
     yield `,"leaderboardDays":${JSON.stringify(await this.snapshots({ tenantNo, userId, names }))}`;
@@ -137,10 +138,17 @@ export class UserExport {
           firstDay: dateOf(runDay),
           group,
           score: valueOf(decimalNumber(score)),
+          ...metadataOf(state, no, runDay),
         }));
       }),
     };
   }
+}
+
+/** What the entry of a run shows; nothing if it has no metadata. */
+function metadataOf({ metadata }: User, board: number, runDay: number): { metadata?: unknown } {
+  const sent = metadata.find(({ runs }) => runs.some((run) => run.board === board && run.runDay === runDay));
+  return sent === undefined ? {} : { metadata: JSON.parse(sent.json) };
 }
 
 const camel = (column: string): string => column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());

@@ -42,6 +42,9 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
     'Requests a second of a user’s application keys that have no limit of their own, with bursts of four seconds’ worth; 0: any number; null: the installation’s `RATE_LIMIT`.',
   boardValues:
     'Who gets leaderboard values as whole numbers: nobody, everybody, or clients that cannot read fractions.',
+  metadata:
+    'At most 256 bytes of JSON, shown with the user’s entry on leaderboards with `keepsMetadata` whose score the event changes. Everyone who may read such a leaderboard sees it.',
+  'rankings.metadata': 'What the event that made the entry sent as `metadata`; absent if there is none.',
   occurredAt: 'When it happened, as ISO 8601 with an offset; left out: now.',
   attempts: 'Every attempt to deliver the message, oldest first.',
   'attempts.at': 'When the attempt began, by the machine’s clock.',

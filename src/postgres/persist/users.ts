@@ -277,10 +277,19 @@ export async function deleteUser(
   await deleteEvents(client, user, onKeys);
   await deleteClaims(client, user);
   const values = [user.tenantNo, storableText(user.userId)];
-  for (const { table, user: column, persisted, withEvents, withCounts, anonymised, kept } of USER_TABLES) {
+  for (const {
+    table,
+    user: column,
+    persisted,
+    withEvents,
+    withCounts,
+    anonymised,
+    emptied = [],
+    kept,
+  } of USER_TABLES) {
     if (persisted === false || withEvents || withCounts || kept) continue;
     const change = anonymised
-      ? `UPDATE ${table} SET ${column} = 'deleted:' || gen_random_uuid()`
+      ? `UPDATE ${table} SET ${column} = 'deleted:' || gen_random_uuid()${emptied.map((each) => `, ${each} = NULL`).join('')}`
       : `DELETE FROM ${table}`;
     await client.query(`${change} WHERE tenant_no = $1 AND ${column} = $2`, values);
   }

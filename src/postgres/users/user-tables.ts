@@ -17,6 +17,8 @@ export interface UserTable {
   words?: Readonly<Record<string, Readonly<Record<number, string>>>>;
   /** After the user's deletion, rows stay under a made-up ID that nobody has. */
   anonymised?: true;
+  /** Columns that are emptied then. */
+  emptied?: readonly string[];
   /** After the user's deletion, rows stay unchanged. */
   kept?: true;
   /** False: deleted immediately with the user, instead of by the persister after earlier entries. */
@@ -108,7 +110,14 @@ export const USER_TABLES: readonly UserTable[] = [
   // Only while a leaderboard is being filled.
   { table: 'board_past_scores', user: 'user_id', section: null, order: ['board_no', 'run_day'] },
   // Final ranks of ended runs. Other users keep theirs.
-  { table: 'board_finals', user: 'user_id', section: null, order: ['group_id'], anonymised: true },
+  {
+    table: 'board_finals',
+    user: 'user_id',
+    section: null,
+    order: ['group_id'],
+    anonymised: true,
+    emptied: ['metadata'],
+  },
   {
     table: 'streak_changes',
     user: 'user_id',

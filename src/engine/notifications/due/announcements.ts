@@ -180,7 +180,7 @@ class Announcer {
     const kept = await this.kept.standings(run, place.group);
     const standings = kept ?? rankings.standings({ board }, { tenantNo, ...place });
     return rankings.whole(pool, tenantNo, async () =>
-      rankings.rankings(tenantNo, await rankings.places(standings, TOP)),
+      rankings.rankings({ tenantNo, board, runDay: place.runDay }, await rankings.places(standings, TOP)),
     );
   }
 }

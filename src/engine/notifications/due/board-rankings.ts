@@ -6,14 +6,8 @@ import type { BoardStatus, LeaderboardRanking } from '../../../domain/leaderboar
 import { DAY_MS } from '../../../domain/periods.ts';
 import { boardStatus, finalMs, playedRule, runOf } from '../../../domain/runs.ts';
 import type { BoardPlace } from '../../../domain/notifications/notification.ts';
-import {
-  LiveStandings,
-  memberPage,
-  ranked,
-  type RankedMember,
-  type Standings,
-  userNames,
-} from '../../leaderboards/standings.ts';
+import { LiveStandings, memberPage, ranked, type RankedMember, type Standings } from '../../leaderboards/standings.ts';
+import { shownRankings } from '../../leaderboards/shown-rankings.ts';
 import { whileWhole } from '../../persist/cursor-wait.ts';
 import { boardPayload } from '../payloads.ts';
 
@@ -56,14 +50,12 @@ export class BoardRankings {
     return ranked(standings, members, { from, before: undefined });
   }
 
-  async rankings(tenantNo: number, places: readonly RankedMember[]): Promise<LeaderboardRanking[]> {
-    const names = await userNames(this.redis, tenantNo, places);
-    return places.map(({ userId, rank, score }, index) => ({
-      userId,
-      userName: names[index] ?? null,
-      rank,
-      value: score,
-    }));
+  /** Members as the payloads show them. */
+  async rankings(
+    at: { tenantNo: number; board: Leaderboard; runDay: number },
+    places: readonly RankedMember[],
+  ): Promise<LeaderboardRanking[]> {
+    return shownRankings(this.redis, at, places);
   }
 
   /** Payload of `leaderboard.changed`; `null` if the board is inactive. Throws RedisNotReady. */
@@ -77,10 +69,11 @@ export class BoardRankings {
     if (found === null) return null;
     const { tenantNo } = compiled.catalog;
     const standings = this.standings(found, { tenantNo, ...place });
-    const rankings = await this.whole(client, tenantNo, async () =>
-      this.rankings(tenantNo, await this.places(standings)),
-    );
     const { board, status } = found;
+    const { runDay } = place;
+    const rankings = await this.whole(client, tenantNo, async () =>
+      this.rankings({ tenantNo, board, runDay }, await this.places(standings)),
+    );
     return boardPayload('leaderboard.changed', { compiled, board, ...place }, { status, rankings });
   }
 }

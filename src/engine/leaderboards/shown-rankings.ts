@@ -1,0 +1,48 @@
+import type { Redis } from 'ioredis';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import type { LeaderboardRanking } from '../../domain/leaderboard.ts';
+import { metadataIn, unpackState } from '../../packed/state.ts';
+import { USER } from '../../packed/user-fields.ts';
+import { statesInSlices } from '../../redis/parts.ts';
+import type { Member, RankedMember } from './standings.ts';
+
+interface ShownRun {
+  tenantNo: number;
+  board: Leaderboard;
+  runDay: number;
+}
+
+/** Ranked members of a run as answers show them: with the user's name and, on a board that keeps it, the entry's metadata. */
+export async function shownRankings(
+  redis: Redis,
+  { tenantNo, board, runDay }: ShownRun,
+  members: readonly RankedMember[],
+): Promise<LeaderboardRanking[]> {
+  const rankings: LeaderboardRanking[] = [];
+  const ids = members.map(({ userId }) => userId);
+  for await (const { packed } of statesInSlices(redis, tenantNo, ids)) {
+    const { userId, rank, score, metadata: final } = members[rankings.length]!;
+    const state = packed === null ? null : unpackState(packed);
+    const ranking = { userId, userName: state?.[USER.name] ?? null, rank, value: score };
+    const live = state === null || board.keepsMetadata !== true ? null : metadataIn(state, board.no, runDay);
+    const json = board.keepsMetadata === true && final !== undefined ? final : live;
+    rankings.push(json === null ? ranking : { ...ranking, metadata: JSON.parse(json) as Record<string, unknown> });
+  }
+  return rankings;
+}
+
+/** Adds the metadata of the entries of a run to members, from the users' states. */
+export async function withMetadata<T extends Member>(
+  redis: Redis,
+  { tenantNo, board, runDay }: ShownRun,
+  members: readonly T[],
+): Promise<T[]> {
+  if (board.keepsMetadata !== true) return [...members];
+  const all: T[] = [];
+  const ids = members.map(({ userId }) => userId);
+  for await (const { packed } of statesInSlices(redis, tenantNo, ids)) {
+    const metadata = packed === null ? null : metadataIn(unpackState(packed), board.no, runDay);
+    all.push({ ...members[all.length]!, metadata });
+  }
+  return all;
+}
