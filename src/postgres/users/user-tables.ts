@@ -109,6 +109,7 @@ export const USER_TABLES: readonly UserTable[] = [
   { table: 'board_past_scores', user: 'user_id', section: null, order: ['board_no', 'run_day'] },
   // Final ranks of ended runs. Other users keep theirs.
   { table: 'board_finals', user: 'user_id', section: null, order: ['group_id'], anonymised: true },
+  { table: 'rank_rewards', user: 'user_id', section: 'rankRewards', order: ['board_no', 'run_day'] },
   {
     table: 'streak_changes',
     user: 'user_id',
