@@ -209,7 +209,7 @@ function scheduledRewards(core: WorkerCore, { backlogLimit }: WorkersOptions): S
     new StreakSweep({ redis, pool, catalogs, onFailed, ...maxAhead, onWritten }),
     new TimeTriggers({ pool, payments, onFailed }),
     new Anniversaries({ pool, counts, onFailed }),
-    new BoardsDue({ redis, pool, onFailed, ...(testClock !== null && { graceMs: 0 }) }),
+    new BoardsDue({ redis, pool, catalogs, onWritten, onFailed, ...(testClock !== null && { graceMs: 0 }) }),
     new StraySets({ redis, pool, onFailed }),
   ];
 }

@@ -32,6 +32,11 @@ export interface Rule {
   /** The points system whose levels count, and the only level of it that does. */
   pointsSystem?: { name: string };
   levelKey?: string;
+  /** The leaderboard whose final ranks are rewarded, and which. */
+  leaderboard?: { name: string };
+  rankFrom?: number;
+  rankTo?: number;
+  rankPercent?: number;
   userAttributes: readonly Condition[];
   eventAttributes: readonly Condition[];
 }
@@ -47,6 +52,7 @@ export interface Named {
   achievements: Resources;
   attributes: Resources;
   systems: Resources;
+  leaderboards?: Resources;
 }
 
 interface Limited {
@@ -71,6 +77,10 @@ interface StoredRule extends Limited {
   anniversaryYears?: number | undefined;
   pointsSystemId?: string | undefined;
   levelKey?: string | undefined;
+  leaderboardId?: string | null | undefined;
+  rankFrom?: number | null | undefined;
+  rankTo?: number | null | undefined;
+  rankPercent?: number | null | undefined;
 }
 
 const LIST = new Intl.ListFormat('en', { type: 'conjunction' });
@@ -133,6 +143,10 @@ function ruleOf(type: Rule['type'], stored: StoredRule, named: Named): Rule {
       pointsSystem: { name: nameOf(named.systems, stored.pointsSystemId) },
     }),
     ...(stored.levelKey !== undefined && { levelKey: stored.levelKey }),
+    ...(stored.leaderboardId && { leaderboard: { name: nameOf(named.leaderboards, stored.leaderboardId) } }),
+    ...(stored.rankFrom && { rankFrom: stored.rankFrom }),
+    ...(stored.rankTo && { rankTo: stored.rankTo }),
+    ...(stored.rankPercent && { rankPercent: stored.rankPercent }),
     userAttributes: conditionsOf(stored.userAttributes, named),
     eventAttributes: conditionsOf(stored.eventAttributes, named),
   };
@@ -157,9 +171,17 @@ export function causeText(rule: Rule): string {
   return `${subjectText(rule)}${conditionText(rule)}${afterText(rule)}`;
 }
 
+/** `final ranks 2 to 10 % on Weekly`. */
+function ranksText({ leaderboard, rankFrom = 1, rankTo, rankPercent }: Omit<Rule, 'type' | 'points'>): string {
+  const last = rankTo === undefined ? `${number(rankPercent ?? 0)} %` : number(rankTo);
+  const ranks = rankTo === rankFrom ? `rank ${last}` : `ranks ${number(rankFrom)} to ${last}`;
+  return `final ${ranks} on ${leaderboard?.name ?? ''}`;
+}
+
 function subjectText({ type, points, ...rule }: Rule): string {
   const isRepeated = points !== undefined;
   const names = (rule.achievements ?? []).map(({ name }) => name);
+  if (rule.leaderboard !== undefined) return ranksText(rule);
   switch (type) {
     case 'metric':
       return `${isRepeated ? everyOf(rule.threshold ?? 0, rule.metric?.name ?? '') : `${number(rule.threshold ?? 0)} ${rule.metric?.name ?? ''}`}${whenText(rule)}`;

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { v7 as uuid } from 'uuid';
-import type { Catalog, Leaderboard, PointsTrigger } from '../domain/catalog.ts';
+import type { Achievement, Catalog, Leaderboard, PointsTrigger } from '../domain/catalog.ts';
 import type { EventSettings, StreakSettings } from '../domain/fields/tenant-settings.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
 import { replaceStreaks } from '../domain/streaks/streak-settings.ts';
@@ -172,17 +172,18 @@ export class CatalogDraft {
     (this.catalog[LISTS[kind]] as Resource[]) = list;
   }
 
-  /** Records when a trigger was activated (`time` triggers pay nothing for earlier) or a leaderboard was finished. */
+  /** Records when a rule was activated that pays for times (nothing for earlier ones), or a leaderboard was finished. */
   private activation(kind: Kind, current: Resource | null, fields: object): object {
     if (kind === 'leaderboard') {
       const finishing =
         (fields as Leaderboard).status === 'finished' && (current as Leaderboard)?.status !== 'finished';
       return finishing ? { finished: this.nowMs } : {};
     }
-    if (kind !== 'points_trigger') return {};
-    const trigger = current as PointsTrigger | null;
-    const activating = (fields as PointsTrigger).status === 'active' && trigger?.status !== 'active';
-    return { activated: activating ? this.nowMs : (trigger?.activated ?? null) };
+    if (kind !== 'points_trigger' && kind !== 'achievement') return {};
+    const [before, after] = [current as PointsTrigger | Achievement | null, fields as PointsTrigger | Achievement];
+    if (kind === 'achievement' && after.leaderboardId === null) return {};
+    const differs = before?.status !== 'active' || before.leaderboardId !== after.leaderboardId;
+    return { activated: after.status === 'active' && differs ? this.nowMs : (before?.activated ?? null) };
   }
 
   /** A leaderboard that scores something else gets a new number, which has no scores, because its previous scores become meaningless. */

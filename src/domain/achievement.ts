@@ -1,5 +1,7 @@
 import { ACHIEVEMENT_TRIGGERS } from './rule-kinds.ts';
 import { Type, type Static } from 'typebox';
+import { ACHIEVEMENT_RANKS } from './fields/rank.ts';
+import { additionSchemas } from './fields/wire.ts';
 import { Repeat } from './repeat.ts';
 import { INSTEAD_OF_NULL, LocalDate, Nullable, OLDER_VALUES } from './schemas.ts';
 
@@ -29,6 +31,7 @@ export const achievementFields = {
   endDate: Type.Optional(LocalDate),
   requires: Type.Optional(Type.Array(Type.String())),
   secret: Type.Optional(Type.Literal(true)),
+  ...additionSchemas(ACHIEVEMENT_RANKS),
 };
 
 export const AchievementResponse = Type.Object(achievementFields);

@@ -31,7 +31,11 @@ type PartOfSystem = Managed & { systemId: string };
 
 export type Attribute = Managed & Stored<typeof ATTRIBUTE>;
 export type Metric = Managed & Stored<typeof METRIC>;
-export type Achievement = Managed & Stored<typeof ACHIEVEMENT>;
+export type Achievement = Managed &
+  Stored<typeof ACHIEVEMENT> & {
+    /** As of a trigger; only of achievements for final ranks. */
+    activated?: number | null;
+  };
 /** IDs of the achievements that must be completed before an achievement: a composite's parts, and those that it requires. */
 export const neededBy = (achievement: Pick<Achievement, 'achievementIds' | 'requires'> | undefined): string[] =>
   achievement === undefined ? [] : [...achievement.achievementIds, ...achievement.requires];
@@ -41,7 +45,7 @@ export type PointsLevel = PartOfSystem & Stored<typeof POINTS_LEVEL>;
 
 export type PointsTrigger = PartOfSystem &
   Stored<typeof POINTS_TRIGGER> & {
-    /** When the status last became `active` (epoch ms). `time` triggers award nothing for earlier periods. */
+    /** When the status last became `active`, or the leaderboard another one (epoch ms). Nothing is awarded for earlier periods and runs. */
     activated: number | null;
   };
 

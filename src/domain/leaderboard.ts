@@ -98,6 +98,13 @@ export type MetricEventLeaderboardResponse = Static<typeof MetricEventLeaderboar
 export const LeaderboardWithStatus = Type.Object({ ...leaderboardFields, status: BoardStatus });
 export type LeaderboardWithStatus = Static<typeof LeaderboardWithStatus>;
 
+/** What a user got for a rank in a final run: points by key of the points system, and achievements by key, or ID without one. */
+export const RankRewards = Type.Object({
+  points: Type.Record(Type.String(), Type.Integer()),
+  achievements: Type.Array(Type.String()),
+});
+export type RankRewards = Static<typeof RankRewards>;
+
 export const LeaderboardRanking = Type.Object({
   userId: Type.String(),
   userName: Nullable(Type.String()),
@@ -106,6 +113,7 @@ export const LeaderboardRanking = Type.Object({
   value: WholeNumber(),
   // Only on boards that keep it, if an event sent some.
   metadata: Type.Optional(EntryMetadata),
+  rewards: Type.Optional(RankRewards),
 });
 export type LeaderboardRanking = Static<typeof LeaderboardRanking>;
 

@@ -15,6 +15,7 @@ import type {
 } from '../domain/catalog.ts';
 import { decimalNumber, ZERO } from '../domain/decimal.ts';
 import { POINTS_TRIGGER } from '../domain/fields/points.ts';
+import { ACHIEVEMENT_RANKS } from '../domain/fields/rank.ts';
 import { additionsOf } from '../domain/fields/wire.ts';
 import type { LeaderboardResponse } from '../domain/leaderboard.ts';
 import { daysOf, isQuest, periodOf } from '../domain/repeat.ts';
@@ -118,6 +119,7 @@ export function achievementResponse(compiled: CompiledCatalog, achievement: Achi
     ...(achievement.endDate !== null && { endDate: achievement.endDate }),
     ...(requires.length > 0 && { requires }),
     ...(achievement.secret && { secret: true as const }),
+    ...additionsOf(ACHIEVEMENT_RANKS, achievement),
     userAttributes: attributePairs(compiled, achievement.userAttributes),
   };
 }

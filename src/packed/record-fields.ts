@@ -123,9 +123,14 @@ export const RECORD = {
   zone: 'z',
   /** BALANCE_CHANGE. */
   balance: 'ba',
+  /** RANKED, of a reward for a rank in a final run. */
+  ranked: 'rk',
   /** For `KIND.progress`: see `src/redis/batches.ts`. */
   progress: 'p',
 } as const;
+
+/** Number of the leaderboard, first day of the run, the group, and the user's rank and score in it. */
+export const RANKED = { board: 0, runDay: 1, group: 2, rank: 3, score: 4 } as const;
 
 /**
  * A reversal: the root event and the reversed event (32 hex digits each); 1 if the root was reversed, 0 if it was restored;

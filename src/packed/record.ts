@@ -8,6 +8,7 @@ import type {
   kindField,
   RECORD,
   KIND,
+  RANKED,
   RECORDED_BOARD,
   RECORDED_POINTS,
   RECORDED_STREAK,
@@ -68,6 +69,7 @@ export interface HappenedRecord {
   [RECORD.points]?: RecordedPoints[];
   [RECORD.boards]?: RecordedBoard[];
   [RECORD.balance]?: RecordedBalanceChange;
+  [RECORD.ranked]?: RecordedRank;
   [RECORD.attributes]?: string;
   [RECORD.idempotencyKey]?: string;
   [RECORD.guard]?: RecordedGuard;
@@ -87,6 +89,14 @@ export interface HappenedRecord {
   [RECORD.reversal]?: RecordedReversal;
   [RECORD.recomputation]?: RecordedRecomputation;
   [RECORD.version]?: number;
+}
+
+export interface RecordedRank {
+  [RANKED.board]: number;
+  [RANKED.runDay]: number;
+  [RANKED.group]: string;
+  [RANKED.rank]: number;
+  [RANKED.score]: number;
 }
 
 /** A user was deleted. Earlier outbox entries about the user are void; later ones are about a new user. */

@@ -21,7 +21,7 @@ const offsetOf = (zone: string, atMs: number): { offsetSeconds: number; untilMs:
   zoneOffset(zone, atMs) ?? { offsetSeconds: 0, untilMs: atMs + DAY_MS };
 
 /** The user's local day at a time, and the second of it. */
-function localTime({ zone }: User, atMs: number): { day: number; second: number } {
+export function localTime({ zone }: User, atMs: number): { day: number; second: number } {
   const second = Math.floor(atMs / 1000) + (zone === null ? 0 : offsetOf(zone, atMs).offsetSeconds);
   const day = Math.floor(second / DAY_SECONDS);
   return { day, second: second - day * DAY_SECONDS };

@@ -149,6 +149,8 @@ export interface PlanSystem {
   level?: PlanTrigger[];
   /** Only in plans for `time` triggers. */
   time?: PlanTrigger[];
+  /** Only in plans for final ranks. */
+  rank?: PlanTrigger[];
   boosts: PlanBoost[];
 }
 

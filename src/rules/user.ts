@@ -60,7 +60,7 @@ export interface User {
 
   /** Number of a repeating achievement → completions and latest periods. */
   quests: Map<number, QuestProgress>;
-  /** Number of what pays only once for a time (a `time` trigger for a period) → the latest time that was paid. */
+  /** Number of what pays only once for a time (a `time` trigger for a period, a leaderboard for a final run) → the latest time that was paid. */
   paidMs: Map<number, number>;
   /** Points system number → points spent and not refunded, or expired; without open holds. */
   spent: Map<number, number>;

@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 19f79ab2f63e3691963262711f1a3c845ebfe233bfb610bf22285c0f45f9790f
-// 443a85ac18f7b23c4ca18a05db5082d2162e5fc7b0f5620f69f3845b411c0054
+// 93e48f6f452f33fe4770731d9321a559e622e7733f13acd4b90f21c9b6c65762
+// 56a2f5faa33cff94c9470dc904a59b84a1374fb843634235fe8af211361930e8
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -94,6 +94,14 @@ export interface CompletedAchievement {
   requires?: string[];
   /** Signs the webhook’s messages; shown only once. */
   secret?: true;
+  /** The leaderboard whose final ranks are rewarded: once per user and run, when the run is final. */
+  leaderboardId?: string;
+  /** The best rank that is rewarded; without it, 1. */
+  rankFrom?: number;
+  /** The last rank that is rewarded. Either `rankTo` or `rankPercent` is required. */
+  rankTo?: number;
+  /** The share of the users on the leaderboard that is rewarded, in percent, rounded up to whole users. */
+  rankPercent?: number;
   /** When the user completed it; null: not yet. */
   achievedAt: string | null;
   /** How often the user has completed the repeating achievement. */
@@ -241,6 +249,14 @@ export interface PointsTrigger {
   pointsSystemId?: string;
   /** Key of the only level that counts; without it, every level counts. */
   levelKey?: string;
+  /** The leaderboard whose final ranks are rewarded: once per user and run, when the run is final. */
+  leaderboardId?: string;
+  /** The best rank that is rewarded; without it, 1. */
+  rankFrom?: number;
+  /** The last rank that is rewarded. Either `rankTo` or `rankPercent` is required. */
+  rankTo?: number;
+  /** The share of the users on the leaderboard that is rewarded, in percent, rounded up to whole users. */
+  rankPercent?: number;
   /** When the trigger was created. */
   created: string;
   /** When the trigger was last changed. */
@@ -360,6 +376,14 @@ export interface Achievement {
   requires?: string[];
   /** Signs the webhook’s messages; shown only once. */
   secret?: true;
+  /** The leaderboard whose final ranks are rewarded: once per user and run, when the run is final. */
+  leaderboardId?: string;
+  /** The best rank that is rewarded; without it, 1. */
+  rankFrom?: number;
+  /** The last rank that is rewarded. Either `rankTo` or `rankPercent` is required. */
+  rankTo?: number;
+  /** The share of the users on the leaderboard that is rewarded, in percent, rounded up to whole users. */
+  rankPercent?: number;
   /** How many users have completed it. */
   completions: number;
   /** Share of the users, in percent, who have completed it. */
@@ -578,6 +602,14 @@ export interface UserAchievement {
   requires?: string[];
   /** Signs the webhook’s messages; shown only once. */
   secret?: true;
+  /** The leaderboard whose final ranks are rewarded: once per user and run, when the run is final. */
+  leaderboardId?: string;
+  /** The best rank that is rewarded; without it, 1. */
+  rankFrom?: number;
+  /** The last rank that is rewarded. Either `rankTo` or `rankPercent` is required. */
+  rankTo?: number;
+  /** The share of the users on the leaderboard that is rewarded, in percent, rounded up to whole users. */
+  rankPercent?: number;
   /** How many users have completed it. */
   completions: number;
   /** Share of the users, in percent, who have completed it. */
@@ -1274,6 +1306,15 @@ export interface Ranking {
   metadata?: {
     [key: string]: unknown;
   };
+  /** Rewards that users pay for with points. */
+  rewards?: {
+    /** Points. */
+    points: {
+      [key: string]: number;
+    };
+    /** The achievements. */
+    achievements: string[];
+  };
 }
 
 export interface RankingsAmongRequest {
@@ -1363,7 +1404,7 @@ export interface LiveTicketRequest {
   /** Keys or IDs of the leaderboards whose changes, and the user’s ranks, are reported. */
   boards?: string[];
   /** Only messages of these types; all if omitted. */
-  types?: ("achievement.completed" | "streak.started" | "streak.extended" | "streak.lost" | "streak.freeze_consumed" | "streak.freeze_earned" | "points.changed" | "points.level_changed" | "points.spent" | "points.refunded" | "points.expiring" | "points.expired" | "points.boost_started" | "points.boost_finished" | "reward.claimed" | "reward.fulfilled" | "reward.cancelled" | "leaderboard.started" | "leaderboard.changed" | "leaderboard.finished" | "leaderboard.rank_changed" | "emails.recap_due" | "emails.reactivation_due" | "emails.streak_reminder_due" | "emails.achievement_due" | "event")[];
+  types?: ("achievement.completed" | "streak.started" | "streak.extended" | "streak.lost" | "streak.freeze_consumed" | "streak.freeze_earned" | "points.changed" | "points.level_changed" | "points.spent" | "points.refunded" | "points.expiring" | "points.expired" | "points.boost_started" | "points.boost_finished" | "reward.claimed" | "reward.fulfilled" | "reward.cancelled" | "leaderboard.started" | "leaderboard.changed" | "leaderboard.finished" | "leaderboard.rank_changed" | "leaderboard.rewarded" | "emails.recap_due" | "emails.reactivation_due" | "emails.streak_reminder_due" | "emails.achievement_due" | "event")[];
   /** Among messages about a metric, only those of these metrics. */
   metricIds?: string[];
   /** Among messages about a leaderboard, only those of these leaderboards. */
@@ -1969,6 +2010,77 @@ export interface LeaderboardRankChanged {
   };
 }
 
+export interface LeaderboardRewarded {
+  /** Type of the message. */
+  type: "leaderboard.rewarded";
+  /** The user at the reported time. */
+  user: User;
+  /** The leaderboard. */
+  leaderboard: {
+    /** ID of the leaderboard. */
+    id: string;
+    /** Name of the leaderboard. */
+    name: string;
+    /** Key of the leaderboard. */
+    key: string;
+    /** What the board ranks by. */
+    rankBy: "points" | "streak" | "metric";
+    /** What a score is of the events of a run: the highest (max), lowest (min) or last value; absent: the sum. */
+    aggregate?: "max" | "min" | "last";
+    /** `ascending`: the lowest score is first; absent: the highest. */
+    order?: "ascending";
+    /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
+    ties?: "first";
+    /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
+    breakdownAttribute: string | null;
+    /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
+    breakdownAttributes: string[];
+    /** Key of the metric. */
+    metricKey?: string;
+    /** Name of the metric. */
+    metricName?: string;
+    /** Key of the points system. */
+    pointsSystemKey?: string;
+    /** Name of the points system. */
+    pointsSystemName?: string;
+    /** Description of the leaderboard for users; null: none. */
+    description: string | null;
+    /** First day of the leaderboard. */
+    start: string;
+    /** Last day of the leaderboard; null: it has none. */
+    end: string | null;
+    /** Local time of day from which events count; null: all day. */
+    startTime: string | null;
+    /** Local time of day at which events stop counting; null: all day. */
+    endTime: string | null;
+    /** Maximum number of places; null: unlimited. */
+    maxParticipants: number | null;
+    /** Unit of a run’s length; null: one run for ever. */
+    runUnit: ("day" | "month" | "year") | null;
+    /** Length of a run in `runUnit`s; null: one run for ever. */
+    runInterval: number | null;
+    /** The user’s value of it; null otherwise. */
+    breakdownAttributeValue?: string;
+    /** The user’s values of the board’s breakdown attributes. */
+    breakdownAttributeValues?: AttributeValue[];
+    /** Status of the leaderboard, by its days. */
+    status: "active" | "scheduled" | "finished";
+    /** Place on the board, 1 being the first; null: not on it. Equal scores share a rank, unless the leaderboard has `ties`. */
+    rank: number;
+    /** The user’s score; null: there is none. */
+    value: number;
+    /** Rewards that users pay for with points. */
+    rewards: {
+      /** Points. */
+      points: {
+        [key: string]: number;
+      };
+      /** The achievements. */
+      achievements: string[];
+    };
+  };
+}
+
 export interface EmailsRecapDue {
   /** Type of the message. */
   type: "emails.recap_due";
@@ -2212,6 +2324,7 @@ export interface Messages {
   "leaderboard.changed": LeaderboardChanged;
   "leaderboard.finished": LeaderboardFinished;
   "leaderboard.rank_changed": LeaderboardRankChanged;
+  "leaderboard.rewarded": LeaderboardRewarded;
   "emails.recap_due": EmailsRecapDue;
   "emails.reactivation_due": EmailsReactivationDue;
   "emails.streak_reminder_due": EmailsStreakReminderDue;

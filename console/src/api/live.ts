@@ -25,6 +25,7 @@ const OF_USER: readonly LiveType[] = [
   'reward.fulfilled',
   'reward.cancelled',
   'leaderboard.rank_changed',
+  'leaderboard.rewarded',
 ];
 /** Messages within this time cause one read. */
 const TOGETHER_MS = 250;

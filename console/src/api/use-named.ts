@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Named } from '../rule-text.ts';
-import { achievementsQuery, attributesQuery, metricsQuery, pointsQuery } from './queries.ts';
+import { achievementsQuery, attributesQuery, leaderboardsQuery, metricsQuery, pointsQuery } from './queries.ts';
 
 /** Resources named in the sentences of rules. */
 export function useNamed(): Named {
@@ -9,5 +9,6 @@ export function useNamed(): Named {
     achievements: useQuery(achievementsQuery).data,
     attributes: useQuery(attributesQuery).data,
     systems: useQuery(pointsQuery).data,
+    leaderboards: useQuery(leaderboardsQuery).data,
   };
 }

@@ -17,7 +17,7 @@ export function useForm(kind: FormKind, more: Readonly<Record<string, Partial<Fi
   const achievements = useQuery({ ...achievementsQuery, enabled: uses('achievement') }).data;
   const metrics = useQuery({ ...metricsQuery, enabled: filters || uses('metric') }).data;
   const systems = useQuery({ ...pointsQuery, enabled: filters || uses('points system') }).data;
-  const leaderboards = useQuery({ ...leaderboardsQuery, enabled: filters }).data;
+  const leaderboards = useQuery({ ...leaderboardsQuery, enabled: filters || uses('leaderboard') }).data;
   // Reads the clock, and again when it changes.
   useToday();
   const earliest = earliestDay();
@@ -25,6 +25,7 @@ export function useForm(kind: FormKind, more: Readonly<Record<string, Partial<Fi
     metric: metrics,
     achievement: achievements,
     'points system': systems,
+    leaderboard: leaderboards,
     'user attribute': attributes?.filter(({ type }) => type === 'user'),
     'event attribute': attributes?.filter(({ type }) => type === 'event'),
   };

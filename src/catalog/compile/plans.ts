@@ -10,7 +10,7 @@ import {
 } from './achievements.ts';
 import { compileBoard, presentBoards } from './boards.ts';
 import { compileGuards, countersFor } from './parts.ts';
-import { compileSystems, compileTimeSystems, triggersOf, withoutBlocks } from './points.ts';
+import { compileRankSystems, compileSystems, compileTimeSystems, triggersOf, withoutBlocks } from './points.ts';
 import { compileStreak } from './streak.ts';
 import { eventWork, workOfMetric } from '../event-work.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
@@ -64,6 +64,12 @@ export function compileTimePlan(catalogIndex: CatalogIndex, utcDay: number): Pla
   const systems = compileTimeSystems(catalogIndex, utcDay - 1);
   const { plan } = compilePlanOf(catalogIndex, null, utcDay);
   return { ...plan, achievements: [], systems, boards: plan.boards.filter(({ by }) => by === 'points') };
+}
+
+/** Compiles the plan for rewarding ranks of runs that became final on a UTC day. No trigger blocks. */
+export function compileRankPlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
+  const systems = compileRankSystems(catalogIndex, utcDay - 1);
+  return { ...compilePlanOf(catalogIndex, null, utcDay).plan, systems };
 }
 
 /** Compiles the plan for sweeping streaks, with the leaderboards that rank by streak, at any time of day. */

@@ -75,6 +75,15 @@ export const compileTimeSystems = (catalogIndex: CatalogIndex, firstDay: number)
     }))
     .filter(({ time, level = [] }) => time.length + level.length > 0);
 
+/** The points systems with triggers for final ranks, and with triggers for what these lead to. */
+export const compileRankSystems = (catalogIndex: CatalogIndex, firstDay: number): PlanSystem[] =>
+  catalogIndex.catalog.pointsSystems
+    .map((system) => ({
+      ...withoutBlocks(compileSystem(catalogIndex, system, { metric: null, firstDay })),
+      rank: triggersOfKind(catalogIndex, system, { kind: 'rank', metric: null }),
+    }))
+    .filter(({ rank, achievement, level = [] }) => rank.length + achievement.length + level.length > 0);
+
 /** A system whose triggers never block, for changes that nobody has requested and that cannot be refused. */
 export const withoutBlocks = ({ level, ...system }: PlanSystem): PlanSystem => ({
   ...system,

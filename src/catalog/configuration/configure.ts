@@ -185,9 +185,11 @@ class Configuring {
     const metrics = await this.place('metric', 'metrics', document.metrics, [BY_KEY]);
     const achievements = await this.place('achievement', 'achievements', document.achievements, ACHIEVEMENT_RULES);
     const systems = await this.place('points_system', 'pointsSystems', document.pointsSystems, [BY_KEY]);
+    const boards = await this.place('leaderboard', 'leaderboards', document.leaderboards, [BY_KEY]);
     for (const { item, id } of attributes) references.add(...attributeName(item), id);
     for (const { item, id } of metrics) references.add('metric', item.key, id);
     for (const { item, id } of systems) references.add('points system', item.key, id);
+    for (const { item, id } of boards) references.add('leaderboard', item.key, id);
     for (const { item, id } of achievements) references.add(...achievementName(item), id);
     for (const { item, id } of achievements)
       if (item.id !== undefined) references.add('achievement ID', item.id.toLowerCase(), id);
@@ -198,6 +200,7 @@ class Configuring {
     for (const attribute of before.attributes) references.addPresent(...attributeName(attribute));
     for (const { key } of before.metrics) references.addPresent('metric', key);
     for (const { key } of before.pointsSystems) references.addPresent('points system', key);
+    for (const { key } of before.leaderboards) references.addPresent('leaderboard', key);
     for (const achievement of before.achievements) references.addPresent(...achievementName(achievement));
 
     this.problems.push(...changedTypes(attributes, before.attributes));
@@ -206,7 +209,6 @@ class Configuring {
     await this.store('achievement', achievements);
     await this.store('points_system', systems);
     for (const system of systems) await this.storeParts(system);
-    const boards = await this.place('leaderboard', 'leaderboards', document.leaderboards, [BY_KEY]);
     await this.store('leaderboard', boards);
     await this.store('reward', await this.place('reward', 'rewards', document.rewards, [BY_KEY]));
     const streaks = streakFields(document.streaks, { path: 'streaks', references }, draft.catalog.streaks);

@@ -63,8 +63,8 @@ export class Export {
 
   constructor(catalog: Catalog) {
     this.catalog = catalog;
-    const { attributes, metrics, achievements, pointsSystems } = catalog;
-    const referred = [...attributes, ...metrics, ...achievements, ...pointsSystems];
+    const { attributes, metrics, achievements, pointsSystems, leaderboards } = catalog;
+    const referred = [...attributes, ...metrics, ...achievements, ...pointsSystems, ...leaderboards];
     this.byId = new Map(referred.map((resource) => [resource.id, resource]));
     this.achievementPlaces = new Map(achievements.map(({ id }, index) => [id, index]));
     this.unkeyed = unkeyedNamesIn(achievements);

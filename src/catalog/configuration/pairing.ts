@@ -105,6 +105,7 @@ type Noun =
   | 'achievement'
   | 'achievement without a key'
   | 'achievement ID'
+  | 'leaderboard'
   | 'user attribute'
   | 'event attribute';
 
@@ -176,6 +177,7 @@ const NAMES: [RegExp, string][] = [
   [/^achievementIds/, 'achievementKeys'],
   [/^requires$/, 'requiresKeys'],
   [/^pointsSystemId$/, 'pointsSystemKey'],
+  [/^leaderboardId$/, 'leaderboardKey'],
   [/\.attributeId$/, '.key'],
   [/\.attributeValue$/, '.value'],
   [/^badgeUrl$/, 'badge.url'],

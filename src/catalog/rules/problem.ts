@@ -98,7 +98,12 @@ export function* declaredProblems(fields: Fields, resource: object, catalog: Cat
   }
 }
 
-const REFERRED = { metric: 'metrics', 'points system': 'pointsSystems', achievement: 'achievements' } as const;
+const REFERRED = {
+  metric: 'metrics',
+  'points system': 'pointsSystems',
+  achievement: 'achievements',
+  leaderboard: 'leaderboards',
+} as const;
 
 function* belongs(
   name: string,

@@ -92,7 +92,12 @@ export function referrersOf(kind: Kind, id: string, catalog: Catalog): string[] 
   if (kind === 'metric') return metricReferrers(id, catalog);
   if (kind === 'achievement') return achievementReferrers(id, catalog);
   if (kind === 'points_level') return levelReferrers(id, catalog);
-  if (kind === 'leaderboard') return webhooksFor('leaderboardIds', id, catalog);
+  if (kind === 'leaderboard')
+    return [
+      ...catalog.achievements.filter(({ leaderboardId }) => leaderboardId === id).map(achievementName),
+      ...triggersNaming('leaderboard', id, catalog),
+      ...webhooksFor('leaderboardIds', id, catalog),
+    ];
   if (kind !== 'points_system') return [];
   return [
     ...catalog.leaderboards.filter(({ pointsSystemId }) => pointsSystemId === id).map(boardName),

@@ -10,6 +10,7 @@ import {
   type Reward,
 } from '../../domain/catalog.ts';
 import { MOST_REQUIRED } from '../../domain/fields/achievement.ts';
+import type { RankBand } from '../../domain/fields/rank.ts';
 import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import { floorOf } from '../../domain/leaderboard.ts';
 import { isDate } from '../../domain/periods.ts';
@@ -17,6 +18,8 @@ import { LONGEST_REPEAT_DAYS } from '../../domain/repeat.ts';
 import { PARTICIPANTS } from '../../domain/schemas.ts';
 import { amount, MOST, ownKey, problem, type Problem, refers, whole } from './problem.ts';
 import { achievementsIn, attributesIn, endlessIn, keysIn, levelsIn } from './references.ts';
+
+type RankRule = RankBand & { leaderboardId: string | null };
 
 const LONGEST_STREAK = 1_000_000;
 
@@ -35,10 +38,25 @@ export function* achievementProblems(achievement: Achievement, catalog: Catalog)
   if (repeat !== null && typeof repeat === 'object')
     yield* whole('repeat.days', repeat.days, { min: 1, max: LONGEST_REPEAT_DAYS });
   yield* seasonProblems(achievement);
+  yield* rankProblems(achievement);
   yield* partProblems('achievementIds', achievement, catalog);
   yield* partProblems('requires', achievement, catalog);
   if (achievement.requires.length > MOST_REQUIRED) yield problem('requires', `at most ${MOST_REQUIRED} achievements`);
   yield* cycleProblems(achievement, catalog);
+}
+
+/** Largest rank that a rule may name. */
+const MOST_RANKS = 1e9;
+
+function* rankProblems({ leaderboardId, rankFrom, rankTo, rankPercent }: RankRule): Generator<Problem> {
+  if (rankFrom !== null) yield* whole('rankFrom', rankFrom, { min: 1, max: MOST_RANKS });
+  if (rankTo !== null) yield* whole('rankTo', rankTo, { min: 1, max: MOST_RANKS });
+  if (rankTo !== null && rankTo < (rankFrom ?? 1)) yield problem('rankTo', 'must not be below rankFrom');
+  if (rankPercent !== null && !(rankPercent > 0 && rankPercent <= 100))
+    yield problem('rankPercent', 'must be greater than 0 and at most 100');
+  if (leaderboardId === null) return;
+  if (rankTo === null && rankPercent === null) yield problem('rankTo', 'required, unless there is a rankPercent');
+  if (rankTo !== null && rankPercent !== null) yield problem('rankPercent', 'only for rewards without a rankTo');
 }
 
 function* seasonProblems({ startDate, endDate }: Achievement): Generator<Problem> {
@@ -180,12 +198,15 @@ export function* levelProblems(level: PointsLevel, catalog: Catalog): Generator<
 }
 
 export function* triggerProblems(trigger: PointsTrigger, catalog: Catalog): Generator<Problem> {
-  const { type, achievementId, pointsSystemId, levelKey } = trigger;
+  const { type, achievementId, pointsSystemId, levelKey, leaderboardId } = trigger;
   const { points, metricThreshold, streakLength, timeInterval } = trigger;
-  if (type === 'achievement' && achievementId === null && pointsSystemId === null)
+  if (type === 'achievement' && achievementId === null && pointsSystemId === null && leaderboardId === null)
     yield problem('achievementId', `required for type 'achievement'`);
   if (achievementId !== null && pointsSystemId !== null)
     yield problem('pointsSystemId', 'only for triggers without an achievement');
+  if (leaderboardId !== null && (achievementId !== null || pointsSystemId !== null))
+    yield problem('leaderboardId', 'only for triggers without an achievement and without levels');
+  yield* rankProblems(trigger);
   if (
     pointsSystemId !== null &&
     levelKey !== null &&

@@ -14,6 +14,7 @@ import {
   STREAK_LENGTH,
   USER_CONDITIONS,
 } from './field.ts';
+import { ACHIEVEMENT_RANKS } from './rank.ts';
 
 /** Maximum number of achievements that one requires. */
 export const MOST_REQUIRED = 20;
@@ -37,7 +38,7 @@ export const ACHIEVEMENT = {
       options: {
         metric: 'the total of a metric',
         streak: 'the length of a streak',
-        api: 'a call from your server',
+        api: 'a call from your server, or a final rank',
         achievement: 'other achievements',
         anniversary: 'an anniversary of the sign-up',
       },
@@ -86,6 +87,7 @@ export const ACHIEVEMENT = {
     addition: true,
     form: { hint: 'The last local day of the user on which events count. Empty: no end' },
   }),
+  ...ACHIEVEMENT_RANKS,
   streakLength: { ...STREAK_LENGTH, when: only('trigger', 'streak') },
   achievementIds: field(Type.Array(Uuid), {
     label: 'All of these achievements',

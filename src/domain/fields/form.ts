@@ -29,7 +29,7 @@ export type Input =
   | 'weekdays'
   | 'thresholds';
 
-export type Choices = 'metric' | 'achievement' | 'points system' | 'user attribute' | 'event attribute';
+export type Choices = 'metric' | 'achievement' | 'points system' | 'leaderboard' | 'user attribute' | 'event attribute';
 
 export interface FormField {
   name: string;

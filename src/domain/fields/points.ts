@@ -15,6 +15,7 @@ import {
   TODAY,
   USER_CONDITIONS,
 } from './field.ts';
+import { rankFields } from './rank.ts';
 
 export const POINTS_SYSTEM = {
   name: NAME,
@@ -64,17 +65,28 @@ export const POINTS_LEVEL = {
 /** What gives points, as the console names it. */
 const TRIGGER_NAMES: Readonly<Record<TriggerType, string>> = {
   metric: 'the total of a metric',
-  achievement: 'an achievement or a level',
+  achievement: 'an achievement, a level or a final rank',
   streak: 'the length of a streak',
   time: 'elapsed time',
   user_creation: 'a new user',
 };
 
-/** What fires a trigger. The contract has no type for levels, so for its clients they are achievements without an ID. */
-export type TriggerKind = TriggerType | 'level';
+/** What fires a trigger. The contract has no type for levels and ranks, so for its clients they are achievements without an ID. */
+export type TriggerKind = TriggerType | 'level' | 'rank';
 
-export const kindOf = (trigger: { type: TriggerType; pointsSystemId?: string | null }): TriggerKind =>
-  trigger.type === 'achievement' && (trigger.pointsSystemId ?? null) !== null ? 'level' : trigger.type;
+export function kindOf({
+  type,
+  pointsSystemId = null,
+  leaderboardId = null,
+}: {
+  type: TriggerType;
+  pointsSystemId?: string | null;
+  leaderboardId?: string | null;
+}): TriggerKind {
+  if (type !== 'achievement') return type;
+  if (pointsSystemId !== null) return 'level';
+  return leaderboardId === null ? type : 'rank';
+}
 
 /** The type of a trigger in answers of the Application API. */
 export const AnsweredTriggerType = Type.Enum([...TRIGGER_TYPES]);
@@ -146,6 +158,7 @@ export const POINTS_TRIGGER = {
     addition: true,
     form: { hint: 'Key of a level. Empty: every level' },
   }),
+  ...rankFields(only('type', 'achievement')),
   userAttributes: USER_CONDITIONS,
   eventAttributes: { ...EVENT_CONDITIONS, when: only('type', 'metric') },
   blockIfOutOfPoints: field(Type.Boolean(), {

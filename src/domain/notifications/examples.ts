@@ -237,6 +237,17 @@ export const NOTIFICATION_EXAMPLES: { readonly [T in (typeof WEBHOOK_EVENTS)[num
   'leaderboard.changed': { type: 'leaderboard.changed', leaderboard: board('active') },
   'leaderboard.finished': { type: 'leaderboard.finished', leaderboard: board('finished') },
   'leaderboard.rank_changed': { type: 'leaderboard.rank_changed', user, leaderboard: place },
+  'leaderboard.rewarded': {
+    type: 'leaderboard.rewarded',
+    user,
+    leaderboard: {
+      ...boardFields,
+      status: 'active',
+      rank: 2,
+      value: 95,
+      rewards: { points: { xp: 100 }, achievements: ['podium'] },
+    },
+  },
   'emails.recap_due': {
     type: 'emails.recap_due',
     timestamp: '2026-03-09T08:00:00.000Z',

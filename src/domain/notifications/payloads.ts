@@ -1,16 +1,16 @@
 import { ROUNDINGS } from '../rule-kinds.ts';
 import { type Static, type TProperties, Type } from 'typebox';
 import { KeyValue, UserAchievementResponse } from '../achievement.ts';
-import { BoardStatus, leaderboardFields, LeaderboardResponseWithRankings } from '../leaderboard.ts';
+import { BoardStatus, leaderboardFields, LeaderboardResponseWithRankings, RankRewards } from '../leaderboard.ts';
 import { BalanceChange, MetricEventPointsResponse, PointsLevelResponse, PointsResponse } from '../points.ts';
 import { Claim } from '../reward.ts';
-import { LocalDate, Nullable, NullableWholeNumber } from '../schemas.ts';
+import { LocalDate, Nullable, NullableWholeNumber, WholeNumber } from '../schemas.ts';
 import { streakFields, StreakResponse } from '../streaks/streak.ts';
 import { User } from '../user.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
 /**
- * Schemas of the 25 webhook payloads: 18 as the contract defines them, and those about spendings, expiries and rewards. All senders and
+ * Schemas of the 26 webhook payloads: 18 as the contract defines them, and those about spendings, expiries and rewards. All senders and
  * documents derive from these.
  */
 
@@ -47,6 +47,16 @@ const groupOfBoard = {
 };
 
 const BoardWithRankings = Type.Object({ ...LeaderboardResponseWithRankings.properties, ...groupOfBoard });
+
+/** A user's final rank in a run, and what it earned. */
+const RewardedBoard = Type.Object({
+  ...leaderboardFields,
+  ...groupOfBoard,
+  status: BoardStatus,
+  rank: Type.Integer(),
+  value: WholeNumber(),
+  rewards: RankRewards,
+});
 
 /** A user's rank and the last reported rank. Values are decimal if the metric is. */
 export const BoardOfWebhook = Type.Object({
@@ -113,6 +123,7 @@ export const NOTIFICATION_PAYLOADS = {
   'leaderboard.changed': payload('leaderboard.changed', { leaderboard: BoardWithRankings }),
   'leaderboard.finished': payload('leaderboard.finished', { leaderboard: BoardWithRankings }),
   'leaderboard.rank_changed': payload('leaderboard.rank_changed', { ...aboutUser, leaderboard: BoardOfWebhook }),
+  'leaderboard.rewarded': payload('leaderboard.rewarded', { ...aboutUser, leaderboard: RewardedBoard }),
   'emails.recap_due': payload('emails.recap_due', {
     timestamp,
     ...aboutUser,

@@ -24,6 +24,7 @@ export const WEBHOOK_EVENTS = [
   'leaderboard.changed',
   'leaderboard.finished',
   'leaderboard.rank_changed',
+  'leaderboard.rewarded',
   'emails.recap_due',
   'emails.reactivation_due',
   'emails.streak_reminder_due',

@@ -64,7 +64,7 @@ const noAchievement = (key: string): AppError =>
 function find(compiled: CompiledCatalog, key: string, by: { byClient: boolean }): Achievement {
   const achievement = compiled.achievements.get(key);
   if (achievement === undefined || achievement.status === 'inactive') throw noAchievement(key);
-  if (achievement.trigger === 'api') return achievement;
+  if (achievement.trigger === 'api' && achievement.leaderboardId === null) return achievement;
   return unlessUnknown(achievement, by, () => {
     throw new AppError('unprocessable', `The achievement '${key}' cannot be completed by a call.`);
   });

@@ -15,6 +15,7 @@ import {
   runsToClear,
 } from '../../postgres/boards/final-runs.ts';
 import { type BoardProgress, boardsInProgress, lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
+import { oweRewards } from '../../postgres/boards/rank-rewards.ts';
 import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
@@ -41,7 +42,7 @@ interface FinalRunsOptions {
 }
 
 /** Delay before a final run is copied: calls are retried for 2 s, and clocks differ. */
-const GRACE_MS = 10_000;
+export const GRACE_MS = 10_000;
 /** Further delay before the run's sorted sets are removed from Redis. Readers that began there have finished long before. */
 const CLEAR_MS = 60_000;
 const MOST_CLEARED = 100;
@@ -220,6 +221,7 @@ async function copyRun(options: CopyRunOptions, over: Over, ending: AbortSignal)
     if (!(await lockProgress(client, { tenantNo, boardNo, runDay }))) return;
     const teams = await whileWhole(client, { redis, tenantNo }, () => teamsOf(redis, board, run));
     await finishRun(client, runId, teams);
+    await oweRewards(client, runId);
     await moveProgress(client, { tenantNo, boardNo, runDay: nextRunDay, snapshotDay: lastDay + 1 });
   });
   await onStep?.('finished');

@@ -8,8 +8,9 @@ import {
   finalScores,
   finalTeams,
 } from '../../postgres/boards/final-runs.ts';
+import { rankRewards } from '../../postgres/boards/rank-rewards.ts';
 import { lastSnapshots } from '../../postgres/boards/snapshots.ts';
-import type { BoardRun, PastPlace, PastRuns, Snapshot } from './runs.ts';
+import type { BoardRun, PastPlace, PastRuns, Snapshot, UserReward } from './runs.ts';
 import { entryOf, userHash } from './snapshot-parts.ts';
 import type { Member, Placed, Standings } from './standings.ts';
 import type { TeamScore } from './teams.ts';
@@ -122,6 +123,10 @@ export class KeptRuns implements PastRuns {
       rank: participates ? rank : null,
       value: score,
     }));
+  }
+
+  async rewards(run: BoardRun, userIds: readonly string[]): Promise<ReadonlyMap<string, UserReward>> {
+    return rankRewards(this.pool, run, userIds);
   }
 
   async kept<T extends { boardNo: number; runDay: number }>(tenantNo: number, runs: readonly T[]): Promise<Set<T>> {

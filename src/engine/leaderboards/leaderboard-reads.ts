@@ -8,6 +8,7 @@ import type {
   BoardStatus,
   LeaderboardEvent,
   LeaderboardResponseWithRankings,
+  RankRewards,
   LeaderboardWithStatus,
   RankingsAmongRequest,
   TeamRankings,
@@ -27,6 +28,7 @@ import { parseAttributeFilter } from '../attribute-filter.ts';
 import { visibleBoards } from '../find-configured.ts';
 import { breakdownKeys, leaderboardResponse } from '../responses.ts';
 import { groupOfUser, type UserReads } from '../users/user-reads.ts';
+import { rankRewardsOf } from '../notifications/payloads.ts';
 import { groupsOfRun, NO_PAST, type PastRuns, type Snapshot } from './runs.ts';
 import { shownRankings } from './shown-rankings.ts';
 import {
@@ -126,10 +128,32 @@ export class LeaderboardReads {
     if (group !== '' && groupOf !== null) await this.requireGroup(compiled, { board, run, group }, groupOf);
     const standings = await this.standings(compiled, { board, run, group });
     const { from, members } = await memberPage(standings, { offset, limit, userId });
-    const page = await ranked(standings, members, { from, before: undefined });
+    const [page, rewards] = await Promise.all([
+      ranked(standings, members, { from, before: undefined }),
+      this.rewards(compiled, { board, run }, members),
+    ]);
     const shown = { tenantNo: compiled.catalog.tenantNo, board, runDay: run.startDay };
-    const rankings = await shownRankings(this.redis, shown, page);
+    const rankings = (await shownRankings(this.redis, shown, page)).map((ranking) => ({
+      ...ranking,
+      ...rewards(ranking.userId),
+    }));
     return { ...leaderboardResponse(compiled, board), status, rankings };
+  }
+
+  /** Returns what members got for their ranks in a run, as fields of their rankings. */
+  private async rewards(
+    compiled: CompiledCatalog,
+    { board, run }: { board: Leaderboard; run: Run },
+    members: readonly Member[],
+  ): Promise<(userId: string) => { rewards?: RankRewards }> {
+    if (!this.isOver(run) || members.length === 0) return () => ({});
+    const boardRun = { tenantNo: compiled.catalog.tenantNo, boardNo: board.no, runDay: run.startDay };
+    const userIds = members.map(({ userId }) => userId);
+    const found = await this.past.rewards(boardRun, userIds);
+    return (userId) => {
+      const reward = found.get(userId);
+      return reward === undefined ? {} : { rewards: rankRewardsOf(compiled, reward, { seesSecrets: false }) };
+    };
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
+import type { RankRewardRow } from '../../postgres/boards/rank-rewards.ts';
 import { boardGroupsKey, boardKey, teamsKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
 import type { Member, Standings } from './standings.ts';
@@ -22,6 +23,9 @@ export interface Snapshot {
   value: number | null;
 }
 
+/** What a user got for a rank: points by number of the points system, and numbers of achievements. */
+export type UserReward = Pick<RankRewardRow, 'points' | 'achievements'>;
+
 export interface PastPlace {
   boardNo: number;
   runDay: number;
@@ -43,6 +47,8 @@ export interface PastRuns {
   /** A user's last `count` daily snapshots in a run, oldest first. Those of a final run end with its final place. */
   snapshots(run: BoardRun, userId: string, count: number): Promise<Snapshot[]>;
   places(tenantNo: number, userId: string): Promise<PastPlace[]>;
+  /** What those of some users who were rewarded got in a final run, by user ID. */
+  rewards(run: BoardRun, userIds: readonly string[]): Promise<ReadonlyMap<string, UserReward>>;
   /** Those of the runs that are final. */
   kept<T extends { boardNo: number; runDay: number }>(tenantNo: number, runs: readonly T[]): Promise<Set<T>>;
 }
@@ -55,6 +61,7 @@ export const NO_PAST: PastRuns = {
   groupOf: async () => null,
   snapshots: async () => [],
   places: async () => [],
+  rewards: async () => new Map(),
   kept: async () => new Set(),
 };
 

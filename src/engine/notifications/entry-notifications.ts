@@ -12,6 +12,7 @@ import {
   boardNotifications,
   pointsNotifications,
   RecordedUser,
+  rewardNotifications,
   spendingNotifications,
   streakNotifications,
   type Wants,
@@ -183,6 +184,7 @@ export function fromRecord(
   if (record[RECORD.backdated] === undefined) {
     if (record[RECORD.recomputation] === undefined) reported.push(...achievementNotifications(change));
     reported.push(...pointsNotifications(change), ...spendingNotifications(change), ...boardNotifications(change));
+    reported.push(...rewardNotifications(change));
   }
   return reported.map(({ type, no, about, place, payload }) => ({
     type,

@@ -1,6 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement, Leaderboard, PointsBoost, PointsLevel, PointsSystem } from '../../domain/catalog.ts';
-import type { BoardStatus, LeaderboardRanking } from '../../domain/leaderboard.ts';
+import type { RankRewardRow } from '../../postgres/boards/rank-rewards.ts';
+import type { BoardStatus, LeaderboardRanking, RankRewards } from '../../domain/leaderboard.ts';
 import type { Expiry, PayloadOf } from '../../domain/notifications/payloads.ts';
 import type { NotificationType } from '../../domain/notifications/notification.ts';
 import { dateOf } from '../../domain/periods.ts';
@@ -229,6 +230,34 @@ export function rankChanged(user: UserJson, at: BoardGroup, change: PlaceChange)
   const { rank, value, previousRank, previousValue } = change;
   const place = JSON.stringify({ rank, value, previousRank, previousValue }).slice(1);
   return `{"type":"leaderboard.rank_changed","user":${user},"leaderboard":${openedBoard(at, 'active')},${place}}`;
+}
+
+/** What a reward for a final rank gave. Omits resources that were deleted meanwhile. */
+export const rankRewardsOf = (
+  compiled: CompiledCatalog,
+  { points, achievements }: Pick<RankRewardRow, 'points' | 'achievements'>,
+  { seesSecrets }: { seesSecrets: boolean },
+): RankRewards => ({
+  points: Object.fromEntries(
+    Object.entries(points).flatMap(([no, awarded]) => {
+      const system = compiled.pointsSystemsByNo.get(Number(no));
+      return system === undefined ? [] : [[system.key, awarded]];
+    }),
+  ),
+  achievements: achievements.flatMap((no) => {
+    const achievement = compiled.achievementsByNo.get(no);
+    if (achievement === undefined || (achievement.secret && !seesSecrets)) return [];
+    return [achievement.key ?? achievement.id];
+  }),
+});
+
+export function rankRewarded(
+  user: UserJson,
+  at: BoardGroup,
+  { status, ...place }: { status: BoardStatus; rank: number; value: number; rewards: RankRewards },
+): string {
+  const board = `${openedBoard(at, status)},${JSON.stringify(place).slice(1)}`;
+  return `{"type":"leaderboard.rewarded","user":${user},"leaderboard":${board}}`;
 }
 
 /** Payload of `leaderboard.started`, `leaderboard.changed` and `leaderboard.finished`, with rankings best first. */

@@ -1,6 +1,8 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement } from '../../domain/catalog.ts';
 import { turned } from '../../domain/leaderboard.ts';
+import { boardStatus } from '../../domain/runs.ts';
+import { rankRewardOf } from '../leaderboards/reward-record.ts';
 import type { BoardPlace, NotificationSubject, NotificationType } from '../../domain/notifications/notification.ts';
 import type { Expiry } from '../../domain/notifications/payloads.ts';
 import { dateOf, DAY_MS, FREQUENCIES, periodOf } from '../../domain/periods.ts';
@@ -36,6 +38,8 @@ import {
   onceACatalog,
   pointsChanged,
   rankChanged,
+  rankRewarded,
+  rankRewardsOf,
   spendingChanged,
   streakExtended,
   streakLost,
@@ -237,6 +241,24 @@ export function* boardNotifications({ compiled, record, wants, user }: Change): 
     const payload = rankChanged(user.json(), { compiled, board, runDay, group }, change);
     yield { type: 'leaderboard.rank_changed', no, about, place: { boardNo: no, runDay, group }, payload };
   }
+}
+
+/** `leaderboard.rewarded` for a final rank. */
+export function* rewardNotifications({ compiled, record, wants, user }: Change): Generator<Reported> {
+  const reward = rankRewardOf(compiled.catalog.tenantNo, record);
+  const board = compiled.leaderboardsByNo.get(reward?.boardNo ?? 0);
+  if (reward === null || board === undefined) return;
+  const about = { leaderboardId: board.id };
+  if (!wants('leaderboard.rewarded', about)) return;
+  const { boardNo, runDay, group, rank, score } = reward;
+  const status = boardStatus(board, Math.floor(record[RECORD.atMs] / DAY_MS)) ?? 'finished';
+  const rewards = rankRewardsOf(compiled, reward, { seesSecrets: true });
+  const payload = rankRewarded(
+    user.json(),
+    { compiled, board, runDay, group },
+    { status, rank, value: score, rewards },
+  );
+  yield { type: 'leaderboard.rewarded', no: boardNo, about, place: { boardNo, runDay, group }, payload };
 }
 
 /** The user's score after the entry, for a record that lacks it. */

@@ -7,6 +7,7 @@ import { RECORD } from '../../packed/record-fields.ts';
 import type { UncheckedRecord } from '../../packed/record.ts';
 import { forgetValuesOf } from '../../postgres/analytics.ts';
 import { insertBalanceChanges } from '../../postgres/balance-changes.ts';
+import { insertRankRewards } from '../../postgres/boards/rank-rewards.ts';
 import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
 import {
   deleteLetters,
@@ -131,6 +132,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertStreakCalls(client, batch.streakCalls);
   await insertBalanceChanges(client, batch.balanceChanges);
   await confirmClaims(client, batch.balanceChanges);
+  await insertRankRewards(client, batch.rankRewards);
   const imported = await splitImported(client, { days: batch.importedDays, awards: batch.importedAwards });
   await insertImportedDays(client, imported.kept.days);
   await insertImportedCompletions(client, batch.importedCompletions);

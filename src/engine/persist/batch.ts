@@ -23,6 +23,7 @@ import type {
 import { completedIn } from '../../packed/completed.ts';
 import { decimalOf, unpackAll } from '../../packed/state.ts';
 import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
+import type { RankRewardRow } from '../../postgres/boards/rank-rewards.ts';
 import type { DayCountsRow } from '../../postgres/history/activity.ts';
 import type {
   AwardRow,
@@ -39,6 +40,7 @@ import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
 import { parseEntry, type RawEntry, type ReadEntry } from '../../redis/outbox.ts';
 import { AnalyticsTally, EntryUsers } from '../analytics/tally.ts';
 import { awardId, idempotencyDigest } from '../ids.ts';
+import { rankRewardOf } from '../leaderboards/reward-record.ts';
 import { balanceChangeOf } from '../points/balances.ts';
 import type { HappenedEntry } from '../notifications/entry-notifications.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
@@ -93,6 +95,7 @@ export interface Batch extends GuardedRows, ImportedRows {
   /** IDs of administrators' calls that changed a streak. */
   streakCalls: string[];
   balanceChanges: BalanceChangeRow[];
+  rankRewards: RankRewardRow[];
   /** Entries to report. */
   entries: HappenedEntry[];
   touched: UsersByNews;
@@ -180,6 +183,7 @@ const noRows = (): Rows => ({
   pauses: [],
   streakCalls: [],
   balanceChanges: [],
+  rankRewards: [],
   importedDays: [],
   importedCompletions: [],
   importedAwards: [],
@@ -249,6 +253,7 @@ function addDeletion(
   batch.supersededChanges = batch.supersededChanges.filter(others);
   batch.pauses = batch.pauses.filter(others);
   batch.balanceChanges = batch.balanceChanges.filter(others);
+  batch.rankRewards = batch.rankRewards.filter(others);
   batch.importedDays = batch.importedDays.filter(others);
   batch.importedCompletions = batch.importedCompletions.filter(others);
   batch.importedAwards = batch.importedAwards.filter(others);
@@ -309,6 +314,8 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
   }
   const balanceChange = balanceChangeOf(tenantNo, record);
   if (balanceChange !== null) batch.balanceChanges.push(balanceChange);
+  const reward = rankRewardOf(tenantNo, record);
+  if (reward !== null) batch.rankRewards.push(reward);
   if (record[RECORD.byAdmin] === 1) batch.streakCalls.push(record[RECORD.id]);
   for (const { achievementNo, quest } of completedIn(record)) {
     const backdated = record[RECORD.backdated] === 1 || record[RECORD.recomputation] !== undefined;

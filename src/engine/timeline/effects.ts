@@ -6,6 +6,7 @@ import type { AttributeCondition } from '../../domain/schemas.ts';
 import { type Caused, ruleField, type TimelineRule } from '../../domain/administration/timeline.ts';
 import { ACHIEVEMENT } from '../../domain/fields/achievement.ts';
 import type { Fields } from '../../domain/fields/field.ts';
+import { ACHIEVEMENT_RANKS } from '../../domain/fields/rank.ts';
 import { POINTS_TRIGGER } from '../../domain/fields/points.ts';
 import { additionsOf } from '../../domain/fields/wire.ts';
 import { zoneOffset } from '../../domain/zone.ts';
@@ -72,9 +73,14 @@ export function completedOf(
 }
 
 /** The kind of rule that completed an achievement; `null` if unknown. */
-export function triggerOf(then: CatalogThen, { achievementNo }: TimelineCompletionRow): Achievement['trigger'] | null {
+export function triggerOf(
+  then: CatalogThen,
+  { achievementNo }: TimelineCompletionRow,
+): Achievement['trigger'] | 'rank' | null {
   const resource = then.byNo(achievementNo);
-  return resource === null ? null : (resource.doc as Achievement).trigger;
+  if (resource === null) return null;
+  const { trigger, leaderboardId = null } = resource.doc as Achievement;
+  return trigger === 'api' && leaderboardId !== null ? 'rank' : trigger;
 }
 
 function awardOf(then: CatalogThen, award: TimelineAwardRow, when: Then): Caused {
@@ -145,15 +151,19 @@ function triggerRule(then: CatalogThen, was: ResourceThen): TimelineRule | null 
       timeUnit: trigger.timeUnit ?? 'days',
       timeInterval: trigger.timeInterval ?? 1,
     }),
-    ...Object.fromEntries(
-      Object.entries(additionsOf(POINTS_TRIGGER, trigger)).map(([name, value]) => [
-        ruleField(name),
-        ruleField(name) === name ? value : then.named(value as string),
-      ]),
-    ),
+    ...additionsThen(then, POINTS_TRIGGER, trigger),
     ...conditionsOf(then, trigger),
   };
 }
+
+/** Laurel's additions to a rule, with resources by their names. */
+const additionsThen = (then: CatalogThen, fields: Fields, rule: object): Partial<TimelineRule> =>
+  Object.fromEntries(
+    Object.entries(additionsOf(fields, rule)).map(([name, value]) => [
+      ruleField(name),
+      ruleField(name) === name ? value : then.named(value as string),
+    ]),
+  );
 
 function achievementRule(then: CatalogThen, was: ResourceThen): TimelineRule | null {
   if (!was.known) return null;
@@ -173,6 +183,7 @@ function achievementRule(then: CatalogThen, was: ResourceThen): TimelineRule | n
     ...(type === 'streak' && { streakLength: achievement.streakLength ?? 1 }),
     ...(type === 'achievement' && { achievements: achievement.achievementIds.map((id) => then.named(id)) }),
     ...(type === 'anniversary' && { anniversaryYears: achievement.anniversaryYears ?? 1 }),
+    ...additionsThen(then, ACHIEVEMENT_RANKS, achievement),
     ...(requires.length > 0 && { requires: requires.map((id) => then.named(id)) }),
     ...conditionsOf(then, achievement),
   };

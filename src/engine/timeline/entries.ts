@@ -111,7 +111,7 @@ const recomputationEntry = (
 });
 
 /** The causes of completions without an event. */
-const BY = { api: 'call', anniversary: 'clock', metric: null, streak: null, achievement: null } as const;
+const BY = { api: 'call', anniversary: 'clock', rank: 'clock', metric: null, streak: null, achievement: null } as const;
 
 /** Composites follow the achievements that they require. */
 function inOrder(then: CatalogThen, completions: Happening['completions']): Happening['completions'] {

@@ -100,6 +100,11 @@ export const WEBHOOK_TEXTS: Readonly<Record<NotificationType, WebhookText>> = {
       `${THROTTLED} Counted for each user and leaderboard. Users whom others overtook are compared every 15 minutes. ` +
       '`previousRank` and `previousValue` are those reported last; a rank of null: not on the board.',
   },
+  'leaderboard.rewarded': {
+    summary: 'A user’s final rank was rewarded',
+    description:
+      'Within seconds after the run is final, once for each user and run. `points.changed` and `achievement.completed` report the same.',
+  },
   'emails.recap_due': {
     summary: 'A recap is due',
     description: `Monday 09:00, or the 1st 09:00 where recaps are monthly, for users with an event in the period. ${DUE_EMAIL}`,

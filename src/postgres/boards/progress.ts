@@ -14,6 +14,8 @@ export interface BoardProgress {
   isFilling: boolean;
   /** Whether `time` triggers can change its scores. Streak boards change at midnight in any case. */
   isPaidForTime: boolean;
+  /** Whether active triggers or achievements reward its final ranks. */
+  isRewarded: boolean;
 }
 
 const SELECT = `
@@ -25,7 +27,12 @@ const SELECT = `
          resource.doc ->> 'rankBy' = 'points' AND EXISTS (
            SELECT FROM catalog_resources
             WHERE tenant_no = resource.tenant_no AND kind = 'points_trigger' AND deleted IS NULL
-              AND doc ->> 'type' = 'time' AND doc ->> 'status' = 'active') AS "isPaidForTime"
+              AND doc ->> 'type' = 'time' AND doc ->> 'status' = 'active') AS "isPaidForTime",
+         EXISTS (
+           SELECT FROM catalog_resources AS rule
+            WHERE rule.tenant_no = resource.tenant_no AND rule.kind IN ('points_trigger', 'achievement')
+              AND rule.deleted IS NULL AND rule.doc ->> 'leaderboardId' = resource.id::text
+              AND rule.doc ->> 'status' = 'active') AS "isRewarded"
     FROM catalog_resources AS resource
     JOIN tenants ON tenants.no = resource.tenant_no AND tenants.status = 'active'
     JOIN board_progress AS progress ON progress.tenant_no = resource.tenant_no AND progress.board_no = resource.no

@@ -201,7 +201,8 @@ export async function triggersOfEvents(
 ): Promise<{ no: number; type: TriggerType }[]> {
   const { rows } = await client.query<{ no: number; type: TriggerType }>(
     `SELECT no, doc ->> 'type' AS type FROM catalog_resources
-      WHERE tenant_no = $1 AND kind = 'points_trigger' AND doc ->> 'type' NOT IN ('time', 'user_creation')`,
+      WHERE tenant_no = $1 AND kind = 'points_trigger' AND doc ->> 'type' NOT IN ('time', 'user_creation')
+        AND doc ->> 'leaderboardId' IS NULL`,
     [tenantNo],
   );
   return rows;

@@ -118,6 +118,7 @@ export const USER_TABLES: readonly UserTable[] = [
     anonymised: true,
     emptied: ['metadata'],
   },
+  { table: 'rank_rewards', user: 'user_id', section: 'rankRewards', order: ['board_no', 'run_day'] },
   {
     table: 'streak_changes',
     user: 'user_id',

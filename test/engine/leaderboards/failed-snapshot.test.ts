@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { BoardsDue } from '../../../src/engine/leaderboards/boards-due.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
@@ -33,8 +34,17 @@ test('a run waits for its snapshots, even if the failed one may be tried again b
   await boards.event('ada', 5);
   await boards.at('2030-03-02T18:00:00Z');
   const { redis, pool } = boards.laurel;
+  const catalogs = new Catalogs({ pool });
+  onTestFinished(() => catalogs.close());
   const failures: unknown[] = [];
-  const work = new BoardsDue({ redis, pool, graceMs: 0, onFailed: ({ error }) => void failures.push(error) });
+  const work = new BoardsDue({
+    redis,
+    pool,
+    catalogs,
+    onWritten: () => undefined,
+    graceMs: 0,
+    onFailed: ({ error }) => void failures.push(error),
+  });
   const pass = async (): Promise<boolean> => {
     const nowMs = boards.clock.now();
     const dueMs = await work.due(nowMs);

@@ -17,6 +17,7 @@ import {
   levelChanged,
   pointsChanged,
   rankChanged,
+  rankRewarded,
   reactivationDue,
   recapDue,
   streakExtended,
@@ -100,6 +101,12 @@ const payloads: Record<NotificationType, string> = {
   'leaderboard.changed': boardPayload('leaderboard.changed', at, { status: 'active', rankings }),
   'leaderboard.finished': boardPayload('leaderboard.finished', at, { status: 'finished', rankings }),
   'leaderboard.rank_changed': rankChanged(user, at, { ...place, value: 12 }),
+  'leaderboard.rewarded': rankRewarded(user, at, {
+    status: 'active',
+    rank: 2,
+    value: 12,
+    rewards: { points: { xp: 5 }, achievements: [] },
+  }),
   'emails.recap_due': recapDue(user, { dueMs: AT, fromDay: dayOf('2026-02-23'), toDay: dayOf('2026-03-01') }),
   'emails.reactivation_due': reactivationDue(user, { dueMs: AT, messageNumber: 1, daysSinceLastActive: 3 }),
   'emails.streak_reminder_due': streakReminderDue(user, {
@@ -117,6 +124,7 @@ const ADDITIONS: readonly string[] = [
   'reward.claimed',
   'reward.fulfilled',
   'reward.cancelled',
+  'leaderboard.rewarded',
 ];
 const DECIMAL: readonly string[] = ['leaderboard.changed', 'leaderboard.finished'];
 

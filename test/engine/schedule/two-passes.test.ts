@@ -77,7 +77,7 @@ async function schedule(troubles: unknown[]): Promise<Schedule> {
     kinds: [
       new StreakSweep({ redis, pool, catalogs, onWritten, usersACall: 3 }),
       new TimeTriggers({ pool, payments }),
-      new BoardsDue({ redis, pool, graceMs: 0 }),
+      new BoardsDue({ redis, pool, catalogs, onWritten, graceMs: 0 }),
       new StraySets({ redis, pool }),
     ],
     clock,

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { answer } from '../../api/answer.ts';
 import { application } from '../../api/client.ts';
-import { pointsQuery, type ApplicationRead } from '../../api/queries.ts';
+import { leaderboardsQuery, pointsQuery, type ApplicationRead } from '../../api/queries.ts';
 import { causeText, type Rule } from '../../rule-text.ts';
 import { ago, moment, number } from '../../ui/format.ts';
 import { Failed, Panel, Tag } from '../../ui/parts.tsx';
@@ -13,15 +13,17 @@ type Award = ApplicationRead<'/v1/users/{id}/points/{key}'>['awards'][number];
 
 export function UserPoints({ id }: { id: string }) {
   const systems = useQuery(pointsQuery);
+  const boards = useQuery(leaderboardsQuery);
   const all = systems.data ?? [];
-  return all.map((system) => <Ledger key={system.key} id={id} system={system.key} name={system.name} systems={all} />);
+  const named = [...all, ...(boards.data ?? [])];
+  return all.map((system) => <Ledger key={system.key} id={id} system={system.key} name={system.name} named={named} />);
 }
 
-/** All points systems. */
-type Systems = readonly { id: string; name: string }[];
+/** All points systems and leaderboards. */
+type Named = readonly { id: string; name: string }[];
 
 /** The rule of the trigger, as the Application API gives it. */
-function ruleOf(trigger: NonNullable<Award['trigger']>, systems: Systems): Rule {
+function ruleOf(trigger: NonNullable<Award['trigger']>, named: Named): Rule {
   const { type, points, timeUnit, timeInterval, userAttributes, eventAttributes } = trigger;
   return {
     type,
@@ -33,15 +35,21 @@ function ruleOf(trigger: NonNullable<Award['trigger']>, systems: Systems): Rule 
     timeUnit: timeUnit ?? '',
     timeInterval: timeInterval ?? 0,
     ...(trigger.pointsSystemId !== undefined && {
-      pointsSystem: { name: systems.find((system) => system.id === trigger.pointsSystemId)?.name ?? '' },
+      pointsSystem: { name: named.find((system) => system.id === trigger.pointsSystemId)?.name ?? '' },
     }),
+    ...(trigger.leaderboardId !== undefined && {
+      leaderboard: { name: named.find((board) => board.id === trigger.leaderboardId)?.name ?? '' },
+    }),
+    ...(trigger.rankFrom !== undefined && { rankFrom: trigger.rankFrom }),
+    ...(trigger.rankTo !== undefined && { rankTo: trigger.rankTo }),
+    ...(trigger.rankPercent !== undefined && { rankPercent: trigger.rankPercent }),
     ...(trigger.levelKey !== undefined && { levelKey: trigger.levelKey }),
     userAttributes,
     eventAttributes: eventAttributes ?? [],
   };
 }
 
-function Ledger({ id, system, name, systems }: { id: string; system: string; name: string; systems: Systems }) {
+function Ledger({ id, system, name, named }: { id: string; system: string; name: string; named: Named }) {
   const points = useQuery({
     queryKey: ['user', id, 'points', system],
     queryFn: () =>
@@ -107,7 +115,7 @@ function Ledger({ id, system, name, systems }: { id: string; system: string; nam
                     {ago(award.date)}
                   </td>
                   <td className="py-1 pr-3">
-                    {award.trigger ? causeText(ruleOf(award.trigger, systems)) : '–'}{' '}
+                    {award.trigger ? causeText(ruleOf(award.trigger, named)) : '–'}{' '}
                     {award.boosts?.map((boost) => (
                       <Tag key={boost.id}>
                         {boost.name} ×{boost.multiplier}

@@ -1,0 +1,197 @@
+import { afterEach, expect, test } from 'vitest';
+import { Catalogs } from '../../../src/catalog/catalogs.ts';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import { BoardsDue } from '../../../src/engine/leaderboards/boards-due.ts';
+import type { RankRewardsOptions } from '../../../src/engine/leaderboards/rank-rewards.ts';
+import { BoardsByTheClock } from './boards-by-the-clock.ts';
+
+let boards: BoardsByTheClock;
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+  await boards.laurel.close();
+});
+
+const daily = {
+  key: 'board',
+  name: 'Board',
+  status: 'active',
+  rankBy: 'metric',
+  metricKey: 'm',
+  start: '2026-11-01',
+  runUnit: 'day',
+  runInterval: 1,
+} as const;
+
+const forRanks = { type: 'achievement', status: 'active', leaderboardKey: 'board' } as const;
+const xp = {
+  key: 'xp',
+  name: 'XP',
+  triggers: [
+    { ...forRanks, points: 100, rankTo: 1 },
+    { ...forRanks, points: 10, rankFrom: 2, rankTo: 3 },
+    { ...forRanks, points: 1, rankPercent: 50 },
+  ],
+};
+const podium = {
+  key: 'podium',
+  name: 'Podium',
+  trigger: 'api',
+  status: 'active',
+  leaderboardKey: 'board',
+  rankTo: 3,
+} as const;
+
+/** What leaderboards have due, done by the schedule's worker. `onRewardStep` may throw, as if the worker died. */
+async function due(onRewardStep?: RankRewardsOptions['onRewardStep']): Promise<unknown[]> {
+  const { redis, pool } = boards.laurel;
+  const catalogs = new Catalogs({ pool });
+  const failures: unknown[] = [];
+  const work = new BoardsDue({
+    redis,
+    pool,
+    catalogs,
+    onWritten: () => undefined,
+    onFailed: ({ error }) => void failures.push((error as Error).message),
+    ...(onRewardStep && { onRewardStep }),
+  });
+  try {
+    for (;;) {
+      const nowMs = boards.clock.now();
+      const dueMs = await work.due(nowMs);
+      if (dueMs === null) break;
+      await work.perform(dueMs, new AbortController().signal, nowMs + 1, nowMs);
+    }
+  } finally {
+    await catalogs.close();
+  }
+  await boards.store();
+  return failures;
+}
+
+const pointsOf = async (user: string, system = 'xp'): Promise<number> =>
+  (await boards.laurel.app.get(`/v1/users/${user}/points/${system}`)).body.total;
+const completedBy = async (user: string): Promise<string[]> =>
+  (await boards.laurel.app.get(`/v1/users/${user}/achievements`)).body.map(({ key }: { key: string }) => key);
+
+const start = (board: object = daily, more: Partial<Configuration> = {}): Promise<BoardsByTheClock> =>
+  BoardsByTheClock.start('2026-11-18T10:00:00Z', [board as never], {
+    pointsSystems: [xp],
+    achievements: [podium],
+    ...more,
+  });
+
+test('final ranks are rewarded once, with points and achievements, as ties are ranked', async () => {
+  boards = await start();
+  for (const [user, value] of Object.entries({ a: 9, b: 7, c: 7, d: 5, e: 3 })) await boards.event(user, value);
+  await boards.at('2026-11-19T11:00:00Z');
+  expect(await due()).toEqual([]);
+  expect(await pointsOf('a')).toBe(0);
+  await boards.at('2026-11-19T12:00:11Z');
+  expect(await due()).toEqual([]);
+  // Half of five are three users, of whom two share rank 2.
+  const points = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((user) => pointsOf(user)));
+  expect(points).toEqual([101, 11, 11, 0, 0]);
+  expect(await Promise.all(['a', 'c', 'd'].map(completedBy))).toEqual([['podium'], ['podium'], []]);
+  const { body } = await boards.laurel.app.get('/v1/leaderboards/board?run=2026-11-18');
+  expect(body.rankings.map(({ userId, rewards }: { userId: string; rewards?: object }) => [userId, rewards])).toEqual([
+    ['a', { points: { xp: 101 }, achievements: ['podium'] }],
+    ['c', { points: { xp: 11 }, achievements: ['podium'] }],
+    ['b', { points: { xp: 11 }, achievements: ['podium'] }],
+    ['d', undefined],
+    ['e', undefined],
+  ]);
+  const history = await boards.laurel.app.get('/v1/users/a/points/xp?awards=10');
+  expect(history.body.awards[0]).toMatchObject({ date: '2026-11-19T12:00:00.000Z' });
+  await boards.at('2026-11-21T13:00:00Z');
+  await due();
+  expect(await pointsOf('a')).toBe(101);
+});
+
+test('the worker may die after any step: everyone is paid once, and only the rewarded ranks are visited', async () => {
+  const some = { ...forRanks, points: 3, rankFrom: 400, rankTo: 402 };
+  const most = { ...forRanks, points: 5, rankTo: 250 };
+  boards = await start(daily, { pointsSystems: [{ key: 'xp', name: 'XP', triggers: [most, some] }], achievements: [] });
+  const events = Array.from({ length: 500 }, (_, n) => ({ metricKey: 'm', user: { id: `u${n}` }, value: 1000 - n }));
+  for (const { user, value } of events) await boards.event(user, value);
+  await boards.at('2026-11-19T12:00:11Z');
+  const killed: string[] = [];
+  for (let failures: unknown[] = ['killed']; failures.length > 0;) {
+    failures = await due((step) => {
+      if (killed.filter((each) => each === step).length === 2) return;
+      killed.push(step);
+      throw new Error('killed');
+    });
+    expect([[], ['killed']]).toContainEqual([...new Set(failures)]);
+  }
+  expect(killed.toSorted()).toEqual(['ended', 'noted', 'noted', 'paid', 'paid']);
+  const all = await Promise.all(events.map(({ user }) => pointsOf(user.id)));
+  expect(all).toEqual(events.map((_, n) => (n < 250 ? 5 : n >= 399 && n < 402 ? 3 : 0)));
+  const { rows } = await boards.laurel.pool.query(
+    'SELECT count(*)::integer AS count, sum(rank)::integer AS ranks FROM rank_rewards',
+  );
+  expect(rows[0]).toEqual({ count: 253, ranks: (250 * 251) / 2 + 400 + 401 + 402 });
+  const awards = await boards.laurel.pool.query('SELECT count(*)::integer AS count FROM awards');
+  expect(awards.rows[0].count).toBe(253);
+});
+
+test('rules of later than the end, inactive ones and deleted users get and give nothing', async () => {
+  boards = await start();
+  await boards.event('a', 9);
+  await boards.event('b', 7);
+  await boards.event('c', 6);
+  await boards.at('2026-11-19T12:00:05Z');
+  const systems = (await boards.laurel.admin.get('/v1/points')).body;
+  const id = systems.find(({ key }: { key: string }) => key === 'xp').id;
+  const boardId = (await boards.laurel.admin.get('/v1/leaderboards')).body[0].id;
+  const late = { type: 'achievement', points: 1000, status: 'active', leaderboardId: boardId, rankTo: 10 };
+  expect((await boards.laurel.admin.post(`/v1/points/${id}/triggers`, [late])).body.issues).toEqual([]);
+  const triggers = (await boards.laurel.admin.get(`/v1/points/${id}/triggers`)).body;
+  const first = triggers.find(({ points }: { points: number }) => points === 100);
+  const off = [{ id: first.id, status: 'inactive' }];
+  expect((await boards.laurel.admin.patch(`/v1/points/${id}/triggers`, off)).body.issues).toEqual([]);
+  await boards.at('2026-11-19T12:00:11Z');
+  await boards.laurel.admin.delete('/v1/users/b');
+  await boards.store();
+  expect(await due()).toEqual([]);
+  expect(await Promise.all(['a', 'c'].map((user) => pointsOf(user)))).toEqual([1, 10]);
+  // The next run is rewarded by the rules that were active at its end.
+  await boards.event('c', 6);
+  await boards.at('2026-11-20T12:00:11Z');
+  expect(await due()).toEqual([]);
+  expect(await pointsOf('c')).toBe(10 + 1000 + 1);
+});
+
+test('rewards in points count on the leaderboards of the points, run by run, however late the work is done', async () => {
+  const ofPoints = {
+    ...daily,
+    key: 'rich',
+    name: 'Rich',
+    rankBy: 'points',
+    metricKey: undefined,
+    pointsSystemKey: 'xp',
+  };
+  boards = await BoardsByTheClock.start('2026-11-18T10:00:00Z', [daily, ofPoints as never], { pointsSystems: [xp] });
+  await boards.event('a', 9);
+  await boards.event('b', 7);
+  await boards.at('2026-11-19T10:00:00Z');
+  await boards.event('b', 7);
+  await boards.at('2026-11-22T13:00:00Z');
+  expect(await due()).toEqual([]);
+  expect(await boards.places('run=2026-11-18', 'rich')).toEqual([]);
+  expect(await boards.places('run=2026-11-19', 'rich')).toEqual([
+    [1, 'a', 101],
+    [2, 'b', 10],
+  ]);
+  expect(await boards.places('run=2026-11-20', 'rich')).toEqual([[1, 'b', 101]]);
+});
+
+test('each group of a breakdown has its own ranks', async () => {
+  boards = await start({ ...daily, breakdownAttributes: ['land'] });
+  await boards.event({ id: 'a', attributes: { land: 'de' } }, 9);
+  await boards.event({ id: 'b', attributes: { land: 'de' } }, 7);
+  await boards.event({ id: 'c', attributes: { land: 'fr' } }, 1);
+  await boards.at('2026-11-19T12:00:11Z');
+  expect(await due()).toEqual([]);
+  expect(await Promise.all(['a', 'b', 'c'].map((user) => pointsOf(user)))).toEqual([101, 10, 101]);
+});
