@@ -103,6 +103,7 @@ test.each(kinds)('the form of every %s marks required and immutable properties',
 const DOCUMENT_NAMES: Record<string, string[]> = {
   metricId: ['metricKey'],
   pointsSystemId: ['pointsSystemKey'],
+  leaderboardId: ['leaderboardKey'],
   teamAttributeId: ['teamAttributeKey'],
   achievementId: ['achievementKey', 'achievementName', 'achievementId'],
   achievementIds: ['achievementKeys', 'achievementNames', 'achievementIds'],
@@ -159,6 +160,8 @@ const FULL: Configuration = {
   ],
   achievements: [
     { key: 'tour', name: 'Tour', trigger: 'api', status: 'locked', ...described },
+    { key: 'top', name: 'Top', trigger: 'api', leaderboardKey: 'flips', rankFrom: 2, rankTo: 3 },
+    { key: 'tenth', name: 'Tenth', trigger: 'api', leaderboardKey: 'flips', rankPercent: 10 },
     {
       key: 'ten',
       name: 'Ten',
@@ -203,6 +206,8 @@ const FULL: Configuration = {
         { type: 'achievement', points: 3, achievementName: 'Week' },
         { type: 'achievement', points: 4, achievementId: '00000000-0000-4000-8000-00000000000a' },
         { type: 'achievement', points: 7, pointsSystemKey: 'xp', levelKey: 'low' },
+        { type: 'achievement', points: 8, leaderboardKey: 'flips', rankFrom: 1, rankTo: 2 },
+        { type: 'achievement', points: 9, leaderboardKey: 'flips', rankPercent: 0.5 },
         { type: 'streak', points: 5, streakLength: 3 },
         { type: 'time', points: 6, timeUnit: 'hours', timeInterval: 12 },
       ],

@@ -32,6 +32,7 @@ const OWN: readonly (typeof WEBHOOK_EVENTS)[number][] = [
   'reward.claimed',
   'reward.fulfilled',
   'reward.cancelled',
+  'leaderboard.rewarded',
 ];
 
 test.each(OWN)("the example of %s fits Laurel's own fields", (type) => {

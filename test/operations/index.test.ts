@@ -59,7 +59,7 @@ test.each(['application', 'admin'] as const)('%s: has every operation of the con
   expect(theirs.filter(({ method, path }) => !ours.has(shapeOf(method, path)))).toEqual([]);
 });
 
-test('has every event of the contract, and seven additions', () => {
+test('has every event of the contract, and eight additions', () => {
   const additions = [
     'points.spent',
     'points.refunded',
@@ -68,6 +68,7 @@ test('has every event of the contract, and seven additions', () => {
     'reward.claimed',
     'reward.fulfilled',
     'reward.cancelled',
+    'leaderboard.rewarded',
   ];
   expect([...WEBHOOK_EVENTS].sort()).toEqual([...contractEvents(), ...additions].sort());
 });

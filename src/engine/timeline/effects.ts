@@ -79,7 +79,9 @@ export function triggerOf(
 ): Achievement['trigger'] | 'rank' | null {
   const resource = then.byNo(achievementNo);
   if (resource === null) return null;
-  const { trigger, leaderboardId = null } = resource.doc as Achievement;
+  const { trigger } = resource.doc as Achievement;
+  // Missing in rules stored before achievements had it.
+  const { leaderboardId = null } = resource.doc as Partial<Achievement>;
   return trigger === 'api' && leaderboardId !== null ? 'rank' : trigger;
 }
 

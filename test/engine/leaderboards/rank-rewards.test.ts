@@ -6,11 +6,7 @@ import type { RankRewardsOptions } from '../../../src/engine/leaderboards/rank-r
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 
 let boards: BoardsByTheClock;
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-  await boards.laurel.close();
-});
+afterEach(() => boards.laurel.close());
 
 const daily = {
   key: 'board',
@@ -63,7 +59,7 @@ async function due(onRewardStep?: RankRewardsOptions['onRewardStep']): Promise<u
       await work.perform(dueMs, new AbortController().signal, nowMs + 1, nowMs);
     }
   } finally {
-    await catalogs.close();
+    catalogs.close();
   }
   await boards.store();
   return failures;
