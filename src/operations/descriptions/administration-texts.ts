@@ -413,6 +413,7 @@ export const CONFIGURATION_TEXTS: Readonly<Record<string, string>> = {
   maxPoints: 'Maximum points of a user; null: unlimited.',
   metricId: 'ID of the metric.',
   metricKey: 'Key of the metric.',
+  leaderboardKey: 'Key of the leaderboard.',
   metricName: 'Name of the metric.',
   metricThreshold: 'Points are awarded for each multiple of this value that the total newly reaches.',
   metricValue: 'The total that completes the achievement.',
