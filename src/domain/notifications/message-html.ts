@@ -9,7 +9,7 @@ import { URL_VARIABLES } from './message-variables.ts';
 const TAG = /<(?:[^"'<>]|"[^"]*"|'[^']*')*>/g;
 const TAG_NAME = /^<\/?([a-z][a-z0-9]*)(?=[\s/>])/i;
 const ATTRIBUTE = /\s([^\s"'<>/=]+)\s*=\s*("[^"]*"|'[^']*')/g;
-const WHOLE_VARIABLE = /^\{\{\s*([^{}|]*?)\s*\}\}$/;
+const WHOLE_VARIABLE = /^\{\{([^{}|]*)\}\}$/;
 /** The host ends before the first variable. */
 const HTTPS_HOST = /^https:\/\/[a-z0-9.-]+(?::\d+)?(?:[/?#]|$)/i;
 
@@ -32,7 +32,7 @@ function attributeProblem(name: string, value: string): string | null {
   if (!LINKS.has(name)) {
     return hasVariable(value) && !TEXTS.has(name) ? `must not have a variable in the attribute '${name}'` : null;
   }
-  const variable = WHOLE_VARIABLE.exec(value)?.[1];
+  const variable = WHOLE_VARIABLE.exec(value)?.[1]?.trim();
   if (variable !== undefined) {
     return URL_VARIABLES.has(variable) ? null : `'${variable}' is not a URL and cannot be a whole '${name}'`;
   }
@@ -70,12 +70,13 @@ const ENTITIES: Readonly<Record<string, string>> = {
 export const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character]!);
 
 /** Unpaired surrogates have no encoding. */
-const encoded = (value: string): string => escapeHtml(encodeURIComponent(value.toWellFormed()));
+const encoded = (value: string): string =>
+  escapeHtml(encodeURIComponent(value.replaceAll(/\p{Surrogate}/gu, '\uFFFD')));
 
 const httpsUrl = (value: string): string =>
   URL.canParse(value) && new URL(value).protocol === 'https:' ? escapeHtml(new URL(value).href) : '';
 
-type Replace = (source: string, insert: (value: string, name: string) => string) => string;
+type Replace = (source: string, insert: (value: string) => string) => string;
 
 /** The HTML with each value escaped for its place. `replace` replaces the variables of a part. */
 export function rendersHtml(html: string, replace: Replace): string {

@@ -21,7 +21,7 @@ export interface TemplateProblem {
 export const MOST_TEMPLATE = { subject: 255, text: 20_000, html: 100_000 } as const;
 
 /** A name, and a fallback after `|`, which has no braces. */
-export const VARIABLE = /\{\{\s*([^{}|]*?)\s*(?:\|([^{}]*))?\}\}/g;
+export const VARIABLE = /\{\{([^{}|]*)(?:\|([^{}]*))?\}\}/g;
 
 /** Characters that end a line of a header, or have no place in text. */
 // oxlint-disable-next-line no-control-regex -- they are removed
@@ -41,7 +41,7 @@ export function templateProblems(
     if (source.trim() === '') add('must not be empty');
     if (source.length > MOST_TEMPLATE[field]) add(`may have at most ${MOST_TEMPLATE[field]} characters`);
     for (const [, name = ''] of source.matchAll(VARIABLE))
-      if (!isVariable(name, kind, attributeKeys)) add(`'${name}' is no variable of ${kind}`);
+      if (!isVariable(name.trim(), kind, attributeKeys)) add(`'${name.trim()}' is no variable of ${kind}`);
     if (/\{\{|\}\}/.test(source.replaceAll(VARIABLE, ''))) add("has '{{' or '}}' that belongs to no variable");
   }
   if (/[\r\n]/.test(template.subject)) problems.push({ field: 'subject', text: 'must be one line' });
@@ -53,14 +53,10 @@ export function templateProblems(
 }
 
 /** Replaces the variables of a source by what `insert` makes of each value. */
-export const replaceVariables = (
-  source: string,
-  figures: MessageFigures,
-  insert: (value: string, name: string) => string,
-): string =>
+export const replaceVariables = (source: string, figures: MessageFigures, insert: (value: string) => string): string =>
   source.replaceAll(VARIABLE, (_, name: string, fallback: string | undefined) => {
-    const value = valueOf(name, figures).replaceAll(CONTROL, '');
-    return insert(value === '' ? (fallback ?? '') : value, name);
+    const value = valueOf(name.trim(), figures).replaceAll(CONTROL, '');
+    return insert(value === '' ? (fallback ?? '') : value);
   });
 
 /** A message for a user. The template must have no problems. Pure. */
