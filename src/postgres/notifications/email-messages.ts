@@ -21,7 +21,7 @@ export interface DueEmail extends NewEmail {
   tries: number;
 }
 
-/** Adds e-mails in the client's transaction. Those whose occasion is known stay as they are. */
+/** Adds e-mails in the client's transaction. Those whose occasion is known stay unchanged. */
 export async function insertEmails(client: PoolClient, emails: readonly NewEmail[]): Promise<void> {
   if (emails.length === 0) return;
   await client.query(
