@@ -151,6 +151,7 @@ export const USER_TABLES: readonly UserTable[] = [
   { table: 'notification_boosts', user: 'user_id', section: null, order: ['boost_no', 'type'] },
   { table: 'notification_moves', user: 'user_id', section: null, order: [] },
   { table: 'notification_emails', user: 'user_id', section: 'emailsDue', order: ['kind'] },
+  { table: 'email_messages', user: 'user_id', section: 'emails', order: ['id'], hidden: ['due_ms', 'begun_ms'] },
   {
     table: 'application_keys',
     user: 'user_id',

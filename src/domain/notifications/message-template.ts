@@ -1,0 +1,67 @@
+/**
+ * Templates of messages: subject, text and HTML with variables, `{{user.name}}` or `{{user.name|there}}`. A variable without
+ * a value becomes its fallback. Values come from end users, so each part inserts them so that they stay text: a subject
+ * cannot gain a header, HTML no element or attribute, and a link no other host.
+ */
+import { htmlProblems, rendersHtml } from './message-html.ts';
+import { isVariable, type MessageFigures, type MessageKind, valueOf } from './message-variables.ts';
+
+export interface MessageTemplate {
+  subject: string;
+  text: string;
+  html: string;
+}
+
+export interface TemplateProblem {
+  field: keyof MessageTemplate;
+  text: string;
+}
+
+/** Limits of a template, in UTF-16 units. */
+export const MOST_TEMPLATE = { subject: 255, text: 20_000, html: 100_000 } as const;
+
+/** A name, and a fallback after `|`, which has no braces. */
+export const VARIABLE = /\{\{([^{}|]*)(?:\|([^{}]*))?\}\}/g;
+
+/** Characters that end a line of a header, or have no place in text. */
+// oxlint-disable-next-line no-control-regex -- they are removed
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
+
+const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').replaceAll(CONTROL, '').trim();
+
+/** The problems of a template, by field. `attributeKeys`: keys of the tenant's user attributes. */
+export function templateProblems(
+  template: MessageTemplate,
+  { kind, attributeKeys }: { kind: MessageKind; attributeKeys: ReadonlySet<string> },
+): TemplateProblem[] {
+  const problems: TemplateProblem[] = [];
+  for (const field of ['subject', 'text', 'html'] as const) {
+    const source = template[field];
+    const add = (text: string): number => problems.push({ field, text });
+    if (source.trim() === '') add('must not be empty');
+    if (source.length > MOST_TEMPLATE[field]) add(`may have at most ${MOST_TEMPLATE[field]} characters`);
+    for (const [, name = ''] of source.matchAll(VARIABLE))
+      if (!isVariable(name.trim(), kind, attributeKeys)) add(`'${name.trim()}' is no variable of ${kind}`);
+    if (/\{\{|\}\}/.test(source.replaceAll(VARIABLE, ''))) add("has '{{' or '}}' that belongs to no variable");
+  }
+  if (/[\r\n]/.test(template.subject)) problems.push({ field: 'subject', text: 'must be one line' });
+  if (!template.text.includes('{{unsubscribeUrl}}'))
+    problems.push({ field: 'text', text: 'must contain {{unsubscribeUrl}}' });
+  if (!template.html.includes('{{unsubscribeUrl}}'))
+    problems.push({ field: 'html', text: 'must contain {{unsubscribeUrl}}' });
+  return [...problems, ...htmlProblems(template.html).map((text) => ({ field: 'html' as const, text }))];
+}
+
+/** Replaces the variables of a source by what `insert` makes of each value. */
+export const replaceVariables = (source: string, figures: MessageFigures, insert: (value: string) => string): string =>
+  source.replaceAll(VARIABLE, (_, name: string, fallback: string | undefined) => {
+    const value = valueOf(name.trim(), figures).replaceAll(CONTROL, '');
+    return insert(value === '' ? (fallback ?? '') : value);
+  });
+
+/** A message for a user. The template must have no problems. Pure. */
+export const renderMessage = (template: MessageTemplate, figures: MessageFigures): MessageTemplate => ({
+  subject: oneLine(replaceVariables(template.subject, figures, oneLine)),
+  text: replaceVariables(template.text, figures, (value) => value),
+  html: rendersHtml(template.html, (source, insert) => replaceVariables(source, figures, insert)),
+});

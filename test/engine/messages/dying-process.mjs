@@ -1,0 +1,34 @@
+/** Sends due e-mails, reports a step to its parent, and stops there to be killed. Uses the build. */
+import { sendDueEmails } from '../../../dist/src/engine/messages/email-queue.js';
+import { SmtpSender } from '../../../dist/src/engine/messages/smtp-sender.js';
+import { createPool } from '../../../dist/src/postgres/pool.js';
+
+const { DATABASE, PORT, STEP, NOW } = process.env;
+const channel = {
+  host: '127.0.0.1',
+  port: Number(PORT),
+  security: 'none',
+  username: null,
+  password: null,
+  replyTo: null,
+};
+const sender = new SmtpSender({ ...channel, from: 'hello@example.org' }, { allowPrivate: true });
+const email = { to: 'ada@example.org', subject: 'Your week', text: 'Hello', html: '<p>Hello</p>' };
+
+await sendDueEmails(
+  {
+    pool: createPool(DATABASE, { max: 2 }),
+    prepare: async ({ id }) => ({
+      email: { ...email, id, unsubscribeUrl: 'https://example.org/u' },
+      localDay: 1,
+      mostPerDay: 10,
+      send: (one) => sender.send(one),
+    }),
+    onStep: (step) => {
+      if (step !== STEP) return undefined;
+      process.send(step);
+      return new Promise(() => undefined);
+    },
+  },
+  { nowMs: Number(NOW), ending: new AbortController().signal },
+);
