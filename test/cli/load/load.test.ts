@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -141,7 +141,7 @@ test('Ctrl-C still writes the report; an event that the load did not send is fou
 
 test('with --retries, events that were refused or recorded without an answer are sent again: none is lost or doubled', async () => {
   const tries = new Map<string, number>();
-  const proxy = createServer(async (request, response) => {
+  const pass = async (request: IncomingMessage, response: ServerResponse): Promise<unknown> => {
     const body = await new Response(request).text();
     const key = String(request.headers['idempotency-key']);
     const isEvent = request.method === 'POST';
@@ -156,7 +156,8 @@ test('with --retries, events that were refused or recorded without an answer are
     // Recorded, but not answered.
     if (isEvent && tries.get(key) === 2) return request.socket.destroy();
     response.writeHead(answer.status, { 'Content-Length': Buffer.byteLength(text) }).end(text);
-  });
+  };
+  const proxy = createServer((request, response) => void pass(request, response));
   await once(proxy.listen(0, '127.0.0.1'), 'listening');
   try {
     const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
