@@ -174,6 +174,12 @@ export const OWN_FIELDS: readonly string[] = [
   'percentile',
   'participants',
   'balance',
+  'leaderboardId',
+  'rankFrom',
+  'rankTo',
+  'rankPercent',
+  'rewards',
+  'metadata',
 ];
 const SHARED_FIELDS = ['rank', 'previousRank', 'rankings', 'completions', 'rarity', 'percentileThisPeriod', 'users'];
 const IDEMPOTENCY_FIELDS = ['idempotencyKey', 'idempotentReplayed'];

@@ -180,6 +180,7 @@ const UserDocument = Type.Object({
   webhookMessages: Rows,
   auditLog: Rows,
   finalRanks: Rows,
+  rankRewards: Rows,
   leaderboardDays: Rows,
   /** Events of accepted batches that are not processed yet. */
   queuedEvents: Rows,

@@ -268,7 +268,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     const { page, context, errors } = await signedIn({ size: WIDTHS.desk });
     await page.goto(`${laurel.adminUrl}/console/configuration`);
     const versions = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Versions' }) });
-    await versions.getByText('create metric regretted, update streaks').waitFor();
+    await versions.getByText('create metric regretted, update streak settings').waitFor();
     await versions.getByText(laurel.adminKey.split('.')[0]!).first().waitFor();
     const editor = page.getByLabel('Configuration document');
     await editor.fill('{}');

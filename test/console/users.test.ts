@@ -139,7 +139,7 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     expect(await tooWide(page)).toEqual([]);
     await keep(page, `${width}-import-report`);
     await page.getByRole('button', { name: 'Import', exact: true }).click();
-    await page.getByRole('alertdialog').getByText('120 users are ready.').waitFor();
+    await page.getByRole('alertdialog').getByText('120 users ready.').waitFor();
     const confirm = page.getByRole('alertdialog').getByRole('button', { name: 'Import' });
     await says(page, 'The import is done.', () => confirm.click());
     expect(await figure('imported')).toBe('120');

@@ -98,6 +98,7 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   reported: 'When its process last reported. An old time means that the process ended; the next rebuild begins again.',
   emailsDue: 'For what the last e-mail of each kind was due.',
   recomputations: 'What recomputations changed for the user.',
+  rankRewards: 'What the user got for final ranks on leaderboards.',
   webhookMessages: 'Messages of webhooks about the user that Laurel still stores.',
   experimentation: 'Settings of the control group.',
   font: 'Typeface of the brand.',

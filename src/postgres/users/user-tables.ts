@@ -151,7 +151,8 @@ export const USER_TABLES: readonly UserTable[] = [
   { table: 'notification_boosts', user: 'user_id', section: null, order: ['boost_no', 'type'] },
   { table: 'notification_moves', user: 'user_id', section: null, order: [] },
   { table: 'notification_emails', user: 'user_id', section: 'emailsDue', order: ['kind'] },
-  { table: 'email_messages', user: 'user_id', section: 'emails', order: ['id'], hidden: ['due_ms', 'begun_ms'] },
+  // Nothing fills it yet (docs/decisions/0047-an-email-is-sent-at-most-once.md).
+  { table: 'email_messages', user: 'user_id', section: null, order: ['id'] },
   {
     table: 'application_keys',
     user: 'user_id',
