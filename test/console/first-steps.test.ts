@@ -76,9 +76,9 @@ describe.skipIf(!hasBrowser)('starting at the link of a first start', () => {
     expect(await editor.locator('[aria-invalid=true]').count()).toBe(0);
     await editor.getByLabel('Metric', { exact: true }).selectOption({ label: 'Cards flipped' });
     await editor.getByLabel('Total that completes it').fill('13');
-    await editor.getByText('1 of 1 users would hold it now. Among them: ada.').waitFor();
+    await editor.getByText('1 of 1 user would hold it now. Among them: ada.').waitFor();
     await editor.getByLabel('Total that completes it').fill('14');
-    await editor.getByText('0 of 1 users would hold it now.').waitFor();
+    await editor.getByText('0 of 1 user would hold it now.').waitFor();
     await editor.getByLabel('Total that completes it').fill('-1');
     await editor.locator('input[aria-invalid=true]').waitFor();
     expect(await violations(page)).toEqual([]);
