@@ -51,15 +51,7 @@ interface EmailQueueOptions {
 }
 
 /** The ID of the e-mail about an occasion. `source`: see `Notification`. */
-export const emailId = ({
-  tenantNo,
-  kind,
-  source,
-}: {
-  tenantNo: number;
-  kind: MessageKind;
-  source: string;
-}): string => {
+export const emailId = (tenantNo: number, kind: MessageKind, source: string): string => {
   const digest = hash('sha256', `email\0${tenantNo}\0${kind}\0${source}`, 'buffer');
   // A UUID of version 8 (RFC 9562).
   digest[6] = (digest[6]! & 0x0f) | 0x80;

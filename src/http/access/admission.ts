@@ -186,7 +186,7 @@ export class Admission {
     this.queues[queue].leave(from, isDone);
   }
 
-  /** How long another request of a queue would wait; 0 while no request is ever refused. */
+  /** How long another request of a queue would wait; 0 while so few are in flight that none is refused. */
   waitMs(queue: QueueName): number {
     return this.queues[queue].waitMs;
   }

@@ -149,10 +149,7 @@ interface RunNamed {
   runDay: number;
 }
 
-interface NewFinalMember {
-  userId: string;
-  rank: number;
-  score: number;
+interface NewFinalMember extends Omit<FinalMember, 'metadata'> {
   reached?: number | null;
   /** JSON. */
   metadata?: string | null;
@@ -162,6 +159,7 @@ interface FinalMember {
   userId: string;
   rank: number;
   score: number;
+  /** JSON. */
   metadata: string | null;
 }
 

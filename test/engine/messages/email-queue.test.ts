@@ -51,7 +51,7 @@ async function add(
   changes: { userId?: string; kind?: MessageKind; atMs?: number } = {},
 ): Promise<string> {
   const { userId = 'ada', kind = 'recap', atMs = NOW_MS } = changes;
-  const id = emailId({ tenantNo: 0, kind, source });
+  const id = emailId(0, kind, source);
   const email = { id, tenantNo: 0, userId, kind, atMs, payload: '{"type":"emails.recap_due"}' };
   await transaction(database.pool, (client) => insertEmails(client, [email]));
   return id;
