@@ -235,47 +235,54 @@ export function fireTriggers(ledgers: readonly Ledger[], user: User, occasion: O
   return payLevels(ledgers, user, occasion.day);
 }
 
-/**
- * Pays for the levels that the change newly reached, then for those that the awards reach in turn. A user reaches each level once, so
- * this ends. Returns the number of a blocking trigger that the balance cannot pay; `null` if all were paid.
- */
+/** Pays for the levels that the change newly reached. Returns the number of a blocking trigger that the balance cannot pay, or `null`. */
 function payLevels(ledgers: readonly Ledger[], user: User, day: number): number | null {
-  const triggers = ledgers.flatMap(({ system }) => system.level ?? []);
-  if (triggers.length === 0) return null;
-  const watched = new Map(ledgers.map((ledger) => [ledger.system.no, ledger]));
-  const isKnown = (level: number): boolean => (user.paidMs.get(level) ?? 0) > 0;
-  for (;;) {
-    const reached = newLevels(triggers, watched, isKnown);
-    if (reached.size === 0) return null;
-    for (const [level, { nowMs }] of reached) user.paidMs.set(level, nowMs);
-    for (const ledger of ledgers) {
-      for (const trigger of ledger.system.level ?? []) {
-        const times = trigger.levels!.filter(({ no }) => reached.has(no)).length;
-        if (times === 0 || !holds(trigger.users, user)) continue;
-        if (!covers(ledger, trigger, times)) return trigger.no;
-        award(ledger, trigger, { times, user, day });
-      }
-    }
-  }
+  const levels: ReachedLevels<Ledger> = {
+    has: (no) => (user.paidMs.get(no) ?? 0) > 0,
+    add: (no, { nowMs }) => user.paidMs.set(no, nowMs),
+  };
+  return climbLevels(ledgers, user, levels, (ledger, trigger, times) => {
+    if (!covers(ledger, trigger, times)) return false;
+    award(ledger, trigger, { times, user, day });
+    return true;
+  });
+}
+
+/** The levels that a user has reached, by number. */
+export interface ReachedLevels<L> {
+  /** Also true for a level from which the total has fallen since. */
+  has(no: number): boolean;
+  add(no: number, ledger: L): unknown;
 }
 
 /**
- * The levels that totals have newly reached, by number, with their systems'. `watched`: the totals by number of the system.
- * `isKnown`: whether the user reached a level in an earlier change, after which the total fell.
+ * Goes through the levels that totals have reached since `before`, then through those that the awards reach in turn. A user reaches
+ * each level once, so this ends. `pay` pays a trigger a number of times; if it returns false, the number of that trigger is returned.
  */
-export function newLevels<T extends { before: number; total: number }>(
-  triggers: readonly PlanTrigger[],
-  watched: ReadonlyMap<number, T>,
-  isKnown: (level: number) => boolean,
-): Map<number, T> {
-  const reached = new Map<number, T>();
-  for (const trigger of triggers) {
-    const totals = watched.get(trigger.watched!);
-    if (totals === undefined || totals.total <= totals.before) continue;
-    for (const { no, points } of trigger.levels!)
-      if (points > totals.before && points <= totals.total && !isKnown(no)) reached.set(no, totals);
+export function climbLevels<L extends { system: PlanSystem; before: number; total: number }>(
+  ledgers: readonly L[],
+  user: User,
+  levels: ReachedLevels<L>,
+  pay: (ledger: L, trigger: PlanTrigger, times: number) => boolean,
+): number | null {
+  const triggers = ledgers.flatMap((ledger) => (ledger.system.level ?? []).map((trigger) => ({ ledger, trigger })));
+  if (triggers.length === 0) return null;
+  const watched = new Map(ledgers.map((ledger) => [ledger.system.no, ledger]));
+  for (;;) {
+    const reached = new Map<number, L>();
+    for (const { trigger } of triggers) {
+      const ledger = watched.get(trigger.watched!);
+      if (ledger === undefined || ledger.total <= ledger.before) continue;
+      for (const { no, points } of trigger.levels!)
+        if (points > ledger.before && points <= ledger.total && !levels.has(no)) reached.set(no, ledger);
+    }
+    if (reached.size === 0) return null;
+    for (const [no, ledger] of reached) levels.add(no, ledger);
+    for (const { ledger, trigger } of triggers) {
+      const times = trigger.levels!.filter(({ no }) => reached.has(no)).length;
+      if (times > 0 && holds(trigger.users, user) && !pay(ledger, trigger, times)) return trigger.no;
+    }
   }
-  return reached;
 }
 
 /**

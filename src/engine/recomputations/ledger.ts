@@ -65,6 +65,16 @@ export class HistoryLedger {
     return this.ledger.total;
   }
 
+  /** The total when levels were last paid. */
+  get before(): number {
+    return this.ledger.before;
+  }
+
+  /** Levels are paid for the total so far. */
+  levelsArePaid(): void {
+    this.ledger.before = this.ledger.total;
+  }
+
   /** Pays a trigger on a local day (epoch day). */
   pay(trigger: PlanTrigger, times: number, day: number): void {
     award(this.ledger, trigger, { times, user: this.user, day });

@@ -5,8 +5,7 @@ import { COMPLETED } from '../../packed/record-fields.ts';
 import type { PackedCompletion } from '../../packed/record.ts';
 import { type FixedAward, type HistoryEvent, importedSums } from '../../postgres/corrections/recomputation-history.ts';
 import type { PlanTrigger } from '../../rules/plan.ts';
-import { holds } from '../../rules/conditions.ts';
-import { firings, newLevels, type Occasion } from '../../rules/points.ts';
+import { climbLevels, firings, type Occasion } from '../../rules/points.ts';
 import type { Peaks } from '../../rules/sums.ts';
 import type { User } from '../../rules/user.ts';
 import type { HistoryLedger } from './ledger.ts';
@@ -57,11 +56,9 @@ export class UserReplay {
   private readonly timed: Timed[];
   private next = 0;
   private readonly due: (Payment | FixedAward | { levelsOn: number })[] = [];
-  private readonly levelTriggers: readonly PlanTrigger[];
+  private readonly paysLevels: boolean;
   /** Numbers of the levels that the user has reached. */
   private readonly levels: Set<number>;
-  /** By points system number: the totals when levels were last paid. */
-  private readonly paidTotals: Map<number, number>;
   /** The last award whose levels are not paid yet, because more may belong to the same change. */
   private open: { atMs: number; day: number } | null = null;
 
@@ -75,8 +72,7 @@ export class UserReplay {
       const cause = completion[COMPLETED.causedBy];
       if (cause) this.byCause.set(cause, [...(this.byCause.get(cause) ?? []), completion]);
     }
-    this.levelTriggers = options.ledgers.flatMap(({ system }) => system.level ?? []);
-    this.paidTotals = new Map(options.ledgers.map(({ system, total }) => [system.no, total]));
+    this.paysLevels = options.ledgers.some(({ system }) => (system.level ?? []).length > 0);
     this.levels = new Set(
       [...options.user.paidMs]
         .filter(
@@ -163,27 +159,18 @@ export class UserReplay {
   private payLevels(): void {
     const { open } = this;
     this.open = null;
-    if (open === null || this.levelTriggers.length === 0) return;
+    if (open === null || !this.paysLevels) return;
     if (this.options.mayLose) this.due.push({ levelsOn: open.day });
     else this.reachLevels(open.day);
   }
 
   private reachLevels(day: number): void {
     const { ledgers, user } = this.options;
-    for (;;) {
-      const totals = ledgers.map(
-        ({ system, total }) => [system.no, { before: this.paidTotals.get(system.no)!, total }] as const,
-      );
-      const reached = newLevels(this.levelTriggers, new Map(totals), (level) => this.levels.has(level));
-      if (reached.size === 0) break;
-      for (const level of reached.keys()) this.levels.add(level);
-      for (const ledger of ledgers)
-        for (const trigger of ledger.system.level ?? []) {
-          const times = trigger.levels!.filter(({ no }) => reached.has(no)).length;
-          if (times > 0 && holds(trigger.users, user)) ledger.pay(trigger, times, day);
-        }
-    }
-    for (const { system, total } of ledgers) this.paidTotals.set(system.no, total);
+    climbLevels(ledgers, user, this.levels, (ledger, trigger, times) => {
+      ledger.pay(trigger, times, day);
+      return true;
+    });
+    for (const ledger of ledgers) ledger.levelsArePaid();
   }
 
   private complete(completion: PackedCompletion): void {
