@@ -235,7 +235,7 @@ function ChooseMany({
   return (
     <fieldset className="min-w-0">
       <legend className="mb-1 font-medium">{label}</legend>
-      <div className="max-h-44 overflow-y-auto rounded-md border border-line-strong p-2">
+      <div className="max-h-48 overflow-y-auto rounded-md border border-line-strong p-2">
         {options.length === 0 && <span className="text-muted">Nothing to choose from yet.</span>}
         {options.map(({ value, text }) => (
           <label key={value} className="flex items-center gap-2 py-0.5">

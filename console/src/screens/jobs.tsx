@@ -55,7 +55,11 @@ const COLUMNS: readonly Column<Job>[] = [
     header: 'Progress',
     cell: (job) => (
       <>
-        <Progress label={`Progress: ${KINDS[job.kind]}`} of={job.progress} isOpen={isOpen(job)} />
+        {job.status === 'done' && job.progress.total === 0 ? (
+          <span className="text-muted">nothing to do</span>
+        ) : (
+          <Progress label={`Progress: ${KINDS[job.kind]}`} of={job.progress} isOpen={isOpen(job)} />
+        )}
         {job.status === 'running' && job.started !== null && (
           <span className="block text-xs text-muted">
             {paceText(job.progress, Date.now() - Date.parse(job.started))}

@@ -35,7 +35,7 @@ interface Place {
 }
 
 const COLUMNS: readonly Column<Place>[] = [
-  { id: 'rank', header: 'Place', align: 'right', cell: ({ rank }) => number(rank) },
+  { id: 'rank', header: 'Place', align: 'right', narrow: true, cell: ({ rank }) => number(rank) },
   {
     id: 'user',
     header: 'User',
@@ -68,7 +68,7 @@ interface Team {
 }
 
 const TEAM_COLUMNS: readonly Column<Team>[] = [
-  { id: 'rank', header: 'Place', align: 'right', cell: ({ rank }) => number(rank) },
+  { id: 'rank', header: 'Place', align: 'right', narrow: true, cell: ({ rank }) => number(rank) },
   { id: 'team', header: 'Team', cell: ({ team }) => <span className="font-medium">{team}</span> },
   { id: 'members', header: 'Members', align: 'right', cell: ({ members }) => number(members) },
   { id: 'value', header: 'Score', align: 'right', cell: ({ value }) => number(value) },

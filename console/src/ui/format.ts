@@ -60,6 +60,9 @@ const RANGE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone
 /** `3–9 Nov 2026`, for the starts of two days in UTC; one day has no dash. */
 export const daysText = (fromMs: number, toMs: number): string => RANGE.formatRange(fromMs, toMs);
 
+/** `3 Nov 2026`, and `3–9 Nov 2026` for several days; `start`, `end`: `YYYY-MM-DD`. */
+export const calendarDays = (start: string, end = start): string => daysText(Date.parse(start), Date.parse(end));
+
 export const moment = (iso: string | null | undefined): string => (iso ? MOMENT.format(new Date(iso)) : '–');
 
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' });

@@ -9,6 +9,8 @@ export interface Column<T> {
   /** The value to sort by; without it the column is not sortable. */
   value?: (row: T) => string | number;
   align?: 'right';
+  /** As narrow as its header: the other columns share the rest. */
+  narrow?: boolean;
   /** Wraps instead of truncating. */
   wraps?: boolean;
   /** The header is only for screen readers. */
@@ -189,7 +191,7 @@ function Head<T>({
   return (
     <thead {...role('rowgroup')} className={`sticky top-0 z-10 bg-surface ${isPhone ? 'block' : ''}`}>
       <tr {...role('row')} className={isPhone ? (isShown ? PHONE_HEAD : 'sr-only') : ''}>
-        {columns.map(({ id, header, align, unseen }) => {
+        {columns.map(({ id, header, align, narrow, unseen }) => {
           const order = orderOf(id);
           return (
             <th
@@ -202,7 +204,7 @@ function Head<T>({
                   ? order === undefined
                     ? 'sr-only'
                     : 'text-xs font-medium text-muted'
-                  : `h-9 border-b border-line px-3 text-xs font-medium whitespace-nowrap text-muted ${align === 'right' ? 'text-right' : ''}`
+                  : `h-9 border-b border-line px-3 text-xs font-medium whitespace-nowrap text-muted ${align === 'right' ? 'text-right' : ''} ${narrow ? 'w-px' : ''}`
               }
             >
               {order === undefined ? (

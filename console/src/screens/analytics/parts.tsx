@@ -13,14 +13,18 @@ export function Read<T>({ query, children }: { query: UseQueryResult<T>; childre
   return <div className="flex flex-col gap-4">{children(query.data)}</div>;
 }
 
-/** Figures side by side, with the change since the previous period. */
-export const Figures = ({ of }: { of: readonly { name: string; now: number; before?: number }[] }) => (
+/** Figures side by side, with the change since the previous period, or with a note instead. */
+export const Figures = ({
+  of,
+}: {
+  of: readonly { name: string; now: number; before?: number; note?: string | undefined }[];
+}) => (
   <dl className="grid grid-cols-2 gap-3 md:grid-cols-4">
-    {of.map(({ name, now, before }) => (
+    {of.map(({ name, now, before, note }) => (
       <div key={name} className="rounded-lg border border-line bg-surface px-3 py-2">
         <dt className="text-muted">{name}</dt>
         <dd className="text-lg font-semibold">{number(now)}</dd>
-        {before !== undefined && <dd className="text-xs text-muted">{changeText(now, before)}</dd>}
+        {before !== undefined && <dd className="text-xs text-muted">{note ?? changeText(now, before)}</dd>}
       </div>
     ))}
   </dl>

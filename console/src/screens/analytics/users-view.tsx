@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { dateText, periodText, type CalendarUnit } from '../../ui/format.ts';
+import { counted, dateText, number, periodText, type CalendarUnit } from '../../ui/format.ts';
 import { useAsked } from './controls.tsx';
 import { Figures, Read, TimeChart } from './parts.tsx';
 import { usersQuery } from './queries.ts';
@@ -12,6 +12,14 @@ const monthName = (month: Period | undefined): string =>
   month === undefined
     ? 'the month'
     : `${periodText(Date.parse(month.date), 'month')}${month.isPartial ? ', counted in part' : ''}`;
+
+/** Says that nobody was active on most days of the previous period: a comparison with it would mislead. */
+function quietBefore(days: readonly { activeUsersBefore: number }[]): string | undefined {
+  const active = days.filter(({ activeUsersBefore }) => activeUsersBefore > 0).length;
+  return active === 0 || active * 2 >= days.length
+    ? undefined
+    : `In the previous period, users were active on ${number(active)} of ${counted(days.length, 'day')}`;
+}
 
 type Period = { date: string; activeUsers: number; isPartial: boolean };
 
@@ -32,11 +40,12 @@ export function UsersView() {
           <Figures
             of={[
               { name: 'Total users', now: all.users },
-              { name: 'New users', now: all.newUsers, before: all.newUsersBefore },
+              { name: 'New users', now: all.newUsers, before: all.newUsersBefore, note: quietBefore(days) },
               {
                 name: 'Active users per day, on average',
                 now: mean(days.map(({ activeUsers }) => activeUsers)),
                 before: mean(days.map(({ activeUsersBefore }) => activeUsersBefore)),
+                note: quietBefore(days),
               },
               {
                 name: `Active users in ${monthName(months.at(-1))}`,

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { TimelineEntry } from '../../api/queries.ts';
 import { ruleText, type Rule } from '../../rule-text.ts';
-import { moment, number, periods } from '../../ui/format.ts';
+import { calendarDays, moment, number, periods } from '../../ui/format.ts';
 import { Code, Tag } from '../../ui/parts.tsx';
 
 type Caused = Extract<TimelineEntry, { kind: 'event' }>['caused'][number];
@@ -132,8 +132,7 @@ const STREAK = {
   reset: 'The streak was reset',
 } as const;
 
-const daysOf = ({ start, end }: { start: string; end: string }): string =>
-  start === end ? start : `${start} to ${end}`;
+const daysOf = ({ start, end }: { start: string; end: string }): string => calendarDays(start, end);
 
 /** An effect and its rule. */
 export function CausedLine({ caused }: { caused: Caused }) {
@@ -182,7 +181,7 @@ export function CausedLine({ caused }: { caused: Caused }) {
       return (
         <li className="text-muted">
           {caused.aggregate === undefined ? signed(caused.change) : `${number(caused.change)} counts`} on{' '}
-          <BoardName of={caused.leaderboard} />, run of {caused.run}
+          <BoardName of={caused.leaderboard} />, run of {calendarDays(caused.run)}
         </li>
       );
   }

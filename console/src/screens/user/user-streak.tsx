@@ -8,7 +8,7 @@ import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { Sheet } from '../../ui/dialogs.tsx';
-import { dayAfter, periods, today } from '../../ui/format.ts';
+import { dayAfter, calendarDays, periods, today } from '../../ui/format.ts';
 import { Failed, Panel } from '../../ui/parts.tsx';
 import { StreakCalendar } from '../../ui/streak-calendar.tsx';
 import { DayField } from '../../ui/fields.tsx';
@@ -81,9 +81,11 @@ export function UserStreak({ id }: { id: string }) {
                 <Snowflake size={13} aria-hidden /> {streak.data.freezes} of {streak.data.maxFreezes} freezes
               </span>
             )}
-            {streak.data.started !== null && <span className="text-muted">since {streak.data.started}</span>}
+            {streak.data.started !== null && (
+              <span className="text-muted">since {calendarDays(streak.data.started)}</span>
+            )}
             {streak.data.expires !== null && (
-              <span className="text-muted">ends unless extended by {streak.data.expires}</span>
+              <span className="text-muted">ends unless extended by {calendarDays(streak.data.expires)}</span>
             )}
           </p>
           <StreakCalendar frequency={streak.data.frequency} history={streak.data.streakHistory} />
@@ -101,7 +103,7 @@ function Pauses({ pauses }: { pauses: readonly { id: string; start: string; end:
     <ul className="text-muted">
       {pauses.map((pause) => (
         <li key={pause.id}>
-          Paused {pause.start} to {pause.end} <RemovePause id={pause.id} />
+          Paused: {calendarDays(pause.start, pause.end)} <RemovePause id={pause.id} />
         </li>
       ))}
     </ul>
