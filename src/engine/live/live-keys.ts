@@ -27,8 +27,8 @@ export interface LiveTenants {
 /** Checks the keys and console sessions behind streams. A stream goes on only as long as they are valid. */
 export class LiveKeys {
   private readonly options: {
-    findKeys(prefixes: readonly string[]): Promise<KeyRecord[]>;
-    findSessionEnds(hashes: readonly string[]): Promise<Map<string, number>>;
+    findKeys: (prefixes: readonly string[]) => Promise<KeyRecord[]>;
+    findSessionEnds: (hashes: readonly string[]) => Promise<Map<string, number>>;
     tenants: LiveTenants;
     clock: Clock;
   };
