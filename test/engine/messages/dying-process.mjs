@@ -12,7 +12,7 @@ const channel = {
   password: null,
   replyTo: null,
 };
-const sender = new SmtpSender({ ...channel, from: 'hello@example.org' }, { allowPrivate: true });
+const sender = new SmtpSender({ ...channel, senderAddress: 'hello@example.org', senderName: null }, { allowPrivate: true });
 const email = { to: 'ada@example.org', subject: 'Your week', text: 'Hello', html: '<p>Hello</p>' };
 
 await sendDueEmails(

@@ -33,7 +33,7 @@ beforeAll(async () => {
   });
   const { port } = smtp;
   const channel = { host: '127.0.0.1', port, security: 'none', username: null, password: null, replyTo: null } as const;
-  sender = new SmtpSender({ ...channel, from: 'hello@example.org' }, { allowPrivate: true, timeoutMs: 5_000 });
+  sender = new SmtpSender({ ...channel, senderAddress: 'hello@example.org', senderName: null }, { allowPrivate: true, timeoutMs: 5_000 });
 });
 beforeEach(() => {
   answers = [];
