@@ -1,8 +1,19 @@
 /** The variables of message templates: which ones a kind of e-mail has, and their values in a notification. */
+import type { NotificationType } from './notification.ts';
 import type { NotificationPreferences } from './preferences.ts';
 
 /** Kinds of e-mails, as users' preferences name them. */
 export type MessageKind = keyof NotificationPreferences;
+
+/** The notification that makes an e-mail of each kind due. */
+export const TYPE_OF_KIND = {
+  streak_reminder: 'emails.streak_reminder_due',
+  achievement_completed: 'emails.achievement_due',
+  reactivation: 'emails.reactivation_due',
+  recap: 'emails.recap_due',
+} as const satisfies Record<MessageKind, NotificationType>;
+
+export const MESSAGE_KINDS = Object.keys(TYPE_OF_KIND) as readonly MessageKind[];
 
 const OF_USER = ['user.id', 'user.name', 'user.tz'] as const;
 
