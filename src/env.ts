@@ -271,7 +271,9 @@ function reader(variables: Variables, problems: string[]) {
       if (value === null) return null;
       const key = /^[\w+/-]+={0,2}$/.test(value) ? Buffer.from(value, 'base64') : Buffer.alloc(0);
       if (key.length >= SECRETS_KEY_BYTES) return key;
-      problems.push(`${name} must be base64 of at least ${SECRETS_KEY_BYTES} bytes: openssl rand -base64 32 makes one.`);
+      problems.push(
+        `${name} must be base64 of at least ${SECRETS_KEY_BYTES} bytes: openssl rand -base64 32 makes one.`,
+      );
       return null;
     },
     /** URLs that `parseRedisUrls` accepts. */

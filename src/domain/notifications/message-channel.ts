@@ -2,9 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { Nullable, Uuid } from '../schemas.ts';
 import { UserId } from '../user.ts';
-import type { MessageKind } from './message-variables.ts';
-
-export const MESSAGE_KINDS = ['streak_reminder', 'achievement_completed', 'reactivation', 'recap'] as const satisfies MessageKind[];
+import { MESSAGE_KINDS } from './message-variables.ts';
 
 const DateTime = Type.String({ format: 'date-time' });
 /** A local part and a domain, without spaces, quotes, brackets and control characters. Longer ones have no server. */

@@ -70,6 +70,7 @@ export class SmtpSender {
   private readonly channel: SmtpChannel;
   private readonly options: SmtpOptions;
   private readonly resolve: ResolveName;
+  private readonly attempts = new Set<Attempt>();
   private readonly idle: { connection: SMTPConnection; timer: NodeJS.Timeout }[] = [];
 
   constructor(channel: SmtpChannel, options: SmtpOptions) {
@@ -83,10 +84,12 @@ export class SmtpSender {
     const content = await this.compose(email).catch((error: unknown) => error as Error);
     if (content instanceof Error) return { outcome: 'refused', reason: reasonOf(content), concernsServer: false };
     const attempt = new Attempt(this.options.attemptMs ?? ATTEMPT_MS);
+    this.attempts.add(attempt);
     try {
       return await this.attempt(attempt, email, content);
     } finally {
       attempt.end();
+      this.attempts.delete(attempt);
     }
   }
 
@@ -108,6 +111,11 @@ export class SmtpSender {
       const outcome = outcomeOf(error, handedOver);
       return { outcome, reason: attempt.reasonOf(error), concernsServer: concernsServer(error, outcome) };
     }
+  }
+
+  /** Ends the attempts in progress, each with the result that it has so far. */
+  cutOff(): void {
+    for (const attempt of this.attempts) attempt.cutOff('the process ended');
   }
 
   /** Closes idle connections. */
@@ -172,7 +180,7 @@ export class SmtpSender {
     const { host, port, security, username, password } = this.channel;
     const { timeoutMs = TIMEOUT_MS, ca } = this.options;
     const address = await this.address(host);
-    if (attempt.isOver) throw new Error('the name servers answered too late');
+    if (attempt.isOver) throw new Error('the attempt was cut off');
     const connection = new SMTPConnection({
       host: address,
       port,
@@ -209,15 +217,21 @@ export class SmtpSender {
 
 /** The time limit of an attempt. At its end, the connection in use is closed, so that the step in progress fails. */
 class Attempt {
-  isOver = false;
+  private cause: string | null = null;
   private connection: SMTPConnection | null = null;
   private readonly timer: NodeJS.Timeout;
 
   constructor(attemptMs: number) {
-    this.timer = setTimeout(() => {
-      this.isOver = true;
-      this.connection?.close();
-    }, attemptMs);
+    this.timer = setTimeout(() => this.cutOff('the attempt took too long'), attemptMs);
+  }
+
+  get isOver(): boolean {
+    return this.cause !== null;
+  }
+
+  cutOff(cause: string): void {
+    this.cause ??= cause;
+    this.connection?.close();
   }
 
   uses(connection: SMTPConnection): void {
@@ -225,7 +239,7 @@ class Attempt {
   }
 
   reasonOf(error: Failure): string {
-    return this.isOver ? 'the attempt took too long' : reasonOf(error);
+    return this.cause ?? reasonOf(error);
   }
 
   end(): void {
@@ -280,20 +294,21 @@ const CLOSING = 421;
 
 function outcomeOf({ code, command, responseCode }: Failure, handedOver: boolean): SendOutcome {
   const isLogin = code === 'EAUTH' || command?.startsWith('AUTH') === true;
-  // An administrator can correct the login and what concerns no single message.
+  // An administrator can correct the login, the sender and what else concerns no single message.
   if (isLogin || (responseCode !== undefined && responseCode < PERMANENT)) return 'later';
   if (responseCode !== undefined) {
     if (command === 'RCPT TO') return 'bad_address';
-    return command === 'MAIL FROM' || command === 'DATA' ? 'refused' : 'later';
+    return command === 'DATA' ? 'refused' : 'later';
   }
   if (handedOver) return 'unknown';
   // The library refuses an address that cannot be part of a command.
   return code === 'EENVELOPE' ? 'bad_address' : 'later';
 }
 
-/** Whether a failure before or after the login would also be that of other e-mails. */
+/** Whether a failure after the login is no matter of this e-mail. */
 const concernsServer = ({ command, responseCode }: Failure, outcome: SendOutcome): boolean =>
-  outcome === 'later' ? responseCode === undefined || responseCode === CLOSING : command === 'MAIL FROM';
+  outcome === 'unknown' ||
+  (outcome === 'later' && (responseCode === undefined || responseCode === CLOSING || command === 'MAIL FROM'));
 
 const reasonOf = ({ response, message }: Failure): string =>
   (typeof response === 'string' && response !== '' ? response : message)

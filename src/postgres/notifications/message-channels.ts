@@ -84,8 +84,6 @@ export interface ChannelLease {
   most: number;
   /** Tenants for which the holder is sending. Their leases are renewed. */
   held: readonly number[];
-  /** Tenants for which the holder sends nothing at the moment. */
-  paused: readonly number[];
 }
 
 /**
@@ -94,12 +92,13 @@ export interface ChannelLease {
  */
 export async function leaseChannels(
   pool: Pool,
-  { holder, leaseMs, nowMs, most, held, paused }: ChannelLease,
+  { holder, leaseMs, nowMs, most, held }: ChannelLease,
 ): Promise<ChannelRow[]> {
   const { rows } = await pool.query<ChannelRow>(
     `WITH chosen AS (
        SELECT tenant_no FROM message_channels
-        WHERE enabled AND tenant_no <> ALL ($6::int[]) AND (lease_holder = $1 OR lease_until IS NULL OR lease_until < clock_timestamp())
+        WHERE enabled AND (lease_holder = $1 OR lease_until IS NULL OR lease_until < clock_timestamp())
+          AND EXISTS (SELECT FROM tenants WHERE no = tenant_no AND status = 'active')
           AND (tenant_no = ANY ($5::int[]) OR EXISTS (
                 SELECT FROM email_messages AS message
                  WHERE message.tenant_no = message_channels.tenant_no AND status = 'waiting' AND due_ms <= $3))
@@ -109,17 +108,22 @@ export async function leaseChannels(
         SET lease_holder = $1, lease_until = clock_timestamp() + $2 * interval '1 millisecond'
        FROM chosen WHERE channel.tenant_no = chosen.tenant_no
      RETURNING ${COLUMNS}`,
-    [holder, leaseMs, nowMs, most, held, paused],
+    [holder, leaseMs, nowMs, most, held],
   );
   return rows;
 }
 
-/** Gives leases back, so that another process can take them at once. */
-export async function releaseChannels(pool: Pool, holder: string, tenantNos: readonly number[]): Promise<void> {
+/** Gives a lease back. For `restMs`, no process sends through the channel. */
+export async function releaseChannel(
+  pool: Pool,
+  { holder, tenantNo, restMs }: { holder: string; tenantNo: number; restMs: number },
+): Promise<void> {
   await pool.query(
-    // Not null, because channels that waited longest are leased first.
-    'UPDATE message_channels SET lease_until = clock_timestamp() WHERE lease_holder = $1 AND tenant_no = ANY ($2::int[])',
-    [holder, tenantNos],
+    // Never null again, because the channels that waited longest are leased first.
+    `UPDATE message_channels
+        SET lease_holder = NULL, lease_until = clock_timestamp() + $3 * interval '1 millisecond'
+      WHERE tenant_no = $2 AND lease_holder = $1`,
+    [holder, tenantNo, restMs],
   );
 }
 

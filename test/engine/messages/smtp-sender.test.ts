@@ -130,10 +130,10 @@ describe('a refusal', () => {
 
   it.each([
     [451, 'later'],
-    [554, 'refused'],
+    [554, 'later'],
   ])('of the sender with %i: %s', async (code, outcome) => {
     const { port } = await server({ onMailFrom: (_address, _session, done) => done(answer(code)) });
-    expect((await sender({ port }).send(email())).outcome).toBe(outcome);
+    expect(await sender({ port }).send(email())).toMatchObject({ outcome, concernsServer: true });
   });
 
   it.each([
