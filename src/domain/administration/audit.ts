@@ -32,6 +32,8 @@ export const AUDIT_KINDS = [
   'streaks',
   'events',
   'webhook',
+  'message_channel',
+  'suppressed_address',
   'organisation',
   'tenant',
   'admin_key',
