@@ -20,8 +20,8 @@ export function changedText({
   name?: string | null | undefined;
   pointsSystemKey?: string | undefined;
 }): string {
-  // The settings of streaks and events have no name of their own.
-  if (kind === 'streaks' || kind === 'events') return `${kind.slice(0, -1)} settings`;
+  // The settings of streaks, events and messages have no name of their own.
+  if (kind === 'streaks' || kind === 'events' || kind === 'messages') return `${kind.slice(0, -1)} settings`;
   const own = name ? ` ${name}` : '';
   if (pointsSystemKey === undefined) return `${kind.replaceAll('_', ' ')}${own}`;
   return `${kind.replace('points_', '')}${own} of points system ${pointsSystemKey}`;

@@ -31,6 +31,8 @@ export const AUDIT_KINDS = [
   'reward',
   'streaks',
   'events',
+  'messages',
+  'message_template',
   'webhook',
   'message_channel',
   'suppressed_address',

@@ -1,7 +1,7 @@
 /** A tenant's settings of the e-mails that Laurel sends itself: the section `messages` of the configuration document. */
 import { type Static, Type } from 'typebox';
 import { defaultsOf, field, objectOf } from '../fields/field.ts';
-import { type MessageTemplate, MOST_TEMPLATE, templateProblems } from './message-template.ts';
+import { attributesIn, type MessageTemplate, MOST_TEMPLATE, templateProblems } from './message-template.ts';
 import { MESSAGE_KINDS, type MessageKind } from './message-variables.ts';
 import type { QuietHours } from './quiet-hours.ts';
 
@@ -102,6 +102,10 @@ export function templateFor(
   return ofKind.find(({ locale }) => locale === undefined) ?? null;
 }
 
+/** Whether a template has a user attribute as a variable, or the locale is in it. */
+export const namesAttribute = ({ templates, localeAttribute }: MessageSettings, key: string): boolean =>
+  localeAttribute === key || templates.some((template) => attributesIn(template).has(key));
+
 /** The kinds of e-mails with a template. */
 export const kindsWithTemplate = ({ templates }: MessageSettings): ReadonlySet<MessageKind> =>
   new Set(templates.map(({ kind }) => kind));
@@ -114,7 +118,7 @@ export interface MessageProblem {
 
 /** The problems of settings. `attributeKeys`: keys of the tenant's user attributes. O(characters of the templates). */
 export function messageProblems(
-  { templates, localeAttribute }: MessageSettings,
+  { templates, localeAttribute, quietHours }: MessageSettings,
   attributeKeys: ReadonlySet<string>,
 ): MessageProblem[] {
   const characters = templates.reduce(
@@ -128,6 +132,8 @@ export function messageProblems(
   const problems: MessageProblem[] = [];
   if (localeAttribute !== null && !attributeKeys.has(localeAttribute))
     problems.push({ field: 'localeAttribute', text: `there is no user attribute '${localeAttribute}'` });
+  if (quietHours !== null && quietHours.from === quietHours.to)
+    problems.push({ field: 'quietHours.to', text: "must differ from 'from'" });
   const seen = new Set<string>();
   const general = new Set(templates.flatMap(({ kind, locale }) => (locale === undefined ? [kind] : [])));
   for (const [index, { kind, locale, ...template }] of templates.entries()) {

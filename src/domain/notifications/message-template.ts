@@ -4,7 +4,7 @@
  * cannot gain a header, HTML no element or attribute, and a link no other host.
  */
 import { htmlProblems, rendersHtml } from './message-html.ts';
-import { isVariable, type MessageFigures, type MessageKind, valueOf } from './message-variables.ts';
+import { attributeOf, isVariable, type MessageFigures, type MessageKind, valueOf } from './message-variables.ts';
 
 export interface MessageTemplate {
   subject: string;
@@ -51,6 +51,14 @@ export function templateProblems(
     problems.push({ field: 'html', text: 'must contain {{unsubscribeUrl}}' });
   return [...problems, ...htmlProblems(template.html).map((text) => ({ field: 'html' as const, text }))];
 }
+
+/** Keys of the user attributes that a template has as variables. */
+export const attributesIn = ({ subject, text, html }: MessageTemplate): ReadonlySet<string> =>
+  new Set(
+    [subject, text, html].flatMap((source) =>
+      [...source.matchAll(VARIABLE)].flatMap(([, name = '']) => attributeOf(name.trim()) ?? []),
+    ),
+  );
 
 /** Replaces the variables of a source by what `insert` makes of each value. */
 export const replaceVariables = (source: string, figures: MessageFigures, insert: (value: string) => string): string =>

@@ -13,6 +13,11 @@ export const TYPE_OF_KIND = {
   recap: 'emails.recap_due',
 } as const satisfies Record<MessageKind, NotificationType>;
 
+/** The kind of e-mail that a notification of each type makes due. */
+export const KIND_OF_TYPE: ReadonlyMap<NotificationType, MessageKind> = new Map(
+  (Object.entries(TYPE_OF_KIND) as [MessageKind, NotificationType][]).map(([kind, type]) => [type, kind]),
+);
+
 export const MESSAGE_KINDS = Object.keys(TYPE_OF_KIND) as readonly MessageKind[];
 
 const OF_USER = ['user.id', 'user.name', 'user.tz'] as const;
@@ -29,6 +34,10 @@ const OF_KIND: Readonly<Record<MessageKind, readonly string[]>> = {
 };
 
 const ATTRIBUTE = 'user.attributes.';
+
+/** Key of the user attribute that a variable shows; `null` if it shows something else. */
+export const attributeOf = (name: string): string | null =>
+  name.startsWith(ATTRIBUTE) ? name.slice(ATTRIBUTE.length) : null;
 
 /** Whether a template of a kind may use a variable. `attributeKeys`: keys of the tenant's user attributes. */
 export const isVariable = (name: string, kind: MessageKind, attributeKeys: ReadonlySet<string>): boolean =>

@@ -2,7 +2,11 @@
 
 ALTER TABLE tenants
   -- `MessageSettings` of src/domain/notifications/message-settings.ts; null: the defaults, without a template
-  ADD COLUMN message_settings jsonb;
+  ADD COLUMN message_settings jsonb,
+  -- the kinds of e-mails with a template, for queries that run often
+  ADD COLUMN message_kinds text[] NOT NULL DEFAULT '{}',
+  -- when the settings last changed
+  ADD COLUMN messages_updated timestamptz;
 
 ALTER TABLE catalog_versions
   -- beside `doc` and `events`; null: the version that ended them did not change these
