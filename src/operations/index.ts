@@ -41,6 +41,15 @@ import {
   usersLeaderboard,
 } from './leaderboards.ts';
 import {
+  adminMessagesChannelDelete,
+  adminMessagesChannelGet,
+  adminMessagesChannelPut,
+  adminMessagesChannelTest,
+  adminMessagesList,
+  adminMessagesSuppressedDelete,
+  adminMessagesSuppressedList,
+} from './messages.ts';
+import {
   adminWebhooksCreate,
   adminWebhooksDeliveriesGet,
   adminWebhooksDeliveriesList,
@@ -269,6 +278,13 @@ export const adminOperations: readonly Operation[] = [
   adminWebhooksResend,
   adminWebhooksResendsList,
   adminWebhooksTest,
+  adminMessagesChannelGet,
+  adminMessagesChannelPut,
+  adminMessagesChannelDelete,
+  adminMessagesChannelTest,
+  adminMessagesList,
+  adminMessagesSuppressedList,
+  adminMessagesSuppressedDelete,
   adminStreaksSettingsGet,
   adminStreaksSettingsUpdate,
   adminAdminApiKeysList,

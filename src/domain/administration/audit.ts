@@ -34,6 +34,8 @@ export const AUDIT_KINDS = [
   'messages',
   'message_template',
   'webhook',
+  'message_channel',
+  'suppressed_address',
   'organisation',
   'tenant',
   'admin_key',

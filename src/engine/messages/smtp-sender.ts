@@ -25,7 +25,8 @@ export interface Email {
   subject: string;
   text: string;
   html: string;
-  unsubscribeUrl: string;
+  /** `null` for a test, which has no link. */
+  unsubscribeUrl: string | null;
 }
 
 /**
@@ -138,10 +139,11 @@ export class SmtpSender {
       html,
       messageId: `<${id}@${senderAddress.split('@').at(-1)}>`,
       headers: {
-        ...(unsubscribeUrl.length <= LONGEST_HEADER_URL && {
-          'List-Unsubscribe': { prepared: true, value: `<${unsubscribeUrl}>` },
-          'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-        }),
+        ...(unsubscribeUrl !== null &&
+          unsubscribeUrl.length <= LONGEST_HEADER_URL && {
+            'List-Unsubscribe': { prepared: true, value: `<${unsubscribeUrl}>` },
+            'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+          }),
         'Auto-Submitted': 'auto-generated',
       },
       disableFileAccess: true,
