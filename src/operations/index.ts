@@ -46,6 +46,7 @@ import {
   adminMessagesChannelPut,
   adminMessagesChannelTest,
   adminMessagesList,
+  adminMessagesPreview,
   adminMessagesSuppressedDelete,
   adminMessagesSuppressedList,
 } from './messages.ts';
@@ -282,6 +283,7 @@ export const adminOperations: readonly Operation[] = [
   adminMessagesChannelPut,
   adminMessagesChannelDelete,
   adminMessagesChannelTest,
+  adminMessagesPreview,
   adminMessagesList,
   adminMessagesSuppressedList,
   adminMessagesSuppressedDelete,

@@ -12,9 +12,15 @@ import {
   SuppressedAddresses,
   SuppressionQuery,
 } from '../domain/notifications/message-channel.ts';
+import { KindTemplate } from '../domain/notifications/message-settings.ts';
+import { Nullable } from '../domain/schemas.ts';
+import { UserId } from '../domain/user.ts';
 import type { EmailRow } from '../postgres/notifications/email-messages.ts';
 import type { ChannelRow } from '../postgres/notifications/message-channels.ts';
 import { operation } from './operation.ts';
+
+/** A template of the greatest length, in JSON. */
+const PREVIEW_BODY_BYTES = 524_288;
 
 const channelAnswer = (row: ChannelRow): MessageChannel => ({
   enabled: row.enabled,
@@ -93,6 +99,39 @@ export const adminMessagesChannelTest = operation({
     const { outcome, reason } = await messageChannels.test({ tenantNo: tenant.no, by }, body.to);
     return { status: 200, body: { outcome, reason } };
   },
+});
+
+const Draft = Type.Object({
+  subject: KindTemplate.properties.subject,
+  html: KindTemplate.properties.html,
+  text: KindTemplate.properties.text,
+});
+const MessagePreviewRequest = Type.Object({
+  userId: UserId,
+  kind: KindTemplate.properties.kind,
+  template: Type.Optional(Draft),
+});
+
+export const adminMessagesPreview = operation({
+  id: 'admin_messages_preview',
+  surface: 'admin',
+  keyScopes: ['read'],
+  audited: false,
+  method: 'post',
+  path: '/v1/messages/preview',
+  summary: 'An e-mail as a user would get it now; nothing is sent',
+  description:
+    'Renders the template of the configuration, in the user’s locale, or the `template` of the request. The figures are the user’s ' +
+    'present ones: the streak, the achievement completed last, the last period of a recap, and the first reactivation message. ' +
+    'The link to unsubscribe is an example.',
+  body: MessagePreviewRequest,
+  bodyBytes: PREVIEW_BODY_BYTES,
+  knownFields: MessagePreviewRequest,
+  responses: { 200: Type.Object({ locale: Nullable(Type.String()), ...Draft.properties }) },
+  handle: async ({ previewMessage }, { tenant, body }) => ({
+    status: 200,
+    body: await previewMessage(tenant.no, body),
+  }),
 });
 
 const messageAnswer = (row: EmailRow): Message => ({

@@ -37,6 +37,7 @@ import type { StreakAdmin } from '../engine/streaks/streak-admin.ts';
 import type { StreakRankings } from '../engine/streaks/streak-rankings.ts';
 import type { StreakReads } from '../engine/streaks/streak-reads.ts';
 import type { MessageChannels } from '../engine/messages/channels.ts';
+import type { PreviewMessage } from '../engine/messages/preview.ts';
 import type { EmailLog } from '../engine/messages/message-log.ts';
 import type { Unsubscribing } from '../engine/messages/unsubscribe.ts';
 import type { Timeline } from '../engine/timeline/timeline.ts';
@@ -91,6 +92,7 @@ export interface Services {
   quarantine: Quarantine;
   timeline: Timeline;
   messageChannels: MessageChannels;
+  previewMessage: PreviewMessage;
   emailLog: EmailLog;
   unsubscribing: Unsubscribing;
   achievements: AchievementReads;

@@ -30,6 +30,7 @@ import { leftOut } from '../engine/notifications/left-out.ts';
 import { Reporter } from '../engine/notifications/reporter.ts';
 import { MessageChannels } from '../engine/messages/channels.ts';
 import { EmailLog } from '../engine/messages/message-log.ts';
+import { createMessagePreview } from '../engine/messages/preview.ts';
 import { createSealer } from '../engine/messages/sealed-secrets.ts';
 import { createUnsubscribing } from '../engine/messages/unsubscribe.ts';
 import { unsubscribeLinksOf } from '../engine/messages/unsubscribe-links.ts';
@@ -72,19 +73,20 @@ type Feature<Names extends keyof Services> = Pick<Services, Names>;
 /** Creates all features of a frontend. Each uses only the core, which contains everything that several features share. */
 export function createServices(core: FrontendCore, live: Live): Services {
   const users = createUsers(core);
+  const streaks = createStreaks(core);
   return {
     ...createEvents(core),
     ...users,
     ...createAchievements(core),
     ...createPoints(core),
     ...createAnalytics(core),
-    ...createStreaks(core),
+    ...streaks,
     ...createLeaderboards(core),
     ...createCorrections(core),
     ...createHistory(core),
     live,
     ...createWebhooks(core),
-    ...createMessages(core, users),
+    ...createMessages(core, { ...users, ...streaks }),
     ...createConfiguration(core),
     ...createAdministration(core),
   };
@@ -288,13 +290,20 @@ function createWebhooks(core: FrontendCore): Feature<'webhookSecrets' | 'webhook
 
 function createMessages(
   core: FrontendCore,
-  { profiles }: Feature<'profiles'>,
-): Feature<'messageChannels' | 'emailLog' | 'unsubscribing'> {
+  { profiles, streaks }: Feature<'profiles' | 'streaks'>,
+): Feature<'messageChannels' | 'previewMessage' | 'emailLog' | 'unsubscribing'> {
   const { pool, announce, clock, catalogs, ids, tenants } = core;
   const { secretsKey, publicUrl, webhookAllowPrivate: allowPrivate } = core.settings;
   const sealer = secretsKey === null ? null : createSealer(secretsKey);
   return {
     messageChannels: new MessageChannels({ pool, announce, clock, sealer, publicUrl, allowPrivate }),
+    previewMessage: createMessagePreview({
+      catalogs,
+      users: core.users,
+      streaks,
+      clock,
+      organisation: () => tenants.organisation(),
+    }),
     emailLog: new EmailLog({ pool, clock }),
     unsubscribing: createUnsubscribing({
       links: unsubscribeLinksOf(ids),

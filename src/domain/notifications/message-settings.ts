@@ -89,7 +89,7 @@ export function templateFor(
   { templates, localeAttribute }: MessageSettings,
   kind: MessageKind,
   payload: Readonly<Record<string, unknown>>,
-): MessageTemplate | null {
+): KindTemplate | null {
   const { attributes } = (payload.user ?? {}) as { attributes?: Readonly<Record<string, unknown>> };
   const value = localeAttribute === null ? undefined : attributes?.[localeAttribute];
   const ofKind = templates.filter((template) => template.kind === kind);

@@ -134,6 +134,8 @@ const adminNames: Readonly<Record<string, Places>> = {
   ConfiguredPointsBoost: 'ConfiguredPointsSystem boosts []',
   ConfiguredLeaderboard: 'Configuration leaderboards []',
   ConfiguredStreaks: 'Configuration streaks',
+  ConfiguredMessages: 'Configuration messages',
+  MessageTemplate: 'ConfiguredMessages templates []',
   ConfigurationUpdate: 'admin_configuration_put 200',
   ConfigurationDifference: 'admin_configuration_diff 200',
   ConfigurationChange: 'ConfigurationUpdate changes []',
@@ -205,6 +207,9 @@ const adminNames: Readonly<Record<string, Places>> = {
   QuarantinedEventIds: 'admin_quarantine_release body',
   QuarantineReleases: 'admin_quarantine_release 200',
   QuarantineRelease: 'QuarantineReleases released []',
+
+  MessagePreviewRequest: 'admin_messages_preview body',
+  MessagePreview: 'admin_messages_preview 200',
 
   Recomputation: 'admin_recomputations_list 200 []',
   RecomputationDetails: 'admin_recomputations_get 200',
