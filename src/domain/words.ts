@@ -10,6 +10,16 @@ export function pluralOf(noun: string): string {
 export const counted = (count: number, one: string, shown = String(count)): string =>
   `${shown} ${Math.abs(count) === 1 ? one : pluralOf(one)}`;
 
+/** Characters of a value in a list of changes. */
+const SHOWN = 200;
+
+/** A value of a change as JSON, shortened: a template can be long. A missing one has its default. */
+export function valueText(value: unknown): string {
+  if (value === undefined) return '(none)';
+  const json = JSON.stringify(value);
+  return json.length <= SHOWN ? json : `${json.slice(0, SHOWN)}… (${json.length.toLocaleString('en-US')} characters)`;
+}
+
 /** Names what a configuration changes: `metric flips`, `trigger streak of points system xp`, `streak settings`. */
 export function changedText({
   kind,
