@@ -33,9 +33,11 @@ export const MessageChannel = Type.Object({
 });
 export type MessageChannel = Static<typeof MessageChannel>;
 
+export const CHANNEL_DEFAULTS = { enabled: true, username: null, senderName: null, replyTo: null, pace: 5 } as const;
+
 /** A channel as it is set, as a whole. `password`: the stored one stays if it is omitted. */
 export const SentMessageChannel = Type.Object({
-  enabled: Type.Boolean({ default: true }),
+  enabled: Type.Optional(Type.Boolean({ default: CHANNEL_DEFAULTS.enabled })),
   host: FIELDS.host,
   port: FIELDS.port,
   security: FIELDS.security,
@@ -44,7 +46,7 @@ export const SentMessageChannel = Type.Object({
   senderAddress: FIELDS.senderAddress,
   senderName: Type.Optional(FIELDS.senderName),
   replyTo: Type.Optional(FIELDS.replyTo),
-  pace: Type.Number({ minimum: 0.01, maximum: 100, default: 5 }),
+  pace: Type.Optional(Type.Number({ minimum: 0.01, maximum: 100, default: CHANNEL_DEFAULTS.pace })),
 });
 export type SentMessageChannel = Static<typeof SentMessageChannel>;
 
