@@ -1,6 +1,4 @@
-import { Type } from 'typebox';
 import {
-  EmailAddress,
   KnownChannelFields,
   type Message,
   MessageChannel,
@@ -10,6 +8,7 @@ import {
   MessageTestResult,
   SentMessageChannel,
   SuppressedAddresses,
+  SuppressedParams,
   SuppressionQuery,
 } from '../domain/notifications/message-channel.ts';
 import { KindTemplate } from '../domain/notifications/message-settings.ts';
@@ -181,7 +180,7 @@ export const adminMessagesSuppressedDelete = operation({
   method: 'delete',
   path: '/v1/messages/suppressed/{address}',
   summary: 'Allow e-mails to a suppressed address again',
-  params: Type.Object({ address: EmailAddress }),
+  params: SuppressedParams,
   responses: { 204: null },
   handle: async ({ emailLog }, { tenant, by, params }) => {
     await emailLog.unsuppress(tenant.no, params.address, by);

@@ -3,7 +3,7 @@ import { v7 as uuid } from 'uuid';
 import { mailServerProblem } from '../../catalog/rules/webhook.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
-import type { SentMessageChannel } from '../../domain/notifications/message-channel.ts';
+import { CHANNEL_DEFAULTS, type SentMessageChannel } from '../../domain/notifications/message-channel.ts';
 import { AppError } from '../../errors.ts';
 import { type AuditEntry, writeAudit } from '../../postgres/access/audit.ts';
 import { dropWaiting } from '../../postgres/notifications/email-messages.ts';
@@ -62,18 +62,14 @@ export class MessageChannels {
     const { pool, announce, clock, allowPrivate, publicUrl } = this.options;
     const wrong = mailServerProblem(sent, { privateTargets: allowPrivate });
     if (wrong !== null) throw new AppError('unprocessable', `${wrong.field} ${wrong.text}`);
-    if (sent.enabled && publicUrl === null)
+    const { password, ...fields } = { ...CHANNEL_DEFAULTS, ...sent };
+    if (fields.enabled && publicUrl === null)
       throw new AppError('conflict', 'PUBLIC_URL is not set, so e-mails could have no link to unsubscribe');
     const stored = await transaction(pool, async (client) => {
       const before = await readChannel(client, tenantNo, { lock: true });
-      const { password, username = null, senderName = null, replyTo = null, ...fields } = sent;
-      const channel = { ...fields, tenantNo, username, senderName, replyTo };
       const nowMs = clock.now();
-      const after = await writeChannel(
-        client,
-        { ...channel, password: this.passwordOf(sent, { tenantNo, before }) },
-        nowMs,
-      );
+      const channel = { ...fields, tenantNo, password: this.passwordOf({ ...fields, password }, { tenantNo, before }) };
+      const after = await writeChannel(client, channel, nowMs);
       await countRevision(client);
       const entry: AuditEntry = {
         action: before === null ? 'create' : 'update',
@@ -125,7 +121,11 @@ export class MessageChannels {
 
   /** The encrypted password that a channel has from now on. Throws 422 and 409. */
   private passwordOf(
-    { password, username = null, ...server }: SentMessageChannel,
+    {
+      password,
+      username,
+      ...server
+    }: Omit<NewChannel, 'tenantNo' | 'password'> & { password: string | null | undefined },
     { tenantNo, before }: { tenantNo: number; before: ChannelRow | null },
   ): Buffer | null {
     const { sealer } = this.options;

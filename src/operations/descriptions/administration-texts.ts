@@ -97,6 +97,8 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   began: 'When it began.',
   reported: 'When its process last reported. An old time means that the process ended; the next rebuild begins again.',
   emailsDue: 'For what the last e-mail of each kind was due.',
+  emails: 'E-mails to the user that Laurel still stores, without content.',
+  suppressedAddresses: 'Addresses of the user that get no e-mails, because a mail server refused them.',
   recomputations: 'What recomputations changed for the user.',
   rankRewards: 'What the user got for final ranks on leaderboards.',
   webhookMessages: 'Messages of webhooks about the user that Laurel still stores.',

@@ -155,6 +155,15 @@ const adminNames: Readonly<Record<string, Places>> = {
   WebhookResend: 'admin_webhooks_resend 202',
   WebhookTestRequest: 'admin_webhooks_test body',
 
+  MessageChannel: 'admin_messages_channel_get 200',
+  MessageChannelRequest: 'admin_messages_channel_put body',
+  MessageTestRequest: 'admin_messages_channel_test body',
+  MessageTestResult: 'admin_messages_channel_test 200',
+  Emails: 'admin_messages_list 200',
+  Email: 'Emails messages []',
+  SuppressedAddresses: 'admin_messages_suppressed_list 200',
+  SuppressedAddress: 'SuppressedAddresses addresses []',
+
   StreakSettings: 'admin_streaks_settings_get 200',
   StreakSettingsChanges: 'admin_streaks_settings_update body',
   FreezeGrantRequest: 'admin_streaks_freezes_create body',
