@@ -264,7 +264,7 @@ function fieldLines({ fields, before, after }: Change): string[] {
 }
 
 /** Reads a document. Ends the command with the line number if it is invalid. */
-async function readDocument(file: string): Promise<object> {
+export async function readDocument(file: string): Promise<object> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(
       `${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`,

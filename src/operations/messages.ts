@@ -11,9 +11,7 @@ import {
   SuppressedParams,
   SuppressionQuery,
 } from '../domain/notifications/message-channel.ts';
-import { KindTemplate } from '../domain/notifications/message-settings.ts';
-import { Nullable } from '../domain/schemas.ts';
-import { UserId } from '../domain/user.ts';
+import { MessagePreview, MessagePreviewRequest } from '../domain/notifications/message-settings.ts';
 import type { EmailRow } from '../postgres/notifications/email-messages.ts';
 import type { ChannelRow } from '../postgres/notifications/message-channels.ts';
 import { operation } from './operation.ts';
@@ -100,17 +98,6 @@ export const adminMessagesChannelTest = operation({
   },
 });
 
-const Draft = Type.Object({
-  subject: KindTemplate.properties.subject,
-  html: KindTemplate.properties.html,
-  text: KindTemplate.properties.text,
-});
-const MessagePreviewRequest = Type.Object({
-  userId: UserId,
-  kind: KindTemplate.properties.kind,
-  template: Type.Optional(Draft),
-});
-
 export const adminMessagesPreview = operation({
   id: 'admin_messages_preview',
   surface: 'admin',
@@ -126,7 +113,7 @@ export const adminMessagesPreview = operation({
   body: MessagePreviewRequest,
   bodyBytes: PREVIEW_BODY_BYTES,
   knownFields: MessagePreviewRequest,
-  responses: { 200: Type.Object({ locale: Nullable(Type.String()), ...Draft.properties }) },
+  responses: { 200: MessagePreview },
   handle: async ({ previewMessage }, { tenant, body }) => ({
     status: 200,
     body: await previewMessage(tenant.no, body),

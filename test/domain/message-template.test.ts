@@ -91,7 +91,16 @@ describe('the cost', () => {
   const units = [
     ...CHARACTERS,
     ...CHARACTERS.flatMap((one) => CHARACTERS.map((other) => one + other)),
-    ...['<"\'', '<"<\'', '<"x\'', ' a="', " a='", '{{a', '{{a|b', '<a b="{{', '<a {{', '&<"'],
+    '<"\'',
+    '<"<\'',
+    '<"x\'',
+    ' a="',
+    " a='",
+    '{{a',
+    '{{a|b',
+    '<a b="{{',
+    '<a {{',
+    '&<"',
   ];
 
   it.each(['', '<a ', '<a "', "<a '", '<a b="', '{{'])('is linear after %o', (start) => {
@@ -101,7 +110,7 @@ describe('the cost', () => {
       const beganMs = performance.now();
       expect(templateProblems(template, OF)).not.toEqual([]);
       renderMessage(template, figures({}));
-      expect(performance.now() - beganMs, unit).toBeLessThan(MOST_MS);
+      expect({ unit, isSlow: performance.now() - beganMs >= MOST_MS }).toEqual({ unit, isSlow: false });
     }
   });
 
@@ -114,7 +123,7 @@ describe('the cost', () => {
           const beganMs = performance.now();
           templateProblems({ ...TEMPLATE, html: source }, OF);
           renderMessage({ ...TEMPLATE, html: source }, figures({}));
-          return performance.now() - beganMs < MOST_MS;
+          expect(performance.now() - beganMs).toBeLessThan(MOST_MS);
         },
       ),
       { numRuns: 200 },

@@ -1,6 +1,8 @@
 /** A tenant's settings of the e-mails that Laurel sends itself: the section `messages` of the configuration document. */
 import { type Static, Type } from 'typebox';
 import { defaultsOf, field, objectOf } from '../fields/field.ts';
+import { Nullable } from '../schemas.ts';
+import { UserId } from '../user.ts';
 import { attributesIn, type MessageTemplate, MOST_TEMPLATE, templateProblems } from './message-template.ts';
 import { MESSAGE_KINDS, type MessageKind } from './message-variables.ts';
 import type { QuietHours } from './quiet-hours.ts';
@@ -32,6 +34,19 @@ export const KindTemplate = Type.Object({
   text: source('text', 'The text for readers without HTML, with variables.'),
 });
 export type KindTemplate = Static<typeof KindTemplate>;
+
+const Draft = Type.Pick(KindTemplate, ['subject', 'html', 'text']);
+
+export const MessagePreviewRequest = Type.Object({
+  userId: UserId,
+  kind: KindTemplate.properties.kind,
+  template: Type.Optional(Draft),
+});
+export type MessagePreviewRequest = Static<typeof MessagePreviewRequest>;
+
+/** `locale`: that of the template; `null` for the one without a locale, and for the request's template. */
+export const MessagePreview = Type.Object({ locale: Nullable(Type.String()), ...Draft.properties });
+export type MessagePreview = Static<typeof MessagePreview>;
 
 const MESSAGES = {
   templates: field(Type.Array(KindTemplate, { maxItems: MOST_TEMPLATES }), {
@@ -78,7 +93,7 @@ export const quietHoursOf = ({ quietHours }: MessageSettings): QuietHours | null
   quietHours === null ? null : { from: minuteOf(quietHours.from), to: minuteOf(quietHours.to) };
 
 /** The form in which locales are compared: `pt_br` and `pt-BR` are the same. */
-const comparable = (locale: string): string => locale.trim().replaceAll('_', '-').toLowerCase();
+export const comparableLocale = (locale: string): string => locale.trim().replaceAll('_', '-').toLowerCase();
 
 /**
  * The template for a user: of the locale that `payload` shows, else of a shorter one (`pt` for `pt-BR`), else the one without
@@ -93,10 +108,12 @@ export function templateFor(
   const { attributes } = (payload.user ?? {}) as { attributes?: Readonly<Record<string, unknown>> };
   const value = localeAttribute === null ? undefined : attributes?.[localeAttribute];
   const ofKind = templates.filter((template) => template.kind === kind);
-  const parts = typeof value === 'string' && value.length <= 255 ? comparable(value).split('-') : [];
+  const parts = typeof value === 'string' && value.length <= 255 ? comparableLocale(value).split('-') : [];
   for (let length = parts.length; length > 0; length -= 1) {
     const locale = parts.slice(0, length).join('-');
-    const found = ofKind.find((template) => template.locale !== undefined && comparable(template.locale) === locale);
+    const found = ofKind.find(
+      (template) => template.locale !== undefined && comparableLocale(template.locale) === locale,
+    );
     if (found !== undefined) return found;
   }
   return ofKind.find(({ locale }) => locale === undefined) ?? null;
@@ -138,7 +155,7 @@ export function messageProblems(
   const general = new Set(templates.flatMap(({ kind, locale }) => (locale === undefined ? [kind] : [])));
   for (const [index, { kind, locale, ...template }] of templates.entries()) {
     const at = `templates[${index}]`;
-    const name = `${kind} ${locale === undefined ? '' : comparable(locale)}`;
+    const name = `${kind} ${locale === undefined ? '' : comparableLocale(locale)}`;
     if (seen.has(name)) problems.push({ field: `${at}.locale`, text: `${kind} has another template for this locale` });
     seen.add(name);
     if (!general.has(kind))

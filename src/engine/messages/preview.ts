@@ -3,7 +3,11 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { userAttributeKeys } from '../../catalog/rules/references.ts';
 import type { Clock } from '../../clock.ts';
 import { REACTIVATION_DAYS, recapDays } from '../../domain/notifications/email-times.ts';
-import { templateFor } from '../../domain/notifications/message-settings.ts';
+import {
+  type MessagePreview,
+  type MessagePreviewRequest,
+  templateFor,
+} from '../../domain/notifications/message-settings.ts';
 import { type MessageTemplate, renderMessage, templateProblems } from '../../domain/notifications/message-template.ts';
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
 import type { Settings } from '../../domain/settings.ts';
@@ -22,19 +26,7 @@ interface MessagePreviewOptions {
   organisation: () => { controlShare: number; aggregationPeriod: Settings['aggregationPeriod'] };
 }
 
-export interface PreviewRequest {
-  userId: string;
-  kind: MessageKind;
-  /** Rendered instead of the stored template. */
-  template?: MessageTemplate;
-}
-
-export interface PreviewedMessage extends MessageTemplate {
-  /** The locale of the template; `null` for the one without a locale, and for the request's template. */
-  locale: string | null;
-}
-
-export type PreviewMessage = (tenantNo: number, request: PreviewRequest) => Promise<PreviewedMessage>;
+export type PreviewMessage = (tenantNo: number, request: MessagePreviewRequest) => Promise<MessagePreview>;
 
 /** Stands for the link in a preview, which nobody signed. */
 const UNSUBSCRIBE_URL = 'https://example.org/unsubscribe';

@@ -86,33 +86,20 @@ describe('a tenant with a channel and templates', () => {
   });
 });
 
-describe('no e-mail and no row of progress is made for a tenant', () => {
-  const nothing = async (): Promise<void> => {
-    await event('ada');
-    await listening.to('2030-03-04T12:00');
-    expect(await emails()).toEqual([]);
-    const { rows } = await listening.laurel.pool.query(
-      "SELECT kind FROM notification_progress WHERE kind LIKE 'emails.%' UNION ALL SELECT 'completion' FROM notification_completions",
-    );
-    expect(rows).toEqual([]);
-  };
-
-  test('without a channel', async () => {
-    await configure({ templates: TEMPLATES });
-    await nothing();
-  });
-
-  test('with a disabled channel', async () => {
-    await configure({ templates: TEMPLATES });
-    await channel(false);
-    await nothing();
-  });
-
-  test('without a template', async () => {
-    await channel();
-    await configure({ quietHours: { from: '22:00', to: '07:00' } });
-    await nothing();
-  });
+test.each([
+  ['without a channel', { templates: TEMPLATES }, null],
+  ['with a disabled channel', { templates: TEMPLATES }, false],
+  ['without a template', { quietHours: { from: '22:00', to: '07:00' } }, true],
+])('no e-mail and no row of progress is made for a tenant %s', async (_, messages, enabled) => {
+  await configure(messages);
+  if (enabled !== null) await channel(enabled);
+  await event('ada');
+  await listening.to('2030-03-04T12:00');
+  expect(await emails()).toEqual([]);
+  const { rows } = await listening.laurel.pool.query(
+    "SELECT kind FROM notification_progress WHERE kind LIKE 'emails.%' UNION ALL SELECT 'completion' FROM notification_completions",
+  );
+  expect(rows).toEqual([]);
 });
 
 test('what fell due before templates were set is not sent', async () => {

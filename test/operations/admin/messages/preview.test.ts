@@ -128,6 +128,6 @@ test('the document names the field of a wrong template, and refuses characters t
   expect(await put({ emailsPerDay: 0 })).toEqual([400, expect.stringContaining('messages.emailsPerDay')]);
   for (const character of ['\0', '\uD800']) {
     const [status] = await put({ templates: [{ ...template, text: `${character} {{unsubscribeUrl}}` }] });
-    expect(status, JSON.stringify(character)).toBeLessThan(500);
+    expect(status).toBeLessThan(500);
   }
 });
