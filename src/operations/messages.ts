@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import {
   KnownChannelFields,
   type Message,
@@ -54,7 +55,7 @@ export const adminMessagesChannelPut = operation({
   path: '/v1/messages/channel',
   summary: 'Set the channel through which Laurel sends e-mails',
   description:
-    'Replaces the channel as a whole. An omitted `password` stays as it is, unless host, port, security or username change. ' +
+    'Replaces the channel as a whole. An omitted `password` stays unchanged, unless host, port, security or username change. ' +
     'The server must have a public address, as for webhooks.',
   mayConflict: true,
   body: SentMessageChannel,

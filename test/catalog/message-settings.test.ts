@@ -50,7 +50,10 @@ const IN_GERMAN: Configuration = {
   },
 };
 const apply = (document: Configuration): ReturnType<ConfigurationStore['apply']> => store.apply(0, document, WHO);
-const settingsOf = (messages: Partial<MessageSettings>): MessageSettings => ({ ...DEFAULT_MESSAGE_SETTINGS, ...messages });
+const settingsOf = (messages: Partial<MessageSettings>): MessageSettings => ({
+  ...DEFAULT_MESSAGE_SETTINGS,
+  ...messages,
+});
 
 describe('a document', () => {
   test('stores, completes and shows the settings', async () => {

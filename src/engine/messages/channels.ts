@@ -69,14 +69,12 @@ export class MessageChannels {
       const before = await readChannel(client, tenantNo, { lock: true });
       const nowMs = clock.now();
       const channel = { ...fields, tenantNo, password: this.passwordOf({ ...fields, password }, { tenantNo, before }) };
+      const changed = changedFields(before, channel);
+      if (before !== null && changed === null) return before;
       const after = await writeChannel(client, channel, nowMs);
       await countRevision(client);
-      const entry: AuditEntry = {
-        action: before === null ? 'create' : 'update',
-        kind: 'message_channel',
-        name: channel.host,
-        ...changedFields(before, after),
-      };
+      const action = before === null ? 'create' : 'update';
+      const entry: AuditEntry = { action, kind: 'message_channel', name: channel.host, ...changed };
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
       return after;
     });
@@ -177,12 +175,13 @@ const shown = ({ enabled, host, port, security, username, senderAddress, senderN
   pace,
 });
 
-/** The previous and new values of changed fields, and that a password changed, but not its values. */
-function changedFields(before: ChannelRow | null, after: ChannelRow): Pick<AuditEntry, 'before' | 'after'> {
+/** The previous and new values of changed fields, and that a password changed, but not its values; `null` without changes. */
+function changedFields(before: ChannelRow | null, after: NewChannel): Pick<AuditEntry, 'before' | 'after'> | null {
   if (before === null) return { after: shown(after) };
   const old: Record<string, unknown> = shown(before);
   const changed = Object.entries(shown(after)).filter(([name, value]) => old[name] !== value);
   const isNewPassword = !(before.password === null ? after.password === null : after.password?.equals(before.password));
+  if (changed.length === 0 && !isNewPassword) return null;
   return {
     before: Object.fromEntries(changed.map(([name]) => [name, old[name]])),
     after: { ...Object.fromEntries(changed), ...(isNewPassword && { password: 'changed' }) },

@@ -127,10 +127,11 @@ export async function releaseChannel(
   );
 }
 
-/** Number of enabled channels, and whether one of them has a password. */
-export async function channelsInUse(pool: Pool): Promise<{ enabled: number; withPassword: number }> {
-  const { rows } = await pool.query<{ enabled: number; withPassword: number }>(
-    `SELECT count(*)::int AS enabled, count(password)::int AS "withPassword" FROM message_channels WHERE enabled`,
+/** The enabled channels of all active tenants. */
+export async function enabledChannels(pool: Pool): Promise<ChannelRow[]> {
+  const { rows } = await pool.query<ChannelRow>(
+    `SELECT ${COLUMNS} FROM message_channels AS channel JOIN tenants ON no = channel.tenant_no
+      WHERE enabled AND status = 'active' ORDER BY channel.tenant_no`,
   );
-  return rows[0]!;
+  return rows;
 }

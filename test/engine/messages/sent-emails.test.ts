@@ -219,20 +219,3 @@ test('the pace of a channel holds', async () => {
   await until(() => received.length === 5);
   expect(performance.now() - beganMs).toBeGreaterThan(700);
 });
-
-describe('the end of the worker', () => {
-  test('waits for an e-mail that is being sent', async () => {
-    const { port, received } = await server({ onData: (_stream, _session, done) => void setTimeout(done, 1_000) });
-    await due('ada');
-    await ok(channelTo(port));
-    await until(() => received.length === 1);
-    const { pool } = laurel;
-    expect((await messages())[0]!.status).toBe('sending');
-    const rows = pool.query('SELECT 1');
-    await rows;
-    await laurel.another().then(async (other) => {
-      await other.close();
-    });
-    await until(async () => (await messages())[0]!.status === 'sent');
-  });
-});
