@@ -46,6 +46,11 @@ export interface Env {
   /** Whether webhooks may use private, loopback and link-local addresses. */
   webhookAllowPrivate: boolean;
   webhookLogDays: number;
+  /** The application port as the outside world reaches it, without a slash at the end; `null` if it is not set. */
+  publicUrl: string | null;
+  /** Encrypts passwords that are stored in Postgres; `null` if it is not set. */
+  secretsKey: Buffer | null;
+  messageLogDays: number;
   /** Retention period of single events and awards; `null` for ever. */
   eventRetentionDays: number | null;
   environment: { name: string; key: string };
@@ -80,6 +85,11 @@ export const AUDIT_RETENTION_DAYS = 400;
 
 /** A receiver's operator has this long to notice a failure and request the missed messages. */
 export const WEBHOOK_LOG_DAYS = 7;
+
+/** People ask about an e-mail of last month. */
+export const MESSAGE_LOG_DAYS = 30;
+/** Random bytes in `SECRETS_KEY`. */
+const SECRETS_KEY_BYTES = 32;
 
 const ACKNOWLEDGE_MS = 1_000;
 
@@ -140,6 +150,9 @@ export function readEnv(variables: Variables): Env {
     auditRetentionDays: read.whole('AUDIT_RETENTION_DAYS', { fallback: AUDIT_RETENTION_DAYS, min: 1, max: 36_500 }),
     webhookAllowPrivate: read.flag('WEBHOOK_ALLOW_PRIVATE'),
     webhookLogDays: read.whole('WEBHOOK_LOG_DAYS', { fallback: WEBHOOK_LOG_DAYS, min: 2, max: 366 }),
+    publicUrl: read.publicUrl('PUBLIC_URL'),
+    secretsKey: read.key('SECRETS_KEY'),
+    messageLogDays: read.whole('MESSAGE_LOG_DAYS', { fallback: MESSAGE_LOG_DAYS, min: 2, max: 366 }),
     eventRetentionDays: read.optional('EVENT_RETENTION_DAYS', { min: 2, max: 36_500 }),
     environment: {
       name: read.text('ENVIRONMENT_NAME') ?? ENVIRONMENT.name,
@@ -241,6 +254,27 @@ function reader(variables: Variables, problems: string[]) {
       if (wrong === undefined) return names;
       problems.push(`${name} must be host names without ports, separated by commas; it has "${wrong}".`);
       return [];
+    },
+    /** A base URL for links, which may have a path. Browsers and mail programs expect TLS. */
+    publicUrl: (name: string): string | null => {
+      const value = text(name);
+      const url = value !== null && URL.canParse(value) ? new URL(value) : null;
+      if (value === null) return null;
+      if (url?.protocol === 'https:' && url.search === '' && url.hash === '' && url.username === '')
+        return url.href.replace(/\/+$/, '');
+      problems.push(`${name} must be a URL such as https://laurel.example.com, without query; it is "${value}".`);
+      return null;
+    },
+    /** Base64 of random bytes. The message never contains the value. */
+    key: (name: string): Buffer | null => {
+      const value = text(name);
+      if (value === null) return null;
+      const key = /^[\w+/-]+={0,2}$/.test(value) ? Buffer.from(value, 'base64') : Buffer.alloc(0);
+      if (key.length >= SECRETS_KEY_BYTES) return key;
+      problems.push(
+        `${name} must be base64 of at least ${SECRETS_KEY_BYTES} bytes: openssl rand -base64 32 makes one.`,
+      );
+      return null;
     },
     /** URLs that `parseRedisUrls` accepts. */
     redisUrl: (name: string): string | null => {

@@ -27,6 +27,9 @@ describe('readEnv', () => {
       testClock: false,
       webhookAllowPrivate: false,
       webhookLogDays: 7,
+      messageLogDays: 30,
+      publicUrl: null,
+      secretsKey: null,
       eventRetentionDays: null,
       environment: { name: 'Production', key: 'production' },
       metricsPort: null,
@@ -66,6 +69,20 @@ describe('readEnv', () => {
   test('a replica must acknowledge within a second', () => {
     expect(readEnv({ REDIS_ACKNOWLEDGE: 'replica' }).acknowledgeMs).toBe(1_000);
     expect(readEnv({ REDIS_ACKNOWLEDGE: 'master' }).acknowledgeMs).toBe(null);
+  });
+
+  test('the key for secrets is base64 of at least 32 bytes, and never in the error', () => {
+    expect(readEnv({ SECRETS_KEY: Buffer.alloc(32, 7).toString('base64') }).secretsKey).toEqual(Buffer.alloc(32, 7));
+    for (const key of ['c2hvcnQta2V5', 'not base64 but long enough for a key of 32 bytes']) {
+      expect(() => readEnv({ SECRETS_KEY: key })).toThrow(/SECRETS_KEY must be base64/);
+      expect(() => readEnv({ SECRETS_KEY: key })).not.toThrow(key);
+    }
+  });
+
+  test('the public URL has TLS and no query, and loses a slash at its end', () => {
+    expect(readEnv({ PUBLIC_URL: 'https://laurel.example/base/' }).publicUrl).toBe('https://laurel.example/base');
+    for (const url of ['http://laurel.example', 'https://laurel.example/?a=b', 'laurel.example'])
+      expect(() => readEnv({ PUBLIC_URL: url })).toThrow(/PUBLIC_URL must be a URL/);
   });
 
   test('reads values', () => {

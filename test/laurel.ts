@@ -61,10 +61,12 @@ export async function startLaurel(
     configuration?: Configuration;
     workers?: boolean;
     /** Options of that worker that differ from its defaults. */
-    worker?: Pick<WorkersOptions, 'idempotencyHotDays' | 'idempotencyKeysPerDay' | 'delivery'>;
+    worker?: Pick<WorkersOptions, 'idempotencyHotDays' | 'idempotencyKeysPerDay' | 'delivery' | 'emails'>;
     backlogLimit?: number;
     backlogLimitBytes?: number;
     webhookAllowPrivate?: boolean;
+    publicUrl?: string;
+    secretsKey?: Buffer;
     redisUrl?: string;
     databaseUrl?: string;
     adminKey?: string;
@@ -98,6 +100,7 @@ export async function startLaurel(
   if (spread !== null) await setUp.query(chosen, [spread]);
   await setUp.end();
 
+  const mailing = { publicUrl: options.publicUrl ?? null, secretsKey: options.secretsKey ?? null };
   const clock = options.testClock === true ? 'test' : (options.clock ?? systemClock);
   const frontend = async (url = redisUrl) => {
     const laurel = await openLaurel({
@@ -107,6 +110,7 @@ export async function startLaurel(
       backlogLimit: options.backlogLimit ?? 100_000,
       backlogLimitBytes: options.backlogLimitBytes ?? 1_073_741_824,
       webhookAllowPrivate: options.webhookAllowPrivate ?? false,
+      ...mailing,
       ...(options.idempotencyKeysPerDay !== undefined && { idempotencyKeysPerDay: options.idempotencyKeysPerDay }),
       ...(options.liveLimits !== undefined && { liveLimits: options.liveLimits }),
       clock,
@@ -163,7 +167,8 @@ export async function startLaurel(
   if (options.workers === true) {
     const acknowledgeMs = options.acknowledgeMs ?? null;
     const delivery = { allowPrivate: options.webhookAllowPrivate ?? false };
-    others.push(await startWorkers({ redisUrl, acknowledgeMs, databaseUrl, clock, log, delivery, ...options.worker }));
+    const servers = { redisUrl, acknowledgeMs, databaseUrl };
+    others.push(await startWorkers({ ...servers, ...mailing, clock, log, delivery, ...options.worker }));
   }
   if (options.configuration !== undefined) {
     const apply = () => first.admin.put('/v1/configuration', options.configuration);

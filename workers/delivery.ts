@@ -4,7 +4,8 @@ import { Resources } from '../src/catalog/resources.ts';
 import { Deliveries, type DeliveriesOptions, disableWebhook } from '../src/engine/webhooks/deliveries.ts';
 import { Sender } from '../src/engine/webhooks/sender.ts';
 import type { Core } from '../src/processes/core.ts';
-import { DeliveryCounts } from '../src/redis/work-counts.ts';
+import { DELIVERY_COUNTS_KEY } from '../src/redis/keys.ts';
+import { OutcomeCounts } from '../src/redis/work-counts.ts';
 
 export interface DeliveryOptions extends Partial<
   Pick<DeliveriesOptions, 'pendingLimit' | 'leaseMs' | 'firstPauseMs' | 'onStep'>
@@ -38,7 +39,7 @@ export function startDelivery(
 ): Delivery {
   const { redis, clock, catalogs, changes, signals, traces, log, announce } = core;
   const pool = core.createPool({ max: POOL_SIZE });
-  const counts = new DeliveryCounts(redis);
+  const counts = new OutcomeCounts(redis, DELIVERY_COUNTS_KEY);
   const id = uuid();
   const resources = new Resources({ pool, announce, clock, catalogs });
   const deliveries = new Deliveries({

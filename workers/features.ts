@@ -41,8 +41,9 @@ import { type PassOutcome, Schedule } from '../src/engine/schedule/schedule.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
 import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
 import { MessageLog, SecretErasure } from '../src/engine/webhooks/message-log.ts';
+import { EmailRetention } from '../src/engine/messages/message-log.ts';
 import { Resends } from '../src/engine/webhooks/webhook-deliveries.ts';
-import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, WEBHOOK_LOG_DAYS } from '../src/env.ts';
+import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, MESSAGE_LOG_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { exclusively } from '../src/postgres/transaction.ts';
 import { Converting } from '../src/engine/rebuild/conversion.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
@@ -266,7 +267,8 @@ function createClaims(
 function scheduledUpkeep(core: WorkerCore, { jobs, options }: Pick<With, 'jobs' | 'options'>): ScheduledWork[] {
   const { redis, pool, onFailed } = core;
   const { idempotencyHotDays = IDEMPOTENCY_HOT_DAYS, eventRetentionDays = null } = options;
-  const { auditRetentionDays = AUDIT_RETENTION_DAYS, webhookLogDays = WEBHOOK_LOG_DAYS } = options;
+  const { auditRetentionDays = AUDIT_RETENTION_DAYS } = options;
+  const { webhookLogDays = WEBHOOK_LOG_DAYS, messageLogDays = MESSAGE_LOG_DAYS } = options;
   return [
     new KeyAgeing({ redis, pool, onFailed, hotDays: idempotencyHotDays }),
     new SecretErasure({ pool }),
@@ -274,5 +276,6 @@ function scheduledUpkeep(core: WorkerCore, { jobs, options }: Pick<With, 'jobs' 
     new EventRetention({ pool, days: eventRetentionDays, onAdded: () => jobs.wake() }),
     new AuditRetention({ pool, days: auditRetentionDays }),
     new MessageLog({ pool, days: webhookLogDays }),
+    new EmailRetention({ pool, days: messageLogDays }),
   ];
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { shardsWithEntries } from '../src/redis/outbox.ts';
 import { startDelivery, type Delivery } from './delivery.ts';
+import { type Emails, startEmails } from './emails.ts';
 import type { Rounds } from '../src/rounds.ts';
 import { BACKSTOP_MS, createBatches, createJobs, createPersisting, createSchedule } from './features.ts';
 import { createWorkerCore, type WorkerCore, type WorkersOptions } from './worker-core.ts';
@@ -24,12 +25,13 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   setMaxListeners(0, ending.signal);
   const core = await createWorkerCore(options, ending.signal);
   const delivery = startDelivery(core, options.delivery ?? {});
+  const emails = startEmails(core, options);
   const persisting = createPersisting(core, { delivery, options });
   const { persister } = persisting;
   const jobs = createJobs(core, { delivery, persister, options });
   const batches = createBatches(core, options);
   const schedule = createSchedule(core, { delivery, persister, jobs, options });
-  wakeOnChanges(core, { delivery, jobs, schedule });
+  wakeOnChanges(core, { delivery, emails, jobs, schedule });
 
   // If a step fails, later steps still run, because each closes its own connections.
   const all = async (closings: Promise<unknown>[]): Promise<void> => {
@@ -42,7 +44,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     await all([schedule.close()]);
     // The results of the last batch steps are stored too.
     await all([batches.close(), jobs.close()]);
-    await all([persisting.close(), delivery.close()]);
+    await all([persisting.close(), delivery.close(), emails.close()]);
     for (const shard of await shardsWithEntries(core.redis, SHARD_NUMBERS)) await persister.drain(shard, ending.signal);
   };
   const close = async (timeoutMs: number): Promise<void> => {
@@ -56,7 +58,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
 /** Wakes work when a change may concern it, and when signals may have been lost. */
 function wakeOnChanges(
   { changes, signals, guard, testClock }: WorkerCore,
-  { delivery, jobs, schedule }: { delivery: Delivery; jobs: Rounds; schedule: Rounds },
+  { delivery, emails, jobs, schedule }: { delivery: Delivery; emails: Emails; jobs: Rounds; schedule: Rounds },
 ): void {
   const wakeAll = (): void => {
     for (const each of [jobs, schedule]) each.wake();
@@ -74,6 +76,7 @@ function wakeOnChanges(
     written: lookForAll,
   });
   testClock?.onChange(delivery.look);
+  testClock?.onChange(emails.look);
   testClock?.onChange(() => schedule.wake());
   guard.listen(() => guard.isWhole && wakeAll());
 }

@@ -14,6 +14,7 @@ import { TenantConverting } from '../src/redis/parts.ts';
 import { countFailedWork } from '../src/redis/work-counts.ts';
 import { forgetOtherScripts } from '../src/redis/script.ts';
 import type { DeliveryOptions } from './delivery.ts';
+import type { EmailOptions } from './emails.ts';
 import type { Rounds } from '../src/rounds.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
@@ -30,9 +31,15 @@ export interface WorkersOptions extends Omit<CoreSettings, 'clock'> {
   auditRetentionDays?: number;
   backlogLimit?: number;
   webhookLogDays?: number;
+  messageLogDays?: number;
+  /** The application port as users reach it; without it, no e-mails are sent. */
+  publicUrl?: string | null;
+  /** Decrypts the passwords of channels. */
+  secretsKey?: Buffer | null;
   /** Days for which individual events and awards are kept; forever if absent. */
   eventRetentionDays?: number | null;
   delivery?: DeliveryOptions;
+  emails?: EmailOptions;
   /** Observes the work, if present. */
   metrics?: WorkerMetrics;
   onStep?: PersisterOptions['onStep'];

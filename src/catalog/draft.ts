@@ -3,6 +3,7 @@ import { v7 as uuid } from 'uuid';
 import type { Achievement, Catalog, Leaderboard, PointsTrigger } from '../domain/catalog.ts';
 import type { EventSettings, StreakSettings } from '../domain/fields/tenant-settings.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
+import type { MessageSettings } from '../domain/notifications/message-settings.ts';
 import { replaceStreaks } from '../domain/streaks/streak-settings.ts';
 import { Slices } from '../slices.ts';
 import {
@@ -125,6 +126,10 @@ export class CatalogDraft {
     this.catalog.events = settings;
   }
 
+  setMessages(settings: MessageSettings): void {
+    this.catalog.messages = settings;
+  }
+
   /** All resources created (`before` is `null`), updated, and deleted (`after` is `null`). Runs in slices. */
   async changes(): Promise<Change[]> {
     const slices = new Slices();
@@ -150,6 +155,10 @@ export class CatalogDraft {
 
   eventChanges(): string[] {
     return differences(this.before.events, this.catalog.events);
+  }
+
+  messageChanges(): string[] {
+    return differences(this.before.messages, this.catalog.messages);
   }
 
   private created<K extends Kind>(kind: K, id: string, fields: Fields<K>): ResourceOf[K] {

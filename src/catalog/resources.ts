@@ -104,7 +104,14 @@ interface Edited<T> {
   changes: Change[];
   streakChanges: string[];
   eventChanges: string[];
+  messageChanges: string[];
 }
+
+const settingsChanges = (draft: CatalogDraft): Pick<Edit, 'streakChanges' | 'eventChanges' | 'messageChanges'> => ({
+  streakChanges: draft.streakChanges(),
+  eventChanges: draft.eventChanges(),
+  messageChanges: draft.messageChanges(),
+});
 
 const noTenant = (): AppError => new AppError('not_found', 'There is no such tenant.');
 
@@ -136,7 +143,7 @@ export class Resources {
     const before = await this.read(tenantNo);
     const draft = this.draft(before, { nextNo: 1, nowMs: this.clock.now() });
     const result = await work(draft);
-    const settings = { streakChanges: draft.streakChanges(), eventChanges: draft.eventChanges() };
+    const settings = settingsChanges(draft);
     return { result, version: before.version, changes: await draft.changes(), ...settings };
   }
 
@@ -159,10 +166,11 @@ export class Resources {
       const draft = this.draft(before, { nextNo, nowMs });
       const result = await work(draft, client);
       const changes = await draft.changes();
-      const streakChanges = draft.streakChanges();
-      const eventChanges = draft.eventChanges();
-      const came = { result, changes, streakChanges, eventChanges };
-      const changed = changes.length + streakChanges.length + eventChanges.length > 0;
+      const settings = settingsChanges(draft);
+      const { streakChanges, eventChanges, messageChanges } = settings;
+      const came = { result, changes, ...settings };
+      const areReplaced = streakChanges.length + eventChanges.length + messageChanges.length > 0;
+      const changed = changes.length > 0 || areReplaced;
       if (!changed) return { ...came, version: before.version, changed };
       const version = await saveCatalog(client, {
         tenantNo,
@@ -170,11 +178,11 @@ export class Resources {
         nextNo: draft.nextNo,
         nowMs,
         events: draft.catalog.events,
+        messages: messageChanges.length > 0 ? draft.catalog.messages : null,
         streaks: draft.catalog.streaks,
         earnSince: draft.catalog.earnSince ?? null,
         streaksBefore: draft.catalog.streaksBefore ?? [],
-        settingsReplaced:
-          streakChanges.length + eventChanges.length > 0 ? { streaks: before.streaks, events: before.events } : null,
+        settingsReplaced: areReplaced ? before : null,
         demo,
         created: changes.filter(({ before: earlier }) => earlier === null).map(rowOf),
         updated: changes.filter(({ before: earlier, after }) => earlier !== null && after !== null).map(rowOf),
@@ -183,7 +191,7 @@ export class Resources {
         ),
       });
       await keepSecrets(client, { tenantNo, nowMs, changes });
-      const entries = await auditEntries({ before, after: draft.catalog, changes, streakChanges, eventChanges });
+      const entries = await auditEntries({ before, after: draft.catalog, changes, ...settings });
       await writeAudit(client, { tenantNo, nowMs, by, version, entries });
       const achievements = toBackdate(changes, draft.catalog, streakChanges);
       await replaceJobs(client, {

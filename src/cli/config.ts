@@ -14,7 +14,7 @@ import {
 import { type Command, Option } from 'commander';
 import { readFile } from 'node:fs/promises';
 import type { ConfigurationChange, ConfigurationVersion, DemoChoice, DemoResource } from '../domain/configuration.ts';
-import { changedText, counted } from '../domain/words.ts';
+import { changedText, counted, valueText } from '../domain/words.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import type { Pulled } from './source-configuration.ts';
 import { type Source, type SourceFlags, sourceOf } from './source.ts';
@@ -263,11 +263,8 @@ function fieldLines({ fields, before, after }: Change): string[] {
   return (fields ?? []).map((field) => `    ${field}: ${valueText(before?.[field])} → ${valueText(after?.[field])}`);
 }
 
-/** A missing field has its default. */
-const valueText = (value: unknown): string => (value === undefined ? '(none)' : JSON.stringify(value));
-
 /** Reads a document. Ends the command with the line number if it is invalid. */
-async function readDocument(file: string): Promise<object> {
+export async function readDocument(file: string): Promise<object> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(
       `${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`,

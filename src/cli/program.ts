@@ -10,6 +10,7 @@ import { addImport } from './import.ts';
 import { addJobs, addTenants } from './jobs.ts';
 import { addKeys } from './keys.ts';
 import { addMcp } from './mcp.ts';
+import { addMessages } from './messages.ts';
 import { examples } from './command.ts';
 import { addSend } from './send.ts';
 import { addLoad } from './load.ts';
@@ -44,6 +45,7 @@ export function createProgram(): Command {
     addLoad,
     addTenants,
     addMcp,
+    addMessages,
     addMigrate,
     addRebuild,
     addRecompute,

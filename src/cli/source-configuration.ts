@@ -97,7 +97,7 @@ const additions = (['metric', 'attribute', 'achievement', 'points_system', 'lead
 /** Configuration that no operation of the contract shows, and how a push of the document treats it. */
 const NEVER_SEEN = [
   'webhooks, API keys, e-mails and push messages: no part of the document',
-  'streaks.enabled, streaks.weekStart and events: stay as they are here',
+  'streaks.enabled, streaks.weekStart, events and messages: stay as they are here',
   `${additions.join(', ')}: the contract has none; a push takes away those of the same resources here`,
 ];
 
@@ -152,6 +152,7 @@ class SourceReader {
     const document: Configuration = new Export(catalog).document();
     for (const [index, lists] of left.entries()) for (const name of lists) delete document.pointsSystems![index]![name];
     delete document.events;
+    delete document.messages;
     // The contract has none: a push keeps those of the target.
     delete document.rewards;
     if (!attributes) delete document.attributes;

@@ -12,6 +12,7 @@ import {
   type StreakSettings,
 } from './fields/tenant-settings.ts';
 import type { WEBHOOK } from './fields/webhook.ts';
+import { DEFAULT_MESSAGE_SETTINGS, type MessageSettings } from './notifications/message-settings.ts';
 
 /**
  * The catalog: an administrator's configuration as Postgres stores it. Every resource has an `id` (UUID, used in the API) and
@@ -98,6 +99,7 @@ export interface Catalog extends StreaksInForce {
   rewards: Reward[];
   webhooks: Webhook[];
   events: EventSettings;
+  messages: MessageSettings;
   /** Previous settings that may apply to unsettled midnights of some users, oldest first. */
   streaksBefore?: readonly EarlierStreaks[];
   /**
@@ -122,5 +124,6 @@ export const emptyCatalog = (tenantNo: number, version = 0): Catalog => ({
   rewards: [],
   webhooks: [],
   events: DEFAULT_EVENT_SETTINGS,
+  messages: DEFAULT_MESSAGE_SETTINGS,
   streaks: DEFAULT_STREAK_SETTINGS,
 });

@@ -9,6 +9,7 @@ import { LEADERBOARD } from './fields/leaderboard.ts';
 import { METRIC } from './fields/metric.ts';
 import { POINTS_BOOST, POINTS_LEVEL, POINTS_SYSTEM, POINTS_TRIGGER } from './fields/points.ts';
 import { REWARD } from './fields/reward.ts';
+import { MessageSettings } from './notifications/message-settings.ts';
 import { Uuid } from './schemas.ts';
 
 export type { ConfiguredCondition } from './fields/field.ts';
@@ -67,6 +68,9 @@ export type ConfiguredStreaks = Static<typeof ConfiguredStreaks>;
 export const ConfiguredEvents = Type.Partial(EventSettings);
 export type ConfiguredEvents = Static<typeof ConfiguredEvents>;
 
+export const ConfiguredMessages = Type.Partial(MessageSettings);
+export type ConfiguredMessages = Static<typeof ConfiguredMessages>;
+
 export interface Configuration {
   attributes?: ConfiguredAttribute[];
   metrics?: ConfiguredMetric[];
@@ -76,6 +80,7 @@ export interface Configuration {
   rewards?: ConfiguredReward[];
   streaks?: ConfiguredStreaks;
   events?: ConfiguredEvents;
+  messages?: ConfiguredMessages;
 }
 
 const documentSchemas = {
@@ -95,6 +100,7 @@ const documentSchemas = {
   rewards: Type.Optional(list(item(REWARD))),
   streaks: Type.Optional(ConfiguredStreaks),
   events: Type.Optional(ConfiguredEvents),
+  messages: Type.Optional(ConfiguredMessages),
 };
 
 export const Configuration = Type.Unsafe<Configuration>(Type.Object(documentSchemas));
@@ -140,6 +146,9 @@ const RESOURCE_KINDS = [
   'reward',
 ] as const;
 
+/** What else of the document changes: a template, named by its kind and locale, and the settings. */
+const OTHER_KINDS = ['message_template', 'streaks', 'events', 'messages'] as const;
+
 /** A demo resource that the document keeps because it omits the resource's list. */
 export const DemoResource = Type.Object({
   id: Type.String({ format: 'uuid' }),
@@ -157,7 +166,7 @@ export type DemoChoice = Static<typeof DemoChoice>;
 /** A resource that applying a document created, changed or deleted. */
 export const ConfigurationChange = Type.Object({
   action: Type.Enum(['create', 'update', 'delete']),
-  kind: Type.Enum([...RESOURCE_KINDS, 'streaks', 'events']),
+  kind: Type.Enum([...RESOURCE_KINDS, ...OTHER_KINDS]),
   /** The resource's key, its name if it has no key, or the type of a trigger. */
   name: Type.String(),
   /** Key of the points system of a level, trigger or boost. */
@@ -184,7 +193,7 @@ export const ConfigurationVersion = Type.Object({
     Type.Object({
       action: Type.Enum(['create', 'update', 'delete', 'rotate']),
       /** Also `webhook`, although the document has no webhooks. */
-      kind: Type.Enum([...RESOURCE_KINDS, 'streaks', 'events', 'webhook']),
+      kind: Type.Enum([...RESOURCE_KINDS, ...OTHER_KINDS, 'webhook']),
       name: Type.Union([Type.String(), Type.Null()]),
     }),
   ),

@@ -41,6 +41,16 @@ import {
   usersLeaderboard,
 } from './leaderboards.ts';
 import {
+  adminMessagesChannelDelete,
+  adminMessagesChannelGet,
+  adminMessagesChannelPut,
+  adminMessagesChannelTest,
+  adminMessagesList,
+  adminMessagesPreview,
+  adminMessagesSuppressedDelete,
+  adminMessagesSuppressedList,
+} from './messages.ts';
+import {
   adminWebhooksCreate,
   adminWebhooksDeliveriesGet,
   adminWebhooksDeliveriesList,
@@ -269,6 +279,14 @@ export const adminOperations: readonly Operation[] = [
   adminWebhooksResend,
   adminWebhooksResendsList,
   adminWebhooksTest,
+  adminMessagesChannelGet,
+  adminMessagesChannelPut,
+  adminMessagesChannelDelete,
+  adminMessagesChannelTest,
+  adminMessagesPreview,
+  adminMessagesList,
+  adminMessagesSuppressedList,
+  adminMessagesSuppressedDelete,
   adminStreaksSettingsGet,
   adminStreaksSettingsUpdate,
   adminAdminApiKeysList,

@@ -176,6 +176,8 @@ const UserDocument = Type.Object({
   streakPauses: Rows,
   /** The occasion of the last e-mail of each kind. */
   emailsDue: Rows,
+  emails: Rows,
+  suppressedAddresses: Rows,
   applicationKeys: Rows,
   webhookMessages: Rows,
   auditLog: Rows,

@@ -1,6 +1,11 @@
 import type { Pool, PoolClient } from 'pg';
 import { type Catalog, type EarlierStreaks, emptyCatalog } from '../domain/catalog.ts';
 import type { EventSettings, StreakSettings } from '../domain/fields/tenant-settings.ts';
+import {
+  DEFAULT_MESSAGE_SETTINGS,
+  kindsWithTemplate,
+  type MessageSettings,
+} from '../domain/notifications/message-settings.ts';
 import { FIELDS } from '../domain/fields/kinds.ts';
 import { withDefaults } from '../domain/fields/wire.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
@@ -10,6 +15,7 @@ import { NOTIFIED } from './revisions.ts';
 interface Row {
   version: number;
   events: EventSettings | null;
+  messages: MessageSettings | null;
   streaks: StreakSettings | null;
   earn_since: number | null;
   streaks_before: EarlierStreaks[];
@@ -22,7 +28,7 @@ interface Row {
 /** A tenant's existing resources and their version, in one snapshot; `null` if the tenant does not exist. */
 export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): Promise<Catalog | null> {
   const { rows } = await client.query<Row>(
-    `SELECT catalog_version AS version, event_settings AS events, streaks, earn_since, streaks_before,
+    `SELECT catalog_version AS version, event_settings AS events, message_settings AS messages, streaks, earn_since, streaks_before,
             (SELECT min(swept_day) FROM streak_zones WHERE tenant_no = tenants.no) AS swept_day,
             (SELECT json_object_agg(board_no, run_day) FROM (
               SELECT board_no, min(run_day) AS run_day FROM (
@@ -43,6 +49,7 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
   const catalog: Catalog = {
     ...emptyCatalog(tenantNo, row.version),
     ...(row.events !== null && { events: row.events }),
+    ...(row.messages !== null && { messages: { ...DEFAULT_MESSAGE_SETTINGS, ...row.messages } }),
     ...(row.streaks !== null && { streaks: row.streaks }),
     ...(row.earn_since !== null && { earnSince: row.earn_since }),
     ...(row.streaks_before.length > 0 && {
@@ -73,12 +80,14 @@ interface CatalogChanges {
   nextNo: number;
   nowMs: number;
   events: EventSettings;
+  /** `null` if they stay; they can be long. */
+  messages: MessageSettings | null;
   streaks: StreakSettings;
   /** See `Catalog`. */
   earnSince: number | null;
   streaksBefore: readonly EarlierStreaks[];
-  /** The settings before the changes; `null` if both stay. */
-  settingsReplaced: { streaks: StreakSettings; events: EventSettings } | null;
+  /** The settings before the changes; `null` if all stay. */
+  settingsReplaced: Pick<Catalog, 'streaks' | 'events' | 'messages'> | null;
   /** Whether created resources belong to the demo. Updated ones no longer do. */
   demo: boolean;
   created: ResourceRow[];
@@ -115,8 +124,11 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
     );
   }
   await keepReplaced(client, { tenantNo, version, ids: updated.map(({ id }) => id), now });
-  if (changes.settingsReplaced !== null)
-    await keepSettings(client, { tenantNo, version, now, was: changes.settingsReplaced });
+  const { settingsReplaced, messages } = changes;
+  if (settingsReplaced !== null) {
+    const was = { ...settingsReplaced, messages: messages === null ? null : settingsReplaced.messages };
+    await keepSettings(client, { tenantNo, version, now, was });
+  }
   if (updated.length > 0) await update(client, tenantNo, updated, now);
   for (const some of pieces(created)) await insert(client, { tenantNo, version, rows: some, now, demo: changes.demo });
   await client.query(
@@ -133,9 +145,20 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
       JSON.stringify(changes.events),
     ],
   );
+  if (messages !== null) await replaceMessages(client, { tenantNo, messages, now });
   // Last, because the changes of all tenants contend for this row.
   await client.query(`UPDATE organisation SET catalogs_revision = catalogs_revision + 1 RETURNING ${NOTIFIED}`);
   return version;
+}
+
+async function replaceMessages(
+  client: PoolClient,
+  { tenantNo, messages, now }: { tenantNo: number; messages: MessageSettings; now: Date },
+): Promise<void> {
+  await client.query(
+    'UPDATE tenants SET message_settings = $2, message_kinds = $3, messages_updated = $4 WHERE no = $1',
+    [tenantNo, JSON.stringify(messages), [...kindsWithTemplate(messages)], now],
+  );
 }
 
 async function update(client: PoolClient, tenantNo: number, rows: ResourceRow[], now: Date): Promise<void> {
@@ -215,11 +238,18 @@ async function keepReplaced(
 
 async function keepSettings(
   client: PoolClient,
-  { tenantNo, version, now, was }: Edit & { was: { streaks: StreakSettings; events: EventSettings } },
+  { tenantNo, version, now, was }: Edit & { was: Pick<CatalogChanges, 'streaks' | 'events' | 'messages'> },
 ): Promise<void> {
   await client.query(
-    `INSERT INTO catalog_versions (tenant_no, until_version, until, doc, events) VALUES ($1, $2, $3, $4, $5)`,
-    [tenantNo, version, now, JSON.stringify(was.streaks), JSON.stringify(was.events)],
+    `INSERT INTO catalog_versions (tenant_no, until_version, until, doc, events, messages) VALUES ($1, $2, $3, $4, $5, $6)`,
+    [
+      tenantNo,
+      version,
+      now,
+      JSON.stringify(was.streaks),
+      JSON.stringify(was.events),
+      was.messages === null ? null : JSON.stringify(was.messages),
+    ],
   );
 }
 

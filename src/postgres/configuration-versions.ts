@@ -3,6 +3,7 @@ import { type Catalog, emptyCatalog } from '../domain/catalog.ts';
 import type { ConfigurationVersion } from '../domain/configuration.ts';
 import { FIELDS } from '../domain/fields/kinds.ts';
 import type { EventSettings, StreakSettings } from '../domain/fields/tenant-settings.ts';
+import { DEFAULT_MESSAGE_SETTINGS, type MessageSettings } from '../domain/notifications/message-settings.ts';
 import { withDefaults } from '../domain/fields/wire.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
 
@@ -36,6 +37,7 @@ export async function configurationVersions(
 
 interface Row {
   events: EventSettings | null;
+  messages: MessageSettings | null;
   streaks: StreakSettings | null;
   /** `[kind, id, no, created, doc]`; `created` in epoch ms. */
   resources: [Kind, string, number, number, object][];
@@ -53,11 +55,13 @@ export async function loadCatalogOfVersion(pool: Pool, tenantNo: number, version
        SELECT DISTINCT ON (id) id, no, doc FROM catalog_versions
         WHERE tenant_no = $1 AND until_version > $2 AND id IS NOT NULL ORDER BY id, until_version
      ), settings AS (
-       SELECT doc, events, until_version FROM catalog_versions WHERE tenant_no = $1 AND until_version > $2 AND id IS NULL
+       SELECT doc, events, messages, until_version FROM catalog_versions WHERE tenant_no = $1 AND until_version > $2 AND id IS NULL
      )
      SELECT coalesce((SELECT doc FROM settings ORDER BY until_version LIMIT 1), streaks) AS streaks,
             coalesce((SELECT events FROM settings WHERE events IS NOT NULL ORDER BY until_version LIMIT 1),
                      event_settings) AS events,
+            coalesce((SELECT messages FROM settings WHERE messages IS NOT NULL ORDER BY until_version LIMIT 1),
+                     message_settings) AS messages,
             coalesce((
               SELECT json_agg(json_build_array(kind, resource.id, coalesce(later.no, resource.no), epoch_ms(created),
                                                coalesce(later.doc, resource.doc)) ORDER BY created, resource.no)
@@ -73,6 +77,7 @@ export async function loadCatalogOfVersion(pool: Pool, tenantNo: number, version
   const catalog: Catalog = {
     ...emptyCatalog(tenantNo, version),
     ...(row.events !== null && { events: row.events }),
+    ...(row.messages !== null && { messages: { ...DEFAULT_MESSAGE_SETTINGS, ...row.messages } }),
     ...(row.streaks !== null && { streaks: row.streaks }),
   };
   for (const [kind, id, no, created, doc] of row.resources) {

@@ -28,6 +28,12 @@ import { Live } from '../engine/live/live.ts';
 import { MessageIds } from '../engine/live/message-id.ts';
 import { leftOut } from '../engine/notifications/left-out.ts';
 import { Reporter } from '../engine/notifications/reporter.ts';
+import { MessageChannels } from '../engine/messages/channels.ts';
+import { EmailLog } from '../engine/messages/message-log.ts';
+import { createMessagePreview } from '../engine/messages/preview.ts';
+import { createSealer } from '../engine/messages/sealed-secrets.ts';
+import { createUnsubscribing } from '../engine/messages/unsubscribe.ts';
+import { unsubscribeLinksOf } from '../engine/messages/unsubscribe-links.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
 import { Claims } from '../engine/rewards/claims.ts';
 import { Spendings } from '../engine/points/spendings.ts';
@@ -66,18 +72,21 @@ type Feature<Names extends keyof Services> = Pick<Services, Names>;
 
 /** Creates all features of a frontend. Each uses only the core, which contains everything that several features share. */
 export function createServices(core: FrontendCore, live: Live): Services {
+  const users = createUsers(core);
+  const streaks = createStreaks(core);
   return {
     ...createEvents(core),
-    ...createUsers(core),
+    ...users,
     ...createAchievements(core),
     ...createPoints(core),
     ...createAnalytics(core),
-    ...createStreaks(core),
+    ...streaks,
     ...createLeaderboards(core),
     ...createCorrections(core),
     ...createHistory(core),
     live,
     ...createWebhooks(core),
+    ...createMessages(core, { ...users, ...streaks }),
     ...createConfiguration(core),
     ...createAdministration(core),
   };
@@ -276,6 +285,32 @@ function createWebhooks(core: FrontendCore): Feature<'webhookSecrets' | 'webhook
     webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
     webhookDeliveries: new WebhookDeliveries(deliveries),
     testWebhook: (own, asked) => sendTest(deliveries, own, asked),
+  };
+}
+
+function createMessages(
+  core: FrontendCore,
+  { profiles, streaks }: Feature<'profiles' | 'streaks'>,
+): Feature<'messageChannels' | 'previewMessage' | 'emailLog' | 'unsubscribing'> {
+  const { pool, announce, clock, catalogs, ids, tenants } = core;
+  const { secretsKey, publicUrl, webhookAllowPrivate: allowPrivate } = core.settings;
+  const sealer = secretsKey === null ? null : createSealer(secretsKey);
+  return {
+    messageChannels: new MessageChannels({ pool, announce, clock, sealer, publicUrl, allowPrivate }),
+    previewMessage: createMessagePreview({
+      catalogs,
+      users: core.users,
+      streaks,
+      clock,
+      organisation: () => tenants.organisation(),
+    }),
+    emailLog: new EmailLog({ pool, clock }),
+    unsubscribing: createUnsubscribing({
+      links: unsubscribeLinksOf(ids),
+      catalogs,
+      profiles,
+      isTenant: (tenantNo) => tenants.byNo(tenantNo) !== undefined,
+    }),
   };
 }
 

@@ -17,7 +17,10 @@ import { createCore, orClose, type Core, type CoreSettings } from './core.ts';
 import { FrontendMetrics } from './frontend-metrics.ts';
 import { watchRedisServers } from './process-metrics.ts';
 
-type FrontendEnv = Pick<Env, 'idempotencyKeysPerDay' | 'webhookAllowPrivate' | 'environment'>;
+type FrontendEnv = Pick<
+  Env,
+  'idempotencyKeysPerDay' | 'webhookAllowPrivate' | 'environment' | 'publicUrl' | 'secretsKey'
+>;
 
 /** The settings of a frontend, named as in `Env`. */
 export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
@@ -129,6 +132,8 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
       idempotencyKeysPerDay: settings.idempotencyKeysPerDay ?? IDEMPOTENCY_KEYS_PER_DAY,
       webhookAllowPrivate: settings.webhookAllowPrivate ?? false,
       environment: settings.environment ?? ENVIRONMENT,
+      publicUrl: settings.publicUrl ?? null,
+      secretsKey: settings.secretsKey ?? null,
       liveLimits: settings.liveLimits ?? { connections: Infinity, perUser: Infinity },
     },
     metrics,

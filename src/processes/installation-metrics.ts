@@ -7,9 +7,11 @@ import { familiesOf, type Family } from '../telemetry/metrics.ts';
 import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { partitionsState } from '../postgres/partitions.ts';
 import { postgresUsedBytes } from '../postgres/server-state.ts';
+import { waitingEmails } from '../postgres/notifications/email-messages.ts';
 import { countDisabledByLaurel, waitingMessages } from '../postgres/webhooks/tries.ts';
 import { waitingBatches } from '../redis/batches.ts';
-import { deliveryCounts, failedWork, isPostgresNotedFull } from '../redis/work-counts.ts';
+import { failedWork, outcomeCounts, isPostgresNotedFull } from '../redis/work-counts.ts';
+import { DELIVERY_COUNTS_KEY, EMAIL_COUNTS_KEY } from '../redis/keys.ts';
 import { endpointsOf, shardsInUse } from '../redis/endpoints.ts';
 import { persistLagMs, wholeBacklog } from '../redis/outbox.ts';
 import { memoryUsedRatio } from '../redis/server-info.ts';
@@ -132,15 +134,22 @@ function firstRedisMetrics(redis: Redis): () => Promise<Family[]> {
     labelNames: ['outcome'],
     registers,
   });
+  const emails = new Counter({
+    name: 'laurel_emails_total',
+    help: 'E-mails by what became of them, in all processes: sent, failed, dropped, unknown, or retried.',
+    labelNames: ['outcome'],
+    registers,
+  });
   const full = new Gauge({
     name: 'laurel_postgres_disk_full',
     help: 'Whether Postgres refused a write in the last 10 s because its disk is full: 1 or 0.',
     registers,
   });
   return async () => {
-    const [failed, tried, isFull] = await Promise.all([
+    const [failed, tried, mailed, isFull] = await Promise.all([
       failedWork(redis),
-      deliveryCounts(redis),
+      outcomeCounts(redis, DELIVERY_COUNTS_KEY),
+      outcomeCounts(redis, EMAIL_COUNTS_KEY),
       isPostgresNotedFull(redis),
     ]);
     full.set(Number(isFull));
@@ -148,6 +157,8 @@ function firstRedisMetrics(redis: Redis): () => Promise<Family[]> {
     for (const [kind, count] of failed) failures.inc({ kind }, count);
     tries.reset();
     for (const [outcome, count] of tried) tries.inc({ outcome }, count);
+    emails.reset();
+    for (const [outcome, count] of mailed) emails.inc({ outcome }, count);
     return familiesOf(registry);
   };
 }
@@ -176,6 +187,16 @@ function postgresMetrics(pool: Pool, clock: Clock, diskBytes: number | null): ()
   const oldest = new Gauge({
     name: 'laurel_webhook_oldest_waiting_seconds',
     help: 'Age of the oldest message that waits to be sent to a webhook.',
+    registers,
+  });
+  const emails = new Gauge({
+    name: 'laurel_emails_waiting',
+    help: 'E-mails that wait to be sent, including those that wait for quiet hours or a retry.',
+    registers,
+  });
+  const oldestEmail = new Gauge({
+    name: 'laurel_emails_oldest_waiting_seconds',
+    help: 'How long ago the oldest e-mail that waits fell due.',
     registers,
   });
   const left = new Gauge({
@@ -208,14 +229,17 @@ function postgresMetrics(pool: Pool, clock: Clock, diskBytes: number | null): ()
   return async () => {
     const nowMs = clock.now();
     const isSizeOld = performance.now() - sizedMs >= SIZE_MS;
-    const [counted, { count, oldestMs }, { endDay, bytesOutside }, disabledCount, usedBytes] = await Promise.all([
-      countLetters(pool),
-      waitingMessages(pool, nowMs),
-      partitionsState(pool),
-      countDisabledByLaurel(pool),
-      // A database that is being dropped has no size; the others say whether Postgres answers.
-      isSizeOld ? postgresUsedBytes(pool).catch(() => null) : null,
-    ]);
+    const [counted, { count, oldestMs }, mails, { endDay, bytesOutside }, disabledCount, usedBytes] = await Promise.all(
+      [
+        countLetters(pool),
+        waitingMessages(pool, nowMs),
+        waitingEmails(pool, nowMs),
+        partitionsState(pool),
+        countDisabledByLaurel(pool),
+        // A database that is being dropped has no size; the others say whether Postgres answers.
+        isSizeOld ? postgresUsedBytes(pool).catch(() => null) : null,
+      ],
+    );
     if (usedBytes !== null) {
       sizedMs = performance.now();
       used.set(usedBytes);
@@ -229,6 +253,8 @@ function postgresMetrics(pool: Pool, clock: Clock, diskBytes: number | null): ()
     setAside.inc(counted.ever);
     messages.set(count);
     oldest.set(oldestMs / 1000);
+    emails.set(mails.count);
+    oldestEmail.set(mails.oldestMs / 1000);
     return familiesOf(registry);
   };
 }

@@ -167,6 +167,9 @@ export const REPLICATED_CHANNEL = 'laurel:replicated';
 /** hash: webhook delivery tries, outcome → count. */
 export const DELIVERY_COUNTS_KEY = `${INSTALLATION}:delivery-counts`;
 
+/** Hash: e-mails by what became of them. */
+export const EMAIL_COUNTS_KEY = `${INSTALLATION}:email-counts`;
+
 /** hash: failures of scheduled work, kind → count. */
 export const FAILED_WORK_KEY = `${INSTALLATION}:failed-work`;
 

@@ -1,14 +1,17 @@
 import type { Redis } from 'ioredis';
-import { DELIVERY_COUNTS_KEY, FAILED_WORK_KEY, POSTGRES_FULL_KEY } from './keys.ts';
+import { FAILED_WORK_KEY, POSTGRES_FULL_KEY } from './keys.ts';
 
-/** Counts webhook delivery tries by outcome for the metrics, which every frontend exports. Writes in batches. */
-export class DeliveryCounts {
+/** Counts deliveries by outcome for the metrics, which every frontend exports. Writes in batches. */
+export class OutcomeCounts {
   private readonly redis: Redis;
+  private readonly key: string;
   private counted = new Map<string, number>();
   private timer: NodeJS.Timeout | null = null;
 
-  constructor(redis: Redis) {
+  /** @param key the hash with the counts */
+  constructor(redis: Redis, key: string) {
     this.redis = redis;
+    this.key = key;
   }
 
   note(outcome: string): void {
@@ -22,16 +25,16 @@ export class DeliveryCounts {
     this.timer = null;
     const { counted } = this;
     this.counted = new Map();
-    const added = [...counted].map(([outcome, count]) => this.redis.hincrby(DELIVERY_COUNTS_KEY, outcome, count));
+    const added = [...counted].map(([outcome, count]) => this.redis.hincrby(this.key, outcome, count));
     await Promise.all(added).catch(() => undefined);
   }
 }
 
 const WITHIN_MS = 1_000;
 
-/** Number of tries per outcome; outcomes without tries are missing. Rebuilds of Redis keep the counts. */
-export async function deliveryCounts(redis: Redis): Promise<Map<string, number>> {
-  const counts = Object.entries(await redis.hgetall(DELIVERY_COUNTS_KEY));
+/** The counts of a hash by outcome; outcomes that never occurred are missing. Rebuilds of Redis keep the counts. */
+export async function outcomeCounts(redis: Redis, key: string): Promise<Map<string, number>> {
+  const counts = Object.entries(await redis.hgetall(key));
   return new Map(counts.map(([outcome, count]) => [outcome, Number(count)]));
 }
 

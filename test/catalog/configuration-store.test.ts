@@ -23,7 +23,8 @@ beforeAll(async () => {
 beforeEach(async () => {
   await database.pool.query(
     `TRUNCATE catalog_resources, audit_log CASCADE;
-     UPDATE tenants SET catalog_version = 0, next_no = 1, streaks = NULL, event_settings = NULL`,
+     UPDATE tenants SET catalog_version = 0, next_no = 1, streaks = NULL, event_settings = NULL,
+            message_settings = NULL, message_kinds = '{}', messages_updated = NULL`,
   );
   announced = [];
   clock.set(Date.UTC(2026, 2, 1, 12));
@@ -48,6 +49,7 @@ test('an empty tenant has an empty document with the default settings', async ()
     leaderboards: [],
     rewards: [],
     events: { lateEventDays: 35, clientsMaySendLate: false, signUpDateWritableBy: 'server' },
+    messages: { templates: [], localeAttribute: null, quietHours: null, emailsPerDay: 3 },
     streaks: DEFAULT_STREAK_SETTINGS,
   });
   await expect(store.read(404)).rejects.toMatchObject({ code: 'not_found' });

@@ -8,6 +8,7 @@ import type {
   ConfiguredReward,
   ConfiguredTrigger,
 } from '../../src/domain/configuration.ts';
+import { MESSAGE_KINDS } from '../../src/domain/notifications/message-variables.ts';
 
 type Draw = <T>(arbitrary: fc.Arbitrary<T>) => T;
 
@@ -109,6 +110,7 @@ export const randomConfiguration: fc.Arbitrary<Configuration> = fc.gen().map((ge
       clientsMaySendLate: draw(optional(fc.boolean())),
       signUpDateWritableBy: draw(optional(fc.constantFrom('server', 'user'))),
     }),
+    messages: messages(known),
   });
 });
 
@@ -118,6 +120,28 @@ interface Known {
   eventKeys: string[];
   metricKeys: string[];
   achievements: ConfiguredAchievement[];
+}
+
+function messages({ draw, userKeys }: Known): NonNullable<Configuration['messages']> {
+  const variables = fc.constantFrom('', ...userKeys.map((key) => `{{user.attributes.${key}|none}}`));
+  const source = (start: string): string => `${start} ${draw(variables)}`;
+  const localeAttribute = userKeys.length === 0 ? null : draw(fc.constantFrom(null, ...userKeys));
+  const locales = localeAttribute === null ? [] : draw(subset(['de', 'pt-BR']));
+  const templates = draw(subset(MESSAGE_KINDS)).flatMap((kind) =>
+    [undefined, ...locales].map((locale) => ({
+      kind,
+      ...(locale !== undefined && { locale }),
+      subject: source('Hello'),
+      html: source('<p>Hello</p><a href="{{unsubscribeUrl}}">Stop</a>'),
+      text: source('Hello {{unsubscribeUrl}}'),
+    })),
+  );
+  return sent<NonNullable<Configuration['messages']>>({
+    templates,
+    localeAttribute,
+    quietHours: draw(optional(fc.constantFrom(null, { from: '22:00', to: '07:30' }))),
+    emailsPerDay: draw(optional(fc.integer({ min: 1, max: 100 }))),
+  });
 }
 
 function rewards({ draw }: Known, systemKeys: string[]): ConfiguredReward[] {

@@ -16,7 +16,12 @@ const asStored = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 async function applied(before: Catalog, document: Configuration, day = FIRST_DAY) {
   const draft = new CatalogDraft(before, { nextNo: 1_000 * (day - FIRST_DAY) + 1, nowMs: day * DAY_MS });
   const problems = await configure(draft, document, { today: dateOf(day) });
-  const changes = [...(await draft.changes()), ...draft.streakChanges()];
+  const changes = [
+    ...(await draft.changes()),
+    ...draft.streakChanges(),
+    ...draft.eventChanges(),
+    ...draft.messageChanges(),
+  ];
   return { problems, changes, catalog: asStored(draft.catalog) };
 }
 

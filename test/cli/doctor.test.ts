@@ -3,6 +3,10 @@ import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { diagnose, type Finding } from '../../src/cli/doctor.ts';
+import { createSealer } from '../../src/engine/messages/sealed-secrets.ts';
+import { sealedPassword } from '../../src/engine/messages/smtp-channel.ts';
+import { writeChannel } from '../../src/postgres/notifications/message-channels.ts';
+import { transaction } from '../../src/postgres/transaction.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 
 let laurel: TestLaurel;
@@ -69,4 +73,24 @@ test('names what must change: a port, settings of Redis and Postgres, an unavail
     { check: 'Node' },
     { check: 'Environment', status: 'failed', found: expect.stringContaining('APP_PORT') },
   ]);
+});
+
+test('whether the e-mails of enabled channels can be sent', async () => {
+  const found = async (more: Record<string, string> = {}) => of(await diagnose(variables(more)), 'E-mails');
+  expect(await found()).toMatchObject([{ status: 'skipped' }]);
+  const key = Buffer.alloc(32, 1);
+  const channel = { host: 'mail.invalid', port: 587, security: 'starttls', senderName: null, replyTo: null } as const;
+  const login = { username: 'laurel', password: sealedPassword(createSealer(key), 0, 'x') };
+  const sender = { senderAddress: 'hello@example.org', pace: 1 };
+  await transaction(laurel.pool, async (client) => {
+    await writeChannel(client, { tenantNo: 0, enabled: true, ...channel, ...login, ...sender }, 0);
+  });
+  expect(await found()).toMatchObject([{ status: 'warning', found: expect.stringContaining('PUBLIC_URL') }]);
+  const PUBLIC_URL = 'https://laurel.example';
+  const withKey = (bytes: Buffer) => found({ PUBLIC_URL, SECRETS_KEY: bytes.toString('base64') });
+  expect(await found({ PUBLIC_URL })).toMatchObject([{ status: 'warning', found: expect.stringContaining('not set') }]);
+  expect(await withKey(Buffer.alloc(32, 2))).toMatchObject([
+    { status: 'warning', found: expect.stringContaining('is not the key') },
+  ]);
+  expect(await withKey(key)).toMatchObject([{ status: 'ok', found: '1 channel enabled' }]);
 });

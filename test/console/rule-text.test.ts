@@ -10,7 +10,7 @@ import {
   type Named,
   type Rule,
 } from '../../console/src/rule-text.ts';
-import { changedText, counted, pluralOf } from '../../src/domain/words.ts';
+import { changedText, counted, pluralOf, valueText } from '../../src/domain/words.ts';
 import { duration, paceText } from '../../console/src/ui/measures.ts';
 import { changeText, counted as countedShown, percent, periods, periodText } from '../../console/src/ui/format.ts';
 
@@ -207,11 +207,23 @@ describe('shared words', () => {
   test.each([
     [{ kind: 'streaks', name: 'streaks' }, 'streak settings'],
     [{ kind: 'events', name: null }, 'event settings'],
+    [{ kind: 'messages', name: 'messages' }, 'message settings'],
+    [{ kind: 'message_template', name: 'recap de' }, 'message template recap de'],
     [{ kind: 'points_system', name: 'xp' }, 'points system xp'],
     [{ kind: 'points_trigger', name: 'streak', pointsSystemKey: 'xp' }, 'trigger streak of points system xp'],
     [{ kind: 'points_trigger', name: null }, 'points trigger'],
   ])('what a configuration changes: %j', (change, text) => {
     expect(changedText(change)).toBe(text);
+  });
+
+  test('a value of a change, shortened', () => {
+    expect([undefined, null, ['a'], 'x'.repeat(198)].map(valueText)).toEqual([
+      '(none)',
+      'null',
+      '["a"]',
+      `"${'x'.repeat(198)}"`,
+    ]);
+    expect(valueText('x'.repeat(20_000))).toBe(`"${'x'.repeat(199)}… (20,002 characters)`);
   });
 });
 

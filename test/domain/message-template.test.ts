@@ -83,6 +83,59 @@ describe('rendering', () => {
   });
 });
 
+describe('the cost', () => {
+  /** Quadratic work on these takes more than 10 s. */
+  const LENGTH = 100_000;
+  const MOST_MS = 1_500;
+  const CHARACTERS = ['<', '>', '"', "'", 'a', ' ', '=', '/', '{', '|', '}'];
+  const units = [
+    ...CHARACTERS,
+    ...CHARACTERS.flatMap((one) => CHARACTERS.map((other) => one + other)),
+    '<"\'',
+    '<"<\'',
+    '<"x\'',
+    ' a="',
+    " a='",
+    '{{a',
+    '{{a|b',
+    '<a b="{{',
+    '<a {{',
+    '&<"',
+  ];
+
+  it.each(['', '<a ', '<a "', "<a '", '<a b="', '{{'])('is linear after %o', (start) => {
+    for (const unit of units) {
+      const source = (start + unit.repeat(LENGTH)).slice(0, LENGTH);
+      const template = { subject: source.slice(0, 255), text: source.slice(0, 20_000), html: source };
+      const beganMs = performance.now();
+      expect(templateProblems(template, OF)).not.toEqual([]);
+      renderMessage(template, figures({}));
+      expect({ unit, isSlow: performance.now() - beganMs >= MOST_MS }).toEqual({ unit, isSlow: false });
+    }
+  });
+
+  it('is linear in nested beginnings of tags, drawn at random', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom('<', '"', "'", 'a', ' ', '='), minLength: 1, maxLength: 12 }),
+        (unit) => {
+          const source = unit.repeat(LENGTH / unit.length);
+          const beganMs = performance.now();
+          templateProblems({ ...TEMPLATE, html: source }, OF);
+          renderMessage({ ...TEMPLATE, html: source }, figures({}));
+          expect(performance.now() - beganMs).toBeLessThan(MOST_MS);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('of a message about a long name is small', () => {
+    const [problem] = problems({ html: `{{${'x'.repeat(90_000)}}}<a href="{{unsubscribeUrl}}">Stop</a>` });
+    expect(problem).toBe(`html: '${'x'.repeat(60)}…' is no variable of streak_reminder`);
+  });
+});
+
 describe('problems', () => {
   it('accepts a template', () => expect(problems({})).toEqual([]));
 

@@ -20,6 +20,7 @@ const OPEN = new Set([
 const READING = new Set([
   'admin_achievements_preview',
   'admin_configuration_diff',
+  'admin_messages_preview',
   'leaderboards_rankings',
   'live_tickets_create',
   'admin_live_tickets_create',

@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 // oxlint-disable-next-line no-restricted-imports -- the names of changes, as the command line has them
-import { changedText } from '../../../src/domain/words.ts';
+import { changedText, valueText } from '../../../src/domain/words.ts';
 import { answer, Problem } from '../api/answer.ts';
 import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
@@ -127,7 +127,7 @@ function Edited({ document }: { document: string }) {
               {change.action === 'update' &&
                 fields?.map((field) => (
                   <span key={field} className="block pl-2 text-xs break-words text-muted">
-                    {field}: {JSON.stringify(before?.[field])} → {JSON.stringify(after?.[field])}
+                    {field}: {valueText(before?.[field])} → {valueText(after?.[field])}
                   </span>
                 ))}
             </li>

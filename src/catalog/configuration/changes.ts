@@ -1,5 +1,6 @@
 import type { Catalog } from '../../domain/catalog.ts';
 import type { Configuration, ConfigurationChange, DemoResource } from '../../domain/configuration.ts';
+import type { KindTemplate, MessageSettings } from '../../domain/notifications/message-settings.ts';
 import { Slices } from '../../slices.ts';
 import type { Change } from '../draft.ts';
 import { differences, type DocumentKind, KINDS, listOf, parentOf, type Resource } from '../resource-fields.ts';
@@ -53,12 +54,13 @@ export interface Edit {
   changes: Change[];
   streakChanges: string[];
   eventChanges: string[];
+  messageChanges: string[];
   demo?: ReadonlySet<string>;
 }
 
 /** The changes as the API reports them: by key, in the document's terms. Runs in slices. */
 export async function changesOf(edit: Edit): Promise<ConfigurationChange[]> {
-  const { before, after, changes, streakChanges, eventChanges, demo } = edit;
+  const { before, after, changes, streakChanges, eventChanges, messageChanges, demo } = edit;
   const [was, is] = [new Export(before), new Export(after)];
   const systems = new Map([...before.pointsSystems, ...after.pointsSystems].map(({ id, key }) => [id, key]));
   const described: ConfigurationChange[] = [];
@@ -83,7 +85,35 @@ export async function changesOf(edit: Edit): Promise<ConfigurationChange[]> {
   }
   if (eventChanges.length > 0)
     described.push({ action: 'update', kind: 'events', name: 'events', ...fieldsOf(before.events, after.events) });
+  if (messageChanges.length > 0) described.push(...changesOfMessages(before.messages, after.messages));
   return described;
+}
+
+/** Changes of templates are listed one by one, because the list of all of them can be long. */
+function changesOfMessages(
+  { templates: before, ...settingsBefore }: MessageSettings,
+  { templates: after, ...settings }: MessageSettings,
+): ConfigurationChange[] {
+  const kind = 'message_template';
+  const nameOfTemplate = (template: KindTemplate): string =>
+    template.locale === undefined ? template.kind : `${template.kind} ${template.locale}`;
+  const left = new Map(before.map((template) => [nameOfTemplate(template), template]));
+  const changes: ConfigurationChange[] = [];
+  for (const template of after) {
+    const name = nameOfTemplate(template);
+    const earlier = left.get(name);
+    left.delete(name);
+    if (earlier === undefined) changes.push({ action: 'create', kind, name });
+    else if (differences(earlier, template).length > 0)
+      changes.push({ action: 'update', kind, name, ...fieldsOf(earlier, template) });
+  }
+  for (const name of left.keys()) changes.push({ action: 'delete', kind, name });
+  const ofSettings = fieldsOf(settingsBefore, settings);
+  const isReordered = changes.length === 0 && ofSettings.fields?.length === 0;
+  if (isReordered) ofSettings.fields = ['templates'];
+  if (ofSettings.fields?.length !== 0)
+    changes.push({ action: 'update', kind: 'messages', name: 'messages', ...ofSettings });
+  return changes;
 }
 
 function fieldsOf(before: object, after: object): Pick<ConfigurationChange, 'fields' | 'before' | 'after'> {

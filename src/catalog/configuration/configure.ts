@@ -2,6 +2,7 @@ import { v7 as uuid } from 'uuid';
 import { type Attribute, type Catalog, MOST_RESOURCES } from '../../domain/catalog.ts';
 import type { Configuration, ConfiguredAchievement, ConfiguredPointsSystem } from '../../domain/configuration.ts';
 import type { Kind } from '../../domain/kinds.ts';
+import { messageProblems } from '../../domain/notifications/message-settings.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import type { WebhookFilter } from '../../domain/schemas.ts';
 import { Slices } from '../../slices.ts';
@@ -17,7 +18,7 @@ import {
   resourcesIn,
 } from '../resource-fields.ts';
 import { changeProblems, problemsOf } from '../rules/rules.ts';
-import { webhooksFor } from '../rules/references.ts';
+import { userAttributeKeys, webhooksFor } from '../rules/references.ts';
 import { streakProblems } from '../rules/resource-rules.ts';
 import {
   ACHIEVEMENT_RULES,
@@ -61,6 +62,7 @@ function completeConfiguration(sent: Configuration, present: Required<Configurat
     rewards: sent.rewards ?? present.rewards,
     streaks: { ...present.streaks, ...(leavesDaily && { daysOff: [] }), ...sent.streaks },
     events: { ...present.events, ...sent.events },
+    messages: { ...present.messages, ...sent.messages },
   };
 }
 
@@ -141,6 +143,13 @@ const wantedByWebhooks = (before: Catalog, after: Catalog): DocumentProblem[] =>
     });
   });
 
+/** Problems of the templates; their variables name user attributes of the document. */
+const templateProblemsIn = ({ messages, attributes }: Catalog): DocumentProblem[] =>
+  messageProblems(messages, userAttributeKeys(attributes)).map(({ field, text }) => ({
+    path: `messages.${field}`,
+    text,
+  }));
+
 /** Items stored before yielding to other work. */
 const AT_ONCE = 200;
 /** After this many problems, the rest of the document is not checked. */
@@ -220,6 +229,8 @@ class Configuring {
       })),
     );
     draft.setEvents({ ...draft.catalog.events, ...document.events });
+    draft.setMessages({ ...draft.catalog.messages, ...document.messages });
+    this.checks.push(() => templateProblemsIn(draft.catalog));
     this.checks.push(() => wantedByWebhooks(draft.before, draft.catalog));
     this.checks.push(() => {
       const tooMuch = tooMuchWork(draft);

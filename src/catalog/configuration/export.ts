@@ -71,7 +71,8 @@ export class Export {
   }
 
   document(without: ReadonlySet<string> = new Set()): Required<Configuration> {
-    const { attributes, metrics, achievements, pointsSystems, leaderboards, rewards, streaks, events } = this.catalog;
+    const { attributes, metrics, achievements, pointsSystems, leaderboards, rewards, streaks, events, messages } =
+      this.catalog;
     const some = <T extends { id: string }>(all: readonly T[]): T[] => all.filter(({ id }) => !without.has(id));
     const levels = bySystem(some(this.catalog.levels));
     const triggers = bySystem(some(this.catalog.triggers));
@@ -92,6 +93,7 @@ export class Export {
       rewards: all('reward', some(rewards)),
       streaks: this.streaks(streaks),
       events,
+      messages,
     };
   }
 

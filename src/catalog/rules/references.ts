@@ -11,6 +11,7 @@ import {
 import type { Field, Referred } from '../../domain/fields/field.ts';
 import { POINTS_TRIGGER } from '../../domain/fields/points.ts';
 import type { Kind } from '../../domain/kinds.ts';
+import { namesAttribute } from '../../domain/notifications/message-settings.ts';
 import type { AttributeCondition, WebhookFilter, WritableBy } from '../../domain/schemas.ts';
 
 /**
@@ -42,6 +43,11 @@ export const keysIn = once((list: readonly { key: string | null }[]) => countsOf
 /** Number of attributes per type and key, e.g. `user:city`. */
 export const attributeKeysIn = once((list: readonly Attribute[]) =>
   countsOf(list, ({ type, key }) => `${type}:${key}`),
+);
+
+export const userAttributeKeys = once(
+  (list: readonly Attribute[]): ReadonlySet<string> =>
+    new Set(list.flatMap(({ type, key }) => (type === 'user' ? [key] : []))),
 );
 
 export const unkeyedNamesIn = once((list: readonly Achievement[]) =>
@@ -120,7 +126,13 @@ function attributeReferrers(id: string, catalog: Catalog): string[] {
       .filter(({ userAttributes }) => named(userAttributes))
       .map((boost) => `boost '${boost.name}'${ofSystem(boost, catalog)}`),
     ...catalog.leaderboards.filter((board) => attributesOf(board).includes(id)).map(boardName),
+    ...messageReferrers(id, catalog),
   ];
+}
+
+function messageReferrers(id: string, { attributes, messages }: Catalog): string[] {
+  const attribute = attributesIn(attributes).get(id);
+  return attribute?.type === 'user' && namesAttribute(messages, attribute.key) ? ['the settings of messages'] : [];
 }
 
 /** IDs of the user attributes that divide a leaderboard's users. */

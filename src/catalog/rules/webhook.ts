@@ -107,6 +107,9 @@ const REFUSED_PORTS: ReadonlySet<number> = new Set([
   2375, 2376, 2377, 2379, 2380, 6443, 10_250, 10_255,
 ]);
 
+/** Labels of letters, digits and hyphens; not an address in an unusual notation. */
+const HOST_NAME = /^(?:[a-z\d_](?:[a-z\d_-]{0,61}[a-z\d])?\.)*(?!\d+\.?$)[a-z\d_](?:[a-z\d_-]{0,61}[a-z\d])?\.?$/i;
+
 /** Suffixes of names for machines in the operator's or the provider's network. */
 const INTERNAL_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa)$/;
 
@@ -119,12 +122,32 @@ export function targetProblem(url: URL, { privateTargets }: { privateTargets: bo
   if (REFUSED_PORTS.has(Number(url.port)))
     return `must not name port ${url.port}: it belongs to another kind of service`;
   if (privateTargets) return null;
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  return privateHostProblem(url.hostname.replace(/^\[(.*)\]$/, '$1'));
+}
+
+/** Why nothing may be sent to a host unless private targets are allowed; `null` if it may be public. */
+function privateHostProblem(host: string): string | null {
   if (isIP(host) !== 0 && !isPublicAddress(host))
     return 'must not be a private, loopback, link-local or hosting platform address (WEBHOOK_ALLOW_PRIVATE=1 allows it)';
   if (isIP(host) === 0 && isInternalName(host))
     return 'must not be a name of an internal network (WEBHOOK_ALLOW_PRIVATE=1 allows it)';
   return null;
+}
+
+/** Ports at which mail servers accept e-mails. */
+const MAIL_PORTS: ReadonlySet<number> = new Set([25, 465, 587]);
+
+/** Why e-mails may not be handed to a server, with the field; `null` if they may. */
+export function mailServerProblem(
+  { host, port }: { host: string; port: number },
+  { privateTargets }: { privateTargets: boolean },
+): Problem | null {
+  if (isIP(host) === 0 && !HOST_NAME.test(host)) return problem('host', 'must be a host name or an IP address');
+  if (privateTargets) return null;
+  if (REFUSED_PORTS.has(port) && !MAIL_PORTS.has(port))
+    return problem('port', `must not be ${port}: it belongs to another kind of service`);
+  const wrong = privateHostProblem(host);
+  return wrong === null ? null : problem('host', wrong);
 }
 
 /** Whether a name has no dot, so that the operator's own network resolves it: `redis`, `postgres`, `instance-data`. */

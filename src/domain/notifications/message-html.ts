@@ -5,7 +5,11 @@
  */
 import { URL_VARIABLES } from './message-variables.ts';
 
-/** A tag; quoted attribute values may contain `>`. */
+/**
+ * A tag; quoted attribute values may contain `>`. Takes linear time although a match may begin at each `<`: a quote is a
+ * permutation of the three states (outside quotes, in either kind of quote), so two beginnings never reach the same state, and
+ * one that is outside of quotes ends at the next `<`. At most two can therefore go on beyond it.
+ */
 const TAG = /<(?:[^"'<>]|"[^"]*"|'[^']*')*>/g;
 const TAG_NAME = /^<\/?([a-z][a-z0-9]*)(?=[\s/>])/i;
 const ATTRIBUTE = /\s([^\s"'<>/=]+)\s*=\s*("[^"]*"|'[^']*')/g;
@@ -24,17 +28,20 @@ const TEXTS = new Set(['alt', 'title']);
 /** Attributes that would be a link, or code. */
 const REFUSED_ATTRIBUTE = /^(on|xml|xlink|formaction$|action$|srcset$|background$|poster$|ping$|srcdoc$|data$|cite$)/;
 
+/** A name of the template in a message, quoted. */
+export const shown = (name: string): string => (name.length <= 60 ? `'${name}'` : `'${name.slice(0, 60)}…'`);
+
 const hasVariable = (text: string): boolean => text.includes('{{');
 
 function attributeProblem(name: string, value: string): string | null {
-  if (REFUSED_ATTRIBUTE.test(name)) return `must not have the attribute '${name}'`;
+  if (REFUSED_ATTRIBUTE.test(name)) return `must not have the attribute ${shown(name)}`;
   if (name === 'style' && /url|expression|import|\\/i.test(value)) return 'must not load anything in a style';
   if (!LINKS.has(name)) {
-    return hasVariable(value) && !TEXTS.has(name) ? `must not have a variable in the attribute '${name}'` : null;
+    return hasVariable(value) && !TEXTS.has(name) ? `must not have a variable in the attribute ${shown(name)}` : null;
   }
   const variable = WHOLE_VARIABLE.exec(value)?.[1]?.trim();
   if (variable !== undefined) {
-    return URL_VARIABLES.has(variable) ? null : `'${variable}' is not a URL and cannot be a whole '${name}'`;
+    return URL_VARIABLES.has(variable) ? null : `${shown(variable)} is not a URL and cannot be a whole '${name}'`;
   }
   return HTTPS_HOST.test(value) ? null : `'${name}' must begin with https:// and a host without variables`;
 }
@@ -48,7 +55,7 @@ function tagProblems(tag: string): string[] {
   );
   // What is left are the name and attributes without a value.
   const rest = tag.replaceAll(ATTRIBUTE, '');
-  if (/["'={]/.test(rest)) problems.push(`must quote the attributes of '${name}' and separate them by spaces`);
+  if (/["'={]/.test(rest)) problems.push(`must quote the attributes of ${shown(name)} and separate them by spaces`);
   return problems;
 }
 

@@ -3,8 +3,8 @@
  * a value becomes its fallback. Values come from end users, so each part inserts them so that they stay text: a subject
  * cannot gain a header, HTML no element or attribute, and a link no other host.
  */
-import { htmlProblems, rendersHtml } from './message-html.ts';
-import { isVariable, type MessageFigures, type MessageKind, valueOf } from './message-variables.ts';
+import { htmlProblems, rendersHtml, shown } from './message-html.ts';
+import { attributeOf, isVariable, type MessageFigures, type MessageKind, valueOf } from './message-variables.ts';
 
 export interface MessageTemplate {
   subject: string;
@@ -41,7 +41,7 @@ export function templateProblems(
     if (source.trim() === '') add('must not be empty');
     if (source.length > MOST_TEMPLATE[field]) add(`may have at most ${MOST_TEMPLATE[field]} characters`);
     for (const [, name = ''] of source.matchAll(VARIABLE))
-      if (!isVariable(name.trim(), kind, attributeKeys)) add(`'${name.trim()}' is no variable of ${kind}`);
+      if (!isVariable(name.trim(), kind, attributeKeys)) add(`${shown(name.trim())} is no variable of ${kind}`);
     if (/\{\{|\}\}/.test(source.replaceAll(VARIABLE, ''))) add("has '{{' or '}}' that belongs to no variable");
   }
   if (/[\r\n]/.test(template.subject)) problems.push({ field: 'subject', text: 'must be one line' });
@@ -51,6 +51,14 @@ export function templateProblems(
     problems.push({ field: 'html', text: 'must contain {{unsubscribeUrl}}' });
   return [...problems, ...htmlProblems(template.html).map((text) => ({ field: 'html' as const, text }))];
 }
+
+/** Keys of the user attributes that a template has as variables. */
+export const attributesIn = ({ subject, text, html }: MessageTemplate): ReadonlySet<string> =>
+  new Set(
+    [subject, text, html].flatMap((source) =>
+      [...source.matchAll(VARIABLE)].flatMap(([, name = '']) => attributeOf(name.trim()) ?? []),
+    ),
+  );
 
 /** Replaces the variables of a source by what `insert` makes of each value. */
 export const replaceVariables = (source: string, figures: MessageFigures, insert: (value: string) => string): string =>

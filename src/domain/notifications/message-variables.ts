@@ -1,8 +1,24 @@
 /** The variables of message templates: which ones a kind of e-mail has, and their values in a notification. */
+import type { NotificationType } from './notification.ts';
 import type { NotificationPreferences } from './preferences.ts';
 
 /** Kinds of e-mails, as users' preferences name them. */
 export type MessageKind = keyof NotificationPreferences;
+
+/** The notification that makes an e-mail of each kind due. */
+export const TYPE_OF_KIND = {
+  streak_reminder: 'emails.streak_reminder_due',
+  achievement_completed: 'emails.achievement_due',
+  reactivation: 'emails.reactivation_due',
+  recap: 'emails.recap_due',
+} as const satisfies Record<MessageKind, NotificationType>;
+
+/** The kind of e-mail that a notification of each type makes due. */
+export const KIND_OF_TYPE: ReadonlyMap<NotificationType, MessageKind> = new Map(
+  (Object.entries(TYPE_OF_KIND) as [MessageKind, NotificationType][]).map(([kind, type]) => [type, kind]),
+);
+
+export const MESSAGE_KINDS = Object.keys(TYPE_OF_KIND) as readonly MessageKind[];
 
 const OF_USER = ['user.id', 'user.name', 'user.tz'] as const;
 
@@ -18,6 +34,10 @@ const OF_KIND: Readonly<Record<MessageKind, readonly string[]>> = {
 };
 
 const ATTRIBUTE = 'user.attributes.';
+
+/** Key of the user attribute that a variable shows; `null` if it shows something else. */
+export const attributeOf = (name: string): string | null =>
+  name.startsWith(ATTRIBUTE) ? name.slice(ATTRIBUTE.length) : null;
 
 /** Whether a template of a kind may use a variable. `attributeKeys`: keys of the tenant's user attributes. */
 export const isVariable = (name: string, kind: MessageKind, attributeKeys: ReadonlySet<string>): boolean =>

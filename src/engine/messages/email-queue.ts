@@ -32,21 +32,36 @@ const AT_ONCE = 100;
  * example), or wait (quiet hours).
  */
 export type Prepared =
-  | { email: Email; localDay: number; mostPerDay: number; send: (email: Email) => Promise<SendResult> }
+  | { email: Email; localDay: number; mostPerDay: number }
   | { drop: string }
   | { waitUntilMs: number };
 
 /** The steps at which tests stop a process. */
 export type EmailStep = 'claimed' | 'sent' | 'recorded';
 
-interface EmailQueueOptions {
+/** Paces attempts, and limits how many run at a time. */
+export interface Pacing {
+  /** Resolves when the next attempt may begin; false if none may any longer. */
+  next(): Promise<boolean>;
+  /** Runs an attempt, and rejects with its error. */
+  run(attempt: () => Promise<void>): Promise<void>;
+}
+
+export interface EmailQueueOptions {
   pool: Pool;
+  tenantNo: number;
+  /** Laurel's clock (epoch ms). */
+  now: () => number;
   prepare: (due: DueEmail) => Promise<Prepared>;
-  /** Called before the result is recorded, which may suppress the address. */
-  onResult?: (due: DueEmail, result: SendResult) => Promise<void>;
-  /** Called with the error of an e-mail that could not be prepared. It is tried again later. */
-  onFailed?: (due: DueEmail, error: unknown) => void;
-  onStep?: (step: EmailStep) => void | Promise<void>;
+  send: (email: Email) => Promise<SendResult>;
+  pacing: Pacing;
+  /** Called when an attempt has ended, before its result is recorded. */
+  onResult?: ((due: DueEmail, email: Email, result: SendResult) => Promise<void>) | undefined;
+  /** Called when it is recorded what becomes of an e-mail. */
+  onEnd?: ((end: EmailEnd) => void) | undefined;
+  /** Called with the error of an e-mail that could not be prepared, or of `onResult`. */
+  onFailed?: ((due: DueEmail, error: unknown) => void) | undefined;
+  onStep?: ((step: EmailStep) => void | Promise<void>) | undefined;
   random?: () => number;
 }
 
@@ -60,54 +75,72 @@ export const emailId = (tenantNo: number, kind: MessageKind, source: string): st
 };
 
 /**
- * Sends e-mails that are due, each at most once: the attempt is stored before the e-mail is handed over, and an attempt
- * without a result is never repeated. So a process that dies in between can lose the e-mail in its hands, and sends none
- * twice. Several processes may call it at a time.
- * @returns how many e-mails were handled; call again while it equals `AT_ONCE`
+ * Sends a tenant's e-mails that are due, each at most once: the attempt is stored before the e-mail is handed over, and an
+ * attempt without a result is never repeated. So a process that dies in between can lose the e-mails in its hands, and sends
+ * none twice. Several processes may call it at a time. Rejects if Postgres does not answer, after the attempts have ended.
+ * @returns whether there may be further due e-mails
  */
-export async function sendDueEmails(
-  options: EmailQueueOptions,
-  { nowMs, ending }: { nowMs: number; ending: AbortSignal },
-): Promise<number> {
-  const { pool, onFailed } = options;
-  await endInterrupted(pool, { begunBeforeMs: nowMs - INTERRUPTED_AFTER_MS, nowMs });
-  let handled = 0;
-  for (const due of await dueEmails(pool, nowMs, AT_ONCE)) {
-    if (ending.aborted) break;
-    await handle(options, due, nowMs).catch(async (error: unknown) => {
-      onFailed?.(due, error);
-      // If the attempt began, its result is unknown, and nothing waits.
-      await recordEmail(pool, {
-        id: due.id,
-        from: 'waiting',
-        end: later(due, 'it could not be prepared', { nowMs }),
-        nowMs,
-      });
-    });
-    handled += 1;
+export async function sendDueEmails(options: EmailQueueOptions): Promise<boolean> {
+  const { pool, tenantNo, now, pacing } = options;
+  const due = await dueEmails(pool, { tenantNo, upToMs: now(), limit: AT_ONCE });
+  const attempts: Promise<void>[] = [];
+  let error: unknown = null;
+  const note = (reason: unknown): void => void (error ??= reason);
+  for (const email of due) {
+    if (error !== null || !(await pacing.next())) break;
+    const attempt = await begin(options, email).catch(note);
+    if (attempt) attempts.push(pacing.run(attempt).catch(note));
   }
-  return handled;
+  await Promise.all(attempts);
+  if (error !== null) throw error;
+  return due.length === AT_ONCE;
 }
 
-async function handle(options: EmailQueueOptions, due: DueEmail, nowMs: number): Promise<void> {
-  const { pool, prepare, onResult, onStep, random = Math.random } = options;
-  const { id } = due;
-  const end = async (from: 'waiting' | 'sending', ended: EmailEnd): Promise<void> =>
-    void (await recordEmail(pool, { id, from, end: ended, nowMs }));
-  if (nowMs > due.atMs + LATEST_MS[due.kind]) return end('waiting', TOO_LATE);
-  const prepared = await prepare(due);
-  if ('drop' in prepared) return end('waiting', { status: 'dropped', reason: prepared.drop });
-  if ('waitUntilMs' in prepared) return end('waiting', until(due, prepared.waitUntilMs, 'quiet hours'));
-  const { email, localDay, mostPerDay, send } = prepared;
+/** Ends attempts that began long ago and have no result, because their process died. */
+export const endInterruptedEmails = (pool: Pool, nowMs: number): Promise<number> =>
+  endInterrupted(pool, { begunBeforeMs: nowMs - INTERRUPTED_AFTER_MS, nowMs });
+
+/** Claims an e-mail, if it is to be sent now. Returns the attempt, which has to be run. */
+async function begin(options: EmailQueueOptions, due: DueEmail): Promise<(() => Promise<void>) | null> {
+  const { pool, prepare, onFailed, onStep } = options;
+  const nowMs = options.now();
+  if (nowMs > due.atMs + LATEST_MS[due.kind]) return end(options, due.id, { from: 'waiting', ended: TOO_LATE });
+  const prepared = await prepare(due).catch((error: unknown) => {
+    onFailed?.(due, error);
+    return null;
+  });
+  const waits = (ended: EmailEnd): Promise<null> => end(options, due.id, { from: 'waiting', ended });
+  if (prepared === null) return waits(later(due, 'it could not be prepared', { nowMs }));
+  if ('drop' in prepared) return waits({ status: 'dropped', reason: prepared.drop });
+  if ('waitUntilMs' in prepared) return waits(until(due, prepared.waitUntilMs, 'quiet hours'));
+  const { email, localDay, mostPerDay } = prepared;
   const claim = await claimEmail(pool, { email: due, nowMs, localDay, mostPerDay });
-  if (claim === 'gone') return;
-  if (claim === 'limit') return end('waiting', { status: 'dropped', reason: 'the user already got as many today' });
-  await onStep?.('claimed');
+  if (claim === 'gone') return null;
+  if (claim === 'limit') return waits({ status: 'dropped', reason: 'the user already got as many today' });
+  return async () => {
+    await onStep?.('claimed');
+    await attempt(options, due, email);
+  };
+}
+
+/** Sends an e-mail that this process claimed, and records the result. */
+async function attempt(options: EmailQueueOptions, due: DueEmail, email: Email): Promise<void> {
+  const { send, now, onResult, onFailed, onStep, random = Math.random } = options;
   const result = await send(email);
   await onStep?.('sent');
-  await onResult?.(due, result);
-  await end('sending', endOf({ ...due, tries: due.tries + 1 }, result, { nowMs, random: random() }));
+  await onResult?.(due, email, result).catch((error: unknown) => onFailed?.(due, error));
+  const ended = endOf({ ...due, tries: due.tries + 1 }, result, { nowMs: now(), random: random() });
+  await end(options, due.id, { from: 'sending', ended });
   await onStep?.('recorded');
+}
+
+async function end(
+  { pool, now, onEnd }: EmailQueueOptions,
+  id: string,
+  { from, ended }: { from: 'waiting' | 'sending'; ended: EmailEnd },
+): Promise<null> {
+  if (await recordEmail(pool, { id, from, end: ended, nowMs: now() })) onEnd?.(ended);
+  return null;
 }
 
 const TOO_LATE: EmailEnd = { status: 'dropped', reason: 'too late' };

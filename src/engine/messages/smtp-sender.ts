@@ -1,9 +1,9 @@
 import MailComposer from 'nodemailer/lib/mail-composer';
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
-import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { Readable } from 'node:stream';
 import { isPublicAddress } from '../../catalog/rules/webhook.ts';
+import { nameResolver, type ResolveName, TargetRefused } from '../webhooks/guarded-agent.ts';
 
 /** How a tenant's e-mails are sent. */
 export interface SmtpChannel {
@@ -13,7 +13,8 @@ export interface SmtpChannel {
   security: 'tls' | 'starttls' | 'none';
   username: string | null;
   password: string | null;
-  from: string;
+  senderAddress: string;
+  senderName: string | null;
   replyTo: string | null;
 }
 
@@ -24,7 +25,8 @@ export interface Email {
   subject: string;
   text: string;
   html: string;
-  unsubscribeUrl: string;
+  /** `null` for a test, which has no link. */
+  unsubscribeUrl: string | null;
 }
 
 /**
@@ -38,6 +40,8 @@ export interface SendResult {
   outcome: SendOutcome;
   /** For administrators: the server's answer, or what went wrong; `null` if sent. */
   reason: string | null;
+  /** Whether other e-mails would fail as well: the server cannot be reached, or refuses the login or the sender. */
+  concernsServer: boolean;
 }
 
 export interface SmtpOptions {
@@ -45,45 +49,74 @@ export interface SmtpOptions {
   allowPrivate: boolean;
   /** Longest silence of the server. */
   timeoutMs?: number;
+  /** Longest time of an attempt as a whole. */
+  attemptMs?: number;
+  /** Default: the system's name servers, as for webhooks. */
+  resolve?: ResolveName;
   /** Certificate authorities besides the system's, for tests. */
   ca?: string;
 }
 
 const TIMEOUT_MS = 30_000;
+const ATTEMPT_MS = 60_000;
 /** A server may close idle connections; RFC 5321 asks for five minutes of patience. */
 const IDLE_MS = 20_000;
 const MOST_IDLE = 4;
 const REASON_LENGTH = 300;
+/** A header line has at most 998 characters. A user's ID of hundreds of emoji exceeds that; the link is then only in the content. */
+const LONGEST_HEADER_URL = 950;
 
 /** Sends e-mails of one channel. Keeps a few connections open. */
 export class SmtpSender {
   private readonly channel: SmtpChannel;
   private readonly options: SmtpOptions;
+  private readonly resolve: ResolveName;
+  private readonly attempts = new Set<Attempt>();
   private readonly idle: { connection: SMTPConnection; timer: NodeJS.Timeout }[] = [];
 
   constructor(channel: SmtpChannel, options: SmtpOptions) {
     this.channel = channel;
     this.options = options;
+    this.resolve = options.resolve ?? nameResolver(options);
   }
 
-  /** Tries once. Never rejects. */
+  /** Tries once, for a limited time. Never rejects. */
   async send(email: Email): Promise<SendResult> {
     const content = await this.compose(email).catch((error: unknown) => error as Error);
-    if (content instanceof Error) return { outcome: 'refused', reason: reasonOf(content) };
+    if (content instanceof Error) return { outcome: 'refused', reason: reasonOf(content), concernsServer: false };
+    const attempt = new Attempt(this.options.attemptMs ?? ATTEMPT_MS);
+    this.attempts.add(attempt);
+    try {
+      return await this.attempt(attempt, email, content);
+    } finally {
+      attempt.end();
+      this.attempts.delete(attempt);
+    }
+  }
+
+  private async attempt(attempt: Attempt, { to }: Email, content: Buffer): Promise<SendResult> {
     // Only an idle connection can have been closed meanwhile; a new one is then worth another attempt at once.
     for (;;) {
       const kept = this.takeIdle();
-      const connection = kept ?? (await this.connect().catch((error: unknown) => error as Error));
-      if (connection instanceof Error) return { outcome: outcomeOf(connection, false), reason: reasonOf(connection) };
-      const { error, handedOver } = await handOver(connection, { from: this.envelopeFrom(), to: email.to, content });
+      const connection = kept ?? (await this.connect(attempt).catch((error: unknown) => error as Error));
+      if (connection instanceof Error)
+        return { outcome: outcomeOf(connection, false), reason: attempt.reasonOf(connection), concernsServer: true };
+      attempt.uses(connection);
+      const { error, handedOver } = await handOver(connection, { from: this.channel.senderAddress, to, content });
       if (error === null) {
         this.keep(connection);
-        return { outcome: 'sent', reason: null };
+        return { outcome: 'sent', reason: null, concernsServer: false };
       }
       connection.close();
-      if (kept !== null && !handedOver && error.responseCode === undefined) continue;
-      return { outcome: outcomeOf(error, handedOver), reason: reasonOf(error) };
+      if (kept !== null && !handedOver && error.responseCode === undefined && !attempt.isOver) continue;
+      const outcome = outcomeOf(error, handedOver);
+      return { outcome, reason: attempt.reasonOf(error), concernsServer: concernsServer(error, outcome) };
     }
+  }
+
+  /** Ends the attempts in progress, each with the result that it has so far. */
+  cutOff(): void {
+    for (const attempt of this.attempts) attempt.cutOff('the process ended');
   }
 
   /** Closes idle connections. */
@@ -94,24 +127,23 @@ export class SmtpSender {
     }
   }
 
-  private envelopeFrom(): string {
-    return /<([^<>]*)>\s*$/.exec(this.channel.from)?.[1] ?? this.channel.from;
-  }
-
   private compose({ id, to, subject, text, html, unsubscribeUrl }: Email): Promise<Buffer> {
-    const { from, replyTo } = this.channel;
+    const { senderAddress, senderName, replyTo } = this.channel;
     const composer = new MailComposer({
-      from,
+      from: { name: senderName ?? '', address: senderAddress },
       // As an object: an address is never parsed as a list.
       to: { name: '', address: to },
-      ...(replyTo !== null && { replyTo }),
+      ...(replyTo !== null && { replyTo: { name: '', address: replyTo } }),
       subject,
       text,
       html,
-      messageId: `<${id}@${this.envelopeFrom().split('@').at(-1)}>`,
+      messageId: `<${id}@${senderAddress.split('@').at(-1)}>`,
       headers: {
-        'List-Unsubscribe': { prepared: true, value: `<${unsubscribeUrl}>` },
-        'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+        ...(unsubscribeUrl !== null &&
+          unsubscribeUrl.length <= LONGEST_HEADER_URL && {
+            'List-Unsubscribe': { prepared: true, value: `<${unsubscribeUrl}>` },
+            'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+          }),
         'Auto-Submitted': 'auto-generated',
       },
       disableFileAccess: true,
@@ -146,11 +178,13 @@ export class SmtpSender {
     this.idle.push({ connection, timer });
   }
 
-  private async connect(): Promise<SMTPConnection> {
+  private async connect(attempt: Attempt): Promise<SMTPConnection> {
     const { host, port, security, username, password } = this.channel;
     const { timeoutMs = TIMEOUT_MS, ca } = this.options;
+    const address = await this.address(host);
+    if (attempt.isOver) throw new Error('the attempt was cut off');
     const connection = new SMTPConnection({
-      host: await this.address(host),
+      host: address,
       port,
       secure: security === 'tls',
       requireTLS: security === 'starttls',
@@ -162,6 +196,7 @@ export class SmtpSender {
     });
     // Errors also reach the callbacks of a connection in use; an idle one is only closed.
     connection.on('error', () => connection.close());
+    attempt.uses(connection);
     try {
       await step(connection, (done) => connection.connect(done));
       if (username !== null)
@@ -175,10 +210,42 @@ export class SmtpSender {
 
   /** The address to connect to, looked up once, so that a name cannot change between check and use. */
   private async address(host: string): Promise<string> {
-    const found = isIP(host) === 0 ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
+    const found = isIP(host) === 0 ? await this.resolve(host) : [host];
     const allowed = found.find((address) => this.options.allowPrivate || isPublicAddress(address));
-    if (allowed === undefined) throw new Error('the address of the mail server is not public');
+    if (allowed === undefined) throw new TargetRefused();
     return allowed;
+  }
+}
+
+/** The time limit of an attempt. At its end, the connection in use is closed, so that the step in progress fails. */
+class Attempt {
+  private cause: string | null = null;
+  private connection: SMTPConnection | null = null;
+  private readonly timer: NodeJS.Timeout;
+
+  constructor(attemptMs: number) {
+    this.timer = setTimeout(() => this.cutOff('the attempt took too long'), attemptMs);
+  }
+
+  get isOver(): boolean {
+    return this.cause !== null;
+  }
+
+  cutOff(cause: string): void {
+    this.cause ??= cause;
+    this.connection?.close();
+  }
+
+  uses(connection: SMTPConnection): void {
+    this.connection = connection;
+  }
+
+  reasonOf(error: Failure): string {
+    return this.cause ?? reasonOf(error);
+  }
+
+  end(): void {
+    clearTimeout(this.timer);
   }
 }
 
@@ -224,19 +291,26 @@ async function handOver(
 }
 
 const PERMANENT = 500;
+/** The server closes the connection. */
+const CLOSING = 421;
 
 function outcomeOf({ code, command, responseCode }: Failure, handedOver: boolean): SendOutcome {
   const isLogin = code === 'EAUTH' || command?.startsWith('AUTH') === true;
-  // An administrator can correct the login and what concerns no single message.
+  // An administrator can correct the login, the sender and what else concerns no single message.
   if (isLogin || (responseCode !== undefined && responseCode < PERMANENT)) return 'later';
   if (responseCode !== undefined) {
     if (command === 'RCPT TO') return 'bad_address';
-    return command === 'MAIL FROM' || command === 'DATA' ? 'refused' : 'later';
+    return command === 'DATA' ? 'refused' : 'later';
   }
   if (handedOver) return 'unknown';
   // The library refuses an address that cannot be part of a command.
   return code === 'EENVELOPE' ? 'bad_address' : 'later';
 }
+
+/** Whether a failure after the login is no matter of this e-mail. */
+const concernsServer = ({ command, responseCode }: Failure, outcome: SendOutcome): boolean =>
+  outcome === 'unknown' ||
+  (outcome === 'later' && (responseCode === undefined || responseCode === CLOSING || command === 'MAIL FROM'));
 
 const reasonOf = ({ response, message }: Failure): string =>
   (typeof response === 'string' && response !== '' ? response : message)

@@ -1,5 +1,6 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
+import type { KeyedIds } from '../ids.ts';
 
 /** Who stops receiving what. */
 export interface Unsubscription {
@@ -15,9 +16,14 @@ export interface UnsubscribeLinks {
   read(token: string): Unsubscription | null;
 }
 
+/** Tokens have indexes of this list, so it only grows at its end. */
 const KINDS: readonly MessageKind[] = ['streak_reminder', 'achievement_completed', 'reactivation', 'recap'];
 /** A user's ID has at most 255 characters. */
 const LONGEST = 2_048;
+
+/** The links of the installation, the same in all processes. */
+export const unsubscribeLinksOf = (ids: Pick<KeyedIds, 'keyFor'>): UnsubscribeLinks =>
+  createUnsubscribeLinks(ids.keyFor('links to unsubscribe').export());
 
 /** Tokens signed with HMAC-SHA256. `key`: at least 32 random bytes. */
 export function createUnsubscribeLinks(key: Buffer): UnsubscribeLinks {

@@ -5,12 +5,14 @@ import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalo
 import { systemClock, type Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import type { NewMessage, Notification } from '../../domain/notifications/notification.ts';
+import { TYPE_OF_KIND } from '../../domain/notifications/message-variables.ts';
 import type { Revisions } from '../../postgres/revisions.ts';
 import type { ListenedUsers } from '../../redis/live-streams.ts';
 import { addRanks } from '../leaderboards/wide-ranks.ts';
 import { type Listening, readListening } from '../../postgres/webhooks/messages.ts';
 import { type EntryReport, entryReport, type HappenedEntry, type NotedCompletion } from './entry-notifications.ts';
 import { type Listeners, listenersOf, type LiveAudience, numbersIn } from './listeners.ts';
+import type { Wants } from './rules.ts';
 
 export interface ReporterOptions {
   redis: Redis;
@@ -37,10 +39,15 @@ export interface Reporting {
 interface Heard {
   compiled: CompiledCatalog;
   listeners: Listeners;
+  /** What webhooks and e-mails want. */
+  wants: Wants;
   /** Whether a user's streams have listeners, for which completions must be noted. */
   isListened: (userId: string) => boolean;
   concerns: (entry: HappenedEntry) => boolean;
 }
+
+/** The e-mail that a change causes; its completion is noted. */
+const EMAILED_CHANGE = TYPE_OF_KIND.achievement_completed;
 
 const NOBODY: ReadonlyMap<number, ListenedUsers> = new Map();
 
@@ -52,8 +59,8 @@ export const isOf = ({ revisions }: Report, { organisation, catalogs }: Revision
   revisions.organisation === organisation && revisions.catalogs === catalogs;
 
 /**
- * Turns outbox entries into messages for webhooks. A tenant without an enabled webhook and without live listeners costs a
- * map look-up; its catalog is not loaded. If only some users' streams have listeners, entries about other users are skipped.
+ * Turns outbox entries into messages for webhooks. A tenant without an enabled webhook, e-mails about achievements and live
+ * listeners costs a map look-up; its catalog is not loaded. If only some users' streams have listeners, entries about other users are skipped.
  * The webhooks are read at some revisions, which the transaction that stores the report compares with its own. So a webhook
  * receives everything that is stored after its creation. Errors in reports never prevent entries from being stored.
  */
@@ -92,7 +99,8 @@ export class Reporter {
       const concerns = (entry: HappenedEntry): boolean => version !== undefined || hasUser(entry, isListened);
       const its = entries.filter((entry) => entry.tenantNo === tenantNo && concerns(entry));
       if (its.length === 0) continue;
-      const found = await this.hear({ tenantNo, version: version ?? 0, entries: its });
+      const isEmailed = listening.emailed.has(tenantNo);
+      const found = await this.hear({ tenantNo, version: version ?? 0, isEmailed, entries: its });
       if (found !== null) await this.rank(found.compiled, its);
       if (found !== null) heard.set(tenantNo, { ...found, isListened, concerns });
     }
@@ -109,8 +117,8 @@ export class Reporter {
     for (const entry of heard.size === 0 ? [] : entries) {
       const tenant = heard.get(entry.tenantNo);
       if (tenant === undefined || !tenant.concerns(entry)) continue;
-      const { compiled, listeners, isListened } = tenant;
-      const context = { compiled, controlShare, wants: listeners.wants, isListened };
+      const { compiled, wants, isListened } = tenant;
+      const context = { compiled, controlShare, wants, isListened };
       const made = entryReport(context, entry, this.options.onLeftOut);
       notifications.push(...made.notifications);
       completions.push(...made.completions);
@@ -134,12 +142,14 @@ export class Reporter {
   private async hear({
     tenantNo,
     version,
+    isEmailed,
     entries,
   }: {
     tenantNo: number;
     version: number;
+    isEmailed: boolean;
     entries: readonly HappenedEntry[];
-  }): Promise<Pick<Heard, 'compiled' | 'listeners'> | null> {
+  }): Promise<Pick<Heard, 'compiled' | 'listeners' | 'wants'> | null> {
     const { pool, catalogs, onLeftOut } = this.options;
     try {
       await catalogs.atLeast(tenantNo, version);
@@ -149,7 +159,9 @@ export class Reporter {
         current,
         entries.flatMap(({ records }) => records.flatMap(numbersIn)),
       );
-      return { compiled, listeners: listenersOf(current) };
+      const listeners = listenersOf(current);
+      const wants: Wants = (type, about) => (isEmailed && type === EMAILED_CHANGE) || listeners.wants(type, about);
+      return { compiled, listeners, wants: isEmailed ? wants : listeners.wants };
     } catch (error) {
       if (!isOfCatalog(error)) throw error;
       onLeftOut(error);

@@ -64,7 +64,7 @@ export function guardedAgent({ allowPrivate, resolve = nameResolver({ allowPriva
 }
 
 /** Returns the addresses of a name; rejects if it has none. */
-type ResolveName = (name: string) => Promise<string[]>;
+export type ResolveName = (name: string) => Promise<string[]>;
 
 /** Timeout of one query to a name server, and queries to each server. */
 const DNS_TIMEOUT_MS = 3_000;
@@ -75,7 +75,7 @@ const DNS_TRIES = 2;
  * would hold up all others. This does not know names of the operator's network (`/etc/hosts`, search domains); webhooks may
  * use them only if private addresses are allowed, and then the system is asked for names that the name servers do not know.
  */
-function nameResolver({ allowPrivate }: { allowPrivate: boolean }): ResolveName {
+export function nameResolver({ allowPrivate }: { allowPrivate: boolean }): ResolveName {
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   return async (name) => {
     const asked = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);

@@ -134,6 +134,8 @@ const adminNames: Readonly<Record<string, Places>> = {
   ConfiguredPointsBoost: 'ConfiguredPointsSystem boosts []',
   ConfiguredLeaderboard: 'Configuration leaderboards []',
   ConfiguredStreaks: 'Configuration streaks',
+  ConfiguredMessages: 'Configuration messages',
+  MessageTemplate: 'ConfiguredMessages templates []',
   ConfigurationUpdate: 'admin_configuration_put 200',
   ConfigurationDifference: 'admin_configuration_diff 200',
   ConfigurationChange: 'ConfigurationUpdate changes []',
@@ -152,6 +154,15 @@ const adminNames: Readonly<Record<string, Places>> = {
   WebhookResendRequest: 'admin_webhooks_resend body',
   WebhookResend: 'admin_webhooks_resend 202',
   WebhookTestRequest: 'admin_webhooks_test body',
+
+  MessageChannel: 'admin_messages_channel_get 200',
+  MessageChannelRequest: 'admin_messages_channel_put body',
+  MessageTestRequest: 'admin_messages_channel_test body',
+  MessageTestResult: 'admin_messages_channel_test 200',
+  Emails: 'admin_messages_list 200',
+  Email: 'Emails messages []',
+  SuppressedAddresses: 'admin_messages_suppressed_list 200',
+  SuppressedAddress: 'SuppressedAddresses addresses []',
 
   StreakSettings: 'admin_streaks_settings_get 200',
   StreakSettingsChanges: 'admin_streaks_settings_update body',
@@ -205,6 +216,9 @@ const adminNames: Readonly<Record<string, Places>> = {
   QuarantinedEventIds: 'admin_quarantine_release body',
   QuarantineReleases: 'admin_quarantine_release 200',
   QuarantineRelease: 'QuarantineReleases released []',
+
+  MessagePreviewRequest: 'admin_messages_preview body',
+  MessagePreview: 'admin_messages_preview 200',
 
   Recomputation: 'admin_recomputations_list 200 []',
   RecomputationDetails: 'admin_recomputations_get 200',

@@ -21,6 +21,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   'leaderboard-fillings': 'Jobs that fill new leaderboards from history.',
   leaderboards: 'Rankings of users and teams.',
   live: 'Streams of what happens, as server-sent events or over a WebSocket.',
+  messages: 'E-mails that Laurel sends itself.',
   metrics: 'What is counted, and the events that count.',
   openapi: 'This document.',
   organisation: 'The organisation, to which all tenants belong.',

@@ -8,8 +8,8 @@ interface WebhookText {
 const THROTTLED =
   'At once, then at most once in 15 minutes with the latest state: changes in between are reported in one message.';
 const DUE_EMAIL =
-  'Laurel sends no e-mail; this message says that one is due, in the user’s time zone (UTC without one). Not for users without an ' +
-  'e-mail address, who opted out of this kind of e-mail, or who are in the control group.';
+  'Says that an e-mail is due, in the user’s time zone (UTC without one). Laurel itself sends it only with a channel and a template. Not ' +
+  'for users without an e-mail address, who opted out of this kind of e-mail, or who are in the control group.';
 const STREAKS = 'Not for users who switched streaks off.';
 
 /** What each type means, and when it is sent. */

@@ -1,6 +1,7 @@
 /** Notifications that the clock causes: tenants whose webhooks want a type, announced boosts, and the progress of each kind. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
+import { KIND_OF_TYPE } from '../../domain/notifications/message-variables.ts';
 import type { NotificationType } from '../../domain/notifications/notification.ts';
 import { storableText } from '../storable-json.ts';
 
@@ -28,29 +29,45 @@ function joined<V, R>(query: ListQuery<V, R>, valueOf: (row: R) => V): ListQuery
   };
 }
 
-/** A tenant and a type that one of its enabled webhooks receives. */
+/** A tenant and a type that one of its enabled webhooks receives, or that its e-mails report. */
 export interface WantingTenant {
   tenantNo: number;
   /** Version of the tenant's catalog when it was read. */
   version: number;
   type: NotificationType;
-  /** Since when, at the latest: the last change of one of these webhooks (epoch ms). */
+  /** Since when, at the latest: the last change of one of these webhooks, or of the e-mails' channel and templates (epoch ms). */
   sinceMs: number;
+  /** Whether an e-mail reports it: the tenant has an enabled channel and a template of the kind. */
+  isEmailed: boolean;
 }
 
-/** Tenants with an enabled webhook for some types, one row per type. Reads an index that contains only webhooks. */
+/**
+ * Tenants with an enabled webhook for some types, or with e-mails about them, one row per type. Reads an index that contains
+ * only webhooks, and the table of channels.
+ */
 export const wantingTenants = joined(
   async (pool, types: readonly NotificationType[]) => {
     const { rows } = await pool.query<WantingTenant>({
       name: 'wanting_tenants',
-      text: `SELECT hook.tenant_no AS "tenantNo", tenants.catalog_version AS version, type, min(epoch_ms(hook.updated)) AS "sinceMs"
-         FROM catalog_resources AS hook
-         JOIN tenants ON tenants.no = hook.tenant_no AND tenants.status = 'active'
-         JOIN organisation ON multi_tenancy = (hook.tenant_no > 0)
-        CROSS JOIN LATERAL jsonb_array_elements_text(hook.doc -> 'events') AS type
-        WHERE hook.kind = 'webhook' AND hook.deleted IS NULL AND hook.doc ->> 'enabled' = 'true' AND type = ANY ($1)
-        GROUP BY 1, 2, 3 ORDER BY 1, 3`,
-      values: [types],
+      text: `WITH receiver AS (
+           SELECT hook.tenant_no, type, hook.updated, false AS is_email
+             FROM catalog_resources AS hook
+            CROSS JOIN LATERAL jsonb_array_elements_text(hook.doc -> 'events') AS type
+            WHERE hook.kind = 'webhook' AND hook.deleted IS NULL AND hook.doc ->> 'enabled' = 'true' AND type = ANY ($1)
+            UNION ALL
+           SELECT tenant_no, email.type, greatest(message_channels.updated, messages_updated), true
+             FROM message_channels
+             JOIN tenants ON no = tenant_no
+             JOIN unnest($1::text[], $2::text[]) AS email (type, kind) ON email.kind = ANY (message_kinds)
+            WHERE enabled
+         )
+         SELECT tenant_no AS "tenantNo", catalog_version AS version, type, min(epoch_ms(receiver.updated)) AS "sinceMs",
+                bool_or(is_email) AS "isEmailed"
+           FROM receiver
+           JOIN tenants ON tenants.no = tenant_no AND tenants.status = 'active'
+           JOIN organisation ON multi_tenancy = (tenant_no > 0)
+          GROUP BY 1, 2, 3 ORDER BY 1, 3`,
+      values: [types, types.map((type) => KIND_OF_TYPE.get(type) ?? null)],
     });
     return rows;
   },

@@ -41,12 +41,15 @@ export async function insertEmails(client: PoolClient, emails: readonly NewEmail
   );
 }
 
-/** E-mails that are due by a time (epoch ms), longest due first. */
-export async function dueEmails(pool: Pool, upToMs: number, limit: number): Promise<DueEmail[]> {
+/** A tenant's e-mails that are due by a time (epoch ms), longest due first. */
+export async function dueEmails(
+  pool: Pool,
+  { tenantNo, upToMs, limit }: { tenantNo: number; upToMs: number; limit: number },
+): Promise<DueEmail[]> {
   const { rows } = await pool.query<DueEmail>(
     `SELECT id, tenant_no AS "tenantNo", user_id AS "userId", kind, epoch_ms(at)::float8 AS "atMs", payload, tries
-       FROM email_messages WHERE status = 'waiting' AND due_ms <= $1 ORDER BY due_ms, id LIMIT $2`,
-    [upToMs, limit],
+       FROM email_messages WHERE tenant_no = $3 AND status = 'waiting' AND due_ms <= $1 ORDER BY due_ms, id LIMIT $2`,
+    [upToMs, limit, tenantNo],
   );
   return rows;
 }
@@ -124,4 +127,103 @@ export async function endInterrupted(
     [begunBeforeMs, nowMs],
   );
   return rowCount ?? 0;
+}
+
+/** Drops all e-mails of a tenant that wait. Those in the hands of a process are still sent. */
+export async function dropWaiting(
+  client: PoolClient,
+  { tenantNo, reason, nowMs }: { tenantNo: number; reason: string; nowMs: number },
+): Promise<void> {
+  await client.query(
+    `UPDATE email_messages SET status = 'dropped', reason = $2, payload = NULL, due_ms = NULL,
+            finished = to_timestamp($3::float8 / 1000)
+      WHERE tenant_no = $1 AND status = 'waiting'`,
+    [tenantNo, reason, nowMs],
+  );
+}
+
+/**
+ * Drops e-mails of a kind that fell due before a time and still wait, because their tenant's channel is disabled or its
+ * server does not answer. Returns how many.
+ */
+export async function dropLate(
+  pool: Pool,
+  { kind, beforeMs, nowMs }: { kind: MessageKind; beforeMs: number; nowMs: number },
+): Promise<number> {
+  const { rowCount } = await pool.query(
+    `UPDATE email_messages SET status = 'dropped', reason = 'too late', payload = NULL, due_ms = NULL,
+            finished = to_timestamp($3::float8 / 1000)
+      WHERE status = 'waiting' AND kind = $1 AND at < to_timestamp($2::float8 / 1000)`,
+    [kind, beforeMs, nowMs],
+  );
+  return rowCount ?? 0;
+}
+
+/** Deletes up to `limit` e-mails of the log that got their final status before a time. Returns how many. */
+export async function deleteFinishedEmails(
+  pool: Pool,
+  { beforeMs, limit }: { beforeMs: number; limit: number },
+): Promise<number> {
+  const { rowCount } = await pool.query(
+    `DELETE FROM email_messages WHERE id IN (
+       SELECT id FROM email_messages WHERE finished < to_timestamp($1::float8 / 1000) ORDER BY finished LIMIT $2)`,
+    [beforeMs, limit],
+  );
+  return rowCount ?? 0;
+}
+
+/** Number of e-mails that wait, and how long the oldest has been due (ms). */
+export async function waitingEmails(pool: Pool, nowMs: number): Promise<{ count: number; oldestMs: number }> {
+  const { rows } = await pool.query<{ count: number; oldestMs: number }>(
+    `SELECT count(*)::int AS count, greatest(0, coalesce($1 - min(epoch_ms(at)), 0))::float8 AS "oldestMs"
+       FROM email_messages WHERE status = 'waiting'`,
+    [nowMs],
+  );
+  return rows[0]!;
+}
+
+export interface EmailRow {
+  id: string;
+  userId: string;
+  kind: MessageKind;
+  status: 'waiting' | 'sending' | 'sent' | 'failed' | 'dropped' | 'unknown';
+  tries: number;
+  reason: string | null;
+  atMs: number;
+  /** The next attempt (epoch ms); `null` if there is none. */
+  dueMs: number | null;
+  finished: Date | null;
+}
+
+export interface EmailQuery {
+  tenantNo: number;
+  limit: number;
+  /** The last e-mail of the previous page. */
+  before: { atMs: number; id: string } | null;
+  status: EmailRow['status'] | null;
+  kind: MessageKind | null;
+  userId: string | null;
+}
+
+/** A page of a tenant's e-mails, newest first. An index has the order; other filters than the user skip rows. */
+export async function listEmails(pool: Pool, query: EmailQuery): Promise<EmailRow[]> {
+  const { tenantNo, limit, before, status, kind, userId } = query;
+  const { rows } = await pool.query<EmailRow>(
+    `SELECT id, user_id AS "userId", kind, status, tries, reason, epoch_ms(at)::float8 AS "atMs",
+            due_ms::float8 AS "dueMs", finished
+       FROM email_messages
+      WHERE tenant_no = $1 AND ($3::text IS NULL OR status = $3) AND ($4::text IS NULL OR kind = $4)
+        AND ($5::text IS NULL OR user_id = $5)
+        ${before === null ? '' : 'AND (at, id) < (to_timestamp($6::bigint / 1000.0), $7::uuid)'}
+      ORDER BY at DESC, id DESC LIMIT $2`,
+    [
+      tenantNo,
+      limit,
+      status,
+      kind,
+      userId === null ? null : storableText(userId),
+      ...(before === null ? [] : [before.atMs, before.id]),
+    ],
+  );
+  return rows;
 }

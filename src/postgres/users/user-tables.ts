@@ -151,8 +151,8 @@ export const USER_TABLES: readonly UserTable[] = [
   { table: 'notification_boosts', user: 'user_id', section: null, order: ['boost_no', 'type'] },
   { table: 'notification_moves', user: 'user_id', section: null, order: [] },
   { table: 'notification_emails', user: 'user_id', section: 'emailsDue', order: ['kind'] },
-  // Nothing fills it yet (docs/decisions/0047-an-email-is-sent-at-most-once.md).
-  { table: 'email_messages', user: 'user_id', section: null, order: ['id'] },
+  { table: 'email_messages', user: 'user_id', section: 'emails', order: ['id'], hidden: ['begun_ms', 'local_day'] },
+  { table: 'message_suppressions', user: 'user_id', section: 'suppressedAddresses', order: ['address'] },
   {
     table: 'application_keys',
     user: 'user_id',

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import type { MessageKind } from '../../domain/notifications/message-variables.ts';
 import type { NewMessage } from '../../domain/notifications/notification.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import type { Revisions } from '../revisions.ts';
@@ -158,30 +159,50 @@ function whole(day: number): number {
   return day;
 }
 
-/** Tenants with an enabled webhook, as of certain revisions of the catalogs and the organisation. */
+/** Tenants whose changes are reported, as of certain revisions of the catalogs and the organisation. */
 export interface Listening {
   revisions: Revisions;
   /** Share of users in the control group, 0 to 1. */
   controlShare: number;
-  /** Tenant number → version of the tenant's catalog. Excludes archived tenants. */
+  /**
+   * Tenants with an enabled webhook or with e-mails about achievements: number → version of the tenant's catalog. Excludes
+   * archived tenants.
+   */
   tenants: ReadonlyMap<number, number>;
+  /** Those of them with e-mails about achievements: an enabled channel and a template. */
+  emailed: ReadonlySet<number>;
 }
 
 interface Row extends Revisions {
   controlShare: number;
   tenants: [no: number, version: number][];
+  emailed: number[];
 }
+
+/** The e-mails that changes of users cause. Those of other kinds only fall due by the clock. */
+const OF_CHANGES: MessageKind = 'achievement_completed';
 
 export async function readListening(pool: Pool): Promise<Listening> {
   const { rows } = await pool.query<Row>(
-    `SELECT revision AS organisation, catalogs_revision AS catalogs, control_share AS "controlShare",
+    `WITH emailed AS (
+       SELECT no FROM message_channels JOIN tenants ON no = tenant_no WHERE enabled AND $1 = ANY (message_kinds)
+     )
+     SELECT revision AS organisation, catalogs_revision AS catalogs, control_share AS "controlShare",
             coalesce((
               SELECT json_agg(json_build_array(no, catalog_version)) FROM tenants
                WHERE status = 'active' AND no IN (
                  SELECT tenant_no FROM catalog_resources
-                  WHERE kind = 'webhook' AND deleted IS NULL AND (doc->>'enabled')::boolean)), '[]') AS tenants
+                  WHERE kind = 'webhook' AND deleted IS NULL AND (doc->>'enabled')::boolean
+                  UNION ALL SELECT no FROM emailed)), '[]') AS tenants,
+            ARRAY(SELECT no FROM emailed) AS emailed
        FROM organisation`,
+    [OF_CHANGES],
   );
-  const { organisation, catalogs, controlShare, tenants } = rows[0]!;
-  return { revisions: { organisation, catalogs }, controlShare, tenants: new Map(tenants) };
+  const { organisation, catalogs, controlShare, tenants, emailed } = rows[0]!;
+  return {
+    revisions: { organisation, catalogs },
+    controlShare,
+    tenants: new Map(tenants),
+    emailed: new Set(emailed),
+  };
 }

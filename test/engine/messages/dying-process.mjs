@@ -12,23 +12,26 @@ const channel = {
   password: null,
   replyTo: null,
 };
-const sender = new SmtpSender({ ...channel, from: 'hello@example.org' }, { allowPrivate: true });
+const sender = new SmtpSender(
+  { ...channel, senderAddress: 'hello@example.org', senderName: null },
+  { allowPrivate: true },
+);
 const email = { to: 'ada@example.org', subject: 'Your week', text: 'Hello', html: '<p>Hello</p>' };
 
-await sendDueEmails(
-  {
-    pool: createPool(DATABASE, { max: 2 }),
-    prepare: async ({ id }) => ({
-      email: { ...email, id, unsubscribeUrl: 'https://example.org/u' },
-      localDay: 1,
-      mostPerDay: 10,
-      send: (one) => sender.send(one),
-    }),
-    onStep: (step) => {
-      if (step !== STEP) return undefined;
-      process.send(step);
-      return new Promise(() => undefined);
-    },
+await sendDueEmails({
+  pool: createPool(DATABASE, { max: 2 }),
+  tenantNo: 0,
+  now: () => Number(NOW),
+  prepare: async ({ id }) => ({
+    email: { ...email, id, unsubscribeUrl: 'https://example.org/u' },
+    localDay: 1,
+    mostPerDay: 10,
+  }),
+  send: (one) => sender.send(one),
+  pacing: { next: async () => true, run: (attempt) => attempt() },
+  onStep: (step) => {
+    if (step !== STEP) return undefined;
+    process.send(step);
+    return new Promise(() => undefined);
   },
-  { nowMs: Number(NOW), ending: new AbortController().signal },
-);
+});

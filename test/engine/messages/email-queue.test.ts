@@ -3,7 +3,14 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { MessageKind } from '../../../src/domain/notifications/message-variables.ts';
-import { emailId, type EmailStep, type Prepared, sendDueEmails } from '../../../src/engine/messages/email-queue.ts';
+import {
+  type EmailQueueOptions,
+  emailId,
+  type EmailStep,
+  endInterruptedEmails,
+  type Prepared,
+  sendDueEmails,
+} from '../../../src/engine/messages/email-queue.ts';
 import { type SendResult, SmtpSender } from '../../../src/engine/messages/smtp-sender.ts';
 import { PACKAGE_ROOT } from '../../../src/package-root.ts';
 import { insertEmails } from '../../../src/postgres/notifications/email-messages.ts';
@@ -14,7 +21,6 @@ import { answer, smtpServer } from './smtp-server.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 29, 9);
 const MINUTE_MS = 60_000;
-const ending = new AbortController().signal;
 let database: TestDatabase;
 let smtp: Awaited<ReturnType<typeof smtpServer>>;
 let sender: SmtpSender;
@@ -33,7 +39,10 @@ beforeAll(async () => {
   });
   const { port } = smtp;
   const channel = { host: '127.0.0.1', port, security: 'none', username: null, password: null, replyTo: null } as const;
-  sender = new SmtpSender({ ...channel, from: 'hello@example.org' }, { allowPrivate: true, timeoutMs: 5_000 });
+  sender = new SmtpSender(
+    { ...channel, senderAddress: 'hello@example.org', senderName: null },
+    { allowPrivate: true, timeoutMs: 5_000 },
+  );
 });
 beforeEach(() => {
   answers = [];
@@ -66,25 +75,30 @@ const emailOf = (id: string) => ({
   unsubscribeUrl: 'https://example.org/u',
 });
 
-interface Work {
+const pacing = { next: async () => true, run: (attempt: () => Promise<void>) => attempt() };
+
+interface Work extends Partial<Omit<EmailQueueOptions, 'prepare' | 'now'>> {
   nowMs?: number;
   mostPerDay?: number;
   prepared?: Prepared;
-  onStep?: (step: EmailStep) => void | Promise<void>;
-  onResult?: (due: object, result: SendResult) => Promise<void>;
+  prepare?: (due: { id: string }) => Promise<Prepared>;
 }
 
-const work = ({ nowMs = NOW_MS, mostPerDay = 10, prepared, ...hooks }: Work = {}): Promise<number> =>
-  sendDueEmails(
-    {
-      pool: database.pool,
-      prepare: async ({ id }) =>
-        prepared ?? { email: emailOf(id), localDay: 20_000, mostPerDay, send: (email) => sender.send(email) },
-      random: () => 0.5,
-      ...hooks,
-    },
-    { nowMs, ending },
-  );
+const preparedFor = (id: string, mostPerDay = 10): Prepared => ({ email: emailOf(id), localDay: 20_000, mostPerDay });
+
+async function work({ nowMs = NOW_MS, mostPerDay, prepared, ...hooks }: Work = {}): Promise<void> {
+  await endInterruptedEmails(database.pool, nowMs);
+  await sendDueEmails({
+    pool: database.pool,
+    tenantNo: 0,
+    now: () => nowMs,
+    prepare: async ({ id }) => prepared ?? preparedFor(id, mostPerDay),
+    send: (email) => sender.send(email),
+    pacing,
+    random: () => 0.5,
+    ...hooks,
+  });
+}
 
 interface Row {
   status: string;
@@ -123,7 +137,8 @@ describe('an e-mail', () => {
       dueInMs: MINUTE_MS,
       reason: expect.stringMatching(/450/),
     });
-    expect(await work({ nowMs: NOW_MS + MINUTE_MS - 1 })).toBe(0);
+    await work({ nowMs: NOW_MS + MINUTE_MS - 1 });
+    expect(await row(id)).toMatchObject({ status: 'waiting', tries: 1 });
     await work({ nowMs: NOW_MS + MINUTE_MS });
     expect(await row(id)).toMatchObject({ status: 'waiting', tries: 2, dueInMs: 6 * MINUTE_MS });
     await work({ nowMs: NOW_MS + 6 * MINUTE_MS });
@@ -135,10 +150,11 @@ describe('an e-mail', () => {
     answers = [550];
     const id = await add('week 48');
     const results: SendResult[] = [];
-    await work({ onResult: async (_due, result) => void results.push(result) });
+    await work({ onResult: async (_due, _email, result) => void results.push(result) });
     expect(results.map(({ outcome }) => outcome)).toEqual(['bad_address']);
     expect(await row(id)).toMatchObject({ status: 'failed', payload: null });
-    expect(await work({ nowMs: NOW_MS + 60 * MINUTE_MS })).toBe(0);
+    await work({ nowMs: NOW_MS + 60 * MINUTE_MS });
+    expect(await row(id)).toMatchObject({ status: 'failed', tries: 1 });
   });
 
   test('is dropped when it is too late, also if a retry would be', async () => {
@@ -163,17 +179,13 @@ describe('an e-mail', () => {
     const bad = await add('a');
     const good = await add('b', { userId: 'bo' });
     const failed: unknown[] = [];
-    await sendDueEmails(
-      {
-        pool: database.pool,
-        prepare: async ({ id }) => {
-          if (id === bad) throw new Error('unreadable');
-          return { email: emailOf(id), localDay: 1, mostPerDay: 1, send: (email) => sender.send(email) };
-        },
-        onFailed: (_due, error) => failed.push(error),
+    await work({
+      prepare: async ({ id }) => {
+        if (id === bad) throw new Error('unreadable');
+        return preparedFor(id);
       },
-      { nowMs: NOW_MS, ending },
-    );
+      onFailed: (_due, error) => failed.push(error),
+    });
     expect(failed).toHaveLength(1);
     expect([(await row(bad))?.status, (await row(good))?.status]).toEqual(['waiting', 'sent']);
   });

@@ -4,13 +4,16 @@ import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { Catalogs } from '../../../catalog/catalogs.ts';
 import type { Clock } from '../../../clock.ts';
 import type { Notification, NotificationType } from '../../../domain/notifications/notification.ts';
+import { KIND_OF_TYPE } from '../../../domain/notifications/message-variables.ts';
 import { catalogVersions } from '../../../postgres/catalog.ts';
 import { type WantingTenant, wantingTenants } from '../../../postgres/notifications/due.ts';
+import { insertEmails, type NewEmail } from '../../../postgres/notifications/email-messages.ts';
 import { awaitCursors } from '../../../postgres/shards.ts';
 import { transaction } from '../../../postgres/transaction.ts';
 import { insertMessages } from '../../../postgres/webhooks/messages.ts';
 import { knownParts } from '../../../redis/parts.ts';
 import type { ListenedUsers } from '../../../redis/live-streams.ts';
+import { emailId } from '../../messages/email-queue.ts';
 import { listenersOf } from '../listeners.ts';
 import type { Wants } from '../rules.ts';
 
@@ -23,7 +26,7 @@ export interface PublisherOptions {
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
   /** Called after a commit with the notifications, if there were any. */
   onMade?: (notifications: readonly Notification[]) => void;
-  /** Live streams, which want every type about their users. If omitted, only webhooks count. */
+  /** Live streams, which want every type about their users. If omitted, only webhooks and e-mails count. */
   live?: { tenants: () => Promise<ReadonlyMap<number, ListenedUsers>>; clock: Clock };
   onStep?: (step: PublishStep) => void | Promise<void>;
 }
@@ -51,6 +54,8 @@ export class Publisher {
   private readonly options: PublisherOptions;
   /** Tenants with live listeners, by number. */
   private listened: ReadonlyMap<number, Listened> = new Map();
+  /** The tenants with e-mails about each type, as of the last call of `wanting`. */
+  private readonly emailed = new Map<NotificationType, ReadonlySet<number>>();
   /** By Laurel's clock: nothing falls due while it stands still. */
   private lookedAtMs = -Infinity;
 
@@ -65,10 +70,14 @@ export class Publisher {
     return this.options.catalogs.of(tenantNo);
   }
 
-  /** The tenants from which an enabled webhook or a live stream wants one of the types; a row for each type. */
+  /** The tenants from which an enabled webhook, an e-mail or a live stream wants one of the types; a row for each type. */
   async wanting<T extends NotificationType>(types: readonly T[]): Promise<Wanting<T>[]> {
-    const byWebhooks = (await wantingTenants(this.pool, types)) as (WantingTenant & { type: T })[];
-    const wanting: Wanting<T>[] = byWebhooks.map((one) => ({ ...one, users: null }));
+    const stored = (await wantingTenants(this.pool, types)) as (WantingTenant & { type: T })[];
+    const wanting: Wanting<T>[] = stored.map((one) => ({ ...one, users: null }));
+    for (const type of types) {
+      const emailed = stored.filter((one) => one.isEmailed && one.type === type).map(({ tenantNo }) => tenantNo);
+      this.emailed.set(type, new Set(emailed));
+    }
     await this.lookWhoListens();
     if (this.listened.size === 0) return wanting;
     const known = new Set(wanting.map(({ tenantNo, type }) => `${tenantNo}:${type}`));
@@ -77,17 +86,23 @@ export class Publisher {
       const version = versions.get(tenantNo);
       if (version === undefined) continue;
       for (const type of types)
-        if (!known.has(`${tenantNo}:${type}`)) wanting.push({ tenantNo, version, type, sinceMs, users });
+        if (!known.has(`${tenantNo}:${type}`))
+          wanting.push({ tenantNo, version, type, sinceMs, users, isEmailed: false });
     }
     return wanting;
   }
 
   /** What receivers want from a tenant about a user, or about no user (`null`), as of the last call of `wanting`. */
   wants(compiled: CompiledCatalog, userId: string | null): Wants {
-    const listened = this.listened.get(compiled.catalog.tenantNo);
+    const { tenantNo } = compiled.catalog;
+    const listened = this.listened.get(tenantNo);
     if (listened !== undefined && (userId === null || listened.users?.has(userId) !== false)) return () => true;
     const listeners = listenersOf(compiled);
-    return (type, about) => listeners.wants(type, about);
+    return (type, about) => this.isEmailed(tenantNo, type) || listeners.wants(type, about);
+  }
+
+  private isEmailed(tenantNo: number, type: NotificationType): boolean {
+    return this.emailed.get(type)?.has(tenantNo) === true;
   }
 
   private async lookWhoListens(): Promise<void> {
@@ -115,7 +130,7 @@ export class Publisher {
   }
 
   /**
-   * Stores the messages of the notifications that `make` returns, in one transaction with what `make` writes. Like the
+   * Stores the messages and e-mails of the notifications that `make` returns, in one transaction with what `make` writes. Like the
    * persister, the transaction holds the cursors of the tenant's shards from before `make` is called, so that messages
    * about a user are in commit order. `make` must be short. If it returns `null`, nothing is written and the result is
    * false.
@@ -139,6 +154,10 @@ export class Publisher {
       const listeners = listenersOf(compiled);
       const messages = notifications.flatMap((notification) => listeners.messagesFor(notification));
       await insertMessages(client, messages, nowMs);
+      await insertEmails(
+        client,
+        notifications.filter(({ tenantNo, type }) => this.isEmailed(tenantNo, type)).flatMap(emailOf),
+      );
       await onStep?.('inserted');
       made = notifications;
     }).catch((error: unknown) => {
@@ -149,6 +168,14 @@ export class Publisher {
     if (notifications !== null && notifications.length > 0) onMade?.(notifications);
     return notifications !== null;
   }
+}
+
+/** The e-mail about a notification; none if no kind of e-mail is about its type. */
+function emailOf({ tenantNo, type, userId, atMs, source, payload }: Notification): NewEmail[] {
+  const kind = KIND_OF_TYPE.get(type);
+  return kind === undefined || userId === null
+    ? []
+    : [{ id: emailId(tenantNo, kind, source), tenantNo, userId, kind, atMs, payload }];
 }
 
 /** Another process is ahead. */

@@ -1,0 +1,39 @@
+import type { Pool } from 'pg';
+import { counted } from '../domain/words.ts';
+import type { Env } from '../env.ts';
+import type { Finding } from './doctor.ts';
+
+/** Whether this process could send the e-mails of the enabled channels. The database must be of this version. */
+export async function emailFindings(
+  pool: Pool,
+  { publicUrl, secretsKey }: Pick<Env, 'publicUrl' | 'secretsKey'>,
+): Promise<Finding[]> {
+  const { enabledChannels } = await import('../postgres/notifications/message-channels.ts');
+  const { createSealer } = await import('../engine/messages/sealed-secrets.ts');
+  const { smtpChannelOf } = await import('../engine/messages/smtp-channel.ts');
+  const check = 'E-mails';
+  const channels = await enabledChannels(pool);
+  if (channels.length === 0) return [{ check, status: 'skipped', found: 'no channel is enabled' }];
+  if (publicUrl === null)
+    return [
+      { check, status: 'warning', found: 'none are sent: PUBLIC_URL is not set', advice: 'Set it for all processes.' },
+    ];
+  const sealer = secretsKey === null ? null : createSealer(secretsKey);
+  const problems = channels.flatMap((channel) => {
+    try {
+      smtpChannelOf(channel, sealer);
+      return [];
+    } catch (error) {
+      return [(error as Error).message];
+    }
+  });
+  if (problems.length === 0) return [{ check, status: 'ok', found: `${counted(channels.length, 'channel')} enabled` }];
+  return [
+    {
+      check,
+      status: 'warning',
+      found: `${problems.length} of ${counted(channels.length, 'channel')} cannot send: ${problems[0]}`,
+      advice: 'Set SECRETS_KEY to the key of the other processes, or set the passwords again.',
+    },
+  ];
+}

@@ -1,0 +1,169 @@
+/** A tenant's settings of the e-mails that Laurel sends itself: the section `messages` of the configuration document. */
+import { type Static, Type } from 'typebox';
+import { defaultsOf, field, objectOf } from '../fields/field.ts';
+import { Nullable } from '../schemas.ts';
+import { UserId } from '../user.ts';
+import { attributesIn, type MessageTemplate, MOST_TEMPLATE, templateProblems } from './message-template.ts';
+import { MESSAGE_KINDS, type MessageKind } from './message-variables.ts';
+import type { QuietHours } from './quiet-hours.ts';
+
+/** Limits of a tenant's templates: their number, and the characters of all (UTF-16 units). Every process holds them. */
+export const MOST_TEMPLATES = 100;
+export const MOST_CHARACTERS = 500_000;
+
+/** A language, and a script, region or variant: `de`, `pt-BR`. */
+const LOCALE_PATTERN = '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$';
+
+const MinuteOfDay = Type.String({ pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$', examples: ['22:00'] });
+
+const source = (name: keyof MessageTemplate, description: string) =>
+  Type.String({ description, maxLength: MOST_TEMPLATE[name] });
+
+export const KindTemplate = Type.Object({
+  kind: Type.Enum([...MESSAGE_KINDS], { description: 'The kind of e-mail, as in the users’ preferences.' }),
+  locale: Type.Optional(
+    Type.String({
+      pattern: LOCALE_PATTERN,
+      description:
+        'The users’ locale, such as `de` or `pt-BR`. Absent: for users without a template of their own locale.',
+      examples: ['de'],
+    }),
+  ),
+  subject: source('subject', 'The subject, one line with variables.'),
+  html: source('html', 'The HTML with variables.'),
+  text: source('text', 'The text for readers without HTML, with variables.'),
+});
+export type KindTemplate = Static<typeof KindTemplate>;
+
+const Draft = Type.Pick(KindTemplate, ['subject', 'html', 'text']);
+
+export const MessagePreviewRequest = Type.Object({
+  userId: UserId,
+  kind: KindTemplate.properties.kind,
+  template: Type.Optional(Draft),
+});
+export type MessagePreviewRequest = Static<typeof MessagePreviewRequest>;
+
+/** `locale`: that of the template; `null` for the one without a locale, and for the request's template. */
+export const MessagePreview = Type.Object({ locale: Nullable(Type.String()), ...Draft.properties });
+export type MessagePreview = Static<typeof MessagePreview>;
+
+const MESSAGES = {
+  templates: field(Type.Array(KindTemplate, { maxItems: MOST_TEMPLATES }), {
+    label: 'Templates',
+    description: 'The templates, by kind and locale. Laurel sends no e-mails of a kind without a template.',
+    default: [],
+  }),
+  localeAttribute: field(Type.String({ minLength: 1, maxLength: 255 }), {
+    label: 'Attribute with the locale',
+    description:
+      'Key of the user attribute whose value is the user’s locale; null: templates with a locale are not used.',
+    clearable: true,
+    default: null,
+    example: 'locale',
+  }),
+  quietHours: field(
+    Type.Object({
+      from: { ...MinuteOfDay, description: 'When they begin, `HH:MM`.' },
+      to: { ...MinuteOfDay, description: 'When they end, `HH:MM`; may be on the next day.' },
+    }),
+    {
+      label: 'Quiet hours',
+      description: 'Hours of the day, in the user’s time zone, in which no e-mail is sent; null: none.',
+      clearable: true,
+      default: null,
+    },
+  ),
+  emailsPerDay: field(Type.Integer({ minimum: 1, maximum: 100 }), {
+    label: 'E-mails a day',
+    description: 'The most e-mails that a user gets on a local day.',
+    default: 3,
+  }),
+} as const;
+
+export const MessageSettings = objectOf(MESSAGES);
+export type MessageSettings = Static<typeof MessageSettings>;
+
+export const DEFAULT_MESSAGE_SETTINGS: MessageSettings = { ...defaultsOf(MESSAGES), templates: [] };
+
+const minuteOf = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
+
+/** The quiet hours in minutes; `null` if there are none. */
+export const quietHoursOf = ({ quietHours }: MessageSettings): QuietHours | null =>
+  quietHours === null ? null : { from: minuteOf(quietHours.from), to: minuteOf(quietHours.to) };
+
+/** The form in which locales are compared: `pt_br` and `pt-BR` are the same. */
+export const comparableLocale = (locale: string): string => locale.trim().replaceAll('_', '-').toLowerCase();
+
+/**
+ * The template for a user: of the locale that `payload` shows, else of a shorter one (`pt` for `pt-BR`), else the one without
+ * a locale. `null` if the kind has no template.
+ * @param payload the notification's payload, with the user
+ */
+export function templateFor(
+  { templates, localeAttribute }: MessageSettings,
+  kind: MessageKind,
+  payload: Readonly<Record<string, unknown>>,
+): KindTemplate | null {
+  const { attributes } = (payload.user ?? {}) as { attributes?: Readonly<Record<string, unknown>> };
+  const value = localeAttribute === null ? undefined : attributes?.[localeAttribute];
+  const ofKind = templates.filter((template) => template.kind === kind);
+  const parts = typeof value === 'string' && value.length <= 255 ? comparableLocale(value).split('-') : [];
+  for (let length = parts.length; length > 0; length -= 1) {
+    const locale = parts.slice(0, length).join('-');
+    const found = ofKind.find(
+      (template) => template.locale !== undefined && comparableLocale(template.locale) === locale,
+    );
+    if (found !== undefined) return found;
+  }
+  return ofKind.find(({ locale }) => locale === undefined) ?? null;
+}
+
+/** Whether a template has a user attribute as a variable, or the locale is in it. */
+export const namesAttribute = ({ templates, localeAttribute }: MessageSettings, key: string): boolean =>
+  localeAttribute === key || templates.some((template) => attributesIn(template).has(key));
+
+/** The kinds of e-mails with a template. */
+export const kindsWithTemplate = ({ templates }: MessageSettings): ReadonlySet<MessageKind> =>
+  new Set(templates.map(({ kind }) => kind));
+
+/** A violated rule. `field`: its path in the settings, such as `templates[2].html`. */
+export interface MessageProblem {
+  field: string;
+  text: string;
+}
+
+/** The problems of settings. `attributeKeys`: keys of the tenant's user attributes. O(characters of the templates). */
+export function messageProblems(
+  { templates, localeAttribute, quietHours }: MessageSettings,
+  attributeKeys: ReadonlySet<string>,
+): MessageProblem[] {
+  const characters = templates.reduce(
+    (sum, { subject, text, html }) => sum + subject.length + text.length + html.length,
+    0,
+  );
+  if (characters > MOST_CHARACTERS) {
+    const most = MOST_CHARACTERS.toLocaleString('en-US');
+    return [{ field: 'templates', text: `have ${characters} characters, and may have ${most} in all` }];
+  }
+  const problems: MessageProblem[] = [];
+  if (localeAttribute !== null && !attributeKeys.has(localeAttribute))
+    problems.push({ field: 'localeAttribute', text: `there is no user attribute '${localeAttribute}'` });
+  if (quietHours !== null && quietHours.from === quietHours.to)
+    problems.push({ field: 'quietHours.to', text: "must differ from 'from'" });
+  const seen = new Set<string>();
+  const general = new Set(templates.flatMap(({ kind, locale }) => (locale === undefined ? [kind] : [])));
+  for (const [index, { kind, locale, ...template }] of templates.entries()) {
+    const at = `templates[${index}]`;
+    const name = `${kind} ${locale === undefined ? '' : comparableLocale(locale)}`;
+    if (seen.has(name)) problems.push({ field: `${at}.locale`, text: `${kind} has another template for this locale` });
+    seen.add(name);
+    if (!general.has(kind))
+      problems.push({ field: `${at}.locale`, text: `${kind} also needs a template without a locale, for other users` });
+    if (locale !== undefined && localeAttribute === null)
+      problems.push({ field: `${at}.locale`, text: 'needs localeAttribute, the user attribute with the locale' });
+    for (const { field: name, text } of templateProblems(template, { kind, attributeKeys }))
+      problems.push({ field: `${at}.${name}`, text });
+  }
+  return problems;
+}

@@ -1,0 +1,233 @@
+import type { Pool } from 'pg';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 as uuid } from 'uuid';
+import type { Clock } from '../../clock.ts';
+import type { DueEmail, EmailEnd } from '../../postgres/notifications/email-messages.ts';
+import { type ChannelRow, leaseChannels, releaseChannel } from '../../postgres/notifications/message-channels.ts';
+import { suppressAddress } from '../../postgres/notifications/message-suppressions.ts';
+import { rounds, type Rounds } from '../../rounds.ts';
+import { type Log, LogThrottle } from '../../telemetry/log.ts';
+import { WebhookHealth } from '../webhooks/endpoint.ts';
+import { type EmailStep, endInterruptedEmails, type Pacing, type Prepared, sendDueEmails } from './email-queue.ts';
+import type { Email, SendResult, SmtpSender } from './smtp-sender.ts';
+
+export interface EmailDeliveriesOptions {
+  /** A few connections of its own. */
+  pool: Pool;
+  clock: Clock;
+  log: Log;
+  /** Whether users can be read now, and the clock is right. */
+  mayWork: () => boolean;
+  /** Throws if the channel's password cannot be read. */
+  createSender: (channel: ChannelRow) => Pick<SmtpSender, 'send' | 'close' | 'cutOff'>;
+  /** See `createPreparing`. */
+  preparing: (tenantNo: number) => Promise<(due: DueEmail) => Promise<Prepared>>;
+  /** Called with what becomes of each e-mail: its final status, or `waiting` for another attempt. */
+  onEnd?: (status: EmailEnd['status']) => void;
+  onStep?: ((step: EmailStep) => void | Promise<void>) | undefined;
+  everyMs?: number | undefined;
+  leaseMs?: number | undefined;
+  turnMs?: number | undefined;
+  /** How long a breaker is open for the first time. */
+  firstPauseMs?: number | undefined;
+}
+
+/** Interval of looking for due e-mails. */
+const EVERY_MS = 2_000;
+const LEASE_MS = 15_000;
+/** A channel is served for this long; then others that wait come first. */
+const TURN_MS = 60_000;
+/** Channels that a process serves at a time. A broken one leaves its place after some attempts. */
+const MOST_CHANNELS = 64;
+/** Attempts at a time through a channel whose server works. */
+const MOST_AT_A_TIME = 4;
+const FIRST_PAUSE_MS = 30_000;
+/** After an error of Laurel or Postgres. */
+const RETRY_MS = 10_000;
+const REPEAT_MS = 60_000;
+/** At the end of the process, attempts may finish for this long. */
+const GRACE_MS = 5_000;
+
+interface Turn {
+  ended: Promise<void>;
+  ending: AbortController;
+}
+
+/**
+ * Sends the e-mails of all tenants. One process at a time serves a channel (a lease in Postgres), so that its pace holds. Each
+ * channel is served by itself: a server that is slow or does not answer holds up no other tenant. After ten failures in a
+ * row that concern the server, the channel pauses like a webhook, and its e-mails wait.
+ */
+export class EmailDeliveries {
+  private readonly options: EmailDeliveriesOptions;
+  private readonly holder = uuid();
+  private readonly turns = new Map<number, Turn>();
+  /** Channels whose server failed lately. */
+  private readonly failing = new Map<number, { version: number; health: WebhookHealth }>();
+  private readonly rounds: Rounds;
+  private readonly logThrottle = new LogThrottle(REPEAT_MS);
+  private readonly senders = new Set<Pick<SmtpSender, 'cutOff'>>();
+  private closed = false;
+
+  constructor(options: EmailDeliveriesOptions) {
+    this.options = options;
+    this.rounds = rounds(() => this.round());
+  }
+
+  /** Call this when e-mails may be due. */
+  readonly look = (): void => this.rounds.wake();
+
+  /** Begins no further attempt, waits some seconds for those in progress, and cuts off the rest. */
+  async close(): Promise<void> {
+    this.closed = true;
+    await this.rounds.close();
+    for (const { ending } of this.turns.values()) ending.abort();
+    const ended = Promise.all(Array.from(this.turns.values(), (turn) => turn.ended));
+    const grace = setTimeout(() => {
+      for (const sender of this.senders) sender.cutOff();
+    }, GRACE_MS);
+    await ended;
+    clearTimeout(grace);
+  }
+
+  private async round(): Promise<number> {
+    const { pool, clock, mayWork, everyMs = EVERY_MS, leaseMs = LEASE_MS } = this.options;
+    try {
+      if (!mayWork()) return everyMs;
+      const nowMs = clock.now();
+      await endInterruptedEmails(pool, nowMs);
+      const held = [...this.turns.keys()];
+      const leased = await leaseChannels(pool, { holder: this.holder, leaseMs, nowMs, most: MOST_CHANNELS, held });
+      const served = new Set(leased.map(({ tenantNo }) => tenantNo));
+      // Disabled or deleted, or another process has the lease.
+      for (const tenantNo of held) if (!served.has(tenantNo)) this.turns.get(tenantNo)?.ending.abort();
+      for (const channel of leased) if (!this.turns.has(channel.tenantNo)) this.begin(channel);
+    } catch (error) {
+      this.warn('', error, 'e-mails are not sent at the moment; it is tried again');
+    }
+    return everyMs;
+  }
+
+  private begin(channel: ChannelRow): void {
+    const { tenantNo } = channel;
+    const ending = new AbortController();
+    const ended = this.serve(channel, ending.signal).finally(() => {
+      this.turns.delete(tenantNo);
+      // Another channel may wait for the place, and this one may have more.
+      if (!this.closed) this.rounds.wake(100);
+    });
+    this.turns.set(tenantNo, { ended, ending });
+  }
+
+  /** Serves a channel for a turn, and gives the lease back. Never rejects. */
+  private async serve(channel: ChannelRow, ending: AbortSignal): Promise<void> {
+    const { pool } = this.options;
+    const { tenantNo } = channel;
+    let restMs = RETRY_MS;
+    try {
+      restMs = await this.send(channel, ending);
+    } catch (error) {
+      this.warn(tenantNo, error, 'the e-mails of a tenant are not sent at the moment; it is tried again', { tenantNo });
+    }
+    await releaseChannel(pool, { holder: this.holder, tenantNo, restMs }).catch(() => undefined);
+  }
+
+  /** Sends until nothing is due, the turn is over or the server fails. Returns for how long to send nothing (ms). */
+  private async send(channel: ChannelRow, ending: AbortSignal): Promise<number> {
+    const { pool, clock, createSender, preparing, onEnd, onStep, turnMs = TURN_MS } = this.options;
+    const { tenantNo } = channel;
+    const sender = createSender(channel);
+    this.senders.add(sender);
+    const health = this.healthOf(channel);
+    const over = AbortSignal.any([ending, AbortSignal.timeout(turnMs)]);
+    const pace = new Pace(channel.pace, health, over);
+    try {
+      const queue = {
+        pool,
+        tenantNo,
+        now: () => clock.now(),
+        prepare: await preparing(tenantNo),
+        pacing: pace,
+        send: (email: Email) => pace.watch(sender.send(email)),
+        onResult: (due: DueEmail, email: Email, result: SendResult) => this.suppress(due, email, result),
+        onEnd: ({ status }: EmailEnd) => onEnd?.(status),
+        onFailed: ({ id }: DueEmail, error: unknown) =>
+          this.warn(tenantNo, error, 'an e-mail could not be prepared; it is tried again', { id }),
+        onStep,
+      };
+      while (!over.aborted && (await sendDueEmails(queue)));
+    } finally {
+      this.senders.delete(sender);
+      sender.close();
+    }
+    if (health.failures > 0) this.failing.set(tenantNo, { version: channel.version, health });
+    else this.failing.delete(tenantNo);
+    return pace.restMs();
+  }
+
+  /** The breaker of a channel. A changed channel gets a new chance. */
+  private healthOf({ tenantNo, version }: ChannelRow): WebhookHealth {
+    const failing = this.failing.get(tenantNo);
+    if (failing?.version === version) return failing.health;
+    const { firstPauseMs = FIRST_PAUSE_MS } = this.options;
+    return new WebhookHealth({ failures: 0, failingSinceMs: null, firstPauseMs });
+  }
+
+  private async suppress({ tenantNo, userId }: DueEmail, { to }: Email, result: SendResult): Promise<void> {
+    if (result.outcome !== 'bad_address') return;
+    const { pool, clock } = this.options;
+    await suppressAddress(pool, { tenantNo, address: to, userId, reason: result.reason ?? '', nowMs: clock.now() });
+  }
+
+  private warn(kind: string | number, error: unknown, text: string, detail: object = {}): void {
+    const { log } = this.options;
+    this.logThrottle.log(kind, (suppressed) => log.warn({ ...detail, err: error, suppressed }, text));
+  }
+}
+
+/** The pace of a channel in a turn, and how many attempts run at a time. Times are of `performance.now()`. */
+class Pace implements Pacing {
+  private readonly spacingMs: number;
+  private readonly health: WebhookHealth;
+  private readonly over: AbortSignal;
+  private readonly running = new Set<Promise<unknown>>();
+  private nextMs = 0;
+
+  /** @param over aborts at the end of the turn */
+  constructor(perSecond: number, health: WebhookHealth, over: AbortSignal) {
+    this.spacingMs = 1_000 / perSecond;
+    this.health = health;
+    this.over = over;
+  }
+
+  async next(): Promise<boolean> {
+    while (this.running.size >= this.health.concurrency) await Promise.race(this.running);
+    const waitMs = this.nextMs - performance.now();
+    if (waitMs > 0) await sleep(waitMs, undefined, { signal: this.over }).catch(() => undefined);
+    return !this.over.aborted && this.health.openUntilMs(performance.now()) === null;
+  }
+
+  async run(attempt: () => Promise<void>): Promise<void> {
+    this.nextMs = performance.now() + this.spacingMs;
+    const running = attempt();
+    const settled = running.catch(() => undefined).finally(() => this.running.delete(settled));
+    this.running.add(settled);
+    await running;
+  }
+
+  /** Notes how an attempt ended. */
+  async watch(attempt: Promise<SendResult>): Promise<SendResult> {
+    const beganMs = performance.now();
+    const result = await attempt;
+    const endedMs = performance.now();
+    if (result.concernsServer) this.health.failedTry({ beganMs, endedMs, nowMs: endedMs });
+    else this.health.succeeded(MOST_AT_A_TIME);
+    return result;
+  }
+
+  /** How long nothing is sent after the turn. */
+  restMs(): number {
+    const nowMs = performance.now();
+    return Math.max(0, this.nextMs - nowMs, (this.health.openUntilMs(nowMs) ?? nowMs) - nowMs);
+  }
+}

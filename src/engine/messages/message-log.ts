@@ -1,0 +1,116 @@
+import type { Pool } from 'pg';
+import type { Clock } from '../../clock.ts';
+import type { Author } from '../../domain/administration/author.ts';
+import type { MessageQuery } from '../../domain/notifications/message-channel.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { AppError } from '../../errors.ts';
+import { writeAudit } from '../../postgres/access/audit.ts';
+import {
+  deleteFinishedEmails,
+  dropLate,
+  type EmailRow,
+  listEmails,
+} from '../../postgres/notifications/email-messages.ts';
+import {
+  deleteSuppression,
+  listSuppressions,
+  type SuppressionRow,
+} from '../../postgres/notifications/message-suppressions.ts';
+import { transaction } from '../../postgres/transaction.ts';
+import type { DueWork } from '../schedule/due-work.ts';
+import { LATEST_MS } from './email-queue.ts';
+import { MESSAGE_KINDS } from '../../domain/notifications/message-variables.ts';
+
+interface Page<Row> {
+  rows: Row[];
+  /** `null` on the last page. */
+  nextCursor: string | null;
+}
+
+/** Administrators' view of the e-mails: the log, and the addresses that get none. */
+export class EmailLog {
+  private readonly pool: Pool;
+  private readonly clock: Clock;
+
+  constructor({ pool, clock }: { pool: Pool; clock: Clock }) {
+    this.pool = pool;
+    this.clock = clock;
+  }
+
+  async list(tenantNo: number, { limit, cursor, status, kind, userId }: MessageQuery): Promise<Page<EmailRow>> {
+    const [atMs, id] = cursor?.split('.') ?? [];
+    const rows = await listEmails(this.pool, {
+      tenantNo,
+      limit: limit + 1,
+      before: atMs === undefined || id === undefined ? null : { atMs: Number(atMs), id },
+      status: status ?? null,
+      kind: kind ?? null,
+      userId: userId ?? null,
+    });
+    return pageOf(rows, limit, (row) => `${row.atMs}.${row.id}`);
+  }
+
+  async suppressed(
+    tenantNo: number,
+    { limit, cursor }: { limit: number; cursor?: string },
+  ): Promise<Page<SuppressionRow>> {
+    const rows = await listSuppressions(this.pool, { tenantNo, limit: limit + 1, after: cursor ?? null });
+    return pageOf(rows, limit, ({ address }) => address);
+  }
+
+  /** Allows e-mails to an address again. Throws 404 if it is not suppressed. */
+  async unsuppress(tenantNo: number, address: string, by: Author): Promise<void> {
+    await transaction(this.pool, async (client) => {
+      const userId = await deleteSuppression(client, tenantNo, address);
+      if (userId === null) throw new AppError('not_found', 'The address is not suppressed');
+      // The address is personal data and not in the entry.
+      const entries = [{ action: 'delete', kind: 'suppressed_address', userId } as const];
+      await writeAudit(client, { tenantNo, nowMs: this.clock.now(), by, entries });
+    });
+  }
+}
+
+function pageOf<Row>(rows: Row[], limit: number, cursorOf: (row: Row) => string): Page<Row> {
+  const page = rows.slice(0, limit);
+  return { rows: page, nextCursor: rows.length > limit ? cursorOf(page.at(-1)!) : null };
+}
+
+/** E-mails deleted in a step. */
+const STEP = 5_000;
+const HOUR_MS = 3_600_000;
+
+/**
+ * Once an hour, drops e-mails that wait although it is too late for them, and deletes those that are older than the
+ * retention period from the log. Idempotent.
+ */
+export class EmailRetention implements DueWork {
+  readonly name = 'log of e-mails';
+  readonly isUpkeep = true;
+  private readonly pool: Pool;
+  private readonly days: number;
+  /** The hour (since the epoch) for which everything is done. */
+  private doneHour: number | null = null;
+
+  /** @param options.days number of days that the log is kept */
+  constructor({ pool, days }: { pool: Pool; days: number }) {
+    this.pool = pool;
+    this.days = days;
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    const hour = Math.floor(upToMs / HOUR_MS);
+    return this.doneHour === hour ? null : hour * HOUR_MS;
+  }
+
+  async upcoming(untilMs: number): Promise<number | null> {
+    return this.due(untilMs);
+  }
+
+  async perform(_dueMs: number, _ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
+    for (const kind of MESSAGE_KINDS)
+      await dropLate(this.pool, { kind, beforeMs: upToMs - LATEST_MS[kind], nowMs: upToMs });
+    const beforeMs = upToMs - this.days * DAY_MS;
+    const deleted = await deleteFinishedEmails(this.pool, { beforeMs, limit: STEP });
+    if (deleted < STEP) this.doneHour = Math.floor(upToMs / HOUR_MS);
+  }
+}

@@ -1,0 +1,80 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { Catalogs } from '../../catalog/catalogs.ts';
+import type { Clock } from '../../clock.ts';
+import { type MessageSettings, quietHoursOf, templateFor } from '../../domain/notifications/message-settings.ts';
+import { renderMessage } from '../../domain/notifications/message-template.ts';
+import type { DueEmail } from '../../postgres/notifications/email-messages.ts';
+import { readMessageSettings } from '../../postgres/notifications/message-settings.ts';
+import { isSuppressed } from '../../postgres/notifications/message-suppressions.ts';
+import { readOrganisation } from '../../postgres/tenants.ts';
+import { storedState } from '../../postgres/users/stored-states.ts';
+import { packedUser } from '../../redis/parts.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
+import { userResponse } from '../responses.ts';
+import type { Prepared } from './email-queue.ts';
+import { recipientOf } from './recipient.ts';
+import type { UnsubscribeLinks } from './unsubscribe-links.ts';
+
+export interface PreparingOptions {
+  redis: Redis;
+  pool: Pool;
+  catalogs: Catalogs;
+  clock: Clock;
+  links: UnsubscribeLinks;
+  /** The application port as users reach it. */
+  publicUrl: string;
+}
+
+/** The path of the page on which users unsubscribe, followed by the token. */
+export const UNSUBSCRIBE_PATH = '/unsubscribe';
+
+/** A function that prepares a tenant's e-mails with its present settings. For a minute at most, as settings may change. */
+export async function createPreparing(
+  options: PreparingOptions,
+  tenantNo: number,
+): Promise<(due: DueEmail) => Promise<Prepared>> {
+  const { pool, clock, links, publicUrl, catalogs } = options;
+  const settings = await readMessageSettings(pool, tenantNo);
+  const { controlShare } = await readOrganisation(pool);
+  return async (due) => {
+    const { userId, kind } = due;
+    if (settings === null) return NO_TEMPLATE;
+    const state = await readState(options, due);
+    const isRefused = state?.email ? await isSuppressed(pool, tenantNo, state.email) : false;
+    const rules = { controlShare, quietHours: quietHoursOf(settings), isSuppressed: () => isRefused };
+    const recipient = recipientOf({ userId, state, kind }, rules, clock.now());
+    if (!('address' in recipient)) return recipient;
+    const compiled = await catalogs.of(tenantNo);
+    // The user may have changed the name or an attribute since the e-mail fell due.
+    const user = userResponse(compiled, { userId, state: state!, controlShare });
+    const message = rendered(settings, due, {
+      payload: { ...(JSON.parse(due.payload) as object), user },
+      unsubscribeUrl: `${publicUrl}${UNSUBSCRIBE_PATH}/${links.token({ tenantNo, userId, kind })}`,
+    });
+    if (message === null) return NO_TEMPLATE;
+    const email = { id: due.id, to: recipient.address, ...message };
+    return { email, localDay: recipient.localDay, mostPerDay: settings.emailsPerDay };
+  };
+}
+
+const NO_TEMPLATE: Prepared = { drop: 'the tenant has no template for it' };
+
+function rendered(
+  settings: MessageSettings,
+  { kind }: DueEmail,
+  figures: { payload: Record<string, unknown>; unsubscribeUrl: string },
+): { subject: string; text: string; html: string; unsubscribeUrl: string } | null {
+  const template = templateFor(settings, kind, figures.payload);
+  return template && { ...renderMessage(template, figures), unsubscribeUrl: figures.unsubscribeUrl };
+}
+
+/** The user's state; `undefined` for a deleted user. Rejects if it cannot be read at the moment. */
+async function readState({ redis, pool }: PreparingOptions, { tenantNo, userId }: DueEmail): Promise<User | undefined> {
+  const packed = await packedUser(redis, tenantNo, userId);
+  if (packed !== null) return decodeUser(packed);
+  if ((await storedState(pool, { tenantNo, userId })) !== null)
+    throw new Error('The user is in Postgres, but not in Redis at the moment');
+  return undefined;
+}

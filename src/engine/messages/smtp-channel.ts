@@ -1,0 +1,24 @@
+import type { ChannelRow } from '../../postgres/notifications/message-channels.ts';
+import type { Sealer } from './sealed-secrets.ts';
+import type { SmtpChannel } from './smtp-sender.ts';
+
+const contextOf = (tenantNo: number): string => `password of the message channel of tenant ${tenantNo}`;
+
+export const sealedPassword = (sealer: Sealer, tenantNo: number, password: string): Buffer =>
+  sealer.seal(password, contextOf(tenantNo));
+
+/** The channel with its password. Throws if the password cannot be decrypted. `sealer`: `null` without `SECRETS_KEY`. */
+export function smtpChannelOf(row: ChannelRow, sealer: Sealer | null): SmtpChannel {
+  const { host, port, security, username, senderAddress, senderName, replyTo } = row;
+  return { host, port, security, username, password: openedPassword(row, sealer), senderAddress, senderName, replyTo };
+}
+
+function openedPassword({ tenantNo, password }: ChannelRow, sealer: Sealer | null): string | null {
+  if (password === null) return null;
+  if (sealer === null) throw new Error('The password of a message channel is stored, but SECRETS_KEY is not set');
+  try {
+    return sealer.open(password, contextOf(tenantNo));
+  } catch (error) {
+    throw new Error('SECRETS_KEY is not the key with which the password was stored', { cause: error });
+  }
+}

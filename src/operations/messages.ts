@@ -1,0 +1,176 @@
+import {
+  KnownChannelFields,
+  type Message,
+  MessageChannel,
+  MessageQuery,
+  Messages,
+  MessageTest,
+  MessageTestResult,
+  SentMessageChannel,
+  SuppressedAddresses,
+  SuppressedParams,
+  SuppressionQuery,
+} from '../domain/notifications/message-channel.ts';
+import { MessagePreview, MessagePreviewRequest } from '../domain/notifications/message-settings.ts';
+import type { EmailRow } from '../postgres/notifications/email-messages.ts';
+import type { ChannelRow } from '../postgres/notifications/message-channels.ts';
+import { operation } from './operation.ts';
+
+/** A template of the greatest length, in JSON. */
+const PREVIEW_BODY_BYTES = 524_288;
+
+const channelAnswer = (row: ChannelRow): MessageChannel => ({
+  enabled: row.enabled,
+  host: row.host,
+  port: row.port,
+  security: row.security,
+  username: row.username,
+  hasPassword: row.password !== null,
+  senderAddress: row.senderAddress,
+  senderName: row.senderName,
+  replyTo: row.replyTo,
+  pace: row.pace,
+  created: row.created.toISOString(),
+  updated: row.updated.toISOString(),
+});
+
+export const adminMessagesChannelGet = operation({
+  id: 'admin_messages_channel_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/messages/channel',
+  summary: 'The channel through which Laurel sends e-mails, without its password',
+  responses: { 200: MessageChannel },
+  handle: async ({ messageChannels }, { tenant }) => ({
+    status: 200,
+    body: channelAnswer(await messageChannels.get(tenant.no)),
+  }),
+});
+
+export const adminMessagesChannelPut = operation({
+  id: 'admin_messages_channel_put',
+  surface: 'admin',
+  method: 'put',
+  path: '/v1/messages/channel',
+  summary: 'Set the channel through which Laurel sends e-mails',
+  description:
+    'Replaces the channel as a whole. An omitted `password` stays unchanged, unless host, port, security or username change. ' +
+    'The server must have a public address, as for webhooks.',
+  mayConflict: true,
+  body: SentMessageChannel,
+  knownFields: KnownChannelFields,
+  responses: { 200: MessageChannel },
+  handle: async ({ messageChannels }, { tenant, by, body }) => ({
+    status: 200,
+    body: channelAnswer(await messageChannels.put({ tenantNo: tenant.no, by }, body)),
+  }),
+});
+
+export const adminMessagesChannelDelete = operation({
+  id: 'admin_messages_channel_delete',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/messages/channel',
+  summary: 'Delete the channel; e-mails that wait are dropped',
+  responses: { 204: null },
+  handle: async ({ messageChannels }, { tenant, by }) => {
+    await messageChannels.delete({ tenantNo: tenant.no, by });
+    return { status: 204, body: undefined };
+  },
+});
+
+export const adminMessagesChannelTest = operation({
+  id: 'admin_messages_channel_test',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/messages/channel/test',
+  summary: 'Send a test e-mail through the channel to an address, and wait for the result',
+  description:
+    'Works for a disabled channel, too. `sent` means that the mail server took the e-mail, not that it arrived. ' +
+    'The answer comes within 20 seconds.',
+  mayConflict: true,
+  body: MessageTest,
+  knownFields: MessageTest,
+  responses: { 200: MessageTestResult },
+  handle: async ({ messageChannels }, { tenant, by, body }) => {
+    const { outcome, reason } = await messageChannels.test({ tenantNo: tenant.no, by }, body.to);
+    return { status: 200, body: { outcome, reason } };
+  },
+});
+
+export const adminMessagesPreview = operation({
+  id: 'admin_messages_preview',
+  surface: 'admin',
+  keyScopes: ['read'],
+  audited: false,
+  method: 'post',
+  path: '/v1/messages/preview',
+  summary: 'An e-mail as a user would get it now; nothing is sent',
+  description:
+    'Renders the template of the configuration, in the user’s locale, or the `template` of the request. The figures are the user’s ' +
+    'present ones: the streak, the achievement completed last, the last period of a recap, and the first reactivation message. ' +
+    'The link to unsubscribe is an example.',
+  body: MessagePreviewRequest,
+  bodyBytes: PREVIEW_BODY_BYTES,
+  knownFields: MessagePreviewRequest,
+  responses: { 200: MessagePreview },
+  handle: async ({ previewMessage }, { tenant, body }) => ({
+    status: 200,
+    body: await previewMessage(tenant.no, body),
+  }),
+});
+
+const messageAnswer = (row: EmailRow): Message => ({
+  id: row.id,
+  userId: row.userId,
+  kind: row.kind,
+  status: row.status,
+  tries: row.tries,
+  reason: row.reason,
+  at: new Date(row.atMs).toISOString(),
+  nextTry: row.dueMs === null ? null : new Date(row.dueMs).toISOString(),
+  finished: row.finished?.toISOString() ?? null,
+});
+
+export const adminMessagesList = operation({
+  id: 'admin_messages_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/messages',
+  summary:
+    'The log of e-mails: those that were sent, wait or were dropped, newest first, without addresses and content',
+  query: MessageQuery,
+  responses: { 200: Messages },
+  handle: async ({ emailLog }, { tenant, query }) => {
+    const { rows, nextCursor } = await emailLog.list(tenant.no, query);
+    return { status: 200, body: { messages: rows.map(messageAnswer), nextCursor } };
+  },
+});
+
+export const adminMessagesSuppressedList = operation({
+  id: 'admin_messages_suppressed_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/messages/suppressed',
+  summary: 'Addresses that get no e-mails, because a mail server refused them for good; in alphabetical order',
+  query: SuppressionQuery,
+  responses: { 200: SuppressedAddresses },
+  handle: async ({ emailLog }, { tenant, query }) => {
+    const { rows, nextCursor } = await emailLog.suppressed(tenant.no, query);
+    return { status: 200, body: { addresses: rows.map((row) => ({ ...row, at: row.at.toISOString() })), nextCursor } };
+  },
+});
+
+export const adminMessagesSuppressedDelete = operation({
+  id: 'admin_messages_suppressed_delete',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/messages/suppressed/{address}',
+  summary: 'Allow e-mails to a suppressed address again',
+  params: SuppressedParams,
+  responses: { 204: null },
+  handle: async ({ emailLog }, { tenant, by, params }) => {
+    await emailLog.unsuppress(tenant.no, params.address, by);
+    return { status: 204, body: undefined };
+  },
+});

@@ -1,0 +1,137 @@
+/** How tenants' e-mails are sent. */
+import type { Pool, PoolClient } from 'pg';
+
+/** A tenant's channel. The password is encrypted. */
+export interface ChannelRow {
+  tenantNo: number;
+  enabled: boolean;
+  host: string;
+  port: number;
+  security: 'tls' | 'starttls' | 'none';
+  username: string | null;
+  password: Buffer | null;
+  senderAddress: string;
+  senderName: string | null;
+  replyTo: string | null;
+  /** E-mails a second. */
+  pace: number;
+  /** Grows with each change. */
+  version: number;
+  created: Date;
+  updated: Date;
+}
+
+export type NewChannel = Omit<ChannelRow, 'version' | 'created' | 'updated'>;
+
+const COLUMNS = `channel.tenant_no AS "tenantNo", enabled, host, port, security, username, password,
+  sender_address AS "senderAddress", sender_name AS "senderName", reply_to AS "replyTo", per_second::float8 AS pace,
+  version, channel.created, channel.updated`;
+
+/** A tenant's channel; `null` if it has none. `lock`: until the end of the transaction, nobody else changes it. */
+export async function readChannel(
+  client: Pool | PoolClient,
+  tenantNo: number,
+  { lock = false }: { lock?: boolean } = {},
+): Promise<ChannelRow | null> {
+  const { rows } = await client.query<ChannelRow>(
+    `SELECT ${COLUMNS} FROM message_channels AS channel WHERE tenant_no = $1 ${lock ? 'FOR UPDATE' : ''}`,
+    [tenantNo],
+  );
+  return rows[0] ?? null;
+}
+
+/** Creates or replaces a tenant's channel. */
+export async function writeChannel(client: PoolClient, channel: NewChannel, nowMs: number): Promise<ChannelRow> {
+  const { rows } = await client.query<ChannelRow>(
+    `INSERT INTO message_channels AS channel (tenant_no, enabled, host, port, security, username, password,
+                                              sender_address, sender_name, reply_to, per_second, created, updated)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, to_timestamp($12::float8 / 1000), to_timestamp($12::float8 / 1000))
+     ON CONFLICT (tenant_no) DO UPDATE
+       SET enabled = excluded.enabled, host = excluded.host, port = excluded.port, security = excluded.security,
+           username = excluded.username, password = excluded.password, sender_address = excluded.sender_address,
+           sender_name = excluded.sender_name, reply_to = excluded.reply_to, per_second = excluded.per_second,
+           updated = excluded.updated, version = channel.version + 1
+     RETURNING ${COLUMNS}`,
+    [
+      channel.tenantNo,
+      channel.enabled,
+      channel.host,
+      channel.port,
+      channel.security,
+      channel.username,
+      channel.password,
+      channel.senderAddress,
+      channel.senderName,
+      channel.replyTo,
+      channel.pace,
+      nowMs,
+    ],
+  );
+  return rows[0]!;
+}
+
+export async function deleteChannel(client: PoolClient, tenantNo: number): Promise<void> {
+  await client.query('DELETE FROM message_channels WHERE tenant_no = $1', [tenantNo]);
+}
+
+export interface ChannelLease {
+  holder: string;
+  /** How long the lease is valid, by Postgres's clock. */
+  leaseMs: number;
+  /** Laurel's clock. */
+  nowMs: number;
+  /** Maximum number of channels, including those that the holder already has. */
+  most: number;
+  /** Tenants for which the holder is sending. Their leases are renewed. */
+  held: readonly number[];
+}
+
+/**
+ * Leases enabled channels with due e-mails, and renews the holder's leases. While a process has the lease of a channel, no other
+ * sends through it. Returns the channels of which the holder has the lease now; a held one that was disabled or deleted is missing.
+ */
+export async function leaseChannels(
+  pool: Pool,
+  { holder, leaseMs, nowMs, most, held }: ChannelLease,
+): Promise<ChannelRow[]> {
+  const { rows } = await pool.query<ChannelRow>(
+    `WITH chosen AS (
+       SELECT tenant_no FROM message_channels
+        WHERE enabled AND (lease_holder = $1 OR lease_until IS NULL OR lease_until < clock_timestamp())
+          AND EXISTS (SELECT FROM tenants WHERE no = tenant_no AND status = 'active')
+          AND (tenant_no = ANY ($5::int[]) OR EXISTS (
+                SELECT FROM email_messages AS message
+                 WHERE message.tenant_no = message_channels.tenant_no AND status = 'waiting' AND due_ms <= $3))
+        ORDER BY (tenant_no = ANY ($5::int[])) DESC, lease_until NULLS FIRST, tenant_no
+        LIMIT $4 FOR UPDATE SKIP LOCKED)
+     UPDATE message_channels AS channel
+        SET lease_holder = $1, lease_until = clock_timestamp() + $2 * interval '1 millisecond'
+       FROM chosen WHERE channel.tenant_no = chosen.tenant_no
+     RETURNING ${COLUMNS}`,
+    [holder, leaseMs, nowMs, most, held],
+  );
+  return rows;
+}
+
+/** Gives a lease back. For `restMs`, no process sends through the channel. */
+export async function releaseChannel(
+  pool: Pool,
+  { holder, tenantNo, restMs }: { holder: string; tenantNo: number; restMs: number },
+): Promise<void> {
+  await pool.query(
+    // Never null again, because the channels that waited longest are leased first.
+    `UPDATE message_channels
+        SET lease_holder = NULL, lease_until = clock_timestamp() + $3 * interval '1 millisecond'
+      WHERE tenant_no = $2 AND lease_holder = $1`,
+    [holder, tenantNo, restMs],
+  );
+}
+
+/** The enabled channels of all active tenants. */
+export async function enabledChannels(pool: Pool): Promise<ChannelRow[]> {
+  const { rows } = await pool.query<ChannelRow>(
+    `SELECT ${COLUMNS} FROM message_channels AS channel JOIN tenants ON no = channel.tenant_no
+      WHERE enabled AND status = 'active' ORDER BY channel.tenant_no`,
+  );
+  return rows;
+}

@@ -1,0 +1,59 @@
+import { createSealer } from '../src/engine/messages/sealed-secrets.ts';
+import { EmailDeliveries, type EmailDeliveriesOptions } from '../src/engine/messages/email-deliveries.ts';
+import { createPreparing } from '../src/engine/messages/prepare-email.ts';
+import { smtpChannelOf } from '../src/engine/messages/smtp-channel.ts';
+import { SmtpSender } from '../src/engine/messages/smtp-sender.ts';
+import { unsubscribeLinksOf } from '../src/engine/messages/unsubscribe-links.ts';
+import { OutcomeCounts } from '../src/redis/work-counts.ts';
+import { EMAIL_COUNTS_KEY } from '../src/redis/keys.ts';
+import type { WorkerCore, WorkersOptions } from './worker-core.ts';
+
+export type EmailOptions = Pick<
+  EmailDeliveriesOptions,
+  'everyMs' | 'leaseMs' | 'turnMs' | 'firstPauseMs' | 'onStep'
+> & {
+  timeoutMs?: number;
+};
+
+export interface Emails {
+  /** Call this when e-mails may be due. */
+  readonly look: () => void;
+  /** Begins no further e-mail, and waits some seconds for those in progress. */
+  close(): Promise<void>;
+}
+
+/** Postgres connections: for claims, results and leases. */
+const POOL_SIZE = 3;
+
+/** Sends the e-mails of tenants with a channel. Does nothing without `PUBLIC_URL`, which the links to unsubscribe need. */
+export function startEmails(
+  core: WorkerCore,
+  { publicUrl = null, secretsKey = null, delivery, emails = {} }: WorkersOptions,
+): Emails {
+  if (publicUrl === null) return { look: () => undefined, close: () => Promise.resolve() };
+  const { redis, catalogs, clock, guard, ids, log, isClockRight } = core;
+  const pool = core.createPool({ max: POOL_SIZE });
+  const counts = new OutcomeCounts(redis, EMAIL_COUNTS_KEY);
+  const sealer = secretsKey === null ? null : createSealer(secretsKey);
+  const { timeoutMs, ...options } = emails;
+  const smtp = { allowPrivate: delivery?.allowPrivate ?? false, ...(timeoutMs !== undefined && { timeoutMs }) };
+  const preparing = { redis, pool, catalogs, clock, links: unsubscribeLinksOf(ids), publicUrl };
+  const deliveries = new EmailDeliveries({
+    ...options,
+    pool,
+    clock,
+    log,
+    // A user who is missing in an incomplete Redis would look deleted.
+    mayWork: () => guard.isWhole && isClockRight(),
+    createSender: (channel) => new SmtpSender(smtpChannelOf(channel, sealer), smtp),
+    preparing: (tenantNo) => createPreparing(preparing, tenantNo),
+    onEnd: (status) => counts.note(status === 'waiting' ? 'retried' : status),
+  });
+  return {
+    look: deliveries.look,
+    close: async () => {
+      await deliveries.close();
+      await counts.flush();
+    },
+  };
+}
