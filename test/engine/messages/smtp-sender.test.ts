@@ -174,6 +174,37 @@ describe('a broken connection', () => {
   });
 });
 
+describe('the time limit of an attempt', () => {
+  /** A server that never falls silent, and is never done with its greeting. */
+  async function dripping(): Promise<number> {
+    const drips = createServer((socket) => {
+      const drip = setInterval(() => socket.write('220-wait\r\n'), 50);
+      socket.on('error', () => undefined).on('close', () => clearInterval(drip));
+    });
+    await new Promise<void>((resolve) => drips.listen(0, '127.0.0.1', resolve));
+    closing.push(() => drips.close());
+    return (drips.address() as AddressInfo).port;
+  }
+
+  it('ends one with a server that answers a little all the time, and those after it', async () => {
+    const port = await dripping();
+    const one = new SmtpSender({ ...CHANNEL, port }, { allowPrivate: true, timeoutMs: 10_000, attemptMs: 400 });
+    for (let n = 0; n < 2; n += 1) {
+      const beganMs = performance.now();
+      const result = await one.send(email());
+      expect(result).toEqual({ outcome: 'later', reason: 'the attempt took too long', concernsServer: true });
+      expect(performance.now() - beganMs).toBeLessThan(3_000);
+    }
+  });
+
+  it('makes one unknown whose content was handed over', async () => {
+    const { port, received } = await server({ onData: () => undefined });
+    const one = new SmtpSender({ ...CHANNEL, port }, { allowPrivate: true, timeoutMs: 10_000, attemptMs: 400 });
+    expect(await one.send(email())).toMatchObject({ outcome: 'unknown', concernsServer: true });
+    expect(received).toHaveLength(1);
+  });
+});
+
 describe('security', () => {
   it('sends nothing to a private address unless allowed', async () => {
     const { port, connections } = await server();
