@@ -33,12 +33,14 @@ import {
 import {
   adminLeaderboardFillingsList,
   adminLeaderboardsGroups,
+  adminLeaderboardsLeagues,
   leaderboards,
   leaderboardsAll,
   leaderboardsGet,
   leaderboardsRankings,
   leaderboardsTeams,
   usersLeaderboard,
+  usersLeaderboardLeagues,
 } from './leaderboards.ts';
 import {
   adminWebhooksCreate,
@@ -221,6 +223,7 @@ export const applicationOperations: readonly Operation[] = [
   usersRewards,
   usersClaims,
   usersLeaderboard,
+  usersLeaderboardLeagues,
   usersWrapped,
   pointsSystem,
   pointsSummary,
@@ -278,6 +281,7 @@ export const adminOperations: readonly Operation[] = [
   adminAdminApiKeysDelete,
   adminAttributesValues,
   adminLeaderboardsGroups,
+  adminLeaderboardsLeagues,
   adminActivityGet,
   adminActivityCompletions,
   adminAnalyticsSegments,
