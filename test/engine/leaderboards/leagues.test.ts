@@ -179,7 +179,7 @@ test('the worker may die before any commit: everyone moves once', async () => {
     });
     expect([[], ['killed']]).toContainEqual([...new Set(failures)]);
   }
-  expect(new Set(killed)).toEqual(new Set(['cohorts', 'ended']));
+  expect(new Set(killed)).toEqual(new Set(['cohorts', 'inactive', 'ended']));
   const moves = async (): Promise<unknown> =>
     (
       await boards.laurel.pool.query(
@@ -233,6 +233,7 @@ test('hidden users have no rank, deleted ones leave nothing, and corrections cou
   const first = await boards.event('f', 20);
   await boards.store();
   expect((await boards.laurel.admin.patch('/v1/users/a', { hidden: true })).status).toBe(200);
+  await boards.store();
   const reversed = await boards.laurel.admin.post(`/v1/events/${first.eventId}/reverse`);
   expect([200, 201]).toContain(reversed.status);
   await boards.laurel.admin.delete('/v1/users/b');
