@@ -40,7 +40,7 @@ interface LeagueClosingOptions {
 
 /** Of a transaction, which takes about 50 ms. */
 const COHORTS = 100;
-const USERS = 2_000;
+const USERS = 1_000;
 /** After this time the rest is left to the next call. */
 const LONG_MS = 5_000;
 

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Leagues } from '../../domain/leagues.ts';
+import { PLANNED_BY_KEYS } from '../shards.ts';
 import { storableText } from '../storable-json.ts';
 import type { Entrant, LeagueRun } from './leagues.ts';
 
@@ -64,6 +65,8 @@ export interface ClosingProgress {
 
 /** Locks the progress of a closing for the transaction; `null` if it is done, or another worker holds it. */
 export async function lockClosing(client: PoolClient, runId: number): Promise<ClosingProgress | null> {
+  // Without statistics of new rows, Postgres would read whole tables for each batch.
+  await client.query(PLANNED_BY_KEYS);
   const { rows } = await client.query<ClosingProgress>(
     `SELECT leagues, cohort, user_id AS "userId" FROM league_closings WHERE run_id = $1 FOR UPDATE SKIP LOCKED`,
     [runId],
@@ -108,12 +111,17 @@ export interface CohortMember {
   reached: number | null;
 }
 
-/** SQL: a row `final` of a user's final score in the run `$2`. IDs of a run's groups are close to each other. */
-const IN_FINALS = (user: string): string => `
-  final.tenant_no = $1 AND final.user_id = ${user}
-  AND final.group_id BETWEEN (SELECT min(id) FROM board_run_groups WHERE run_id = $2)
-                         AND (SELECT max(id) FROM board_run_groups WHERE run_id = $2)
-  AND EXISTS (SELECT FROM board_run_groups AS grp WHERE grp.id = final.group_id AND grp.run_id = $2)`;
+/**
+ * SQL: a user's final score in a run. It is looked up user by user, so a batch costs the same however many users the run has.
+ * Groups of one run have IDs close to each other.
+ */
+const finalOf = (user: string): string => `
+  SELECT final.score, final.reached::float8 AS reached FROM board_finals AS final
+   WHERE final.tenant_no = $1 AND final.user_id = ${user}
+     AND final.group_id BETWEEN (SELECT min(id) FROM board_run_groups WHERE run_id = $2)
+                            AND (SELECT max(id) FROM board_run_groups WHERE run_id = $2)
+     AND (SELECT run_id FROM board_run_groups AS grp WHERE grp.id = final.group_id) = $2
+   LIMIT 1`;
 
 /** The members of cohorts who have a final score, with that score. */
 export async function scoredMembers(
@@ -122,8 +130,8 @@ export async function scoredMembers(
   cohorts: readonly number[],
 ): Promise<CohortMember[]> {
   const { rows } = await client.query<CohortMember>(
-    `SELECT member.cohort, member.user_id AS "userId", final.score, final.reached::float8 AS reached
-       FROM league_members AS member JOIN board_finals AS final ON ${IN_FINALS('member.user_id')}
+    `SELECT member.cohort, member.user_id AS "userId", final.score, final.reached
+       FROM league_members AS member CROSS JOIN LATERAL (${finalOf('member.user_id')}) AS final
       WHERE member.cohort = ANY ($3)`,
     [tenantNo, runId, cohorts],
   );
@@ -144,10 +152,10 @@ export async function usersAbove(
   { after, limit }: { after: string; limit: number },
 ): Promise<TieredUser[]> {
   const { rows } = await client.query<TieredUser>(
-    `SELECT own.user_id AS "userId", own.tier,
-            EXISTS (SELECT FROM board_finals AS final WHERE ${IN_FINALS('own.user_id')}) AS "isActive"
+    `SELECT own.user_id AS "userId", own.tier, final.score IS NOT NULL AS "isActive"
        FROM (SELECT user_id, tier FROM league_tiers
               WHERE tenant_no = $1 AND board_no = $3 AND tier > 0 AND user_id > $4 ORDER BY user_id LIMIT $5) AS own
+       LEFT JOIN LATERAL (${finalOf('own.user_id')}) AS final ON true
       ORDER BY own.user_id`,
     [tenantNo, runId, boardNo, storableText(after), limit],
   );
