@@ -136,8 +136,9 @@ try {
     (
       await pool.query<{ final: number; owed: number; moves: number }>(
         `SELECT (SELECT count(*)::int FROM board_runs WHERE board_no = $1 AND is_final) AS final,
-                (SELECT count(*)::int FROM league_closings) AS owed, (SELECT count(*)::int FROM league_moves) AS moves`,
-        [board.no],
+                (SELECT count(*)::int FROM league_closings JOIN board_runs ON id = run_id WHERE run_day = $2) AS owed,
+                (SELECT count(*)::int FROM league_moves WHERE run_day = $2) AS moves`,
+        [board.no, RUN_DAY],
       )
     ).rows[0]!;
   const closed = async (): Promise<{ copied: number; moved: number }> => {
