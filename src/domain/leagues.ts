@@ -7,31 +7,42 @@ export const COHORT_USERS = { least: 10, most: 200 } as const;
 
 export const MOST_TIERS = 50;
 
-const TierFields = Type.Object({ name: ResourceName, badge: Type.Optional(Badge) }, { additionalProperties: false });
+const TIER_BADGE = 'Badge of the tier; null or absent: it has none.';
+const TIER_NUMBER = 'Number of the tier; 1 is the lowest.';
+
+const TierFields = Type.Object(
+  { name: ResourceName, badge: Type.Optional({ ...Badge, description: TIER_BADGE }) },
+  { additionalProperties: false },
+);
 
 /** A leaderboard's leagues. The first tier is the lowest. */
 export const Leagues = Type.Object(
   {
-    tiers: Type.Array(TierFields),
-    cohortUsers: Type.Integer(),
-    promoted: Type.Integer(),
-    demoted: Type.Integer(),
-    inactive: Type.Optional(Type.Enum(['stay', 'fall'])),
+    tiers: Type.Array(TierFields, { description: 'The tiers, 2 to 50, lowest first.' }),
+    cohortUsers: Type.Integer({ description: 'The most users of a cohort: 10 to 200.', examples: [30] }),
+    promoted: Type.Integer({ description: 'How many of a cohort move up at the end of a run.', examples: [7] }),
+    demoted: Type.Integer({ description: 'How many of a cohort move down at the end of a run.', examples: [5] }),
+    inactive: Type.Optional(
+      Type.Enum(['stay', 'fall'], {
+        description: 'Whether users without a score in the run `stay` in their tier (default) or `fall` by one.',
+      }),
+    ),
   },
   { additionalProperties: false },
 );
 export type Leagues = Static<typeof Leagues>;
 
 export const LeagueTier = Type.Object({
-  /** 1 is the lowest tier. */
-  number: Type.Integer(),
+  number: Type.Integer({ description: TIER_NUMBER }),
   name: Type.String(),
-  badge: Nullable(Badge),
+  badge: Nullable(Badge, { description: TIER_BADGE }),
 });
 export type LeagueTier = Static<typeof LeagueTier>;
 
 export const LEAGUE_MOVES = ['up', 'stay', 'down'] as const;
-const LeagueMove = Type.Enum([...LEAGUE_MOVES]);
+const LeagueMove = Type.Enum([...LEAGUE_MOVES], {
+  description: 'How the user would move if the run ended now; of a closed run: how the user moved.',
+});
 export type LeagueMove = Static<typeof LeagueMove>;
 
 /** The tier with a number from 0; the highest one if the leaderboard has fewer now. */
@@ -54,29 +65,43 @@ const LeagueRanking = Type.Object({
 export const UserLeague = Type.Object({
   leaderboardKey: Type.String(),
   status: BoardStatus,
-  run: Type.Object({
-    start: LocalDate,
-    end: LocalDate,
-    /** When the user's last day of the run ends. */
-    endsAt: Type.String({ format: 'date-time' }),
-    secondsLeft: Type.Integer(),
-    /** When ranks are final and users move. */
-    finalAt: Type.String({ format: 'date-time' }),
-    isClosed: Type.Boolean(),
-  }),
-  tier: LeagueTier,
-  tiers: Type.Integer(),
-  rank: Nullable(Type.Integer()),
+  run: Type.Object(
+    {
+      start: LocalDate,
+      end: LocalDate,
+      endsAt: Type.String({ format: 'date-time', description: 'When the user’s last day of the run ends.' }),
+      secondsLeft: Type.Integer({ description: 'Seconds until `endsAt`; 0 after it.' }),
+      finalAt: Type.String({ format: 'date-time', description: 'When ranks are final, and users move.' }),
+      isClosed: Type.Boolean({ description: 'Whether all users have moved.' }),
+    },
+    { description: 'The run, and the time left.' },
+  ),
+  tier: { ...LeagueTier, description: 'The tier in which the user is in this run.' },
+  tiers: Type.Integer({ description: 'How many tiers there are.' }),
+  rank: Nullable(Type.Integer(), { description: 'The user’s rank in the cohort; null: no score, or no cohort.' }),
   value: Nullable(WholeNumber()),
   move: LeagueMove,
-  cohort: Nullable(Type.Object({ users: Type.Integer(), rankings: Type.Array(LeagueRanking) })),
+  cohort: Nullable(
+    Type.Object({
+      users: Type.Integer({ description: 'How many users of the cohort have a score.' }),
+      rankings: Type.Array(LeagueRanking, { description: 'These users, best first.' }),
+    }),
+    { description: 'The user’s cohort; null: none yet.' },
+  ),
 });
 export type UserLeague = Static<typeof UserLeague>;
 
-/** How many users and cohorts each tier of a leaderboard has in a run; `waiting`: users without a cohort yet. */
+/** How many users and cohorts each tier of a leaderboard has in a run. */
 export const LeagueOverview = Type.Object({
-  run: LocalDate,
-  waiting: Type.Integer(),
-  tiers: Type.Array(Type.Object({ ...LeagueTier.properties, users: Type.Integer(), cohorts: Type.Integer() })),
+  run: { ...LocalDate, description: 'First day of the run.' },
+  waiting: Type.Integer({ description: 'Users with a score and without a cohort, until the run before is closed.' }),
+  tiers: Type.Array(
+    Type.Object({
+      ...LeagueTier.properties,
+      users: Type.Integer({ description: 'Users in cohorts of the tier.' }),
+      cohorts: Type.Integer({ description: 'Cohorts of the tier.' }),
+    }),
+    { description: 'The tiers, lowest first.' },
+  ),
 });
 export type LeagueOverview = Static<typeof LeagueOverview>;

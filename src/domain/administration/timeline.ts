@@ -223,7 +223,10 @@ const LeaderboardEntry = Type.Object({
 });
 export type LeaderboardEntry = Static<typeof LeaderboardEntry>;
 
-const Tier = Type.Object({ number: Type.Integer(), name: Nullable(Type.String()) });
+const Tier = Type.Object({
+  number: Type.Integer({ description: 'Number of the tier; 1 is the lowest.' }),
+  name: Nullable(Type.String()),
+});
 
 /** The user moved to another tier of a leaderboard’s leagues. */
 const LeagueEntry = Type.Object({

@@ -205,7 +205,9 @@ export const LEADERBOARD = {
     ifUnset: 'omitted',
     addition: true,
     when: { ...only('runUnit'), called: 'boards with a runUnit' },
-    form: { hint: 'As JSON. Empty: no leagues' },
+    form: {
+      hint: 'As JSON, such as {"tiers": [{"name": "Bronze"}, {"name": "Silver"}], "cohortUsers": 30, "promoted": 7, "demoted": 5}. Empty: no leagues',
+    },
   }),
   status: field(Type.Enum(['inactive', 'active', 'scheduled', 'finished']), {
     label: 'Status',

@@ -53,9 +53,9 @@ const BoardWithRankings = Type.Object({ ...LeaderboardResponseWithRankings.prope
 const BoardOfTiers = Type.Object({
   ...leaderboardFields,
   status: BoardStatus,
-  move: Type.Enum(['up', 'down']),
-  tier: LeagueTier,
-  previousTier: LeagueTier,
+  move: Type.Enum(['up', 'down'], { description: 'Whether the user moved up or down.' }),
+  tier: { ...LeagueTier, description: 'The tier after the move.' },
+  previousTier: { ...LeagueTier, description: 'The tier before the move.' },
   rank: Nullable(Type.Integer()),
 });
 

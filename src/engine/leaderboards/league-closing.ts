@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import {
@@ -41,6 +42,9 @@ interface LeagueClosingOptions {
 /** Of a transaction, which takes about 50 ms. */
 const COHORTS = 100;
 const USERS = 1_000;
+/** A pause after each transaction, as a share of its duration, so that events do not wait for the same processors and disk. */
+const PAUSE_SHARE = 0.5;
+const MOST_PAUSE_MS = 100;
 /** After this time the rest is left to the next call. */
 const LONG_MS = 5_000;
 
@@ -92,7 +96,8 @@ export class LeagueClosing implements ScheduledWork {
 
   private async close(run: OwedClosing, isHeard: (userId: string) => boolean, ending: AbortSignal): Promise<void> {
     const { publisher, onStep } = this.options;
-    for (let step: ClosingStep | null = 'cohorts'; step !== null && step !== 'ended' && !ending.aborted;)
+    for (let step: ClosingStep | null = 'cohorts'; step !== null && step !== 'ended' && !ending.aborted;) {
+      const beganMs = performance.now();
       step = await transaction(publisher.pool, async (client) => {
         // Another worker may do it, or have done it.
         const progress = await lockClosing(client, run.runId);
@@ -102,6 +107,8 @@ export class LeagueClosing implements ScheduledWork {
         await onStep?.(done);
         return done;
       });
+      await sleep(Math.min(PAUSE_SHARE * (performance.now() - beganMs), MOST_PAUSE_MS));
+    }
   }
 }
 

@@ -120,8 +120,8 @@ test("tenants have leagues of their own, and a user's key reads only its own use
     Promise.all(['a', 'b', 'c'].map(async (user) => (await leagueOf(user, { tenantId })).tier.name));
   expect(await tiers('one')).toEqual(['Silver', 'Bronze', 'Bronze']);
   expect(await tiers('two')).toEqual(['Bronze', 'Bronze', 'Silver']);
-  const made = await laurel.admin.post('/v1/application-keys', [{ name: 'Key', userId: 'a' }], { tenantId: 'one' });
-  const key = made.body.created?.[0]?.key ?? made.body[0]?.key;
+  const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'a' }], { tenantId: 'one' });
+  const key = made.body.created[0].key;
   const read = (user: string): Promise<Response> =>
     fetch(`${laurel.appUrl}/v1/users/${user}/leaderboards/week/leagues`, { headers: { 'x-api-key': key } });
   expect((await read('a')).status).toBe(200);
