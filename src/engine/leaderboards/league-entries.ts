@@ -61,7 +61,11 @@ export async function seatMembers(
   const names = keys.map((key) => JSON.stringify(key));
   const distinct = new Map(names.map((name, at) => [name, keys[at]!]));
   const newest = await newestCohorts(client, run, [...distinct.values()]);
-  const open = new Map([...distinct.keys()].flatMap((name, at) => (newest[at] ? [[name, newest[at]!]] : [])));
+  const open = new Map<string, OpenCohort>();
+  for (const [at, name] of [...distinct.keys()].entries()) {
+    const cohort = newest[at];
+    if (cohort) open.set(name, cohort);
+  }
   const seats = seatUsers(names, open, leagues.cohortUsers);
   const cohorts = new Map(seats.map((cohort, at) => [cohort, keys[at]!]));
   const created = [...cohorts].filter(([{ id }]) => id === null);

@@ -1,6 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Leagues } from '../../domain/leagues.ts';
-import type { OpenCohort } from '../../rules/leagues.ts';
 import { storableText } from '../storable-json.ts';
 
 export interface LeagueRun {
@@ -117,7 +116,7 @@ export async function newestCohorts(
   client: PoolClient,
   { tenantNo, boardNo, runDay }: LeagueRun,
   keys: readonly CohortKey[],
-): Promise<(OpenCohort | null)[]> {
+): Promise<({ id: number; members: number } | null)[]> {
   const { rows } = await client.query<{ id: number | null; members: number }>(
     `SELECT newest.id, newest.members
        FROM unnest($4::smallint[], $5::smallint[], $6::text[]) WITH ORDINALITY AS key (shard, tier, name, nth)
