@@ -191,8 +191,10 @@ async function seatFollowing(client: PoolClient, run: OwedClosing): Promise<Clos
   const following = runDay === null || leagues === null ? null : { ...run, runDay };
   if (following !== null) {
     const waiting = await waitingMembers(client, following, USERS);
-    await seatMembers(client, following, leagues!, waiting);
-    if (waiting.length === USERS) return 'seated';
+    if (waiting.length === USERS) {
+      await seatMembers(client, following, leagues!, waiting);
+      return 'seated';
+    }
   }
   // Transactions that found another run open end first, and their users wait.
   await openRun(client, { ...run, runDay });

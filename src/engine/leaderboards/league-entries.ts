@@ -8,6 +8,7 @@ import {
   type Entrant,
   type LeagueRun,
   leagueBoards,
+  lockSeats,
   lockOpenRun,
   newestCohorts,
   putMembers,
@@ -41,7 +42,7 @@ export async function enterLeagues(client: PoolClient, redis: Redis, entries: re
   }
 }
 
-/** Gives cohorts of a run to users, in order. Two transactions must not do so for one run and shard at once. */
+/** Gives cohorts of a run to users, in order. Waits for other transactions that do so on the same shards. */
 export async function seatMembers(
   client: PoolClient,
   run: LeagueRun,
@@ -49,6 +50,11 @@ export async function seatMembers(
   members: readonly Pick<Entrant, 'userId' | 'shard' | 'group'>[],
 ): Promise<void> {
   if (members.length === 0) return;
+  await lockSeats(
+    client,
+    run,
+    members.map(({ shard }) => shard),
+  );
   const tiers = await tiersOf(
     client,
     run,

@@ -107,7 +107,8 @@ export const WEBHOOK_TEXTS: Readonly<Record<NotificationType, WebhookText>> = {
   },
   'leaderboard.tier_changed': {
     summary: 'A user moved to another tier of a leaderboard’s leagues',
-    description: 'After the run is final, once for each user and run. A rank of null: the user had no score in the run.',
+    description:
+      'After the run is final, once for each user and run. A rank of null: the user had no score in the run.',
   },
   'emails.recap_due': {
     summary: 'A recap is due',

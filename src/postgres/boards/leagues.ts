@@ -85,6 +85,23 @@ export async function lockOpenRun(
   return (await read()).rows[0]?.openRunDay ?? null;
 }
 
+/** First number of the advisory lock; the second is the tenant and the shard. */
+const LOCK = 0x6c65_6167; // 'leag'
+const MOST_SHARDS = 256;
+
+/** Waits for other transactions that fill cohorts of a tenant on some shards, usually none. */
+export async function lockSeats(
+  client: PoolClient,
+  { tenantNo }: Pick<LeagueRun, 'tenantNo'>,
+  shards: readonly number[],
+): Promise<void> {
+  const distinct = [...new Set(shards)].toSorted((a, b) => a - b);
+  await client.query('SELECT pg_advisory_xact_lock($1::integer, seat) FROM unnest($2::integer[]) AS seat', [
+    LOCK,
+    distinct.map((shard) => tenantNo * MOST_SHARDS + shard),
+  ]);
+}
+
 /** The tiers of those of some users who ever left the lowest one. */
 export async function tiersOf(
   client: Pool | PoolClient,
