@@ -26,6 +26,7 @@ const BENCHES: Readonly<Record<string, { about: string; run: () => Promise<unkno
   rebuild: { about: 'rebuilding a Redis from Postgres and comparing both', run: () => import('./rebuild.ts') },
   scaling: { about: 'CPU of Redis per event on 1, 2 and 4 masters', run: () => import('./scaling.ts') },
   spread: { about: 'spreading a tenant over 16 shards', run: () => import('./spread.ts') },
+  leagues: { about: 'closing a run of a leaderboard with leagues', run: () => import('./leagues.ts') },
   contention: { about: 'many changes of one user against the same of many', run: () => import('./contention.ts') },
 };
 

@@ -12,6 +12,8 @@ import { KeyAgeing } from '../src/engine/retention/key-ageing.ts';
 import { JobRunner } from '../src/engine/schedule/job-runner.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
 import { BoardFilling } from '../src/engine/leaderboards/board-filling.ts';
+import { LeagueClosing } from '../src/engine/leaderboards/league-closing.ts';
+import { LeagueReports } from '../src/engine/leaderboards/league-reports.ts';
 import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
 import { Announcements } from '../src/engine/notifications/due/announcements.ts';
 import { BoardRankings } from '../src/engine/notifications/due/board-rankings.ts';
@@ -246,6 +248,8 @@ function scheduledNotifications(
     new EmailRounds({ publisher: announcing, onFailed }),
     new AchievementEmails({ publisher: announcing, onFailed }),
     new Expiries({ redis, scripts, clock, publisher: announcing, onFailed }),
+    new LeagueClosing({ publisher: announcing, onFailed }),
+    new LeagueReports({ redis, publisher: announcing, onFailed }),
     new OpenClaims({ redis, claims: createClaims(core, scripts, options), publisher: announcing, onFailed }),
   ];
 }

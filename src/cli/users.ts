@@ -174,6 +174,8 @@ function subjectOf(entry: TimelineEntry): string {
       return [entry.change, entry.frequency, entry.who ?? ''].join(' ').trim();
     case 'leaderboard':
       return `${entry.rank === null ? 'not' : `#${entry.rank}`} on ${entry.leaderboard.name}`;
+    case 'league':
+      return `${entry.previousTier.name ?? entry.previousTier.number} → ${entry.tier.name ?? entry.tier.number} on ${entry.leaderboard.name}`;
     case 'administration':
       return `${entry.action} ${entry.subject} by ${entry.who}`;
     case 'time':

@@ -32,5 +32,6 @@ export const TIMELINE_KINDS = [
   'user_creation',
   'streak',
   'leaderboard',
+  'league',
   'administration',
 ] as const;

@@ -33,12 +33,14 @@ import {
 import {
   adminLeaderboardFillingsList,
   adminLeaderboardsGroups,
+  adminLeaderboardsLeagues,
   leaderboards,
   leaderboardsAll,
   leaderboardsGet,
   leaderboardsRankings,
   leaderboardsTeams,
   usersLeaderboard,
+  usersLeaderboardLeagues,
 } from './leaderboards.ts';
 import {
   adminMessagesChannelDelete,
@@ -231,6 +233,7 @@ export const applicationOperations: readonly Operation[] = [
   usersRewards,
   usersClaims,
   usersLeaderboard,
+  usersLeaderboardLeagues,
   usersWrapped,
   pointsSystem,
   pointsSummary,
@@ -296,6 +299,7 @@ export const adminOperations: readonly Operation[] = [
   adminAdminApiKeysDelete,
   adminAttributesValues,
   adminLeaderboardsGroups,
+  adminLeaderboardsLeagues,
   adminActivityGet,
   adminActivityCompletions,
   adminAnalyticsSegments,

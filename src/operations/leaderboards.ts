@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import { MOST } from '../catalog/event-work.ts';
 import { JOB_STATUSES } from '../domain/administration/job.ts';
 import {
@@ -8,6 +9,7 @@ import {
   TeamRankings,
   UserLeaderboardResponseWithHistory,
 } from '../domain/leaderboard.ts';
+import { LeagueOverview, UserLeague } from '../domain/leagues.ts';
 import { boardStatus } from '../domain/runs.ts';
 import { LocalDate, Uuid } from '../domain/schemas.ts';
 import { AttributeFilter, StringMap } from '../domain/user.ts';
@@ -71,12 +73,34 @@ export const adminLeaderboardsGroups = operation({
   responses: { 200: Type.Array(Type.Object({ userAttributes: StringMap, users: Type.Integer() })) },
   handle: async ({ catalogs, leaderboards: reads }, { tenant, params, query: { run } }) => {
     const compiled = await catalogs.of(tenant.no);
-    const id = params.id.toLowerCase();
-    const board = compiled.catalog.leaderboards.find((one) => one.id === id);
-    if (board === undefined) throw new AppError('not_found', unknown(leaderboards));
-    return { status: 200, body: await reads.groups(compiled, board.key, run) };
+    return { status: 200, body: await reads.groups(compiled, keyOf(compiled, params.id), run) };
   },
 });
+
+export const adminLeaderboardsLeagues = operation({
+  id: 'admin_leaderboards_leagues',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/leaderboards/{id}/leagues',
+  summary: 'The leagues of a leaderboard: how many users and cohorts each tier has, lowest first',
+  description:
+    'Of the present run, or of that which begins on `run`. `waiting` users have a score in the run and no cohort, because the run ' +
+    'before is not closed. 422 for a leaderboard without `leagues`.',
+  params: Type.Object({ id: Uuid }),
+  query: Type.Object({ run: Type.Optional(LocalDate) }),
+  responses: { 200: LeagueOverview },
+  handle: async ({ catalogs, leagues }, { tenant, params, query: { run } }) => {
+    const compiled = await catalogs.of(tenant.no);
+    return { status: 200, body: await leagues.overview(compiled, keyOf(compiled, params.id), run) };
+  },
+});
+
+/** The key of a leaderboard by ID. Throws 404. */
+function keyOf(compiled: CompiledCatalog, id: string): string {
+  const board = compiled.catalog.leaderboards.find((one) => one.id === id.toLowerCase());
+  if (board === undefined) throw new AppError('not_found', unknown(leaderboards));
+  return board.key;
+}
 
 export const leaderboardsGet = operation({
   id: 'leaderboards_get',
@@ -187,5 +211,25 @@ export const usersLeaderboard = operation({
   handle: async ({ catalogs, leaderboards }, { tenant, params, query }) => ({
     status: 200,
     body: await leaderboards.ofUser(await catalogs.of(tenant.no), params.id, { key: params.key, ...query }),
+  }),
+});
+
+export const usersLeaderboardLeagues = operation({
+  id: 'users_leaderboard_leagues',
+  surface: 'application',
+  refusesUnknownQuery: true,
+  method: 'get',
+  path: '/v1/users/{id}/leaderboards/{key}/leagues',
+  summary: "A user's tier and cohort in the leagues of a leaderboard, and who of the cohort moves",
+  description:
+    'Of the present run, or of that which begins on `run`. A user without a score in the run has no cohort, nor has one until the ' +
+    'score is stored, some hundred milliseconds later, and until the run before is closed. 422 for a leaderboard without `leagues`.',
+  params: Type.Object({ id: Type.String(), key: Type.String() }),
+  query: Type.Object({ run: Type.Optional(Type.String({ format: 'date' })) }),
+  responses: { 200: UserLeague },
+  namedUsers: ({ params }) => [params.id],
+  handle: async ({ catalogs, leagues }, { tenant, params, query }) => ({
+    status: 200,
+    body: await leagues.ofUser(await catalogs.of(tenant.no), params.id, { key: params.key, ...query }),
   }),
 });

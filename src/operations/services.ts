@@ -27,6 +27,7 @@ import type { Jobs } from '../engine/schedule/jobs.ts';
 import type { Imports } from '../engine/imports/imports.ts';
 import type { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import type { Live } from '../engine/live/live.ts';
+import type { LeagueReads } from '../engine/leaderboards/league-reads.ts';
 import type { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import type { PointsReads } from '../engine/points/points-reads.ts';
 import type { Claims } from '../engine/rewards/claims.ts';
@@ -106,6 +107,7 @@ export interface Services {
   streakRankings: StreakRankings;
   streakAdmin: StreakAdmin;
   leaderboards: LeaderboardReads;
+  leagues: LeagueReads;
   live: Live;
   history: HistoryReads;
   imports: Imports;

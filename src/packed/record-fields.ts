@@ -125,9 +125,14 @@ export const RECORD = {
   balance: 'ba',
   /** RANKED, of a reward for a rank in a final run. */
   ranked: 'rk',
+  /** RECORDED_LEAGUEs: leaderboards with leagues on which the user's score changed. */
+  leagues: 'lg',
   /** For `KIND.progress`: see `src/redis/batches.ts`. */
   progress: 'p',
 } as const;
+
+/** Number of the leaderboard, first day of the run, and the group. */
+export const RECORDED_LEAGUE = { board: 0, runDay: 1, group: 2 } as const;
 
 /** Number of the leaderboard, first day of the run, the group, and the user's rank and score in it. */
 export const RANKED = { board: 0, runDay: 1, group: 2, rank: 3, score: 4 } as const;

@@ -70,6 +70,7 @@ export interface HappenedRecord {
   [RECORD.boards]?: RecordedBoard[];
   [RECORD.balance]?: RecordedBalanceChange;
   [RECORD.ranked]?: RecordedRank;
+  [RECORD.leagues]?: RecordedLeague[];
   [RECORD.attributes]?: string;
   [RECORD.idempotencyKey]?: string;
   [RECORD.guard]?: RecordedGuard;
@@ -90,6 +91,9 @@ export interface HappenedRecord {
   [RECORD.recomputation]?: RecordedRecomputation;
   [RECORD.version]?: number;
 }
+
+/** RECORDED_LEAGUE. */
+export type RecordedLeague = [boardNo: number, runDay: number, group: string];
 
 export interface RecordedRank {
   [RANKED.board]: number;

@@ -26,7 +26,7 @@ const IDLE_LIMIT_MS = 30_000;
  * to disk. The most frequent statements are named, so that a connection parses them once. They are still planned each time,
  * because a plan cached when there were ten users would scan a million.
  */
-const PLANNED_BY_KEYS =
+export const PLANNED_BY_KEYS =
   'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL plan_cache_mode = force_custom_plan';
 
 /** A cursor, with the revisions of catalogs and organisation that the transaction sees. */

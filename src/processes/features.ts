@@ -22,6 +22,7 @@ import { ReadLimits } from '../engine/history/read-limits.ts';
 import { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import { Imports } from '../engine/imports/imports.ts';
 import { Jobs } from '../engine/schedule/jobs.ts';
+import { LeagueReads } from '../engine/leaderboards/league-reads.ts';
 import { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import { setsOfBoards } from '../engine/leaderboards/stray-sets.ts';
 import { Live } from '../engine/live/live.ts';
@@ -224,10 +225,12 @@ function createStreaks(core: FrontendCore): Feature<'streaks' | 'streakRankings'
   };
 }
 
-function createLeaderboards(core: FrontendCore): Feature<'leaderboards' | 'boardFills'> {
+function createLeaderboards(core: FrontendCore): Feature<'leaderboards' | 'leagues' | 'boardFills'> {
   const { redis, pool, clock, users, past } = core;
+  const reads = new LeaderboardReads({ redis, users, clock, past });
   return {
-    leaderboards: new LeaderboardReads({ redis, users, clock, past }),
+    leaderboards: reads,
+    leagues: new LeagueReads({ redis, pool, clock, users, leaderboards: reads }),
     boardFills: { list: (tenantNo) => listFills(pool, tenantNo) },
   };
 }

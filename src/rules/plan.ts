@@ -29,6 +29,8 @@ export interface Plan {
   grouped?: number;
   /** `systems` contains a metric trigger with `blockIfOutOfPoints`. */
   blocks?: true;
+  /** `boards` contains a leaderboard with leagues. */
+  leagues?: true;
 }
 
 /** Guards in the order in which they run. */
@@ -184,6 +186,8 @@ export interface PlanBoard {
   scores?: true;
   /** A webhook reports its ranks or overtaken users, so events of batches are also ranked. */
   heard?: true;
+  /** Users with a score get cohorts. */
+  leagues?: true;
 }
 
 /** Achievements and triggers that count matching events themselves, with their conditions on event attributes. */

@@ -13,6 +13,7 @@ import type {
   RecordedStreak,
 } from '../packed/record.ts';
 import type { EventOutcome, RuleEvent } from './event.ts';
+import type { ScoreChange } from './leaderboards.ts';
 import type { Plan, PlanStreak } from './plan.ts';
 import type { PointsMove } from './points.ts';
 import type { QuestChange } from './quests.ts';
@@ -81,7 +82,8 @@ export function eventRecord(
     texts.key !== '' && texts.key,
     [],
   ];
-  const more = moreOfEvent(user, event, outcome, { isNew, isReleased: plan.guards?.release === true, repairs });
+  const isReleased = plan.guards?.release === true;
+  const more = moreOfEvent(user, event, outcome, { isNew, isReleased, isInLeagues: plan.leagues === true, repairs });
   if (more !== null) record.push(more);
   return record;
 }
@@ -91,7 +93,12 @@ function moreOfEvent(
   user: User,
   { value, occurred }: RuleEvent,
   outcome: EventOutcome,
-  { isNew, isReleased, repairs }: { isNew: boolean; isReleased: boolean; repairs: StreakRepairs },
+  {
+    isNew,
+    isReleased,
+    isInLeagues,
+    repairs,
+  }: { isNew: boolean; isReleased: boolean; isInLeagues: boolean; repairs: StreakRepairs },
 ): Few | null {
   const more: Few = {};
   if (isNew) more[RECORD.isNew] = 1;
@@ -112,6 +119,7 @@ function moreOfEvent(
       more[RECORD.superseded] = superseded;
     }
   }
+  if (isInLeagues) addLeagues(more, outcome.scores);
   addSettlements(more, user, outcome.settlements);
   for (const _ in more) return more;
   return null;
@@ -138,6 +146,7 @@ export function requestRecord(
   const points = recordedPoints(outcome.ledgers);
   if (points !== undefined) record[RECORD.points] = points;
   if (completed.length > 0 || points !== undefined) record[RECORD.version] = plan.version;
+  if (plan.leagues === true) addLeagues(record, outcome.scores);
   return record;
 }
 
@@ -337,6 +346,12 @@ export function recordedStreak(
   const offDays = daysOffAhead(user, rule, day, (ms) => dayOfUser(user, ms));
   const record: RecordedStreak = [length, startDay ?? -1, lastPeriod ?? -1, extended ? 1 : 0, user.freezes];
   return offDays > 0 ? ([...(record as unknown as number[]), offDays] as unknown as RecordedStreak) : record;
+}
+
+/** Adds the leaderboards with leagues on which the user has a score now. The first such record of a run gives the user a cohort. */
+function addLeagues(record: Few, scores: readonly ScoreChange[]): void {
+  const entered = scores.filter(({ board, score }) => board.leagues === true && score > (board.floor ?? 0));
+  if (entered.length > 0) record[RECORD.leagues] = entered.map(({ board, runDay, group }) => [board.no, runDay, group]);
 }
 
 function addSettlements(record: Few, user: User, settlements: Settlements | null): void {

@@ -33,6 +33,7 @@ const OWN: readonly (typeof WEBHOOK_EVENTS)[number][] = [
   'reward.fulfilled',
   'reward.cancelled',
   'leaderboard.rewarded',
+  'leaderboard.tier_changed',
 ];
 
 test.each(OWN)("the example of %s fits Laurel's own fields", (type) => {

@@ -181,6 +181,7 @@ export class CatalogBuilder {
       teamsBy: null,
       teamMinMembers: null,
       keepsMetadata: null,
+      leagues: null,
       ...fields,
     };
     this.catalog.leaderboards.push(board);

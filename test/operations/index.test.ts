@@ -69,6 +69,7 @@ test('has every event of the contract, and eight additions', () => {
     'reward.fulfilled',
     'reward.cancelled',
     'leaderboard.rewarded',
+    'leaderboard.tier_changed',
   ];
   expect([...WEBHOOK_EVENTS].sort()).toEqual([...contractEvents(), ...additions].sort());
 });

@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 93e48f6f452f33fe4770731d9321a559e622e7733f13acd4b90f21c9b6c65762
-// 56a2f5faa33cff94c9470dc904a59b84a1374fb843634235fe8af211361930e8
+// 7ddd3875a92e9ef127dd2afe115e8e1e02f3849f3812861ed1573837796b114e
+// efd698515a6c16f5379301dee3dc527eb65c28aa58c997663c7d5d7548b80487
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -1389,6 +1389,66 @@ export interface TeamsPage {
   rankings: TeamRanking[];
 }
 
+export interface UserLeague {
+  /** Key of the leaderboard. */
+  leaderboardKey: string;
+  /** Status of the leaderboard. */
+  status: "active" | "scheduled" | "finished";
+  /** The run, and the time left. */
+  run: {
+    /** First day of the leaderboard. */
+    start: string;
+    /** Last day of the leaderboard; null: it has none. */
+    end: string;
+    /** When the user’s last day of the run ends. */
+    endsAt: string;
+    /** Seconds until `endsAt`; 0 after it. */
+    secondsLeft: number;
+    /** When ranks are final, and users move. */
+    finalAt: string;
+    /** Whether all users have moved. */
+    isClosed: boolean;
+  };
+  /** The tier in which the user is in this run. */
+  tier: {
+    /** Number of the tier; 1 is the lowest. */
+    number: number;
+    /** Name of the leaderboard. */
+    name: string;
+    /** Badge of the tier; null or absent: it has none. */
+    badge: {
+      /** Address of the picture. */
+      url: string;
+    } | null;
+  };
+  /** How many tiers there are. */
+  tiers: number;
+  /** The user’s rank in the cohort; null: no score, or no cohort. */
+  rank: number | null;
+  /** Value of the leaderboard. */
+  value: number | null;
+  /** How the user would move if the run ended now; of a closed run: how the user moved. */
+  move: "up" | "stay" | "down";
+  /** The user’s cohort; null: none yet. */
+  cohort: {
+    /** How many users of the cohort have a score. */
+    users: number;
+    /** These users, best first. */
+    rankings: {
+      /** Your own ID of the user. */
+      userId: string;
+      /** Name of the user; null: not known. */
+      userName: string | null;
+      /** Place on the board, 1 being the first; null: not on it. Equal scores share a rank, unless the leaderboard has `ties`. */
+      rank: number;
+      /** The user’s score. */
+      value: number;
+      /** How the user would move if the run ended now; of a closed run: how the user moved. */
+      move: "up" | "stay" | "down";
+    }[];
+  } | null;
+}
+
 export interface TeamRanking {
   /** Value of the attribute that names the team. */
   team: string;
@@ -1404,7 +1464,7 @@ export interface LiveTicketRequest {
   /** Keys or IDs of the leaderboards whose changes, and the user’s ranks, are reported. */
   boards?: string[];
   /** Only messages of these types; all if omitted. */
-  types?: ("achievement.completed" | "streak.started" | "streak.extended" | "streak.lost" | "streak.freeze_consumed" | "streak.freeze_earned" | "points.changed" | "points.level_changed" | "points.spent" | "points.refunded" | "points.expiring" | "points.expired" | "points.boost_started" | "points.boost_finished" | "reward.claimed" | "reward.fulfilled" | "reward.cancelled" | "leaderboard.started" | "leaderboard.changed" | "leaderboard.finished" | "leaderboard.rank_changed" | "leaderboard.rewarded" | "emails.recap_due" | "emails.reactivation_due" | "emails.streak_reminder_due" | "emails.achievement_due" | "event")[];
+  types?: ("achievement.completed" | "streak.started" | "streak.extended" | "streak.lost" | "streak.freeze_consumed" | "streak.freeze_earned" | "points.changed" | "points.level_changed" | "points.spent" | "points.refunded" | "points.expiring" | "points.expired" | "points.boost_started" | "points.boost_finished" | "reward.claimed" | "reward.fulfilled" | "reward.cancelled" | "leaderboard.started" | "leaderboard.changed" | "leaderboard.finished" | "leaderboard.rank_changed" | "leaderboard.rewarded" | "leaderboard.tier_changed" | "emails.recap_due" | "emails.reactivation_due" | "emails.streak_reminder_due" | "emails.achievement_due" | "event")[];
   /** Among messages about a metric, only those of these metrics. */
   metricIds?: string[];
   /** Among messages about a leaderboard, only those of these leaderboards. */
@@ -2081,6 +2141,88 @@ export interface LeaderboardRewarded {
   };
 }
 
+export interface LeaderboardTierChanged {
+  /** Type of the message. */
+  type: "leaderboard.tier_changed";
+  /** The user at the reported time. */
+  user: User;
+  /** The leaderboard. */
+  leaderboard: {
+    /** ID of the leaderboard. */
+    id: string;
+    /** Name of the leaderboard. */
+    name: string;
+    /** Key of the leaderboard. */
+    key: string;
+    /** What the board ranks by. */
+    rankBy: "points" | "streak" | "metric";
+    /** What a score is of the events of a run: the highest (max), lowest (min) or last value; absent: the sum. */
+    aggregate?: "max" | "min" | "last";
+    /** `ascending`: the lowest score is first; absent: the highest. */
+    order?: "ascending";
+    /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
+    ties?: "first";
+    /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
+    breakdownAttribute: string | null;
+    /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
+    breakdownAttributes: string[];
+    /** Key of the metric. */
+    metricKey?: string;
+    /** Name of the metric. */
+    metricName?: string;
+    /** Key of the points system. */
+    pointsSystemKey?: string;
+    /** Name of the points system. */
+    pointsSystemName?: string;
+    /** Description of the leaderboard for users; null: none. */
+    description: string | null;
+    /** First day of the leaderboard. */
+    start: string;
+    /** Last day of the leaderboard; null: it has none. */
+    end: string | null;
+    /** Local time of day from which events count; null: all day. */
+    startTime: string | null;
+    /** Local time of day at which events stop counting; null: all day. */
+    endTime: string | null;
+    /** Maximum number of places; null: unlimited. */
+    maxParticipants: number | null;
+    /** Unit of a run’s length; null: one run for ever. */
+    runUnit: ("day" | "month" | "year") | null;
+    /** Length of a run in `runUnit`s; null: one run for ever. */
+    runInterval: number | null;
+    /** Status of the leaderboard, by its days. */
+    status: "active" | "scheduled" | "finished";
+    /** Whether the user moved up or down. */
+    move: "up" | "down";
+    /** The tier after the move. */
+    tier: {
+      /** Number of the tier; 1 is the lowest. */
+      number: number;
+      /** Name of the leaderboard. */
+      name: string;
+      /** Badge of the tier; null or absent: it has none. */
+      badge: {
+        /** Address of the picture. */
+        url: string;
+      } | null;
+    };
+    /** The tier before the move. */
+    previousTier: {
+      /** Number of the tier; 1 is the lowest. */
+      number: number;
+      /** Name of the leaderboard. */
+      name: string;
+      /** Badge of the tier; null or absent: it has none. */
+      badge: {
+        /** Address of the picture. */
+        url: string;
+      } | null;
+    };
+    /** Place on the board, 1 being the first; null: not on it. Equal scores share a rank, unless the leaderboard has `ties`. */
+    rank: number | null;
+  };
+}
+
 export interface EmailsRecapDue {
   /** Type of the message. */
   type: "emails.recap_due";
@@ -2325,6 +2467,7 @@ export interface Messages {
   "leaderboard.finished": LeaderboardFinished;
   "leaderboard.rank_changed": LeaderboardRankChanged;
   "leaderboard.rewarded": LeaderboardRewarded;
+  "leaderboard.tier_changed": LeaderboardTierChanged;
   "emails.recap_due": EmailsRecapDue;
   "emails.reactivation_due": EmailsReactivationDue;
   "emails.streak_reminder_due": EmailsStreakReminderDue;

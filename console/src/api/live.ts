@@ -26,6 +26,7 @@ const OF_USER: readonly LiveType[] = [
   'reward.cancelled',
   'leaderboard.rank_changed',
   'leaderboard.rewarded',
+  'leaderboard.tier_changed',
 ];
 /** Messages within this time cause one read. */
 const TOGETHER_MS = 250;

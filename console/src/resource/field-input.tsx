@@ -3,6 +3,7 @@ import { Labelled, SelectInput, TextArea, TextInput } from '../ui/fields.tsx';
 import { Conditions, type Condition } from './conditions.tsx';
 import type { Field, Option } from './field.ts';
 import { GuardInputs } from './guards.tsx';
+import { JsonInput } from './json-input.tsx';
 import { RepeatInput } from './repeat.tsx';
 import type { Repeat } from '../rule-text.ts';
 
@@ -112,6 +113,8 @@ export function FieldInput({
         disabled={disabled}
       />
     );
+  if (input === 'json')
+    return <JsonInput label={label} hint={hint} value={value} onChange={onChange} problem={problem} />;
   if (input === 'guards')
     return <GuardInputs label={label} hint={hint} value={value ?? {}} onChange={onChange} problem={problem} />;
   if (input === 'picture') {

@@ -39,6 +39,7 @@ export function compileBoard(
     // Only for the highest sum do a score and an event's value say what the score was before.
     scores: floorOf(board) !== 0 || isWantedBy(catalogIndex, board, ['leaderboard.rank_changed']) || undefined,
     heard: isWantedBy(catalogIndex, board, ['leaderboard.rank_changed', 'leaderboard.changed']) || undefined,
+    leagues: board.leagues === null ? undefined : true,
   });
 }
 

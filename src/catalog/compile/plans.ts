@@ -114,6 +114,7 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
     ...(metric !== null && { present: presentBoards(catalogIndex) }),
     ...(metric !== null && compileGuards(metric)),
     ...(grouped > 0 && { grouped }),
+    ...(boards.some(({ leagues }) => leagues !== null) && { leagues: true as const }),
     ...(systems.some((system) => triggersOf(system).some(({ blocks }) => blocks)) && { blocks: true as const }),
   };
   const work = eventWork(catalogIndex.catalog, utcDay);

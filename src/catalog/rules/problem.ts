@@ -45,9 +45,9 @@ export function* refers(
 const HTTP_URL = new RegExp(HTTP_URL_PATTERN);
 
 /** The URL of a picture, which pages load. Other schemes, such as `javascript:` and `data:`, are refused for security. */
-function* badge(url: string | null): Generator<Problem> {
+export function* badge(field: string, url: string | null): Generator<Problem> {
   if (url === null || (HTTP_URL.test(url) && URL.canParse(url))) return;
-  yield problem('badgeUrl', 'must be a URL that begins with https:// or http://');
+  yield problem(field, 'must be a URL that begins with https:// or http://');
 }
 
 /** A key must be unique within its kind. `holders`: number of resources with the key, including this one. */
@@ -88,7 +88,7 @@ export function* declaredProblems(fields: Fields, resource: object, catalog: Cat
   for (const [name, one] of Object.entries(fields)) {
     const value = (resource as Record<string, unknown>)[storedName(name, one)] ?? null;
     if (name === 'name' && (value as string).trim() === '') yield problem('name', 'must not be empty');
-    if (one.stored === 'badgeUrl') yield* badge(value as string | null);
+    if (one.stored === 'badgeUrl') yield* badge('badgeUrl', value as string | null);
     yield* belongs(name, one, { resource, isSet: value !== null && !(Array.isArray(value) && value.length === 0) });
     if (one.conditionsOn !== undefined)
       yield* conditions(`${one.conditionsOn}Attributes`, value as AttributeCondition[], catalog);

@@ -13,10 +13,11 @@ import { MOST_REQUIRED } from '../../domain/fields/achievement.ts';
 import type { RankBand } from '../../domain/fields/rank.ts';
 import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
 import { floorOf } from '../../domain/leaderboard.ts';
+import { COHORT_USERS, type Leagues, MOST_TIERS } from '../../domain/leagues.ts';
 import { isDate } from '../../domain/periods.ts';
 import { LONGEST_REPEAT_DAYS } from '../../domain/repeat.ts';
 import { PARTICIPANTS } from '../../domain/schemas.ts';
-import { amount, MOST, ownKey, problem, type Problem, refers, whole } from './problem.ts';
+import { amount, badge, MOST, ownKey, problem, type Problem, refers, whole } from './problem.ts';
 import { achievementsIn, attributesIn, endlessIn, keysIn, levelsIn } from './references.ts';
 
 type RankRule = RankBand & { leaderboardId: string | null };
@@ -115,6 +116,24 @@ function circleThrough(id: string, catalog: Catalog): string[] | null {
   return null;
 }
 
+function* leagueProblems({ tiers, cohortUsers, promoted, demoted }: Leagues): Generator<Problem> {
+  if (tiers.length < 2 || tiers.length > MOST_TIERS)
+    yield problem('leagues.tiers', `must have 2 to ${MOST_TIERS} items, the lowest tier first`);
+  const names = new Set<string>();
+  for (const [index, { name, badge: shown }] of tiers.entries()) {
+    const field = `leagues.tiers[${index}]`;
+    if (name.trim() === '') yield problem(`${field}.name`, 'must not be empty');
+    else if (names.has(name)) yield problem(`${field}.name`, `'${name}' is named twice`);
+    names.add(name);
+    yield* badge(`${field}.badge.url`, shown?.url ?? null);
+  }
+  yield* whole('leagues.cohortUsers', cohortUsers, { min: COHORT_USERS.least, max: COHORT_USERS.most });
+  yield* whole('leagues.promoted', promoted, { min: 0, max: cohortUsers });
+  yield* whole('leagues.demoted', demoted, { min: 0, max: cohortUsers });
+  if (promoted + demoted > cohortUsers)
+    yield problem('leagues.demoted', 'promoted and demoted must not be more than cohortUsers together');
+}
+
 const LONGEST_RUN = 10_000;
 /** All their values are part of a group's name, and so of Redis keys. */
 const MOST_BREAKDOWN = 10;
@@ -127,6 +146,7 @@ export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Gene
   }
   yield* windowProblems(board);
   yield* runProblems(board);
+  if (board.leagues !== null) yield* leagueProblems(board.leagues);
   if (board.breakdownAttributes.length > MOST_BREAKDOWN)
     yield problem('breakdownAttributes', `must have at most ${MOST_BREAKDOWN} items`);
   const known = attributesIn(catalog.attributes);

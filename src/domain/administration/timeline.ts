@@ -223,6 +223,23 @@ const LeaderboardEntry = Type.Object({
 });
 export type LeaderboardEntry = Static<typeof LeaderboardEntry>;
 
+const Tier = Type.Object({
+  number: Type.Integer({ description: 'Number of the tier; 1 is the lowest.' }),
+  name: Nullable(Type.String()),
+});
+
+/** The user moved to another tier of a leaderboard’s leagues. */
+const LeagueEntry = Type.Object({
+  kind: Type.Literal('league'),
+  ...Entry,
+  leaderboard: Named,
+  start: LocalDate,
+  tier: Tier,
+  previousTier: Tier,
+  rank: Nullable(Type.Integer()),
+});
+export type LeagueEntry = Static<typeof LeagueEntry>;
+
 const AdministrationEntry = Type.Object({
   kind: Type.Literal('administration'),
   ...Entry,
@@ -245,6 +262,7 @@ export const TimelineEntry = Type.Union([
   ClockEntry,
   StreakEntry,
   LeaderboardEntry,
+  LeagueEntry,
   AdministrationEntry,
 ]);
 export type TimelineEntry = Static<typeof TimelineEntry>;
@@ -274,7 +292,14 @@ export type TimelineQuery = Static<typeof TimelineQuery>;
  */
 
 /** The digit after the time. Digits below 7 sort before the events of that millisecond, digits above after them. */
-export const POSITION_KIND = { userCreation: 0, streak: 1, leaderboard: 2, completion: 8, administration: 9 } as const;
+export const POSITION_KIND = {
+  userCreation: 0,
+  streak: 1,
+  leaderboard: 2,
+  league: 3,
+  completion: 8,
+  administration: 9,
+} as const;
 
 const TIME_DIGITS = 12;
 const NUMBER_DIGITS = 19;

@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import { type Kind, LISTS } from '../kinds.ts';
 import { Badge, Description, TIME_OF_DAY_PATTERN, WebhookFilter } from '../schemas.ts';
 import { MetricGuards } from '../administration/guards.ts';
+import { Leagues } from '../leagues.ts';
 import { Repeat } from '../repeat.ts';
 import type { Field, Fields, When } from './field.ts';
 import { Picture } from '../settings.ts';
@@ -24,6 +25,7 @@ export type Input =
   | 'conditions'
   | 'guards'
   | 'repeat'
+  | 'json'
   | 'picture'
   | 'filter'
   | 'weekdays'
@@ -70,6 +72,7 @@ const INPUTS = new Map<TSchema, Input>([
   [Description, 'area'],
   [MetricGuards, 'guards'],
   [Repeat, 'repeat'],
+  [Leagues, 'json'],
   [WebhookFilter, 'filter'],
   [DaysOff, 'weekdays'],
   [Thresholds, 'thresholds'],

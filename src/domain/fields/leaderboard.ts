@@ -1,5 +1,6 @@
 import { FOLDS } from '../rule-kinds.ts';
 import { Type } from 'typebox';
+import { Leagues } from '../leagues.ts';
 import { LocalDate, PARTICIPANTS, TimeOfDay, Uuid } from '../schemas.ts';
 import { DESCRIPTION, field, KEY, METRIC_ID, NAME, only, TODAY } from './field.ts';
 
@@ -185,6 +186,28 @@ export const LEADERBOARD = {
     ifUnset: 'omitted',
     addition: true,
     when: HAS_TEAMS,
+  }),
+  leagues: field(Leagues, {
+    label: 'Leagues',
+    description:
+      'Tiers, lowest first, and cohorts: users of a tier are ranked in cohorts of at most `cohortUsers` (10 to 200). At the end ' +
+      'of a run, the best `promoted` of a cohort move up, the last `demoted` move down, and users without a score `stay` (the ' +
+      'default) or `fall`. A request replaces all of it; null: no leagues.',
+    example: {
+      tiers: [{ name: 'Bronze' }, { name: 'Silver' }, { name: 'Gold' }],
+      cohortUsers: 30,
+      promoted: 7,
+      demoted: 5,
+      inactive: 'fall',
+    },
+    clearable: true,
+    default: null,
+    ifUnset: 'omitted',
+    addition: true,
+    when: { ...only('runUnit'), called: 'boards with a runUnit' },
+    form: {
+      hint: 'As JSON, such as {"tiers": [{"name": "Bronze"}, {"name": "Silver"}], "cohortUsers": 30, "promoted": 7, "demoted": 5}. Empty: no leagues',
+    },
   }),
   status: field(Type.Enum(['inactive', 'active', 'scheduled', 'finished']), {
     label: 'Status',

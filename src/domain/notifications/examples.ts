@@ -248,6 +248,18 @@ export const NOTIFICATION_EXAMPLES: { readonly [T in (typeof WEBHOOK_EVENTS)[num
       rewards: { points: { xp: 100 }, achievements: ['podium'] },
     },
   },
+  'leaderboard.tier_changed': {
+    type: 'leaderboard.tier_changed',
+    user,
+    leaderboard: {
+      ...boardFields,
+      status: 'active',
+      move: 'up',
+      tier: { number: 2, name: 'Silver', badge: null },
+      previousTier: { number: 1, name: 'Bronze', badge: null },
+      rank: 3,
+    },
+  },
   'emails.recap_due': {
     type: 'emails.recap_due',
     timestamp: '2026-03-09T08:00:00.000Z',

@@ -2,6 +2,7 @@ import { ROUNDINGS } from '../rule-kinds.ts';
 import { type Static, type TProperties, Type } from 'typebox';
 import { KeyValue, UserAchievementResponse } from '../achievement.ts';
 import { BoardStatus, leaderboardFields, LeaderboardResponseWithRankings, RankRewards } from '../leaderboard.ts';
+import { LeagueTier } from '../leagues.ts';
 import { BalanceChange, MetricEventPointsResponse, PointsLevelResponse, PointsResponse } from '../points.ts';
 import { Claim } from '../reward.ts';
 import { LocalDate, Nullable, NullableWholeNumber, WholeNumber } from '../schemas.ts';
@@ -10,7 +11,7 @@ import { User } from '../user.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
 /**
- * Schemas of the 26 webhook payloads: 18 as the contract defines them, and those about spendings, expiries and rewards. All senders and
+ * Schemas of the 27 webhook payloads: 18 as the contract defines them, and those about spendings, expiries and rewards. All senders and
  * documents derive from these.
  */
 
@@ -47,6 +48,16 @@ const groupOfBoard = {
 };
 
 const BoardWithRankings = Type.Object({ ...LeaderboardResponseWithRankings.properties, ...groupOfBoard });
+
+/** How a user moved at the end of a run, with the rank in the cohort; `null` without a score. */
+const BoardOfTiers = Type.Object({
+  ...leaderboardFields,
+  status: BoardStatus,
+  move: Type.Enum(['up', 'down'], { description: 'Whether the user moved up or down.' }),
+  tier: { ...LeagueTier, description: 'The tier after the move.' },
+  previousTier: { ...LeagueTier, description: 'The tier before the move.' },
+  rank: Nullable(Type.Integer()),
+});
 
 /** A user's final rank in a run, and what it earned. */
 const RewardedBoard = Type.Object({
@@ -124,6 +135,7 @@ export const NOTIFICATION_PAYLOADS = {
   'leaderboard.finished': payload('leaderboard.finished', { leaderboard: BoardWithRankings }),
   'leaderboard.rank_changed': payload('leaderboard.rank_changed', { ...aboutUser, leaderboard: BoardOfWebhook }),
   'leaderboard.rewarded': payload('leaderboard.rewarded', { ...aboutUser, leaderboard: RewardedBoard }),
+  'leaderboard.tier_changed': payload('leaderboard.tier_changed', { ...aboutUser, leaderboard: BoardOfTiers }),
   'emails.recap_due': payload('emails.recap_due', {
     timestamp,
     ...aboutUser,

@@ -25,6 +25,7 @@ export const WEBHOOK_EVENTS = [
   'leaderboard.finished',
   'leaderboard.rank_changed',
   'leaderboard.rewarded',
+  'leaderboard.tier_changed',
   'emails.recap_due',
   'emails.reactivation_due',
   'emails.streak_reminder_due',

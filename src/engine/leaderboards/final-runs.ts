@@ -14,6 +14,7 @@ import {
   type EndedRun,
   runsToClear,
 } from '../../postgres/boards/final-runs.ts';
+import { oweClosings } from '../../postgres/boards/league-closings.ts';
 import { type BoardProgress, boardsInProgress, lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
 import { oweRewards } from '../../postgres/boards/rank-rewards.ts';
 import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
@@ -151,6 +152,11 @@ export class FinalRuns implements DueWork {
         client,
         runs.map(({ run }) => run),
       );
+      await oweClosings(
+        client,
+        { tenantNo, boardNo },
+        runs.map(({ run }) => run.runDay),
+      );
       await moveProgress(client, {
         tenantNo,
         boardNo,
@@ -222,6 +228,7 @@ async function copyRun(options: CopyRunOptions, over: Over, ending: AbortSignal)
     const teams = await whileWhole(client, { redis, tenantNo }, () => teamsOf(redis, board, run));
     await finishRun(client, runId, teams);
     await oweRewards(client, runId);
+    await oweClosings(client, { tenantNo, boardNo }, [runDay]);
     await moveProgress(client, { tenantNo, boardNo, runDay: nextRunDay, snapshotDay: lastDay + 1 });
   });
   await onStep?.('finished');

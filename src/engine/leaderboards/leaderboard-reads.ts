@@ -228,6 +228,26 @@ export class LeaderboardReads {
     };
   }
 
+  /** A leaderboard, its status and a run, chosen as in `rankings` by a user's zone. Errors as `rankings`. */
+  runOf(
+    compiled: CompiledCatalog,
+    key: string,
+    { run, zone }: { run?: string | undefined; zone: string | null },
+  ): { board: Leaderboard; status: BoardStatus; run: Run } {
+    const found = this.find(compiled, key);
+    return { ...found, run: this.run(found.board, run, zone) };
+  }
+
+  /** Those of some users who have a score in a run, in any group. */
+  scoresIn(
+    compiled: CompiledCatalog,
+    at: { board: Leaderboard; run: Run },
+    userIds: readonly string[],
+  ): Promise<Member[]> {
+    const group = at.board.breakdownAttributes.length === 0 ? '' : null;
+    return this.scores(compiled, { ...at, group }, userIds);
+  }
+
   /** The group to rank users in: '' without a breakdown; `null` for all; undefined if `groupOf` is in none. */
   private async groupAmong(
     compiled: CompiledCatalog,

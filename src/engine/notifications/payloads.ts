@@ -2,6 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Achievement, Leaderboard, PointsBoost, PointsLevel, PointsSystem } from '../../domain/catalog.ts';
 import type { RankRewardRow } from '../../postgres/boards/rank-rewards.ts';
 import type { BoardStatus, LeaderboardRanking, RankRewards } from '../../domain/leaderboard.ts';
+import type { LeagueTier } from '../../domain/leagues.ts';
 import type { Expiry, PayloadOf } from '../../domain/notifications/payloads.ts';
 import type { NotificationType } from '../../domain/notifications/notification.ts';
 import { dateOf } from '../../domain/periods.ts';
@@ -258,6 +259,19 @@ export function rankRewarded(
 ): string {
   const board = `${openedBoard(at, status)},${JSON.stringify(place).slice(1)}`;
   return `{"type":"leaderboard.rewarded","user":${user},"leaderboard":${board}}`;
+}
+
+/** How a user moved at the end of a run. `rank`: in the cohort, `null` without a score. */
+export function tierChanged(
+  user: UserJson,
+  at: BoardGroup,
+  {
+    status,
+    ...moved
+  }: { status: BoardStatus; move: 'up' | 'down'; tier: LeagueTier; previousTier: LeagueTier; rank: number | null },
+): string {
+  const board = `${openedBoard(at, status)},${JSON.stringify(moved).slice(1)}`;
+  return `{"type":"leaderboard.tier_changed","user":${user},"leaderboard":${board}}`;
 }
 
 /** Payload of `leaderboard.started`, `leaderboard.changed` and `leaderboard.finished`, with rankings best first. */

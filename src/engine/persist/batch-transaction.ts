@@ -61,6 +61,7 @@ import {
   unpackFields,
 } from '../../redis/outbox.ts';
 import { supersededFact } from '../analytics/facts.ts';
+import { enterLeagues } from '../leaderboards/league-entries.ts';
 import { entryHead, userHash, withoutEntry } from '../leaderboards/snapshot-parts.ts';
 import { noteDue } from '../notifications/entry-notifications.ts';
 import { isOf, type Report, type Reporter, type Reporting } from '../notifications/reporter.ts';
@@ -133,6 +134,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertBalanceChanges(client, batch.balanceChanges);
   await confirmClaims(client, batch.balanceChanges);
   await insertRankRewards(client, batch.rankRewards);
+  await enterLeagues(client, redis, batch.entries);
   const imported = await splitImported(client, { days: batch.importedDays, awards: batch.importedAwards });
   await insertImportedDays(client, imported.kept.days);
   await insertImportedCompletions(client, batch.importedCompletions);

@@ -1,3 +1,4 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { dateOf, dayOf, FREQUENCIES } from '../../domain/periods.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
@@ -7,11 +8,17 @@ import type {
   ClockEntry,
   EventEntry,
   LeaderboardEntry,
+  LeagueEntry,
   RecomputationEntry,
   ReversalEntry,
   StreakEntry,
 } from '../../domain/administration/timeline.ts';
-import type { TimelineAuditRow, TimelineFinalRow, TimelineStreakRow } from '../../postgres/timeline/entries.ts';
+import type {
+  TimelineAuditRow,
+  TimelineFinalRow,
+  TimelineLeagueRow,
+  TimelineStreakRow,
+} from '../../postgres/timeline/entries.ts';
 import type { CatalogThen } from './catalog-then.ts';
 import { causedBy, completedOf, triggerOf, type UserNow } from './effects.ts';
 import { thenOf, type Happening } from './happening.ts';
@@ -154,6 +161,29 @@ export const finalEntry = (position: string, row: TimelineFinalRow, then: Catalo
   rank: row.participates ? row.rank : null,
   value: row.score,
 });
+
+/** Tiers have the names that the leaderboard gives them now. */
+export function leagueEntry(
+  position: string,
+  row: TimelineLeagueRow,
+  { catalog, compiled }: { catalog: CatalogThen; compiled: CompiledCatalog },
+): LeagueEntry {
+  const leagues = compiled.leaderboardsByNo.get(row.boardNo)?.leagues ?? null;
+  const tier = (number: number): LeagueEntry['tier'] => ({
+    number: number + 1,
+    name: leagues?.tiers[number]?.name ?? null,
+  });
+  return {
+    kind: 'league',
+    position,
+    at: isoOf(row.atMs),
+    leaderboard: catalog.namedNo(row.boardNo),
+    start: dateOf(row.runDay),
+    tier: tier(row.tier),
+    previousTier: tier(row.tierBefore),
+    rank: row.rank,
+  };
+}
 
 export const administrationEntry = (position: string, row: TimelineAuditRow): AdministrationEntry => ({
   kind: 'administration',

@@ -33,12 +33,14 @@ import {
 import {
   auditRows,
   finalRows,
+  leagueRows,
   recomputationIds,
   recomputationsOf,
   type RowsQuery,
   streakRows,
   type TimelineAuditRow,
   type TimelineFinalRow,
+  type TimelineLeagueRow,
   type TimelineStreakRow,
   type TimelineRange,
 } from '../../postgres/timeline/entries.ts';
@@ -48,7 +50,7 @@ import { spanOf } from '../span.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { CatalogThen } from './catalog-then.ts';
 import { loadCauses } from './effects.ts';
-import { administrationEntry, creationEntry, finalEntry, happeningEntry, streakEntry } from './entries.ts';
+import { administrationEntry, creationEntry, finalEntry, happeningEntry, leagueEntry, streakEntry } from './entries.ts';
 import { type Happening, happenings } from './happening.ts';
 import { inSequence } from './sequence.ts';
 
@@ -169,7 +171,7 @@ export class Timeline {
     const happened = new Map((await this.happenings(asked, positions)).map((one) => [one.position, one]));
     await then.load(
       found.flatMap((one) =>
-        one.is === 'final'
+        one.is === 'final' || one.is === 'league'
           ? [one.row.boardNo]
           : one.is === 'quarantine'
             ? [one.row.metricNo]
@@ -188,6 +190,7 @@ export class Timeline {
       if (one.is === 'happening') entry = happeningEntry(happened.get(position)!, { catalog: then, user });
       else if (one.is === 'streak') entry = streakEntry(position, one.row);
       else if (one.is === 'final') entry = finalEntry(position, one.row, then);
+      else if (one.is === 'league') entry = leagueEntry(position, one.row, { catalog: then, compiled });
       else if (one.is === 'quarantine') entry = quarantineEntry(compiled, one.row, then);
       else if (one.is === 'spending') entry = spendingEntry(compiled, one.row, then);
       else if (one.is === 'audit') entry = administrationEntry(position, one.row);
@@ -235,6 +238,7 @@ type Found =
   | { position: string; is: 'creation' }
   | { position: string; is: 'streak'; row: TimelineStreakRow }
   | { position: string; is: 'final'; row: TimelineFinalRow }
+  | { position: string; is: 'league'; row: TimelineLeagueRow }
   | { position: string; is: 'quarantine'; row: QuarantineRow }
   | { position: string; is: 'spending'; row: BalanceChangeRow }
   | { position: string; is: 'audit'; row: TimelineAuditRow };
@@ -284,6 +288,11 @@ const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
   leaderboard: async ({ pool, range }) =>
     placed(POSITION_KIND.leaderboard, await finalRows(pool, rowsQuery(POSITION_KIND.leaderboard, range)), (row) => ({
       is: 'final',
+      row,
+    })),
+  league: async ({ pool, range }) =>
+    placed(POSITION_KIND.league, await leagueRows(pool, rowsQuery(POSITION_KIND.league, range)), (row) => ({
+      is: 'league',
       row,
     })),
   administration: async ({ pool, range }) =>

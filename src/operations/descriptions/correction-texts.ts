@@ -157,6 +157,9 @@ export const TIMELINE_TEXTS: Readonly<Record<string, string>> = {
   'rule.metric': 'Metric that the rule uses.',
   'rule.pointsSystem': 'Points system whose levels the trigger pays for.',
   'caused.pointsSystem': 'The points system.',
+  'entries.tier':
+    'The tier after the move, by its number from 1 (the lowest) and its name now; a name of null: there is no such tier any longer.',
+  'entries.previousTier': 'The tier before the move.',
   'entries.total': 'The user’s total of the metric after the event.',
   'entries.by': 'Who completed it; null: not recorded.',
   'entries.change': 'What happened to the streak.',

@@ -272,6 +272,8 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   seenFrom: 'Only users whose progress or profile last changed at or after this time.',
   seenBefore: 'Only users whose progress or profile last changed before this time.',
   'admin_leaderboards_groups:run': 'First day of the run; by default the current run.',
+  'admin_leaderboards_leagues:run': 'First day of the run; by default the current run.',
+  'users_leaderboard_leagues:run': 'First day of the run; by default the current run.',
 
   version: 'Number of the {noun}.',
   demo: 'What happens to demo resources that the document does not name.',

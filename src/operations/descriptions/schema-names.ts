@@ -66,6 +66,7 @@ const applicationNames: Readonly<Record<string, Places>> = {
   Ranking: 'LeaderboardPage rankings []',
   RankingsAmongRequest: 'leaderboards_rankings body',
   TeamsPage: 'leaderboards_teams 200',
+  UserLeague: 'users_leaderboard_leagues 200',
   TeamRanking: 'TeamsPage rankings []',
 
   LiveTicketRequest: ['live_tickets_create body', 'admin_live_tickets_create body'],
@@ -122,6 +123,7 @@ const adminNames: Readonly<Record<string, Places>> = {
   AchievementPreview: 'admin_achievements_preview 200',
   CreatedPointsSystem: 'AdminPointsSystemCreation created []',
   LeaderboardGroup: 'admin_leaderboards_groups 200 []',
+  LeagueOverview: 'admin_leaderboards_leagues 200',
 
   Configuration: 'admin_configuration_get 200',
   ConfigurationRequest: 'admin_configuration_put body',

@@ -105,6 +105,11 @@ export const WEBHOOK_TEXTS: Readonly<Record<NotificationType, WebhookText>> = {
     description:
       'Within seconds after the run is final, once for each user and run. `points.changed` and `achievement.completed` report the same.',
   },
+  'leaderboard.tier_changed': {
+    summary: 'A user moved to another tier of a leaderboard’s leagues',
+    description:
+      'After the run is final, once for each user and run. A rank of null: the user had no score in the run.',
+  },
   'emails.recap_due': {
     summary: 'A recap is due',
     description: `Monday 09:00, or the 1st 09:00 where recaps are monthly, for users with an event in the period. ${DUE_EMAIL}`,

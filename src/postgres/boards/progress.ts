@@ -48,6 +48,19 @@ export async function boardsInProgress(pool: Pool, tenantNo: number | null = nul
   return rows;
 }
 
+/** A leaderboard; `null` if it no longer exists. */
+export async function boardOf(
+  client: PoolClient,
+  { tenantNo, boardNo }: { tenantNo: number; boardNo: number },
+): Promise<Leaderboard | null> {
+  const { rows } = await client.query<{ board: Leaderboard }>(
+    `SELECT doc || jsonb_build_object('id', id, 'no', no) AS board FROM catalog_resources
+      WHERE tenant_no = $1 AND no = $2 AND kind = 'leaderboard' AND deleted IS NULL`,
+    [tenantNo, boardNo],
+  );
+  return rows[0]?.board ?? null;
+}
+
 /** Starts to follow activated leaderboards, in the edit's transaction. */
 export async function trackBoards(
   client: PoolClient,

@@ -33,6 +33,16 @@ export interface TimelineFinalRow {
   atMs: number;
 }
 
+export interface TimelineLeagueRow {
+  no: number;
+  boardNo: number;
+  runDay: number;
+  tierBefore: number;
+  tier: number;
+  rank: number | null;
+  atMs: number;
+}
+
 export interface TimelineAuditRow {
   no: number;
   who: string;
@@ -86,6 +96,16 @@ export async function finalRows(pool: Pool, query: RowsQuery): Promise<TimelineF
        JOIN board_runs AS run ON run.id = grp.run_id
       WHERE member.tenant_no = $1 AND member.user_id = $2 AND run.is_final
         ${between('run.final_at', 'member.group_id', query.newest)}`,
+    parametersOf(query),
+  );
+  return rows;
+}
+
+/** The user's moves to other tiers of leagues. Cost: O(moves of the user). */
+export async function leagueRows(pool: Pool, query: RowsQuery): Promise<TimelineLeagueRow[]> {
+  const { rows } = await pool.query<TimelineLeagueRow>(
+    `SELECT no, board_no AS "boardNo", run_day AS "runDay", tier_before AS "tierBefore", tier, rank, epoch_ms(at) AS "atMs"
+       FROM league_moves WHERE tenant_no = $1 AND user_id = $2 ${between('league_moves.at', 'no', query.newest)}`,
     parametersOf(query),
   );
   return rows;

@@ -119,6 +119,21 @@ export const USER_TABLES: readonly UserTable[] = [
     emptied: ['metadata'],
   },
   { table: 'rank_rewards', user: 'user_id', section: 'rankRewards', order: ['board_no', 'run_day'] },
+  { table: 'league_tiers', user: 'user_id', section: 'leagueTiers', order: ['board_no'] },
+  {
+    table: 'league_members',
+    user: 'user_id',
+    section: 'leagueCohorts',
+    order: ['board_no', 'run_day'],
+    hidden: ['no', 'shard'],
+  },
+  {
+    table: 'league_moves',
+    user: 'user_id',
+    section: 'leagueMoves',
+    order: ['board_no', 'run_day'],
+    hidden: ['no', 'is_reported'],
+  },
   {
     table: 'streak_changes',
     user: 'user_id',

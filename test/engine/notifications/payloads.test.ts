@@ -18,6 +18,7 @@ import {
   pointsChanged,
   rankChanged,
   rankRewarded,
+  tierChanged,
   reactivationDue,
   recapDue,
   streakExtended,
@@ -107,6 +108,13 @@ const payloads: Record<NotificationType, string> = {
     value: 12,
     rewards: { points: { xp: 5 }, achievements: [] },
   }),
+  'leaderboard.tier_changed': tierChanged(user, at, {
+    status: 'active',
+    move: 'up',
+    tier: { number: 2, name: 'Silver', badge: { url: 'https://example.com/silver.png' } },
+    previousTier: { number: 1, name: 'Bronze', badge: null },
+    rank: null,
+  }),
   'emails.recap_due': recapDue(user, { dueMs: AT, fromDay: dayOf('2026-02-23'), toDay: dayOf('2026-03-01') }),
   'emails.reactivation_due': reactivationDue(user, { dueMs: AT, messageNumber: 1, daysSinceLastActive: 3 }),
   'emails.streak_reminder_due': streakReminderDue(user, {
@@ -125,6 +133,7 @@ const ADDITIONS: readonly string[] = [
   'reward.fulfilled',
   'reward.cancelled',
   'leaderboard.rewarded',
+  'leaderboard.tier_changed',
 ];
 const DECIMAL: readonly string[] = ['leaderboard.changed', 'leaderboard.finished'];
 

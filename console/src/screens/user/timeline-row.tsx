@@ -29,6 +29,7 @@ const ICONS: Record<TimelineEntry['kind'], LucideIcon> = {
   user_creation: UserPlus,
   streak: Flame,
   leaderboard: Trophy,
+  league: Trophy,
   administration: Shield,
 };
 

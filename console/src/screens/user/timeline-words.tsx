@@ -102,6 +102,16 @@ export function saidOf(entry: TimelineEntry): ReactNode {
           <span className="text-muted">{number(entry.value)}</span>
         </>
       );
+    case 'league':
+      return (
+        <>
+          {entry.tier.number > entry.previousTier.number ? 'Up to ' : 'Down to '}
+          {entry.tier.name ?? `tier ${number(entry.tier.number)}`} on <BoardName of={entry.leaderboard} />{' '}
+          <span className="text-muted">
+            run of {entry.start}, {entry.rank === null ? 'no score' : `#${number(entry.rank)} of the cohort`}
+          </span>
+        </>
+      );
     case 'administration':
       return (
         <>

@@ -1,0 +1,169 @@
+/**
+ * Closing a run of a leaderboard with leagues: copying the final ranks, and moving users between tiers. How long both take, and
+ * how long events take meanwhile, compared with the time before.
+ *
+ *   npm run bench -- leagues [thousands of users] [events per second]
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DAY_MS, dateOf } from '../src/domain/periods.ts';
+import { KEYED } from '../src/cli/load/events.ts';
+import { loadCatalog } from '../src/postgres/catalog.ts';
+import { boardKey } from '../src/redis/keys.ts';
+import { onlyPart } from '../test/stack/only-part.ts';
+import type { LoadJob, Outcome } from './jobs.ts';
+import { benchShape } from './load.ts';
+import { startStack } from './stack.ts';
+
+const USERS = Number(process.argv[2] ?? 100) * 1_000;
+const RATE = Number(process.argv[3] ?? 500);
+const COHORT_USERS = 30;
+/** Every fifth user waits for a cohort of the next run, and every tenth of a higher tier is inactive. */
+const WAITING = 5;
+const INACTIVE = 10;
+const SECONDS_BEFORE = 10;
+const AT_ONCE = 20_000;
+const RUN_DAY = Math.floor(Date.now() / DAY_MS) - 3;
+
+const stack = await startStack({ users: 0 });
+try {
+  const { pool, redis } = stack;
+  const catalog = (await loadCatalog(pool, 0))!;
+  const answer = await fetch(`${stack.adminUrl}/v1/leaderboards`, {
+    method: 'POST',
+    headers: { 'x-api-key': stack.apiKey, 'content-type': 'application/json' },
+    body: JSON.stringify([
+      {
+        name: 'Leagues',
+        key: 'leagues',
+        status: 'active',
+        rankBy: 'metric',
+        metricId: catalog.metrics[0]!.id,
+        maxParticipants: null,
+        start: dateOf(RUN_DAY),
+        runUnit: 'day',
+        runInterval: 1,
+        leagues: {
+          tiers: ['Bronze', 'Silver', 'Gold'].map((name) => ({ name })),
+          cohortUsers: COHORT_USERS,
+          promoted: 7,
+          demoted: 5,
+          inactive: 'fall',
+        },
+      },
+    ]),
+  });
+  const created = (await answer.json()) as { issues: unknown[] };
+  if (created.issues.length > 0) throw new Error(JSON.stringify(created.issues));
+  const left = `SELECT count(*)::int AS n FROM jobs WHERE status IN ('waiting', 'running')`;
+  while ((await pool.query<{ n: number }>(left)).rows[0]!.n > 0) await sleep(500);
+  await stack.drained();
+  const board = (await loadCatalog(pool, 0))!.leaderboards.find(({ key }) => key === 'leagues')!;
+
+  stack.persist(false);
+  console.log(`Storing ${USERS.toLocaleString('en')} users …`);
+  const key = boardKey(onlyPart(0), { boardNo: board.no, runDay: RUN_DAY, group: '' });
+  for (let from = 0; from < USERS; from += AT_ONCE) {
+    const members = Array.from({ length: Math.min(AT_ONCE, USERS - from) }, (_, index) => from + index);
+    await redis.zadd(key, ...members.flatMap((n) => [1 + ((n * 7_919) % 100_000), `user-${n}`]));
+  }
+  await pool.query(`DELETE FROM board_runs WHERE tenant_no = 0 AND board_no = $1`, [board.no]);
+  await pool.query(
+    `UPDATE board_progress SET next_run_day = $2, next_snapshot_day = $2 + 1 WHERE tenant_no = 0 AND board_no = $1`,
+    [board.no, RUN_DAY],
+  );
+  await pool.query(
+    `INSERT INTO league_boards VALUES (0, $1, $2) ON CONFLICT (tenant_no, board_no) DO UPDATE SET open_run_day = $2`,
+    [board.no, RUN_DAY],
+  );
+  const inSlices = async (count: number, text: string, ...values: unknown[]): Promise<void> => {
+    for (let from = 0; from < count; from += AT_ONCE)
+      await pool.query(text, [from, Math.min(from + AT_ONCE, count) - 1, board.no, ...values]);
+  };
+  await inSlices(
+    Math.ceil(USERS / COHORT_USERS),
+    `INSERT INTO league_cohorts (id, tenant_no, board_no, run_day, shard, tier, group_name, members)
+     SELECT 1 + n, 0, $3, $4, 0, n % 3, '', ${COHORT_USERS} FROM generate_series($1::int, $2::int) AS n`,
+    RUN_DAY,
+  );
+  await pool.query(`SELECT setval(pg_get_serial_sequence('league_cohorts', 'id'), max(id)) FROM league_cohorts`);
+  await inSlices(
+    USERS,
+    `INSERT INTO league_members (tenant_no, user_id, board_no, run_day, shard, group_name, cohort)
+     SELECT 0, 'user-' || n, $3, $4, 0, '', 1 + n / ${COHORT_USERS} FROM generate_series($1::int, $2::int) AS n`,
+    RUN_DAY,
+  );
+  await inSlices(
+    USERS,
+    `INSERT INTO league_tiers (tenant_no, user_id, board_no, tier)
+     SELECT 0, 'user-' || n, $3, n / ${COHORT_USERS} % 3 FROM generate_series($1::int, $2::int) AS n
+      WHERE n / ${COHORT_USERS} % 3 > 0`,
+  );
+  await inSlices(
+    USERS / INACTIVE,
+    `INSERT INTO league_tiers (tenant_no, user_id, board_no, tier)
+     SELECT 0, 'absent-' || n, $3, 2 FROM generate_series($1::int, $2::int) AS n`,
+  );
+  await inSlices(
+    USERS / WAITING,
+    `INSERT INTO league_members (tenant_no, user_id, board_no, run_day, shard, group_name)
+     SELECT 0, 'user-' || n * ${WAITING}, $3, $4, 0, '' FROM generate_series($1::int, $2::int) AS n`,
+    RUN_DAY + 1,
+  );
+  await pool.query('ANALYZE');
+
+  const shape = benchShape(catalog);
+  let seed = 0;
+  const send = (seconds: number): Promise<Outcome> => {
+    const job: LoadJob = {
+      kind: 'load',
+      url: stack.url,
+      apiKey: stack.apiKey,
+      requests: 'event',
+      connections: 64,
+      amount: Math.round(RATE * seconds),
+      pace: { rate: RATE },
+      shape,
+      crowd: { users: 10_000 },
+      keyed: KEYED,
+      seed: (seed += 1),
+    };
+    return stack.load(job);
+  };
+  stack.persist(true);
+  // The closing begins with the first stored events.
+  const began = performance.now();
+  const state = async (): Promise<{ final: number; owed: number; moves: number }> =>
+    (
+      await pool.query<{ final: number; owed: number; moves: number }>(
+        `SELECT (SELECT count(*)::int FROM board_runs WHERE board_no = $1 AND is_final) AS final,
+                (SELECT count(*)::int FROM league_closings JOIN board_runs ON id = run_id WHERE run_day = $2) AS owed,
+                (SELECT count(*)::int FROM league_moves WHERE run_day = $2) AS moves`,
+        [board.no, RUN_DAY],
+      )
+    ).rows[0]!;
+  const closed = async (): Promise<{ copied: number; moved: number }> => {
+    let copied = 0;
+    for (;;) {
+      const { final, owed } = await state();
+      if (final > 0 && copied === 0) copied = (performance.now() - began) / 1_000;
+      if (final > 0 && owed === 0) return { copied, moved: (performance.now() - began) / 1_000 - copied };
+      await sleep(100);
+    }
+  };
+  const rounds: Outcome[] = [];
+  let isOver = false;
+  const whole = closed().finally(() => (isOver = true));
+  while (!isOver) rounds.push(await send(5));
+  const { copied, moved } = await whole;
+  const before = await send(SECONDS_BEFORE);
+  const { moves } = await state();
+  console.log(
+    `${USERS.toLocaleString('en')} users: copied in ${copied.toFixed(1)} s, moved ${moves.toLocaleString('en')} users in ${moved.toFixed(1)} s at ${RATE} events/s`,
+  );
+  const during = rounds.map(({ p99 }) => p99);
+  console.log(
+    `p99 of events: ${before.p99.toFixed(1)} ms afterwards, meanwhile ${during.map((ms) => ms.toFixed(1)).join(', ')} ms (5 s each)`,
+  );
+} finally {
+  await stack.stop();
+}

@@ -1,0 +1,40 @@
+import { useState } from 'react';
+import { Labelled, TextArea } from '../ui/fields.tsx';
+import { isEmpty } from './field.ts';
+
+/** The value of a text; the text itself if it is not JSON, which the server refuses. */
+function parsed(text: string): unknown {
+  if (text.trim() === '') return '';
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A value as JSON. */
+export function JsonInput({
+  label,
+  hint,
+  value,
+  onChange,
+  problem,
+}: {
+  label: string;
+  hint: string | undefined;
+  value: unknown;
+  onChange: (value: unknown) => void;
+  problem: string | undefined;
+}) {
+  const [text, setText] = useState(isEmpty(value) ? '' : JSON.stringify(value, null, 2));
+  const change = (typed: string): void => {
+    setText(typed);
+    onChange(parsed(typed));
+  };
+  const isOpen = typeof value === 'string' && value !== '';
+  return (
+    <Labelled label={label} hint={hint} problem={isOpen ? 'This is not JSON yet.' : problem}>
+      <TextArea rows={4} spellCheck={false} value={text} onChange={({ target }) => change(target.value)} />
+    </Labelled>
+  );
+}

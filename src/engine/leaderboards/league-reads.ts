@@ -1,0 +1,138 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import type { Leaderboard } from '../../domain/catalog.ts';
+import type { BoardStatus } from '../../domain/leaderboard.ts';
+import { type LeagueOverview, type Leagues, tierOf, type UserLeague } from '../../domain/leagues.ts';
+import { dateOf } from '../../domain/periods.ts';
+import { finalMs, type Run } from '../../domain/runs.ts';
+import { dayStartMs } from '../../domain/zone.ts';
+import { AppError } from '../../errors.ts';
+import { countLeagues, type LeaguePlace, leaguePlace, type TierChange } from '../../postgres/boards/leagues.ts';
+import { moveOf, moveOfInactive, ruleOf, tierIn } from '../../rules/leagues.ts';
+import type { UserReads } from '../users/user-reads.ts';
+import type { LeaderboardReads } from './leaderboard-reads.ts';
+import { shownRankings } from './shown-rankings.ts';
+import { GivenStandings, ranked } from './standings.ts';
+
+interface LeagueReadsOptions {
+  redis: Redis;
+  pool: Pool;
+  clock: Clock;
+  users: UserReads;
+  leaderboards: LeaderboardReads;
+}
+
+interface LeagueRunOf {
+  board: Leaderboard;
+  status: BoardStatus;
+  run: Run & { endDay: number };
+  leagues: Leagues;
+}
+
+/** Reads leagues. Cohorts are in Postgres; their ranks are current. */
+export class LeagueReads {
+  private readonly options: LeagueReadsOptions;
+
+  constructor(options: LeagueReadsOptions) {
+    this.options = options;
+  }
+
+  /**
+   * A user's league in a run. Before the user's first score is stored, and until the run before is closed, there is no cohort. Costs
+   * three queries of Postgres and a read of at most 200 scores and users. Throws 404 for an unknown user, errors as
+   * `LeaderboardReads.rankings`, and 422 for a leaderboard without leagues.
+   */
+  async ofUser(
+    compiled: CompiledCatalog,
+    userId: string,
+    { key, run: runDate }: { key: string; run?: string | undefined },
+  ): Promise<UserLeague> {
+    const { pool, clock, users } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const state = await users.state(tenantNo, userId);
+    const at = this.find(compiled, key, { run: runDate, zone: state.zone });
+    const { board, status, run, leagues } = at;
+    const place = await leaguePlace(pool, { tenantNo, boardNo: board.no, runDay: run.startDay }, userId);
+    const rankings = place.members === null ? [] : await this.rankings(compiled, at, place);
+    const own = rankings.find((ranking) => ranking.userId === userId);
+    const rule = ruleOf(leagues);
+    const endsMs = dayStartMs(state.zone ?? 'UTC', run.endDay + 1);
+    return {
+      leaderboardKey: board.key,
+      status,
+      run: {
+        start: dateOf(run.startDay),
+        end: dateOf(run.endDay),
+        endsAt: new Date(endsMs).toISOString(),
+        secondsLeft: Math.max(0, Math.ceil((endsMs - clock.now()) / 1000)),
+        finalAt: new Date(finalMs(run.endDay)).toISOString(),
+        isClosed: place.isClosed,
+      },
+      tier: tierOf(leagues, place.tier),
+      tiers: leagues.tiers.length,
+      rank: own?.rank ?? null,
+      value: own?.value ?? null,
+      move: place.isClosed ? moveAtEnd(place.moved) : (own?.move ?? moveOfInactive(rule, tierIn(rule, place.tier))),
+      cohort: place.members === null ? null : { users: rankings.length, rankings },
+    };
+  }
+
+  /** How many users and cohorts each tier has in a run. Errors as `ofUser`. */
+  async overview(compiled: CompiledCatalog, key: string, runDate?: string): Promise<LeagueOverview> {
+    const { board, run, leagues } = this.find(compiled, key, { run: runDate, zone: null });
+    const { tenantNo } = compiled.catalog;
+    const counted = await countLeagues(this.options.pool, { tenantNo, boardNo: board.no, runDay: run.startDay });
+    const rule = ruleOf(leagues);
+    const tiers = leagues.tiers.map((_, number) => ({ ...tierOf(leagues, number), users: 0, cohorts: 0 }));
+    for (const { tier, users, cohorts } of counted.tiers) {
+      const its = tiers[tierIn(rule, tier)]!;
+      its.users += users;
+      its.cohorts += cohorts;
+    }
+    return { run: dateOf(run.startDay), waiting: counted.waiting, tiers };
+  }
+
+  private find(
+    compiled: CompiledCatalog,
+    key: string,
+    of: { run: string | undefined; zone: string | null },
+  ): LeagueRunOf {
+    const { board, status, run } = this.options.leaderboards.runOf(compiled, key, of);
+    const { leagues } = board;
+    if (leagues === null || run.endDay === null)
+      throw new AppError('unprocessable', `The leaderboard '${key}' has no leagues.`);
+    return { board, status, run: { ...run, endDay: run.endDay }, leagues };
+  }
+
+  /** The members of a cohort who have a score, best first. After the end of the run, with how they moved. */
+  private async rankings(
+    compiled: CompiledCatalog,
+    { board, run, leagues }: LeagueRunOf,
+    place: LeaguePlace,
+  ): Promise<NonNullable<UserLeague['cohort']>['rankings']> {
+    const { redis, leaderboards } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const members = place.members!;
+    const scores = await leaderboards.scoresIn(
+      compiled,
+      { board, run },
+      members.map(({ userId }) => userId),
+    );
+    const standings = await GivenStandings.of(scores, board);
+    const page = await ranked(standings, await standings.page(0, scores.length), { from: 0, before: undefined });
+    const shown = await shownRankings(redis, { tenantNo, board, runDay: run.startDay }, page);
+    const rule = ruleOf(leagues);
+    const moved = new Map(members.map((member) => [member.userId, moveAtEnd(member.moved)]));
+    return shown.map(({ userId, userName, rank, value }) => {
+      const move = moveOf(rule, { tier: place.tier, rank, users: scores.length });
+      return { userId, userName, rank, value, move: place.isClosed ? moved.get(userId)! : move };
+    });
+  }
+}
+
+function moveAtEnd(moved: TierChange | null): UserLeague['move'] {
+  if (moved === null) return 'stay';
+  return moved.after > moved.before ? 'up' : 'down';
+}

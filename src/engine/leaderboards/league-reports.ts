@@ -1,0 +1,130 @@
+import type { Redis } from 'ioredis';
+import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
+import { tierOf } from '../../domain/leagues.ts';
+import type { Notification } from '../../domain/notifications/notification.ts';
+import { DAY_MS } from '../../domain/periods.ts';
+import { boardStatus } from '../../domain/runs.ts';
+import {
+  noteMovesReported,
+  type UnreportedMove,
+  unreportedMoves,
+  unreportedTenants,
+} from '../../postgres/boards/league-closings.ts';
+import { readOrganisation } from '../../postgres/tenants.ts';
+import { packedUsers } from '../../redis/parts.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { Publisher } from '../notifications/due/publisher.ts';
+import { tierChanged, userJson } from '../notifications/payloads.ts';
+import type { ScheduledWork } from '../schedule/due-work.ts';
+import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
+
+interface LeagueReportsOptions {
+  redis: Redis;
+  publisher: Publisher;
+  onFailed?: OnPieceFailed;
+}
+
+/** Changes in a transaction, which holds the cursors of the tenant's shards. */
+const AT_ONCE = 200;
+/** After this time the rest is left to the next call. */
+const LONG_MS = 5_000;
+
+/** Reports users who moved to other tiers, once each, with their present states. */
+export class LeagueReports implements ScheduledWork {
+  readonly name = 'reports about leagues';
+  private readonly options: LeagueReportsOptions;
+  private readonly pieces: Pieces;
+
+  constructor(options: LeagueReportsOptions) {
+    this.options = options;
+    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+  }
+
+  get aside(): string[] {
+    return this.pieces.aside.map(({ name }) => name);
+  }
+
+  async due(upToMs: number): Promise<number | null> {
+    const firstMs = Math.min(...(await this.owing()).map(({ atMs }) => atMs));
+    return firstMs <= upToMs ? firstMs : null;
+  }
+
+  upcoming(untilMs: number): Promise<number | null> {
+    return this.due(untilMs);
+  }
+
+  async perform(_dueMs: number, called: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
+    const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
+    const wanting = await this.options.publisher.wanting(['leaderboard.tier_changed']);
+    const isHeard = new Set(wanting.map(({ tenantNo }) => tenantNo));
+    for (const tenant of await this.owing())
+      await this.pieces.attempt(tenantPiece(tenant.tenantNo), ending, () =>
+        this.report(tenant, { isHeard: isHeard.has(tenant.tenantNo), nowMs: upToMs, ending }),
+      );
+  }
+
+  private owing(): ReturnType<typeof unreportedTenants> {
+    return unreportedTenants(
+      this.options.publisher.pool,
+      this.pieces.aside.map(({ key }) => Number(key)),
+    );
+  }
+
+  private async report(
+    { tenantNo, version }: { tenantNo: number; version: number },
+    { isHeard, nowMs, ending }: { isHeard: boolean; nowMs: number; ending: AbortSignal },
+  ): Promise<void> {
+    const { publisher } = this.options;
+    const compiled = await publisher.catalog(tenantNo, version);
+    for (;;) {
+      const moves = await unreportedMoves(publisher.pool, tenantNo, AT_ONCE);
+      if (moves.length === 0 || ending.aborted) return;
+      const notifications = isHeard ? await this.notifications(compiled, moves) : new Map<number, Notification>();
+      await publisher.publish(compiled, nowMs, async (client) => {
+        const noted = await noteMovesReported(
+          client,
+          tenantNo,
+          moves.map(({ no }) => no),
+        );
+        return [...noted].toSorted((a, b) => a - b).flatMap((no) => notifications.get(no) ?? []);
+      });
+    }
+  }
+
+  /** By number of the change. Omits those that nobody wants, and those of users who were deleted or whose leaderboard has no leagues. */
+  private async notifications(
+    compiled: CompiledCatalog,
+    moves: readonly UnreportedMove[],
+  ): Promise<Map<number, Notification>> {
+    const { redis, publisher } = this.options;
+    const { tenantNo } = compiled.catalog;
+    const ids = moves.map(({ userId }) => userId);
+    const states = await packedUsers(redis, tenantNo, ids);
+    const { controlShare } = await readOrganisation(publisher.pool);
+    const boardNos = moves.map(({ boardNo }) => boardNo);
+    const named = await withDeleted(publisher.pool, compiled, boardNos);
+    const made = new Map<number, Notification>();
+    for (const [at, move] of moves.entries()) {
+      const { userId, no, boardNo, runDay, atMs, rank } = move;
+      const board = named.leaderboardsByNo.get(boardNo);
+      const packed = states[at];
+      if (!packed || board === undefined || board.leagues === null) continue;
+      const about = { leaderboardId: board.id };
+      if (!publisher.wants(compiled, userId)('leaderboard.tier_changed', about)) continue;
+      const user = userJson(compiled, { userId, state: decodeUser(packed), controlShare });
+      const payload = tierChanged(
+        user,
+        { compiled: named, board, runDay, group: '' },
+        {
+          status: boardStatus(board, Math.floor(atMs / DAY_MS)) ?? 'finished',
+          move: move.tier > move.tierBefore ? 'up' : 'down',
+          tier: tierOf(board.leagues, move.tier),
+          previousTier: tierOf(board.leagues, move.tierBefore),
+          rank,
+        },
+      );
+      made.set(no, { type: 'leaderboard.tier_changed', tenantNo, userId, atMs, source: String(no), about, payload });
+    }
+    return made;
+  }
+}
