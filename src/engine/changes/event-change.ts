@@ -6,6 +6,7 @@ import type { Refusal as PackedRefusal, ScriptReply } from '../../packed/record.
 import {
   BLOCKED,
   INSUFFICIENT,
+  MERGED_INTO,
   OUT_OF_RANGE,
   OUTDATED,
   REFUSAL,
@@ -119,6 +120,8 @@ class UserEvents {
     this.lastRecord = -1;
     // An earlier event of this user waits for Postgres. Later ones wait too, to keep their order.
     if (this.isHeldBack) return NO_REPLY;
+    const { mergedInto } = this.read;
+    if (mergedInto !== undefined) return { [RECORD.kind]: REFUSAL.merged, [MERGED_INTO.userId]: mergedInto };
     const { idempotency } = event;
     const field = idempotency === null ? null : this.fieldOf(idempotency.field);
     const read = this.read.uses[this.keyNo] ?? '';

@@ -53,8 +53,8 @@ export interface EventReplies {
 }
 
 /**
- * Applies events in the order of each user. With a step: all or nothing, and not at all if an event waits for an answer of Postgres or
- * for another replay (`held`).
+ * Applies events in the order of each user. With a step: all or nothing, and not at all if an event waits for an answer of Postgres, for
+ * another replay or, since its user was merged, for the other user (`held`).
  */
 export async function recordEvents(
   calls: Calls,
@@ -119,7 +119,7 @@ function replyTo({ change, boards, earlier }: Changed<EventsChange>, nth: number
   return ranked === null ? reply : ({ ...reply, [RECORD.boards]: ranked } as ScriptReply);
 }
 
-const WAITING: ReadonlySet<unknown> = new Set([REFUSAL.unknownUse, REFUSAL.outdated]);
+const WAITING: ReadonlySet<unknown> = new Set([REFUSAL.unknownUse, REFUSAL.outdated, REFUSAL.merged]);
 
 /** The step's part of a commit; `null` if it must wait. */
 function stepPart(
