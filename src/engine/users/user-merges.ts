@@ -54,7 +54,12 @@ interface UserMergesOptions {
   /** The sorted sets of boards that may contain users of a tenant's part whose states do not name them. */
   setsOfBoards: (part: TenantPart) => Promise<string[]>;
   recordAudit: RecordAudit;
+  /** Called at each moment of a merge, so that tests can stop there. */
+  onMoment?: (moment: MergeMoment) => void | Promise<void>;
 }
+
+/** The tenant is noted; the merge is computed; it is in Redis. */
+export type MergeMoment = 'noted' | 'computed' | 'committed';
 
 /** How often a merge is computed again because one of the two has changed meanwhile. */
 const TRIES = 32;
@@ -105,6 +110,7 @@ export class UserMerges {
     if (earlier !== null) return earlier;
     const part = this.requireMergeable(tenantNo, { ...asked, into });
     if (!dryRun) await noteMerges(tenantNo);
+    await this.options.onMoment?.('noted');
     for (let tries = 0; tries < TRIES; tries += 1) {
       await this.requireQuiet(tenantNo, { from, into });
       const quarantined = await this.quarantined(part, [from, into]);
@@ -209,8 +215,11 @@ export class UserMerges {
       throw new AppError('unprocessable', 'from: the merged user would have more data than a user may have.');
     const answer = mergeAnswer(compiled, two, after, { from, into, dryRun, nowMs });
     if (dryRun) return answer;
+    await this.options.onMoment?.('computed');
     const isDone = await this.commit(pair, { two, after, packed, answer, nowMs, quarantined });
-    return isDone ? answer : null;
+    if (!isDone) return null;
+    await this.options.onMoment?.('committed');
+    return answer;
   }
 
   private async commit(
