@@ -345,7 +345,7 @@ export type Refusal =
   | { [kindField]: typeof REFUSAL.noAddress }
   | { [kindField]: typeof REFUSAL.futureSignUp }
   | { [kindField]: typeof REFUSAL.serverOnly; [SERVER_ONLY.no]: number }
-  | { [kindField]: typeof REFUSAL.unknownUser }
+  | { [kindField]: typeof REFUSAL.unknownUser | typeof REFUSAL.held }
   | { [kindField]: typeof REFUSAL.merged; [MERGED_INTO.userId]: string }
   | { [kindField]: typeof REFUSAL.locked }
   | { [kindField]: typeof REFUSAL.unchanged; [UNCHANGED.why]: StreakRefusal; [UNCHANGED.day]: number }

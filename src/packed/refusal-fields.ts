@@ -27,6 +27,8 @@ export const REFUSAL = {
   /** An application key would change a field that only servers may write; see SERVER_ONLY. */
   serverOnly: 'sv',
   unknownUser: 'n',
+  /** The user is being merged: try again in a moment. */
+  held: 'hd',
   /** The user was merged into another; see MERGED_INTO. */
   merged: 'mg',
   /** The achievement is locked, and the user has not completed it. */

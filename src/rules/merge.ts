@@ -69,6 +69,7 @@ export function mergeUsers(into: User, from: User, facts: MergeFacts): User {
     owed: united(into.owed, from.owed, add),
     guarded: united(into.guarded, from.guarded, addGuarded),
     corrections: into.corrections + from.corrections + 1,
+    heldUntilMs: null,
     // Changed below; `into` is still compared.
     scores: into.scores.map((score) => ({ ...score })),
     scoreTimes: into.scoreTimes.map((time) => ({ ...time })),

@@ -70,6 +70,7 @@ const FULL: User = {
   owed: new Map([[6, 12]]),
   corrections: 4,
   recomputed: 7,
+  heldUntilMs: 1_800_000_000_000,
   hidden: 3,
   generation: 2,
   importedBy: 'crm',

@@ -71,6 +71,8 @@ export async function recordEvents(
     part,
     nowMs,
     keysPerDay,
+    // Batches of a shard are processed one after another, and wait for nobody.
+    mayWait: step === null,
     reachedBy: (event: ReadyEvent) => times.get(event)!,
     placeOf: (event: ReadyEvent) => places.get(event)!,
   };

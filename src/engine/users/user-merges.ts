@@ -26,7 +26,7 @@ import { mergeMoves, mergeUsers } from '../../rules/merge.ts';
 import type { PlanBoard } from '../../rules/plan.ts';
 import { mergeRecord } from '../../rules/record.ts';
 import type { BoardRun } from '../../rules/teams.ts';
-import { encodeUser } from '../../rules/user-codec.ts';
+import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
 import { type Block, countsOfUser, type KeyUse, mapPart, movesPart } from '../changes/block.ts';
 import { callsOf } from '../changes/calls.ts';
@@ -63,6 +63,9 @@ export type MergeMoment = 'noted' | 'computed' | 'committed';
 
 /** How often a merge is computed again because one of the two has changed meanwhile. */
 const TRIES = 32;
+/** After this many, events of both users wait (503), each time for at most this long. A merge that stops leaves nothing to undo. */
+const FREE_TRIES = 2;
+const HOLD_MS = 5_000;
 /** Merges that a process makes at once for each tenant; each takes some queries. More are refused. */
 const MOST_AT_ONCE = 16;
 
@@ -111,8 +114,11 @@ export class UserMerges {
     const part = this.requireMergeable(tenantNo, { ...asked, into });
     if (!dryRun) await noteMerges(tenantNo);
     await this.options.onMoment?.('noted');
+    let heldUntilMs = 0;
     for (let tries = 0; tries < TRIES; tries += 1) {
       await this.requireQuiet(tenantNo, { from, into });
+      if (tries >= FREE_TRIES && !dryRun && heldUntilMs - this.options.clock.now() < HOLD_MS / 2)
+        heldUntilMs = await this.hold(part, [from, into]);
       const quarantined = await this.quarantined(part, [from, into]);
       await persisted(tenantNo, from);
       const answer = await this.tryOnce({ compiled, part, from, into }, { dryRun, quarantined });
@@ -192,6 +198,27 @@ export class UserMerges {
   /** The users' events in quarantine. A new one uses a key without changing the user's state. */
   private quarantined(part: TenantPart, userIds: readonly string[]): Promise<(string | null)[]> {
     return this.options.redis.hmget(quarantineKey(part), ...userIds);
+  }
+
+  /** Lets events of both users wait. Other changes do not: they are rare, and the merge is computed again. Returns until when. */
+  private async hold(part: TenantPart, userIds: readonly string[]): Promise<number> {
+    const { scripts, clock } = this.options;
+    const nowMs = clock.now();
+    const subjects = userIds.map((userId): Subject<{ block: Block | null }> => ({
+      userId,
+      keys: [],
+      isGuarded: false,
+      compute: ({ packed, generation }) => {
+        if (packed === null) return { block: null };
+        const user = decodeUser(packed);
+        user.heldUntilMs = nowMs + HOLD_MS;
+        const records = [mapPart(recordAbout(userId, eventId(nowMs), nowMs), null)];
+        const state = encodeUser(user);
+        return { block: { userId, expected: packed, generation, state, uses: [], counts: [], fields: [], records } };
+      },
+    }));
+    await changeUsers(callsOf(scripts, part), part, subjects);
+    return nowMs + HOLD_MS;
   }
 
   /** `null`: one of the users has changed, or the merge may be stored. */
@@ -298,6 +325,14 @@ function mergedUser(compiled: CompiledCatalog, { from, into, quests, streaks }: 
   });
 }
 
+/** The record of a user whom a merge only holds or removes. */
+const recordAbout = (userId: string, id: string, nowMs: number): MergeRecord => ({
+  [kindField]: KIND.merge,
+  [RECORD.id]: id,
+  [RECORD.userId]: userId,
+  [RECORD.atMs]: nowMs,
+});
+
 /** Removes `from`, as a deletion does. The ID stands for `into` from now on, and a later generation of users must not take it. */
 function blockOfFrom({ part, from, into }: Pair, change: MergeChange, { generation, quarantine }: ReadUser): Block {
   const { two, isCleared, sets, ids, nowMs } = change;
@@ -309,12 +344,6 @@ function blockOfFrom({ part, from, into }: Pair, change: MergeChange, { generati
   ];
   if (quarantine.events !== '')
     fields.push({ key: quarantineKey(part), field: from, before: quarantine.events, value: '' });
-  const record: MergeRecord = {
-    [kindField]: KIND.merge,
-    [RECORD.id]: ids.from,
-    [RECORD.userId]: from,
-    [RECORD.atMs]: nowMs,
-  };
   return {
     userId: from,
     expected: packed,
@@ -324,7 +353,7 @@ function blockOfFrom({ part, from, into }: Pair, change: MergeChange, { generati
     counts: countsOfUser(part, user, { isCleared, sign: -1 }),
     fields,
     records: [
-      mapPart(record, null),
+      mapPart(recordAbout(from, ids.from, nowMs), null),
       movesPart(
         leaveSets(
           user,

@@ -202,7 +202,7 @@ test('a lost Redis comes back with the old IDs and all used keys, also in the co
   for (const beforeMs of [0, Date.now() + 60_000]) {
     await laurel.pool.query('UPDATE key_ageing SET before_ms = $1', [beforeMs]);
     await emptyRedis(redis);
-    await rebuildByHand({ redis, pool: laurel.pool });
+    await rebuildByHand(laurel, redis);
     await expect.poll(async () => (await laurel.app.get(`/v1/users/${from}`)).status, { timeout: 20_000 }).toBe(200);
     expect((await laurel.app.get(`/v1/users/${from}`)).body.id).toBe(into);
     for (const [id, key] of [
