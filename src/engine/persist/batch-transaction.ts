@@ -215,9 +215,10 @@ async function mergeWhole(client: PoolClient, redis: Redis, merge: Merge): Promi
     usedKey({ userId: from, generation }, key),
   );
   await forgetUsedKeys(redis, part, former);
+  // First: a warehouse moves what it has before it learns that the user is gone.
+  await insertMerge(client, merge, merge);
   await moveUser(client, merge, merge.streaks);
   await insertMergedKeys(client, merge, keys);
-  await insertMerge(client, merge, merge);
 }
 
 export interface Reports {
