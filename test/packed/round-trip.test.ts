@@ -109,6 +109,7 @@ test('trailing absent fields take no space; a state ends after its streaks at th
     quests: new Map(),
     stays: [],
     metadata: [],
+    heldUntilMs: null,
   };
   expect(unpackAll(encodeUser(without))).toHaveLength(USER.spent);
 });

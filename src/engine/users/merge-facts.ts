@@ -86,7 +86,7 @@ function chooseStreaks(compiled: CompiledCatalog, from: UserFacts, into: UserFac
   const recomputed = replay.streaks[frequency].length;
   const of = { lengths, freezes };
   const most = Math.max(0, facts.maxFreezes);
-  /** The freezes of the merged user: the more of the two. What is given for that is recorded. */
+  /** The freezes of the merged user: the more of the two. The difference is a gift, which is recorded. */
   const given = (own: number, other: number): number => Math.max(0, Math.min(other, most) - own);
   const giftOf = (count: number): MergedStreaks['settlements'] =>
     count === 0 ? null : { streaks: [], beside: [{ kind: 'given', day: facts.now.day, count }] };

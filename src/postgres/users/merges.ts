@@ -155,7 +155,7 @@ const SUMS = [
   dropOf('guard_counts'),
 ];
 
-/** A place of `from` in a final run in which `into` has one stays under a made-up ID, so that the ranks of others stay as they are. */
+/** A place of `from` in a final run in which `into` has one stays under a made-up ID, so that the ranks of others do not change. */
 const SECOND_PLACES = `
   UPDATE board_finals AS moved SET user_id = 'deleted:' || gen_random_uuid(), metadata = NULL
     FROM board_run_groups AS own

@@ -4,7 +4,7 @@ import type { Configuration } from '../../../src/domain/configuration.ts';
 import { type PersistStep, Persister } from '../../../src/engine/persist/persister.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { type MergeMoment, UserMerges } from '../../../src/engine/users/user-merges.ts';
-import { knownParts } from '../../../src/redis/parts.ts';
+import { knownPart, knownParts } from '../../../src/redis/parts.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -177,18 +177,23 @@ test(
 
 test('many requests for one merge at once make one', async () => {
   const [from, into] = await pair('twice');
-  const answers = await Promise.all(
-    Array.from({ length: 8 }, () =>
-      ask(from, into).then(async (first) => {
-        let answer = first;
-        for (; answer.status === 503; answer = await ask(from, into)) {
-          await persist();
-          await sleep(20);
-        }
-        return answer;
-      }),
-    ),
-  );
+  let isOver = false;
+  const drains = (async (): Promise<void> => {
+    while (!isOver) {
+      await persist();
+      await sleep(10);
+    }
+  })();
+  const untilDone = async () => {
+    for (;;) {
+      const answer = await ask(from, into);
+      if (answer.status !== 503) return answer;
+      await sleep(20);
+    }
+  };
+  const answers = await Promise.all(Array.from({ length: 8 }, untilDone));
+  isOver = true;
+  await drains;
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
   await persist();
   expect(await totalOf(into)).toBe(7);
@@ -215,4 +220,29 @@ test('a lost Redis comes back with the old IDs and all used keys, also in the co
     expect(await differences()).toEqual([]);
   }
   await laurel.pool.query('UPDATE key_ageing SET before_ms = 0');
+});
+
+test('a tenant of several parts merges users of one part, and refuses others', { timeout: 60_000 }, async () => {
+  const wide = await startLaurel({ configuration: { metrics: [{ key: 'm', name: 'M' }] }, spread: 4, workers: true });
+  try {
+    const partOf = (id: string): number => knownPart(wide.redis, 0, id).shard;
+    const ids = Array.from({ length: 40 }, (_, n) => `u${n}`);
+    const [from, ...others] = ids as [string, ...string[]];
+    const into = others.find((id) => partOf(id) === partOf(from))!;
+    const elsewhere = others.find((id) => partOf(id) !== partOf(from))!;
+    for (const id of [from, into, elsewhere]) expect((await send(wide.app, id, 2, 'k')).status).toBe(201);
+    const refused = await wide.admin.post('/v1/users/merge', { from, into: elsewhere, acrossControlGroup: true });
+    expect([refused.status, refused.body.error]).toEqual([409, expect.stringMatching(/^from: .* several shards/)]);
+    const merged = await wide.admin.post('/v1/users/merge', { from, into, acrossControlGroup: true });
+    expect(merged.body).toMatchObject({ metrics: { m: { merged: 4 } } });
+    expect((await send(wide.app, from, 1, 'next')).body).toMatchObject({ total: 5 });
+    expect((await wide.app.get(`/v1/users/${from}`)).body.id).toBe(into);
+    const found: unknown[] = [];
+    const bare = await wide.connect();
+    await verify({ redis: bare, pool: wide.pool, onDifference: (each) => found.push(each) });
+    bare.disconnect();
+    expect(found).toEqual([]);
+  } finally {
+    await wide.close();
+  }
 });
