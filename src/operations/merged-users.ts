@@ -1,5 +1,4 @@
 /** Calls that name users by IDs that stand for others, after merges. */
-import type { Call, Operation } from './operation.ts';
 
 /**
  * Events find out by themselves, at no cost for those of other users. Imports refuse such IDs, merges resolve them, and the audit log has
@@ -20,21 +19,33 @@ const HOLDERS: ReadonlySet<string> = new Set(['user', 'users']);
 /** How deep bodies name users. */
 const DEEPEST = 3;
 
-type AnyCall = Call<never, never, never>;
+interface NamingCall {
+  tenant: { no: number; hasMerges?: boolean };
+  params: unknown;
+  query: unknown;
+  body: unknown;
+}
+
+interface Aliases {
+  aliasOf: (tenantNo: number, userId: string) => Promise<string>;
+}
 
 /** The handler of an operation, for calls in which every ID that stands for another user is replaced. */
-export function forMergedUsers(id: string, handle: Operation['handle']): Operation['handle'] {
+export function forMergedUsers<S extends Aliases, C extends NamingCall, A>(
+  { id, path }: { id: string; path: string },
+  handle: (services: S, call: C) => Promise<A>,
+): (services: S, call: C) => Promise<A> {
   if (OWN_RULE.has(id)) return handle;
-  // `users_create` names its user in the body, and deletions name several in the query.
+  // `users_create` names its user in the body, and a deletion names several in the query.
   const holds = {
-    params: /users?_/.test(id) || id.startsWith('streaks_'),
+    params: path.startsWith('/v1/users/{id}'),
     body: id === 'users_create',
     query: id === 'admin_users_delete',
   };
   return async (services, call) => {
     if (call.tenant.hasMerges !== true) return handle(services, call);
     const named = new Set<string>();
-    const visit = (rename: (userId: string) => string): AnyCall => ({
+    const visit = (rename: (userId: string) => string): C => ({
       ...call,
       params: renamed(call.params, { isHolder: holds.params, depth: 0, rename }),
       query: renamed(call.query, { isHolder: false, ids: holds.query, depth: 0, rename }),

@@ -224,7 +224,7 @@ export function operation<
     knownFields: null,
     file: null,
     ...definition,
-    handle: forMergedUsers(definition.id, handle as Operation['handle']),
+    handle: forMergedUsers(definition, handle as Operation['handle']),
     params: definition.params ?? null,
     query: definition.query ?? null,
     body: definition.body ?? null,

@@ -180,7 +180,10 @@ test('moves spendings and events in quarantine', async () => {
   expect(body.points.xp.merged).toBe(body.points.xp.from + body.points.xp.into);
   expect(await differences()).toEqual([]);
   // The key of the old user's spending is used: nothing is spent twice.
-  expect((await spend('keeper', 'buy')).body).toMatchObject({ id: first.body.id });
+  for (const id of ['keeper', 'spender']) expect((await spend(id, 'buy')).body).toMatchObject({ id: first.body.id });
+  expect((await laurel.app.get('/v1/users/spender/points/xp')).body.total).toBe(body.points.xp.merged);
+  const whole = (await laurel.admin.get('/v1/users/spender/export')).body;
+  expect(whole).toMatchObject({ user: { id: 'keeper' }, merges: [{ oldId: 'spender', intoId: 'keeper' }] });
   const waiting = (await laurel.admin.get('/v1/quarantine')).body.events;
   expect(waiting).toMatchObject([{ userId: 'keeper' }]);
   const released = await laurel.admin.post(`/v1/quarantine/release`, { ids: [waiting[0].id] });
