@@ -235,6 +235,11 @@ local function main()
   local tenant_no, retry_position, is_wide, block_count, order, step = cmsgpack.unpack(ARGV[COMMIT_ARG.call])
   local outbox, users = KEYS[COMMIT_KEY.outbox], COMMIT_KEY.users - 1
   local replies, call = {}, {}
+  -- All blocks are written or none, without a step.
+  local together = step == true
+  if together then
+    step = false
+  end
 
   if step and (redis.call('GET', KEYS[step[STEP_PART.progress]]) or '') ~= step[STEP_PART.expected] then
     return { { ENDED.passed }, '' }
@@ -262,7 +267,7 @@ local function main()
     blocks[n], first_args[n] = words, arg
     arg = arg + BLOCK_BYTES.records + RECORD_BYTES.size * words[BLOCK.recordCount]
   end
-  if step and not all_hold then
+  if (step or together) and not all_hold then
     for n = 1, block_count do
       replies[n] = replies[n] or { ENDED.held }
     end

@@ -8,7 +8,8 @@ ARGV: the number of users; the number of those whose quarantine is read and thei
       user and its field without the generation.
 Returns: the generation of new users ('' for none, or if no key, new user or user whose quarantine is read depends on it); the number
       of events in quarantine; then the users' packed states ('': there is none); the events in quarantine of users who were asked
-      for; and for each idempotency key its use (`known_use`); then ''.
+      for; and for each idempotency key its use (`known_use`); if there is a generation, for each user without a state the user into whom
+      that one was merged ('' for none); then ''.
 Errors: those of Redis.
 Writes: nothing.
 Cost: O(bytes of the states + keys).
@@ -46,6 +47,24 @@ local function add_uses(replies, states, first_key, first_bucket)
   end
 end
 
+-- The hash of the part's merged users.
+local function aliases_key()
+  return string.sub(KEYS[READ_KEY.counters], 1, -2) .. 'a'
+end
+
+-- Only users of a generation above the first were ever deleted or merged.
+local function add_aliases(replies, states, users)
+  if replies[READ_REPLY.generation] == '' then
+    return
+  end
+  for n = 1, users do
+    if not states[n] then
+      local user_id = string.match(KEYS[READ_KEY.users + n - 1], ':u:(.*)$')
+      replies[#replies + 1] = redis.call('HGET', aliases_key(), user_id) or ''
+    end
+  end
+end
+
 local function main()
   local users, quarantined = tonumber(ARGV[READ_ARG.users]), tonumber(ARGV[READ_ARG.quarantinedCount])
   local last_user, last_id = READ_KEY.users + users - 1, READ_ARG.quarantined + quarantined - 1
@@ -64,6 +83,7 @@ local function main()
   if has_keys then
     add_uses(replies, states, last_id + 1, last_user + 1)
   end
+  add_aliases(replies, states, users)
   replies[#replies + 1] = ''
   return replies
 end

@@ -1,14 +1,15 @@
 import type { Command } from 'commander';
 import { TIMELINE_KINDS } from '../domain/kinds.ts';
 import type { Caused, TimelineEntry, TimelinePage } from '../domain/administration/timeline.ts';
+import type { UserMerge } from '../domain/administration/merge.ts';
 import type { User } from '../domain/user.ts';
 import { AdminRefusal, askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import { confirmed, examples, EXIT, jsonText, print, tableText, wholeNumber, writeDocument } from './command.ts';
 import { counted } from '../domain/words.ts';
 
 export function addUsers(laurel: Command): void {
-  const users = laurel.command('users').description('list users, look into them, export and delete them');
-  for (const add of [addList, addTimeline, addExport, addDelete]) add(users);
+  const users = laurel.command('users').description('list users, look into them, export, merge and delete them');
+  for (const add of [addList, addTimeline, addExport, addMerge, addDelete]) add(users);
 }
 
 const PAGE = 100;
@@ -90,6 +91,40 @@ function addDelete(users: Command): void {
       }
       if (unknown.length > 0) process.exitCode = EXIT.differs;
     });
+}
+
+interface MergeOptions extends AdminOptions {
+  dryRun?: boolean;
+  acrossControlGroup?: boolean;
+  yes?: boolean;
+}
+
+function addMerge(users: Command): void {
+  withAdminOptions(users.command('merge'))
+    .description('merge a user, such as a guest, into another, whose ID is the one that stays')
+    .argument('<from>', 'ID of the user who goes; it stands for the other afterwards')
+    .argument('<into>', 'ID of the user who stays')
+    .option('--dry-run', 'show the result, and change nothing')
+    .option('--across-control-group', 'also if only one of the two is in the control group')
+    .option('-y, --yes', 'merge without asking')
+    .addHelpText('after', examples('users merge guest-7f3a ada --dry-run', 'users merge guest-7f3a ada --yes'))
+    .action(async (from: string, into: string, { yes = false, ...rest }: MergeOptions) => {
+      const { dryRun = false, acrossControlGroup = false, ...options } = rest;
+      if (!yes && !dryRun) await confirmed(`Merge ${from} into ${into}? It cannot be taken back.`, 'this merges users');
+      const body = { from, into, dryRun, acrossControlGroup };
+      const merge = (await askAdmin(options, { method: 'POST', path: '/v1/users/merge', body })) as UserMerge;
+      print(options.json, merge, mergeText(merge));
+    });
+}
+
+function mergeText({ status, dryRun, metrics, points, streak, achievements, ...merge }: UserMerge): string {
+  const figures = [...Object.entries(metrics), ...Object.entries(points), ['streak', streak] as const];
+  const rows = figures.map(([name, { from, into, merged }]) => [name, String(from), String(into), String(merged)]);
+  const done = status === 'unchanged' ? 'Was merged before' : dryRun ? 'Would be merged' : 'Merged';
+  return (
+    `${tableText(['', merge.from, merge.into, 'MERGED'], rows)}` +
+    `${done}: ${counted(achievements.length, 'achievement')}, ${counted(merge.idempotencyKeys, 'idempotency key')}.\n`
+  );
 }
 
 /** False if there is no such user. */

@@ -12,7 +12,7 @@ export const USER_ID_PATTERN = '^(?!\\.{1,2}$)';
 export const UserId = Type.String({ minLength: 1, maxLength: 255, pattern: USER_ID_PATTERN });
 
 /** Limits for requests, in UTF-8 bytes or items. Stored users may exceed them. */
-const LIMITS = { nameBytes: 1_024, emailBytes: 320, tzBytes: 255, tokens: 20, tokenBytes: 1_024 };
+export const LIMITS = { nameBytes: 1_024, emailBytes: 320, tzBytes: 255, tokens: 20, tokenBytes: 1_024 };
 const MOST_ATTRIBUTES = 100;
 
 /** Text, `@` and text without whitespace or control characters; an empty string clears the address. */

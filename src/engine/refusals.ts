@@ -68,6 +68,8 @@ export function refusalError(compiled: CompiledCatalog, reply: ScriptReply): App
   if (reply[kindField] === REFUSAL.outOfRange) return new AppError('unprocessable', outOfRange(compiled, reply));
   if (reply[kindField] === REFUSAL.unknownUser)
     return new AppError('not_found', 'Unknown user: no event and no call has named this ID yet.');
+  if (reply[kindField] === REFUSAL.held)
+    return new AppError('unavailable', 'The user is being merged with another; try again in a moment.');
   if (reply[kindField] === REFUSAL.locked)
     return new AppError('unprocessable', 'The achievement is locked: no further users can complete it.');
   if (reply[kindField] === REFUSAL.unmetConditions) {

@@ -3,6 +3,7 @@ import type { Static, TObject, TSchema } from 'typebox';
 import type { Author, KeyScope } from '../domain/administration/author.ts';
 import type { LiveGrant } from '../engine/live/grants.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
+import { forMergedUsers } from './merged-users.ts';
 import type { Services } from './services.ts';
 import type { StaticFile } from './static-file.ts';
 
@@ -14,6 +15,8 @@ export interface Caller {
   userId: string | null;
   /** The tenant of an application key or a restricted admin key; `null` for an admin key for all tenants. */
   tenantNo: number | null;
+  /** Users who were merged into the key's user, and whose IDs stand for that user; absent for none. */
+  formerUserIds?: readonly string[] | null;
   /** The key's scope; for admin keys `all` or `read`. */
   scope: KeyScope;
   /** Limit of requests per second for an application key, 0 for unlimited; `null` for the organisation's limit. */
@@ -47,6 +50,8 @@ export interface Tenant {
   no: number;
   id: string;
   customerId: string | null;
+  /** Whether IDs of its users may stand for others, after merges (`withMergedUsers`); absent: no. */
+  hasMerges?: boolean;
 }
 
 export interface Call<Params, Query, Body> {
@@ -195,6 +200,8 @@ export function operation<
   Q extends TObject | undefined = undefined,
   B extends TSchema | undefined = undefined,
 >(definition: Definition<P, Q, B>): Operation {
+  const { handle = async (services: Services) => ({ status: 200, file: await definition.file!(services) }) } =
+    definition;
   return {
     aliases: [],
     description: '',
@@ -216,8 +223,8 @@ export function operation<
     bodyBytes: BODY_BYTES,
     knownFields: null,
     file: null,
-    handle: async (services: Services) => ({ status: 200, file: await definition.file!(services) }),
     ...definition,
+    handle: forMergedUsers(definition, handle as Operation['handle']),
     params: definition.params ?? null,
     query: definition.query ?? null,
     body: definition.body ?? null,

@@ -44,6 +44,7 @@ import type { Unsubscribing } from '../engine/messages/unsubscribe.ts';
 import type { Timeline } from '../engine/timeline/timeline.ts';
 import type { UserDeletion } from '../engine/users/user-deletion.ts';
 import type { Hiding } from '../engine/users/hiding.ts';
+import type { UserMerges } from '../engine/users/user-merges.ts';
 import type { UserDirectory } from '../engine/users/user-directory.ts';
 import type { UserExport } from '../engine/users/user-export.ts';
 import type { UserProfiles } from '../engine/users/user-profiles.ts';
@@ -85,6 +86,9 @@ export interface Services {
   events: EventEngine;
   batches: BatchIntake;
   users: UserReads;
+  /** The user for whom an ID stands: another one after merges. */
+  aliasOf: (tenantNo: number, userId: string) => Promise<string>;
+  merges: UserMerges;
   profiles: UserProfiles;
   hiding: Hiding;
   directory: UserDirectory;

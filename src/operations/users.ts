@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { AdminIssue, DeletedUsers, ManagedUser, Paging } from '../domain/administration/admin.ts';
+import { MergeUsersRequest, UserMerge } from '../domain/administration/merge.ts';
 import { GuardCount } from '../domain/administration/quarantine.ts';
 import { TimelinePage, TimelineQuery } from '../domain/administration/timeline.ts';
 import { WrappedResponse } from '../domain/history.ts';
@@ -143,6 +144,27 @@ export const adminUsersDeleteOne = operation({
   },
 });
 
+export const adminUsersMerge = operation({
+  id: 'admin_users_merge',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/users/merge',
+  summary: 'Merge a user into another, such as a guest into an account',
+  description: `The user \`from\` is gone afterwards, and its ID stands for \`into\`: events and requests that name it are about
+\`into\`. Totals, points, spendings and scores are added up; of achievements, the earlier completion counts; the streak is
+recomputed from the events of both. Attributes and settings of \`into\` win. Used idempotency keys of both stay used. Nothing is
+awarded or announced. It happens once, in one step, and cannot be undone; \`dryRun\` shows the result. A repeated request is
+answered like the first, as \`unchanged\`.`,
+  body: MergeUsersRequest,
+  knownFields: MergeUsersRequest,
+  mayConflict: true,
+  responses: { 200: UserMerge },
+  handle: async ({ merges, catalogs }, { tenant, by, body }) => ({
+    status: 200,
+    body: await merges.merge(await catalogs.of(tenant.no), body, by),
+  }),
+});
+
 const Rows = Type.Array(Type.Record(Type.String(), Type.Unknown()));
 const Named = Type.Record(Type.String(), Type.Unknown());
 
@@ -183,6 +205,8 @@ const UserDocument = Type.Object({
   auditLog: Rows,
   finalRanks: Rows,
   rankRewards: Rows,
+  /** Users who were merged into this one. */
+  merges: Rows,
   leaderboardDays: Rows,
   /** Events of accepted batches that are not processed yet. */
   queuedEvents: Rows,

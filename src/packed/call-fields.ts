@@ -45,7 +45,7 @@ export const COUNTER = {
   users: 'users',
   /** Prefix of an achievement's number: how many users completed it. */
   completions: 'a',
-  /** Increases with every deleted user. */
+  /** Increases with every deleted or merged user. */
   generation: 'd',
 } as const;
 

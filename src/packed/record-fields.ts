@@ -21,6 +21,8 @@ export const KIND = {
   guarded: 'a',
   /** A user was imported with a history from elsewhere. Nothing of it is announced. */
   imported: 'i',
+  /** A user was merged into another: one record about each of the two, in one entry. */
+  merge: 'm',
   /** The progress of the shard's batches. */
   progress: 'b',
 } as const;
@@ -121,6 +123,8 @@ export const RECORD = {
   completions: 'cp',
   /** For `KIND.imported`: IANA name of the user's zone; `''` for UTC. */
   zone: 'z',
+  /** MERGED, of the record about the remaining user of a merge. */
+  merged: 'mg',
   /** BALANCE_CHANGE. */
   balance: 'ba',
   /** RANKED, of a reward for a rank in a final run. */
@@ -133,6 +137,15 @@ export const RECORD = {
 
 /** Number of the leaderboard, first day of the run, and the group. */
 export const RECORDED_LEAGUE = { board: 0, runDay: 1, group: 2 } as const;
+
+/**
+ * A merge: the ID of the user who is gone, that user's generation (-1 for the first), whose changes of streaks hold (MERGED_STREAKS), and
+ * the answer as JSON text.
+ */
+export const MERGED = { from: 0, generation: 1, streaks: 2, answer: 3 } as const;
+
+/** Whose changes of streaks hold after a merge: those of the remaining user, which the record may replace, or those of the other. */
+export const MERGED_STREAKS = { into: 0, from: 1 } as const;
 
 /** Number of the leaderboard, first day of the run, the group, and the user's rank and score in it. */
 export const RANKED = { board: 0, runDay: 1, group: 2, rank: 3, score: 4 } as const;

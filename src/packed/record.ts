@@ -8,6 +8,7 @@ import type {
   kindField,
   RECORD,
   KIND,
+  MERGED,
   RANKED,
   RECORDED_BOARD,
   RECORDED_POINTS,
@@ -26,6 +27,7 @@ import type { GUARDED } from './guard-fields.ts';
 import type {
   BLOCKED,
   INSUFFICIENT,
+  MERGED_INTO,
   OUT_OF_RANGE,
   TOO_MANY_KEYS,
   OUTDATED,
@@ -110,6 +112,26 @@ export interface GoneRecord {
   [RECORD.userId]: string;
   [RECORD.atMs]: number;
   [RECORD.generation]?: number;
+}
+
+/** Of a merge: about the user who is gone, or with `merged` about the one who remains. */
+export interface MergeRecord {
+  [kindField]: typeof KIND.merge;
+  [RECORD.id]: string;
+  [RECORD.userId]: string;
+  [RECORD.atMs]: number;
+  [RECORD.merged]?: RecordedMerge;
+  [RECORD.settlements]?: RecordedSettlement[];
+  [RECORD.beside]?: RecordedSettlement[];
+  [RECORD.superseded]?: string[];
+  [RECORD.repairs]?: RecordedSettlement[];
+}
+
+export interface RecordedMerge {
+  [MERGED.from]: string;
+  [MERGED.generation]: number;
+  [MERGED.streaks]: 0 | 1;
+  [MERGED.answer]: string;
 }
 
 /** An event that a guard stopped or, without the event's fields, one that was dropped from quarantine. */
@@ -327,7 +349,8 @@ export type Refusal =
   | { [kindField]: typeof REFUSAL.noAddress }
   | { [kindField]: typeof REFUSAL.futureSignUp }
   | { [kindField]: typeof REFUSAL.serverOnly; [SERVER_ONLY.no]: number }
-  | { [kindField]: typeof REFUSAL.unknownUser }
+  | { [kindField]: typeof REFUSAL.unknownUser | typeof REFUSAL.held }
+  | { [kindField]: typeof REFUSAL.merged; [MERGED_INTO.userId]: string }
   | { [kindField]: typeof REFUSAL.locked }
   | { [kindField]: typeof REFUSAL.unchanged; [UNCHANGED.why]: StreakRefusal; [UNCHANGED.day]: number }
   | { [kindField]: typeof REFUSAL.notQuarantined }

@@ -27,6 +27,10 @@ export const REFUSAL = {
   /** An application key would change a field that only servers may write; see SERVER_ONLY. */
   serverOnly: 'sv',
   unknownUser: 'n',
+  /** The user is being merged: try again in a moment. */
+  held: 'hd',
+  /** The user was merged into another; see MERGED_INTO. */
+  merged: 'mg',
   /** The achievement is locked, and the user has not completed it. */
   locked: 'l',
   /** The user's attributes do not meet the achievement's conditions. */
@@ -47,6 +51,9 @@ export const REFUSAL = {
  * user's QUARANTINED.
  */
 export const REPLAY = { use: 'use', total: 't', streak: 's', day: 'd', quarantined: 'q' } as const;
+
+/** ID of the other user, who may have been merged since. */
+export const MERGED_INTO = { userId: 'u' } as const;
 
 /** Number of the blocking trigger. */
 export const BLOCKED = { trigger: 'trigger' } as const;

@@ -167,6 +167,7 @@ export interface PackedState {
   [USER.owed]?: Numbered<number>;
   [USER.corrections]?: number;
   [USER.recomputed]?: number;
+  [USER.heldUntilMs]?: number;
   [USER.hidden]?: number;
   [USER.generation]?: number;
   [USER.importedBy]?: string;

@@ -93,9 +93,11 @@ export const USER = {
   teams: 57,
   /** List of METADATA, those of the oldest events first; absent for none. */
   metadata: 58,
+  /** Events wait until then (epoch ms), because the user is being merged; absent for no such time. */
+  heldUntilMs: 59,
 } as const;
 
-export const STATE_SIZE = 59;
+export const STATE_SIZE = 60;
 
 /** JSON that an event (32 hex digits) sent, and the leaderboards' runs that show it: numbers and first days in one list. */
 export const METADATA = { event: 0, json: 1, runs: 2 } as const;

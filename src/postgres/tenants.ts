@@ -267,6 +267,15 @@ export class Tenants extends HeldTenants {
     }
   }
 
+  /** Notes that IDs of a tenant's users may stand for others. */
+  async noteMerges(tenantNo: number): Promise<void> {
+    if (this.byNo(tenantNo)?.hasMerges === true) return;
+    await this.pool.query(`${COUNTED} UPDATE tenants SET has_merges = true WHERE no = $1 AND NOT has_merges`, [
+      tenantNo,
+    ]);
+    await this.changed();
+  }
+
   private now(): Date {
     return new Date(this.clock.now());
   }
@@ -304,6 +313,8 @@ interface KnownTenant {
   no: number;
   id: string;
   customerId: string | null;
+  /** Whether IDs of users may stand for others, after merges. */
+  hasMerges: boolean;
 }
 
 const COLUMNS = 'no, id, customer_id AS "customerId", name, status, created, updated';
@@ -312,7 +323,7 @@ const COUNTED = `WITH counted AS (${COUNT_REVISION})`;
 
 async function readKnownTenants(pool: Pool): Promise<KnownTenant[]> {
   const { rows } = await pool.query<KnownTenant>(
-    `SELECT no, id, customer_id AS "customerId" FROM tenants WHERE status = 'active'`,
+    `SELECT no, id, customer_id AS "customerId", has_merges AS "hasMerges" FROM tenants WHERE status = 'active'`,
   );
   return rows;
 }

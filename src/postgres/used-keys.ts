@@ -40,7 +40,9 @@ const FIND = `
   SELECT ${FOUND_COLUMNS} FROM quarantine WHERE ${HAS_PART} AND idempotency_key IS NOT NULL AND tenant_no = $2
   UNION ALL
   SELECT ${FOUND_COLUMNS} FROM balance_changes
-   WHERE tenant_no = $2 AND user_id = ANY ($3::text[]) AND ${HAS_PART} AND idempotency_key IS NOT NULL`;
+   WHERE tenant_no = $2 AND user_id = ANY ($3::text[]) AND ${HAS_PART} AND idempotency_key IS NOT NULL
+  UNION ALL
+  SELECT ${FOUND_COLUMNS} FROM merged_keys WHERE ${HAS_PART} AND tenant_no = $2`;
 
 interface Row {
   id: string;
@@ -116,7 +118,8 @@ const USED_COLUMNS =
 const usedKeysWhere = (where: string): string =>
   `SELECT ${USED_COLUMNS} FROM used_keys WHERE ${where}
    UNION ALL SELECT ${USED_COLUMNS} FROM quarantine WHERE idempotency_key IS NOT NULL AND ${where}
-   UNION ALL SELECT ${USED_COLUMNS} FROM balance_changes WHERE idempotency_key IS NOT NULL AND ${where}`;
+   UNION ALL SELECT ${USED_COLUMNS} FROM balance_changes WHERE idempotency_key IS NOT NULL AND ${where}
+   UNION ALL SELECT ${USED_COLUMNS} FROM merged_keys WHERE NOT is_listed AND ${where}`;
 
 export async function readIdempotencyKeys(
   pool: Pool,
@@ -189,7 +192,7 @@ export async function moveAgeing(pool: Pool, { doneDay, cursor }: Omit<AgeingPro
 }
 
 /** The secret (32 bytes, permanent) from which IDs of events with an idempotency key are derived. Must never be logged. */
-export async function readEventIdSecret(pool: Pool): Promise<Buffer> {
+export async function readEventIdSecret(pool: Pool | PoolClient): Promise<Buffer> {
   const { rows } = await pool.query<{ secret: Buffer }>('SELECT secret FROM event_id_secret');
   return rows[0]!.secret;
 }

@@ -47,6 +47,8 @@ import { StreakAdmin } from '../engine/streaks/streak-admin.ts';
 import { StreakRankings } from '../engine/streaks/streak-rankings.ts';
 import { StreakReads } from '../engine/streaks/streak-reads.ts';
 import { Timeline } from '../engine/timeline/timeline.ts';
+import { UserMerges } from '../engine/users/user-merges.ts';
+import { aliasOf } from '../redis/aliases.ts';
 import { Hiding } from '../engine/users/hiding.ts';
 import { UserDeletion } from '../engine/users/user-deletion.ts';
 import { UserDirectory } from '../engine/users/user-directory.ts';
@@ -147,7 +149,17 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
 function createUsers(
   core: FrontendCore,
 ): Feature<
-  'users' | 'profiles' | 'hiding' | 'directory' | 'userExport' | 'timeline' | 'activity' | 'deletion' | 'imports'
+  | 'users'
+  | 'aliasOf'
+  | 'merges'
+  | 'profiles'
+  | 'hiding'
+  | 'directory'
+  | 'userExport'
+  | 'timeline'
+  | 'activity'
+  | 'deletion'
+  | 'imports'
 > {
   const { redis, pool, scripts, clock, users, caughtUp, applicationKeys, recordAudit, controlShare } = core;
   const setsOfPart = (part: TenantPart): Promise<string[]> => setsOfBoards({ redis, pool, clock }, part);
@@ -170,6 +182,18 @@ function createUsers(
       recordAudit,
     }),
     imports: new Imports({ redis, pool, scripts, recordAudit, clock }),
+    aliasOf: (tenantNo, userId) => aliasOf(redis, tenantNo, userId),
+    merges: new UserMerges({
+      redis,
+      pool,
+      scripts,
+      clock,
+      controlShare,
+      persisted: core.persisted,
+      noteMerges: (tenantNo) => core.tenants.noteMerges(tenantNo),
+      setsOfBoards: setsOfPart,
+      recordAudit,
+    }),
   };
 }
 

@@ -132,8 +132,14 @@ export const IDEMPOTENCY_KEYS_PATTERN = '{s*}:*:i:????*';
  */
 export const oldKeysKey = (part: TenantPart): string => `${ofPart(part)}:o`;
 
-/** hash: the tenant's counters: `users`, `a<achievement no>` → completions, `d` increases with every deleted user. */
+/** hash: the tenant's counters: `users`, `a<achievement no>` → completions, `d` increases with every deleted or merged user. */
 export const countersKey = (part: TenantPart): string => `${ofPart(part)}:n`;
+
+/**
+ * hash: users of the part who were merged into others, ID → ID of the other, who may have been merged since. Scripts derive the key from
+ * `countersKey`, with `a` in place of its `n`.
+ */
+export const aliasesKey = (part: TenantPart): string => `${ofPart(part)}:a`;
 
 /**
  * hash: quarantined events, user → QUARANTINED, and their total number. Scripts derive the key from `boardKeyPrefix`, with
@@ -190,6 +196,7 @@ const KINDS = {
   g: 'board groups',
   t: 'teams',
   q: 'quarantine',
+  a: 'aliases',
 } as const;
 
 /** A tenant's key: its part, its kind (`null` if unknown) and the rest after it. */

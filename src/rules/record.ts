@@ -5,6 +5,8 @@ import { BALANCE, KIND, kindField, RECOMPUTATION, RECORD, REVERSAL, SETTLED } fr
 import type {
   GuardedRecord,
   HappenedRecord,
+  MergeRecord,
+  RecordedMerge,
   RecordedPoints,
   RecordedQuest,
   RecordedRecomputation,
@@ -250,6 +252,34 @@ export function reversalRecord(
     record[RECORD.superseded] = superseded;
   }
   addSettlements(record, user, outcome.settlements);
+  return record;
+}
+
+/** The streak changes that a merge stores. */
+export interface MergedStreaks {
+  settlements: Settlements | null;
+  superseded: string[];
+  repairs: RecordedSettlement[];
+}
+
+/** The record about the remaining user of a merge. */
+export function mergeRecord(
+  { id, userId, nowMs }: { id: string; userId: string; nowMs: number },
+  merged: RecordedMerge,
+  { settlements, superseded, repairs }: MergedStreaks,
+): MergeRecord {
+  const record: MergeRecord = {
+    [kindField]: KIND.merge,
+    [RECORD.id]: id,
+    [RECORD.userId]: userId,
+    [RECORD.atMs]: nowMs,
+    [RECORD.merged]: merged,
+  };
+  const { streaks = [], beside = [] } = settlements ?? {};
+  if (streaks.length > 0) record[RECORD.settlements] = streaks.map(recordedSettlement);
+  if (beside.length > 0) record[RECORD.beside] = beside.map(recordedBeside);
+  if (superseded.length > 0) record[RECORD.superseded] = superseded;
+  if (repairs.length > 0) record[RECORD.repairs] = repairs;
   return record;
 }
 

@@ -20,6 +20,8 @@ export type Refusal =
   /** A late event's replay is based on another state, or on another value than the guards allow. */
   | { refusal: 'outdated'; whole?: number; micros?: number }
   | { refusal: 'notQuarantined' }
+  /** The user is being merged. */
+  | { refusal: 'held' }
   /** The balance does not cover what should be spent or held. */
   | { refusal: 'insufficient'; balance: number }
   /** The user has `HOLD.most` open holds in the points system. */

@@ -95,6 +95,7 @@ function userOf(values: Values): User {
     recomputed: optional(values[USER.recomputed]),
     importedBy: optional(values[USER.importedBy]),
     importedMs: optional(values[USER.importedMs]),
+    heldUntilMs: optional(values[USER.heldUntilMs]),
     unknown: values.length > STATE_SIZE ? values.slice(STATE_SIZE) : NO_VALUES,
   };
 }
@@ -172,6 +173,7 @@ const OPTIONAL = [
   'recomputed',
   'importedBy',
   'importedMs',
+  'heldUntilMs',
 ] as const;
 
 /** Of an array of 16 to 65,535 values. */

@@ -86,6 +86,8 @@ export interface User {
   recomputed: number | null;
   importedBy: string | null;
   importedMs: number | null;
+  /** Events wait until then, because the user is being merged. */
+  heldUntilMs: number | null;
   /** Fields of a newer version of Laurel, which are kept unchanged. */
   unknown: unknown[];
 }
@@ -248,6 +250,7 @@ export const newUser = (
   recomputed: null,
   importedBy: null,
   importedMs: null,
+  heldUntilMs: null,
   unknown: [],
 });
 

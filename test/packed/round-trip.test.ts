@@ -70,6 +70,7 @@ const FULL: User = {
   owed: new Map([[6, 12]]),
   corrections: 4,
   recomputed: 7,
+  heldUntilMs: 1_800_000_000_000,
   hidden: 3,
   generation: 2,
   importedBy: 'crm',
@@ -108,6 +109,7 @@ test('trailing absent fields take no space; a state ends after its streaks at th
     quests: new Map(),
     stays: [],
     metadata: [],
+    heldUntilMs: null,
   };
   expect(unpackAll(encodeUser(without))).toHaveLength(USER.spent);
 });

@@ -76,6 +76,7 @@ const users: fc.Arbitrary<User> = fc.record({
   recomputed: orNull(amount),
   importedBy: orNull(text),
   importedMs: orNull(ms),
+  heldUntilMs: orNull(ms),
   unknown: fc.constant([] as unknown[]),
 });
 

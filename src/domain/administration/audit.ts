@@ -15,6 +15,7 @@ export const AUDIT_ACTIONS = [
   'cancel',
   'retry',
   'call',
+  'merge',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

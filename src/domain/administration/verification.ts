@@ -15,6 +15,7 @@ export const DIFFERENCE_KINDS = [
   'points',
   'idempotencyKey',
   'quarantine',
+  'mergedUsers',
   'outbox',
 ] as const;
 

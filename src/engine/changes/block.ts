@@ -230,7 +230,7 @@ export interface StepPart {
   results: readonly { index: number; answer: Buffer | { record: number } }[] | null;
 }
 
-/** KEYS and ARGV of `lua/commit.lua`. `recalled`: blocks of users who were not read. */
+/** KEYS and ARGV of `lua/commit.lua`. `recalled`: blocks of users who were not read. `together`: all blocks are written or none. */
 export function commitCall(
   part: TenantPart,
   {
@@ -238,7 +238,12 @@ export function commitCall(
     recalled,
     retryPosition,
     step = null,
-  }: { blocks: readonly Block[]; recalled: ReadonlySet<Block>; retryPosition: string; step?: StepPart | null },
+  }: {
+    blocks: readonly Block[];
+    recalled: ReadonlySet<Block>;
+    retryPosition: string;
+    step?: StepPart | 'together' | null;
+  },
 ): { keys: string[]; args: Words } {
   const keys = new KeyNumbers([
     outboxKey(part.shard),
@@ -253,7 +258,7 @@ export function commitCall(
     bytes.push(packWords(words), expected ?? NOTHING, state === 'deleted' || state === null ? NOTHING : state);
     for (const { head, tail } of records) bytes.push(head, tail);
   }
-  const stepWords = step === null ? false : packedStepPart(keys, step, bytes);
+  const stepWords = step === 'together' || (step !== null && packedStepPart(keys, step, bytes));
   // In the order in which `main` of `lua/commit.lua` reads them.
   const call = [String(part.tenantNo), retryPosition, part.isWide === true, blocks.length, orderOf(blocks), stepWords];
   return { keys: keys.keys, args: [packWords(call), ...bytes] };

@@ -2,6 +2,7 @@
 import type { Span } from '@opentelemetry/api';
 import type { HappenedRecord, ScriptReply } from '../../packed/record.ts';
 import { RECORD } from '../../packed/record-fields.ts';
+import { AppError } from '../../errors.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { TenantPart } from '../../redis/keys.ts';
 import type { Plan } from '../../rules/plan.ts';
@@ -77,11 +78,23 @@ function oneAfterAnother<T>(scripts: Scripts, user: string, work: () => Promise<
   return run;
 }
 
-/** The user to change; `newUser` if there is none. */
-export const userOf = ({ packed, generation }: ReadUser, { streak }: Pick<Plan, 'streak'>, nowMs: number): User =>
-  packed === null
-    ? newUser(nowMs, { freezes: streak.freezes, generation: generation === '' ? null : Number(generation) })
-    : decodeUser(packed);
+/** The user to change; `newUser` if there is none. Throws 503 if the user was merged a moment ago. */
+export function userOf(
+  { packed, generation, mergedInto }: ReadUser,
+  { streak }: Pick<Plan, 'streak'>,
+  nowMs: number,
+): User {
+  if (packed !== null) return decodeUser(packed);
+  if (mergedInto !== undefined) throw new UserMerged();
+  return newUser(nowMs, { freezes: streak.freezes, generation: generation === '' ? null : Number(generation) });
+}
+
+/** A user was merged after the request was resolved (`resolveUsers`). The next try names the other user. */
+export class UserMerged extends AppError {
+  constructor() {
+    super('unavailable', 'The user was merged into another a moment ago; try again.');
+  }
+}
 
 /** A change that writes nothing. */
 export const unwritten = <R extends object>({ packed }: ReadUser, reply: R): UserChange<R> => ({

@@ -19,6 +19,8 @@ export interface ReadUser {
   packed: Buffer | null;
   /** The generation of new users; '' for the first, or if the user exists and the subject has no keys and is not guarded. */
   generation: string;
+  /** The user into whom the user, who does not exist, was merged; absent for none. */
+  mergedInto?: string;
   /** The user's events in quarantine, and the number of all of the tenant; only if the subject is guarded. */
   quarantine: { events: string; total: number };
   /** The use of each of the subject's keys: '' if it is unused, or '?' and a token if only Postgres knows it. */
@@ -69,6 +71,8 @@ export interface ChangeOptions<C> {
    * be.
    */
   step?: (changes: readonly C[]) => StepPart | null;
+  /** The blocks of all subjects are written or none: none if a change has no block. */
+  together?: boolean;
   /** Computes in slices, because many users take more than a few milliseconds. */
   inSlices?: boolean;
 }
@@ -81,13 +85,13 @@ const MOST_CONFLICTS = 1_000;
 
 /**
  * Changes users of a tenant's part. Returns how each change ended, in order; 'passed' if the step's batch has another progress;
- * 'held' if `step` returned `null`; 'stored' if Postgres has what an earlier try wrote. Throws 503 if Redis does not answer.
+ * 'held' if `step` returned `null`, or a change without a block holds the others; 'stored' if Postgres has what an earlier try wrote. Throws 503 if Redis does not answer.
  */
 export async function changeUsers<C extends { block: Block | null }>(
   calls: Calls,
   part: TenantPart,
   subjects: readonly Subject<C>[],
-  { onOvertaken, step, inSlices = false }: ChangeOptions<C> = {},
+  { onOvertaken, step, together = false, inSlices = false }: ChangeOptions<C> = {},
 ): Promise<{ changed: Changed<C>[]; ended: 'done' | 'passed' | 'held' | 'stored' }> {
   const { recent } = calls;
   const { reads, recalled, changed } = await compute(calls, part, subjects, inSlices);
@@ -95,12 +99,13 @@ export async function changeUsers<C extends { block: Block | null }>(
   for (let conflicts = 0; conflicts < MOST_CONFLICTS; conflicts += 1) {
     const stepPart = step?.(changed.map(({ change }) => change));
     if (stepPart === null) return { changed, ended: 'held' };
+    if (together && changed.some(({ change }) => change.block === null)) return { changed, ended: 'held' };
     open = open.filter((at) => changed[at]!.change.block !== null);
     if (open.length === 0 && stepPart === undefined) return { changed, ended: 'done' };
     const blocks = open.map((at) => changed[at]!.change.block!);
     const unread = new Set(open.flatMap((at, index) => (recalled.has(at) ? [blocks[index]!] : [])));
     const replies = await calls.commit((retryPosition) =>
-      commitCall(part, { blocks, recalled: unread, retryPosition, step: stepPart ?? null }),
+      commitCall(part, { blocks, recalled: unread, retryPosition, step: stepPart ?? (together ? 'together' : null) }),
     );
     if (replies === null) return { changed, ended: 'stored' };
     if (endedWith(replies[0], ENDED.passed) !== null) return { changed, ended: 'passed' };
@@ -257,12 +262,16 @@ async function readUsers(calls: Calls, part: TenantPart, subjects: readonly AnyS
   const [generation, total, ...rest] = await calls.read({ keys: [...keys, ...buckets], args });
   const states = rest.splice(0, subjects.length);
   const quarantined = rest.splice(0, guarded.length);
-  return subjects.map(({ keys: used, isGuarded }, at) => ({
+  const read = subjects.map(({ keys: used, isGuarded }, at): ReadUser => ({
     packed: states[at]!.length === 0 ? null : states[at]!,
     generation: generation!.toString('latin1'),
     quarantine: { events: isGuarded ? quarantined.shift()!.toString('latin1') : '', total: Number(total) },
     uses: rest.splice(0, used.length).map((use) => use.toString('latin1')),
   }));
+  if (rest.length === 0) return read;
+  const missing = read.filter(({ packed }) => packed === null);
+  for (const [at, into] of rest.entries()) if (into.length > 0) missing[at]!.mergedInto = into.toString('utf8');
+  return read;
 }
 
 /** The user after a conflict. A key that was used stays used. */
@@ -275,7 +284,8 @@ async function readAfterConflict<C extends { block: Block | null }>(
   const generation = latest!.toString('latin1');
   // A user of another generation has other keys.
   const hasOtherKeys = subject.keys.length > 0 && generation !== read.generation;
-  if (subject.isGuarded || hasOtherKeys) return (await readUsers(calls, part, [subject]))[0]!;
+  // A user who is gone may have been merged.
+  if (subject.isGuarded || hasOtherKeys || packed!.length === 0) return (await readUsers(calls, part, [subject]))[0]!;
   const after = { ...read, generation, uses: [...read.uses] };
   for (const [index, { keyNo }] of block.uses.entries()) {
     const use = uses[index]!.toString('latin1');

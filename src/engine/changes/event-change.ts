@@ -6,6 +6,7 @@ import type { Refusal as PackedRefusal, ScriptReply } from '../../packed/record.
 import {
   BLOCKED,
   INSUFFICIENT,
+  MERGED_INTO,
   OUT_OF_RANGE,
   OUTDATED,
   REFUSAL,
@@ -51,6 +52,8 @@ interface Surroundings {
   keysPerDay: number;
   /** When an event happens (microseconds), for leaderboards that rank equal scores by time. */
   reachedBy: (event: ReadyEvent) => number;
+  /** Whether events wait for users who are being merged. */
+  mayWait: boolean;
   /** The event's place in the call. */
   placeOf: (event: ReadyEvent) => number;
 }
@@ -119,6 +122,8 @@ class UserEvents {
     this.lastRecord = -1;
     // An earlier event of this user waits for Postgres. Later ones wait too, to keep their order.
     if (this.isHeldBack) return NO_REPLY;
+    const { mergedInto } = this.read;
+    if (mergedInto !== undefined) return { [RECORD.kind]: REFUSAL.merged, [MERGED_INTO.userId]: mergedInto };
     const { idempotency } = event;
     const field = idempotency === null ? null : this.fieldOf(idempotency.field);
     const read = this.read.uses[this.keyNo] ?? '';
@@ -187,6 +192,10 @@ class UserEvents {
     if (digest !== undefined && digest !== (this.packed === null ? '' : stateDigest(this.packed)))
       return { refusal: 'outdated' };
     const user = this.takeUser(event.plan);
+    if (user.heldUntilMs !== null) {
+      if (user.heldUntilMs > nowMs && this.around.mayWait) return { refusal: 'held' };
+      user.heldUntilMs = null;
+    }
     const used = field === null ? null : oneMoreKey(user, this.around);
     if (used !== null && isRefusal(used)) return used;
     const isNew = this.packed === null;
@@ -374,6 +383,7 @@ export function packedRefusal(refusal: Refusal): PackedRefusal {
     case 'notQuarantined':
     case 'manyHolds':
     case 'notHeld':
+    case 'held':
       return { [RECORD.kind]: REFUSAL[refusal.refusal] };
   }
 }

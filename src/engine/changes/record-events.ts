@@ -53,8 +53,8 @@ export interface EventReplies {
 }
 
 /**
- * Applies events in the order of each user. With a step: all or nothing, and not at all if an event waits for an answer of Postgres or
- * for another replay (`held`).
+ * Applies events in the order of each user. With a step: all or nothing, and not at all if an event waits for an answer of Postgres, for
+ * another replay or, since its user was merged, for the other user (`held`).
  */
 export async function recordEvents(
   calls: Calls,
@@ -71,6 +71,8 @@ export async function recordEvents(
     part,
     nowMs,
     keysPerDay,
+    // Batches of a shard are processed one after another, and wait for nobody.
+    mayWait: step === null,
     reachedBy: (event: ReadyEvent) => times.get(event)!,
     placeOf: (event: ReadyEvent) => places.get(event)!,
   };
@@ -119,7 +121,7 @@ function replyTo({ change, boards, earlier }: Changed<EventsChange>, nth: number
   return ranked === null ? reply : ({ ...reply, [RECORD.boards]: ranked } as ScriptReply);
 }
 
-const WAITING: ReadonlySet<unknown> = new Set([REFUSAL.unknownUse, REFUSAL.outdated]);
+const WAITING: ReadonlySet<unknown> = new Set([REFUSAL.unknownUse, REFUSAL.outdated, REFUSAL.merged]);
 
 /** The step's part of a commit; `null` if it must wait. */
 function stepPart(

@@ -48,10 +48,15 @@ export interface UserFacts {
  * `packed` before you change anything.
  */
 export function readStreakFacts(pool: Pool, compiled: CompiledCatalog, wanted: Wanted): Promise<UserFacts | null> {
-  return inSnapshot(pool, (client) => factsOf(client, compiled, wanted));
+  return inSnapshot(pool, (client) => streakFactsOf(client, compiled, wanted));
 }
 
-async function factsOf(client: PoolClient, compiled: CompiledCatalog, wanted: Wanted): Promise<UserFacts | null> {
+/** The same in the snapshot of a transaction. */
+export async function streakFactsOf(
+  client: PoolClient,
+  compiled: CompiledCatalog,
+  wanted: Wanted,
+): Promise<UserFacts | null> {
   const { catalog } = compiled;
   const { userId, nowMs, firstDay, removed = [], mostEvents } = wanted;
   const who = { tenantNo: catalog.tenantNo, userId };

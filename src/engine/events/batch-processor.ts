@@ -8,10 +8,10 @@ import { unsentEvent, type UnsentEvent } from '../../packed/packed-arrays.ts';
 import { pack } from '../../packed/pack-state.ts';
 import { kindField, RECORD } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
-import { REFUSAL, UNSENT } from '../../packed/refusal-fields.ts';
+import { MERGED_INTO, REFUSAL, UNSENT } from '../../packed/refusal-fields.ts';
 import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../../redis/batches.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, listenedKey } from '../../redis/keys.ts';
-import { partOnShard } from '../../redis/parts.ts';
+import { knownPart, partOnShard } from '../../redis/parts.ts';
 import { around, scriptSpan } from '../../telemetry/spans.ts';
 import type { Traces } from '../../telemetry/traces.ts';
 import { type LateEvents, withAllowed } from '../corrections/late-events.ts';
@@ -20,7 +20,7 @@ import { callsOnce } from '../changes/calls.ts';
 import { COMMIT_SCRIPT } from '../changes/change-users.ts';
 import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import type { ReadyEvent } from './ready-event.ts';
-import { prepareEvent } from './prepared-event.ts';
+import { ofMergedUser, prepareEvent } from './prepared-event.ts';
 import type { LookUpKeys } from './stored-replies.ts';
 
 /** The progress of a step: its call was sent, or was answered. */
@@ -113,7 +113,7 @@ export class BatchProcessor {
       if (outcome.ended === STEP.passed) return false;
       if (outcome.ended === STEP.held) {
         const { replies } = outcome;
-        step = await this.withAnswers(step, replies);
+        step = this.withMerged(await this.withAnswers(step, replies), replies);
         step = { ...step, ready: step.ready.map((event, index) => withAllowed(event, replies[index])) };
         tries += 1;
         continue;
@@ -180,6 +180,28 @@ export class BatchProcessor {
     const ready = [...step.ready];
     for (const [at, { index }] of questions.entries()) ready[index] = answered[at]!;
     return { ...step, ready };
+  }
+
+  /**
+   * The step with the events of merged users as events of the others. Since the tenant was spread over more shards, the other may be on
+   * another one, whose events this step must not apply.
+   */
+  private withMerged(step: BatchStep, replies: readonly (ScriptReply | null)[]): BatchStep {
+    const { redis, ids } = this.options;
+    const { tenantNo, shard } = step.batch;
+    if (!replies.some((reply) => reply?.[kindField] === REFUSAL.merged)) return step;
+    const next: BatchStep = { ...step, ready: [], at: [], refused: [...step.refused] };
+    for (const [nth, event] of step.ready.entries()) {
+      const reply = replies[nth];
+      const into = reply?.[kindField] === REFUSAL.merged ? reply[MERGED_INTO.userId] : null;
+      if (into !== null && knownPart(redis, tenantNo, into).shard !== shard) {
+        next.refused.push(unsentEvent(step.at[nth]!, 'conflict', `The user was merged: send the event for '${into}'.`));
+        continue;
+      }
+      next.ready.push(into === null ? event : ofMergedUser(event, into, ids));
+      next.at.push(step.at[nth]!);
+    }
+    return next;
   }
 
   /** The current catalog, at least as new as the one that the batch was checked with; or the reason why the tenant has none. */

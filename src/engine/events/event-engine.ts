@@ -5,15 +5,16 @@ import type { MetricEvent } from '../../domain/event.ts';
 import type { GuardedRecord, RecordedStreak, Refusal, ScriptReply } from '../../packed/record.ts';
 import { GUARDED } from '../../packed/guard-fields.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
-import { REFUSAL, REPLAY } from '../../packed/refusal-fields.ts';
+import { MERGED_INTO, REFUSAL, REPLAY } from '../../packed/refusal-fields.ts';
 import { decimalOf, type PackedTotal } from '../../packed/state.ts';
-import { occurredMs, prepareEvent } from './prepared-event.ts';
+import { occurredMs, ofMergedUser, prepareEvent } from './prepared-event.ts';
 import { refuseOverload } from '../refusals.ts';
 import { refusalError } from '../refusals.ts';
 import { eventAnswer, guardError, isQuarantined, quarantinedBy, quarantinedJson, streakJson } from './event-answer.ts';
 import type { EventBatcher, Requester } from './event-batcher.ts';
 import { scopedKey, type ReadyEvent } from './ready-event.ts';
 import { uuidText } from '../../domain/schemas.ts';
+import { MOST_HOPS } from '../../redis/aliases.ts';
 import { isOtherBody, timeOfUse } from '../../redis/idempotency.ts';
 import type { KeyedIds } from '../ids.ts';
 
@@ -66,11 +67,16 @@ export class EventEngine {
     const { catalogs, batcher, ids, overloaded } = this.options;
     refuseOverload(overloaded);
     const compiled = catalogs.get(tenantNo) ?? (await catalogs.load(tenantNo));
-    const ready = this.prepare(compiled, metricKey, { event, idempotencyKey, byClient });
-    const reply =
+    let ready = this.prepare(compiled, metricKey, { event, idempotencyKey, byClient });
+    const submit = (): Promise<ScriptReply> =>
       event.occurredAt === undefined
-        ? await batcher.submit(tenantNo, ready, from)
-        : await this.submitOccurred(ready, event.occurredAt, { byClient, from });
+        ? batcher.submit(tenantNo, ready, from)
+        : this.submitOccurred(ready, event.occurredAt, { byClient, from });
+    let reply = await submit();
+    for (let hops = 0; reply[kindField] === REFUSAL.merged && hops < MOST_HOPS; hops += 1) {
+      ready = ofMergedUser(ready, reply[MERGED_INTO.userId], ids);
+      reply = await submit();
+    }
     if (reply[kindField] === KIND.event) return { status: 201, json: eventAnswer(compiled, reply, idempotencyKey) };
     if (reply[kindField] === REFUSAL.replay)
       return { status: 202, json: unchangedAnswer(ready, replayed(ids, ready, reply)) };

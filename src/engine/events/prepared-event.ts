@@ -9,7 +9,7 @@ import { didYouMean } from '../../domain/nearest.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
 import { bodyDigest, packedUse } from '../../redis/idempotency.ts';
-import { eventId, idempotencyDigest, type KeyedIds } from '../ids.ts';
+import { eventId, idempotencyDigest, type KeyedIds, timeOf } from '../ids.ts';
 import { rejectUnknownAttributes, sentUser } from '../users/sent-user.ts';
 import type { ReadyEvent } from './ready-event.ts';
 
@@ -70,6 +70,20 @@ export function prepareEvent(
             use: packedUse(nowMs, bodyOf(event)),
           },
   };
+}
+
+/** An event of a user who was merged, as one of the other user. Its idempotency key may have been used by either. */
+export function ofMergedUser(event: ReadyEvent, userId: string, ids: KeyedIds): ReadyEvent {
+  const ofOther = { ...event, userId };
+  // They are about the user who is gone.
+  delete ofOther.occurred;
+  delete ofOther.lookedUp;
+  if (event.idempotency === null) return ofOther;
+  const { key, use } = event.idempotency;
+  const { tenantNo } = event.compiled.catalog;
+  const { metric: metricNo } = event.plan.plan;
+  const id = ids.make(timeOf(event.id), { tenantNo, userId, metricNo, key });
+  return { ...ofOther, id, idempotency: { ...idempotencyDigest(userId, metricNo, key), key, use } };
 }
 
 /** Metadata as it is stored. Throws 422 if it is too large. */

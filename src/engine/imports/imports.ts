@@ -132,6 +132,7 @@ export class Imports {
           const outcome = outcomeOf(read.packed, name);
           return unwritten(read, { outcome: isTried && outcome === 'already' ? 'imported' : outcome });
         }
+        if (read.mergedInto !== undefined) return unwritten(read, { outcome: 'exists' });
         isTried = true;
         return importOf(draft, read, { part, id, userId, name, boards });
       },

@@ -16,6 +16,7 @@ import {
 } from '../../packed/record-fields.ts';
 import type {
   GoneRecord,
+  MergeRecord,
   GuardedRecord,
   HappenedRecord,
   ImportedRecord,
@@ -126,7 +127,7 @@ function numberedIn(index: number, made: readonly Notification[]): LiveEntry['no
   return numbered.toSorted((a, b) => a.no - b.no);
 }
 
-type EntryRecord = HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | ProgressRecord;
+type EntryRecord = HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | MergeRecord | ProgressRecord;
 
 function recordsOf(records: Buffer, onProblem: (error: unknown) => void): EntryRecord[] {
   try {
@@ -137,7 +138,7 @@ function recordsOf(records: Buffer, onProblem: (error: unknown) => void): EntryR
   }
 }
 
-const SILENT: ReadonlySet<string> = new Set([KIND.progress, KIND.guarded, KIND.imported, KIND.deletion]);
+const SILENT: ReadonlySet<string> = new Set([KIND.progress, KIND.guarded, KIND.imported, KIND.deletion, KIND.merge]);
 
 const isHappened = (record: EntryRecord): record is HappenedRecord => !SILENT.has(record[kindField]);
 

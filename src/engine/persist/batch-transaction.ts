@@ -47,9 +47,19 @@ import {
 import { confirmClaims } from '../../postgres/rewards.ts';
 import { lockCursor, moveCursor } from '../../postgres/shards.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { insertUsedKeys } from '../../postgres/used-keys.ts';
+import { insertUsedKeys, readEventIdSecret } from '../../postgres/used-keys.ts';
+import {
+  insertMerge,
+  insertMergedKeys,
+  keysToMove,
+  mergesInto,
+  type MovedKey,
+  moveUser,
+  usedKeysOf,
+} from '../../postgres/users/merges.ts';
 import { beforeDeletion } from '../../postgres/users/stored-states.ts';
 import { insertMessages } from '../../postgres/webhooks/messages.ts';
+import { forgetAlias } from '../../redis/aliases.ts';
 import { forgetUsedKeys } from '../../redis/idempotency.ts';
 import {
   bytesAside,
@@ -62,12 +72,13 @@ import {
 } from '../../redis/outbox.ts';
 import { supersededFact } from '../analytics/facts.ts';
 import { enterLeagues } from '../leaderboards/league-entries.ts';
+import { KeyedIds, timeOf } from '../ids.ts';
 import { entryHead, userHash, withoutEntry } from '../leaderboards/snapshot-parts.ts';
 import { noteDue } from '../notifications/entry-notifications.ts';
 import { isOf, type Report, type Reporter, type Reporting } from '../notifications/reporter.ts';
 import { throttle } from '../notifications/throttles.ts';
 import { isAboutData, reasonFor } from './about-data.ts';
-import { type Batch, type Deletion, usedKey } from './batch.ts';
+import { type Batch, type Deletion, type Merge, usedKey } from './batch.ts';
 import { knownPart } from '../../redis/parts.ts';
 
 /** The report of a batch. `isFinal`: the report is stored even if the receivers changed meanwhile. */
@@ -116,6 +127,7 @@ export function writeBatch(
 
 export async function writeRows(client: PoolClient, redis: Redis, batch: Batch): Promise<void> {
   for (const deletion of batch.deletions) await deleteWhole(client, redis, deletion);
+  if (batch.merge !== null) await mergeWhole(client, redis, batch.merge);
   await insertEvents(client, batch.events);
   await insertUsedKeys(client, batch.events);
   await insertQuarantined(client, batch.quarantined);
@@ -164,11 +176,10 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
 async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {
   const { tenantNo, userId } = deletion;
   await beforeDeletion(client, tenantNo);
-  await forgetValuesOf(client, { tenantNo, holder: userHash(userId) });
-  const parts = await snapshotPartsWith(client, tenantNo, { hash: userHash(userId), bytes: entryHead(userId) });
-  const without = parts.map((part) => ({ ...part, packed: withoutEntry(part.packed, userId) }));
-  await replaceSnapshotParts(client, tenantNo, without);
+  await forgetCopies(client, deletion);
   await forgetInLetters(client, redis, deletion);
+  for (const { oldId: from, intoId } of await mergesInto(client, deletion))
+    await forgetAlias(redis, tenantNo, { from, into: intoId });
   const part = knownPart(redis, tenantNo, userId);
   await forgetUsedKeys(redis, part, deletion.usedKeys);
   await deleteUser(client, deletion, (keys) =>
@@ -178,6 +189,38 @@ async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion)
       keys.map((key) => usedKey(deletion, key)),
     ),
   );
+}
+
+/** Removes a user from what is packed or counted together with others. */
+async function forgetCopies(client: PoolClient, { tenantNo, userId }: NamedUser): Promise<void> {
+  await forgetValuesOf(client, { tenantNo, holder: userHash(userId) });
+  const parts = await snapshotPartsWith(client, tenantNo, { hash: userHash(userId), bytes: entryHead(userId) });
+  const without = parts.map((part) => ({ ...part, packed: withoutEntry(part.packed, userId) }));
+  await replaceSnapshotParts(client, tenantNo, without);
+}
+
+/**
+ * Moves a user's rows to the one into whom the user was merged. The used keys of the former user go from Redis before the commit; the
+ * commit of the merge has added them as keys of the other.
+ */
+async function mergeWhole(client: PoolClient, redis: Redis, merge: Merge): Promise<void> {
+  const { tenantNo, from, into, generation } = merge;
+  await beforeDeletion(client, tenantNo);
+  await forgetCopies(client, { tenantNo, userId: from });
+  const ids = new KeyedIds(await readEventIdSecret(client));
+  const keys = (await keysToMove(client, merge)).map((own): MovedKey => {
+    const scoped = { tenantNo, userId: into, metricNo: own.metricNo, key: own.key };
+    return { ...own, id: ids.make(timeOf(own.usedBy), scoped) };
+  });
+  const part = knownPart(redis, tenantNo, from);
+  const former = (await usedKeysOf(client, { tenantNo, userId: from })).map((key) =>
+    usedKey({ userId: from, generation }, key),
+  );
+  await forgetUsedKeys(redis, part, former);
+  // First: a warehouse moves what it has before it learns that the user is gone.
+  await insertMerge(client, merge, merge);
+  await moveUser(client, merge, merge.streaks);
+  await insertMergedKeys(client, merge, keys);
 }
 
 export interface Reports {

@@ -3,6 +3,8 @@ import {
   AWARD,
   KIND,
   kindField,
+  MERGED,
+  MERGED_STREAKS,
   RECOMPUTATION,
   RECORD,
   RECORDED_POINTS,
@@ -16,9 +18,11 @@ import type {
   GuardedRecord,
   HappenedRecord,
   ImportedRecord,
+  MergeRecord,
   ProgressRecord,
   RecordedRecomputation,
   RecordedSettlement,
+  UncheckedRecord,
 } from '../../packed/record.ts';
 import { completedIn } from '../../packed/completed.ts';
 import { decimalOf, unpackAll } from '../../packed/state.ts';
@@ -35,6 +39,7 @@ import type {
 } from '../../postgres/persist/events.ts';
 import type { RecomputedRow } from '../../postgres/persist/recomputed.ts';
 import type { StreakChangeRow, StreakPauseRow, SupersededChanges } from '../../postgres/persist/streaks.ts';
+import type { Merged } from '../../postgres/users/merges.ts';
 import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
 import { parseEntry, type RawEntry, type ReadEntry } from '../../redis/outbox.ts';
@@ -82,6 +87,8 @@ class DayTally {
 }
 
 export interface Batch extends GuardedRows, ImportedRows {
+  /** A merge, which has a batch of its own: the entries before it are stored first. */
+  merge: Merge | null;
   /** Users to delete before anything is written. The entries' data about them from before the deletion is omitted. */
   deletions: Deletion[];
   events: EventRow[];
@@ -118,13 +125,25 @@ export interface Deletion extends NamedUser {
   usedKeys: UsedKey[];
 }
 
+/** A user who was merged into another. */
+export interface Merge extends Merged {
+  id: string;
+  atMs: number;
+  /** Generation of `from`. */
+  generation: number | undefined;
+  /** Whose streak changes hold. */
+  streaks: 'from' | 'into';
+  /** JSON text. */
+  answer: string;
+}
+
 /** Where Redis stores that a user of a generation used an idempotency key. */
 export function usedKey({ userId, generation }: Pick<Deletion, 'userId' | 'generation'>, used: EventKey): UsedKey {
   const { bucket, field } = idempotencyDigest(userId, used.metricNo, used.key);
   return { bucket, field: fieldOfGeneration(field, generation) };
 }
 
-/** Converts raw outbox entries (at least one) to rows. Throws UnreadableEntry if one of them is malformed. */
+/** Converts raw outbox entries (at least one) to rows: all, or those before the first merge, or only a merge that comes first. Throws UnreadableEntry if one of them is malformed. */
 export function toBatch(raw: readonly RawEntry[]): Batch {
   try {
     return rowsOf(raw);
@@ -138,16 +157,20 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
   const batch = noRows();
   for (const rawEntry of raw) {
     const entry = parseEntry(rawEntry);
+    const records = unpackAll(entry.records);
+    const isMerge = records.some((record) => (record as UncheckedRecord | null)?.[kindField] === KIND.merge);
+    if (isMerge && batch.entries.length > 0) break;
     touched.beginEntry();
     const happened: HappenedEntry = { tenantNo: entry.tenantNo, records: [], states: entry.states };
     batch.entries.push(happened);
     const users = new EntryUsers(entry.states);
-    for (const record of unpackAll(entry.records)) add(batch, touched, { entry: happened, record, users });
+    for (const record of records) add(batch, touched, { entry: happened, record, users });
     for (let i = 0; i < entry.states.length; i += 2) {
       const id = (entry.states[i] as Buffer).toString('utf8');
       touched.state(entry.tenantNo, id, entry.states[i + 1] as Buffer);
     }
     batch.position = entry.id;
+    if (isMerge) break;
   }
   return { ...batch, touched: touched.byNews() };
 }
@@ -169,6 +192,7 @@ export function recordsBatch(tenantNo: number, records: readonly unknown[], afte
 }
 
 const noRows = (): Rows => ({
+  merge: null,
   deletions: [],
   events: [],
   quarantined: [],
@@ -201,7 +225,7 @@ function add(
   { entry, record: each, users }: { entry: HappenedEntry; record: unknown; users: EntryUsers },
 ): void {
   const { tenantNo } = entry;
-  const record = each as HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | ProgressRecord;
+  const record = each as HappenedRecord | GoneRecord | GuardedRecord | ImportedRecord | MergeRecord | ProgressRecord;
   if (record[kindField] === KIND.progress) {
     if (!isProgress(record[RECORD.progress])) throw new UnreadableEntry('invalid batch progress');
     batch.batchProgress = record[RECORD.progress];
@@ -210,6 +234,11 @@ function add(
   if (record[kindField] === KIND.deletion) {
     addDeletion(batch, tenantNo, record);
     touched.forget(tenantNo, record[RECORD.userId]);
+    return;
+  }
+  if (record[kindField] === KIND.merge) {
+    addMerge(batch, tenantNo, record);
+    touched.noteWhole(record[RECORD.userId]);
     return;
   }
   if (record[kindField] === KIND.guarded) {
@@ -227,6 +256,24 @@ function add(
   batch.analytics.add(tenantNo, record, users);
   entry.records.push(record);
   touched.note(record);
+}
+
+function addMerge(batch: Rows, tenantNo: number, record: MergeRecord): void {
+  const merged = record[RECORD.merged];
+  // The record about the user who is gone says nothing else.
+  if (merged === undefined) return;
+  const generation = merged[MERGED.generation];
+  batch.merge = {
+    tenantNo,
+    id: record[RECORD.id],
+    atMs: record[RECORD.atMs],
+    from: merged[MERGED.from],
+    into: record[RECORD.userId],
+    generation: generation === -1 ? undefined : generation,
+    streaks: merged[MERGED.streaks] === MERGED_STREAKS.from ? 'from' : 'into',
+    answer: merged[MERGED.answer],
+  };
+  addStreakChanges(batch, tenantNo, record);
 }
 
 function addDeletion(
@@ -355,7 +402,7 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
   }
 }
 
-function addStreakChanges(batch: Rows, tenantNo: number, record: HappenedRecord): void {
+function addStreakChanges(batch: Rows, tenantNo: number, record: HappenedRecord | MergeRecord): void {
   const userId = record[RECORD.userId];
   const add = (settlement: RecordedSettlement, correction: string | null): void => {
     batch.streakChanges.push({

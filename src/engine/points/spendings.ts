@@ -22,6 +22,7 @@ import type { AuditAction } from '../../domain/administration/audit.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { type BalanceChangeRow, listSpendings, readBalanceChanges } from '../../postgres/balance-changes.ts';
 import { storableText } from '../../postgres/storable-json.ts';
+import { usedByMerged } from '../../postgres/users/merges.ts';
 import { packedUse, timeOfUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
 import { packedUser } from '../../redis/parts.ts';
 import type { BalanceTexts } from '../../rules/record.ts';
@@ -295,7 +296,7 @@ export class Spendings {
       }
       if (reply[kindField] !== REFUSAL.replay) return { row: changeIn(compiled, reply), isReplay: false };
       const first = ids.make(Number(timeOfUse(reply[REPLAY.use])), scoped);
-      const row = (await this.read(scoped, first)).find((each) => each.id === first);
+      const row = (await this.changeOf(scoped, first)) ?? (await this.changeOfMerged(scoped, first));
       if (row === undefined)
         throw new AppError(
           'conflict',
@@ -303,6 +304,19 @@ export class Spendings {
         );
       return { row, isReplay: true };
     }
+  }
+
+  private async changeOf(of: { tenantNo: number; userId: string }, id: string): Promise<BalanceChangeRow | undefined> {
+    return (await this.read(of, id)).find((each) => each.id === id);
+  }
+
+  /** The change of a user who was merged into this one, by the ID that its key has now. */
+  private async changeOfMerged(
+    of: { tenantNo: number; userId: string },
+    id: string,
+  ): Promise<BalanceChangeRow | undefined> {
+    const usedBy = await usedByMerged(this.options.pool, id);
+    return usedBy === null ? undefined : this.changeOf(of, usedBy);
   }
 
   /** A spending or hold, and what closed it. Throws 404. */

@@ -52,6 +52,7 @@ The keys that Laurel derives from Postgres. A rebuild writes them and `verify` c
                                        and the same of events that wait in dead letters
   compact form of idempotency keys     the same, of events before key_ageing.before_ms
   events in quarantine                 quarantine: those that wait
+  IDs that stand for other users       user_merges
   progress of batches of events        outbox_cursors.batch_progress
   position of the outbox               outbox_cursors.stream_id
 

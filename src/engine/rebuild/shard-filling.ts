@@ -6,7 +6,9 @@ import { readAgeing, readIdempotencyKeys } from '../../postgres/used-keys.ts';
 import { estimateRows, readUsers, type StoredUser, tenantsOfShards } from '../../postgres/users/stored-states.ts';
 import type { Belief } from '../../redis/gate.ts';
 import { packedUse, UNKNOWN_BODY, USED } from '../../redis/idempotency.ts';
+import { readAliases, tenantsWithMerges } from '../../postgres/users/merges.ts';
 import {
+  aliasesKey,
   countersKey,
   oldKeysKey,
   quarantineKey,
@@ -62,6 +64,7 @@ export async function fillShards(options: FillOptions): Promise<void> {
   await filling.loadUsers();
   await filling.loadIdempotencyKeys();
   await filling.loadQuarantine();
+  await filling.loadAliases();
 }
 
 class Filling {
@@ -192,6 +195,25 @@ class Filling {
       for (const part of parts) {
         const own = events.filter(({ userId }) => knownPart(redis, tenantNo, userId) === part);
         await this.loaderOf(part)!.addPairs(['HSET', quarantineKey(part)], [...quarantineOf(own)].flat());
+      }
+    }
+    await flushed(loaders);
+  }
+
+  /** The IDs that stand for other users. Reads look for them only in parts whose new users have a generation. */
+  async loadAliases(): Promise<void> {
+    const { redis, pool, loaders } = this.options;
+    for (const tenantNo of await tenantsWithMerges(pool)) {
+      if (this.isLeftOut(tenantNo)) continue;
+      for await (const page of readAliases(pool, tenantNo)) {
+        for (const { oldId, userId } of page) {
+          const part = knownPart(redis, tenantNo, oldId);
+          const loader = loaders.get(part.shard);
+          if (loader === undefined) continue;
+          await loader.add(['HSET', aliasesKey(part), oldId, userId]);
+          const counters = countersKey(part);
+          if (!this.generations.youngest.has(counters)) await loader.add(['HSET', counters, COUNTER.generation, '1']);
+        }
       }
     }
     await flushed(loaders);

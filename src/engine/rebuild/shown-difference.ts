@@ -15,6 +15,7 @@ const KINDS = {
   'idempotency keys': 'idempotencyKey',
   'old idempotency keys': 'idempotencyKey',
   quarantine: 'quarantine',
+  aliases: 'mergedUsers',
 } as const satisfies Record<NonNullable<TenantKey['kind']>, VerificationDifference['kind']>;
 
 const MOST_CHARACTERS = 200;

@@ -19,7 +19,16 @@ import {
   type StoredUser,
 } from '../../postgres/users/stored-states.ts';
 import { hotUse } from '../../redis/idempotency.ts';
-import { countersKey, quarantineKey, shardOfKey, tenantKey, type TenantPart, userKey } from '../../redis/keys.ts';
+import { countAliases } from '../../postgres/users/merges.ts';
+import {
+  aliasesKey,
+  countersKey,
+  quarantineKey,
+  shardOfKey,
+  tenantKey,
+  type TenantPart,
+  userKey,
+} from '../../redis/keys.ts';
 import { shardsWithEntries } from '../../redis/outbox.ts';
 import { knownPart, shareOf } from '../../redis/parts.ts';
 import { totalFields } from '../../redis/lua-library.ts';
@@ -439,6 +448,20 @@ export const quarantineSuspect = ({ redis, pool }: Sides, part: TenantPart): Sus
     return quarantineText(quarantineOf(events.filter(({ userId }) => isHeldBy(redis, part, userId))));
   },
 });
+
+/** How many of a part's IDs stand for other users. */
+export const aliasesSuspect = ({ redis, pool }: Sides, part: TenantPart): Suspect => {
+  const text = (count: number): string | null => (count === 0 ? null : `${count} users`);
+  return {
+    key: aliasesKey(part),
+    part: '',
+    redis: async () => text(await redis.hlen(aliasesKey(part))),
+    postgres: async () => {
+      const share = shareOf(redis, part);
+      return text(share === null ? 0 : await countAliases(pool, share));
+    },
+  };
+};
 
 /** Sums over a set of IDs, independent of their order. Equal sets have equal sums; different sets almost never do. */
 interface Sums {

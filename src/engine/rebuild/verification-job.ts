@@ -35,6 +35,7 @@ import {
   type Difference,
   lowGeneration,
   missingUses,
+  aliasesSuspect,
   quarantineSuspect,
   SetMembers,
   type Sides,
@@ -348,9 +349,10 @@ export class Verifying implements JobWork<VerificationJob> {
     return { next: { step: 'points', at: String(next) }, done: 0, suspects };
   }
 
-  /** Events in quarantine. */
+  /** Events in quarantine, and merged users. */
   private rest(sides: Sides, { tenantNo }: VerificationJob): Compared {
     const parts = knownParts(this.redis, tenantNo);
-    return { next: null, done: 0, suspects: parts.map((part) => quarantineSuspect(sides, part)) };
+    const suspects = parts.flatMap((part) => [quarantineSuspect(sides, part), aliasesSuspect(sides, part)]);
+    return { next: null, done: 0, suspects };
   }
 }

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readCursors, readSpreads } from '../../postgres/shards.ts';
 import { readIdempotencyKeys, type UsedKey } from '../../postgres/used-keys.ts';
+import { tenantsWithMerges } from '../../postgres/users/merges.ts';
 import { waitingTenants } from '../../postgres/corrections/quarantine.ts';
 import { estimateRows, readUsers, type StoredUser, tenantsOfShards } from '../../postgres/users/stored-states.ts';
 import { compareProgress } from '../../redis/batches.ts';
@@ -26,6 +27,7 @@ import {
   type Difference,
   lowGeneration,
   missingUses,
+  aliasesSuspect,
   quarantineSuspect,
   SetMembers,
   type Sides,
@@ -79,6 +81,7 @@ export async function verify(options: VerifyOptions): Promise<number> {
   await verification.pointsTotals();
   await verification.teamSums();
   await verification.quarantines();
+  await verification.mergedUsers();
   return verification.count;
 }
 
@@ -224,6 +227,15 @@ class Verification {
       for (const part of knownParts(redis, tenantNo))
         if (this.sides.shards.includes(part.shard)) this.quarantined.add(quarantineKey(part));
     await this.settle([...this.quarantined].map((key) => quarantineSuspect(this.sides, tenantKey(key)!)));
+  }
+
+  /** Each part's IDs that stand for other users. */
+  async mergedUsers(): Promise<void> {
+    const { redis, pool } = this.options;
+    for (const tenantNo of await tenantsWithMerges(pool)) {
+      const parts = knownParts(redis, tenantNo).filter(({ shard }) => this.sides.shards.includes(shard));
+      await this.settle(parts.map((part) => aliasesSuspect(this.sides, part)));
+    }
   }
 
   private async settle(suspects: readonly Suspect[]): Promise<void> {

@@ -26,8 +26,9 @@ const callers = new WeakMap<KeyRecord, Caller>();
 function callerOf(record: KeyRecord): Caller {
   let caller = callers.get(record);
   if (!caller) {
-    const { kind, prefix, userId, tenantNo, scope, rateLimit } = record;
-    caller = Object.freeze({ kind, prefix, userId, tenantNo, scope, rateLimit });
+    const { kind, prefix, userId, formerUserIds, tenantNo, scope, rateLimit } = record;
+    const former = formerUserIds ? { formerUserIds } : {};
+    caller = Object.freeze({ kind, prefix, userId, ...former, tenantNo, scope, rateLimit });
     callers.set(record, caller);
   }
   return caller;
@@ -90,7 +91,7 @@ export function requireOwnUser(
 ): void {
   if (call.caller.kind !== 'application' || operation.namedUsers === null) return;
   for (const user of operation.namedUsers(call as Call<never, never, never>))
-    if (user !== call.caller.userId)
+    if (user !== call.caller.userId && call.caller.formerUserIds?.includes(user) !== true)
       throw new KeyRefusal('user', { prefix: call.caller.prefix, message: 'The API key is for another user' });
 }
 

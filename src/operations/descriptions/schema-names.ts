@@ -197,6 +197,8 @@ const adminNames: Readonly<Record<string, Places>> = {
   UserVisibility: 'admin_users_get 200',
   UserVisibilityChanges: 'admin_users_update body',
   UserExport: 'admin_users_export 200',
+  UserMergeRequest: 'admin_users_merge body',
+  UserMerge: 'admin_users_merge 200',
   UserGuard: 'admin_users_guards 200 []',
   ClaimCancelRequest: 'admin_claims_cancel body',
   UserSpendings: 'admin_users_spendings 200',

@@ -78,6 +78,8 @@ export interface KeyRecord {
   prefix: string;
   hash: Buffer;
   userId: string | null;
+  /** Users who were merged into the user of an application key; `null` or absent for none. */
+  formerUserIds?: string[] | null;
   /** The tenant of an application key, or the only tenant of an admin key; `null` for an admin key of all tenants. */
   tenantNo: number | null;
   active: boolean;
@@ -91,14 +93,16 @@ export interface KeyRecord {
   usedMs: number | null;
 }
 
-const KEYS = `SELECT id, 'admin' AS kind, prefix, hash, NULL AS "userId", tenant_no AS "tenantNo",
+const KEYS = `SELECT id, 'admin' AS kind, prefix, hash, NULL AS "userId", NULL::text[] AS "formerUserIds", tenant_no AS "tenantNo",
                   status = 'active' AS active, CASE access WHEN 'full' THEN 'all' ELSE access END AS scope,
                   NULL::float8 AS "expiresMs", NULL::integer AS "rateLimit", (extract(epoch FROM last_used) * 1000)::float8 AS "usedMs"
              FROM admin_keys WHERE prefix = ANY ($1)
            UNION ALL
-           SELECT id, 'application', prefix, hash, user_id, tenant_no, true, scope,
+           SELECT id, 'application', prefix, hash, user_id,
+                  (SELECT array_agg(old_id) FROM user_merges AS merge
+                    WHERE merge.tenant_no = key.tenant_no AND merge.user_id = key.user_id), tenant_no, true, scope,
                   (extract(epoch FROM expires_at) * 1000)::float8, rate_limit, (extract(epoch FROM last_used) * 1000)::float8
-             FROM application_keys WHERE prefix = ANY ($1)`;
+             FROM application_keys AS key WHERE prefix = ANY ($1)`;
 
 /** Keys of either kind with these prefixes; unknown prefixes are omitted. */
 export async function findKeys(pool: Pool, prefixes: readonly string[]): Promise<KeyRecord[]> {

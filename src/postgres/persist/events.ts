@@ -157,7 +157,7 @@ export interface EventKey {
 const EVENTS = 10_000;
 
 /** Tables with idempotency keys. */
-const TABLES = ['events', 'quarantine', 'balance_changes'] as const;
+const TABLES = ['events', 'quarantine', 'balance_changes', 'merged_keys'] as const;
 
 /**
  * Deletes a user's events, including quarantined ones, and changes of balances, with their used keys, in the client's transaction. Passes the

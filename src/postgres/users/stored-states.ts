@@ -154,7 +154,7 @@ export interface Share {
 }
 
 /** Whether a part holds a user; the rule of `partIndex` (src/redis/parts.ts). `id`: expression; `$2`, `$3`: spread and index. */
-const ofPart = (id: string): string =>
+export const ofPart = (id: string): string =>
   `($2::int = 1 OR get_byte(sha256(convert_to(${id}, 'UTF8')), 0) % $2::int = $3::int)`;
 
 export async function countUsersIn(client: Pool | PoolClient, { tenantNo, spread, index }: Share): Promise<number> {

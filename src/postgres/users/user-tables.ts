@@ -118,6 +118,9 @@ export const USER_TABLES: readonly UserTable[] = [
     anonymised: true,
     emptied: ['metadata'],
   },
+  // Users who were merged into this one.
+  { table: 'user_merges', user: 'user_id', section: 'merges', order: ['id'], hidden: ['answer'] },
+  { table: 'merged_keys', user: 'user_id', section: null, order: ['id'] },
   { table: 'rank_rewards', user: 'user_id', section: 'rankRewards', order: ['board_no', 'run_day'] },
   { table: 'league_tiers', user: 'user_id', section: 'leagueTiers', order: ['board_no'] },
   {

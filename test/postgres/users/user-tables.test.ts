@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { MOVES } from '../../../src/postgres/users/merges.ts';
 import { USER_TABLES } from '../../../src/postgres/users/user-tables.ts';
 import { testDatabase } from '../database.ts';
 
@@ -29,4 +30,13 @@ test('deletion and export know every table with rows about users, with an order 
   } finally {
     await database.close();
   }
+});
+
+test('a merge has a rule for the rows of each table', () => {
+  // Beside the list: keys and streak changes have steps of their own, and the audit log keeps the IDs of that time.
+  const others = ['used_keys', 'application_keys', 'streak_changes', 'audit_log'];
+  const ruled = USER_TABLES.map(({ table }) => table).filter((table) =>
+    MOVES.some((statement) => new RegExp(`^\\s*(?:UPDATE|DELETE FROM) ${table}\\b`).test(statement)),
+  );
+  expect([...ruled, ...others].toSorted()).toEqual(USER_TABLES.map(({ table }) => table).toSorted());
 });

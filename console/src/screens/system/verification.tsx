@@ -27,6 +27,7 @@ const KINDS: Readonly<Record<Difference['kind'], string>> = {
   points: 'Points distribution',
   idempotencyKey: 'Idempotency key',
   quarantine: 'Quarantine',
+  mergedUsers: 'Merged users',
   outbox: 'Outbox',
 };
 

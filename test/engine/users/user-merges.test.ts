@@ -1,0 +1,248 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Configuration } from '../../../src/domain/configuration.ts';
+import { type PersistStep, Persister } from '../../../src/engine/persist/persister.ts';
+import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { type MergeMoment, UserMerges } from '../../../src/engine/users/user-merges.ts';
+import { knownPart, knownParts } from '../../../src/redis/parts.ts';
+import { emptyRedis } from '../../stack/all-servers.ts';
+import { rebuildByHand } from '../rebuild/by-hand.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+
+// A merge happens once: whichever process stops between two steps, however many events arrive meanwhile, and after Redis is lost.
+
+const BOARD = { start: '2026-01-01', status: 'active' } as const;
+const CONFIGURATION: Configuration = {
+  attributes: [{ key: 'land', name: 'Land', type: 'user' }],
+  metrics: [{ key: 'm', name: 'M' }],
+  streaks: { enabled: true, frequency: 'daily' },
+  pointsSystems: [
+    {
+      key: 'xp',
+      name: 'XP',
+      triggers: [{ type: 'metric', metricKey: 'm', metricThreshold: 1, points: 1, status: 'active' }],
+    },
+  ],
+  leaderboards: [
+    { ...BOARD, key: 'sum', name: 'Sum', rankBy: 'metric', metricKey: 'm', breakdownAttributes: ['land'] },
+    { ...BOARD, key: 'best', name: 'Best', rankBy: 'metric', metricKey: 'm', aggregate: 'max', ties: 'first' },
+    { ...BOARD, key: 'points', name: 'Points', rankBy: 'points', pointsSystemKey: 'xp', teamAttributeKey: 'land' },
+    { ...BOARD, key: 'days', name: 'Days', rankBy: 'streak' },
+  ],
+};
+
+let laurel: TestLaurel;
+let redis: TestLaurel['redis'];
+beforeAll(async () => {
+  laurel = await startLaurel({ configuration: CONFIGURATION, spread: 1 });
+  redis = await laurel.connect();
+  // Nobody fills the leaderboards, as no worker runs.
+  await laurel.pool.query(`DELETE FROM jobs`);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await laurel.close();
+});
+
+const shard = (): number => knownParts(laurel.redis, 0)[0]!.shard;
+
+/** Stores what waits; stops at a step if one is named. */
+async function persist(stop?: PersistStep): Promise<void> {
+  const persister = new Persister({
+    redis: laurel.redis,
+    pool: laurel.pool,
+    onStep: (step) => {
+      if (step === stop) throw new Error('ended here');
+    },
+  });
+  const drained = persister.drain(shard());
+  if (stop === undefined) await drained;
+  else await expect(drained).rejects.toThrow('ended here');
+}
+
+const send = (app: TestLaurel['app'], id: string, value: number, key: string, user: object = {}) =>
+  app.post('/v1/metrics/m/event', { user: { id, ...user }, value }, { headers: { 'Idempotency-Key': key } });
+
+const ask = (from: string, into: string) =>
+  laurel.admin.post('/v1/users/merge', { from, into, acrossControlGroup: true });
+
+async function differences(): Promise<unknown[]> {
+  const found: unknown[] = [];
+  await verify({ redis, pool: laurel.pool, onDifference: (each) => found.push(each) });
+  return found;
+}
+
+async function pair(name: string): Promise<[from: string, into: string]> {
+  await send(laurel.app, `${name}-from`, 3, 'a', { attributes: { land: 'fr' } });
+  await send(laurel.app, `${name}-into`, 4, 'b', { attributes: { land: 'de' } });
+  await persist();
+  return [`${name}-from`, `${name}-into`];
+}
+
+const totalOf = async (id: string): Promise<number> => (await laurel.app.get(`/v1/users/${id}/metrics/m`)).body.current;
+
+test.each<MergeMoment>(['noted', 'computed', 'committed'])('a process that stops after "%s"', async (stop) => {
+  const [from, into] = await pair(`stop-${stop}`);
+  const { merges, catalogs } = laurel.services;
+  const options = (merges as unknown as { options: ConstructorParameters<typeof UserMerges>[0] }).options;
+  const stopping = new UserMerges({
+    ...options,
+    onMoment: (moment) => {
+      if (moment === stop) throw new Error('ended here');
+    },
+  });
+  const asked = { from, into, acrossControlGroup: true };
+  const by = { who: 'test', address: null, requestId: null };
+  await expect(stopping.merge(await catalogs.of(0), asked, by)).rejects.toThrow('ended here');
+  await persist();
+  expect(await totalOf(into)).toBe(stop === 'committed' ? 7 : 4);
+  expect((await ask(from, into)).body).toMatchObject({
+    status: stop === 'committed' ? 'unchanged' : 'merged',
+    metrics: { m: { from: 3, into: 4, merged: 7 } },
+  });
+  await persist();
+  expect([await totalOf(into), await totalOf(from)]).toEqual([7, 7]);
+  expect(await differences()).toEqual([]);
+});
+
+test.each<PersistStep>(['read', 'written', 'committed'])('a worker that stops after "%s"', async (stop) => {
+  const [from, into] = await pair(`worker-${stop}`);
+  expect((await ask(from, into)).body).toMatchObject({ status: 'merged', metrics: { m: { merged: 7 } } });
+  await persist(stop);
+  await persist();
+  const { rows } = await laurel.pool.query(
+    'SELECT user_id AS id, sum(value)::int AS sum FROM events WHERE user_id = ANY ($1) GROUP BY 1',
+    [[from, into]],
+  );
+  expect(rows).toEqual([{ id: into, sum: 7 }]);
+  expect((await send(laurel.app, from, 1, 'a')).body).toMatchObject({ total: 7, idempotentReplayed: true });
+  expect(await differences()).toEqual([]);
+});
+
+test(
+  'events of both users in any number of processes are counted once, and none is lost',
+  { timeout: 120_000 },
+  async () => {
+    const other = await laurel.another();
+    const [from, into] = ['busy-guest', 'busy-account'];
+    await send(laurel.app, from, 1, 'first-from');
+    await send(laurel.app, into, 1, 'first-into');
+    let merged = false;
+    let ended = false;
+    const drains = (async (): Promise<void> => {
+      while (!ended) {
+        await persist();
+        await sleep(10);
+      }
+    })();
+    let sent = 2;
+    const sender = async (app: TestLaurel['app'], id: string, name: string): Promise<void> => {
+      for (let n = 0; n < 40 || !merged; n += 1) {
+        // Each is sent twice, the second time under either ID.
+        const key = `${name}-${n}`;
+        for (const each of [id, n % 2 === 0 ? from : into]) {
+          let answer = await send(app, each, 1, key);
+          for (; answer.status === 503; answer = await send(app, each, 1, key)) await sleep(5);
+          if (answer.status === 201) sent += 1;
+          else expect(answer.status).toBe(202);
+        }
+        await sleep(20);
+      }
+    };
+    const senders = [
+      sender(laurel.app, from, 'w'),
+      sender(other.app, from, 'x'),
+      sender(laurel.app, into, 'y'),
+      sender(other.app, into, 'z'),
+    ];
+    await sleep(200);
+    let answer = await ask(from, into);
+    for (; answer.status === 503; answer = await ask(from, into)) await sleep(20);
+    merged = true;
+    expect(answer.body).toMatchObject({ into });
+    await Promise.all(senders);
+    ended = true;
+    await drains;
+    await persist();
+    expect(await totalOf(into)).toBe(sent);
+    const { rows } = await laurel.pool.query(
+      'SELECT user_id AS id, sum(value)::int AS sum FROM events WHERE user_id = ANY ($1) GROUP BY 1',
+      [[from, into]],
+    );
+    expect(rows).toEqual([{ id: into, sum: sent }]);
+    expect(await differences()).toEqual([]);
+    await other.close();
+  },
+);
+
+test('many requests for one merge at once make one', async () => {
+  const [from, into] = await pair('twice');
+  let isOver = false;
+  const drains = (async (): Promise<void> => {
+    while (!isOver) {
+      await persist();
+      await sleep(10);
+    }
+  })();
+  const untilDone = async () => {
+    for (;;) {
+      const answer = await ask(from, into);
+      if (answer.status !== 503) return answer;
+      await sleep(20);
+    }
+  };
+  const answers = await Promise.all(Array.from({ length: 8 }, untilDone));
+  isOver = true;
+  await drains;
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  await persist();
+  expect(await totalOf(into)).toBe(7);
+  expect(await differences()).toEqual([]);
+});
+
+test('a lost Redis comes back with the old IDs and all used keys, also in the compact form', async () => {
+  const [from, into] = await pair('lost');
+  expect((await ask(from, into)).status).toBe(200);
+  await persist();
+  for (const beforeMs of [0, Date.now() + 60_000]) {
+    await laurel.pool.query('UPDATE key_ageing SET before_ms = $1', [beforeMs]);
+    await emptyRedis(redis);
+    await rebuildByHand(laurel, redis);
+    await expect.poll(async () => (await laurel.app.get(`/v1/users/${from}`)).status, { timeout: 20_000 }).toBe(200);
+    expect((await laurel.app.get(`/v1/users/${from}`)).body.id).toBe(into);
+    for (const [id, key] of [
+      [from, 'a'],
+      [into, 'a'],
+      [from, 'b'],
+      [into, 'b'],
+    ] as const)
+      expect((await send(laurel.app, id, 9, key)).body).toMatchObject({ total: 7, idempotentReplayed: true });
+    expect(await differences()).toEqual([]);
+  }
+  await laurel.pool.query('UPDATE key_ageing SET before_ms = 0');
+});
+
+test('a tenant of several parts merges users of one part, and refuses others', { timeout: 60_000 }, async () => {
+  const wide = await startLaurel({ configuration: { metrics: [{ key: 'm', name: 'M' }] }, spread: 4, workers: true });
+  try {
+    const partOf = (id: string): number => knownPart(wide.redis, 0, id).shard;
+    const ids = Array.from({ length: 40 }, (_, n) => `u${n}`);
+    const [from, ...others] = ids as [string, ...string[]];
+    const into = others.find((id) => partOf(id) === partOf(from))!;
+    const elsewhere = others.find((id) => partOf(id) !== partOf(from))!;
+    for (const id of [from, into, elsewhere]) expect((await send(wide.app, id, 2, 'k')).status).toBe(201);
+    const refused = await wide.admin.post('/v1/users/merge', { from, into: elsewhere, acrossControlGroup: true });
+    expect([refused.status, refused.body.error]).toEqual([409, expect.stringMatching(/^from: .* several shards/)]);
+    const merged = await wide.admin.post('/v1/users/merge', { from, into, acrossControlGroup: true });
+    expect(merged.body).toMatchObject({ metrics: { m: { merged: 4 } } });
+    expect((await send(wide.app, from, 1, 'next')).body).toMatchObject({ total: 5 });
+    expect((await wide.app.get(`/v1/users/${from}`)).body.id).toBe(into);
+    const found: unknown[] = [];
+    const bare = await wide.connect();
+    await verify({ redis: bare, pool: wide.pool, onDifference: (each) => found.push(each) });
+    bare.disconnect();
+    expect(found).toEqual([]);
+  } finally {
+    await wide.close();
+  }
+});
