@@ -5,6 +5,7 @@ import { DAY_MS } from './periods.ts';
  * Stored numbers never change.
  */
 export const COUNTED = {
+  /** Users active on a UTC day: one on which an event happened, also a late one. */
   activeOnDay: 1,
   /** The same in the week that begins on the day, a Monday. */
   activeInWeek: 2,
@@ -57,17 +58,23 @@ export const SEGMENT = { everyone: 0, control: -1, others: -2 } as const;
 /** Maximum number of segments per attribute. */
 export const MOST_VALUES = 50;
 
-const WEEK = 7;
+export const WEEK_DAYS = 7;
 /** 1970-01-05, the first Monday. */
 const FIRST_MONDAY = 4;
 
 export const utcDay = (ms: number): number => Math.floor(ms / DAY_MS);
 
-export const mondayOf = (day: number): number => day - ((((day - FIRST_MONDAY) % WEEK) + WEEK) % WEEK);
+export const mondayOf = (day: number): number => day - ((((day - FIRST_MONDAY) % WEEK_DAYS) + WEEK_DAYS) % WEEK_DAYS);
 
 export function monthOf(day: number): number {
   const date = new Date(day * DAY_MS);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1) / DAY_MS;
+}
+
+/** The first day of the month after a day's. */
+export function nextMonthOf(day: number): number {
+  const date = new Date(day * DAY_MS);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1) / DAY_MS;
 }
 
 /** Values are grouped by size: 0, and from 10⁻⁶ on three sizes per power of ten (1 to 2, 2 to 5, 5 to 10). Negative values have negative sizes. */

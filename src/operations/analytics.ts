@@ -231,9 +231,9 @@ export const adminActivityGet = operation({
   summary: 'Activity on each day: events, active and new users, points by system, completed achievements',
   description:
     'By default the last 30 days up to today. Both days are included, at most 366. `events` and `awarded` count as in `/v1/analytics`: on the local ' +
-    'day of the user on which the event happened, without reversed events. Everything else counts on the UTC day on which Laurel applied it: ' +
-    '`eventsReceived` shows late events on the day on which they arrived, and active users are those who sent an event on that day. Deductions are not ' +
-    'subtracted from points. The activity of a user who is deleted later stays counted.',
+    'day of the user on which the event happened, without reversed events. Active users are those with an event that happened on the UTC day. ' +
+    'Everything else counts on the UTC day on which Laurel applied it: `eventsReceived` shows late events on the day on which they arrived. ' +
+    'Deductions are not subtracted from points. The activity of a user who is deleted later stays counted.',
   query: Type.Object({ from: Type.Optional(LocalDate), to: Type.Optional(LocalDate) }),
   responses: { 200: Activity },
   handle: async ({ activity, catalogs }, { tenant, query }) => ({

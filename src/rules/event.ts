@@ -86,7 +86,10 @@ export interface EventOutcome {
   quests: QuestChange[];
   ledgers: Ledger[];
   scores: ScoreChange[];
-  /** For the first event of a UTC day: the UTC day of the event before it, -1 for none. Otherwise `null`. */
+  /**
+   * For an event that happened on a later UTC day than all before: the user's last active day until then, -1 for none. Otherwise
+   * `null`. Only stored events say whether a late event is the first of an earlier day.
+   */
   activeBefore: number | null;
 }
 
@@ -173,7 +176,7 @@ export function applyEvent(
   if (leftRange !== null) return { refusal: 'outOfRange', metric: plan.metric, sum: 'score', no: leftRange };
   dropGoneBoards(user, plan);
   if (plan.guards?.release === true) takeFromQuarantine(around.quarantine, event.id);
-  const activeBefore = noteActiveDay(user, nowMs);
+  const activeBefore = noteActiveDay(user, Math.min(event.occurred?.atMs ?? nowMs, nowMs));
   noteUpdate(user, plan, nowMs);
   return {
     kind: 'applied',
@@ -269,9 +272,9 @@ function countInStreaks(
   return { extended, isDueMoved: grown.length > 0, reached: { is, was: [] } };
 }
 
-/** For the first event of a UTC day: the UTC day of the event before it, -1 for none; otherwise `null`. */
-function noteActiveDay(user: User, nowMs: number): number | null {
-  const day = Math.floor(nowMs / 86_400_000);
+/** For the first event of the user's last UTC day: the active day before it, -1 for none; otherwise `null`. */
+function noteActiveDay(user: User, happenedMs: number): number | null {
+  const day = Math.floor(happenedMs / 86_400_000);
   const before = user.activeDay ?? -1;
   if (before >= day) return null;
   user.activeDay = day;

@@ -58,7 +58,8 @@ export class StreakMachine {
   gains: (FreezeGain & { kind: 'earned' | 'given'; atMs?: number })[] = [];
   /** Lengths that extensions of the counting streak reached, in order. */
   readonly reached: number[] = [];
-  readonly most: Record<Frequency, number> = { daily: 0, weekly: 0, monthly: 0 };
+  /** The same of every frequency, with the local day of the event. */
+  readonly extensions: { frequency: Frequency; day: number; length: number }[] = [];
   private readonly around: StreakSurroundings;
   private readonly begun = new Set<Frequency>();
   private day: number;
@@ -120,7 +121,7 @@ export class StreakMachine {
     const event = { metric: metricNo, value, nowMs: atMs, occurredMs: null };
     const current = { period: periodIn(row, frequency), firstDay: firstDayIn(row, frequency) };
     if (!extendStreak(streak, meeting, event, current)) return;
-    this.most[frequency] = Math.max(this.most[frequency], streak.length);
+    this.extensions.push({ frequency, day, length: streak.length });
     if (frequency === rule.frequency) this.reached.push(streak.length);
   }
 

@@ -42,6 +42,27 @@ export function replayStreaks(facts: StreakFacts, { add = [], remove = new Set()
   return changesOf({ facts, firstDay, was, is });
 }
 
+/**
+ * Replays the user's streaks with late events that arrive one after the other: the nth replay has the first n of them. As `replayStreaks`
+ * after each event was stored, except that each replay has all changes to the records, so that only the last one's are needed. Ends
+ * after the first replay that is not exact: the next one depends on what that one changes.
+ */
+export function* replaysInTurn(facts: StreakFacts, late: readonly StreakEvent[]): Generator<StreakReplay> {
+  const firstDay = Math.min(facts.now.day, ...late.map(({ day }) => day));
+  const was = run(facts, firstDay, facts.events);
+  let before = was;
+  for (const [nth, { day }] of late.entries()) {
+    const is = run(facts, firstDay, [...facts.events, ...late.slice(0, nth + 1)]);
+    const replay = changesOf({ facts, firstDay, was, is });
+    if (!replay.exact) {
+      if (nth === 0) yield replayStreaks(facts, { add: late.slice(0, 1) });
+      return;
+    }
+    yield { ...replay, reached: { was: before.reached, is: is.reached }, most: mostSince(facts, is, day) };
+    before = is;
+  }
+}
+
 function run(facts: StreakFacts, firstDay: number, events: readonly StreakEvent[]): StreakMachine {
   const { now, rule } = facts;
   const starts = FREQUENCIES.map((frequency) => startOf(facts, frequency, firstDay));
@@ -179,11 +200,22 @@ function changesOf({ facts, firstDay, was, is }: Replayed): StreakReplay {
     unstored: { settlements: [], gains: [] },
     exact: true,
     reached: { was: was.reached, is: is.reached },
-    most: is.most,
+    most: mostSince(facts, is, firstDay),
   };
   for (const frequency of FREQUENCIES) ofFrequency(replay, frequency, { facts, firstDay, was, is });
   ofFreezes(replay, { facts, firstDay, was, is });
   return replay;
+}
+
+/** The greatest lengths that extensions reached since the period of each frequency that contains a day. */
+function mostSince({ rule }: StreakFacts, { extensions }: StreakMachine, day: number): Record<Frequency, number> {
+  const most = { daily: 0, weekly: 0, monthly: 0 };
+  for (const frequency of FREQUENCIES) {
+    const first = periodStart(periodOf(day, frequency, rule.weekStart), frequency, rule.weekStart);
+    for (const { length } of extensions.filter((one) => one.frequency === frequency && one.day >= first))
+      most[frequency] = Math.max(most[frequency], length);
+  }
+  return most;
 }
 
 function ofFrequency(replay: StreakReplay, frequency: Frequency, { facts, firstDay, was, is }: Replayed): void {

@@ -11,6 +11,7 @@ import {
   SEGMENT,
   utcDay,
   valuesOfSize,
+  WEEK_DAYS,
   type Counted,
 } from '../../domain/analytics.ts';
 import type {
@@ -93,7 +94,6 @@ const NEWEST_EVENTS = 20_000;
 const TOP_VALUES = 50;
 /** Longest range in which the list of metrics has each day: a tenant has up to 10,000 of them. */
 const MOST_DAYS_OF_EACH = 31;
-const WEEK_DAYS = 7;
 /** How many IDs are read at once to count the users of a group. */
 const IDS_AT_ONCE = 5_000;
 

@@ -35,6 +35,7 @@ import {
 } from '../../packed/record-fields.ts';
 import type { PackedTotal } from '../../packed/state.ts';
 import { TOTAL } from '../../packed/user-fields.ts';
+import { activeDayOf, isLate, newActiveDay, type NewActiveDay } from './active-days.ts';
 
 /** A change of one sum; `COUNTED` describes the fields of each kind. */
 export interface Fact {
@@ -63,14 +64,19 @@ const fact = (kind: Counted, day: number, more: Partial<Fact> = {}): Fact => ({
 
 const microsOf = (packed: PackedTotal): bigint => BigInt(packed[TOTAL.whole]) * MILLION + BigInt(packed[TOTAL.micros]);
 
-/** Facts about a record. `createdMs`: when Laurel first saw the user; if it is `null`, facts that depend on it are left out. */
-export function factsOf(record: HappenedRecord, createdMs: number | null): Fact[] {
+/**
+ * Facts about a record. `createdMs`: when Laurel first saw the user; if it is `null`, facts that depend on it are left out.
+ * `active`: the day on which the record makes the user active for the first time.
+ */
+export function factsOf(
+  record: HappenedRecord,
+  { createdMs, active }: { createdMs: number | null; active: NewActiveDay | null },
+): Fact[] {
   const facts: Fact[] = [];
   const kind = record[kindField];
   const day = utcDay(record[RECORD.atMs]);
   if (record[RECORD.isNew] !== undefined) facts.push(fact(COUNTED.newUsers, day));
-  const before = record[RECORD.activeBefore];
-  if (before !== undefined) addActive(facts, { day, before, createdMs });
+  if (active !== null) addActive(facts, active, createdMs);
   if (kind === KIND.event || kind === KIND.reversal) addEvent(facts, record);
   for (const { achievementNo: achievement, quest } of completedIn(record))
     addCompletion(facts, {
@@ -92,29 +98,25 @@ export function factsOf(record: HappenedRecord, createdMs: number | null): Fact[
   return facts;
 }
 
-/** Whether a record has an event of a known user that counts as retention: the first of a week, or of one of `RETURN_DAYS`. */
+/** Whether a record has an event of a known user that may count as retention: the first of a week, or of one of `RETURN_DAYS`. */
 export function returns(record: HappenedRecord, createdMs: number | null): boolean {
-  const before = record[RECORD.activeBefore];
-  if (before === undefined || record[RECORD.isNew] !== undefined) return false;
-  const day = utcDay(record[RECORD.atMs]);
-  return before < mondayOf(day) || RETURN_DAYS.includes(daysSince(createdMs, day));
+  if (record[RECORD.isNew] !== undefined) return false;
+  if (isLate(record)) return true;
+  const active = activeDayOf(record);
+  return active !== null && (active.isNewInWeek || RETURN_DAYS.includes(daysSince(createdMs, active.day)));
 }
 
 /** Days from the one on which Laurel first saw a user; NaN if that is unknown. */
 const daysSince = (createdMs: number | null, day: number): number =>
   createdMs === null ? NaN : day - utcDay(createdMs);
 
-/** The first event of a UTC day; `before`: the day of the one before it, -1 for none. */
-function addActive(
-  facts: Fact[],
-  { day, before, createdMs }: { day: number; before: number; createdMs: number | null },
-): void {
+function addActive(facts: Fact[], { day, isNewInWeek, isNewInMonth }: NewActiveDay, createdMs: number | null): void {
   facts.push(fact(COUNTED.activeOnDay, day));
   const after = daysSince(createdMs, day);
   if (RETURN_DAYS.includes(after)) facts.push(fact(COUNTED.returned, day, { part: after }));
-  if (before < monthOf(day)) facts.push(fact(COUNTED.activeInMonth, monthOf(day)));
+  if (isNewInMonth) facts.push(fact(COUNTED.activeInMonth, monthOf(day)));
+  if (!isNewInWeek) return;
   const week = mondayOf(day);
-  if (before >= week) return;
   facts.push(fact(COUNTED.activeInWeek, week));
   if (createdMs !== null) facts.push(fact(COUNTED.retained, week, { part: mondayOf(utcDay(createdMs)) }));
 }
@@ -220,7 +222,7 @@ export function factsOfImport(record: ImportedRecord, createdMs: number | null):
       }),
     );
   const days = [...new Set(record[RECORD.days].map((each) => each[IMPORTED_DAY.day]))].toSorted((a, b) => a - b);
-  for (const [index, day] of days.entries()) addActive(facts, { day, before: days[index - 1] ?? -1, createdMs });
+  for (const [index, day] of days.entries()) addActive(facts, newActiveDay(day, days[index - 1] ?? -1), createdMs);
   for (const each of record[RECORD.completions])
     addCompletion(facts, {
       achievement: each[COMPLETED.achievement],

@@ -9,6 +9,7 @@ import {
   SEGMENT,
   shareDifference,
   utcDay,
+  WEEK_DAYS,
   type Moments,
 } from '../../domain/analytics.ts';
 import type { AnalyticsEngagement, AnalyticsRetention } from '../../domain/analytics-responses.ts';
@@ -22,7 +23,6 @@ import { found } from './figures.ts';
 
 /** Size of the sample of users for engagement. Tenants with fewer users get exact figures. */
 const SAMPLE_USERS = 1_500;
-const WEEK_DAYS = 7;
 
 const NO_DIFFERENCE = { difference: null, low: null, high: null };
 

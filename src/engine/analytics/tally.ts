@@ -19,6 +19,7 @@ import {
 import { storableText } from '../../postgres/storable-json.ts';
 import { userHash } from '../leaderboards/snapshot-parts.ts';
 import { isControl } from '../responses.ts';
+import { activeDayOf, type LateActiveDays } from './active-days.ts';
 import { factsOf, factsOfImport, returns, type Fact } from './facts.ts';
 
 /** A user of an outbox entry, and what is counted about the user. */
@@ -90,11 +91,17 @@ const isTime = (value: unknown): value is number =>
 export class AnalyticsTally {
   private readonly counted: CountedUser[] = [];
   private readonly heldValues = new Map<string, HeldValue>();
+  private readonly late: Pick<LateActiveDays, 'dayOf'>;
+
+  constructor(late: Pick<LateActiveDays, 'dayOf'>) {
+    this.late = late;
+  }
 
   add(tenantNo: number, record: HappenedRecord, users: EntryUsers): void {
     const userId = record[RECORD.userId];
     const state = users.stateOf(userId);
-    const facts = (): Fact[] => factsOf(record, state.createdMs);
+    const facts = (): Fact[] =>
+      factsOf(record, { createdMs: state.createdMs, active: activeDayOf(record) ?? this.late.dayOf(record) });
     // An event always has facts.
     if (record[kindField] !== KIND.event && facts().length === 0) return;
     this.count({ tenantNo, userId, facts, returns: returns(record, state.createdMs) }, state);

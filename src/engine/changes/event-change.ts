@@ -1,7 +1,7 @@
 /** Computes what a user's events change: from the user as read to the block that commits it. */
 import type { CompiledPlan } from '../../rules/plan.ts';
 import { GUARD_ACTION, QUARANTINED } from '../../packed/guard-fields.ts';
-import { RECORD } from '../../packed/record-fields.ts';
+import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { Refusal as PackedRefusal, ScriptReply } from '../../packed/record.ts';
 import {
   BLOCKED,
@@ -62,6 +62,7 @@ interface Surroundings {
 export const eventsChange = (events: readonly ReadyEvent[], read: ReadUser, around: Surroundings): EventsChange =>
   new UserEvents(events[0]!.userId, read, around).apply(events);
 
+const OUTDATED_REPLY: PackedRefusal = { [RECORD.kind]: REFUSAL.outdated };
 const NO_REPLY: PackedRefusal = { [RECORD.kind]: REFUSAL.unknownUse };
 
 /** A user in the course of some events. */
@@ -78,6 +79,8 @@ class UserEvents {
   private readonly around: Surroundings;
   private readonly change: EventsChange = { block: null, replies: [], recordOf: [], refused: 0 };
   private isHeldBack = false;
+  /** The last event that was applied. */
+  private lastApplied: string | null = null;
   /** The number of the next idempotency key, and that of the last event's record. */
   private keyNo = 0;
   private lastRecord = -1;
@@ -118,8 +121,19 @@ class UserEvents {
     return this.change;
   }
 
+  /** A late event that follows another one is applied only after it, and must be applied itself: later replays contain it. */
   private take(event: ReadyEvent): ScriptReply {
     this.lastRecord = -1;
+    const after = event.occurred?.after;
+    if (after !== undefined && after !== this.lastApplied && !this.isHeldBack) return OUTDATED_REPLY;
+    const reply = this.answer(event);
+    const kind = reply[kindField];
+    if (kind === KIND.event) this.lastApplied = event.id;
+    const mayStay = kind === KIND.event || kind === REFUSAL.outdated || this.isHeldBack;
+    return after === undefined || mayStay ? reply : OUTDATED_REPLY;
+  }
+
+  private answer(event: ReadyEvent): ScriptReply {
     // An earlier event of this user waits for Postgres. Later ones wait too, to keep their order.
     if (this.isHeldBack) return NO_REPLY;
     const { mergedInto } = this.read;

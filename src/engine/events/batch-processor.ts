@@ -14,7 +14,8 @@ import { batchesKey, batchProgressKey, batchResultsKey, listenedKey } from '../.
 import { knownPart, partOnShard } from '../../redis/parts.ts';
 import { around, scriptSpan } from '../../telemetry/spans.ts';
 import type { Traces } from '../../telemetry/traces.ts';
-import { type LateEvents, withAllowed } from '../corrections/late-events.ts';
+import type { LateEvents } from '../corrections/late-events.ts';
+import { withAllowed } from '../corrections/late-replay.ts';
 import type { KeyedIds } from '../ids.ts';
 import { callsOnce } from '../changes/calls.ts';
 import { COMMIT_SCRIPT } from '../changes/change-users.ts';
@@ -42,12 +43,16 @@ export interface BatchProcessorOptions {
   traces?: Traces | null;
   /** Called at each moment of each step, so that tests can stop there. */
   onMoment?: (moment: BatchMoment) => void | Promise<void>;
+  /** Maximum number of events with `occurredAt` in a step, so that tests can compare. */
+  lateEventsAStep?: number;
   /** As in `EventBatcherOptions`. */
   idempotencyKeysPerDay?: number;
 }
 
 /** 50 events in a call took 39 µs of Redis each, 200 took 38 µs; single events wait for a call to end. */
 const EVENTS_A_STEP = 100;
+/** Events with `occurredAt` in a step: the history of their users is read once. */
+const LATE_EVENTS_A_STEP = 50;
 
 /** How a step ended (STEP). */
 type Outcome =
@@ -95,8 +100,10 @@ export class BatchProcessor {
     ending: AbortSignal | undefined,
   ): Promise<boolean> {
     const catalog = await this.catalogOf(batch);
+    const { ids, lateEventsAStep = LATE_EVENTS_A_STEP } = this.options;
+    let lateCount = lateEventsAStep;
     const stepFrom = (from: number): BatchStep =>
-      batchStep(batch, { from, count: EVENTS_A_STEP, catalog, ids: this.options.ids });
+      batchStep(batch, { from, count: EVENTS_A_STEP, lateCount, catalog, ids });
     let refused = 0;
     let before = progress;
     let step = stepFrom(eventsProcessed(progress, batch.id));
@@ -115,10 +122,15 @@ export class BatchProcessor {
         const { replies } = outcome;
         step = this.withMerged(await this.withAnswers(step, replies), replies);
         step = { ...step, ready: step.ready.map((event, index) => withAllowed(event, replies[index])) };
-        tries += 1;
+        const outdated = replies.findIndex((reply) => reply?.[kindField] === REFUSAL.outdated);
+        // An earlier event of the user was not applied, or the user has changed.
+        if (outdated !== -1) lateCount = 1;
+        if (outdated > 0) step = cutStep(step, outdated);
+        if (outdated === 0) tries += 1;
         continue;
       }
       tries = 0;
+      lateCount = Math.min(lateCount * 2, lateEventsAStep);
       await this.options.onMoment?.('applied');
       this.options.onWritten(shard);
       refused += outcome.refused + step.refused.length;
@@ -130,13 +142,13 @@ export class BatchProcessor {
     return true;
   }
 
-  /** The step with the time of its event, for the user's current state. */
+  /** The step with the times of its events, for the current states of their users; a shorter one if not all can be prepared. */
   private async withOccurred(step: BatchStep, tries: number): Promise<BatchStep> {
-    const { occurredMs, ready } = step;
-    const [event] = ready;
-    if (occurredMs === null || event === undefined) return step;
-    const { acceptedMs } = step.batch;
-    return { ...step, ready: [await this.options.late.prepared(event, occurredMs, { acceptedMs, tries })] };
+    const { occurredMs, ready, batch } = step;
+    if (occurredMs === null || ready.length === 0) return step;
+    const events = ready.map((event, at) => ({ ready: event, atMs: occurredMs[at]! }));
+    const prepared = await this.options.late.preparedInTurn(events, { acceptedMs: batch.acceptedMs, tries });
+    return { ...cutStep(step, prepared.length), ready: prepared };
   }
 
   private async send(step: BatchStep, progress: string): Promise<Outcome> {
@@ -224,21 +236,28 @@ interface BatchStep {
   /** The events to apply, and their indexes in the batch. */
   ready: ReadyEvent[];
   at: number[];
-  /** Time of the step's only event with an `occurredAt`; `null`: when the batch was accepted. */
-  occurredMs: number | null;
+  /** Times of the events, all of which have an `occurredAt`; `null`: when the batch was accepted. */
+  occurredMs: number[] | null;
   /** The events that the current catalog does not allow. */
   refused: UnsentEvent[];
 }
 
-/** Prepares up to `count` events from an index on, or one with `occurredAt`. Never throws for an event. */
+/** How many events a step may have; `lateCount`: with `occurredAt`. */
+interface StepSize {
+  from: number;
+  count: number;
+  lateCount: number;
+}
+
+/** Prepares the events of a step from an index on: all with `occurredAt`, or all without. Never throws for an event. */
 function batchStep(
   batch: QueuedBatch,
-  { from, count, catalog, ids }: { from: number; count: number; catalog: CompiledCatalog | AppError; ids: KeyedIds },
+  { catalog, ids, ...size }: StepSize & { catalog: CompiledCatalog | AppError; ids: KeyedIds },
 ): BatchStep {
-  const { to, occurredMs } = extentOf(batch, { from, count });
-  const step: BatchStep = { batch, to, ready: [], at: [], occurredMs, refused: [] };
+  const { to, isOccurred } = extentOf(batch, size);
+  const step: BatchStep = { batch, to, ready: [], at: [], occurredMs: isOccurred ? [] : null, refused: [] };
   let work = 0;
-  for (let index = from; index < step.to; index += 1) {
+  for (let index = size.from; index < step.to; index += 1) {
     try {
       if (catalog instanceof AppError) throw catalog;
       const event = batch.events[index]!;
@@ -247,6 +266,7 @@ function batchStep(
       const nowMs = batch.acceptedMs;
       step.ready.push(prepareEvent(catalog, key, { event: sent, idempotencyKey, byClient: false, nowMs, ids }));
       step.at.push(index);
+      step.occurredMs?.push(Date.parse(event.occurredAt!));
       work += step.ready.at(-1)!.plan.work;
       if (work >= CALL_WORK) step.to = index + 1;
     } catch (error) {
@@ -258,15 +278,26 @@ function batchStep(
 }
 
 /** The end of the step that starts at an index. */
-function extentOf(
-  { events }: QueuedBatch,
-  { from, count }: { from: number; count: number },
-): { to: number; occurredMs: number | null } {
-  const first = events[from]?.occurredAt;
-  if (first !== undefined) return { to: from + 1, occurredMs: Date.parse(first) };
+function extentOf({ events }: QueuedBatch, { from, count, lateCount }: StepSize): { to: number; isOccurred: boolean } {
+  const isOccurred = events[from]?.occurredAt !== undefined;
+  const end = Math.min(from + (isOccurred ? lateCount : count), events.length);
   let to = from;
-  while (to < Math.min(from + count, events.length) && events[to]!.occurredAt === undefined) to += 1;
-  return { to, occurredMs: null };
+  while (to < end && (events[to]!.occurredAt !== undefined) === isOccurred) to += 1;
+  return { to, isOccurred };
+}
+
+/** The first `count` of a step's prepared events, and what was refused before the next one. */
+function cutStep(step: BatchStep, count: number): BatchStep {
+  const to = step.at[count];
+  if (to === undefined) return step;
+  return {
+    ...step,
+    to,
+    ready: step.ready.slice(0, count),
+    at: step.at.slice(0, count),
+    occurredMs: step.occurredMs?.slice(0, count) ?? null,
+    refused: step.refused.filter((event) => event[UNSENT_EVENT.index] < to),
+  };
 }
 
 function withKnownAttributes(event: BatchMetricEvent, catalog: CompiledCatalog): BatchMetricEvent {

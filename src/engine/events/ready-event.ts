@@ -10,6 +10,8 @@ import type { IdempotencyDigest, ScopedKey } from '../ids.ts';
 export interface OccurredEvent extends Occurred, StreakRepairs {
   /** SHA-1 of the user's state that the replay is based on; '' for a new user. If omitted, the state is not checked. */
   digest?: string;
+  /** The late event (32 hex digits) that the replay assumes to be applied directly before this one, in the same call. */
+  after?: string;
 }
 
 interface UsedByEvent extends IdempotencyDigest {

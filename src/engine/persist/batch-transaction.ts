@@ -126,6 +126,7 @@ export function writeBatch(
 }
 
 export async function writeRows(client: PoolClient, redis: Redis, batch: Batch): Promise<void> {
+  const lateDays = await batch.lateDays.read(client);
   for (const deletion of batch.deletions) await deleteWhole(client, redis, deletion);
   if (batch.merge !== null) await mergeWhole(client, redis, batch.merge);
   await insertEvents(client, batch.events);
@@ -168,7 +169,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await updatePoints(client, paidUsers);
   await updateStates(client, unchangedUsers);
   await keepNewestCompletions(client, batch.completions);
-  await addDayCounts(client, batch.tally.rows);
+  await addDayCounts(client, batch.tally.rows(lateDays));
   await batch.analytics.store(client);
 }
 

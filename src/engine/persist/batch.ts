@@ -1,4 +1,3 @@
-import { DAY_MS } from '../../domain/periods.ts';
 import {
   AWARD,
   KIND,
@@ -28,7 +27,6 @@ import { completedIn } from '../../packed/completed.ts';
 import { decimalOf, unpackAll } from '../../packed/state.ts';
 import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
 import type { RankRewardRow } from '../../postgres/boards/rank-rewards.ts';
-import type { DayCountsRow } from '../../postgres/history/activity.ts';
 import type {
   AwardRow,
   CompletionRow,
@@ -43,48 +41,17 @@ import type { Merged } from '../../postgres/users/merges.ts';
 import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
 import { parseEntry, type RawEntry, type ReadEntry } from '../../redis/outbox.ts';
+import { LateActiveDays } from '../analytics/active-days.ts';
 import { AnalyticsTally, EntryUsers } from '../analytics/tally.ts';
 import { awardId, idempotencyDigest } from '../ids.ts';
 import { rankRewardOf } from '../leaderboards/reward-record.ts';
 import { balanceChangeOf } from '../points/balances.ts';
 import type { HappenedEntry } from '../notifications/entry-notifications.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
+import { DayTally } from './day-tally.ts';
 import { addGuarded, addGuardsOf, type GuardedRows } from './guarded-rows.ts';
 import { addImported, type ImportedRows, pauseRow } from './imported-rows.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
-
-/** Counts records by tenant and UTC day, including those of users deleted later. About 40 ns per record. */
-class DayTally {
-  private readonly byDay = new Map<string, DayCountsRow>();
-  private last: DayCountsRow | undefined;
-
-  get rows(): DayCountsRow[] {
-    return [...this.byDay.values()].filter(
-      ({ events, activeUsers, newUsers, completions }) => events + activeUsers + newUsers + completions > 0,
-    );
-  }
-
-  /** Counts a record whose fields were checked. */
-  add(tenantNo: number, record: HappenedRecord): void {
-    const row = this.rowOf(tenantNo, Math.floor(record[RECORD.atMs] / DAY_MS));
-    if (record[kindField] === KIND.event) row.events += 1;
-    if (record[RECORD.activeBefore] !== undefined) row.activeUsers += 1;
-    if (record[RECORD.isNew] !== undefined) row.newUsers += 1;
-    row.completions += record[RECORD.completed]?.length ?? 0;
-  }
-
-  private rowOf(tenantNo: number, day: number): DayCountsRow {
-    if (this.last?.day === day && this.last.tenantNo === tenantNo) return this.last;
-    const key = `${tenantNo}:${day}`;
-    let row = this.byDay.get(key);
-    if (row === undefined) {
-      row = { tenantNo, day, events: 0, activeUsers: 0, newUsers: 0, completions: 0 };
-      this.byDay.set(key, row);
-    }
-    this.last = row;
-    return row;
-  }
-}
 
 export interface Batch extends GuardedRows, ImportedRows {
   /** A merge, which has a batch of its own: the entries before it are stored first. */
@@ -108,6 +75,8 @@ export interface Batch extends GuardedRows, ImportedRows {
   touched: UsersByNews;
   /** Counts by tenant and day, including users deleted in the batch. */
   tally: DayTally;
+  /** The days on which late events made users active. */
+  lateDays: LateActiveDays;
   /** What analytics count, including users deleted in the batch. */
   analytics: AnalyticsTally;
   /** How far the shard's batches of events are processed; `null` if these entries do not say. */
@@ -191,7 +160,7 @@ export function recordsBatch(tenantNo: number, records: readonly unknown[], afte
   return { ...batch, touched: touched.byNews() };
 }
 
-const noRows = (): Rows => ({
+const noRows = (lateDays = new LateActiveDays()): Rows => ({
   merge: null,
   deletions: [],
   events: [],
@@ -214,7 +183,8 @@ const noRows = (): Rows => ({
   importedZones: [],
   entries: [],
   tally: new DayTally(),
-  analytics: new AnalyticsTally(),
+  lateDays,
+  analytics: new AnalyticsTally(lateDays),
   batchProgress: null,
   position: '',
 });
@@ -253,6 +223,7 @@ function add(
   }
   addRecord(batch, tenantNo, record);
   batch.tally.add(tenantNo, record);
+  batch.lateDays.add(tenantNo, record);
   batch.analytics.add(tenantNo, record, users);
   entry.records.push(record);
   touched.note(record);
@@ -283,6 +254,7 @@ function addDeletion(
 ): void {
   const others = (row: NamedUser): boolean => row.tenantNo !== tenantNo || row.userId !== userId;
   batch.analytics.forget(tenantNo, userId);
+  batch.lateDays.forget(tenantNo, userId);
   let deletion = batch.deletions.find((known) => !others(known));
   if (deletion === undefined) batch.deletions.push((deletion = { tenantNo, userId, generation, usedKeys: [] }));
   for (const event of [...batch.events, ...batch.quarantined, ...batch.balanceChanges]) {

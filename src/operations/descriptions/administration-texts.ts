@@ -56,7 +56,7 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   controlRatio: 'Share of the users in the control group, in percent.',
   achievementName: 'Name of the achievement.',
   achievementsCompleted: 'How often an achievement was completed.',
-  activeUsers: 'Users who sent at least one event on the day.',
+  activeUsers: 'Users with at least one event that happened on the day.',
   'admin_activity_get.from': 'First requested day.',
   'admin_activity_get.to': 'Last requested day.',
   'admin_activity_get.users': 'Current number of users.',

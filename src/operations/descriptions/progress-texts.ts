@@ -184,7 +184,7 @@ export const OF_RANGE = [
 
 /** What fields of analytics mean, by name, or by `<field around it>.<name>` or `<operation>.<name>` where that decides. */
 export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
-  activeUsersBefore: 'Users who sent at least one event on the day of the period before.',
+  activeUsersBefore: 'Users with at least one event that happened on the day of the period before.',
   attributeEvents: 'Events of the metric among the newest of the range, whose attributes were counted.',
   awarded: 'Points given.',
   awardedBefore: 'The same in the period before.',
@@ -272,8 +272,8 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   valueBefore: 'The same in the period before.',
   week: 'Weeks since the week in which users were first seen; 0: that week.',
   weeks: 'Weeks from Monday, oldest first.',
-  'weeks.activeUsers': 'Users who sent at least one event in the week.',
-  'months.activeUsers': 'Users who sent at least one event in the month.',
+  'weeks.activeUsers': 'Users with at least one event that happened in the week.',
+  'months.activeUsers': 'Users with at least one event that happened in the month.',
   'weeks.date': 'The Monday.',
   'months.date': 'The first day of the month.',
   'cohorts.date': 'The Monday.',

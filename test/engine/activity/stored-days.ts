@@ -22,7 +22,8 @@ export async function storedDays(pool: Pool): Promise<Lines> {
   return lines(
     pool,
     `SELECT tenant_no, day, sum(events) AS events, sum(active) AS active, sum(new) AS new, sum(completed) AS completed
-       FROM (${of('events', 'count(*) AS events, count(DISTINCT user_id) AS active, 0 AS new, 0 AS completed')}
+       FROM (${of('events', 'count(*) AS events, 0 AS active, 0 AS new, 0 AS completed')}
+             UNION ALL ${of('events', '0, count(DISTINCT user_id), 0, 0', 'least(occurred_at, at)')}
              UNION ALL ${of('users', '0, 0, count(*), 0', 'created')}
              UNION ALL ${of('completions', '0, 0, 0, count(*)')}) AS counted (tenant_no, day, events, active, new, completed)
       GROUP BY 1, 2`,

@@ -67,8 +67,9 @@ interface Sent {
   user: string;
   metric: string;
   value: number;
-  /** The UTC day on which it was sent, and the one for which it counts. */
+  /** The UTC day on which it was sent, the one on which it happened, and the local day for which it counts. */
   day: number;
+  happened: number;
   countsFor: number;
   /** `undefined` if the plan is not counted separately yet. */
   plan: string | undefined;
@@ -138,7 +139,7 @@ async function play(): Promise<void> {
       if (held !== undefined && !introducedBy.has(held) && ![...introducedBy.values()].includes(user))
         introducedBy.set(held, user);
       const counted = held !== undefined && introducedBy.has(held) ? held : undefined;
-      sent.push({ id, user, metric, value, day, countsFor, plan: counted, isReversed: false });
+      sent.push({ id, user, metric, value, day, happened: day - late, countsFor, plan: counted, isReversed: false });
     }
   }
 }
@@ -174,8 +175,9 @@ test.each(SEGMENTS)('active users of a segment are those who sent events: %s', a
     const counted = new Map<number, number>();
     const seen = new Set<string>();
     for (const event of sent) {
-      const key = `${event.user} ${periodOf(event.day)}`;
-      if (!seen.has(key) && has(event)) counted.set(periodOf(event.day), (counted.get(periodOf(event.day)) ?? 0) + 1);
+      const period = periodOf(event.happened);
+      const key = `${event.user} ${period}`;
+      if (!seen.has(key) && has(event)) counted.set(period, (counted.get(period) ?? 0) + 1);
       seen.add(key);
     }
     return counted;
@@ -242,7 +244,7 @@ test.each(SEGMENTS)('cohorts of a segment are compared with all other users: %s'
   const { cohorts, comparison, returned } = await read(`retention?${RANGE}${query}`);
   const firsts = firstEvents();
   const activeIn = (user: string, week: number): boolean =>
-    sent.some((event) => event.user === user && mondayOf(event.day) === week);
+    sent.some((event) => event.user === user && mondayOf(event.happened) === week);
   const countsOf = (week: number, weeks: number, isIn: (first: Sent) => boolean) => {
     const users = firsts.filter((first) => mondayOf(first.day) === week && isIn(first));
     const active = Array.from({ length: weeks }, (_, n) => users.filter(({ user }) => activeIn(user, week + n * 7)));
@@ -271,7 +273,7 @@ test.each(SEGMENTS)('cohorts of a segment are compared with all other users: %s'
     [1, 7, 30].map((afterDays) => {
       const users = firsts.filter((first) => has(first) && first.day + afterDays < today);
       const isBack = ({ user, day }: Sent): boolean =>
-        sent.some((event) => event.user === user && event.day === day + afterDays);
+        sent.some((event) => event.user === user && event.happened === day + afterDays);
       return { afterDays, users: users.length, active: users.filter(isBack).length };
     }),
   );

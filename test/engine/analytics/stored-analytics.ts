@@ -6,7 +6,7 @@ type Lines = string[];
 
 const DAY = (time: string): string => `floor(extract(epoch FROM ${time}) / 86400)::int`;
 const LOCAL_DAY = `local_date - DATE '1970-01-01'`;
-const ACTIVE = `(SELECT DISTINCT tenant_no, user_id, ${DAY('at')} AS day FROM events WHERE reverses IS NULL) AS active`;
+const ACTIVE = `(SELECT DISTINCT tenant_no, user_id, ${DAY('least(occurred_at, at)')} AS day FROM events WHERE reverses IS NULL) AS active`;
 const IN_FORCE = 'EXISTS (SELECT FROM reversals WHERE root_id = events.id AND in_force)';
 
 /** The same sums from the tables that still hold each event, award, completion and change. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { LateTurns } from '../../../src/engine/corrections/late-events.ts';
+import { LateTurns } from '../../../src/engine/corrections/late-turns.ts';
 
 /** Work that ends on demand. */
 function held(): { work: () => Promise<void>; end: () => void } {
