@@ -163,6 +163,10 @@ const SECOND_PLACES = `
      SELECT FROM board_finals AS kept JOIN board_run_groups AS other ON other.id = kept.group_id
       WHERE kept.tenant_no = $1 AND kept.user_id = $3 AND other.run_id = own.run_id)`;
 
+const HIGHER_TIER = `
+  UPDATE league_tiers AS kept SET tier = moved.tier FROM league_tiers AS moved
+   WHERE ${ofFrom} AND ${same(['board_no'])} AND moved.tier > kept.tier`;
+
 /**
  * What happens to the rows of `from`, in order. Parameters: tenant, `from`, `into`. `USER_TABLES` lists the tables; a test compares the two
  * lists.
@@ -188,10 +192,18 @@ export const MOVES: readonly string[] = [
   rename('board_finals'),
   dropSame('rank_rewards', ['board_no', 'run_day']),
   rename('rank_rewards'),
+  HIGHER_TIER,
+  dropSame('league_tiers', ['board_no']),
+  rename('league_tiers'),
+  dropSame('league_members', ['board_no', 'run_day']),
+  rename('league_members'),
+  dropSame('league_moves', ['board_no', 'run_day']),
+  rename('league_moves'),
   rename('streak_pauses'),
   dropSame('notification_emails', ['kind']),
   rename('notification_emails'),
   rename('email_messages'),
+  rename('message_suppressions'),
   rename('webhook_messages'),
   rename('user_merges'),
   // A plan for a user who is gone, and what derives from states.
