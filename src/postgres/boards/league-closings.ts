@@ -69,7 +69,7 @@ export async function lockClosing(client: PoolClient, runId: number): Promise<Cl
   // events wait: what a crash of Postgres loses is done again.
   await client.query(`${PLANNED_BY_KEYS}; SET LOCAL synchronous_commit = off`);
   const { rows } = await client.query<ClosingProgress>(
-    `SELECT leagues, cohort, user_id AS "userId" FROM league_closings WHERE run_id = $1 FOR UPDATE SKIP LOCKED`,
+    `SELECT leagues, cohort, last_user AS "userId" FROM league_closings WHERE run_id = $1 FOR UPDATE SKIP LOCKED`,
     [runId],
   );
   return rows[0] ?? null;
@@ -80,7 +80,7 @@ export async function moveClosing(
   runId: number,
   { cohort, userId }: Pick<ClosingProgress, 'cohort' | 'userId'>,
 ): Promise<void> {
-  await client.query('UPDATE league_closings SET cohort = $2, user_id = $3 WHERE run_id = $1', [
+  await client.query('UPDATE league_closings SET cohort = $2, last_user = $3 WHERE run_id = $1', [
     runId,
     cohort,
     storableText(userId),

@@ -61,7 +61,7 @@ CREATE TABLE league_closings (
   -- cohorts up to this one are closed; null: all are
   cohort bigint DEFAULT 0,
   -- inactive users up to this one have fallen
-  user_id text NOT NULL DEFAULT ''
+  last_user text NOT NULL DEFAULT ''
 );
 
 -- Users who changed their tier.

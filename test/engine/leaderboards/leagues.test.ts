@@ -179,7 +179,7 @@ test('the worker may die before any commit: everyone moves once', async () => {
     });
     expect([[], ['killed']]).toContainEqual([...new Set(failures)]);
   }
-  expect(new Set(killed)).toEqual(new Set(['cohorts', 'inactive', 'ended']));
+  expect(new Set(killed)).toEqual(new Set(['cohorts', 'inactive', 'seated', 'ended']));
   const moves = async (): Promise<unknown> =>
     (
       await boards.laurel.pool.query(
