@@ -131,7 +131,9 @@ export class EmailDeliveries {
     } catch (error) {
       this.warn(tenantNo, error, 'the e-mails of a tenant are not sent at the moment; it is tried again', { tenantNo });
     }
-    await releaseChannel(pool, { holder: this.holder, tenantNo, version, restMs }).catch(() => undefined);
+    await releaseChannel(pool, { holder: this.holder, tenantNo, version, restMs }).catch((error: unknown) =>
+      this.warn(tenantNo, error, 'the lease of a channel was not given back; it ends by itself', { tenantNo }),
+    );
   }
 
   /** Sends until nothing is due, the turn is over or the server fails. Returns for how long to send nothing (ms). */

@@ -122,7 +122,8 @@ export async function releaseChannel(
   await pool.query(
     // Never null again, because the channels that waited longest are leased first.
     `UPDATE message_channels
-        SET lease_holder = NULL, lease_until = clock_timestamp() + (CASE WHEN version = $4 THEN $3 ELSE 0 END) * interval '1 millisecond'
+        SET lease_holder = NULL,
+            lease_until = clock_timestamp() + (CASE WHEN version = $4 THEN $3::float8 ELSE 0 END) * interval '1 millisecond'
       WHERE tenant_no = $2 AND lease_holder = $1`,
     [holder, tenantNo, restMs, version],
   );
