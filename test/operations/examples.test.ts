@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { WebSocket } from 'undici';
@@ -6,6 +7,7 @@ import { CHAPTERS, type Exchange, exchangeOf, STORY } from '../../src/operations
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import { makeAjv } from '../../src/operations/validation.ts';
+import { suppressAddress } from '../../src/postgres/notifications/message-suppressions.ts';
 import { outboxKey } from '../../src/redis/keys.ts';
 import { eventRecord, pack, packedState } from '../engine/persist/outbox-writer.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
@@ -26,7 +28,14 @@ beforeAll(async () => {
   await new Promise<void>((listening) => void receiver.listen(0, '127.0.0.1', listening));
   const { port } = receiver.address() as { port: number };
   // Three Redis: asking the wrong one for a key shows here, operation by operation.
-  laurel = await startLaurel({ cluster: true, testClock: true, workers: true, webhookAllowPrivate: true });
+  laurel = await startLaurel({
+    cluster: true,
+    testClock: true,
+    workers: true,
+    webhookAllowPrivate: true,
+    publicUrl: 'https://laurel.example.com',
+    secretsKey: randomBytes(32),
+  });
   const { key } = exchangeOf('admin_session_create')!.body as { key: string };
   names = new Map([
     [key, laurel.adminKey],
@@ -81,6 +90,16 @@ const BEFORE: Record<string, () => Promise<void>> = {
       `UPDATE jobs SET status = 'running', cursor = 'm', done = 2, total = 4, finished = NULL, due = now() + INTERVAL '1 hour'
         WHERE kind = 'backdating'`,
     );
+  },
+  // The example's mail server does not exist; nobody listens here either.
+  admin_messages_channel_test: async () => {
+    await laurel.pool.query(
+      "UPDATE message_channels SET host = '127.0.0.1', port = 1, security = 'none', username = NULL, password = NULL",
+    );
+  },
+  admin_messages_suppressed_list: async () => {
+    const refused = { tenantNo: 0, address: 'ada@example.com', userId: '18', reason: '550 5.1.1 No such user' };
+    await suppressAddress(laurel.pool, { ...refused, nowMs: 0 });
   },
   // Two unstorable entries, since they claim an existing event's ID.
   admin_dead_letters_list: async () => {
