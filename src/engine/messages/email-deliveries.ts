@@ -49,6 +49,8 @@ const REPEAT_MS = 60_000;
 const GRACE_MS = 5_000;
 
 interface Turn {
+  /** Version of the channel. */
+  version: number;
   ended: Promise<void>;
   ending: AbortController;
 }
@@ -98,9 +100,9 @@ export class EmailDeliveries {
       await endInterruptedEmails(pool, nowMs);
       const held = [...this.turns.keys()];
       const leased = await leaseChannels(pool, { holder: this.holder, leaseMs, nowMs, most: MOST_CHANNELS, held });
-      const served = new Set(leased.map(({ tenantNo }) => tenantNo));
-      // Disabled or deleted, or another process has the lease.
-      for (const tenantNo of held) if (!served.has(tenantNo)) this.turns.get(tenantNo)?.ending.abort();
+      const versions = new Map(leased.map(({ tenantNo, version }) => [tenantNo, version]));
+      // Changed, disabled or deleted, or another process has the lease.
+      for (const [tenantNo, { version, ending }] of this.turns) if (versions.get(tenantNo) !== version) ending.abort();
       for (const channel of leased) if (!this.turns.has(channel.tenantNo)) this.begin(channel);
     } catch (error) {
       this.warn('', error, 'e-mails are not sent at the moment; it is tried again');
@@ -116,20 +118,22 @@ export class EmailDeliveries {
       // Another channel may wait for the place, and this one may have more.
       if (!this.closed) this.rounds.wake(100);
     });
-    this.turns.set(tenantNo, { ended, ending });
+    this.turns.set(tenantNo, { version: channel.version, ended, ending });
   }
 
   /** Serves a channel for a turn, and gives the lease back. Never rejects. */
   private async serve(channel: ChannelRow, ending: AbortSignal): Promise<void> {
     const { pool } = this.options;
-    const { tenantNo } = channel;
+    const { tenantNo, version } = channel;
     let restMs = RETRY_MS;
     try {
       restMs = await this.send(channel, ending);
     } catch (error) {
       this.warn(tenantNo, error, 'the e-mails of a tenant are not sent at the moment; it is tried again', { tenantNo });
     }
-    await releaseChannel(pool, { holder: this.holder, tenantNo, restMs }).catch(() => undefined);
+    await releaseChannel(pool, { holder: this.holder, tenantNo, version, restMs }).catch((error: unknown) =>
+      this.warn(tenantNo, error, 'the lease of a channel was not given back; it ends by itself', { tenantNo }),
+    );
   }
 
   /** Sends until nothing is due, the turn is over or the server fails. Returns for how long to send nothing (ms). */

@@ -40,7 +40,7 @@ export async function readChannel(
   return rows[0] ?? null;
 }
 
-/** Creates or replaces a tenant's channel. */
+/** Creates or replaces a tenant's channel, and ends its pause. */
 export async function writeChannel(client: PoolClient, channel: NewChannel, nowMs: number): Promise<ChannelRow> {
   const { rows } = await client.query<ChannelRow>(
     `INSERT INTO message_channels AS channel (tenant_no, enabled, host, port, security, username, password,
@@ -50,7 +50,8 @@ export async function writeChannel(client: PoolClient, channel: NewChannel, nowM
        SET enabled = excluded.enabled, host = excluded.host, port = excluded.port, security = excluded.security,
            username = excluded.username, password = excluded.password, sender_address = excluded.sender_address,
            sender_name = excluded.sender_name, reply_to = excluded.reply_to, per_second = excluded.per_second,
-           updated = excluded.updated, version = channel.version + 1
+           updated = excluded.updated, version = channel.version + 1,
+           lease_until = CASE WHEN channel.lease_holder IS NOT NULL THEN channel.lease_until END
      RETURNING ${COLUMNS}`,
     [
       channel.tenantNo,
@@ -113,17 +114,18 @@ export async function leaseChannels(
   return rows;
 }
 
-/** Gives a lease back. For `restMs`, no process sends through the channel. */
+/** Gives a lease back. For `restMs`, no process sends through the channel, unless it was changed since `version`. */
 export async function releaseChannel(
   pool: Pool,
-  { holder, tenantNo, restMs }: { holder: string; tenantNo: number; restMs: number },
+  { holder, tenantNo, version, restMs }: { holder: string; tenantNo: number; version: number; restMs: number },
 ): Promise<void> {
   await pool.query(
     // Never null again, because the channels that waited longest are leased first.
     `UPDATE message_channels
-        SET lease_holder = NULL, lease_until = clock_timestamp() + $3 * interval '1 millisecond'
+        SET lease_holder = NULL,
+            lease_until = clock_timestamp() + (CASE WHEN version = $4 THEN $3::float8 ELSE 0 END) * interval '1 millisecond'
       WHERE tenant_no = $2 AND lease_holder = $1`,
-    [holder, tenantNo, restMs],
+    [holder, tenantNo, restMs, version],
   );
 }
 

@@ -21,7 +21,7 @@ beforeEach(async () => {
     webhookAllowPrivate: true,
     publicUrl: PUBLIC_URL,
     secretsKey: randomBytes(32),
-    worker: { emails: { everyMs: 50, firstPauseMs: 500, timeoutMs: 3_000 } },
+    worker: { emails: { everyMs: 50, firstPauseMs: 60_000, timeoutMs: 3_000 } },
   });
   closing.push(() => laurel.close());
   await ok(laurel.admin.put('/v1/clock', { now: START }));
@@ -197,7 +197,7 @@ describe('a server', () => {
       (await laurel.pool.query<{ tries: number }>('SELECT sum(tries)::int AS tries FROM email_messages')).rows[0]!
         .tries;
     await until(async () => (await tries()) >= 10);
-    await sleep(200);
+    await sleep(500);
     expect(await tries()).toBe(10);
     expect(received).toEqual([]);
     const again = await server();
