@@ -4,7 +4,7 @@ import type { UserMerge } from '../../domain/administration/merge.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
 import { KIND, kindField, MERGED_STREAKS, RECORD } from '../../packed/record-fields.ts';
 import type { MergeRecord } from '../../packed/record.ts';
-import { type OwnKey } from '../../postgres/users/merges.ts';
+import type { OwnKey } from '../../postgres/users/merges.ts';
 import { fieldOfGeneration, packedUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
 import { aliasesKey, countersKey, quarantineKey, type TenantPart } from '../../redis/keys.ts';
 import { leaveSets } from '../../rules/hiding.ts';
@@ -14,10 +14,10 @@ import { mergeRecord } from '../../rules/record.ts';
 import type { BoardRun } from '../../rules/teams.ts';
 import type { User } from '../../rules/user.ts';
 import { type Block, countsOfUser, type KeyUse, mapPart, movesPart } from '../changes/block.ts';
-import { type ReadUser } from '../changes/change-users.ts';
+import type { ReadUser } from '../changes/change-users.ts';
 import { idempotencyDigest, timeOf } from '../ids.ts';
 import { boardSetOf } from './hiding.ts';
-import { type TwoUsers } from './merge-facts.ts';
+import type { TwoUsers } from './merge-facts.ts';
 
 /** The two users of a merge, resolved, and the part that holds both. */
 export interface Pair {
