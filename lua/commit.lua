@@ -11,7 +11,7 @@ user also changes the state, so then the keys of the block are still unused, too
 are checked here.
 
 KEYS: by COMMIT_KEY; the blocks' users in order; all other keys.
-ARGV: the words of the call, in the order of `main`; then for each block its words by BLOCK, the expected and the new packed state ('':
+ARGV: the words of the call, in the order of `main` (`true` as step: all blocks are written or none); then for each block its words by BLOCK, the expected and the new packed state ('':
       none; '' as new: unchanged), and the parts of each of its records before and after the leaderboards; then, for a step of a queued
       batch whose caller waits, the answers that are not records. Words are packed one after the other, not as a list.
 Returns: a reply per block: for an applied block the packed leaderboards of its records, one after the other, otherwise a list by ENDED;

@@ -8,38 +8,30 @@ import type { Author } from '../../domain/administration/author.ts';
 import type { MergeUsersRequest, UserMerge } from '../../domain/administration/merge.ts';
 import { LIMITS } from '../../domain/user.ts';
 import { AppError } from '../../errors.ts';
-import { COUNTER } from '../../packed/call-fields.ts';
-import { KIND, kindField, MERGED_STREAKS, RECORD } from '../../packed/record-fields.ts';
-import type { MergeRecord } from '../../packed/record.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { listFills } from '../../postgres/boards/progress.ts';
 import { lettersAbout } from '../../postgres/corrections/dead-letters.ts';
 import { storableText } from '../../postgres/storable-json.ts';
-import { mergeOf, type OwnKey } from '../../postgres/users/merges.ts';
+import { mergeOf } from '../../postgres/users/merges.ts';
 import { clearedRuns } from '../../postgres/users/stored-states.ts';
 import { aliasOf, directAlias } from '../../redis/aliases.ts';
-import { fieldOfGeneration, packedUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
-import { aliasesKey, countersKey, quarantineKey, type TenantPart } from '../../redis/keys.ts';
+import { quarantineKey, type TenantPart } from '../../redis/keys.ts';
 import { userPart } from '../../redis/parts.ts';
-import { leaveSets } from '../../rules/hiding.ts';
-import { mergeMoves, mergeUsers } from '../../rules/merge.ts';
-import type { PlanBoard } from '../../rules/plan.ts';
-import { mergeRecord } from '../../rules/record.ts';
-import type { BoardRun } from '../../rules/teams.ts';
+import { mergeUsers } from '../../rules/merge.ts';
 import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
-import { type Block, countsOfUser, type KeyUse, mapPart, movesPart } from '../changes/block.ts';
+import { type Block, mapPart } from '../changes/block.ts';
 import { callsOf } from '../changes/calls.ts';
 import { changeUsers, type ReadUser, type Subject } from '../changes/change-users.ts';
 import { lackOfRoom } from '../changes/event-change.ts';
-import { eventId, idempotencyDigest, timeOf } from '../ids.ts';
+import { eventId } from '../ids.ts';
 import { openBoards } from '../recomputations/open-boards.ts';
 import { Overload } from '../refusals.ts';
 import { isControl } from '../responses.ts';
 import type { Scripts } from '../scripts.ts';
-import { boardSetOf } from './hiding.ts';
 import { mergeAnswer } from './merge-answer.ts';
 import { MOST_MERGED, readTwoUsers, type TwoUsers } from './merge-facts.ts';
+import { blockOfFrom, blockOfInto, type MergeChange, type Pair, recordAbout } from './merge-blocks.ts';
 
 interface UserMergesOptions {
   redis: Redis;
@@ -68,14 +60,6 @@ const FREE_TRIES = 2;
 const HOLD_MS = 5_000;
 /** Merges that a process makes at once for each tenant; each takes some queries. More are refused. */
 const MOST_AT_ONCE = 16;
-
-/** The two users of a merge, resolved, and the part that holds both. */
-interface Pair {
-  compiled: CompiledCatalog;
-  part: TenantPart;
-  from: string;
-  into: string;
-}
 
 export class UserMerges {
   private readonly options: UserMergesOptions;
@@ -296,22 +280,6 @@ export class UserMerges {
   }
 }
 
-interface MergeChange {
-  two: TwoUsers;
-  after: User;
-  packed: Buffer;
-  answer: UserMerge;
-  nowMs: number;
-  /** The events in quarantine of `from` and `into`, as the snapshot has them. */
-  quarantined: readonly (string | null)[];
-  isCleared: (run: BoardRun) => boolean;
-  boards: readonly PlanBoard[];
-  /** Sorted sets in which `from` may be although the state does not name them. */
-  sets: readonly string[];
-  /** IDs of the records. */
-  ids: { from: string; into: string };
-}
-
 function mergedUser(compiled: CompiledCatalog, { from, into, quests, streaks }: TwoUsers, nowMs: number): User {
   const open = new Map(openBoards(compiled, nowMs).map(({ board, runs }) => [board.no, { board, runs }]));
   return mergeUsers(into.user, from.user, {
@@ -323,88 +291,4 @@ function mergedUser(compiled: CompiledCatalog, { from, into, quests, streaks }: 
     isOpen: ({ board, runDay }) => open.get(board)?.runs.some(({ first }) => first === runDay) === true,
     mostTokens: LIMITS.tokens,
   });
-}
-
-/** The record of a user whom a merge only holds or removes. */
-const recordAbout = (userId: string, id: string, nowMs: number): MergeRecord => ({
-  [kindField]: KIND.merge,
-  [RECORD.id]: id,
-  [RECORD.userId]: userId,
-  [RECORD.atMs]: nowMs,
-});
-
-/** Removes `from`, as a deletion does. The ID stands for `into` from now on, and a later generation of users must not take it. */
-function blockOfFrom({ part, from, into }: Pair, change: MergeChange, { generation, quarantine }: ReadUser): Block {
-  const { two, isCleared, sets, ids, nowMs } = change;
-  const { user, packed } = two.from;
-  const next = Math.max(Number(generation), user.generation ?? 0) + 1;
-  const fields: Block['fields'] = [
-    { key: countersKey(part), field: COUNTER.generation, before: generation, value: String(next) },
-    { key: aliasesKey(part), field: from, before: '', value: into },
-  ];
-  if (quarantine.events !== '')
-    fields.push({ key: quarantineKey(part), field: from, before: quarantine.events, value: '' });
-  return {
-    userId: from,
-    expected: packed,
-    generation,
-    state: 'deleted',
-    uses: [],
-    counts: countsOfUser(part, user, { isCleared, sign: -1 }),
-    fields,
-    records: [
-      mapPart(recordAbout(from, ids.from, nowMs), null),
-      movesPart(
-        leaveSets(
-          user,
-          sets.map((key) => boardSetOf(part, key)),
-        ),
-      ),
-    ],
-  };
-}
-
-function blockOfInto(
-  { part, from, into }: Pair,
-  { two, after, packed, answer, nowMs, isCleared, boards, ids }: MergeChange,
-  { read, ofFrom }: { read: ReadUser; ofFrom: ReadUser },
-): Block {
-  const { user: before } = two.into;
-  const { basis, changes } = two.streaks;
-  const fields: Block['fields'] = [];
-  if (ofFrom.quarantine.events !== '') {
-    const { events } = read.quarantine;
-    const value = events + ofFrom.quarantine.events;
-    fields.push({ key: quarantineKey(part), field: into, before: events, value });
-  }
-  const record = mergeRecord(
-    { id: ids.into, userId: into, nowMs },
-    [
-      from,
-      two.from.user.generation ?? -1,
-      basis === 'from' ? MERGED_STREAKS.from : MERGED_STREAKS.into,
-      JSON.stringify(answer),
-    ] as MergeRecord[typeof RECORD.merged] & object,
-    changes,
-  );
-  return {
-    userId: into,
-    expected: two.into.packed,
-    generation: read.generation,
-    state: packed,
-    uses: two.keys.map((own) => useOf(own, into, before.generation)),
-    counts: [
-      ...countsOfUser(part, before, { isCleared, sign: -1 }),
-      ...countsOfUser(part, after, { isCleared, sign: 1 }),
-    ],
-    fields,
-    records: [mapPart(record, null), movesPart(mergeMoves({ before, after }, boards, isCleared))],
-  };
-}
-
-/** A key of `from` as used by `into`. */
-function useOf({ metricNo, key, usedBy }: OwnKey, into: string, generation: number | null): KeyUse {
-  const { bucket, field } = idempotencyDigest(into, metricNo, key);
-  const use = packedUse(timeOf(usedBy), UNKNOWN_BODY);
-  return { keyNo: 0, bucket, field: fieldOfGeneration(field, generation ?? undefined), use };
 }
