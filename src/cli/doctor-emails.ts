@@ -1,7 +1,13 @@
 import type { Pool } from 'pg';
 import { counted } from '../domain/words.ts';
 import type { Env } from '../env.ts';
-import type { Finding } from './doctor.ts';
+
+export interface Finding {
+  check: string;
+  status: 'ok' | 'warning' | 'failed' | 'skipped';
+  found: string;
+  advice?: string;
+}
 
 /** Whether this process could send the e-mails of the enabled channels. The database must be of this version. */
 export async function emailFindings(

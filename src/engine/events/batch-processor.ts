@@ -102,8 +102,7 @@ export class BatchProcessor {
     const catalog = await this.catalogOf(batch);
     const { ids, lateEventsAStep = LATE_EVENTS_A_STEP } = this.options;
     let lateCount = lateEventsAStep;
-    const stepFrom = (from: number): BatchStep =>
-      batchStep(batch, { from, count: EVENTS_A_STEP, lateCount, catalog, ids });
+    const stepFrom = (from: number): BatchStep => batchStep(batch, { from, lateCount, catalog, ids });
     let refused = 0;
     let before = progress;
     let step = stepFrom(eventsProcessed(progress, batch.id));
@@ -144,9 +143,9 @@ export class BatchProcessor {
 
   /** The step with the times of its events, for the current states of their users; a shorter one if not all can be prepared. */
   private async withOccurred(step: BatchStep, tries: number): Promise<BatchStep> {
-    const { occurredMs, ready, batch } = step;
-    if (occurredMs === null || ready.length === 0) return step;
-    const events = ready.map((event, at) => ({ ready: event, atMs: occurredMs[at]! }));
+    const { occurredMs, batch } = step;
+    if (occurredMs === null || step.ready.length === 0) return step;
+    const events = step.ready.map((ready, at) => ({ ready, atMs: occurredMs[at]! }));
     const prepared = await this.options.late.preparedInTurn(events, { acceptedMs: batch.acceptedMs, tries });
     return { ...cutStep(step, prepared.length), ready: prepared };
   }
@@ -242,10 +241,9 @@ interface BatchStep {
   refused: UnsentEvent[];
 }
 
-/** How many events a step may have; `lateCount`: with `occurredAt`. */
+/** Where a step starts, and how many events with `occurredAt` it may have. */
 interface StepSize {
   from: number;
-  count: number;
   lateCount: number;
 }
 
@@ -278,9 +276,9 @@ function batchStep(
 }
 
 /** The end of the step that starts at an index. */
-function extentOf({ events }: QueuedBatch, { from, count, lateCount }: StepSize): { to: number; isOccurred: boolean } {
+function extentOf({ events }: QueuedBatch, { from, lateCount }: StepSize): { to: number; isOccurred: boolean } {
   const isOccurred = events[from]?.occurredAt !== undefined;
-  const end = Math.min(from + (isOccurred ? lateCount : count), events.length);
+  const end = Math.min(from + (isOccurred ? lateCount : EVENTS_A_STEP), events.length);
   let to = from;
   while (to < end && (events[to]!.occurredAt !== undefined) === isOccurred) to += 1;
   return { to, isOccurred };

@@ -84,15 +84,15 @@ export async function sendDueEmails(options: EmailQueueOptions): Promise<boolean
   const { pool, tenantNo, now, pacing } = options;
   const due = await dueEmails(pool, { tenantNo, upToMs: now(), limit: AT_ONCE });
   const attempts: Promise<void>[] = [];
-  let error: unknown = null;
-  const note = (reason: unknown): void => void (error ??= reason);
+  const errors: unknown[] = [];
+  const note = (error: unknown): void => void errors.push(error);
   for (const email of due) {
-    if (error !== null || !(await pacing.next())) break;
+    if (errors.length > 0 || !(await pacing.next())) break;
     const attempt = await begin(options, email).catch(note);
     if (attempt) attempts.push(pacing.run(attempt).catch(note));
   }
   await Promise.all(attempts);
-  if (error !== null) throw error;
+  if (errors.length > 0) throw errors[0] as Error;
   return due.length === AT_ONCE;
 }
 

@@ -3,6 +3,8 @@ import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { BoardsDue } from '../../../src/engine/leaderboards/boards-due.ts';
 import type { RankRewardsOptions } from '../../../src/engine/leaderboards/rank-rewards.ts';
+import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
+import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 
 let boards: BoardsByTheClock;
@@ -190,4 +192,46 @@ test('each group of a breakdown has its own ranks', async () => {
   await boards.at('2026-11-19T12:00:11Z');
   expect(await due()).toEqual([]);
   expect(await Promise.all(['a', 'b', 'c'].map((user) => pointsOf(user)))).toEqual([101, 10, 101]);
+});
+
+test('a correction after the end changes no rank, reward or award, and Redis holds what Postgres does', async () => {
+  boards = await start();
+  const { laurel } = boards;
+  const send = async (user: string, value: number, occurredAt?: string): Promise<string> => {
+    const body = { user: { id: user }, value, ...(occurredAt !== undefined && { occurredAt }) };
+    const answer = await laurel.app.post('/v1/metrics/m/event', body);
+    expect(answer.status).toBe(201);
+    await boards.store();
+    return answer.body.eventId;
+  };
+  const first = await send('a', 9);
+  for (const [user, value] of Object.entries({ b: 7, c: 5, d: 3 })) await send(user, value);
+  await boards.at('2026-11-19T12:00:11Z');
+  expect(await due()).toEqual([]);
+  const shown = async () => [
+    (await laurel.app.get('/v1/leaderboards/board?run=2026-11-18')).body.rankings,
+    await Promise.all(['a', 'b', 'c', 'd'].map((user) => pointsOf(user))),
+    (await laurel.pool.query('SELECT user_id, trigger_no, awarded FROM awards ORDER BY user_id, id')).rows,
+  ];
+  const before = await shown();
+  expect(before[1]).toEqual([101, 11, 10, 0]);
+  // The winner's event is gone, and the last one would have won.
+  expect((await laurel.admin.post(`/v1/events/${first}/reverse`, {})).body).toMatchObject({
+    status: 'reversed',
+    points: [],
+  });
+  await boards.store();
+  await send('d', 50, '2026-11-18T11:00:00Z');
+  expect(await due()).toEqual([]);
+  await laurel.pool.query('UPDATE run_rewards SET is_done = false, place = 0, group_id = 0');
+  expect(await due()).toEqual([]);
+  expect(await shown()).toEqual(before);
+
+  const differences: Difference[] = [];
+  await verify({
+    redis: laurel.redis,
+    pool: laurel.pool,
+    onDifference: (difference) => void differences.push(difference),
+  });
+  expect(differences).toEqual([]);
 });

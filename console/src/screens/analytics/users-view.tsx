@@ -60,7 +60,7 @@ export function UsersView() {
             values={days.map(({ activeUsers }) => activeUsers)}
             before={days.map(({ activeUsersBefore }) => activeUsersBefore)}
             rows={days}
-            note="Users who sent at least one event on the UTC day. The dashed line is the previous period."
+            note="Users with at least one event on the UTC day. The dashed line is the previous period."
           />
           <div className="grid gap-4 md:grid-cols-2">
             <TimeChart
