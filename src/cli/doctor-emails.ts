@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { counted } from '../domain/words.ts';
 import type { Env } from '../env.ts';
-import type { Finding } from './doctor.ts';
+import type { Finding } from './finding.ts';
 
 /** Whether this process could send the e-mails of the enabled channels. The database must be of this version. */
 export async function emailFindings(

@@ -8,14 +8,8 @@ import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
 import { examples, EXIT, print, shardOption } from './command.ts';
 import { emailFindings } from './doctor-emails.ts';
+import type { Finding } from './finding.ts';
 import { counted } from '../domain/words.ts';
-
-export interface Finding {
-  check: string;
-  status: 'ok' | 'warning' | 'failed' | 'skipped';
-  found: string;
-  advice?: string;
-}
 
 const SIGNS = { ok: '✓', warning: '!', failed: '✗', skipped: '-' } as const;
 const GIB = 2 ** 30;
