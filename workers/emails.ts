@@ -6,7 +6,8 @@ import { SmtpSender } from '../src/engine/messages/smtp-sender.ts';
 import { unsubscribeLinksOf } from '../src/engine/messages/unsubscribe-links.ts';
 import { OutcomeCounts } from '../src/redis/work-counts.ts';
 import { EMAIL_COUNTS_KEY } from '../src/redis/keys.ts';
-import type { WorkerCore, WorkersOptions } from './worker-core.ts';
+import type { KeyedIds } from '../src/engine/ids.ts';
+import type { Core } from '../src/processes/core.ts';
 
 export type EmailOptions = Pick<
   EmailDeliveriesOptions,
@@ -14,6 +15,13 @@ export type EmailOptions = Pick<
 > & {
   timeoutMs?: number;
 };
+
+interface EmailSettings {
+  publicUrl?: string | null;
+  secretsKey?: Buffer | null;
+  delivery?: { allowPrivate?: boolean };
+  emails?: EmailOptions;
+}
 
 export interface Emails {
   /** Call this when e-mails may be due. */
@@ -27,8 +35,8 @@ const POOL_SIZE = 3;
 
 /** Sends the e-mails of tenants with a channel. Does nothing without `PUBLIC_URL`, which the links to unsubscribe need. */
 export function startEmails(
-  core: WorkerCore,
-  { publicUrl = null, secretsKey = null, delivery, emails = {} }: WorkersOptions,
+  core: Core & { ids: KeyedIds; isClockRight: () => boolean },
+  { publicUrl = null, secretsKey = null, delivery, emails = {} }: EmailSettings,
 ): Emails {
   if (publicUrl === null) return { look: () => undefined, close: () => Promise.resolve() };
   const { redis, catalogs, clock, guard, ids, log, isClockRight } = core;

@@ -1,13 +1,7 @@
 import type { Pool } from 'pg';
 import { counted } from '../domain/words.ts';
 import type { Env } from '../env.ts';
-
-export interface Finding {
-  check: string;
-  status: 'ok' | 'warning' | 'failed' | 'skipped';
-  found: string;
-  advice?: string;
-}
+import type { Finding } from './finding.ts';
 
 /** Whether this process could send the e-mails of the enabled channels. The database must be of this version. */
 export async function emailFindings(

@@ -7,7 +7,8 @@ import type { Pool } from 'pg';
 import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
 import { examples, EXIT, print, shardOption } from './command.ts';
-import { emailFindings, type Finding } from './doctor-emails.ts';
+import { emailFindings } from './doctor-emails.ts';
+import type { Finding } from './finding.ts';
 import { counted } from '../domain/words.ts';
 
 const SIGNS = { ok: '✓', warning: '!', failed: '✗', skipped: '-' } as const;

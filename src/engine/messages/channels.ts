@@ -141,7 +141,7 @@ export class MessageChannels {
       if (sealer === null) throw withoutKey();
       return sealedPassword(sealer, tenantNo, password);
     }
-    if (password === null || before?.password == null)
+    if (password === null || before === null || before.password === null)
       throw new AppError('unprocessable', 'password is required with username');
     const isSame =
       before.host === server.host &&

@@ -37,6 +37,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
+// oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of any shape
 async function ok(sent: Promise<{ status: number; body: unknown }>): Promise<any> {
   const { status, body } = await sent;
   if (status >= 300) throw new Error(`${status} ${JSON.stringify(body)}`);
