@@ -14,9 +14,9 @@ import { systemClock } from '../src/clock.ts';
 import { COUNTED, mondayOf, SEGMENT, type Counted } from '../src/domain/analytics.ts';
 import type { Catalog } from '../src/domain/catalog.ts';
 import { DAY_MS, dateOf } from '../src/domain/periods.ts';
-import { AnalyticsReads } from '../src/engine/analytics/analytics-reads.ts';
+import { createAnalyticsReads } from '../src/engine/analytics/analytics-reads.ts';
 import { CostlyReads } from '../src/engine/analytics/costly-reads.ts';
-import { GroupComparison } from '../src/engine/analytics/group-comparison.ts';
+import { createGroupComparison } from '../src/engine/analytics/group-comparison.ts';
 import { PointsReads } from '../src/engine/points/points-reads.ts';
 import { packState } from '../src/packed/pack-state.ts';
 import type { PackedStreak } from '../src/packed/state.ts';
@@ -152,8 +152,8 @@ function readsOf(
     controlShare: () => CONTROL_SHARE,
     costly: new CostlyReads(),
   };
-  const reads = new AnalyticsReads({ ...common, redis: servers.redis, points });
-  const groups = new GroupComparison(common);
+  const reads = createAnalyticsReads({ ...common, redis: servers.redis, points });
+  const groups = createGroupComparison(common);
   const { metrics, achievements, pointsSystems } = compiled.catalog;
   const query = { from: dateOf(today - days + 1), to: dateOf(today) };
   const segment = { ...query, group: 'control' as const };

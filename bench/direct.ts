@@ -6,7 +6,7 @@ import { type Calls, COMMIT_SCRIPT, READ_SCRIPT } from '../src/engine/changes/ch
 import { RecentStates } from '../src/engine/changes/recent-states.ts';
 import { createReachedClock, recordEvents } from '../src/engine/changes/record-events.ts';
 import type { ReadyEvent } from '../src/engine/events/ready-event.ts';
-import { EventEngine, type OccurredEvents } from '../src/engine/events/event-engine.ts';
+import { createEventEngine, type OccurredEvents } from '../src/engine/events/event-engine.ts';
 import { KeyedIds } from '../src/engine/ids.ts';
 import type { EventBatcher } from '../src/engine/events/event-batcher.ts';
 import { loadCatalog } from '../src/postgres/catalog.ts';
@@ -135,7 +135,7 @@ function readyCalls(
   const own = compiled[TENANT]!;
   const maker = new EventMaker({ shape: benchShape(own.catalog), crowd, seed, keyed: KEYED });
   // Only its checks are used.
-  const engine = new EventEngine({
+  const engine = createEventEngine({
     catalogs: { get: () => own, load: async () => own },
     batcher: null as unknown as EventBatcher,
     ids: new KeyedIds(randomBytes(32)),

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request, setGlobalDispatcher } from 'undici';
 import { freePort } from '../src/local/free-ports.ts';
-import { AdminKeys } from '../src/postgres/access/admin-keys.ts';
+import { createAdminKeys } from '../src/postgres/access/admin-keys.ts';
 import { sumUsers } from '../src/postgres/persist/day-sums.ts';
 import { transaction } from '../src/postgres/transaction.ts';
 import { processCpu, treeCpu } from './cpu.ts';
@@ -138,7 +138,7 @@ async function main(): Promise<void> {
   const children: ChildProcess[] = [];
   try {
     await demoCatalog(servers.pool);
-    await new AdminKeys({ pool: servers.pool, announce: async () => undefined }).ensureFirst(KEY);
+    await createAdminKeys({ pool: servers.pool, announce: async () => undefined }).ensureFirst(KEY);
     const [appPort, adminPort] = [await freePort(), await freePort()];
     const url = `http://127.0.0.1:${appPort}`;
     const env = {

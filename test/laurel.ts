@@ -13,7 +13,7 @@ import { createLog } from '../src/telemetry/log.ts';
 import { adminOperations, applicationOperations } from '../src/operations/index.ts';
 import { existing } from '../src/operations/operation.ts';
 import type { Services } from '../src/operations/services.ts';
-import { AdminKeys } from '../src/postgres/access/admin-keys.ts';
+import { createAdminKeys } from '../src/postgres/access/admin-keys.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import type { RateLimits } from '../src/http/access/rate-limit.ts';
 import { serve } from '../src/processes/serve.ts';
@@ -93,7 +93,7 @@ export async function startLaurel(
   const log = options.log ?? createLog({ level: 'fatal', name: 'test' });
   const setUp = createPool(databaseUrl, { max: 1 });
   const adminKey =
-    options.adminKey ?? (await new AdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null));
+    options.adminKey ?? (await createAdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null));
   const spread = options.spread === undefined ? Number(process.env['TEST_SPREAD'] ?? 1) : options.spread;
   // The epoch says that the spread was chosen: otherwise a cluster would spread the tenant at first.
   const chosen = 'UPDATE tenants SET spread = $1, spread_epoch = 1 WHERE no = 0 AND spread_epoch = 0';

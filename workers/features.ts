@@ -1,7 +1,7 @@
 import type { Notification } from '../src/domain/notifications/notification.ts';
 import { AchievementEmails } from '../src/engine/notifications/due/achievement-emails.ts';
 import { EmailRounds } from '../src/engine/notifications/due/email-rounds.ts';
-import { Anniversaries, YearCounts } from '../src/engine/achievements/anniversaries.ts';
+import { Anniversaries, createYearCounts } from '../src/engine/achievements/anniversaries.ts';
 import { BackdatingEngine, type BackdatingOptions } from '../src/engine/achievements/backdating.ts';
 import { AuditRetention } from '../src/engine/retention/audit-retention.ts';
 import { BatchProcessor } from '../src/engine/events/batch-processor.ts';
@@ -16,7 +16,7 @@ import { LeagueClosing } from '../src/engine/leaderboards/league-closing.ts';
 import { LeagueReports } from '../src/engine/leaderboards/league-reports.ts';
 import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
 import { Announcements } from '../src/engine/notifications/due/announcements.ts';
-import { BoardRankings } from '../src/engine/notifications/due/board-rankings.ts';
+import { createBoardRankings } from '../src/engine/notifications/due/board-rankings.ts';
 import { PersonalBoosts } from '../src/engine/notifications/due/personal-boosts.ts';
 import { Places } from '../src/engine/notifications/due/places.ts';
 import { Publisher } from '../src/engine/notifications/due/publisher.ts';
@@ -30,10 +30,10 @@ import { Persister } from '../src/engine/persist/persister.ts';
 import { logSetAside } from '../src/engine/persist/refused-entries.ts';
 import { OpenClaims } from '../src/engine/rewards/open-claims.ts';
 import { Claims } from '../src/engine/rewards/claims.ts';
-import { Spendings } from '../src/engine/points/spendings.ts';
+import { createSpendings } from '../src/engine/points/spendings.ts';
 import { untilPersisted } from '../src/engine/persist/cursor-wait.ts';
 import { Expiries } from '../src/engine/points/expiries.ts';
-import { TimePayments } from '../src/engine/points/time-payments.ts';
+import { createTimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
 import { Verifying } from '../src/engine/rebuild/verification-job.ts';
 import { Recomputing } from '../src/engine/recomputations/recomputation-job.ts';
@@ -206,8 +206,8 @@ export function createSchedule(core: WorkerCore, { delivery, persister, jobs, op
 function scheduledRewards(core: WorkerCore, { backlogLimit }: WorkersOptions): ScheduledWork[] {
   const { redis, pool, catalogs, testClock, onFailed, touched: onWritten } = core;
   const maxAhead = backlogLimit === undefined ? {} : { maxAhead: Math.floor(SWEEP_AHEAD * backlogLimit) };
-  const payments = new TimePayments({ redis, catalogs, onWritten });
-  const counts = new YearCounts({ redis, catalogs, onWritten });
+  const payments = createTimePayments({ redis, catalogs, onWritten });
+  const counts = createYearCounts({ redis, catalogs, onWritten });
   return [
     new StreakSweep({ redis, pool, catalogs, onFailed, ...maxAhead, onWritten }),
     new TimeTriggers({ pool, payments, onFailed }),
@@ -237,7 +237,7 @@ function scheduledNotifications(
     live: { tenants: () => listenedTenants(redis), clock },
     ...observed,
   });
-  const rankings = new BoardRankings(redis);
+  const rankings = createBoardRankings(redis);
   const scripts = new Scripts({ redis, clock, onWritten });
   return [
     // Places before windows: a window that ends now reports the current rank.
@@ -265,7 +265,7 @@ function createClaims(
   const persisted = (tenantNo: number, userId: string): Promise<void> =>
     untilPersisted({ redis, pool }, tenantNo, userId);
   const of = { redis, pool, clock, ids, recordAudit, persisted };
-  return new Claims({ ...of, spendings: new Spendings({ ...of, scripts, idempotencyKeysPerDay }) });
+  return new Claims({ ...of, spendings: createSpendings({ ...of, scripts, idempotencyKeysPerDay }) });
 }
 
 function scheduledUpkeep(core: WorkerCore, { jobs, options }: Pick<With, 'jobs' | 'options'>): ScheduledWork[] {

@@ -1,62 +1,62 @@
 import { ConfigurationStore } from '../catalog/configuration/store.ts';
 import { Resources } from '../catalog/resources.ts';
-import { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
-import { AchievementReads } from '../engine/achievements/achievement-reads.ts';
+import { createAchievementCompletion } from '../engine/achievements/achievement-completion.ts';
+import { createAchievementReads } from '../engine/achievements/achievement-reads.ts';
 import { AchievementPreview } from '../engine/achievements/preview.ts';
-import { AnalyticsReads } from '../engine/analytics/analytics-reads.ts';
+import { createAnalyticsReads } from '../engine/analytics/analytics-reads.ts';
 import { CostlyReads } from '../engine/analytics/costly-reads.ts';
-import { GroupComparison } from '../engine/analytics/group-comparison.ts';
+import { createGroupComparison } from '../engine/analytics/group-comparison.ts';
 import { createAttention } from '../engine/attention.ts';
-import { ActivityReads } from '../engine/history/activity.ts';
-import { BatchIntake } from '../engine/events/batch-intake.ts';
-import { ClockControl } from '../engine/schedule/clock-control.ts';
+import { createActivityReads } from '../engine/history/activity.ts';
+import { createBatchIntake } from '../engine/events/batch-intake.ts';
+import { createClockControl } from '../engine/schedule/clock-control.ts';
 import { LateEvents } from '../engine/corrections/late-events.ts';
-import { ManyReversals } from '../engine/corrections/many-reversals.ts';
-import { Reversals } from '../engine/corrections/reversals.ts';
-import { DeadLetters } from '../engine/persist/dead-letters.ts';
+import { createManyReversals } from '../engine/corrections/many-reversals.ts';
+import { createReversals } from '../engine/corrections/reversals.ts';
+import { createDeadLetters } from '../engine/persist/dead-letters.ts';
 import { EventBatcher } from '../engine/events/event-batcher.ts';
-import { EventEngine } from '../engine/events/event-engine.ts';
+import { createEventEngine } from '../engine/events/event-engine.ts';
 import { appliedReplies, lookUpKeys, persistedReplies } from '../engine/events/stored-replies.ts';
-import { HistoryReads } from '../engine/history/history-reads.ts';
+import { createHistoryReads } from '../engine/history/history-reads.ts';
 import { ReadLimits } from '../engine/history/read-limits.ts';
 import { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import { Imports } from '../engine/imports/imports.ts';
-import { Jobs } from '../engine/schedule/jobs.ts';
-import { LeagueReads } from '../engine/leaderboards/league-reads.ts';
+import { createJobs } from '../engine/schedule/jobs.ts';
+import { createLeagueReads } from '../engine/leaderboards/league-reads.ts';
 import { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import { setsOfBoards } from '../engine/leaderboards/stray-sets.ts';
 import { Live } from '../engine/live/live.ts';
 import { MessageIds } from '../engine/live/message-id.ts';
 import { leftOut } from '../engine/notifications/left-out.ts';
 import { Reporter } from '../engine/notifications/reporter.ts';
-import { MessageChannels } from '../engine/messages/channels.ts';
-import { EmailLog } from '../engine/messages/message-log.ts';
+import { createMessageChannels } from '../engine/messages/channels.ts';
+import { createEmailLog } from '../engine/messages/message-log.ts';
 import { createMessagePreview } from '../engine/messages/preview.ts';
 import { createSealer } from '../engine/messages/sealed-secrets.ts';
 import { createUnsubscribing } from '../engine/messages/unsubscribe.ts';
 import { unsubscribeLinksOf } from '../engine/messages/unsubscribe-links.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
 import { Claims } from '../engine/rewards/claims.ts';
-import { Spendings } from '../engine/points/spendings.ts';
-import { UserPoints } from '../engine/points/user-points.ts';
+import { createSpendings } from '../engine/points/spendings.ts';
+import { createUserPoints } from '../engine/points/user-points.ts';
 import { Quarantine } from '../engine/corrections/quarantine.ts';
-import { Spreads } from '../engine/rebuild/conversion.ts';
-import { Verifications } from '../engine/rebuild/verifications.ts';
-import { Recomputations } from '../engine/recomputations/recomputations.ts';
-import { StreakAdmin } from '../engine/streaks/streak-admin.ts';
+import { createSpreads } from '../engine/rebuild/conversion.ts';
+import { createVerifications } from '../engine/rebuild/verifications.ts';
+import { createRecomputations } from '../engine/recomputations/recomputations.ts';
+import { createStreakAdmin } from '../engine/streaks/streak-admin.ts';
 import { StreakRankings } from '../engine/streaks/streak-rankings.ts';
-import { StreakReads } from '../engine/streaks/streak-reads.ts';
-import { Timeline } from '../engine/timeline/timeline.ts';
+import { createStreakReads } from '../engine/streaks/streak-reads.ts';
+import { createTimeline } from '../engine/timeline/timeline.ts';
 import { UserMerges } from '../engine/users/user-merges.ts';
 import { aliasOf } from '../redis/aliases.ts';
-import { Hiding } from '../engine/users/hiding.ts';
-import { UserDeletion } from '../engine/users/user-deletion.ts';
-import { UserDirectory } from '../engine/users/user-directory.ts';
-import { UserExport } from '../engine/users/user-export.ts';
-import { UserProfiles } from '../engine/users/user-profiles.ts';
-import { sendTest, WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts';
+import { createHiding } from '../engine/users/hiding.ts';
+import { createUserDeletion } from '../engine/users/user-deletion.ts';
+import { createUserDirectory } from '../engine/users/user-directory.ts';
+import { createUserExport } from '../engine/users/user-export.ts';
+import { createUserProfiles } from '../engine/users/user-profiles.ts';
+import { sendTest, createWebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts';
 import type { Services } from '../operations/services.ts';
-import { AdminKeys } from '../postgres/access/admin-keys.ts';
+import { createAdminKeys } from '../postgres/access/admin-keys.ts';
 import { readAudit } from '../postgres/access/audit.ts';
 import { listFills } from '../postgres/boards/progress.ts';
 import { isReversalStored } from '../postgres/corrections/reversals.ts';
@@ -108,7 +108,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
     onCall: core.metrics.called,
   });
   return {
-    events: new EventEngine({
+    events: createEventEngine({
       catalogs,
       batcher,
       ids,
@@ -116,7 +116,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
       overloaded,
       late: new LateEvents({ redis, pool, clock, log }),
     }),
-    batches: new BatchIntake({
+    batches: createBatchIntake({
       redis,
       catalogs,
       clock,
@@ -133,7 +133,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
       findPersisted: (tenantNo, events) => appliedReplies({ redis, pool }, tenantNo, events),
       recordAudit,
     }),
-    deadLetters: new DeadLetters({
+    deadLetters: createDeadLetters({
       redis,
       pool,
       clock,
@@ -163,16 +163,16 @@ function createUsers(
 > {
   const { redis, pool, scripts, clock, users, caughtUp, applicationKeys, recordAudit, controlShare } = core;
   const setsOfPart = (part: TenantPart): Promise<string[]> => setsOfBoards({ redis, pool, clock }, part);
-  const hiding = new Hiding({ redis, pool, scripts, setsOfBoards: setsOfPart, clock });
+  const hiding = createHiding({ redis, pool, scripts, setsOfBoards: setsOfPart, clock });
   return {
     users,
     hiding,
-    profiles: new UserProfiles({ reads: users, scripts, hiding, clock, controlShare }),
-    directory: new UserDirectory({ redis, pool, caughtUp, controlShare, clock }),
-    userExport: new UserExport({ redis, pool, users, clock, controlShare, recordAudit }),
-    timeline: new Timeline({ pool, users: core.usersWithHistory }),
-    activity: new ActivityReads({ redis, pool, clock, caughtUp }),
-    deletion: new UserDeletion({
+    profiles: createUserProfiles({ reads: users, scripts, hiding, clock, controlShare }),
+    directory: createUserDirectory({ redis, pool, caughtUp, controlShare, clock }),
+    userExport: createUserExport({ redis, pool, users, clock, controlShare, recordAudit }),
+    timeline: createTimeline({ pool, users: core.usersWithHistory }),
+    activity: createActivityReads({ redis, pool, clock, caughtUp }),
+    deletion: createUserDeletion({
       redis,
       pool,
       scripts,
@@ -202,9 +202,9 @@ function createAchievements(
 ): Feature<'achievements' | 'achievementPreview' | 'completion' | 'backdatings'> {
   const { redis, pool, scripts, clock, users, caughtUp } = core;
   return {
-    achievements: new AchievementReads(redis, users),
+    achievements: createAchievementReads(redis, users),
     achievementPreview: new AchievementPreview({ redis, pool, clock, caughtUp }),
-    completion: new AchievementCompletion({ scripts, clock }),
+    completion: createAchievementCompletion({ scripts, clock }),
     backdatings: { list: (tenantNo) => latestJobs(pool, { kind: 'backdating', tenantNo }) },
   };
 }
@@ -212,10 +212,19 @@ function createAchievements(
 function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'spendings' | 'claims'> {
   const { redis, pool, clock, caughtUp, scripts, ids, recordAudit, persisted } = core;
   const { idempotencyKeysPerDay } = core.settings;
-  const spendings = new Spendings({ redis, pool, scripts, ids, clock, idempotencyKeysPerDay, recordAudit, persisted });
+  const spendings = createSpendings({
+    redis,
+    pool,
+    scripts,
+    ids,
+    clock,
+    idempotencyKeysPerDay,
+    recordAudit,
+    persisted,
+  });
   return {
     points: new PointsReads({ redis, pool, clock, caughtUp }),
-    userPoints: new UserPoints(pool, core.usersWithHistory, clock),
+    userPoints: createUserPoints(pool, core.usersWithHistory, clock),
     spendings,
     claims: new Claims({ redis, pool, spendings, ids, clock, recordAudit, persisted }),
   };
@@ -227,17 +236,17 @@ function createAnalytics(core: FrontendCore): Feature<'analytics' | 'groupCompar
   const points = new PointsReads({ redis, pool, clock, caughtUp });
   const costly = new CostlyReads();
   return {
-    analytics: new AnalyticsReads({ redis, pool, clock, caughtUp, points, controlShare, costly }),
-    groupComparison: new GroupComparison({ pool, clock, caughtUp, controlShare, costly }),
+    analytics: createAnalyticsReads({ redis, pool, clock, caughtUp, points, controlShare, costly }),
+    groupComparison: createGroupComparison({ pool, clock, caughtUp, controlShare, costly }),
   };
 }
 
 function createStreaks(core: FrontendCore): Feature<'streaks' | 'streakRankings' | 'streakAdmin'> {
   const { redis, pool, scripts, clock, users, recordAudit, persisted } = core;
   return {
-    streaks: new StreakReads(redis, pool, core.usersWithHistory, clock),
+    streaks: createStreakReads(redis, pool, core.usersWithHistory, clock),
     streakRankings: new StreakRankings(redis, core.historyPool, clock),
-    streakAdmin: new StreakAdmin({
+    streakAdmin: createStreakAdmin({
       pool,
       users,
       scripts,
@@ -254,7 +263,7 @@ function createLeaderboards(core: FrontendCore): Feature<'leaderboards' | 'leagu
   const reads = new LeaderboardReads({ redis, users, clock, past });
   return {
     leaderboards: reads,
-    leagues: new LeagueReads({ redis, pool, clock, users, leaderboards: reads }),
+    leagues: createLeagueReads({ redis, pool, clock, users, leaderboards: reads }),
     boardFills: { list: (tenantNo) => listFills(pool, tenantNo) },
   };
 }
@@ -265,12 +274,12 @@ function createCorrections(
 ): Feature<'reversals' | 'manyReversals' | 'recomputations' | 'verifications'> {
   const { pool, scripts, clock, ids, recordAudit, persisted, wakeJobs } = core;
   const isStored = (id: string): Promise<boolean> => isReversalStored(pool, id);
-  const reversals = new Reversals({ pool, scripts, isStored, clock, recordAudit, persisted });
+  const reversals = createReversals({ pool, scripts, isStored, clock, recordAudit, persisted });
   return {
     reversals,
-    manyReversals: new ManyReversals({ pool, ids, reversals, persisted }),
-    recomputations: new Recomputations({ pool, clock, wake: wakeJobs }),
-    verifications: new Verifications(core.redis, pool, clock, wakeJobs),
+    manyReversals: createManyReversals({ pool, ids, reversals, persisted }),
+    recomputations: createRecomputations({ pool, clock, wake: wakeJobs }),
+    verifications: createVerifications(core.redis, pool, clock, wakeJobs),
   };
 }
 
@@ -278,7 +287,7 @@ function createHistory(core: FrontendCore): Feature<'history' | 'wrapped'> {
   const { redis, historyPool: pool, clock, past, controlShare, usersWithHistory: users } = core;
   const limits = new ReadLimits();
   return {
-    history: new HistoryReads({ pool, limits, users }),
+    history: createHistoryReads({ pool, limits, users }),
     wrapped: new WrappedReads({ pool, limits, redis, past, clock, users, controlShare }),
   };
 }
@@ -310,7 +319,7 @@ function createWebhooks(core: FrontendCore): Feature<'webhookSecrets' | 'webhook
   const deliveries = { pool, clock, onQueued: deliveriesQueued, wake: wakeJobs };
   return {
     webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
-    webhookDeliveries: new WebhookDeliveries(deliveries),
+    webhookDeliveries: createWebhookDeliveries(deliveries),
     testWebhook: (own, asked) => sendTest(deliveries, own, asked),
   };
 }
@@ -323,7 +332,7 @@ function createMessages(
   const { secretsKey, publicUrl, webhookAllowPrivate: allowPrivate } = core.settings;
   const sealer = secretsKey === null ? null : createSealer(secretsKey);
   return {
-    messageChannels: new MessageChannels({ pool, announce, clock, sealer, publicUrl, allowPrivate }),
+    messageChannels: createMessageChannels({ pool, announce, clock, sealer, publicUrl, allowPrivate }),
     previewMessage: createMessagePreview({
       catalogs,
       users: core.users,
@@ -331,7 +340,7 @@ function createMessages(
       clock,
       organisation: () => tenants.organisation(),
     }),
-    emailLog: new EmailLog({ pool, clock }),
+    emailLog: createEmailLog({ pool, clock }),
     unsubscribing: createUnsubscribing({
       links: unsubscribeLinksOf(ids),
       catalogs,
@@ -380,15 +389,15 @@ function createAdministration(
     attention: createAttention(pool, clock, backlog),
     tenants: core.tenants,
     applicationKeys: core.applicationKeys,
-    adminKeys: new AdminKeys({ pool, announce, clock }),
+    adminKeys: createAdminKeys({ pool, announce, clock }),
     sessions: new Sessions({ pool, announce, clock }),
     recentRequests,
     clock,
-    testClock: testClock && new ClockControl({ pool, redis, clock: testClock }),
+    testClock: testClock && createClockControl({ pool, redis, clock: testClock }),
     environment: { ...core.settings.environment, priority: 1 },
     system: systemState({ redis, pool, isOpen: (shard) => guard.isOpen(shard) }),
-    jobs: new Jobs(pool, clock, wakeJobs),
-    spreads: new Spreads(redis, pool, clock, wakeJobs),
+    jobs: createJobs(pool, clock, wakeJobs),
+    spreads: createSpreads(redis, pool, clock, wakeJobs),
     audit: { read: (query) => readAudit(pool, query) },
     recordAudit: core.recordAudit,
   };

@@ -4,7 +4,7 @@ import { ConfigurationStore } from '../catalog/configuration/store.ts';
 import { loadDemo } from '../catalog/demo.ts';
 import { ownVersion } from '../engine/rebuild/marks.ts';
 import type { Env } from '../env.ts';
-import { AdminKeys } from '../postgres/access/admin-keys.ts';
+import { createAdminKeys } from '../postgres/access/admin-keys.ts';
 import { makeSignInToken } from '../postgres/access/sessions.ts';
 import { loadCatalog } from '../postgres/catalog.ts';
 import { migrate, waitForMigrations } from '../postgres/migrate.ts';
@@ -57,7 +57,7 @@ export async function prepareDatabase({
     await (env.migrateAtStart ? applyMigrations(pool, log) : migrationsOfOthers(pool, log));
     const tooShort = await retentionTooShort(pool, env.eventRetentionDays);
     if (tooShort !== null) throw new StartError(tooShort);
-    const stored = await new AdminKeys({ pool, announce: publish }).ensureFirst(env.adminApiKey);
+    const stored = await createAdminKeys({ pool, announce: publish }).ensureFirst(env.adminApiKey);
     const configuration = new ConfigurationStore({ pool, announce: publish });
     if (env.demo && (await loadDemo(configuration))) log?.info({}, 'the demo is configured; LAUREL_DEMO=0 omits it');
     // The operator knows a key that they set, and log collectors would store a printed one.

@@ -9,7 +9,7 @@ import { untilPersisted } from '../engine/persist/cursor-wait.ts';
 import { Scripts } from '../engine/scripts.ts';
 import { UserReads } from '../engine/users/user-reads.ts';
 import type { Log } from '../telemetry/log.ts';
-import { ApplicationKeys } from '../postgres/access/application-keys.ts';
+import { createApplicationKeys, type ApplicationKeys } from '../postgres/access/application-keys.ts';
 import { AuditTrail, type RecordAudit } from '../postgres/access/audit.ts';
 import { Tenants } from '../postgres/tenants.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
@@ -156,7 +156,7 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
     },
     deliveriesQueued: () => signals.announce('deliveries', ''),
     recordAudit: trail.record,
-    applicationKeys: new ApplicationKeys({ pool, announce, clock }),
+    applicationKeys: createApplicationKeys({ pool, announce, clock }),
     users,
     caughtUp,
     usersWithHistory: new CaughtUpUsers({ redis, caughtUp }),

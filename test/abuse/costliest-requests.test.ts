@@ -4,7 +4,7 @@ import { CONFIGURATION, largestRequests, USER, type CostlyRequest } from './cost
 import { storeManyValues } from './costliest/many-values.ts';
 import { watchedFrontend, type WatchedFrontend } from './costliest/watched-frontend.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
-import { AdminKeys } from '../../src/postgres/access/admin-keys.ts';
+import { createAdminKeys } from '../../src/postgres/access/admin-keys.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { startWorkers } from '../../workers/start.ts';
@@ -30,7 +30,7 @@ beforeAll(async () => {
   stack = await testStack();
   const pool = createPool(stack.databaseUrl, { max: 1 });
   await migrate(pool);
-  await new AdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
+  await createAdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
   workers = await startWorkers({ ...stack, clock: systemClock, log: createLog({ level: 'fatal', name: 'test' }) });
   frontend = await watchedFrontend(stack);
   await send({

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
-import { AdminKeys } from '../../src/postgres/access/admin-keys.ts';
+import { createAdminKeys } from '../../src/postgres/access/admin-keys.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { systemClock } from '../../src/clock.ts';
@@ -32,7 +32,7 @@ let cases: CostlyCase[];
 beforeAll(async () => {
   stack = await testStack({ database: 'migrated' });
   const pool = createPool(stack.databaseUrl, { max: 1 });
-  await new AdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
+  await createAdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
   workers = await startWorkers({ ...stack, clock: systemClock, log: createLog({ level: 'fatal', name: 'test' }) });
   frontend = await watchedFrontend(stack);
   await createLargeTenant(send, pool, SIZES);

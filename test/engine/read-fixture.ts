@@ -4,8 +4,8 @@ import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-read
 import type { PastRuns } from '../../src/engine/leaderboards/runs.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
 import { PointsReads } from '../../src/engine/points/points-reads.ts';
-import { UserPoints } from '../../src/engine/points/user-points.ts';
-import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
+import { createUserPoints, type UserPoints } from '../../src/engine/points/user-points.ts';
+import { createStreakReads, type StreakReads } from '../../src/engine/streaks/streak-reads.ts';
 import { makeAjv } from '../../src/operations/validation.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import type { TestDatabase } from '../postgres/database.ts';
@@ -26,8 +26,8 @@ export class ReadFixture {
     this.laurel = laurel;
     this.pool = pool;
     this.points = new PointsReads({ redis, pool, clock });
-    this.userPoints = new UserPoints(pool, users, clock);
-    this.streaks = new StreakReads(redis, pool, users, clock);
+    this.userPoints = createUserPoints(pool, users, clock);
+    this.streaks = createStreakReads(redis, pool, users, clock);
     this.leaderboards = new LeaderboardReads({ redis, users, clock, ...(past !== undefined && { past }) });
   }
 

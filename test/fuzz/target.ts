@@ -5,7 +5,7 @@ import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { freePort } from '../../src/local/free-ports.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
-import { AdminKeys } from '../../src/postgres/access/admin-keys.ts';
+import { createAdminKeys } from '../../src/postgres/access/admin-keys.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { connectRedis } from '../../src/redis/client.ts';
 import { SHARDS } from '../../src/redis/keys.ts';
@@ -44,7 +44,7 @@ export interface Target {
 export async function startTarget(): Promise<Target> {
   const stack = await testStack({ database: 'migrated', cluster: isClusterRun() });
   const pool = createPool(stack.databaseUrl, { max: 1 });
-  await new AdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
+  await createAdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
   const redis = await connectRedis(stack.redisUrl);
   await pool.end();
   const ports = { application: await freePort(), admin: await freePort() };

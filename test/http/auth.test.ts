@@ -4,8 +4,8 @@ import { publishSignal, Signals } from '../../src/redis/signals.ts';
 import { Changes } from '../../src/catalog/catalogs.ts';
 import { createAuthenticator } from '../../src/http/access/auth.ts';
 import type { Caller } from '../../src/operations/operation.ts';
-import { AdminKeys, type CreatedAdminKey } from '../../src/postgres/access/admin-keys.ts';
-import { ApplicationKeys } from '../../src/postgres/access/application-keys.ts';
+import { createAdminKeys, type CreatedAdminKey } from '../../src/postgres/access/admin-keys.ts';
+import { createApplicationKeys } from '../../src/postgres/access/application-keys.ts';
 import { keyHash, keyLookup, type KeyRecord } from '../../src/postgres/access/keys.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
@@ -246,8 +246,8 @@ describe('with the stored keys', () => {
   test('another process refuses a deleted key in under a second', async () => {
     const { pool } = database;
     const publish = (message: string): Promise<void> => publishSignal(redis, 'changes', message);
-    const admins = new AdminKeys({ pool, announce: publish });
-    const users = new ApplicationKeys({ pool, announce: publish });
+    const admins = createAdminKeys({ pool, announce: publish });
+    const users = createApplicationKeys({ pool, announce: publish });
     const [made] = await admins.create([{ name: 'Test', access: 'full', tenantId: null }], { who: 'test' });
     const { key: adminKey } = made as CreatedAdminKey;
     const [created] = await users.create(0, [{ userId: 'ada', scope: 'all', expiresMs: null, rateLimit: null }], {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { GRANTS_OF_A_KEY, LiveGrants, type LiveGrant } from '../../src/engine/live/grants.ts';
+import { GRANTS_OF_A_KEY, createLiveGrants, type LiveGrant } from '../../src/engine/live/grants.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { LiveClient } from './live-client.ts';
@@ -94,7 +94,7 @@ test('limits the tickets and sessions of one key in Redis to its newest', async 
   expect(last.status).toBe(200);
   last.close();
 
-  const grants = new LiveGrants(laurel.redis);
+  const grants = createLiveGrants(laurel.redis);
   const session = { grant: { ...GRANT, prefix: 'greedy' }, keyDigest: '', openedMs: Date.now() };
   const secrets = [];
   for (let opened = 0; opened <= GRANTS_OF_A_KEY.application; opened++) secrets.push(await grants.openSession(session));

@@ -1,4 +1,4 @@
-import { BatchIntake } from '../../src/engine/events/batch-intake.ts';
+import { createBatchIntake, type BatchIntake } from '../../src/engine/events/batch-intake.ts';
 import { BatchProcessor } from '../../src/engine/events/batch-processor.ts';
 import { tenantParts } from '../../src/redis/parts.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
@@ -28,7 +28,7 @@ export class Batches {
       onRefused: () => undefined,
       late: engine.late,
     });
-    this.intake = new BatchIntake({
+    this.intake = createBatchIntake({
       redis,
       catalogs,
       clock,

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { PointsSystem } from '../../src/domain/catalog.ts';
 import { PointsReads } from '../../src/engine/points/points-reads.ts';
-import { UserPoints } from '../../src/engine/points/user-points.ts';
+import { createUserPoints, type UserPoints } from '../../src/engine/points/user-points.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import { levelOf } from './points.ts';
@@ -23,7 +23,7 @@ export class ComparePoints {
     this.engine = engine;
     this.model = model;
     this.points = new PointsReads({ redis, pool, clock });
-    this.ofUsers = new UserPoints(pool, users, clock);
+    this.ofUsers = createUserPoints(pool, users, clock);
   }
 
   /** A user's points with all awards. */

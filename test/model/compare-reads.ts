@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Achievement } from '../../src/domain/catalog.ts';
-import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
+import { createStreakReads, type StreakReads } from '../../src/engine/streaks/streak-reads.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { wall } from './calendar.ts';
 import { CompareBoards } from './compare-boards.ts';
@@ -30,7 +30,7 @@ export class CompareReads {
     this.engine = engine;
     this.model = model;
     this.pool = pool;
-    this.streaks = new StreakReads(redis, pool, users, clock);
+    this.streaks = createStreakReads(redis, pool, users, clock);
     this.points = new ComparePoints(engine, model, pool);
     this.boards = new CompareBoards(engine, model);
   }

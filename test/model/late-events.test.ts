@@ -4,8 +4,8 @@ import type { Catalog } from '../../src/domain/catalog.ts';
 import { type Decimal, decimalText } from '../../src/domain/decimal.ts';
 import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
-import { StreakAdmin } from '../../src/engine/streaks/streak-admin.ts';
-import { StreakReads } from '../../src/engine/streaks/streak-reads.ts';
+import { createStreakAdmin } from '../../src/engine/streaks/streak-admin.ts';
+import { createStreakReads } from '../../src/engine/streaks/streak-reads.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 import { TestUsers } from '../engine/users/test-users.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
@@ -100,7 +100,7 @@ async function taken(drawn: Drawn, arrives: (event: Drawn['events'][number]) => 
   await onlyTenant(pool, catalog);
   const persister = new Persister({ redis, pool });
   const persist = (): Promise<unknown> => persister.drain(onlyPart(catalog.tenantNo).shard);
-  const admin = new StreakAdmin({
+  const admin = createStreakAdmin({
     pool,
     users,
     clock,
@@ -175,7 +175,7 @@ function asInTime({ events, start, zones, drawn }: Drawn, late: Readings, inTime
 async function readings(catalog: Catalog): Promise<Omit<Readings, 'freezesGiven'>> {
   const { redis, users, clock } = engine;
   const compiled = engine.compiled();
-  const streaks = new StreakReads(redis, database.pool, users, clock);
+  const streaks = createStreakReads(redis, database.pool, users, clock);
   const boards = new LeaderboardReads({ redis, users, clock });
   const read: Omit<Readings, 'freezesGiven'> = { users: {}, boards: {} };
   for (const id of USERS) {

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg';
 import { Publisher } from '../../src/engine/notifications/due/publisher.ts';
 import { Expiries } from '../../src/engine/points/expiries.ts';
-import { TimePayments } from '../../src/engine/points/time-payments.ts';
+import { createTimePayments } from '../../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../../src/engine/points/time-triggers.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel } from './laurel-model.ts';
-import { Anniversaries, YearCounts } from '../../src/engine/achievements/anniversaries.ts';
+import { Anniversaries, createYearCounts } from '../../src/engine/achievements/anniversaries.ts';
 import type { DueWork } from '../../src/engine/schedule/due-work.ts';
 import { stored } from './stored.ts';
 import { keepTrigger } from './only-tenant.ts';
@@ -27,8 +27,8 @@ export class Payday {
       catalogs: { of: () => engine.compiled(), atLeast: async () => undefined },
       onWritten: () => undefined,
     };
-    const payments = new TimePayments({ ...options });
-    const counts = new YearCounts({ ...options });
+    const payments = createTimePayments({ ...options });
+    const counts = createYearCounts({ ...options });
     const publisher = new Publisher({ ...options, pool });
     this.expiries = new Expiries({ ...options, scripts: engine.scripts, clock: engine.clock, publisher });
     // Those that fall due at the same time, in this order.

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { PointsSystem } from '../../src/domain/catalog.ts';
 import type { BalanceChange } from '../../src/domain/points.ts';
-import { Spendings } from '../../src/engine/points/spendings.ts';
+import { createSpendings, type Spendings } from '../../src/engine/points/spendings.ts';
 import { AppError } from '../../src/errors.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel } from './laurel-model.ts';
@@ -27,7 +27,7 @@ export class SpendingSideBySide {
     const { redis, clock, scripts, ids } = engine;
     this.engine = engine;
     this.model = model;
-    this.spendings = new Spendings({
+    this.spendings = createSpendings({
       redis,
       pool,
       scripts,

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { StreakAdmin } from '../../src/engine/streaks/streak-admin.ts';
+import { createStreakAdmin, type StreakAdmin } from '../../src/engine/streaks/streak-admin.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { addDays, wall, type LocalDate } from './calendar.ts';
 import type { LaurelModel } from './laurel-model.ts';
@@ -31,7 +31,7 @@ export class StreakAdminSideBySide {
     const { redis, users, clock, scripts } = engine;
     this.engine = engine;
     this.model = model;
-    this.admin = new StreakAdmin({
+    this.admin = createStreakAdmin({
       pool,
       users,
       clock,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TimelineEntry, TimelineQuery } from '../../src/domain/administration/timeline.ts';
-import { Timeline } from '../../src/engine/timeline/timeline.ts';
+import { createTimeline } from '../../src/engine/timeline/timeline.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 import { TestUsers } from '../engine/users/test-users.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 /** All of a timeline, page by page. */
 async function timelineOf(userId: string, asked: Pick<TimelineQuery, 'limit' | 'order'>): Promise<TimelineEntry[]> {
-  const timeline = new Timeline({ pool: database.pool, users: engine.users });
+  const timeline = createTimeline({ pool: database.pool, users: engine.users });
   const entries: TimelineEntry[] = [];
   for (let cursor: string | null = null; ;) {
     const query: TimelineQuery = { ...asked, ...(cursor !== null && { cursor }) };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { AdminKeys, type CreatedAdminKey } from '../../src/postgres/access/admin-keys.ts';
-import { ApplicationKeys } from '../../src/postgres/access/application-keys.ts';
+import { createAdminKeys, type AdminKeys, type CreatedAdminKey } from '../../src/postgres/access/admin-keys.ts';
+import { createApplicationKeys, type ApplicationKeys } from '../../src/postgres/access/application-keys.ts';
 import { keyLookup } from '../../src/postgres/access/keys.ts';
 import { testDatabase, type TestDatabase } from './database.ts';
 
@@ -16,8 +16,8 @@ let announced: string[];
 beforeAll(async () => {
   database = await testDatabase({ redis: false });
   const announce = async (message: string): Promise<void> => void announced.push(message);
-  applicationKeys = new ApplicationKeys({ pool: database.pool, announce });
-  adminKeys = new AdminKeys({ pool: database.pool, announce });
+  applicationKeys = createApplicationKeys({ pool: database.pool, announce });
+  adminKeys = createAdminKeys({ pool: database.pool, announce });
 });
 
 beforeEach(async () => {

@@ -15,13 +15,7 @@ import { pointsJson } from '../events/event-answer.ts';
 import { sentUser } from '../users/sent-user.ts';
 import { userAchievementResponse } from '../responses.ts';
 
-export class AchievementCompletion {
-  private readonly options: { scripts: Scripts; clock: Clock };
-
-  constructor(options: { scripts: Scripts; clock: Clock }) {
-    this.options = options;
-  }
-
+export function createAchievementCompletion({ scripts, clock }: { scripts: Scripts; clock: Clock }) {
   /**
    * Completes an achievement for a user, and creates or updates the user with the fields sent. Returns an
    * `AchievementCompletionResponse` as JSON text. Idempotent: further calls return the first completion, without
@@ -30,14 +24,13 @@ export class AchievementCompletion {
    * application key may not write (`byClient`); 503. For an application key, a secret achievement that cannot be completed
    * is an unknown one, so that nobody can confirm its key. `span`: the request's, if it is sampled.
    */
-  async complete(
+  async function complete(
     compiled: CompiledCatalog,
     key: string,
     user: UpsertedUser,
     { byClient = false, span }: { byClient?: boolean; span?: Span | undefined } = {},
   ): Promise<string> {
     // Before the achievement, so that the answer to invalid fields does not depend on it.
-    const { scripts, clock } = this.options;
     const sent = sentUser(user, compiled, { nowMs: clock.now(), byClient });
     const achievement = find(compiled, key, { byClient });
     const { tenantNo } = compiled.catalog;
@@ -56,7 +49,11 @@ export class AchievementCompletion {
     const completed = JSON.stringify(userAchievementResponse(compiled, achievement, state, { nowMs: clock.now() }));
     return `{"completionId":"${id}","achievement":${completed},"points":${pointsJson(compiled, record)}}`;
   }
+
+  return { complete };
 }
+
+export type AchievementCompletion = ReturnType<typeof createAchievementCompletion>;
 
 const noAchievement = (key: string): AppError =>
   new AppError('not_found', `Unknown achievement: there is none with the key '${key}'.`);

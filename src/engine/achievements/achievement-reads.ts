@@ -16,17 +16,9 @@ interface Stats {
 }
 
 /** Reads achievements, and how many users have them, from the tenant's live counters. */
-export class AchievementReads {
-  private readonly redis: Redis;
-  private readonly users: Pick<UserReads, 'state'>;
-
-  constructor(redis: Redis, users: Pick<UserReads, 'state'>) {
-    this.redis = redis;
-    this.users = users;
-  }
-
+export function createAchievementReads(redis: Redis, users: Pick<UserReads, 'state'>) {
   /** Active achievements, oldest first; with a filter, those whose user conditions hold for it, and no concealed ones. Throws 422. */
-  async list(
+  async function list(
     compiled: CompiledCatalog,
     userAttributes: AttributeFilter | undefined,
     { seesSecrets = true }: { seesSecrets?: boolean } = {},
@@ -38,7 +30,7 @@ export class AchievementReads {
         achievement.status === 'active' &&
         (filter.length === 0 || (holds(achievement, given) && (seesSecrets || !achievement.secret))),
     );
-    const stats = await this.stats(compiled, shown);
+    const stats = await readStats(compiled, shown);
     return shown.map((achievement, index) => ({
       ...(achievement.secret && !seesSecrets ? concealed(achievement) : achievementResponse(compiled, achievement)),
       ...stats[index]!,
@@ -46,31 +38,35 @@ export class AchievementReads {
   }
 
   /** A user's achievements; with `includeIncomplete`, also the active ones the user lacks. Throws 404. */
-  async ofUser(
+  async function ofUser(
     compiled: CompiledCatalog,
     userId: string,
     { includeIncomplete, ...as }: { includeIncomplete: boolean; nowMs: number; seesSecrets?: boolean },
   ): Promise<UserAchievementWithStatsResponse[]> {
-    const state = await this.users.state(compiled.catalog.tenantNo, userId);
+    const state = await users.state(compiled.catalog.tenantNo, userId);
     const shown = compiled.catalog.achievements.filter(
       (achievement) => showsTo(achievement, state) && (includeIncomplete || state.completions.has(achievement.no)),
     );
-    const stats = await this.stats(compiled, shown);
+    const stats = await readStats(compiled, shown);
     return shown.map((achievement, index) => ({
       ...userAchievementResponse(compiled, achievement, state, as),
       ...stats[index]!,
     }));
   }
 
-  private async stats(compiled: CompiledCatalog, achievements: Achievement[]): Promise<Stats[]> {
+  async function readStats(compiled: CompiledCatalog, achievements: Achievement[]): Promise<Stats[]> {
     const fields = [COUNTER.users, ...achievements.map(({ no }) => completionsField(no))];
-    const [users = 0, ...completions] = await lastCounters(this.redis, compiled.catalog.tenantNo, fields);
+    const [users = 0, ...completions] = await lastCounters(redis, compiled.catalog.tenantNo, fields);
     return completions.map((count) => {
       const share = users === 0 ? 0 : count / users;
       return { completions: count, rarity: Math.round(share * 10_000) / 100 };
     });
   }
+
+  return { list, ofUser };
 }
+
+export type AchievementReads = ReturnType<typeof createAchievementReads>;
 
 const holds = ({ userAttributes }: Achievement, given: ReadonlyMap<string, string>): boolean =>
   userAttributes.every(({ attributeId, attributeValue }) => given.get(attributeId) === attributeValue);

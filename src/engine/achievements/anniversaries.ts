@@ -88,21 +88,16 @@ interface YearCountsOptions extends ChangeEachOptions {
 const USERS_A_CALL = 200;
 
 /** Counts users' full years in Redis, and completes their anniversaries. */
-export class YearCounts {
-  private readonly options: YearCountsOptions;
-
-  constructor(options: YearCountsOptions) {
-    this.options = options;
-  }
+export function createYearCounts(options: YearCountsOptions) {
+  const { catalogs } = options;
 
   /**
    * Counts the years of some users of a tenant, each at its own time; all times are on one UTC day. Counting twice
    * changes nothing. Deleted users are skipped. Returns false if `ending` aborts it.
    */
-  async count(users: readonly DueUser[], ending: AbortSignal): Promise<boolean> {
+  async function count(users: readonly DueUser[], ending: AbortSignal): Promise<boolean> {
     const [first] = users;
     if (first === undefined) return true;
-    const { catalogs } = this.options;
     await catalogs.atLeast(first.tenantNo, first.version);
     const compiled = await catalogs.of(first.tenantNo);
     const utcDay = Math.floor(first.dueMs / DAY_MS);
@@ -110,18 +105,22 @@ export class YearCounts {
     const aCall = fittingCall(compiled.userPlan(utcDay).work, USERS_A_CALL);
     for (let at = 0; at < users.length; at += aCall) {
       if (ending.aborted) return false;
-      await this.call(compiled, plan, users.slice(at, at + aCall));
+      await call(compiled, plan, users.slice(at, at + aCall));
     }
     return true;
   }
 
-  private async call(compiled: CompiledCatalog, plan: Plan, users: readonly DueUser[]): Promise<void> {
+  async function call(compiled: CompiledCatalog, plan: Plan, users: readonly DueUser[]): Promise<void> {
     const due = users.map(({ userId, dueMs }) => ({ userId, dueMs, id: eventId(dueMs) }));
-    await changeEach(this.options, compiled.catalog.tenantNo, due, (user, { userId, dueMs, id }) => {
+    await changeEach(options, compiled.catalog.tenantNo, due, (user, { userId, dueMs, id }) => {
       const outcome = countYears(user, plan, { atMs: dueMs, ownBoosts: compiled.ownBoosts(userId) });
       if (outcome === null) return { records: [] };
       const record = requestRecord(user, outcome, { plan, nowMs: dueMs, isNew: false, id, userId });
       return { records: [{ record: { ...record, [RECORD.version]: plan.version }, effects: outcome }] };
     });
   }
+
+  return { count };
 }
+
+export type YearCounts = ReturnType<typeof createYearCounts>;

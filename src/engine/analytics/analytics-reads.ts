@@ -108,16 +108,11 @@ interface Standing {
  * Reads figures about a tenant's users over time from the sums that the persister keeps. They include every event that was
  * acknowledged before the read.
  */
-export class AnalyticsReads {
-  private readonly options: AnalyticsReadsOptions;
-
-  constructor(options: AnalyticsReadsOptions) {
-    this.options = options;
-  }
+export function createAnalyticsReads(options: AnalyticsReadsOptions) {
+  const { pool, clock, redis, controlShare, caughtUp, costly } = options;
 
   /** The segments that a query may select. */
-  async segments({ catalog, userAttributes }: CompiledCatalog): Promise<AnalyticsSegments> {
-    const { pool, controlShare, caughtUp } = this.options;
+  async function segments({ catalog, userAttributes }: CompiledCatalog): Promise<AnalyticsSegments> {
     await caughtUp.tenant(catalog.tenantNo);
     const values = await readValues(pool, catalog.tenantNo);
     const attributes = [...userAttributes.values()].map(({ no, key, name }) => {
@@ -127,15 +122,15 @@ export class AnalyticsReads {
     return { controlShare: controlShare(), attributes };
   }
 
-  async users(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsUsers> {
-    const asked = await askedOf(this.options, compiled, query);
+  async function users(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsUsers> {
+    const asked = await askedOf(options, compiled, query);
     const { days } = asked;
     const [byDay, weeks, months, users, countedFrom] = await Promise.all([
-      this.byDay(asked, [COUNTED.activeOnDay, COUNTED.newUsers]),
-      this.sums({ ...asked, days: { ...days, fromBefore: mondayOf(days.fromDay) } }, [COUNTED.activeInWeek]),
-      this.sums({ ...asked, days: { ...days, fromBefore: monthOf(days.fromDay) } }, [COUNTED.activeInMonth]),
-      this.usersOf(asked),
-      asked.segment === SEGMENT.everyone ? null : firstDayOf(this.options.pool, asked),
+      talliesByDay(asked, [COUNTED.activeOnDay, COUNTED.newUsers]),
+      sumsOfDays({ ...asked, days: { ...days, fromBefore: mondayOf(days.fromDay) } }, [COUNTED.activeInWeek]),
+      sumsOfDays({ ...asked, days: { ...days, fromBefore: monthOf(days.fromDay) } }, [COUNTED.activeInMonth]),
+      usersOf(asked),
+      asked.segment === SEGMENT.everyone ? null : firstDayOf(pool, asked),
     ]);
     // Who was active before the segment was counted is missing in the period of its first day, and in earlier ones.
     const isPartial = (firstDay: number): boolean =>
@@ -166,13 +161,15 @@ export class AnalyticsReads {
   }
 
   /** All metrics; with `days`, the events of each on each day. 422 if these are too many days. */
-  async metrics(compiled: CompiledCatalog, query: AnalyticsQuery & { days: boolean }): Promise<AnalyticsMetrics> {
-    const asked = await askedOf(this.options, compiled, query);
+  async function metrics(
+    compiled: CompiledCatalog,
+    query: AnalyticsQuery & { days: boolean },
+  ): Promise<AnalyticsMetrics> {
+    const asked = await askedOf(options, compiled, query);
     const { tenantNo, segment, days } = asked;
     const length = days.toDay - days.fromDay + 1;
     if (query.days && length > MOST_DAYS_OF_EACH)
       throw new AppError('unprocessable', `days=true is for a range of at most ${MOST_DAYS_OF_EACH} days.`);
-    const { pool } = this.options;
     const counted = { tenantNo, segment, kinds: [COUNTED.events] };
     const [now, before] = await Promise.all([
       (query.days ? readSums : readSumsTogether)(pool, { ...counted, ...inRange(days) }),
@@ -198,24 +195,24 @@ export class AnalyticsReads {
   }
 
   /** A metric by day, per active user by week, by the size of values, and by attributes of its newest events. 404. */
-  async metric(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsMetric> {
+  async function metric(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsMetric> {
     const metric = found(compiled.metricsById.get(id), 'metric');
-    const asked = await askedOf(this.options, compiled, query);
+    const asked = await askedOf(options, compiled, query);
     const { days, tenantNo } = asked;
     const weeks = periodsIn(days, mondayOf);
     const ofWeeks = { fromBefore: weeks[0]!, fromDay: weeks[0]!, toDay: weeks.at(-1)! + WEEK_DAYS - 1 };
     const everyone = { tenantNo, segment: SEGMENT.everyone };
     const [byDay, byWeek, active, sizes, top] = await Promise.all([
-      this.byDay(asked, [COUNTED.events], metric.no),
-      this.sums({ ...asked, days: { ...days, ...ofWeeks } }, [COUNTED.events], metric.no),
-      this.sums({ ...asked, days: { ...days, ...ofWeeks } }, [COUNTED.activeInWeek]),
-      readSumsTogether(this.options.pool, {
+      talliesByDay(asked, [COUNTED.events], metric.no),
+      sumsOfDays({ ...asked, days: { ...days, ...ofWeeks } }, [COUNTED.events], metric.no),
+      sumsOfDays({ ...asked, days: { ...days, ...ofWeeks } }, [COUNTED.activeInWeek]),
+      readSumsTogether(pool, {
         ...everyone,
         ...inRange(days),
         kinds: [COUNTED.sizes],
         subject: metric.no,
       }),
-      this.topValues(asked, metric.no),
+      newestValues(asked, metric.no),
     ]);
     const events = byDay(COUNTED.events);
     const bySize = talliesBy(sizes, 'part');
@@ -257,15 +254,14 @@ export class AnalyticsReads {
     };
   }
 
-  async achievements(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsAchievements> {
-    const asked = await askedOf(this.options, compiled, query);
-    const { pool } = this.options;
+  async function achievements(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsAchievements> {
+    const asked = await askedOf(options, compiled, query);
     const everyone = { tenantNo: asked.tenantNo, segment: SEGMENT.everyone, ...inWeeks(asked.days) };
     const [[now, before], byDay, durations, held] = await Promise.all([
-      this.together(asked, [COUNTED.completed]),
-      this.byDay(asked, [COUNTED.completed]).then((of) => of(COUNTED.completed)),
+      sumsTogether(asked, [COUNTED.completed]),
+      talliesByDay(asked, [COUNTED.completed]).then((of) => of(COUNTED.completed)),
       readSumsTogether(pool, { ...everyone, kinds: [COUNTED.durations] }),
-      this.holders(compiled),
+      holdersOf(compiled),
     ]);
     const [byNo, byNoBefore] = [talliesBy(now, 'subject'), talliesBy(before, 'subject')];
     return {
@@ -286,16 +282,19 @@ export class AnalyticsReads {
   }
 
   /** An achievement by day and by the time to complete it, and the progress of users who do not have it. 404. */
-  async achievement(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsAchievement> {
+  async function achievement(
+    compiled: CompiledCatalog,
+    id: string,
+    query: AnalyticsQuery,
+  ): Promise<AnalyticsAchievement> {
     const achievement = found(compiled.achievementsById.get(id), 'achievement');
-    const asked = await askedOf(this.options, compiled, query);
-    const { pool } = this.options;
+    const asked = await askedOf(options, compiled, query);
     const everyone = { tenantNo: asked.tenantNo, segment: SEGMENT.everyone, ...inWeeks(asked.days) };
     const [byDay, durations, held, states] = await Promise.all([
-      this.byDay(asked, [COUNTED.completed], achievement.no),
+      talliesByDay(asked, [COUNTED.completed], achievement.no),
       readSumsTogether(pool, { ...everyone, kinds: [COUNTED.durations], subject: achievement.no }),
-      this.holders(compiled),
-      this.states(asked.tenantNo),
+      holdersOf(compiled),
+      sampledStates(asked.tenantNo),
     ]);
     const completed = byDay(COUNTED.completed);
     const days = daysOf(asked.days, (day, dayBefore) => ({
@@ -317,18 +316,18 @@ export class AnalyticsReads {
         return count === 0 ? [] : [{ seconds: secondsOf(step), completed: count }];
       }),
       sampled: states.length,
-      progress: progress(compiled, achievement, states, this.options.clock.now()),
+      progress: progress(compiled, achievement, states, clock.now()),
     };
   }
 
   /** Points of all systems. `net` and `balance` are those at the end of the range, or now if it ends today. */
-  async points(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsPoints> {
-    const asked = await askedOf(this.options, compiled, query);
+  async function points(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsPoints> {
+    const asked = await askedOf(options, compiled, query);
     const kinds = [COUNTED.awarded, COUNTED.taken];
     const [[now, before], [changes, changesBefore], end] = await Promise.all([
-      this.together(asked, kinds),
-      this.together(asked, [COUNTED.balanceChanges]),
-      this.standing(asked, asked.days.toDay),
+      sumsTogether(asked, kinds),
+      sumsTogether(asked, [COUNTED.balanceChanges]),
+      standingAt(asked, asked.days.toDay),
     ]);
     const systems = compiled.catalog.pointsSystems.map(({ id, key, name, no }) => {
       const ofSystem = (sums: AnalyticsSum[]): AnalyticsSum[] => sums.filter(({ part }) => part === no);
@@ -347,9 +346,13 @@ export class AnalyticsReads {
   }
 
   /** A points system by day and trigger, and the current distribution of points. 404. */
-  async pointsSystem(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsPointsSystem> {
+  async function pointsSystem(
+    compiled: CompiledCatalog,
+    id: string,
+    query: AnalyticsQuery,
+  ): Promise<AnalyticsPointsSystem> {
     const system = found(compiled.pointsSystemsById.get(id), 'points system');
-    const asked = await askedOf(this.options, compiled, query);
+    const asked = await askedOf(options, compiled, query);
     const { days } = asked;
     const kinds = [COUNTED.awarded, COUNTED.taken];
     const ofSystem = { tenantNo: asked.tenantNo, segment: asked.segment, kinds, part: system.no };
@@ -357,15 +360,15 @@ export class AnalyticsReads {
     const changesOf = { tenantNo: asked.tenantNo, segment: asked.segment, subject: system.no };
     const balanceKinds = [COUNTED.balanceChanges, COUNTED.holdsEnded];
     const [now, then, dailyBefore, changes, changesBefore, start, end, ranges, levels] = await Promise.all([
-      readSums(this.options.pool, { ...ofSystem, ...inRange(days) }),
-      readSumsTogether(this.options.pool, { ...ofSystem, ...before }),
-      readSumsByDay(this.options.pool, { ...ofSystem, ...before }),
-      readSums(this.options.pool, { ...changesOf, kinds: balanceKinds, ...inRange(days) }),
-      readSumsTogether(this.options.pool, { ...changesOf, kinds: [COUNTED.balanceChanges], ...before }),
-      this.standing(asked, days.fromDay - 1),
-      this.standing(asked, days.toDay),
-      this.options.points.summary(compiled, system.key, query.userAttributes),
-      this.levelsOf(compiled, system, query),
+      readSums(pool, { ...ofSystem, ...inRange(days) }),
+      readSumsTogether(pool, { ...ofSystem, ...before }),
+      readSumsByDay(pool, { ...ofSystem, ...before }),
+      readSums(pool, { ...changesOf, kinds: balanceKinds, ...inRange(days) }),
+      readSumsTogether(pool, { ...changesOf, kinds: [COUNTED.balanceChanges], ...before }),
+      standingAt(asked, days.fromDay - 1),
+      standingAt(asked, days.toDay),
+      options.points.summary(compiled, system.key, query.userAttributes),
+      levelsOf(compiled, system, query),
     ]);
     const [awarded, taken] = [COUNTED.awarded, COUNTED.taken].map((wanted) =>
       talliesBy(
@@ -422,15 +425,15 @@ export class AnalyticsReads {
   }
 
   /** Changes of streaks by day, and the current distribution of lengths. */
-  async streaks(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsStreaks> {
-    const asked = await askedOf(this.options, compiled, query);
+  async function streaks(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsStreaks> {
+    const asked = await askedOf(options, compiled, query);
     const { frequency } = compiled.catalog.streaks;
     const subject = FREQUENCIES.indexOf(frequency) + 1;
     const [extended, changes, users, states] = await Promise.all([
-      this.sums(asked, [COUNTED.streaksExtended]),
-      this.sums(asked, [COUNTED.streakChanges], subject),
-      this.userCount(asked.tenantNo),
-      this.states(asked.tenantNo),
+      sumsOfDays(asked, [COUNTED.streaksExtended]),
+      sumsOfDays(asked, [COUNTED.streakChanges], subject),
+      userCount(asked.tenantNo),
+      sampledStates(asked.tenantNo),
     ]);
     const ofKind = (kind: number): Tallies =>
       talliesBy(
@@ -438,7 +441,7 @@ export class AnalyticsReads {
         'day',
       );
     const [byDay, lost, frozen] = [talliesBy(extended, 'day'), ofKind(SETTLED.lost), ofKind(SETTLED.freeze)];
-    const nowMs = this.options.clock.now();
+    const nowMs = clock.now();
     const lengths = await mappedInSlices(
       states,
       (state) => settledNow(compiled, state, nowMs).streaks[frequency].length,
@@ -460,11 +463,10 @@ export class AnalyticsReads {
   }
 
   /** The current run of each active leaderboard: participants, the scores at tenths of them, and how places changed. */
-  async leaderboards(
+  async function leaderboards(
     { catalog }: CompiledCatalog,
     query: Pick<AnalyticsQuery, 'from' | 'to'>,
   ): Promise<AnalyticsLeaderboards> {
-    const { redis, pool, clock } = this.options;
     const { tenantNo } = catalog;
     const today = utcDay(clock.now());
     const days = comparedDays(query, clock.now());
@@ -483,9 +485,9 @@ export class AnalyticsReads {
     return { ...days.dates, leaderboards: await Promise.all(active.map(shownBoard)) };
   }
 
-  private sums({ tenantNo, days, segment }: Asked, kinds: Counted[], subject?: number): Promise<AnalyticsSum[]> {
+  function sumsOfDays({ tenantNo, days, segment }: Asked, kinds: Counted[], subject?: number): Promise<AnalyticsSum[]> {
     const range = { fromDay: days.fromBefore, toDay: days.toDay };
-    return readSums(this.options.pool, {
+    return readSums(pool, {
       tenantNo,
       segment,
       kinds,
@@ -494,10 +496,10 @@ export class AnalyticsReads {
     });
   }
 
-  private async byDay(asked: Asked, kinds: Counted[], subject?: number): Promise<(kind: Counted) => Tallies> {
+  async function talliesByDay(asked: Asked, kinds: Counted[], subject?: number): Promise<(kind: Counted) => Tallies> {
     const { tenantNo, days, segment } = asked;
     const range = { fromDay: days.fromBefore, toDay: days.toDay, ...(subject !== undefined && { subject }) };
-    const sums = await readSumsByDay(this.options.pool, { tenantNo, segment, kinds, ...range });
+    const sums = await readSumsByDay(pool, { tenantNo, segment, kinds, ...range });
     return (kind) =>
       talliesBy(
         sums.filter((sum) => sum.kind === kind),
@@ -506,15 +508,17 @@ export class AnalyticsReads {
   }
 
   /** Sums of the range, and of the period before. */
-  private together({ tenantNo, days, segment }: Asked, kinds: Counted[]): Promise<[AnalyticsSum[], AnalyticsSum[]]> {
+  function sumsTogether(
+    { tenantNo, days, segment }: Asked,
+    kinds: Counted[],
+  ): Promise<[AnalyticsSum[], AnalyticsSum[]]> {
     const read = (range: Days): Promise<AnalyticsSum[]> =>
-      readSumsTogether(this.options.pool, { tenantNo, segment, kinds, ...range });
+      readSumsTogether(pool, { tenantNo, segment, kinds, ...range });
     return Promise.all([read(inRange(days)), read({ fromDay: days.fromBefore, toDay: days.fromDay - 1 })]);
   }
 
   /** Points awarded and not taken, held, and left to spend at the end of a day, by points system. */
-  private async standing({ tenantNo, segment }: Asked, day: number): Promise<(systemNo: number) => Standing> {
-    const { pool, clock } = this.options;
+  async function standingAt({ tenantNo, segment }: Asked, day: number): Promise<(systemNo: number) => Standing> {
     const asked = { tenantNo, segment, day, today: utcDay(clock.now()) };
     const [netOf, changesOf] = await Promise.all([netUpTo(pool, asked), changesUpTo(pool, asked)]);
     return (systemNo) => {
@@ -524,21 +528,20 @@ export class AnalyticsReads {
   }
 
   /** Number of users who are in a segment now. */
-  private async usersOf({ tenantNo, segment, value }: Asked): Promise<number> {
-    const { pool, costly, controlShare } = this.options;
+  async function usersOf({ tenantNo, segment, value }: Asked): Promise<number> {
     if (value !== null)
       return costly.run(tenantNo, `users ${value.attributeNo} ${value.value}`, () => usersWithValue(pool, value));
-    const users = await this.userCount(tenantNo);
+    const users = await userCount(tenantNo);
     if (segment === SEGMENT.everyone) return users;
     const share = controlShare();
-    const control = await costly.run(tenantNo, `control users ${share}`, () => this.controlUsers(tenantNo, share));
+    const control = await costly.run(tenantNo, `control users ${share}`, () => controlUsers(tenantNo, share));
     return segment === SEGMENT.control ? control : users - control;
   }
 
-  private async controlUsers(tenantNo: number, share: number): Promise<number> {
+  async function controlUsers(tenantNo: number, share: number): Promise<number> {
     let users = 0;
     for (let after: string | null = null; ;) {
-      const ids: string[] = await idsOfUsers(this.options.pool, { tenantNo, after, limit: IDS_AT_ONCE });
+      const ids: string[] = await idsOfUsers(pool, { tenantNo, after, limit: IDS_AT_ONCE });
       const inControl = await mappedInSlices(ids, (id) => isControl(id, share));
       users += inControl.filter(Boolean).length;
       if (ids.length < IDS_AT_ONCE) return users;
@@ -546,40 +549,42 @@ export class AnalyticsReads {
     }
   }
 
-  private async userCount(tenantNo: number): Promise<number> {
-    return (await tenantCounters(this.options.redis, tenantNo, [COUNTER.users]))[0]!;
+  async function userCount(tenantNo: number): Promise<number> {
+    return (await tenantCounters(redis, tenantNo, [COUNTER.users]))[0]!;
   }
 
   /** Numbers of users: of all, and of those who have an achievement. */
-  private async holders({ catalog }: CompiledCatalog): Promise<{ users: number; of: (no: number) => number }> {
+  async function holdersOf({ catalog }: CompiledCatalog): Promise<{ users: number; of: (no: number) => number }> {
     const numbers = catalog.achievements.map(({ no }) => no);
     const fields = [COUNTER.users, ...numbers.map(completionsField)];
-    const [users = 0, ...counts] = await tenantCounters(this.options.redis, catalog.tenantNo, fields);
+    const [users = 0, ...counts] = await tenantCounters(redis, catalog.tenantNo, fields);
     const byNo = new Map(numbers.map((no, index) => [no, counts[index]!]));
     return { users, of: (no) => byNo.get(no) ?? 0 };
   }
 
-  private async states(tenantNo: number): Promise<User[]> {
-    const { pool, costly } = this.options;
+  async function sampledStates(tenantNo: number): Promise<User[]> {
     const sample = { tenantNo, users: SAMPLE_USERS };
     return costly.run(tenantNo, 'states', async () => mappedInSlices(await sampleStates(pool, sample), decodeUser));
   }
 
-  private topValues({ tenantNo, days }: Asked, metricNo: number): ReturnType<typeof topValues> {
-    const { pool, costly } = this.options;
+  function newestValues({ tenantNo, days }: Asked, metricNo: number): ReturnType<typeof topValues> {
     const range = { fromId: firstIdOf(days.fromDay), toId: firstIdOf(days.toDay + 1) };
     return costly.run(tenantNo, `top values ${metricNo} ${days.fromDay} ${days.toDay}`, () =>
       topValues(pool, { tenantNo, metricNo, ...range, newest: NEWEST_EVENTS, limit: TOP_VALUES }),
     );
   }
 
-  private async levelsOf(
+  async function levelsOf(
     compiled: CompiledCatalog,
     { id, key }: PointsSystem,
     query: AnalyticsQuery,
   ): Promise<AnalyticsPointsSystem['levels']> {
     if ((compiled.levels.get(id) ?? []).length === 0 || query.userAttributes !== undefined) return [];
-    const levels = await this.options.points.levelSummary(compiled, key);
+    const levels = await options.points.levelSummary(compiled, key);
     return levels.map(({ level, users }) => ({ id: level.id, name: level.name, users }));
   }
+
+  return { segments, users, metrics, metric, achievements, achievement, points, pointsSystem, streaks, leaderboards };
 }
+
+export type AnalyticsReads = ReturnType<typeof createAnalyticsReads>;

@@ -27,18 +27,14 @@ const SAMPLE_USERS = 1_500;
 const NO_DIFFERENCE = { difference: null, low: null, high: null };
 
 /** Retention and engagement, compared between the users of a segment and the others. */
-export class GroupComparison {
-  private readonly options: {
-    pool: Pool;
-    clock: Clock;
-    caughtUp: Pick<CaughtUp, 'tenant'>;
-    controlShare: () => number;
-    costly: CostlyReads;
-  };
-
-  constructor(options: GroupComparison['options']) {
-    this.options = options;
-  }
+export function createGroupComparison(options: {
+  pool: Pool;
+  clock: Clock;
+  caughtUp: Pick<CaughtUp, 'tenant'>;
+  controlShare: () => number;
+  costly: CostlyReads;
+}) {
+  const { pool, clock, caughtUp, controlShare, costly } = options;
 
   /**
    * Of the users first seen in each week, how many were active in that week and in each week after it, up to the current one; and of
@@ -46,9 +42,8 @@ export class GroupComparison {
    * Compares the segment, by default the control group, with all other users in the weeks that are over. An attribute's
    * segment has the users who had the value when they were first seen.
    */
-  async retention(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsRetention> {
-    const { pool, clock } = this.options;
-    const { tenantNo, days, segment } = await askedOf(this.options, compiled, query);
+  async function retention(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsRetention> {
+    const { tenantNo, days, segment } = await askedOf(options, compiled, query);
     const today = utcDay(clock.now());
     const cohorts = { fromDay: mondayOf(days.fromDay), toDay: mondayOf(days.toDay) + WEEK_DAYS - 1 };
     const read = async (of: number): Promise<Cohort[]> => {
@@ -63,7 +58,7 @@ export class GroupComparison {
       read(compared),
       read(compared === SEGMENT.others ? SEGMENT.control : SEGMENT.others),
     ]);
-    const returned = await this.returned(tenantNo, { segment, cohorts, today });
+    const returned = await usersReturned(tenantNo, { segment, cohorts, today });
     const isGroup = compared === SEGMENT.control || compared === SEGMENT.others;
     const others = isGroup ? group : everyone.map((cohort, index) => without(cohort, own[index]!));
     return {
@@ -80,11 +75,10 @@ export class GroupComparison {
     };
   }
 
-  private async returned(
+  async function usersReturned(
     tenantNo: number,
     { segment, cohorts, today }: { segment: number; cohorts: Days; today: number },
   ): Promise<AnalyticsRetention['returned']> {
-    const { pool } = this.options;
     const until = { fromDay: cohorts.fromDay, toDay: cohorts.toDay + Math.max(...RETURN_DAYS) };
     const [fresh, active] = await Promise.all([
       readSums(pool, { tenantNo, segment, kinds: [COUNTED.newUsers], ...cohorts }),
@@ -106,11 +100,10 @@ export class GroupComparison {
    * The sum of a metric's values per active user in the control group and among the others, from a sample of users. A user with
    * an event in the range is active. 404.
    */
-  async engagement(
+  async function engagement(
     compiled: CompiledCatalog,
     { metricId, ...query }: Pick<AnalyticsQuery, 'from' | 'to'> & { metricId: string },
   ): Promise<AnalyticsEngagement> {
-    const { pool, clock, caughtUp, controlShare, costly } = this.options;
     const metric = found(compiled.metricsById.get(metricId), 'metric');
     const { tenantNo } = compiled.catalog;
     const { fromDay, toDay, dates } = comparedDays(query, clock.now());
@@ -137,7 +130,11 @@ export class GroupComparison {
       ...(meanDifference(ofControl, ofOthers) ?? NO_DIFFERENCE),
     };
   }
+
+  return { retention, engagement };
 }
+
+export type GroupComparison = ReturnType<typeof createGroupComparison>;
 
 /** Users who were first seen in a week (its Monday), and how many of them were active in that week and each later one. */
 interface Cohort {

@@ -29,25 +29,21 @@ export interface ManyReversalsOptions {
 const MOST_DIGESTS = 20_000;
 
 /** Reverses up to 1,000 events, one after another, oldest first. */
-export class ManyReversals {
-  private readonly options: ManyReversalsOptions;
-
-  constructor(options: ManyReversalsOptions) {
-    this.options = options;
-  }
+export function createManyReversals(options: ManyReversalsOptions) {
+  const { persisted, pool, ids } = options;
 
   /**
    * Reverses each event separately; one that fails is reported as an issue and does not stop the others. A repeated
    * call after an interruption reverses the rest. Throws 422 if the events are not named in exactly one of the three
    * ways or are more than 1,000; 404 for an unknown metric; 503.
    */
-  async reverse(compiled: CompiledCatalog, request: ReverseEvents, by: Author): Promise<ReversedEvents> {
+  async function reverse(compiled: CompiledCatalog, request: ReverseEvents, by: Author): Promise<ReversedEvents> {
     const { revokeAchievements = false, dryRun = false } = request;
     const reversals: EventReversal[] = [];
-    const { ids, issues } = await this.select(compiled, request);
+    const { ids, issues } = await select(compiled, request);
     for (const id of ids) {
       try {
-        reversals.push(await this.options.reversals.reverse(compiled, { id, revokeAchievements, dryRun }, by));
+        reversals.push(await options.reversals.reverse(compiled, { id, revokeAchievements, dryRun }, by));
       } catch (error) {
         if (!(error instanceof AppError) || error.code === 'unavailable') throw error;
         issues.push({ eventId: uuidText(id.replaceAll('-', '')), message: error.message });
@@ -56,7 +52,7 @@ export class ManyReversals {
     return { reversals, issues };
   }
 
-  private async select(
+  async function select(
     compiled: CompiledCatalog,
     request: ReverseEvents,
   ): Promise<{ ids: string[]; issues: ReversalIssue[] }> {
@@ -73,19 +69,18 @@ export class ManyReversals {
       return { ids: [...new Set(eventIds)], issues: [] };
     }
     if (userId === undefined) throw unprocessable('userId is needed: whose events are to be reversed.');
-    await this.options.persisted(compiled.catalog.tenantNo);
-    if (idempotencyKeys !== undefined) return this.byKeys(compiled, request, idempotencyKeys, userId);
+    await persisted(compiled.catalog.tenantNo);
+    if (idempotencyKeys !== undefined) return byKeys(compiled, request, idempotencyKeys, userId);
     if (from === undefined || to === undefined) throw unprocessable("A time needs both 'from' and 'to'.");
-    return { ids: await this.byTime(compiled, request, { userId, from, to }), issues: [] };
+    return { ids: await byTime(compiled, request, { userId, from, to }), issues: [] };
   }
 
-  private async byKeys(
+  async function byKeys(
     compiled: CompiledCatalog,
     request: ReverseEvents,
     idempotencyKeys: readonly string[],
     userId: string,
   ): Promise<{ ids: string[]; issues: ReversalIssue[] }> {
-    const { pool, ids } = this.options;
     const { tenantNo } = compiled.catalog;
     const keys = [...new Set(idempotencyKeys)];
     const metricNos = metricsOf(compiled, request);
@@ -116,14 +111,14 @@ export class ManyReversals {
     };
   }
 
-  private async byTime(
+  async function byTime(
     compiled: CompiledCatalog,
     request: ReverseEvents,
     { userId, from, to }: { userId: string; from: string; to: string },
   ): Promise<string[]> {
     const { fromMs, toMs } = spanOf({ from, to });
     if (toMs! <= fromMs!) throw unprocessable('to must be after from.');
-    const ids = await findEvents(this.options.pool, {
+    const ids = await findEvents(pool, {
       tenantNo: compiled.catalog.tenantNo,
       userId,
       metricNos: metricsOf(compiled, request),
@@ -137,7 +132,11 @@ export class ManyReversals {
       );
     return ids;
   }
+
+  return { reverse };
 }
+
+export type ManyReversals = ReturnType<typeof createManyReversals>;
 
 const metricsOf = (compiled: CompiledCatalog, { metricKey }: ReverseEvents): number[] =>
   metricKey === undefined ? compiled.catalog.metrics.map(({ no }) => no) : [findMetric(compiled, metricKey).no];

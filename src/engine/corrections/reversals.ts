@@ -101,21 +101,14 @@ type Found = { unchanged: EventReversal } | { planned: Omit<PlannedReversal, OfU
  * Postgres and applied in one atomic step if the user has not changed since; otherwise they are computed again. So only
  * one of several concurrent reversals of an event takes effect.
  */
-export class Reversals {
-  private readonly options: ReversalsOptions;
-
-  constructor(options: ReversalsOptions) {
-    this.options = options;
-  }
-
+export function createReversals({ pool, recordAudit, clock, persisted, scripts, isStored }: ReversalsOptions) {
   /**
    * Reverses one event. Idempotent: an event that is already reversed is answered as `unchanged`. Throws 404 for an
    * unknown event or a deleted user's event; 422 if a sum would leave its range; 503.
    */
-  async reverse(compiled: CompiledCatalog, request: ReversalRequest, by: Author): Promise<EventReversal> {
-    const { pool, clock, persisted } = this.options;
+  async function reverseEvent(compiled: CompiledCatalog, request: ReversalRequest, by: Author): Promise<EventReversal> {
     const { tenantNo } = compiled.catalog;
-    const { event, root } = await this.find(tenantNo, request.id);
+    const { event, root } = await find(tenantNo, request.id);
     const { userId } = event;
     const firstDay = dayOf(event.localDate);
     for (let tries = 0; tries < TRIES; tries++) {
@@ -124,7 +117,7 @@ export class Reversals {
       // Read first: a later reversal changes the expected state and is noticed.
       const of = await readStreakFacts(pool, compiled, { userId, nowMs, firstDay, removed: [root] });
       if (of === null) throw unknownEvent(request.id);
-      const found = await this.plan(compiled, request);
+      const found = await plan(compiled, request);
       if ('unchanged' in found) return found.unchanged;
       const { facts, user, packed } = of;
       const replay = replayStreaks(facts, changedEvents(found.planned));
@@ -135,22 +128,21 @@ export class Reversals {
         scores: await scoresAfter(pool, compiled, { ...found.planned, user, nowMs }),
         nowMs,
       });
-      const record = await this.make(compiled, userId, { reversal, expected: packed!, dryRun: request.dryRun });
+      const record = await make(compiled, userId, { reversal, expected: packed!, dryRun: request.dryRun });
       if (record === null) continue;
       const answer = reversalAnswer(compiled, record, request.dryRun);
-      if (!request.dryRun) this.audit(tenantNo, answer, userId, by);
+      if (!request.dryRun) audit(tenantNo, answer, userId, by);
       return answer;
     }
     throw new AppError('unavailable', 'The user does too much at once for a reversal; try again in a moment.');
   }
 
   /** Applies a reversal once. `null`: the user has changed, or an earlier try was stored; the next round finds out. */
-  private async make(
+  async function make(
     compiled: CompiledCatalog,
     userId: string,
     { reversal, expected, dryRun }: { reversal: Reversal; expected: Buffer; dryRun: boolean },
   ): Promise<HappenedRecord | null> {
-    const { scripts, isStored, clock } = this.options;
     const nowMs = clock.now();
     const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
     const id = eventId(nowMs);
@@ -172,8 +164,7 @@ export class Reversals {
   }
 
   /** An event, and the ID of its original event: its own, unless it is a reversal. */
-  private async find(tenantNo: number, id: string): Promise<{ event: StoredEvent; root: string }> {
-    const { pool, persisted } = this.options;
+  async function find(tenantNo: number, id: string): Promise<{ event: StoredEvent; root: string }> {
     const read = () =>
       transaction(pool, async (client) => {
         const event = await readEvent(client, tenantNo, id);
@@ -191,8 +182,8 @@ export class Reversals {
     throw await missingEvent(pool, tenantNo, id);
   }
 
-  private plan(compiled: CompiledCatalog, request: ReversalRequest): Promise<Found> {
-    return inSnapshot(this.options.pool, async (client) => {
+  function plan(compiled: CompiledCatalog, request: ReversalRequest): Promise<Found> {
+    return inSnapshot(pool, async (client) => {
       const { tenantNo } = compiled.catalog;
       const event = await readEvent(client, tenantNo, request.id);
       if (event === null) throw unknownEvent(request.id);
@@ -216,12 +207,16 @@ export class Reversals {
   }
 
   /** Runs in the background; the caller does not wait for it. */
-  private audit(tenantNo: number, answer: EventReversal, userId: string, by: Author): void {
+  function audit(tenantNo: number, answer: EventReversal, userId: string, by: Author): void {
     const { eventId: id, reversalId, revokedAchievements } = answer;
     const entry = { action: 'reverse', kind: 'event', id, userId, after: { reversalId, revokedAchievements } } as const;
-    void this.options.recordAudit({ tenantNo, by, entries: [entry] });
+    void recordAudit({ tenantNo, by, entries: [entry] });
   }
+
+  return { reverse: reverseEvent };
 }
+
+export type Reversals = ReturnType<typeof createReversals>;
 
 /**
  * The revoked completions that the user lacks. The user's state keeps only the latest periods of repeating achievements; a later event may

@@ -51,13 +51,15 @@ interface QueuedPart {
 }
 
 /** Accepts batches of events: checks them, queues them durably, and returns the results to a caller that waits. */
-export class BatchIntake {
-  private readonly options: BatchIntakeOptions;
-
-  constructor(options: BatchIntakeOptions) {
-    this.options = options;
-  }
-
+export function createBatchIntake({
+  withAddress,
+  catalogs,
+  clock,
+  ids,
+  overloaded,
+  redis,
+  onAccepted,
+}: BatchIntakeOptions) {
   /**
    * Queues all of a tenant's events or none. When this resolves, they are in Redis; each will be processed once, in
    * order, with the current time. Errors name the index: 404 for an unknown metric; 422 for an unknown attribute or
@@ -66,19 +68,18 @@ export class BatchIntake {
    * result of each event, or with `null` after 25 s; the events are still processed. `refused` collects the errors of
    * invalid events by index, instead of refusing the batch. `onQueued` is called as soon as the events are queued.
    */
-  async accept(
+  async function accept(
     tenantNo: number,
     batch: readonly BatchMetricEvent[],
     { wait, refused, onQueued }: { wait: boolean; refused?: Map<number, AppError>; onQueued?: () => void },
   ): Promise<BatchEventResult[] | null> {
-    const { catalogs, clock, ids, overloaded } = this.options;
     if (overloaded()) throw tooMuch();
     const compiled = await catalogs.of(tenantNo);
     const acceptedMs = clock.now();
-    await this.check(compiled, batch, { acceptedMs, refused });
+    await check(compiled, batch, { acceptedMs, refused });
     const events = batch.filter((_, index) => refused?.has(index) !== true);
     if (events.length === 0) return wait ? withRefused([], batch.length, refused) : null;
-    const queued = await this.queue(tenantNo, events, {
+    const queued = await queue(tenantNo, events, {
       acceptedMs,
       catalogVersion: compiled.catalog.version,
       awaited: wait,
@@ -87,7 +88,7 @@ export class BatchIntake {
     if (!wait) return null;
 
     const deadlineMs = performance.now() + WAIT_MS;
-    const answered = await Promise.all(queued.map((some) => this.repliesOf(some, deadlineMs)));
+    const answered = await Promise.all(queued.map((some) => repliesOf(some, deadlineMs)));
     if (answered.includes(null)) return null;
     const replies: BatchReply[] = [];
     for (const [nth, { at }] of queued.entries())
@@ -100,12 +101,11 @@ export class BatchIntake {
    * Queues each part's events in its shard. Throws 503 before anything is queued if a shard is closed or too much waits
    * there. If a server fails in between, some parts are queued, as after any 503 that came too late.
    */
-  private async queue(
+  async function queue(
     tenantNo: number,
     events: readonly BatchMetricEvent[],
     batch: Pick<AcceptedBatch, 'acceptedMs' | 'catalogVersion' | 'awaited'>,
   ): Promise<QueuedPart[]> {
-    const { redis, onAccepted } = this.options;
     const numbered = events.map((event, index) => ({ event, index }));
     const groups = [...byPart(redis, tenantNo, { of: numbered, userId: ({ event }) => event.user.id })];
     for (const [{ shard }] of groups) refuseUnacknowledged(redis, shard);
@@ -129,11 +129,10 @@ export class BatchIntake {
   }
 
   /** The answers to a part's events; `null` if they are not processed in time. */
-  private async repliesOf(
+  async function repliesOf(
     { part: { shard }, batchId, at }: QueuedPart,
     deadlineMs: number,
   ): Promise<BatchReply[] | null> {
-    const { redis } = this.options;
     while (performance.now() < deadlineMs) {
       const replies = await batchReplies(redis, { shard, batchId, events: at.length });
       if (replies !== null) {
@@ -146,7 +145,7 @@ export class BatchIntake {
   }
 
   /** Throws the error of the first invalid event. With `refused`, collects the errors of all of them. */
-  private async check(
+  async function check(
     compiled: CompiledCatalog,
     batch: readonly BatchMetricEvent[],
     { acceptedMs, refused }: { acceptedMs: number; refused: Map<number, AppError> | undefined },
@@ -170,12 +169,16 @@ export class BatchIntake {
     const indexes = left();
     const unreachable = await eventsWithoutAddress(
       indexes.map((index) => batch[index]!),
-      (userIds) => this.options.withAddress(tenantNo, userIds),
+      (userIds) => withAddress(tenantNo, userIds),
     );
     for (const at of unreachable)
       refuse(indexes[at]!, new AppError('unprocessable', `[${indexes[at]!}].${SUBSCRIBED_WITHOUT_ADDRESS}`));
   }
+
+  return { accept };
 }
+
+export type BatchIntake = ReturnType<typeof createBatchIntake>;
 
 /** The results of a batch, with the errors of refused events at their indexes. */
 function withRefused(

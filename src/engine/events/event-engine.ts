@@ -40,13 +40,7 @@ export interface EventEngineOptions {
   late: OccurredEvents;
 }
 
-export class EventEngine {
-  private readonly options: EventEngineOptions;
-
-  constructor(options: EventEngineOptions) {
-    this.options = options;
-  }
-
+export function createEventEngine({ catalogs, batcher, ids, overloaded, late, clock }: EventEngineOptions) {
   /**
    * Records one event of a tenant. Returns 201 with an `EventResponse` as JSON text; 202 for a used idempotency key or
    * an event that goes into quarantine. Throws 403 or 422 for an `occurredAt` outside its window; 422 for a field that
@@ -54,7 +48,7 @@ export class EventEngine {
    * out of range, and a subscription without e-mail address; 503 while Redis is away or the backlog is full;
    * CLIENT_GONE. Idempotent with a key. `from`: the request.
    */
-  async record(
+  async function record(
     tenantNo: number,
     metricKey: string,
     {
@@ -64,14 +58,13 @@ export class EventEngine {
       from,
     }: { event: MetricEvent; idempotencyKey: string | null; byClient?: boolean; from?: Requester },
   ): Promise<{ status: number; json: string }> {
-    const { catalogs, batcher, ids, overloaded } = this.options;
     refuseOverload(overloaded);
     const compiled = catalogs.get(tenantNo) ?? (await catalogs.load(tenantNo));
-    let ready = this.prepare(compiled, metricKey, { event, idempotencyKey, byClient });
+    let ready = prepare(compiled, metricKey, { event, idempotencyKey, byClient });
     const submit = (): Promise<ScriptReply> =>
       event.occurredAt === undefined
         ? batcher.submit(tenantNo, ready, from)
-        : this.submitOccurred(ready, event.occurredAt, { byClient, from });
+        : submitOccurred(ready, event.occurredAt, { byClient, from });
     let reply = await submit();
     for (let hops = 0; reply[kindField] === REFUSAL.merged && hops < MOST_HOPS; hops += 1) {
       ready = ofMergedUser(ready, reply[MERGED_INTO.userId], ids);
@@ -87,19 +80,18 @@ export class EventEngine {
     throw refusalError(compiled, reply);
   }
 
-  private submitOccurred(
+  function submitOccurred(
     ready: ReadyEvent,
     occurredAt: string,
     { byClient, from }: { byClient: boolean; from: Requester | undefined },
   ): Promise<ScriptReply> {
-    const { batcher, late, clock } = this.options;
     const { events } = ready.compiled.catalog;
     const atMs = occurredMs(occurredAt, { ...events, byClient }, clock.now());
     return late.submit(ready, atMs, (event) => batcher.submit(event.compiled.catalog.tenantNo, event, from));
   }
 
   /** Checks an event against the catalog and prepares it for the rules. Throws as `record` does. */
-  prepare(
+  function prepare(
     compiled: CompiledCatalog,
     metricKey: string,
     {
@@ -108,10 +100,13 @@ export class EventEngine {
       byClient = false,
     }: { event: MetricEvent; idempotencyKey: string | null; byClient?: boolean },
   ): ReadyEvent {
-    const { clock, ids } = this.options;
     return prepareEvent(compiled, metricKey, { event, idempotencyKey, byClient, nowMs: clock.now(), ids });
   }
+
+  return { record, prepare };
 }
+
+export type EventEngine = ReturnType<typeof createEventEngine>;
 
 interface Unchanged {
   eventId: string;

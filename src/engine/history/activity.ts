@@ -23,16 +23,9 @@ interface ActivityReadsOptions {
 }
 
 /** Reads the activity of a whole tenant. Includes everything answered before, unless Postgres is far behind; see `CaughtUp`. */
-export class ActivityReads {
-  private readonly options: ActivityReadsOptions;
-
-  constructor(options: ActivityReadsOptions) {
-    this.options = options;
-  }
-
+export function createActivityReads({ redis, pool, clock, caughtUp }: ActivityReadsOptions) {
   /** Events and points count as in `AnalyticsReads`, so that both give the same sums. */
-  async days({ catalog }: CompiledCatalog, asked: { from?: string; to?: string }): Promise<Activity> {
-    const { redis, pool, clock, caughtUp } = this.options;
+  async function days({ catalog }: CompiledCatalog, asked: { from?: string; to?: string }): Promise<Activity> {
     const { tenantNo, pointsSystems } = catalog;
     const { fromDay, toDay } = activityDays(asked, clock.now());
     await caughtUp.tenant(tenantNo);
@@ -76,8 +69,7 @@ export class ActivityReads {
   }
 
   /** The latest completions of achievements that still exist, newest first; at most 20. */
-  async completions(compiled: CompiledCatalog): Promise<RecentCompletion[]> {
-    const { redis, pool, caughtUp } = this.options;
+  async function completions(compiled: CompiledCatalog): Promise<RecentCompletion[]> {
     const { tenantNo, achievements } = compiled.catalog;
     await caughtUp.tenant(tenantNo);
     const newest = await newestCompletions(pool, tenantNo);
@@ -97,7 +89,11 @@ export class ActivityReads {
       ];
     });
   }
+
+  return { days, completions };
 }
+
+export type ActivityReads = ReturnType<typeof createActivityReads>;
 
 /** Default number of days. */
 const SHOWN = 30;

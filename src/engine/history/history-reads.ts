@@ -27,44 +27,48 @@ interface SummaryCall {
 }
 
 /** Reads the history of users from Postgres, which follows events with a short delay. */
-export class HistoryReads {
-  private readonly pool: Pool;
-  private readonly users: Pick<UserReads, 'state'>;
-  private readonly limits: ReadLimits;
-
-  constructor({ pool, users, limits }: { pool: Pool; users: Pick<UserReads, 'state'>; limits: ReadLimits }) {
-    this.pool = pool;
-    this.users = users;
-    this.limits = limits;
-  }
-
+export function createHistoryReads({
+  pool,
+  users,
+  limits,
+}: {
+  pool: Pool;
+  users: Pick<UserReads, 'state'>;
+  limits: ReadLimits;
+}) {
   /** A user's total in each period of a range. Throws 404, 422 for an invalid range, 429 beyond the limits. */
-  async metricSummary(compiled: CompiledCatalog, { userId, key, query }: SummaryCall): Promise<EventSummaryEntry[]> {
+  async function metricSummary(
+    compiled: CompiledCatalog,
+    { userId, key, query }: SummaryCall,
+  ): Promise<EventSummaryEntry[]> {
     const metric = findMetric(compiled, key);
-    return this.summary(
+    return summary(
       compiled,
       { userId, query },
       {
-        days: (days) => metricDays(this.pool, { ...days, metricNo: metric.no }),
+        days: (days) => metricDays(pool, { ...days, metricNo: metric.no }),
         total: ({ totals }) => decimalText(totals.get(metric.no) ?? ZERO),
       },
     );
   }
 
   /** The same for a user's points in a points system. */
-  async pointsSummary(compiled: CompiledCatalog, { userId, key, query }: SummaryCall): Promise<EventSummaryEntry[]> {
+  async function pointsSummary(
+    compiled: CompiledCatalog,
+    { userId, key, query }: SummaryCall,
+  ): Promise<EventSummaryEntry[]> {
     const system = findSystem(compiled, key);
-    return this.summary(
+    return summary(
       compiled,
       { userId, query },
       {
-        days: (days) => pointsDays(this.pool, { ...days, systemNo: system.no }),
+        days: (days) => pointsDays(pool, { ...days, systemNo: system.no }),
         total: ({ points }) => String(points.get(system.no) ?? 0),
       },
     );
   }
 
-  private async summary(
+  async function summary(
     { catalog }: CompiledCatalog,
     { userId, query }: Omit<SummaryCall, 'key'>,
     read: {
@@ -74,14 +78,18 @@ export class HistoryReads {
   ): Promise<EventSummaryEntry[]> {
     const periods = summaryPeriods(query, catalog.streaks.weekStart);
     const { tenantNo } = catalog;
-    await this.users.state(tenantNo, userId);
+    await users.state(tenantNo, userId);
     const fromDay = periods[0]?.fromDay ?? 0;
     const toDay = periods.at(-1)?.toDay ?? fromDay;
-    const rows = await this.limits.run({ tenantNo, userId }, () => read.days({ tenantNo, userId, fromDay, toDay }));
+    const rows = await limits.run({ tenantNo, userId }, () => read.days({ tenantNo, userId, fromDay, toDay }));
     const current = rows.state === null ? '0' : read.total(decodeUser(rows.state));
     return summaryEntries(periods, { ...rows, current });
   }
+
+  return { metricSummary, pointsSummary };
 }
+
+export type HistoryReads = ReturnType<typeof createHistoryReads>;
 
 interface Changes extends Pick<DayRows, 'later' | 'days' | 'changes'> {
   /** The total at the same moment, as decimal text. */

@@ -9,7 +9,7 @@ import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
 import { sliceOfUsers } from '../schedule/user-slices.ts';
 import { boardHistory, pastRuns } from './board-history.ts';
 import { clearRun } from './runs.ts';
-import { pastScores, UserScores, type UserScoresOptions } from './user-scores.ts';
+import { pastScores, createUserScores, type UserScores, type UserScoresOptions } from './user-scores.ts';
 
 export interface FillOptions extends Omit<UserScoresOptions, 'onLeftOut'> {
   minAgeMs?: number;
@@ -41,7 +41,7 @@ export class BoardFilling implements JobWork<BoardFill> {
   constructor(options: FillOptions) {
     this.options = options;
     this.minAgeMs = options.minAgeMs ?? MIN_AGE_MS;
-    this.scores = new UserScores({
+    this.scores = createUserScores({
       ...options,
       onLeftOut: ({ tenantNo, boardNo, userId }, error) =>
         options.onFailed?.({ kind: TITLE, piece: userPiece(tenantNo, userId, { boardNo }), error }),

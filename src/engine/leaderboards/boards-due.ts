@@ -7,7 +7,7 @@ import type { OnPieceFailed, Pieces } from '../schedule/pieces.ts';
 import { boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { DailySnapshots, firstSnapshotMs } from './daily-snapshots.ts';
 import { FinalRuns, GRACE_MS } from './final-runs.ts';
-import { RankRewards, type RankRewardsOptions } from './rank-rewards.ts';
+import { createRankRewards, type RankRewards, type RankRewardsOptions } from './rank-rewards.ts';
 
 type BoardsDueOptions = Omit<RankRewardsOptions, 'pieces' | 'graceMs'> & {
   /** See `FinalRuns`. */
@@ -39,7 +39,7 @@ export class BoardsDue implements ScheduledWork {
     this.pieces = boardPieces(this.name, onFailed);
     this.snapshots = new DailySnapshots({ redis, pool, pieces: this.pieces });
     this.finals = new FinalRuns({ redis, pool, graceMs, pieces: this.pieces });
-    this.rewards = new RankRewards({ ...options, graceMs, pieces: this.pieces });
+    this.rewards = createRankRewards({ ...options, graceMs, pieces: this.pieces });
   }
 
   get aside(): string[] {

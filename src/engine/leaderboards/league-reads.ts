@@ -32,30 +32,23 @@ interface LeagueRunOf {
 }
 
 /** Reads leagues. Cohorts are in Postgres; their ranks are current. */
-export class LeagueReads {
-  private readonly options: LeagueReadsOptions;
-
-  constructor(options: LeagueReadsOptions) {
-    this.options = options;
-  }
-
+export function createLeagueReads({ pool, leaderboards, clock, users, redis }: LeagueReadsOptions) {
   /**
    * A user's league in a run. Before the user's first score is stored, and until the run before is closed, there is no cohort. Costs
    * three queries of Postgres and a read of at most 200 scores and users. Throws 404 for an unknown user, errors as
    * `LeaderboardReads.rankings`, and 422 for a leaderboard without leagues.
    */
-  async ofUser(
+  async function ofUser(
     compiled: CompiledCatalog,
     userId: string,
     { key, run: runDate }: { key: string; run?: string | undefined },
   ): Promise<UserLeague> {
-    const { pool, clock, users } = this.options;
     const { tenantNo } = compiled.catalog;
     const state = await users.state(tenantNo, userId);
-    const at = this.find(compiled, key, { run: runDate, zone: state.zone });
+    const at = find(compiled, key, { run: runDate, zone: state.zone });
     const { board, status, run, leagues } = at;
     const place = await leaguePlace(pool, { tenantNo, boardNo: board.no, runDay: run.startDay }, userId);
-    const rankings = place.members === null ? [] : await this.rankings(compiled, at, place);
+    const rankings = place.members === null ? [] : await readRankings(compiled, at, place);
     const own = rankings.find((ranking) => ranking.userId === userId);
     const rule = ruleOf(leagues);
     const endsMs = dayStartMs(state.zone ?? 'UTC', run.endDay + 1);
@@ -80,10 +73,10 @@ export class LeagueReads {
   }
 
   /** How many users and cohorts each tier has in a run. Errors as `ofUser`. */
-  async overview(compiled: CompiledCatalog, key: string, runDate?: string): Promise<LeagueOverview> {
-    const { board, run, leagues } = this.find(compiled, key, { run: runDate, zone: null });
+  async function overview(compiled: CompiledCatalog, key: string, runDate?: string): Promise<LeagueOverview> {
+    const { board, run, leagues } = find(compiled, key, { run: runDate, zone: null });
     const { tenantNo } = compiled.catalog;
-    const counted = await countLeagues(this.options.pool, { tenantNo, boardNo: board.no, runDay: run.startDay });
+    const counted = await countLeagues(pool, { tenantNo, boardNo: board.no, runDay: run.startDay });
     const rule = ruleOf(leagues);
     const tiers = leagues.tiers.map((_, number) => ({ ...tierOf(leagues, number), users: 0, cohorts: 0 }));
     for (const { tier, users, cohorts } of counted.tiers) {
@@ -94,12 +87,12 @@ export class LeagueReads {
     return { run: dateOf(run.startDay), waiting: counted.waiting, tiers };
   }
 
-  private find(
+  function find(
     compiled: CompiledCatalog,
     key: string,
     of: { run: string | undefined; zone: string | null },
   ): LeagueRunOf {
-    const { board, status, run } = this.options.leaderboards.runOf(compiled, key, of);
+    const { board, status, run } = leaderboards.runOf(compiled, key, of);
     const { leagues } = board;
     if (leagues === null || run.endDay === null)
       throw new AppError('unprocessable', `The leaderboard '${key}' has no leagues.`);
@@ -107,12 +100,11 @@ export class LeagueReads {
   }
 
   /** The members of a cohort who have a score, best first. After the end of the run, with how they moved. */
-  private async rankings(
+  async function readRankings(
     compiled: CompiledCatalog,
     { board, run, leagues }: LeagueRunOf,
     place: LeaguePlace,
   ): Promise<NonNullable<UserLeague['cohort']>['rankings']> {
-    const { redis, leaderboards } = this.options;
     const { tenantNo } = compiled.catalog;
     const members = place.members!;
     const scores = await leaderboards.scoresIn(
@@ -130,7 +122,11 @@ export class LeagueReads {
       return { userId, userName, rank, value, move: place.isClosed ? moved.get(userId)! : move };
     });
   }
+
+  return { ofUser, overview };
 }
+
+export type LeagueReads = ReturnType<typeof createLeagueReads>;
 
 function moveAtEnd(moved: TierChange | null): UserLeague['move'] {
   if (moved === null) return 'stay';

@@ -59,52 +59,45 @@ interface Rewards {
  * Postgres stores how far a run is rewarded, and the user's state stores the last rewarded run of each leaderboard. So a
  * repetition after a crash, or by two schedules, changes nothing.
  */
-export class RankRewards {
-  private readonly options: RankRewardsOptions;
-
-  constructor(options: RankRewardsOptions) {
-    this.options = options;
-  }
+export function createRankRewards(options: RankRewardsOptions) {
+  const { graceMs, pieces, pool, onRewardStep, catalogs } = options;
 
   /** The runs to reward, except those of boards that were set aside; oldest first. */
-  async owing(): Promise<OwingRun[]> {
-    const { pool, pieces } = this.options;
+  async function owing(): Promise<OwingRun[]> {
     return (await owingRuns(pool)).filter((run) => !pieces.isAside(boardKeyOf(run)));
   }
 
   /** The time (epoch ms) at which a run is rewarded. */
-  dueMs({ finalMs }: Pick<OwingRun, 'finalMs'>): number {
-    return finalMs + this.options.graceMs;
+  function dueMs({ finalMs }: Pick<OwingRun, 'finalMs'>): number {
+    return finalMs + graceMs;
   }
 
   /** Rewards the ranks of runs that became final by a time, in this order. Leaves the rest if it takes long. */
-  async upTo(lastMs: number, called: AbortSignal): Promise<void> {
+  async function upTo(lastMs: number, called: AbortSignal): Promise<void> {
     const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
     for (;;) {
-      const due = (await this.owing()).filter((run) => this.dueMs(run) <= lastMs);
+      const due = (await owing()).filter((run) => dueMs(run) <= lastMs);
       const [run] = due;
       if (run === undefined || ending.aborted) return;
-      await this.options.pieces.attempt(boardPiece(run, run.runDay), ending, (signal) => this.reward(run, signal));
+      await pieces.attempt(boardPiece(run, run.runDay), ending, (signal) => reward(run, signal));
     }
   }
 
-  private async reward(run: OwingRun, ending: AbortSignal): Promise<void> {
-    const { pool, onRewardStep } = this.options;
-    const rewards = await this.rewardsOf(run);
+  async function reward(run: OwingRun, ending: AbortSignal): Promise<void> {
+    const rewards = await rewardsOf(run);
     for (const group of await rewardedGroups(pool, run)) {
       const bands = run.rules
         .filter(({ no }) => rewards.triggers.has(no) || rewards.achievements.has(no))
         .map((rule): Band => ({ no: rule.no, ...ranksOf(rule, group.participants) }));
       const from = group.id === run.groupId ? run.place : 0;
-      if (!(await this.rewardGroup({ run, rewards, bands, group }, from, ending))) return;
+      if (!(await rewardGroup({ run, rewards, bands, group }, from, ending))) return;
     }
     await endRewarding(pool, run.runId);
     await onRewardStep?.('ended');
   }
 
   /** Rewards a group from a place on. Returns false if it was aborted. */
-  private async rewardGroup(rewarding: Rewarding, from: number, ending: AbortSignal): Promise<boolean> {
-    const { pool, onRewardStep } = this.options;
+  async function rewardGroup(rewarding: Rewarding, from: number, ending: AbortSignal): Promise<boolean> {
     const { run, rewards, group, bands } = rewarding;
     const utcDay = Math.floor(run.finalMs / DAY_MS);
     const limit = fittingCall(rewards.compiled.userPlan(utcDay).work, USERS_A_CALL);
@@ -123,7 +116,7 @@ export class RankRewards {
         const users = page.filter(({ rank }) => rank <= last);
         isMore = users.length === limit;
         if (users.length === 0) continue;
-        await this.pay(rewarding, users);
+        await pay(rewarding, users);
         await onRewardStep?.('paid');
         place = users.at(-1)!.place + 1;
         await noteRewarded(pool, run.runId, { groupId: group.id, place });
@@ -133,11 +126,11 @@ export class RankRewards {
     return true;
   }
 
-  private async pay({ run, rewards, bands, group }: Rewarding, users: readonly RankedUser[]): Promise<void> {
+  async function pay({ run, rewards, bands, group }: Rewarding, users: readonly RankedUser[]): Promise<void> {
     const { compiled, plan } = rewards;
     const { tenantNo, boardNo, runDay, finalMs } = run;
     const each = users.map((user) => ({ ...user, id: eventId(finalMs) }));
-    await changeEach(this.options, tenantNo, each, (user, { userId, rank, score, id }) => {
+    await changeEach(options, tenantNo, each, (user, { userId, rank, score, id }) => {
       const nos = bands.filter(({ first, last }) => rank >= first && rank <= last).map(({ no }) => no);
       const outcome = rewardRank(user, plan, {
         board: boardNo,
@@ -157,8 +150,7 @@ export class RankRewards {
   }
 
   /** The run's rules that are still active, and still about its leaderboard. */
-  private async rewardsOf({ tenantNo, version, boardNo, finalMs, rules }: OwingRun): Promise<Rewards> {
-    const { catalogs } = this.options;
+  async function rewardsOf({ tenantNo, version, boardNo, finalMs, rules }: OwingRun): Promise<Rewards> {
     await catalogs.atLeast(tenantNo, version);
     const compiled = await catalogs.of(tenantNo);
     const nos = new Set(rules.map(({ no }) => no));
@@ -175,7 +167,11 @@ export class RankRewards {
       ),
     };
   }
+
+  return { owing, dueMs, upTo };
 }
+
+export type RankRewards = ReturnType<typeof createRankRewards>;
 
 interface Rewarding {
   run: OwingRun;

@@ -37,15 +37,11 @@ interface Filling {
 }
 
 /** Sets users' scores from history, not adding, so a repetition changes nothing. Changed users are summed again. */
-export class UserScores {
-  private readonly options: UserScoresOptions;
-
-  constructor(options: UserScoresOptions) {
-    this.options = options;
-  }
+export function createUserScores(options: UserScoresOptions) {
+  const { onLeftOut, pool, clock } = options;
 
   /** Sets users' scores in open runs. Returns how many users have any, and the users with scores in past runs. */
-  async set(
+  async function set(
     filling: Filling,
     users: readonly { id: string; state: Buffer }[],
   ): Promise<{ scored: number; done: SummedUser[] }> {
@@ -53,8 +49,8 @@ export class UserScores {
     if (users.length === 0 || filling.history.runDays.length === 0) return { scored: 0, done: all };
     const scored = new Set<string>();
     const busy = await untilCurrent(users, async (some, tries) => {
-      const sums = await this.sums(filling, some);
-      const outcomes = await this.call(
+      const sums = await sumsOf(filling, some);
+      const outcomes = await call(
         filling,
         sums.filter(({ open }) => open !== null),
         { exact: tries < EXACT_TRIES },
@@ -65,17 +61,17 @@ export class UserScores {
       all.push(...done);
       return some.filter(({ id }) => again.has(id));
     });
-    this.leaveOut(filling.fill, busy);
+    leaveOut(filling.fill, busy);
     return { scored: scored.size, done: all };
   }
 
   /** Gives up on users who never stop changing: they have what they earn from now on. */
-  private leaveOut({ tenantNo, boardNo }: Filling['fill'], users: readonly { id: string }[]): void {
+  function leaveOut({ tenantNo, boardNo }: Filling['fill'], users: readonly { id: string }[]): void {
     const error = new Error('The user keeps changing: earlier scores are left out.');
-    for (const { id: userId } of users) this.options.onLeftOut({ tenantNo, boardNo, userId }, error);
+    for (const { id: userId } of users) onLeftOut({ tenantNo, boardNo, userId }, error);
   }
 
-  private async sums(
+  async function sumsOf(
     { board, history, fill }: Filling,
     users: readonly { id: string; state: Buffer }[],
   ): Promise<SummedUser[]> {
@@ -85,7 +81,7 @@ export class UserScores {
     const rows =
       counted === null
         ? users.map(({ id, state }) => ({ id, state, sums: [emptyHistorySum(first, 0)] }))
-        : await historySums(this.options.pool, {
+        : await historySums(pool, {
             tenantNo,
             ids: users.map(({ id }) => id),
             counted,
@@ -95,7 +91,7 @@ export class UserScores {
               ...window,
               offsets: offsetsOf(
                 users.map(({ id, state }) => ({ userId: id, tz: decodeUser(state).zone })),
-                { fromDay: first, nowMs: this.options.clock.now() },
+                { fromDay: first, nowMs: clock.now() },
               ),
             },
           });
@@ -103,19 +99,19 @@ export class UserScores {
   }
 
   /** Sets the scores of open runs. Returns what became of each user who exists. */
-  private async call(
+  async function call(
     { compiled, board, history, fill }: Filling,
     users: readonly SummedUser[],
     { exact }: { exact: boolean },
   ): Promise<Map<string, FilledUser>> {
-    const nowMs = this.options.clock.now();
+    const nowMs = clock.now();
     const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
     const days = [plan.firstDay, plan.firstDay + 1, plan.firstDay + 2];
     const metric = compiled.metricsById.get(board.metricId ?? '') ?? null;
     const compiledBoard = compileBoard(compiled, board, { metric, days });
     const filling = { plan, board: compiledBoard, metric: metric?.no ?? null, nowMs };
     const asked = users.map(({ id: userId, open, state }) => ({ userId, sums: open!.map(runScore), state }));
-    const filled = await changeEach(this.options, fill.tenantNo, asked, (user, { sums, state }, packed): FilledUser => {
+    const filled = await changeEach(options, fill.tenantNo, asked, (user, { sums, state }, packed): FilledUser => {
       if (history.counted === null) {
         const [first, ...others] = sums;
         const length = streakScore(decodeUser(packed), plan, nowMs);
@@ -127,7 +123,11 @@ export class UserScores {
     });
     return new Map(filled.flatMap((each, index) => (each === null ? [] : [[users[index]!.id, each]])));
   }
+
+  return { set };
 }
+
+export type UserScores = ReturnType<typeof createUserScores>;
 
 /** `outdated`: the user has changed since the sums were made, and must be summed up again. */
 interface FilledUser extends EachChange {

@@ -52,18 +52,12 @@ const TICKET_BYTES = 32;
 const SESSION_BYTES = 16;
 
 /** Tickets and sessions of live streams in Redis. Times are the machine's. Throws errors of Redis. */
-export class LiveGrants {
-  private readonly redis: Redis;
-
-  constructor(redis: Redis) {
-    this.redis = redis;
-  }
-
+export function createLiveGrants(redis: Redis) {
   /** Makes a ticket. It works once, for `TICKET_MS`, unless its key makes too many others meanwhile. */
-  async makeTicket(grant: LiveGrant): Promise<string> {
+  async function makeTicket(grant: LiveGrant): Promise<string> {
     const ticket = randomBytes(TICKET_BYTES).toString('base64url');
     const { prefix, kind } = grant;
-    await storeGrant(this.redis, 'ticket', {
+    await storeGrant(redis, 'ticket', {
       secret: ticket,
       grant,
       prefix,
@@ -74,15 +68,15 @@ export class LiveGrants {
   }
 
   /** Consumes a ticket and returns its grant; `null` if it is invalid. */
-  async takeTicket(ticket: string): Promise<LiveGrant | null> {
-    return (await takeGrant(this.redis, 'ticket', ticket)) as LiveGrant | null;
+  async function takeTicket(ticket: string): Promise<LiveGrant | null> {
+    return (await takeGrant(redis, 'ticket', ticket)) as LiveGrant | null;
   }
 
   /** Opens a session and returns its secret. If the key has too many, the oldest end. */
-  async openSession(session: LiveSession): Promise<string> {
+  async function openSession(session: LiveSession): Promise<string> {
     const secret = randomBytes(SESSION_BYTES).toString('base64url');
     const { prefix, kind } = session.grant;
-    await storeGrant(this.redis, 'session', {
+    await storeGrant(redis, 'session', {
       secret,
       grant: session,
       prefix,
@@ -93,20 +87,24 @@ export class LiveGrants {
   }
 
   /** The session with this secret; `null` if it has ended. */
-  async session(secret: string): Promise<LiveSession | null> {
-    const session = (await readGrant(this.redis, 'session', secret)) as LiveSession | null;
+  async function session(secret: string): Promise<LiveSession | null> {
+    const session = (await readGrant(redis, 'session', secret)) as LiveSession | null;
     return session === null || systemClock.now() - session.openedMs > LONGEST_SESSION_MS ? null : session;
   }
 
   /** Prolongs sessions to `SESSION_MS` from now. */
-  keepSessions(secrets: readonly string[]): Promise<void> {
-    return keepGrants(this.redis, 'session', secrets, SESSION_MS);
+  function keepSessions(secrets: readonly string[]): Promise<void> {
+    return keepGrants(redis, 'session', secrets, SESSION_MS);
   }
 
-  endSessions(secrets: readonly string[]): Promise<void> {
-    return dropGrants(this.redis, 'session', secrets);
+  function endSessions(secrets: readonly string[]): Promise<void> {
+    return dropGrants(redis, 'session', secrets);
   }
+
+  return { makeTicket, takeTicket, openSession, session, keepSessions, endSessions };
 }
+
+export type LiveGrants = ReturnType<typeof createLiveGrants>;
 
 const among = <T>(wanted: readonly T[] | null, one: T | undefined): boolean =>
   wanted === null || one === undefined || wanted.includes(one);

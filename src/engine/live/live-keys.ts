@@ -25,73 +25,75 @@ export interface LiveTenants {
 }
 
 /** Checks the keys and console sessions behind streams. A stream goes on only as long as they are valid. */
-export class LiveKeys {
-  private readonly options: {
-    findKeys: (prefixes: readonly string[]) => Promise<KeyRecord[]>;
-    findSessionEnds: (hashes: readonly string[]) => Promise<Map<string, number>>;
-    tenants: LiveTenants;
-    clock: Clock;
-  };
-
-  constructor(options: LiveKeys['options']) {
-    this.options = options;
-  }
-
+export function createLiveKeys({
+  tenants,
+  clock,
+  findKeys,
+  findSessionEnds,
+}: {
+  findKeys: (prefixes: readonly string[]) => Promise<KeyRecord[]>;
+  findSessionEnds: (hashes: readonly string[]) => Promise<Map<string, number>>;
+  tenants: LiveTenants;
+  clock: Clock;
+}) {
   /** The current key of a grant; `null` if the key, the session or the tenant is no longer valid. Throws errors of Postgres. */
-  async hold(grant: LiveGrant): Promise<HeldKey | null> {
-    const { records, sessionEnds } = await this.find([grant]);
+  async function hold(grant: LiveGrant): Promise<HeldKey | null> {
+    const { records, sessionEnds } = await find([grant]);
     const record = records.get(grant.prefix);
-    if (record === undefined || !this.isOf(record, grant)) return null;
+    if (record === undefined || !isOf(record, grant)) return null;
     // Another frontend, which made the ticket, may know the tenant earlier.
-    if (!this.hasTenant(grant)) await this.options.tenants.confirm();
-    if (!this.hasTenant(grant)) return null;
+    if (!hasTenant(grant)) await tenants.confirm();
+    if (!hasTenant(grant)) return null;
     const held = heldKey(record, sessionEndMs(grant, sessionEnds));
-    return this.expiryOf(held) === null ? held : null;
+    return expiryOf(held) === null ? held : null;
   }
 
   /** What has expired by time alone; `null` if nothing has. */
-  expiryOf({ expiresMs, sessionEndsMs }: HeldKey): Expiry {
-    if (expiresMs !== null && expiresMs <= this.options.clock.now()) return 'key_expired';
+  function expiryOf({ expiresMs, sessionEndsMs }: HeldKey): Expiry {
+    if (expiresMs !== null && expiresMs <= clock.now()) return 'key_expired';
     return sessionEndsMs !== null && sessionEndsMs <= systemClock.now() ? 'session_ended' : null;
   }
 
   /** The problem of each stream's key or session, in the order of the streams. Throws errors of Postgres. */
-  async check(streams: readonly { grant: LiveGrant; key: HeldKey }[]): Promise<KeyProblem[]> {
+  async function check(streams: readonly { grant: LiveGrant; key: HeldKey }[]): Promise<KeyProblem[]> {
     const grants = streams.map(({ grant }) => grant);
-    const [{ records, sessionEnds }] = await Promise.all([this.find(grants), this.options.tenants.refresh()]);
+    const [{ records, sessionEnds }] = await Promise.all([find(grants), tenants.refresh()]);
     return streams.map(({ grant, key }) => {
       const record = records.get(grant.prefix);
-      if (record === undefined || !this.isOf(record, grant)) return 'key_revoked';
+      if (record === undefined || !isOf(record, grant)) return 'key_revoked';
       const held = heldKey(record, sessionEndMs(grant, sessionEnds));
       if (held.digest !== key.digest) return 'key_revoked';
-      return this.expiryOf(held) ?? (this.hasTenant(grant) ? null : 'tenant_gone');
+      return expiryOf(held) ?? (hasTenant(grant) ? null : 'tenant_gone');
     });
   }
 
-  private async find(
+  async function find(
     grants: readonly LiveGrant[],
   ): Promise<{ records: Map<string, KeyRecord>; sessionEnds: Map<string, number> }> {
     const prefixes = new Set(grants.map(({ prefix }) => prefix));
     const signIns = new Set(grants.flatMap(({ signIn = [] }) => signIn));
     const [records, sessionEnds] = await Promise.all([
-      this.options.findKeys([...prefixes]),
-      signIns.size === 0 ? new Map<string, number>() : this.options.findSessionEnds([...signIns]),
+      findKeys([...prefixes]),
+      signIns.size === 0 ? new Map<string, number>() : findSessionEnds([...signIns]),
     ]);
     return { records: new Map(records.map((record) => [record.prefix, record])), sessionEnds };
   }
 
-  private isOf(record: KeyRecord, { kind, userId, tenantNo }: LiveGrant): boolean {
+  function isOf(record: KeyRecord, { kind, userId, tenantNo }: LiveGrant): boolean {
     if (!record.active || record.kind !== kind) return false;
     if (kind === 'application' && record.userId !== userId) return false;
     return record.tenantNo === null || record.tenantNo === tenantNo;
   }
 
   /** The same rule as for requests: the organisation's own tenant exists exactly while it is the only one. */
-  private hasTenant({ tenantNo }: LiveGrant): boolean {
-    const { tenants } = this.options;
+  function hasTenant({ tenantNo }: LiveGrant): boolean {
     return tenants.multiTenancy() ? tenantNo !== 0 && tenants.byNo(tenantNo) !== undefined : tenantNo === 0;
   }
+
+  return { hold, expiryOf, check };
 }
+
+export type LiveKeys = ReturnType<typeof createLiveKeys>;
 
 /** When a grant's session expires; 0 if the session does not exist. `null` if the grant has no session. */
 const sessionEndMs = ({ signIn }: LiveGrant, ends: ReadonlyMap<string, number>): number | null =>

@@ -10,8 +10,8 @@ import { type Log, LogThrottle } from '../../telemetry/log.ts';
 import type { KeyRecord } from '../../postgres/access/keys.ts';
 import type { Signals } from '../../redis/signals.ts';
 import { visibleBoards } from '../find-configured.ts';
-import { holderOf, type LiveGrant, LiveGrants, TICKET_MS } from './grants.ts';
-import { type HeldKey, LiveKeys, type LiveTenants } from './live-keys.ts';
+import { holderOf, type LiveGrant, createLiveGrants, type LiveGrants, TICKET_MS } from './grants.ts';
+import { type HeldKey, createLiveKeys, type LiveKeys, type LiveTenants } from './live-keys.ts';
 import { LiveListener } from './live-listener.ts';
 import { type ClosingReason, HEARTBEAT_S, type LiveSink, SlowReaders } from './live-sink.ts';
 import type { LastId, MessageIds, ParsedId } from './message-id.ts';
@@ -124,8 +124,8 @@ export class Live {
   constructor(options: LiveOptions) {
     this.options = options;
     const { redis, signals, catalogs, clock, controlShare } = options;
-    this.grants = new LiveGrants(redis);
-    this.keys = new LiveKeys(options);
+    this.grants = createLiveGrants(redis);
+    this.keys = createLiveKeys(options);
     this.limits = new ConnectionLimits(options.limits);
     this.tails = new Tails({ redis, signals, catalogs, clock, controlShare, onProblem: this.onProblem });
   }

@@ -40,16 +40,17 @@ interface Of {
 const TEST_MS = { timeoutMs: 5_000, attemptMs: 10_000 };
 
 /** Tenants' channels for e-mails. Passwords are stored encrypted and never shown. */
-export class MessageChannels {
-  private readonly options: MessageChannelsOptions;
-
-  constructor(options: MessageChannelsOptions) {
-    this.options = options;
-  }
-
+export function createMessageChannels({
+  pool,
+  announce,
+  clock,
+  allowPrivate,
+  publicUrl,
+  sealer,
+}: MessageChannelsOptions) {
   /** Throws 404 if the tenant has no channel. */
-  async get(tenantNo: number): Promise<ChannelRow> {
-    const channel = await readChannel(this.options.pool, tenantNo);
+  async function get(tenantNo: number): Promise<ChannelRow> {
+    const channel = await readChannel(pool, tenantNo);
     if (channel === null) throw new AppError('not_found', 'The tenant has no channel for e-mails');
     return channel;
   }
@@ -58,8 +59,7 @@ export class MessageChannels {
    * Creates or replaces a tenant's channel. An omitted password stays, but only for the same server and login, so that it cannot be
    * sent to another server. Throws 422 for a server that may not be used, 409 if a setting of the installation is missing.
    */
-  async put({ tenantNo, by }: Of, sent: SentMessageChannel): Promise<ChannelRow> {
-    const { pool, announce, clock, allowPrivate, publicUrl } = this.options;
+  async function put({ tenantNo, by }: Of, sent: SentMessageChannel): Promise<ChannelRow> {
     const wrong = mailServerProblem(sent, { privateTargets: allowPrivate });
     if (wrong !== null) throw new AppError('unprocessable', `${wrong.field} ${wrong.text}`);
     const { password, ...fields } = { ...CHANNEL_DEFAULTS, ...sent };
@@ -68,7 +68,7 @@ export class MessageChannels {
     const stored = await transaction(pool, async (client) => {
       const before = await readChannel(client, tenantNo, { lock: true });
       const nowMs = clock.now();
-      const channel = { ...fields, tenantNo, password: this.passwordOf({ ...fields, password }, { tenantNo, before }) };
+      const channel = { ...fields, tenantNo, password: passwordOf({ ...fields, password }, { tenantNo, before }) };
       const changed = changedFields(before, channel);
       if (before !== null && changed === null) return before;
       const after = await writeChannel(client, channel, nowMs);
@@ -83,8 +83,7 @@ export class MessageChannels {
   }
 
   /** Deletes a tenant's channel and drops the e-mails that wait. Throws 404 if it has none. */
-  async delete({ tenantNo, by }: Of): Promise<void> {
-    const { pool, announce, clock } = this.options;
+  async function remove({ tenantNo, by }: Of): Promise<void> {
     await transaction(pool, async (client) => {
       const before = await readChannel(client, tenantNo, { lock: true });
       if (before === null) throw new AppError('not_found', 'The tenant has no channel for e-mails');
@@ -99,9 +98,8 @@ export class MessageChannels {
   }
 
   /** Sends a test e-mail through the channel, enabled or not, and waits for the result. It is in no log of e-mails. */
-  async test({ tenantNo, by }: Of, to: string): Promise<SendResult> {
-    const { pool, clock, sealer, allowPrivate } = this.options;
-    const channel = await this.get(tenantNo);
+  async function test({ tenantNo, by }: Of, to: string): Promise<SendResult> {
+    const channel = await get(tenantNo);
     if (channel.password !== null && sealer === null) throw withoutKey();
     const sender = new SmtpSender(smtpChannelOf(channel, sealer), { allowPrivate, ...TEST_MS });
     try {
@@ -118,7 +116,7 @@ export class MessageChannels {
   }
 
   /** The encrypted password that a channel has from now on. Throws 422 and 409. */
-  private passwordOf(
+  function passwordOf(
     {
       password,
       username,
@@ -126,7 +124,6 @@ export class MessageChannels {
     }: Omit<NewChannel, 'tenantNo' | 'password'> & { password: string | null | undefined },
     { tenantNo, before }: { tenantNo: number; before: ChannelRow | null },
   ): Buffer | null {
-    const { sealer } = this.options;
     if (username === null) {
       if (password !== undefined && password !== null)
         throw new AppError('unprocessable', 'username is required with password');
@@ -151,7 +148,11 @@ export class MessageChannels {
     if (isSame) return before.password;
     throw new AppError('unprocessable', 'password is required again, because host, port, security or username changes');
   }
+
+  return { get, put, delete: remove, test };
 }
+
+export type MessageChannels = ReturnType<typeof createMessageChannels>;
 
 const withoutKey = (): AppError =>
   new AppError('conflict', 'SECRETS_KEY is not set, so the password of a channel cannot be stored or read');

@@ -28,18 +28,13 @@ interface Page<Row> {
 }
 
 /** Administrators' view of the e-mails: the log, and the addresses that get none. */
-export class EmailLog {
-  private readonly pool: Pool;
-  private readonly clock: Clock;
-
-  constructor({ pool, clock }: { pool: Pool; clock: Clock }) {
-    this.pool = pool;
-    this.clock = clock;
-  }
-
-  async list(tenantNo: number, { limit, cursor, status, kind, userId }: MessageQuery): Promise<Page<EmailRow>> {
+export function createEmailLog({ pool, clock }: { pool: Pool; clock: Clock }) {
+  async function list(
+    tenantNo: number,
+    { limit, cursor, status, kind, userId }: MessageQuery,
+  ): Promise<Page<EmailRow>> {
     const [atMs, id] = cursor?.split('.') ?? [];
-    const rows = await listEmails(this.pool, {
+    const rows = await listEmails(pool, {
       tenantNo,
       limit: limit + 1,
       before: atMs === undefined || id === undefined ? null : { atMs: Number(atMs), id },
@@ -50,25 +45,29 @@ export class EmailLog {
     return pageOf(rows, limit, (row) => `${row.atMs}.${row.id}`);
   }
 
-  async suppressed(
+  async function suppressed(
     tenantNo: number,
     { limit, cursor }: { limit: number; cursor?: string },
   ): Promise<Page<SuppressionRow>> {
-    const rows = await listSuppressions(this.pool, { tenantNo, limit: limit + 1, after: cursor ?? null });
+    const rows = await listSuppressions(pool, { tenantNo, limit: limit + 1, after: cursor ?? null });
     return pageOf(rows, limit, ({ address }) => address);
   }
 
   /** Allows e-mails to an address again. Throws 404 if it is not suppressed. */
-  async unsuppress(tenantNo: number, address: string, by: Author): Promise<void> {
-    await transaction(this.pool, async (client) => {
+  async function unsuppress(tenantNo: number, address: string, by: Author): Promise<void> {
+    await transaction(pool, async (client) => {
       const userId = await deleteSuppression(client, tenantNo, address);
       if (userId === null) throw new AppError('not_found', 'The address is not suppressed');
       // The address is personal data and not in the entry.
       const entries = [{ action: 'delete', kind: 'suppressed_address', userId } as const];
-      await writeAudit(client, { tenantNo, nowMs: this.clock.now(), by, entries });
+      await writeAudit(client, { tenantNo, nowMs: clock.now(), by, entries });
     });
   }
+
+  return { list, suppressed, unsuppress };
 }
+
+export type EmailLog = ReturnType<typeof createEmailLog>;
 
 function pageOf<Row>(rows: Row[], limit: number, cursorOf: (row: Row) => string): Page<Row> {
   const page = rows.slice(0, limit);

@@ -50,23 +50,17 @@ interface DeadLettersOptions {
 }
 
 /** Dead letters: outbox entries that were set aside (`refused-entries.ts`). Administrators list, retry and drop them. */
-export class DeadLetters {
-  private readonly options: DeadLettersOptions;
-
-  constructor(options: DeadLettersOptions) {
-    this.options = options;
-  }
-
+export function createDeadLetters({ pool, redis, clock, onRetried, reporter }: DeadLettersOptions) {
   /** Some of them, oldest first. */
-  list(query: LetterQuery): Promise<DeadLetter[]> {
-    return listLetters(this.options.pool, query);
+  function list(query: LetterQuery): Promise<DeadLetter[]> {
+    return listLetters(pool, query);
   }
 
   /** One of them, with the fields of its outbox entry; `fields` is `null` if they are lost. Throws 404. */
-  async show(id: string): Promise<{ letter: DeadLetter; fields: Buffer[] | null }> {
-    const letter = await readLetter(this.options.pool, id);
+  async function show(id: string): Promise<{ letter: DeadLetter; fields: Buffer[] | null }> {
+    const letter = await readLetter(pool, id);
     if (letter === null) throw noLetter();
-    return { letter, fields: await this.fieldsOf(letter) };
+    return { letter, fields: await fieldsOf(letter) };
   }
 
   /**
@@ -74,23 +68,22 @@ export class DeadLetters {
    * the shard's cursor, so that no entry is stored meanwhile. Idempotent: stored parts are not stored again, and a
    * fully stored letter stays unchanged. Throws 404, or 422 if the entry's bytes are lost. `by`: who asked.
    */
-  async retry(id: string, by: Author): Promise<DeadLetter> {
-    const { pool, redis, onRetried } = this.options;
+  async function retry(id: string, by: Author): Promise<DeadLetter> {
     const before = await readLetter(pool, id);
     if (before === null) throw noLetter();
     if (before.status === 'stored') return before;
     const { shard, position } = before;
-    const reports = await this.reportsOf(before);
+    const reports = await reportsOf(before);
     const after = await transaction(pool, async (client) => {
       await awaitCursors(client, [shard]);
       const letter = await readLetter(client, id);
       if (letter === null) throw noLetter();
       if (letter.status === 'stored') return letter;
-      const fields = await this.fieldsOf(letter);
+      const fields = await fieldsOf(letter);
       if (fields === null) throw new AppError('unprocessable', 'The bytes of this entry are lost: Redis kept them');
       const failed = await storeAgain(client, redis, { letter, fields, reports });
       await (failed.length === 0 ? noteStored(client, id) : noteTried(client, id, failed));
-      await this.note(client, by, [{ action: 'update', letter }]);
+      await note(client, by, [{ action: 'update', letter }]);
       return readLetter(client, id);
     });
     if (before.inRedis && after?.status === 'stored') await forgetEntry(redis, shard, position);
@@ -99,11 +92,10 @@ export class DeadLetters {
   }
 
   /** Deletes some for good, regardless of their contents. Returns the IDs of those that existed. */
-  async drop(ids: string[], by: Author): Promise<string[]> {
-    const { pool, redis } = this.options;
+  async function drop(ids: string[], by: Author): Promise<string[]> {
     const dropped = await transaction(pool, async (client) => {
       const letters = await deleteLetters(client, ids);
-      await this.note(
+      await note(
         client,
         by,
         letters.map((letter) => ({ action: 'delete' as const, letter })),
@@ -114,32 +106,35 @@ export class DeadLetters {
     return dropped.map(({ id }) => id);
   }
 
-  private async fieldsOf(letter: WholeDeadLetter): Promise<Buffer[] | null> {
-    const packed = await bytesAside(this.options.redis, letter);
+  async function fieldsOf(letter: WholeDeadLetter): Promise<Buffer[] | null> {
+    const packed = await bytesAside(redis, letter);
     return packed && unpackFields(packed);
   }
 
-  private async reportsOf(letter: WholeDeadLetter): Promise<Reports | undefined> {
-    const { reporter } = this.options;
-    const fields = reporter && (await this.fieldsOf(letter));
+  async function reportsOf(letter: WholeDeadLetter): Promise<Reports | undefined> {
+    const fields = reporter && (await fieldsOf(letter));
     if (reporter === undefined || fields === null || fields === undefined) return undefined;
     await reporter.refresh();
     return { reporter, reporting: await reporter.prepare(letter.shard, reportable(readEntry(fields))) };
   }
 
-  private async note(
+  async function note(
     client: PoolClient,
     by: Author,
     done: { action: 'update' | 'delete'; letter: { id: string; position: string } }[],
   ): Promise<void> {
     await writeAudit(client, {
       tenantNo: null,
-      nowMs: this.options.clock.now(),
+      nowMs: clock.now(),
       by,
       entries: done.map(({ action, letter: { id, position } }) => ({ action, kind: 'deadLetter', id, name: position })),
     });
   }
+
+  return { list, show, retry, drop };
 }
+
+export type DeadLetters = ReturnType<typeof createDeadLetters>;
 
 const noLetter = (): AppError => new AppError('not_found', 'There is no dead letter with this ID');
 

@@ -89,19 +89,15 @@ interface Made {
  * keys (`src/redis/idempotency.ts`) say that it was made. The total of the points, which levels and leaderboards count,
  * never changes.
  */
-export class Spendings {
-  private readonly options: SpendingsOptions;
-
-  constructor(options: SpendingsOptions) {
-    this.options = options;
-  }
+export function createSpendings(options: SpendingsOptions) {
+  const { redis, recordAudit, pool, scripts, clock, persisted, ids, idempotencyKeysPerDay } = options;
 
   /**
    * Spends points, or with `expiresIn` holds them, once for each idempotency key. Throws 400 without a key; 403 for a user's
    * key that may not spend; 404 for an unknown user or points system; 409 if the balance does not suffice, if the key was
    * used for another request, or beyond `HOLD.most` holds; 429; 503.
    */
-  async open(
+  async function open(
     compiled: CompiledCatalog,
     { userId, key }: Purse,
     { expiresIn, ...request }: SpendRequest & Partial<HoldRequest>,
@@ -131,11 +127,11 @@ export class Spendings {
       reference: storable(request.reference),
       key: idempotencyKey,
     };
-    const { row, isReplay } = await this.use(compiled, scoped, { movement, texts }, span);
+    const { row, isReplay } = await use(compiled, scoped, { movement, texts }, span);
     if (isReplay && !isSame(row, movement, texts))
       throw new AppError('conflict', 'The Idempotency-Key was used for another request: use a new key.');
     const answer = balanceChangeAnswer(compiled, row);
-    if (!isReplay && by !== null) this.audit({ action: 'create', tenantNo: scoped.tenantNo, userId, by }, answer);
+    if (!isReplay && by !== null) audit({ action: 'create', tenantNo: scoped.tenantNo, userId, by }, answer);
     return answer;
   }
 
@@ -143,14 +139,14 @@ export class Spendings {
    * Pays for a reserved claim, once for each idempotency key, however often it is called. Throws as `open` does; after any error but
    * 503, the key has paid for nothing of this reward.
    */
-  async pay(
+  async function pay(
     compiled: CompiledCatalog,
     { userId, rewardNo, systemNo, price, key, id }: Payment,
     span?: Span,
   ): Promise<void> {
     const scoped = { tenantNo: compiled.catalog.tenantNo, userId, metricNo: CLAIM_SCOPE, key };
     const movement: BalanceMovement = { kind: 'spend', system: systemNo, amount: price, reward: rewardNo };
-    const { row } = await this.use(compiled, scoped, { movement, texts: { key }, id }, span);
+    const { row } = await use(compiled, scoped, { movement, texts: { key }, id }, span);
     if (row.rewardNo !== rewardNo || row.amount !== price)
       throw new AppError('conflict', 'The Idempotency-Key was used for another claim: use a new key.');
   }
@@ -159,12 +155,11 @@ export class Spendings {
    * Spends what a hold holds (capture), or gives it back (release). Idempotent. Throws 404 for an unknown hold; 409 if it
    * was closed otherwise or has expired; 503.
    */
-  async close(
+  async function close(
     compiled: CompiledCatalog,
     { userId, key }: Purse,
     { how, id: hold, by, span }: { how: 'capture' | 'release'; id: string; by: Author; span?: Span | undefined },
   ): Promise<BalanceChange> {
-    const { scripts, clock } = this.options;
     const system = findSystem(compiled, key);
     const of = hold.replaceAll('-', '');
     const { tenantNo } = compiled.catalog;
@@ -173,10 +168,10 @@ export class Spendings {
     const { reply } = await changeUserBalance(scripts, tenantNo, { userId, id: eventId(nowMs), movement, nowMs }, span);
     if (reply[kindField] !== REFUSAL.notHeld) {
       const answer = balanceChangeAnswer(compiled, changeIn(compiled, reply));
-      this.audit({ action: 'update', tenantNo, userId, by }, answer);
+      audit({ action: 'update', tenantNo, userId, by }, answer);
       return answer;
     }
-    const { closings } = await this.find(tenantNo, { userId, system, id: of });
+    const { closings } = await find(tenantNo, { userId, system, id: of });
     const closing = closingOf(closings);
     if (closing?.kind === BALANCE[how]) return balanceChangeAnswer(compiled, closing);
     throw new AppError('conflict', `The hold ${closing === undefined ? 'has expired' : CLOSED[closing.kind]}.`);
@@ -186,29 +181,29 @@ export class Spendings {
    * Gives back the whole amount of a spending or captured hold, once. Idempotent: another refund is answered like the
    * first. Throws 404 for an unknown spending; 409 for a hold that was not captured; 503.
    */
-  async refund(
+  async function refund(
     compiled: CompiledCatalog,
     { userId, key }: Purse,
     { id, by, span }: { id: string; by: Author; span?: Span | undefined },
   ): Promise<BalanceChange> {
     const system = findSystem(compiled, key);
-    const { answer, isReplay } = await this.giveBack(compiled, { userId, system, id }, span, (spending) => {
+    const { answer, isReplay } = await giveBack(compiled, { userId, system, id }, span, (spending) => {
       if (spending.rewardNo !== null)
         throw new AppError('conflict', 'The spending paid for a reward: cancel the claim instead.');
     });
-    if (!isReplay) this.audit({ action: 'reverse', tenantNo: compiled.catalog.tenantNo, userId, by }, answer);
+    if (!isReplay) audit({ action: 'reverse', tenantNo: compiled.catalog.tenantNo, userId, by }, answer);
     return answer;
   }
 
   /** Gives back the points of a cancelled claim, as `refund` does. */
-  async refundClaim(
+  async function refundClaim(
     compiled: CompiledCatalog,
     { userId, system, id }: { userId: string; system: PointsSystem; id: string },
   ): Promise<void> {
-    await this.giveBack(compiled, { userId, system, id }, undefined, () => undefined);
+    await giveBack(compiled, { userId, system, id }, undefined, () => undefined);
   }
 
-  private async giveBack(
+  async function giveBack(
     compiled: CompiledCatalog,
     { userId, system, id }: { userId: string; system: PointsSystem; id: string },
     span: Span | undefined,
@@ -217,25 +212,24 @@ export class Spendings {
     const { tenantNo } = compiled.catalog;
     const of = id.replaceAll('-', '');
     // Read before the spending: a user who is deleted in between, and returns, must not be paid for it.
-    const packed = await packedUser(this.options.redis, tenantNo, userId);
+    const packed = await packedUser(redis, tenantNo, userId);
     const generation = packed === null ? null : decodeUser(packed).generation;
-    const { spending, closings } = await this.find(tenantNo, { userId, system, id: of });
+    const { spending, closings } = await find(tenantNo, { userId, system, id: of });
     if (spending.kind === BALANCE.hold && closingOf(closings)?.kind !== BALANCE.capture)
       throw new AppError('conflict', 'The hold was not captured, so that there is nothing to refund.');
     check(spending);
     const scoped = { tenantNo, userId, metricNo: REFUND_SCOPE, key: of };
     const movement: BalanceMovement = { kind: 'refund', system: system.no, amount: spending.amount, of, generation };
-    const { row, isReplay } = await this.use(compiled, scoped, { movement }, span);
+    const { row, isReplay } = await use(compiled, scoped, { movement }, span);
     return { answer: balanceChangeAnswer(compiled, row), isReplay };
   }
 
   /** A page of a user's spendings, holds and expiries, newest first. Includes everything answered before. Throws 404 for a system. */
-  async list(
+  async function list(
     compiled: CompiledCatalog,
     userId: string,
     { limit, cursor, pointsSystem }: SpendingsQuery,
   ): Promise<SpendingsPage> {
-    const { pool, clock, persisted } = this.options;
     const { tenantNo } = compiled.catalog;
     const systemNo = pointsSystem === undefined ? null : findSystem(compiled, pointsSystem).no;
     await persisted(tenantNo, userId);
@@ -260,23 +254,22 @@ export class Spendings {
   }
 
   /** Runs in the background; the caller does not wait for it. */
-  private audit(
+  function audit(
     { action, tenantNo, userId, by }: { action: AuditAction; tenantNo: number; userId: string; by: Author },
     { id, spendingId, type, pointsSystem, amount }: BalanceChange,
   ): void {
     const after = { type, pointsSystem, amount };
     const entry = { action, kind: 'spending' as const, id: spendingId ?? id, userId, after };
-    void this.options.recordAudit({ tenantNo, by, entries: [entry] });
+    void recordAudit({ tenantNo, by, entries: [entry] });
   }
 
   /** Makes a change that uses a key, unless the key was used before. Throws 404, 409, 429, 503. */
-  private async use(
+  async function use(
     compiled: CompiledCatalog,
     scoped: ScopedKey,
     { movement, texts, id: given }: { movement: BalanceMovement; texts?: BalanceTexts; id?: string },
     span: Span | undefined,
   ): Promise<Made> {
-    const { redis, pool, scripts, ids, clock, idempotencyKeysPerDay } = this.options;
     const { tenantNo, userId } = scoped;
     const id = given ?? ids.make(clock.now(), scoped);
     const key = {
@@ -296,7 +289,7 @@ export class Spendings {
       }
       if (reply[kindField] !== REFUSAL.replay) return { row: changeIn(compiled, reply), isReplay: false };
       const first = ids.make(Number(timeOfUse(reply[REPLAY.use])), scoped);
-      const row = (await this.changeOf(scoped, first)) ?? (await this.changeOfMerged(scoped, first));
+      const row = (await changeOf(scoped, first)) ?? (await changeOfMerged(scoped, first));
       if (row === undefined)
         throw new AppError(
           'conflict',
@@ -306,25 +299,25 @@ export class Spendings {
     }
   }
 
-  private async changeOf(of: { tenantNo: number; userId: string }, id: string): Promise<BalanceChangeRow | undefined> {
-    return (await this.read(of, id)).find((each) => each.id === id);
+  async function changeOf(of: { tenantNo: number; userId: string }, id: string): Promise<BalanceChangeRow | undefined> {
+    return (await read(of, id)).find((each) => each.id === id);
   }
 
   /** The change of a user who was merged into this one, by the ID that its key has now. */
-  private async changeOfMerged(
+  async function changeOfMerged(
     of: { tenantNo: number; userId: string },
     id: string,
   ): Promise<BalanceChangeRow | undefined> {
-    const usedBy = await usedByMerged(this.options.pool, id);
-    return usedBy === null ? undefined : this.changeOf(of, usedBy);
+    const usedBy = await usedByMerged(pool, id);
+    return usedBy === null ? undefined : changeOf(of, usedBy);
   }
 
   /** A spending or hold, and what closed it. Throws 404. */
-  private async find(
+  async function find(
     tenantNo: number,
     { userId, system, id }: { userId: string; system: PointsSystem; id: string },
   ): Promise<{ spending: BalanceChangeRow; closings: BalanceChangeRow[] }> {
-    const rows = await this.read({ tenantNo, userId }, id);
+    const rows = await read({ tenantNo, userId }, id);
     const spending = rows.find((row) => row.id === id);
     const isOther = spending?.closes !== null || spending.kind === BALANCE.expire || spending.systemNo !== system.no;
     if (spending === undefined || isOther) throw new AppError('not_found', NO_SPENDING);
@@ -332,24 +325,27 @@ export class Spendings {
   }
 
   /** A change, and those that close it. Waits until Postgres holds what was written before. */
-  private async read(of: { tenantNo: number; userId: string }, id: string): Promise<BalanceChangeRow[]> {
-    const { pool, persisted } = this.options;
+  async function read(of: { tenantNo: number; userId: string }, id: string): Promise<BalanceChangeRow[]> {
     await persisted(of.tenantNo, of.userId);
     // Read first: a retry may store them in the meantime.
-    const aside = await this.aside(of);
+    const aside = await setAside(of);
     const stored = await readBalanceChanges(pool, of, [id]);
     const isStored = (row: BalanceChangeRow): boolean => stored.some((each) => each.id === row.id);
     return [...stored, ...aside.filter((row) => (row.id === id || row.closes === id) && !isStored(row))];
   }
 
   /** A user's changes in outbox entries that Postgres refused. */
-  private async aside(of: { tenantNo: number; userId: string }): Promise<BalanceChangeRow[]> {
-    const records = await recordsAside(this.options, of);
+  async function setAside(of: { tenantNo: number; userId: string }): Promise<BalanceChangeRow[]> {
+    const records = await recordsAside(options, of);
     return records
       .filter((record) => Array.isArray(record[RECORD.balance]))
       .map((record) => balanceChangeOf(of.tenantNo, record)!);
   }
+
+  return { open, pay, close, refund, refundClaim, list };
 }
+
+export type Spendings = ReturnType<typeof createSpendings>;
 
 /** A hold's capture or release. */
 const closingOf = (closings: readonly BalanceChangeRow[]): BalanceChangeRow | undefined =>

@@ -23,19 +23,14 @@ interface Payment {
 /** Payments in a call, between which events come. */
 const PAYMENTS_A_CALL = 200;
 
-export class TimePayments {
-  private readonly options: TimePaymentsOptions;
-
-  constructor(options: TimePaymentsOptions) {
-    this.options = options;
-  }
+export function createTimePayments(options: TimePaymentsOptions) {
+  const { catalogs } = options;
 
   /** Pays periods of one UTC day, in order. Idempotent. Returns false if aborted. `version`: minimum catalog version. */
-  async pay(
+  async function pay(
     { tenantNo, version, periods }: { tenantNo: number; version: number; periods: readonly DuePeriod[] },
     ending: AbortSignal,
   ): Promise<boolean> {
-    const { catalogs } = this.options;
     await catalogs.atLeast(tenantNo, version);
     const compiled = await catalogs.of(tenantNo);
     const payments = together(periods);
@@ -44,12 +39,12 @@ export class TimePayments {
     const aCall = fittingCall(compiled.userPlan(utcDay).work, PAYMENTS_A_CALL);
     for (let at = 0; at < payments.length; at += aCall) {
       if (ending.aborted) return false;
-      await this.call(compiled, plan, payments.slice(at, at + aCall));
+      await call(compiled, plan, payments.slice(at, at + aCall));
     }
     return true;
   }
 
-  private async call(compiled: CompiledCatalog, plan: Plan, payments: readonly Payment[]): Promise<void> {
+  async function call(compiled: CompiledCatalog, plan: Plan, payments: readonly Payment[]): Promise<void> {
     const users = new Map<string, NumberedPayment[]>();
     for (const [place, payment] of payments.entries()) {
       const numbered = { ...payment, place, id: eventId(payment.dueMs) };
@@ -58,7 +53,7 @@ export class TimePayments {
       else own.push(numbered);
     }
     const each = Array.from(users, ([userId, own]) => ({ userId, payments: own }));
-    await changeEach(this.options, compiled.catalog.tenantNo, each, (user, { userId, payments: own }) => {
+    await changeEach(options, compiled.catalog.tenantNo, each, (user, { userId, payments: own }) => {
       const ownBoosts = compiled.ownBoosts(userId);
       const records = own.flatMap(({ id, dueMs, triggerNos, place }) => {
         const outcome = payTime(user, plan, { triggers: triggerNos, dueMs, ownBoosts });
@@ -69,7 +64,11 @@ export class TimePayments {
       return { records };
     });
   }
+
+  return { pay };
 }
+
+export type TimePayments = ReturnType<typeof createTimePayments>;
 
 /** A payment with the ID of its record and its place in the call. */
 interface NumberedPayment extends Payment {

@@ -12,32 +12,22 @@ import { holds } from '../../rules/conditions.ts';
 import { balanceOf } from '../../rules/points.ts';
 import type { UserReads } from '../users/user-reads.ts';
 
-export class UserPoints {
-  private readonly pool: Pool;
-  private readonly users: UserReads;
-  private readonly clock: Clock;
-
-  constructor(pool: Pool, users: UserReads, clock: Clock) {
-    this.pool = pool;
-    this.users = users;
-    this.clock = clock;
-  }
-
+export function createUserPoints(pool: Pool, users: UserReads, clock: Clock) {
   /** A user's live total and level, and the last awards from Postgres, newest first. Throws 404. */
-  async points(
+  async function points(
     compiled: CompiledCatalog,
     userId: string,
     { key, awards: limit }: { key: string; awards: number },
   ): Promise<GetUserPointsResponse> {
     const system = findSystem(compiled, key);
-    const state = await this.users.state(compiled.catalog.tenantNo, userId);
-    const day = dayIn(state.zone, this.clock.now());
-    const awards = await awardHistory(this.pool, compiled, { userId, systemNo: system.no, limit, day });
+    const state = await users.state(compiled.catalog.tenantNo, userId);
+    const day = dayIn(state.zone, clock.now());
+    const awards = await awardHistory(pool, compiled, { userId, systemNo: system.no, limit, day });
     const total = state.points.get(system.no) ?? 0;
     const level = compiled.levelOf(system.id, total);
     const balance =
       system.spendableByUsers || system.expiresAfterDays || state.spent.has(system.no)
-        ? { balance: balanceOf(state, system.no, this.clock.now()) }
+        ? { balance: balanceOf(state, system.no, clock.now()) }
         : {};
     return {
       ...pointsResponse(system),
@@ -49,16 +39,20 @@ export class UserPoints {
   }
 
   /** Boosts that apply to a user's awards today, oldest first. Throws 404. */
-  async boosts(compiled: CompiledCatalog, userId: string, key: string): Promise<PointsBoostResponse[]> {
+  async function boosts(compiled: CompiledCatalog, userId: string, key: string): Promise<PointsBoostResponse[]> {
     const system = findSystem(compiled, key);
-    const state = await this.users.state(compiled.catalog.tenantNo, userId);
-    const day = dayIn(state.zone, this.clock.now());
+    const state = await users.state(compiled.catalog.tenantNo, userId);
+    const day = dayIn(state.zone, clock.now());
     return compiled.catalog.boosts
       .filter((boost) => boost.systemId === system.id && isFor(compiled, boost, userId, state))
       .map((boost) => boostResponse(boost, day))
       .filter(({ status }) => status === 'active');
   }
+
+  return { points, boosts };
 }
+
+export type UserPoints = ReturnType<typeof createUserPoints>;
 
 /** Whether a boost is for a user, regardless of its dates. */
 function isFor(compiled: CompiledCatalog, boost: PointsBoost, userId: string, state: User): boolean {

@@ -168,27 +168,14 @@ async function underNewMarks(
 }
 
 /** How tenants are spread, for administrators. */
-export class Spreads {
-  private readonly pool: Pool;
-  private readonly clock: Clock;
-  private readonly wake: () => Promise<void>;
-  private readonly redis: Redis;
-
-  /** @param options.wake makes workers look for jobs */
-  constructor(redis: Redis, pool: Pool, clock: Clock, wake: () => Promise<void>) {
-    this.redis = redis;
-    this.pool = pool;
-    this.clock = clock;
-    this.wake = wake;
-  }
-
-  async get(tenantNo: number): Promise<Pick<Spread, 'spread' | 'converting'>> {
-    return readSpread(this.pool, tenantNo);
+export function createSpreads(redis: Redis, pool: Pool, clock: Clock, wake: () => Promise<void>) {
+  async function get(tenantNo: number): Promise<Pick<Spread, 'spread' | 'converting'>> {
+    return readSpread(pool, tenantNo);
   }
 
   /** Why spreading a tenant over a number of shards is of no use; `null` if it is useful. */
-  warning(spread: number): string | null {
-    if (spread === 1 || isOfCluster(this.redis)) return null;
+  function warning(spread: number): string | null {
+    if (spread === 1 || isOfCluster(redis)) return null;
     return (
       `Redis is a single server, not a cluster: with ${spread} shards the tenant is not faster, ` +
       `and each read of all its users takes ${spread} commands.`
@@ -199,11 +186,11 @@ export class Spreads {
    * Asks for a tenant to be spread over a number of shards, and returns the job's ID. Throws 422 for a number that is not
    * a power of two, 409 while the tenant is being converted.
    */
-  async put(tenantNo: number, spread: number, by: Author): Promise<string> {
+  async function put(tenantNo: number, spread: number, by: Author): Promise<string> {
     if (!Number.isInteger(Math.log2(spread)) || spread > SHARDS)
       throw new AppError('unprocessable', `shards must be a power of two from 1 to ${SHARDS}.`);
-    const nowMs = this.clock.now();
-    const id = await transaction(this.pool, async (client) => {
+    const nowMs = clock.now();
+    const id = await transaction(pool, async (client) => {
       await lockTenant(client, tenantNo);
       if (await hasOpenJob(client, { kind: 'tenant_spreading', tenantNo }))
         throw new AppError('conflict', 'The tenant is being spread already: wait until that job is done.');
@@ -213,7 +200,11 @@ export class Spreads {
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
       return job.id;
     });
-    await this.wake();
+    await wake();
     return id;
   }
+
+  return { get, warning, put };
 }
+
+export type Spreads = ReturnType<typeof createSpreads>;

@@ -20,24 +20,11 @@ import {
 import { knownParts } from '../../redis/parts.ts';
 
 /** Verifications as administrators see them; `Verifying` does the work. */
-export class Verifications {
-  private readonly redis: Redis;
-  private readonly pool: Pool;
-  private readonly clock: Clock;
-  private readonly wake: () => Promise<void>;
-
-  /** @param options.wake makes workers look for jobs */
-  constructor(redis: Redis, pool: Pool, clock: Clock, wake: () => Promise<void>) {
-    this.redis = redis;
-    this.pool = pool;
-    this.clock = clock;
-    this.wake = wake;
-  }
-
+export function createVerifications(redis: Redis, pool: Pool, clock: Clock, wake: () => Promise<void>) {
   /** Starts a verification of a tenant. Throws 409 while another one of the tenant is unfinished. */
-  async create(tenantNo: number, by: Author): Promise<Verification> {
-    const nowMs = this.clock.now();
-    const job = await transaction(this.pool, async (client) => {
+  async function create(tenantNo: number, by: Author): Promise<Verification> {
+    const nowMs = clock.now();
+    const job = await transaction(pool, async (client) => {
       const added = await addVerification(client, { tenantNo, requestedBy: by.who, nowMs });
       const entry = { action: 'create', kind: 'verification', id: added.id } as const;
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
@@ -46,30 +33,30 @@ export class Verifications {
       if (!isUniqueViolation(error)) throw error;
       throw new AppError('conflict', 'Another verification is not finished: wait for it or cancel it.');
     });
-    await this.wake();
-    return this.shown({ ...job, differences: 0 });
+    await wake();
+    return shown({ ...job, differences: 0 });
   }
 
   /** A tenant's verifications, newest first, at most a hundred. */
-  async list(tenantNo: number): Promise<Verification[]> {
-    return (await listVerifications(this.pool, tenantNo)).map((job) => this.shown(job));
+  async function list(tenantNo: number): Promise<Verification[]> {
+    return (await listVerifications(pool, tenantNo)).map((job) => shown(job));
   }
 
   /** One of them, with what it found. Throws 404. */
-  async get(tenantNo: number, id: string): Promise<VerificationDetails> {
-    const job = await readVerification(this.pool, tenantNo, id);
+  async function get(tenantNo: number, id: string): Promise<VerificationDetails> {
+    const job = await readVerification(pool, tenantNo, id);
     if (job === null) throw new AppError('not_found', `There is no verification with the ID '${id}'.`);
-    return { ...this.shown(job), found: await readDifferences(this.pool, job) };
+    return { ...shown(job), found: await readDifferences(pool, job) };
   }
 
-  private shown(verification: CountedVerification): Verification {
+  function shown(verification: CountedVerification): Verification {
     const { tenantNo, done, total, requested, started, finished, ...job } = verification;
     const { id, status, differences, error, requestedBy } = job;
     return {
       id,
       status,
       progress: { done, total },
-      shards: knownParts(this.redis, tenantNo!).map(({ shard }) => shard),
+      shards: knownParts(redis, tenantNo!).map(({ shard }) => shard),
       differences,
       endedEarly: differences >= MOST_DIFFERENCES,
       error,
@@ -79,4 +66,8 @@ export class Verifications {
       finished: finished?.toISOString() ?? null,
     };
   }
+
+  return { create, list, get };
 }
+
+export type Verifications = ReturnType<typeof createVerifications>;

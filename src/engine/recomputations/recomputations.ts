@@ -48,16 +48,9 @@ const MAY = {
 } as const satisfies Record<string, readonly RecomputationStatus[]>;
 
 /** Recomputations as administrators manage them; `Recomputing` does the work. */
-export class Recomputations {
-  private readonly options: RecomputationsOptions;
-
-  constructor(options: RecomputationsOptions) {
-    this.options = options;
-  }
-
+export function createRecomputations({ wake, pool, clock }: RecomputationsOptions) {
   /** Creates one. Throws 422 for an unknown day or cohort, or dropped events; 409 while another is in progress. */
-  async create(compiled: CompiledCatalog, request: RecomputationRequest, by: Author): Promise<Recomputation> {
-    const { pool, clock } = this.options;
+  async function create(compiled: CompiledCatalog, request: RecomputationRequest, by: Author): Promise<Recomputation> {
     const { tenantNo, version } = compiled.catalog;
     const asked = askedOf(request);
     const cohort = parseAttributeFilter(asked.cohort.userAttributes ?? undefined, compiled.userAttributes);
@@ -65,7 +58,7 @@ export class Recomputations {
       throw new AppError('unprocessable', `since: '${asked.since}' is not a day.`);
     const missing = missingDetails(compiled, asked, await detailsFromDay(pool));
     if (missing !== null) throw new AppError('unprocessable', missing);
-    const job = await this.unlessActive(tenantNo, () =>
+    const job = await unlessActive(tenantNo, () =>
       transaction(pool, async (client) => {
         const id = uuid();
         await insertRecomputation(client, {
@@ -78,23 +71,22 @@ export class Recomputations {
           nowMs: clock.now(),
         });
         const inserted = (await readRecomputation(client, { tenantNo, id }))!;
-        await this.audit(client, { job: inserted, action: 'create', by });
+        await audit(client, { job: inserted, action: 'create', by });
         return inserted;
       }),
     );
-    await this.options.wake();
+    await wake();
     return recomputationAnswer(compiled, job);
   }
 
   /** The tenant's recomputations, newest first, at most a hundred. */
-  async list(compiled: CompiledCatalog): Promise<Recomputation[]> {
-    const jobs = await listRecomputations(this.options.pool, compiled.catalog.tenantNo);
+  async function list(compiled: CompiledCatalog): Promise<Recomputation[]> {
+    const jobs = await listRecomputations(pool, compiled.catalog.tenantNo);
     return jobs.map((job) => recomputationAnswer(compiled, job));
   }
 
   /** One of them, with some of its users. Throws 404. */
-  async get(compiled: CompiledCatalog, id: string): Promise<RecomputationDetails> {
-    const { pool } = this.options;
+  async function get(compiled: CompiledCatalog, id: string): Promise<RecomputationDetails> {
     const job = await readRecomputation(pool, { tenantNo: compiled.catalog.tenantNo, id });
     if (job === null) throw unknown(id);
     const samples = await samplesOf<UserPlan>(pool, job, MOST_SAMPLES);
@@ -102,8 +94,8 @@ export class Recomputations {
   }
 
   /** Starts to apply a plan. Throws 404; 409 if it is not planned, or outdated by another one. */
-  async apply(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
-    return this.change(compiled, id, { action: 'apply', by }, async (client, job, requested) => {
+  async function apply(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
+    return change(compiled, id, { action: 'apply', by }, async (client, job, requested) => {
       const later = await laterStep(client, job);
       if (later !== null)
         throw conflict(
@@ -114,18 +106,18 @@ export class Recomputations {
   }
 
   /** Starts to revert everything that it changed. Throws 404; 409 if nothing was applied. */
-  async revert(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
-    return this.change(compiled, id, { action: 'revert', by }, (client, job, requested) =>
+  async function revert(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
+    return change(compiled, id, { action: 'revert', by }, (client, job, requested) =>
       beginStep(client, job, { step: 'reverting', ...requested }),
     );
   }
 
   /** Cancels one. What it has applied so far stays, and can be reverted. Throws 404; 409 if it is not in progress. */
-  async cancel(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
-    return this.change(compiled, id, { action: 'cancel', by }, cancelRecomputation);
+  async function cancel(compiled: CompiledCatalog, id: string, by: Author): Promise<Recomputation> {
+    return change(compiled, id, { action: 'cancel', by }, cancelRecomputation);
   }
 
-  private async change(
+  async function change(
     compiled: CompiledCatalog,
     id: string,
     { action, by }: { action: keyof typeof MAY; by: Author },
@@ -136,41 +128,45 @@ export class Recomputations {
     ) => Promise<void>,
   ): Promise<Recomputation> {
     const { tenantNo } = compiled.catalog;
-    const changed = await this.unlessActive(tenantNo, () =>
-      transaction(this.options.pool, async (client) => {
+    const changed = await unlessActive(tenantNo, () =>
+      transaction(pool, async (client) => {
         const job = await readRecomputation(client, { tenantNo, id, lock: true });
         if (job === null) throw unknown(id);
         if (!(MAY[action] as readonly string[]).includes(job.status))
           throw conflict(`The recomputation is ${job.status}: it cannot be ${DONE[action]}.`);
-        await work(client, job, { requestedBy: by.who, nowMs: this.options.clock.now() });
-        await this.audit(client, { job, action: AUDITED[action], by });
+        await work(client, job, { requestedBy: by.who, nowMs: clock.now() });
+        await audit(client, { job, action: AUDITED[action], by });
         return (await readRecomputation(client, { tenantNo, id }))!;
       }),
     );
-    await this.options.wake();
+    await wake();
     return recomputationAnswer(compiled, changed);
   }
 
   /** At most one of a tenant is in progress at a time. */
-  private async unlessActive<T>(tenantNo: number, work: () => Promise<T>): Promise<T> {
+  async function unlessActive<T>(tenantNo: number, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
-      const active = await activeRecomputation(this.options.pool, tenantNo);
+      const active = await activeRecomputation(pool, tenantNo);
       throw conflict(`Another recomputation is under way${active === null ? '' : `: '${active}'`}.`);
     }
   }
 
-  private audit(
+  function audit(
     client: PoolClient,
     { job, action, by }: { job: StoredRecomputation; action: AuditAction; by: Author },
   ): Promise<void> {
     const { tenantNo, id, request } = job;
     const entry = { action, kind: 'recomputation' as const, id, after: request };
-    return writeAudit(client, { tenantNo, nowMs: this.options.clock.now(), by, entries: [entry] });
+    return writeAudit(client, { tenantNo, nowMs: clock.now(), by, entries: [entry] });
   }
+
+  return { create, list, get, apply, revert, cancel };
 }
+
+export type Recomputations = ReturnType<typeof createRecomputations>;
 
 const DONE = { apply: 'applied', revert: 'reverted', cancel: 'cancelled' } as const;
 const AUDITED = { apply: 'apply', revert: 'reverse', cancel: 'cancel' } as const satisfies Record<string, AuditAction>;

@@ -55,15 +55,11 @@ const STORING_MS = 30_000;
 const ROUNDS = 3;
 const NOT_STORED = 'Not all accepted events are stored yet; the clock is unchanged. Try again in a moment';
 
-export class ClockControl {
-  private readonly options: ClockControlOptions;
+export function createClockControl(options: ClockControlOptions) {
+  const { clock, pool, redis } = options;
 
-  constructor(options: ClockControlOptions) {
-    this.options = options;
-  }
-
-  nowMs(): number {
-    return this.options.clock.now();
+  function currentMs(): number {
+    return clock.now();
   }
 
   /**
@@ -73,35 +69,34 @@ export class ClockControl {
    * 503 if no worker lives, or events are not stored in time (the clock then stays unchanged, unless the last worker
    * dies afterwards), or if work fails repeatedly (it is done once the cause is repaired).
    */
-  async set(nowMs: number, by: Author): Promise<void> {
-    await this.workerLives();
-    await this.switchedOn();
-    for (let round = 0; round < ROUNDS && (await this.storeAccepted()); round += 1);
-    const set = await this.audited(by, new Date(nowMs).toISOString(), (client) =>
+  async function set(nowMs: number, by: Author): Promise<void> {
+    await workerLives();
+    await switchedOn();
+    for (let round = 0; round < ROUNDS && (await storeAccepted()); round += 1);
+    const set = await audited(by, new Date(nowMs).toISOString(), (client) =>
       setClock(client, { nowMs, realMs: systemClock.now() }),
     );
     if (set === null)
       throw new AppError(
         'unprocessable',
-        `now is before ${new Date(this.nowMs()).toISOString()}: time does not go back`,
+        `now is before ${new Date(currentMs()).toISOString()}: time does not go back`,
       );
-    await this.publish(set.version);
-    await this.done(set.version);
+    await publish(set.version);
+    await done(set.version);
   }
 
   /** Returns to real time. `by`: who asks for it, as for `set`. Resolves when every live process shows it. */
-  async release(by: Author): Promise<void> {
-    const released = await this.audited(by, null, releaseClock);
-    if (released !== null) await this.publish(released.version);
+  async function release(by: Author): Promise<void> {
+    const released = await audited(by, null, releaseClock);
+    if (released !== null) await publish(released.version);
   }
 
   /** Sets the clock together with an entry in the audit log. `now`: the new time; `null` for real time. */
-  private audited(
+  function audited(
     by: Author,
     now: string | null,
     work: (client: PoolClient) => Promise<StoredClock | null>,
   ): Promise<StoredClock | null> {
-    const { pool, clock } = this.options;
     return transaction(pool, async (client) => {
       const { nowMs } = await readClock(client);
       const before = { now: nowMs === null ? null : new Date(nowMs).toISOString() };
@@ -112,8 +107,8 @@ export class ClockControl {
     });
   }
 
-  private async workerLives(): Promise<void> {
-    const { pool, patienceMs = PATIENCE_MS } = this.options;
+  async function workerLives(): Promise<void> {
+    const { pool, patienceMs = PATIENCE_MS } = options;
     const endMs = performance.now() + patienceMs;
     const pauses = new GrowingPauses();
     while ((await countFollowers(pool, 0)).workers === 0) {
@@ -125,19 +120,19 @@ export class ClockControl {
   }
 
   /** Resolves when backdating and filling are finished, or after a while. */
-  private async switchedOn(): Promise<void> {
-    const { pool, patienceMs = PATIENCE_MS } = this.options;
+  async function switchedOn(): Promise<void> {
+    const { pool, patienceMs = PATIENCE_MS } = options;
     const endMs = performance.now() + patienceMs;
     const pauses = new GrowingPauses();
     while ((await switchedOnWaits(pool)) && performance.now() < endMs) await pauses.next();
   }
 
   /** Waits until everything accepted before is in Postgres. False: there was nothing. Throws 503. */
-  private async storeAccepted(): Promise<boolean> {
-    const { redis, pool, patienceMs = PATIENCE_MS } = this.options;
+  async function storeAccepted(): Promise<boolean> {
+    const { redis, pool, patienceMs = PATIENCE_MS } = options;
     const used = await usedShards(pool);
     const queued = await shardsWithBatches(redis, used);
-    await Promise.all(queued.map((shard) => this.processBatches(shard)));
+    await Promise.all(queued.map((shard) => processBatches(shard)));
     const shards = await shardsWithEntries(redis, used);
     const patience = { stillMs: patienceMs, movingMs: STORING_MS };
     const stored = await Promise.all(shards.map((shard) => isPersisted({ redis, pool }, shard, patience)));
@@ -146,8 +141,8 @@ export class ClockControl {
   }
 
   /** Resolves when a shard's current batches are processed, so that their effects are in the outbox. */
-  private async processBatches(shard: number): Promise<void> {
-    const { redis, patienceMs = PATIENCE_MS } = this.options;
+  async function processBatches(shard: number): Promise<void> {
+    const { redis, patienceMs = PATIENCE_MS } = options;
     const upTo = await newestBatch(redis, shard);
     if (upTo === null) return;
     const endMs = performance.now() + STORING_MS;
@@ -163,16 +158,15 @@ export class ClockControl {
   }
 
   /** Resolves when every live process has this version. A process that stops answering counts as gone after 5 s. */
-  private async publish(version: number): Promise<void> {
-    const { pool, redis, clock } = this.options;
+  async function publish(version: number): Promise<void> {
     await publishSignal(redis, 'clock', String(version));
     await clock.refresh();
     const pauses = new GrowingPauses();
     while ((await countFollowers(pool, version)).behind > 0) await pauses.next();
   }
 
-  private async done(version: number): Promise<void> {
-    const { pool, patienceMs = PATIENCE_MS } = this.options;
+  async function done(version: number): Promise<void> {
+    const { pool, patienceMs = PATIENCE_MS } = options;
     let wellMs = performance.now();
     const pauses = new GrowingPauses();
     for (;;) {
@@ -187,7 +181,11 @@ export class ClockControl {
       await pauses.next();
     }
   }
+
+  return { nowMs: currentMs, set, release };
 }
+
+export type ClockControl = ReturnType<typeof createClockControl>;
 
 /** A pass under the test clock, once every live process shows the new time. Stores the outcome for the request. */
 export async function clockPass(

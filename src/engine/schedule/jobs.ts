@@ -72,32 +72,21 @@ function retryOf(job: Job): 'restart' | 'resume' | null {
 }
 
 /** Jobs as administrators see them; `JobRunner` runs them. */
-export class Jobs {
-  private readonly pool: Pool;
-  private readonly clock: Clock;
-  private readonly wake: () => Promise<void>;
-
-  /** @param options.wake makes workers look for jobs */
-  constructor(pool: Pool, clock: Clock, wake: () => Promise<void>) {
-    this.pool = pool;
-    this.clock = clock;
-    this.wake = wake;
-  }
-
-  async list(
+export function createJobs(pool: Pool, clock: Clock, wake: () => Promise<void>) {
+  async function list(
     query: SeenJobs & { kind?: JobKind; status?: JobStatus; limit: number; skip: number },
   ): Promise<ShownJob[]> {
-    return (await listJobs(this.pool, query)).map(shown);
+    return (await listJobs(pool, query)).map(shown);
   }
 
   /** One job. Throws 404. */
-  async get(seen: SeenJobs, id: string): Promise<ShownJob> {
-    return shown(found(await readJob(this.pool, { ...seen, id }), id));
+  async function get(seen: SeenJobs, id: string): Promise<ShownJob> {
+    return shown(found(await readJob(pool, { ...seen, id }), id));
   }
 
   /** Cancels a job; its results so far stay. Throws 404; 409 if it is finished or cannot be cancelled. */
-  cancel(seen: SeenJobs, id: string, by: Author): Promise<ShownJob> {
-    return this.change({ seen, id, by, action: 'cancel' }, async (client, job) => {
+  function cancel(seen: SeenJobs, id: string, by: Author): Promise<ShownJob> {
+    return change({ seen, id, by, action: 'cancel' }, async (client, job) => {
       const { cancel, stays } = RULES[job.kind];
       if (!isOpen(job)) throw conflict(`The job is ${job.status}: it cannot be cancelled.`);
       if (cancel === null) throw conflict(`The job cannot be cancelled. ${stays ?? ''}`.trimEnd());
@@ -107,8 +96,8 @@ export class Jobs {
   }
 
   /** Runs a cancelled or failed job again, or a waiting one at once. Throws 404; 409 if it may not. */
-  async retry(seen: SeenJobs, id: string, by: Author): Promise<ShownJob> {
-    const job = await this.change({ seen, id, by, action: 'retry' }, async (client, one, nowMs) => {
+  async function retry(seen: SeenJobs, id: string, by: Author): Promise<ShownJob> {
+    const job = await change({ seen, id, by, action: 'retry' }, async (client, one, nowMs) => {
       const retry = retryOf(one);
       if (retry === null) throw conflict(`The job is ${one.status}: it cannot be retried.`);
       await restartJob(client, one, { fromStart: retry === 'restart' });
@@ -120,16 +109,16 @@ export class Jobs {
       if (!isUniqueViolation(error)) throw error;
       throw conflict('Another recomputation of the tenant is under way.');
     });
-    await this.wake();
+    await wake();
     return job;
   }
 
-  private change(
+  function change(
     { seen, id, by, action }: { seen: SeenJobs; id: string; by: Author; action: 'cancel' | 'retry' },
     work: (client: PoolClient, job: NamedJob, nowMs: number) => Promise<void>,
   ): Promise<ShownJob> {
-    return transaction(this.pool, async (client) => {
-      const nowMs = this.clock.now();
+    return transaction(pool, async (client) => {
+      const nowMs = clock.now();
       const job = found(await readJob(client, { ...seen, id, lock: true }), id);
       await work(client, job, nowMs);
       const { kind, tenantNo, subjectName: name } = job;
@@ -138,7 +127,11 @@ export class Jobs {
       return shown((await readJob(client, { ...seen, id }))!);
     });
   }
+
+  return { list, get, cancel, retry };
 }
+
+export type Jobs = ReturnType<typeof createJobs>;
 
 function shown(job: NamedJob): ShownJob {
   const { id, kind, subjectId, subjectName, status, done, total, attempts, error, requestedBy } = job;

@@ -58,31 +58,33 @@ const UNKNOWN = 'There is no user with this ID';
  * Administrators' changes to streaks. Users are handled one after another; each change is atomic, and is recorded in
  * the audit log afterwards. `by`, `span`: who asks for it, and the request's span.
  */
-export class StreakAdmin {
-  private readonly options: StreakAdminOptions;
-
-  constructor(options: StreakAdminOptions) {
-    this.options = options;
-  }
-
+export function createStreakAdmin({
+  persisted,
+  recordAudit,
+  pool,
+  scripts,
+  isStored,
+  clock,
+  users,
+}: StreakAdminOptions) {
   /** Gives a user a freeze; returns a text if it is refused. */
-  async giveFreeze(
+  async function giveFreeze(
     compiled: CompiledCatalog,
     userId: string,
     { by, span }: Asked,
   ): Promise<StreakOwner | string | NothingDone> {
     const { enabled, max } = compiled.catalog.streaks.freezes;
     if (!enabled) return 'Freezes are not enabled in the streak settings';
-    const refusal = await this.change(compiled, userId, { kind: 'freeze', max }, span);
+    const refusal = await change(compiled, userId, { kind: 'freeze', max }, span);
     if (refusal?.why === STREAK_REFUSAL.full)
       return new NothingDone(`The user has the maximum of ${max} freezes already`);
     if (refusal !== null) return reason(refusal);
-    this.record(compiled, by, { action: 'create', kind: 'streak_freeze', userId });
+    record(compiled, by, { action: 'create', kind: 'streak_freeze', userId });
     return { userId };
   }
 
   /** Pauses a user's streaks; returns a text if it is refused. */
-  async pause(
+  async function pause(
     compiled: CompiledCatalog,
     { userId, start, end }: StreakPauseItem,
     { by, span }: Asked,
@@ -91,15 +93,18 @@ export class StreakAdmin {
     if (to < from) return 'end must not be before start';
     const id = uuid();
     const pause = { from, to, id: id.replaceAll('-', '') };
-    const refusal = await this.change(compiled, userId, { kind: 'pause', pause }, span);
+    const refusal = await change(compiled, userId, { kind: 'pause', pause }, span);
     if (refusal !== null) return reason(refusal);
-    this.record(compiled, by, { action: 'create', kind: 'streak_pause', id, userId, after: { start, end } });
+    record(compiled, by, { action: 'create', kind: 'streak_pause', id, userId, after: { start, end } });
     return { id, userId, start, end, status: 'active' };
   }
 
   /** Deletes pauses by ID; their past days stay paused. Returns the IDs that were deleted. */
-  async deletePauses(compiled: CompiledCatalog, ids: readonly string[], { by, span }: Asked): Promise<string[]> {
-    const { pool, persisted } = this.options;
+  async function deletePauses(
+    compiled: CompiledCatalog,
+    ids: readonly string[],
+    { by, span }: Asked,
+  ): Promise<string[]> {
     const { tenantNo } = compiled.catalog;
     let found = await findPauses(pool, tenantNo, ids);
     if (found.length < ids.length) {
@@ -110,53 +115,52 @@ export class StreakAdmin {
     const deleted: string[] = [];
     for (const { id, userId, from, to } of found) {
       const pause = { from, to, id: id.replaceAll('-', '') };
-      const refusal = await this.change(compiled, userId, { kind: 'unpause', pause }, span);
+      const refusal = await change(compiled, userId, { kind: 'unpause', pause }, span);
       if (refusal !== null) continue;
       deleted.push(id);
       const before = { start: dateOf(from), end: dateOf(to) };
-      this.record(compiled, by, { action: 'delete', kind: 'streak_pause', id, userId, before });
+      record(compiled, by, { action: 'delete', kind: 'streak_pause', id, userId, before });
     }
     return deleted;
   }
 
   /** Restores each user's longest streak. Returns the owner with the restored streak, or the reason for a refusal. */
-  async restore(
+  async function restore(
     compiled: CompiledCatalog,
     userIds: readonly string[],
     { by, span }: Asked,
   ): Promise<(StreakOwner | string | NothingDone)[]> {
-    await this.options.persisted(compiled.catalog.tenantNo);
+    await persisted(compiled.catalog.tenantNo);
     const outcomes: (StreakOwner | string | NothingDone)[] = [];
     for (const userId of userIds) {
-      const outcome = await this.restoreOne(compiled, userId, span);
+      const outcome = await restoreOne(compiled, userId, span);
       if (typeof outcome === 'object' && !(outcome instanceof NothingDone))
-        this.record(compiled, by, { action: 'restore', kind: 'streak', userId });
+        record(compiled, by, { action: 'restore', kind: 'streak', userId });
       outcomes.push(outcome);
     }
     return outcomes;
   }
 
   /** Ends a user's streaks now; freezes stay. Returns a text if it is refused. */
-  async reset(
+  async function reset(
     compiled: CompiledCatalog,
     userId: string,
     { by, span }: Asked,
   ): Promise<StreakOwner | string | NothingDone> {
-    const refusal = await this.change(compiled, userId, { kind: 'reset' }, span);
+    const refusal = await change(compiled, userId, { kind: 'reset' }, span);
     if (refusal?.why === STREAK_REFUSAL.idle) return new NothingDone('The user has no streak');
     if (refusal !== null) return reason(refusal);
-    this.record(compiled, by, { action: 'reset', kind: 'streak', userId });
+    record(compiled, by, { action: 'reset', kind: 'streak', userId });
     return { userId };
   }
 
   /** Makes a change once, even if the connection breaks. `null`: it was made. Throws 503. */
-  async change(
+  async function change(
     compiled: CompiledCatalog,
     userId: string,
     change: StreakChange,
     span?: Span,
   ): Promise<RefusedChange | null> {
-    const { scripts, isStored, clock } = this.options;
     const nowMs = clock.now();
     const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
     const id = eventId(nowMs);
@@ -186,26 +190,29 @@ export class StreakAdmin {
   }
 
   /** Runs in the background. */
-  private record({ catalog }: CompiledCatalog, by: Author, entry: AuditEntry): void {
-    void this.options.recordAudit({ tenantNo: catalog.tenantNo, by, entries: [entry] });
+  function record({ catalog }: CompiledCatalog, by: Author, entry: AuditEntry): void {
+    void recordAudit({ tenantNo: catalog.tenantNo, by, entries: [entry] });
   }
 
-  private async restoreOne(
+  async function restoreOne(
     compiled: CompiledCatalog,
     userId: string,
     span: Span | undefined,
   ): Promise<StreakOwner | string | NothingDone> {
-    const { pool, users, clock } = this.options;
     const { tenantNo, streaks } = compiled.catalog;
     const state = await users.find(tenantNo, userId);
     if (state === null) return UNKNOWN;
     const since = restoreWindowStart(dayIn(state.zone, clock.now()), streaks);
     const lost = await longestLost(pool, { tenantNo, userId, frequency: streaks.frequency, since });
-    const refusal = await this.change(compiled, userId, { kind: 'restore', lost, since }, span);
+    const refusal = await change(compiled, userId, { kind: 'restore', lost, since }, span);
     if (refusal?.why === STREAK_REFUSAL.none) return new NothingDone('There is no longer streak to restore');
     return refusal === null ? { userId } : reason(refusal);
   }
+
+  return { giveFreeze, pause, deletePauses, restore, reset, change };
 }
+
+export type StreakAdmin = ReturnType<typeof createStreakAdmin>;
 
 function reason({ why, day }: RefusedChange): string {
   switch (why) {

@@ -19,38 +19,26 @@ import { packedUsers } from '../../redis/parts.ts';
 const MAX_PERIODS = 1000;
 const MAX_USERS = 100;
 
-export class StreakReads {
-  private readonly redis: Redis;
-  private readonly pool: Pool;
-  private readonly users: UserReads;
-  private readonly clock: Clock;
-
-  constructor(redis: Redis, pool: Pool, users: UserReads, clock: Clock) {
-    this.redis = redis;
-    this.pool = pool;
-    this.users = users;
-    this.clock = clock;
-  }
-
+export function createStreakReads(redis: Redis, pool: Pool, users: UserReads, clock: Clock) {
   /**
    * A user's streak with `historyPeriods` periods, oldest first, the current one last. Throws 404 for an unknown user,
    * 422 for a number outside 0 to 1,000. Settlements of periods before the streak in the user's state come from
    * Postgres, so the latest one may be missing.
    */
-  async ofUser(compiled: CompiledCatalog, userId: string, historyPeriods: number): Promise<StreakResponse> {
+  async function ofUser(compiled: CompiledCatalog, userId: string, historyPeriods: number): Promise<StreakResponse> {
     if (historyPeriods < 0 || historyPeriods > MAX_PERIODS)
       throw new AppError('unprocessable', `historyPeriods must be from 0 to ${MAX_PERIODS}.`);
-    const state = await this.users.state(compiled.catalog.tenantNo, userId);
+    const state = await users.state(compiled.catalog.tenantNo, userId);
     const { streaks: settings } = compiled.catalog;
     const { frequency, weekStart } = settings;
-    const { day, streaks, freezes, settlements, offDays } = settledNow(compiled, state, this.clock.now());
+    const { day, streaks, freezes, settlements, offDays } = settledNow(compiled, state, clock.now());
     const live = streaks[frequency];
     const current = periodOf(day, frequency, weekStart);
     const base = baseStreak(compiled, { streak: live, freezesLeft: freezes, day, offDays });
     const oldest = current - historyPeriods + 1;
     const stored =
       historyPeriods > 0
-        ? await streakChangesSince(this.pool, {
+        ? await streakChangesSince(pool, {
             tenantNo: compiled.catalog.tenantNo,
             userId,
             frequency,
@@ -77,27 +65,31 @@ export class StreakReads {
   }
 
   /** Streak lengths of 1 to 100 users, longest first; 0 for an unknown user. Throws 422. */
-  async list(compiled: CompiledCatalog, userIds: readonly string[]): Promise<BulkStreakResponse> {
+  async function list(compiled: CompiledCatalog, userIds: readonly string[]): Promise<BulkStreakResponse> {
     const asked = [...new Set(userIds)];
     if (asked.length === 0 || asked.length > MAX_USERS)
       throw new AppError('unprocessable', `userIds must name 1 to ${MAX_USERS} users.`);
     const { tenantNo } = compiled.catalog;
-    const states = await packedUsers(this.redis, tenantNo, asked);
+    const states = await packedUsers(redis, tenantNo, asked);
     return asked
       .map((userId, index) => {
         const packed = states[index] ?? null;
-        return { userId, ...this.standing(compiled, packed === null ? null : decodeUser(packed)) };
+        return { userId, ...standing(compiled, packed === null ? null : decodeUser(packed)) };
       })
       .sort((a, b) => b.streakLength - a.streakLength);
   }
 
-  private standing(compiled: CompiledCatalog, state: User | null): { streakLength: number; extended: string | null } {
+  function standing(compiled: CompiledCatalog, state: User | null): { streakLength: number; extended: string | null } {
     if (state === null) return { streakLength: 0, extended: null };
     const { frequency } = compiled.catalog.streaks;
-    const { length } = settledNow(compiled, state, this.clock.now()).streaks[frequency];
+    const { length } = settledNow(compiled, state, clock.now()).streaks[frequency];
     return { streakLength: length, extended: extendedAt(length, state.streaks[frequency].extendedMs) };
   }
+
+  return { ofUser, list };
 }
+
+export type StreakReads = ReturnType<typeof createStreakReads>;
 
 const extendedAt = (length: number, extendedMs: number | null): string | null =>
   length === 0 || extendedMs === null ? null : new Date(extendedMs).toISOString();

@@ -74,35 +74,29 @@ interface Asked {
 }
 
 /** The history of a user with causes, from data that is stored anyway. */
-export class Timeline {
-  private readonly options: TimelineOptions;
-
-  constructor(options: TimelineOptions) {
-    this.options = options;
-  }
-
+export function createTimeline({ users, pool }: TimelineOptions) {
   /**
    * A page of a user's history, in the order in which Laurel recorded it. Includes everything answered before the call;
    * entries that arrive while a client pages do not shift the pages. Cost: O(limit) index steps for each metric and
    * points system of the user, plus O(entries of the user by the clock and by administrators). Throws 404 for an
    * unknown user, 422 for invalid times, 503 while Postgres is too far behind.
    */
-  async page(compiled: CompiledCatalog, userId: string, query: TimelineQuery): Promise<TimelinePage> {
+  async function page(compiled: CompiledCatalog, userId: string, query: TimelineQuery): Promise<TimelinePage> {
     const { fromMs, toMs } = spanOf(query);
     const { tenantNo } = compiled.catalog;
-    const state = await this.options.users.state(tenantNo, userId);
-    const completions = await completionsByCause(this.options.pool, { tenantNo, userId });
+    const state = await users.state(tenantNo, userId);
+    const completions = await completionsByCause(pool, { tenantNo, userId });
     const newest = query.order === 'desc';
     const above = fromMs === null ? FIRST_POSITION : firstIdAt(fromMs - BEFORE_APPLIED_MS);
     const below = toMs === null ? LAST_POSITION : firstIdAt(toMs);
     const range = { tenantNo, userId, above, below, newest, limit: query.limit + 1 };
-    const from = { pool: this.options.pool, range, completions, createdMs: state.createdMs };
+    const from = { pool, range, completions, createdMs: state.createdMs };
     const asked = { compiled, userId, state, completions };
     let cursor = query.cursor ?? null;
     for (;;) {
-      const found = await this.following(asked, from, query.kind, cursor);
+      const found = await following(asked, from, query.kind, cursor);
       const page = found.slice(0, query.limit);
-      const entries = (await this.entries(asked, page)).filter(
+      const entries = (await entriesOf(asked, page)).filter(
         // An event's reversal is stored as an event.
         ({ kind, at }) =>
           (query.kind !== 'event' || kind === 'event') &&
@@ -111,13 +105,13 @@ export class Timeline {
       );
       cursor = found.length > query.limit ? page.at(-1)!.position : null;
       if (entries.length > 0 || cursor === null) {
-        return { entries, detailsFrom: await detailsFrom(this.options.pool), nextCursor: cursor };
+        return { entries, detailsFrom: await detailsFrom(pool), nextCursor: cursor };
       }
     }
   }
 
   /** The items behind the cursor, in order: up to the limit. */
-  private async following(
+  async function following(
     asked: Asked,
     from: Source,
     kind: TimelineQuery['kind'],
@@ -125,7 +119,7 @@ export class Timeline {
   ): Promise<Found[]> {
     const { newest, limit } = from.range;
     const cursorMs = cursor === null ? null : msOf(cursor);
-    const together = cursorMs === null ? null : await this.atOnce(asked, from, kind, cursorMs);
+    const together = cursorMs === null ? null : await atOnce(asked, from, kind, cursorMs);
     const at = together?.findIndex(({ position }) => position === cursor) ?? -1;
     const items = together === null || at < 0 ? [] : together.slice(at + 1);
     let bounds: Partial<TimelineRange> = {};
@@ -140,35 +134,35 @@ export class Timeline {
       const mayContinue = further.length === wanted && group.at(-1) === further.at(-1);
       // With too many entries at once, pages follow the order of IDs.
       if (ms === cursorMs || group.length === 1) items.push(...group);
-      else if (mayContinue) items.push(...((await this.atOnce(asked, from, kind, ms)) ?? group));
-      else items.push(...(await this.ordered(asked, group, newest)));
+      else if (mayContinue) items.push(...((await atOnce(asked, from, kind, ms)) ?? group));
+      else items.push(...(await ordered(asked, group, newest)));
     }
     return items.slice(0, limit);
   }
 
   /** All items of one millisecond, in order; `null` if there are too many. */
-  private async atOnce(asked: Asked, from: Source, kind: TimelineQuery['kind'], ms: number): Promise<Found[] | null> {
+  async function atOnce(asked: Asked, from: Source, kind: TimelineQuery['kind'], ms: number): Promise<Found[] | null> {
     const range = { above: firstIdAt(ms), below: firstIdAt(ms + 1), limit: MOST_AT_ONCE + 1 };
     const found = await firstOf(within(from, range), kind);
-    return found.length > MOST_AT_ONCE ? null : this.ordered(asked, found, from.range.newest);
+    return found.length > MOST_AT_ONCE ? null : ordered(asked, found, from.range.newest);
   }
 
   /** Puts the happenings among items of one millisecond in the order in which they were applied. */
-  private async ordered(asked: Asked, found: Found[], newest: boolean): Promise<Found[]> {
+  async function ordered(asked: Asked, found: Found[], newest: boolean): Promise<Found[]> {
     const positions = found.flatMap(({ is, position }) => (is === 'happening' ? [position] : []));
     if (positions.length < 2) return found;
-    const sequence = inSequence(await this.happenings(asked, positions));
+    const sequence = inSequence(await happeningsOf(asked, positions));
     if (newest) sequence.reverse();
     return found.map((one) => (one.is === 'happening' ? { ...one, position: sequence.shift()! } : one));
   }
 
   /** Converts what was found to entries; parts that another entry shows are omitted. */
-  private async entries(asked: Asked, found: readonly Found[]): Promise<TimelineEntry[]> {
+  async function entriesOf(asked: Asked, found: readonly Found[]): Promise<TimelineEntry[]> {
     const { compiled, state } = asked;
     const { catalog } = compiled;
-    const then = new CatalogThen(this.options.pool, catalog.tenantNo, catalog.streaks.frequency);
+    const then = new CatalogThen(pool, catalog.tenantNo, catalog.streaks.frequency);
     const positions = found.flatMap(({ is, position }) => (is === 'happening' ? [position] : []));
-    const happened = new Map((await this.happenings(asked, positions)).map((one) => [one.position, one]));
+    const happened = new Map((await happeningsOf(asked, positions)).map((one) => [one.position, one]));
     await then.load(
       found.flatMap((one) =>
         one.is === 'final' || one.is === 'league'
@@ -194,18 +188,17 @@ export class Timeline {
       else if (one.is === 'quarantine') entry = quarantineEntry(compiled, one.row, then);
       else if (one.is === 'spending') entry = spendingEntry(compiled, one.row, then);
       else if (one.is === 'audit') entry = administrationEntry(position, one.row);
-      else if (!(await this.hasAwardedAtCreation(asked))) entry = creationEntry(position, state.createdMs);
+      else if (!(await hasAwardedAtCreation(asked))) entry = creationEntry(position, state.createdMs);
       if (entry !== null) entries.push(entry);
     }
     return entries;
   }
 
-  private async happenings(
+  async function happeningsOf(
     { compiled, userId, completions }: Asked,
     positions: readonly string[],
   ): Promise<Happening[]> {
     if (positions.length === 0) return [];
-    const { pool } = this.options;
     const of = { tenantNo: compiled.catalog.tenantNo, userId };
     const [events, awards] = [await eventsOf(pool, of, positions), await awardsOf(pool, of, positions)];
     const recomputations = await recomputationsOf(pool, of, positions);
@@ -213,10 +206,10 @@ export class Timeline {
   }
 
   /** Whether the user's creation made awards without an event; the creation is then shown at their position. */
-  private async hasAwardedAtCreation(asked: Asked): Promise<boolean> {
+  async function hasAwardedAtCreation(asked: Asked): Promise<boolean> {
     const { compiled, userId, state, completions } = asked;
     const { createdMs } = state;
-    const causes = await awardCauses(this.options.pool, {
+    const causes = await awardCauses(pool, {
       tenantNo: compiled.catalog.tenantNo,
       userId,
       above: firstIdAt(createdMs - BEFORE_APPLIED_MS),
@@ -224,13 +217,17 @@ export class Timeline {
       newest: false,
       limit: AT_ONCE,
     });
-    const happened = await this.happenings(asked, causes);
+    const happened = await happeningsOf(asked, causes);
     return happened.some(
       ({ position, event, awards }) =>
         event === null && !completions.has(position) && awards.some(({ at }) => at.getTime() === createdMs),
     );
   }
+
+  return { page };
 }
+
+export type Timeline = ReturnType<typeof createTimeline>;
 
 /** An item at its position in a timeline. An item that only has a position is looked up by it (`happening.ts`). */
 type Found =

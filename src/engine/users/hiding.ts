@@ -32,24 +32,17 @@ export interface HidingOptions {
   clock: Clock;
 }
 
-export class Hiding {
-  private readonly options: HidingOptions;
-
-  constructor(options: HidingOptions) {
-    this.options = options;
-  }
-
+export function createHiding({ redis, pool, scripts, setsOfBoards, clock }: HidingOptions) {
   /**
    * Hides a user, or ends that, for an administrator or the user. Returns the state afterwards. A hidden user keeps
    * everything but is absent from rankings that are not final; a user who is shown again takes the place of the score.
    * Idempotent. Throws 404 for an unknown user, 503.
    */
-  async set(
+  async function set(
     compiled: CompiledCatalog,
     userId: string,
     { by, hidden }: { by: keyof typeof HIDDEN_BY; hidden: boolean },
   ): Promise<User> {
-    const { redis, pool, scripts, setsOfBoards, clock } = this.options;
     const { tenantNo } = compiled.catalog;
     scripts.refuseOverload();
     const part = userPart(redis, tenantNo, userId);
@@ -79,7 +72,11 @@ export class Hiding {
     if (state === null) throw refusalError(compiled, { [kindField]: REFUSAL.unknownUser });
     return decodeUser(state);
   }
+
+  return { set };
 }
+
+export type Hiding = ReturnType<typeof createHiding>;
 
 interface Surroundings extends Pick<Parameters<typeof setHidden>[2], 'boards' | 'isCleared' | 'nowMs'> {
   part: TenantPart;

@@ -32,21 +32,22 @@ export interface UserDeletionOptions {
   recordAudit: RecordAudit;
 }
 
-export class UserDeletion {
-  private readonly options: UserDeletionOptions;
-
-  constructor(options: UserDeletionOptions) {
-    this.options = options;
-  }
-
+export function createUserDeletion({
+  recordAudit,
+  redis,
+  pool,
+  scripts,
+  setsOfBoards,
+  keys,
+  clock,
+}: UserDeletionOptions) {
   /**
    * Deletes users, and returns those who existed. `by`, `span`: who asks for it, and the request's span. When it
    * resolves, the users are gone from all live reads and their application keys are refused; Postgres follows after the
    * earlier events. Later events, including those of waiting batches, belong to a new user without used idempotency
    * keys. Idempotent; after an error (503) some may be deleted.
    */
-  async delete(tenantNo: number, userIds: readonly string[], { by, span }: Asked): Promise<string[]> {
-    const { redis, pool, scripts, setsOfBoards } = this.options;
+  async function remove(tenantNo: number, userIds: readonly string[], { by, span }: Asked): Promise<string[]> {
     scripts.refuseOverload();
     const cleared = await clearedRuns(pool, tenantNo);
     const isCleared = ({ board, runDay }: BoardRun): boolean => cleared.get(board)?.has(runDay) === true;
@@ -59,20 +60,19 @@ export class UserDeletion {
           part,
           (await setsOfBoards(part)).map((key) => boardSetOf(part, key)),
         );
-      if (!(await this.deleteOne(part, userId, { isCleared, sets: sets.get(part)!, span }))) continue;
+      if (!(await deleteOne(part, userId, { isCleared, sets: sets.get(part)!, span }))) continue;
       deleted.push(userId);
       const entry = { action: 'delete', kind: 'user', userId } as const;
-      void this.options.recordAudit({ tenantNo, by, entries: [entry] });
+      void recordAudit({ tenantNo, by, entries: [entry] });
     }
     return deleted;
   }
 
-  private async deleteOne(
+  async function deleteOne(
     part: TenantPart,
     userId: string,
     { isCleared, sets, span }: Surroundings & { span: Span | undefined },
   ): Promise<boolean> {
-    const { scripts, keys, clock } = this.options;
     const { tenantNo } = part;
     // First, so that the user's own device cannot create the user again.
     const hadKeys = (await keys.deleteOf(tenantNo, userId)) > 0;
@@ -87,7 +87,11 @@ export class UserDeletion {
     await changeUser(scripts, tenantNo, { userId, isGuarded: true, compute }, { span });
     return hadKeys || wasThere;
   }
+
+  return { delete: remove };
 }
+
+export type UserDeletion = ReturnType<typeof createUserDeletion>;
 
 interface Surroundings {
   /** Runs of leaderboards that Redis no longer holds. */

@@ -59,28 +59,22 @@ type NextIds = (count: number) => Promise<string[]>;
 
 const NOT_FOUND = 'after: this user is not, or no longer, among the results; begin again without it';
 
-export class UserDirectory {
-  private readonly options: UserDirectoryOptions;
-
-  constructor(options: UserDirectoryOptions) {
-    this.options = options;
-  }
-
+export function createUserDirectory({ caughtUp, clock, pool, redis, controlShare }: UserDirectoryOptions) {
   /**
    * Users in the order of their IDs, or those found by `search` (see `searchUsers`): `limit` of them, fewer only on the
    * last page. Includes all users whose events were answered before, unless Postgres is so far behind that `caughtUp`
    * stops waiting. Their fields are current, and deleted users are never listed. Throws 422 for an `after` that a
    * search does not find.
    */
-  async list(compiled: CompiledCatalog, page: UserPage): Promise<User[]> {
+  async function list(compiled: CompiledCatalog, page: UserPage): Promise<User[]> {
     const { tenantNo } = compiled.catalog;
-    await this.options.caughtUp.tenant(tenantNo);
-    const next = page.search ? await this.found(tenantNo, page, page.search) : this.all(tenantNo, page);
+    await caughtUp.tenant(tenantNo);
+    const next = page.search ? await found(tenantNo, page, page.search) : all(tenantNo, page);
     const users: User[] = [];
     while (users.length < page.limit) {
       const asked = page.limit - users.length;
       const ids = await next(asked);
-      users.push(...(await this.present(compiled, ids)));
+      users.push(...(await present(compiled, ids)));
       if (ids.length < asked) break;
     }
     return users;
@@ -90,14 +84,13 @@ export class UserDirectory {
    * Users that meet all of a filter, in the order of their IDs, after `after`: up to `limit`. A call looks at 2,000 users at most, so it
    * may find fewer, or none, though there are more: `next` is where to go on. 422 for an unknown attribute or level.
    */
-  async filtered(
+  async function filtered(
     compiled: CompiledCatalog,
     filter: UserFilter,
     { after, limit }: { after?: string | undefined; limit: number },
   ): Promise<FilteredUsers> {
     const { tenantNo } = compiled.catalog;
-    const { redis, pool, controlShare, caughtUp } = this.options;
-    const isWanted = this.predicate(compiled, filter);
+    const isWanted = predicate(compiled, filter);
     await caughtUp.tenant(tenantNo);
     const users: User[] = [];
     let [last, examined] = [after ?? null, 0];
@@ -117,13 +110,13 @@ export class UserDirectory {
     return { users, next: last, examined };
   }
 
-  private predicate(compiled: CompiledCatalog, filter: UserFilter): (state: UserState) => boolean {
+  function predicate(compiled: CompiledCatalog, filter: UserFilter): (state: UserState) => boolean {
     const pairs = parseAttributeFilter(filter.userAttributes, compiled.userAttributes);
     const level = filter.level === undefined ? null : wantedLevel(compiled, filter.level);
     const fromMs = filter.seenFrom === undefined ? -Infinity : Date.parse(filter.seenFrom);
     const beforeMs = filter.seenBefore === undefined ? Infinity : Date.parse(filter.seenBefore);
     const { minStreak = 0 } = filter;
-    const nowMs = this.options.clock.now();
+    const nowMs = clock.now();
     const { frequency } = compiled.catalog.streaks;
     return (state) =>
       state.updatedMs >= fromMs &&
@@ -133,19 +126,18 @@ export class UserDirectory {
       (minStreak === 0 || settledNow(compiled, state, nowMs).streaks[frequency].length >= minStreak);
   }
 
-  private all(tenantNo: number, { order = 'asc', after, skip }: UserPage): NextIds {
+  function all(tenantNo: number, { order = 'asc', after, skip }: UserPage): NextIds {
     let last = after ?? null;
     let over = skip;
     return async (limit) => {
-      const ids = await listUsers(this.options.pool, { tenantNo, order, after: last, limit, skip: over });
+      const ids = await listUsers(pool, { tenantNo, order, after: last, limit, skip: over });
       last = ids.at(-1) ?? last;
       over = 0;
       return ids;
     };
   }
 
-  private async found(tenantNo: number, { after, skip }: UserPage, search: string): Promise<NextIds> {
-    const { pool } = this.options;
+  async function found(tenantNo: number, { after, skip }: UserPage, search: string): Promise<NextIds> {
     let last = after === undefined ? null : await placeInSearch(pool, { tenantNo, search, id: after });
     if (after !== undefined && last === null) throw new AppError('unprocessable', NOT_FOUND);
     let over = skip;
@@ -159,15 +151,18 @@ export class UserDirectory {
   }
 
   /** Excludes deleted users who are still in Postgres. */
-  private async present(compiled: CompiledCatalog, ids: readonly string[]): Promise<User[]> {
-    const { redis, controlShare } = this.options;
+  async function present(compiled: CompiledCatalog, ids: readonly string[]): Promise<User[]> {
     const users: User[] = [];
     for await (const { userId, packed } of statesInSlices(redis, compiled.catalog.tenantNo, ids))
       if (packed !== null)
         users.push(userResponse(compiled, { userId, state: decodeUser(packed), controlShare: controlShare() }));
     return users;
   }
+
+  return { list, filtered };
 }
+
+export type UserDirectory = ReturnType<typeof createUserDirectory>;
 
 /** The level that `system:level` names. 422 if there is none. */
 function wantedLevel(compiled: CompiledCatalog, text: string): { systemId: string; systemNo: number; id: string } {

@@ -27,20 +27,13 @@ interface UserExportOptions {
   recordAudit: RecordAudit;
 }
 
-export class UserExport {
-  private readonly options: UserExportOptions;
-
-  constructor(options: UserExportOptions) {
-    this.options = options;
-  }
-
+export function createUserExport({ pool, controlShare, redis, users, clock, recordAudit }: UserExportOptions) {
   /**
    * Yields one JSON document in pieces of at most a page of rows. Resources are named instead of numbered; secrets of keys
    * are omitted. The audit log records the export before the first piece. Includes everything answered before the call, and
    * possibly later changes. Throws before the first piece: 404 for an unknown user, 503 while Postgres is too far behind.
    */
-  async *document(compiled: CompiledCatalog, userId: string, by: Author): AsyncGenerator<string> {
-    const { redis, pool, users, clock, recordAudit } = this.options;
+  async function* document(compiled: CompiledCatalog, userId: string, by: Author): AsyncGenerator<string> {
     const { tenantNo } = compiled.catalog;
     const state = await users.state(tenantNo, userId);
     await untilPersisted({ redis, pool }, tenantNo, userId);
@@ -48,7 +41,7 @@ export class UserExport {
     const names = await resourceNames(pool, tenantNo);
     const profile = {
       exported: new Date(clock.now()).toISOString(),
-      ...this.profile(compiled, userId, state, names),
+      ...profileOf(compiled, userId, state, names),
     };
     yield JSON.stringify(profile).slice(0, -1);
     for (const table of USER_TABLES) {
@@ -72,20 +65,20 @@ export class UserExport {
       ...(metadata !== null && { metadata: JSON.parse(metadata) }),
     }));
     yield `,"finalRanks":${JSON.stringify(finalRanks)}`;
-    yield `,"leaderboardDays":${JSON.stringify(await this.snapshots({ tenantNo, userId, names }))}`;
+    yield `,"leaderboardDays":${JSON.stringify(await snapshots({ tenantNo, userId, names }))}`;
     const queued = await queuedEventsOf(redis, tenantNo, userId);
     yield `,"queuedEvents":${JSON.stringify(queued)}}`;
   }
 
   /** The user's places in the daily snapshots of boards. Consecutive equal places are listed once. */
-  private async snapshots(of: {
+  async function snapshots(of: {
     tenantNo: number;
     userId: string;
     names: ReadonlyMap<number, string>;
   }): Promise<object[]> {
     const { tenantNo, userId, names } = of;
     const where = { hash: userHash(userId), bytes: entryHead(userId) };
-    const parts = await snapshotPartsWith(this.options.pool, tenantNo, where);
+    const parts = await snapshotPartsWith(pool, tenantNo, where);
     return parts.flatMap(({ boardNo, runDay, day, packed }) => {
       const entry = entryOf(packed, userId);
       const leaderboard = names.get(boardNo) ?? String(boardNo);
@@ -93,7 +86,12 @@ export class UserExport {
     });
   }
 
-  private profile(compiled: CompiledCatalog, userId: string, state: User, names: ReadonlyMap<number, string>): object {
+  function profileOf(
+    compiled: CompiledCatalog,
+    userId: string,
+    state: User,
+    names: ReadonlyMap<number, string>,
+  ): object {
     const named = <T, R>(table: ReadonlyMap<number, T>, describe: (value: T, no: number) => R): Record<string, R> =>
       Object.fromEntries(byNumber(table).map(([no, value]) => [names.get(no) ?? no, describe(value, no)]));
     const boards = new Map<number, Score[]>();
@@ -110,7 +108,7 @@ export class UserExport {
     ]);
     return {
       user: {
-        ...userResponse(compiled, { userId, state, controlShare: this.options.controlShare() }),
+        ...userResponse(compiled, { userId, state, controlShare: controlShare() }),
         // Including those that were deleted from the catalog.
         attributes: named(state.attributes, (value) => value),
       },
@@ -143,7 +141,11 @@ export class UserExport {
       }),
     };
   }
+
+  return { document };
 }
+
+export type UserExport = ReturnType<typeof createUserExport>;
 
 /** What the entry of a run shows; nothing if it has no metadata. */
 function metadataOf({ metadata }: User, board: number, runDay: number): { metadata?: unknown } {

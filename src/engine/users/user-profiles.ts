@@ -31,16 +31,10 @@ interface Sender {
 }
 
 /** Users' profiles and preferences. Reads see every write that was answered. `span`: the request's, if it is sampled. */
-export class UserProfiles {
-  private readonly options: UserProfilesOptions;
-
-  constructor(options: UserProfilesOptions) {
-    this.options = options;
-  }
-
-  async get(compiled: CompiledCatalog, userId: string): Promise<User> {
-    const state = await this.options.reads.state(compiled.catalog.tenantNo, userId);
-    return userResponse(compiled, { userId, state, controlShare: this.options.controlShare() });
+export function createUserProfiles({ reads, controlShare, hiding, clock, scripts }: UserProfilesOptions) {
+  async function get(compiled: CompiledCatalog, userId: string): Promise<User> {
+    const state = await reads.state(compiled.catalog.tenantNo, userId);
+    return userResponse(compiled, { userId, state, controlShare: controlShare() });
   }
 
   /**
@@ -48,46 +42,46 @@ export class UserProfiles {
    * time zones, a subscription without e-mail address and fields that an application key may not write; 503 while Redis
    * is away or the backlog is full.
    */
-  async upsert(
+  async function upsert(
     compiled: CompiledCatalog,
     userId: string,
     fields: UpdatedUser,
     sender: Sender = {},
   ): Promise<ChangedUser> {
-    return this.change(compiled, { userId, fields, ...sender, mustExist: false });
+    return change(compiled, { userId, fields, ...sender, mustExist: false });
   }
 
   /** The same as `upsert`, but throws 404 for an unknown user. */
-  async update(
+  async function update(
     compiled: CompiledCatalog,
     userId: string,
     fields: UpdatedUser,
     sender: Sender = {},
   ): Promise<ChangedUser> {
-    return this.change(compiled, { userId, fields, ...sender, mustExist: true });
+    return change(compiled, { userId, fields, ...sender, mustExist: true });
   }
 
-  async preferences(compiled: CompiledCatalog, userId: string): Promise<UserPreferencesResponse> {
-    return preferencesResponse(compiled, await this.options.reads.state(compiled.catalog.tenantNo, userId));
+  async function preferences(compiled: CompiledCatalog, userId: string): Promise<UserPreferencesResponse> {
+    return preferencesResponse(compiled, await reads.state(compiled.catalog.tenantNo, userId));
   }
 
   /** Updates the given preferences. Throws 404 for an unknown user, 403 and 422 as `sentPreferences` does, 503. */
-  async updatePreferences(
+  async function updatePreferences(
     compiled: CompiledCatalog,
     userId: string,
     request: UpdateUserPreferencesRequest,
     span?: Span,
   ): Promise<UserPreferencesResponse> {
-    await this.options.reads.state(compiled.catalog.tenantNo, userId);
+    await reads.state(compiled.catalog.tenantNo, userId);
     const preferences = sentPreferences(compiled, request);
     const sent = Object.keys(preferences).length === 0 ? null : preferences;
     const hidden = request.leaderboards?.hidden;
     // Two steps. If the second one fails, the client sends the same request again.
-    if (hidden !== undefined) await this.options.hiding.set(compiled, userId, { by: 'user', hidden });
-    return preferencesResponse(compiled, await this.identify(compiled, { userId, sent, mustExist: true, span }));
+    if (hidden !== undefined) await hiding.set(compiled, userId, { by: 'user', hidden });
+    return preferencesResponse(compiled, await identify(compiled, { userId, sent, mustExist: true, span }));
   }
 
-  private async change(
+  async function change(
     compiled: CompiledCatalog,
     {
       userId,
@@ -97,15 +91,14 @@ export class UserProfiles {
       span,
     }: Sender & { userId: string; fields: UpdatedUser; mustExist: boolean },
   ): Promise<ChangedUser> {
-    const { clock, controlShare } = this.options;
     const sent = sentUser(fields, compiled, { nowMs: clock.now(), byClient });
-    const state = await this.identify(compiled, { userId, sent, mustExist, span });
+    const state = await identify(compiled, { userId, sent, mustExist, span });
     const user = userResponse(compiled, { userId, state, controlShare: controlShare() });
     const pending = pendingLeaderboards(compiled, state, clock.now());
     return pending.length === 0 ? user : { ...user, pendingLeaderboards: pending };
   }
 
-  private async identify(
+  async function identify(
     compiled: CompiledCatalog,
     {
       userId,
@@ -114,9 +107,12 @@ export class UserProfiles {
       span,
     }: { userId: string; sent: SentProfile | null; mustExist: boolean; span: Span | undefined },
   ): Promise<UserState> {
-    const { scripts, clock } = this.options;
     const change = await changeByRequest(scripts, compiled, { userId, sent, mustExist, nowMs: clock.now() }, span);
     unlessRefused(compiled, change.reply, [KIND.user]);
     return decodeUser(change.packed!);
   }
+
+  return { get, upsert, update, preferences, updatePreferences };
 }
+
+export type UserProfiles = ReturnType<typeof createUserProfiles>;

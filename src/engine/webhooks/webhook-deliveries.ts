@@ -51,18 +51,12 @@ export interface OwnWebhook {
 }
 
 /** The log of a webhook, and resends by administrators. `by`: who asks. */
-export class WebhookDeliveries {
-  private readonly options: WebhookDeliveriesOptions;
-
-  constructor(options: WebhookDeliveriesOptions) {
-    this.options = options;
-  }
-
-  async list(
+export function createWebhookDeliveries({ pool, clock, onQueued, wake }: WebhookDeliveriesOptions) {
+  async function list(
     { tenantNo, webhook }: OwnWebhook,
     { limit, cursor, status, type, userId, from, to }: DeliveryQuery,
   ): Promise<{ rows: DeliveryRow[]; nextCursor: string | null }> {
-    const rows = await listDeliveries(this.options.pool, {
+    const rows = await listDeliveries(pool, {
       tenantNo,
       webhookId: webhook.id,
       limit: limit + 1,
@@ -77,15 +71,14 @@ export class WebhookDeliveries {
   }
 
   /** One message with its payload and tries. Throws 404 if it does not exist or has left the log. */
-  async get({ webhook }: OwnWebhook, id: string): Promise<WholeDeliveryRow> {
-    const row = await readDelivery(this.options.pool, { webhookId: webhook.id, id });
+  async function get({ webhook }: OwnWebhook, id: string): Promise<WholeDeliveryRow> {
+    const row = await readDelivery(pool, { webhookId: webhook.id, id });
     if (row === null) throw noDelivery();
     return row;
   }
 
   /** Queues a message again, or makes a waiting one due. Idempotent. Throws 404; 422 for a disabled webhook. */
-  async resend({ tenantNo, webhook }: OwnWebhook, id: string, by: Author): Promise<DeliveryRow> {
-    const { pool, clock, onQueued } = this.options;
+  async function resend({ tenantNo, webhook }: OwnWebhook, id: string, by: Author): Promise<DeliveryRow> {
     mustBeEnabled(webhook);
     const nowMs = clock.now();
     const row = await transaction(pool, async (client) => {
@@ -99,7 +92,7 @@ export class WebhookDeliveries {
       return readDelivery(client, { webhookId: webhook.id, id });
     });
     onQueued();
-    return row ?? this.get({ tenantNo, webhook }, id);
+    return row ?? get({ tenantNo, webhook }, id);
   }
 
   /**
@@ -108,8 +101,7 @@ export class WebhookDeliveries {
    * crash loses none. Throws 422 for a disabled webhook, or one with 10 unfinished resends; 404 for one that was deleted
    * meanwhile.
    */
-  async resendAll({ tenantNo, webhook }: OwnWebhook, request: ResendRequest, by: Author): Promise<Resend> {
-    const { pool, clock, onQueued, wake } = this.options;
+  async function resendAll({ tenantNo, webhook }: OwnWebhook, request: ResendRequest, by: Author): Promise<Resend> {
     mustBeEnabled(webhook);
     const nowMs = clock.now();
     const { status = 'failed', types = null, from, to } = request;
@@ -134,14 +126,18 @@ export class WebhookDeliveries {
     return resend;
   }
 
-  state({ webhook: { id, enabled } }: OwnWebhook): Promise<WebhookStateRow> {
-    return readWebhookState(this.options.pool, { webhookId: id, enabled });
+  function state({ webhook: { id, enabled } }: OwnWebhook): Promise<WebhookStateRow> {
+    return readWebhookState(pool, { webhookId: id, enabled });
   }
 
-  resends({ tenantNo, webhook }: OwnWebhook): Promise<Resend[]> {
-    return listResends(this.options.pool, tenantNo, webhook.id);
+  function resends({ tenantNo, webhook }: OwnWebhook): Promise<Resend[]> {
+    return listResends(pool, tenantNo, webhook.id);
   }
+
+  return { list, get, resend, resendAll, state, resends };
 }
+
+export type WebhookDeliveries = ReturnType<typeof createWebhookDeliveries>;
 
 const noDelivery = (): AppError =>
   new AppError('not_found', 'There is no delivery with this ID, or it is older than the log');

@@ -21,24 +21,22 @@ export type AdminKeyRefusal = 'unknown' | 'no tenant' | 'last';
 const FIRST_KEY = { name: 'First key', access: 'full', tenantNo: null } as const;
 
 /** The stored admin keys. One active key always has full access. Changes notify every process. */
-export class AdminKeys {
-  private readonly pool: Pool;
-  private readonly announce: Announce;
-  private readonly clock: Clock;
-
-  constructor({ pool, announce, clock = systemClock }: { pool: Pool; announce: Announce; clock?: Clock }) {
-    this.pool = pool;
-    this.announce = announce;
-    this.clock = clock;
-  }
-
-  list(page: { limit: number; skip: number }): Promise<AdminKeyRow[]> {
-    return listAdminKeys(this.pool, page);
+export function createAdminKeys({
+  pool,
+  announce,
+  clock = systemClock,
+}: {
+  pool: Pool;
+  announce: Announce;
+  clock?: Clock;
+}) {
+  function list(page: { limit: number; skip: number }): Promise<AdminKeyRow[]> {
+    return listAdminKeys(pool, page);
   }
 
   /** Creates keys; one result per item. `by`, here and below: who makes the change. */
-  async create(items: readonly WantedAdminKey[], by: Author): Promise<(CreatedAdminKey | AdminKeyRefusal)[]> {
-    return this.edit(by, async (client, audit) => {
+  async function create(items: readonly WantedAdminKey[], by: Author): Promise<(CreatedAdminKey | AdminKeyRefusal)[]> {
+    return edit(by, async (client, audit) => {
       const outcomes: (CreatedAdminKey | AdminKeyRefusal)[] = [];
       for (const { name, access, tenantId } of items) {
         const tenantNo = tenantId === null ? null : await tenantNoOf(client, tenantId);
@@ -46,7 +44,7 @@ export class AdminKeys {
           outcomes.push('no tenant');
           continue;
         }
-        const made = await insertNew(client, { name, access, tenantNo, nowMs: this.clock.now() });
+        const made = await insertNew(client, { name, access, tenantNo, nowMs: clock.now() });
         outcomes.push(made);
         audit.push({
           action: 'create',
@@ -61,8 +59,8 @@ export class AdminKeys {
   }
 
   /** Renames, activates or deactivates keys or changes their access, in order; one result per item. */
-  async update(items: readonly AdminKeyChange[], by: Author): Promise<(AdminKeyRow | AdminKeyRefusal)[]> {
-    return this.edit(by, async (client, audit) => {
+  async function update(items: readonly AdminKeyChange[], by: Author): Promise<(AdminKeyRow | AdminKeyRefusal)[]> {
+    return edit(by, async (client, audit) => {
       const outcomes: (AdminKeyRow | AdminKeyRefusal)[] = [];
       for (const item of items) {
         const { before, outcome } = await changeAdminKey(client, item);
@@ -85,8 +83,8 @@ export class AdminKeys {
   }
 
   /** Replaces a key's secret; the old one is invalid immediately. `null` if the key does not exist. */
-  async rotate(id: string, by: Author): Promise<CreatedAdminKey | null> {
-    return this.edit(by, async (client, audit) => {
+  async function rotate(id: string, by: Author): Promise<CreatedAdminKey | null> {
+    return edit(by, async (client, audit) => {
       const { body, hash } = newKey('adm');
       const row = await changeAdminKeyHash(client, id, hash);
       if (row === null) return null;
@@ -96,8 +94,8 @@ export class AdminKeys {
   }
 
   /** Deletes keys, in order. Keeps the last active one that can create others. */
-  async delete(ids: readonly string[], by: Author): Promise<{ deleted: string[]; last: string[] }> {
-    return this.edit(by, async (client, audit) => {
+  async function remove(ids: readonly string[], by: Author): Promise<{ deleted: string[]; last: string[] }> {
+    return edit(by, async (client, audit) => {
       const result: { deleted: string[]; last: string[] } = { deleted: [], last: [] };
       for (const id of ids) {
         const outcome = await removeAdminKey(client, id);
@@ -115,39 +113,43 @@ export class AdminKeys {
    * one, creates a key if there is none. Returns the key, to be shown once, if it was stored now; otherwise `null`. Safe to
    * call in many processes at once. Throws if the given key is malformed.
    */
-  async ensureFirst(given: string | null): Promise<string | null> {
-    if (given !== null) return this.ensureGiven(given);
-    return transaction(this.pool, async (client) => {
+  async function ensureFirst(given: string | null): Promise<string | null> {
+    if (given !== null) return ensureGiven(given);
+    return transaction(pool, async (client) => {
       await lockAdminKeys(client);
       const { rowCount } = await client.query('SELECT FROM admin_keys LIMIT 1');
-      return rowCount === 0 ? (await insertNew(client, { ...FIRST_KEY, nowMs: this.clock.now() })).key : null;
+      return rowCount === 0 ? (await insertNew(client, { ...FIRST_KEY, nowMs: clock.now() })).key : null;
     });
   }
 
-  private async ensureGiven(given: string): Promise<string | null> {
+  async function ensureGiven(given: string): Promise<string | null> {
     const parts = parseApiKey(given);
     if (parts === null || parts.prefix.startsWith(APPLICATION_KEY_START))
       throw new Error('An admin key has the form <prefix>.<body>.');
     const { prefix, body } = parts;
-    const row = { ...FIRST_KEY, id: uuid(), prefix, hash: keyHash(body), nowMs: this.clock.now() };
-    const stored = await insertAdminKey(this.pool, row);
+    const row = { ...FIRST_KEY, id: uuid(), prefix, hash: keyHash(body), nowMs: clock.now() };
+    const stored = await insertAdminKey(pool, row);
     return stored === null ? null : given;
   }
 
   /** Serialises edits. Otherwise two concurrent ones could each remove what the other considers the last key. */
-  private async edit<T>(by: Author, work: (client: PoolClient, audit: AuditEntry[]) => Promise<T>): Promise<T> {
+  async function edit<T>(by: Author, work: (client: PoolClient, audit: AuditEntry[]) => Promise<T>): Promise<T> {
     const audit: AuditEntry[] = [];
-    const result = await transaction(this.pool, async (client) => {
+    const result = await transaction(pool, async (client) => {
       await lockAdminKeys(client);
       const done = await work(client, audit);
-      await writeAudit(client, { tenantNo: null, nowMs: this.clock.now(), by, entries: audit });
+      await writeAudit(client, { tenantNo: null, nowMs: clock.now(), by, entries: audit });
       if (audit.length > 0) await countRevision(client);
       return done;
     });
-    if (audit.length > 0) await this.announce('*');
+    if (audit.length > 0) await announce('*');
     return result;
   }
+
+  return { list, create, update, rotate, delete: remove, ensureFirst };
 }
+
+export type AdminKeys = ReturnType<typeof createAdminKeys>;
 
 async function insertNew(
   client: Pool | PoolClient,

@@ -35,19 +35,17 @@ export interface ApplicationKeyRow {
   lastUsed: Date | null;
 }
 
-export class ApplicationKeys {
-  private readonly pool: Pool;
-  private readonly announce: Announce;
-  private readonly clock: Clock;
-
-  constructor({ pool, announce, clock = systemClock }: { pool: Pool; announce: Announce; clock?: Clock }) {
-    this.pool = pool;
-    this.announce = announce;
-    this.clock = clock;
-  }
-
+export function createApplicationKeys({
+  pool,
+  announce,
+  clock = systemClock,
+}: {
+  pool: Pool;
+  announce: Announce;
+  clock?: Clock;
+}) {
   /** Creates keys, in order. The users need not exist yet. `by`, here and below: who makes the change. */
-  async create(
+  async function create(
     tenantNo: number,
     wanted: readonly WantedApplicationKey[],
     by: Author,
@@ -60,18 +58,18 @@ export class ApplicationKeys {
       missing = missing.filter((at) => created[at] === undefined)
     ) {
       const drawn = missing.map((at) => ({ at, id: uuid(), wanted: wanted[at]!, ...newKey('app') }));
-      const stored = await this.insert(tenantNo, drawn, by);
+      const stored = await insert(tenantNo, drawn, by);
       for (const { at, id, key, prefix } of drawn)
         if (stored.has(id)) created[at] = { ...wanted[at]!, id, key, prefix };
     }
     return created as CreatedApplicationKey[];
   }
 
-  async list(
+  async function list(
     tenantNo: number,
     { limit, skip, userId }: { limit: number; skip: number; userId?: string },
   ): Promise<ApplicationKeyRow[]> {
-    const { rows } = await this.pool.query<ApplicationKeyRow>(
+    const { rows } = await pool.query<ApplicationKeyRow>(
       `SELECT id, prefix, user_id AS "userId", scope, expires_at AS expires,
               rate_limit AS "rateLimit", created, last_used AS "lastUsed"
          FROM application_keys WHERE tenant_no = $1 ${userId === undefined ? '' : 'AND user_id = $4'}
@@ -82,23 +80,23 @@ export class ApplicationKeys {
   }
 
   /** Deletes those keys that belong to the tenant and returns their IDs. Notifies every process immediately. */
-  async delete(tenantNo: number, ids: string[], by: Author): Promise<string[]> {
-    const deleted = await transaction(this.pool, async (client) => {
+  async function remove(tenantNo: number, ids: string[], by: Author): Promise<string[]> {
+    const deleted = await transaction(pool, async (client) => {
       const { rows } = await client.query<{ id: string; prefix: string }>(
         'DELETE FROM application_keys WHERE tenant_no = $1 AND id = ANY($2::uuid[]) RETURNING id, prefix',
         [tenantNo, ids],
       );
       if (rows.length > 0) await countRevision(client);
-      await this.note(client, { tenantNo, by, action: 'delete', keys: rows });
+      await note(client, { tenantNo, by, action: 'delete', keys: rows });
       return rows.map(({ id }) => id);
     });
-    if (deleted.length > 0) await this.announce('*');
+    if (deleted.length > 0) await announce('*');
     return deleted;
   }
 
   /** Deletes all keys of a user and returns their number. Notifies every process immediately. */
-  async deleteOf(tenantNo: number, userId: string): Promise<number> {
-    const deleted = await transaction(this.pool, async (client) => {
+  async function deleteOf(tenantNo: number, userId: string): Promise<number> {
+    const deleted = await transaction(pool, async (client) => {
       const { rowCount } = await client.query('DELETE FROM application_keys WHERE tenant_no = $1 AND user_id = $2', [
         tenantNo,
         userId,
@@ -106,16 +104,16 @@ export class ApplicationKeys {
       if (rowCount) await countRevision(client);
       return rowCount ?? 0;
     });
-    if (deleted > 0) await this.announce('*');
+    if (deleted > 0) await announce('*');
     return deleted;
   }
 
-  private async insert(
+  async function insert(
     tenantNo: number,
     keys: (NewKey & { id: string; wanted: WantedApplicationKey })[],
     by: Author,
   ): Promise<Set<string>> {
-    return transaction(this.pool, async (client) => {
+    return transaction(pool, async (client) => {
       const { rows } = await client.query<{ id: string; prefix: string }>(
         `INSERT INTO application_keys (tenant_no, created, id, prefix, hash, user_id, scope, expires_at, rate_limit)
          SELECT $1, $2, id, prefix, hash, user_id, scope, to_timestamp(expires_ms / 1000), rate_limit
@@ -124,7 +122,7 @@ export class ApplicationKeys {
          ON CONFLICT (prefix) DO NOTHING RETURNING id, prefix`,
         [
           tenantNo,
-          new Date(this.clock.now()),
+          new Date(clock.now()),
           keys.map((key) => key.id),
           keys.map((key) => key.prefix),
           keys.map((key) => key.hash),
@@ -134,13 +132,13 @@ export class ApplicationKeys {
           keys.map(({ wanted }) => wanted.rateLimit),
         ],
       );
-      await this.note(client, { tenantNo, by, action: 'create', keys: rows });
+      await note(client, { tenantNo, by, action: 'create', keys: rows });
       return new Set(rows.map(({ id }) => id));
     });
   }
 
   /** The log does not name the user, who may be deleted. The key's readable part identifies the key. */
-  private note(
+  function note(
     client: PoolClient,
     {
       tenantNo,
@@ -150,6 +148,10 @@ export class ApplicationKeys {
     }: { tenantNo: number; by: Author; action: 'create' | 'delete'; keys: { id: string; prefix: string }[] },
   ): Promise<void> {
     const entries = keys.map(({ id, prefix }) => ({ action, kind: 'application_key' as const, id, name: prefix }));
-    return writeAudit(client, { tenantNo, nowMs: this.clock.now(), by, entries });
+    return writeAudit(client, { tenantNo, nowMs: clock.now(), by, entries });
   }
+
+  return { create, list, delete: remove, deleteOf };
 }
+
+export type ApplicationKeys = ReturnType<typeof createApplicationKeys>;

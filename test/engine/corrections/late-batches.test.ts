@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { BatchIntake } from '../../../src/engine/events/batch-intake.ts';
+import { createBatchIntake } from '../../../src/engine/events/batch-intake.ts';
 import { BatchProcessor } from '../../../src/engine/events/batch-processor.ts';
 import type { BatchMetricEvent } from '../../../src/domain/event.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
@@ -29,7 +29,7 @@ async function take(reads: ReadFixture, events: BatchMetricEvent[], meanwhile?: 
   const { redis, clock, ids, late } = reads.laurel;
   const catalogs = { of: () => reads.compiled, atLeast: async () => undefined };
   const { tenantNo } = reads.compiled.catalog;
-  const intake = new BatchIntake({
+  const intake = createBatchIntake({
     redis,
     catalogs,
     clock,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { MetricGuards } from '../../../src/domain/administration/guards.ts';
 import type { BatchMetricEvent } from '../../../src/domain/event.ts';
-import { BatchIntake } from '../../../src/engine/events/batch-intake.ts';
+import { createBatchIntake } from '../../../src/engine/events/batch-intake.ts';
 import { BatchProcessor } from '../../../src/engine/events/batch-processor.ts';
 import { packedUser } from '../../../src/redis/parts.ts';
 import { FREQUENCIES } from '../../../src/domain/periods.ts';
@@ -126,7 +126,7 @@ async function take(reads: ReadFixture, events: BatchMetricEvent[], lateEventsAS
   const catalogs = { of: () => reads.compiled, atLeast: async () => undefined };
   const { tenantNo } = reads.compiled.catalog;
   const withAddress = async (): Promise<Set<string>> => new Set();
-  const intake = new BatchIntake({
+  const intake = createBatchIntake({
     redis,
     catalogs,
     clock,

@@ -8,7 +8,7 @@ import type { Catalog } from '../../../src/domain/catalog.ts';
 import type { EventResponse } from '../../../src/domain/event.ts';
 import { LateEvents } from '../../../src/engine/corrections/late-events.ts';
 import { EventBatcher, type EventBatcherOptions } from '../../../src/engine/events/event-batcher.ts';
-import { EventEngine } from '../../../src/engine/events/event-engine.ts';
+import { createEventEngine, type EventEngine } from '../../../src/engine/events/event-engine.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
 import { KeyedIds } from '../../../src/engine/ids.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
@@ -64,7 +64,7 @@ export class TestEngine {
       log: pino({ level: 'silent' }),
     });
     this.compiled = get;
-    this.engine = new EventEngine({
+    this.engine = createEventEngine({
       catalogs: { get, load: async () => get() },
       batcher,
       ids: this.ids,

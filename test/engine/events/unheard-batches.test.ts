@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BatchMetricEvent } from '../../../src/domain/event.ts';
 import type { NotificationType } from '../../../src/domain/notifications/notification.ts';
-import { BatchIntake } from '../../../src/engine/events/batch-intake.ts';
+import { createBatchIntake } from '../../../src/engine/events/batch-intake.ts';
 import { BatchProcessor } from '../../../src/engine/events/batch-processor.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
 import { KIND, kindField, RECORD, RECORDED_BOARD } from '../../../src/packed/record-fields.ts';
@@ -63,7 +63,7 @@ async function sendBatch({ redis, compiled, clock, ids, late, catalog }: TestEng
     onRefused: () => undefined,
     late,
   });
-  const intake = new BatchIntake({
+  const intake = createBatchIntake({
     redis,
     catalogs,
     clock,

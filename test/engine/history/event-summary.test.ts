@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import type { EventSummaryQuery } from '../../../src/domain/history.ts';
 import { dateOf, DAY_MS, dayOf } from '../../../src/domain/periods.ts';
-import { HistoryReads } from '../../../src/engine/history/history-reads.ts';
+import { createHistoryReads, type HistoryReads } from '../../../src/engine/history/history-reads.ts';
 import { ReadLimits } from '../../../src/engine/history/read-limits.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { checkAnswer } from '../../contract/contract.ts';
@@ -24,7 +24,7 @@ const xp = catalog.system('xp');
 beforeAll(async () => {
   database = await testDatabase();
   redis = new Redis(database.stack.redisUrl);
-  history = new HistoryReads({ pool: database.pool, limits: new ReadLimits(), users: new UserReads(redis) });
+  history = createHistoryReads({ pool: database.pool, limits: new ReadLimits(), users: new UserReads(redis) });
   compiled = compileCatalog(catalog.catalog);
 });
 

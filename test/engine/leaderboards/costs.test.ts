@@ -3,7 +3,7 @@ import type { Leaderboard } from '../../../src/domain/catalog.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { groupName } from '../../../src/domain/user.ts';
 import { NO_PAST, type PastRuns } from '../../../src/engine/leaderboards/runs.ts';
-import { UserDirectory } from '../../../src/engine/users/user-directory.ts';
+import { createUserDirectory } from '../../../src/engine/users/user-directory.ts';
 import { TEAM_SUM } from '../../../src/packed/call-fields.ts';
 import { teamsKey } from '../../../src/redis/keys.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
@@ -119,7 +119,7 @@ test('a filter of users reads large states in slices', () =>
     await reads.persist();
     const { redis, clock } = reads.laurel;
     const caughtUp = { tenant: async () => undefined };
-    const directory = new UserDirectory({ redis, pool: reads.pool, caughtUp, controlShare: () => 0, clock });
+    const directory = createUserDirectory({ redis, pool: reads.pool, caughtUp, controlShare: () => 0, clock });
     const filter = { userAttributes: [`note-0:${'x'.repeat(STATE_BYTES / ATTRIBUTES.length)}`] };
     const read = () => directory.filtered(reads.compiled, filter, { limit: 1_000 });
     const { mgets } = await costOf(reads, read);

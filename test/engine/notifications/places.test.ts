@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { ClockControl } from '../../../src/engine/schedule/clock-control.ts';
+import { createClockControl } from '../../../src/engine/schedule/clock-control.ts';
 import type { TestClock } from '../../../src/engine/schedule/test-clock.ts';
 import { Listening } from './listening.ts';
 
@@ -110,7 +110,7 @@ test('events that are not stored yet when the clock advances are reported at the
 test('the clock does not advance while nothing can be stored: 503 with the time to retry', async () => {
   const { laurel } = listening;
   const clock = laurel.services.clock as TestClock;
-  const control = new ClockControl({ pool: laurel.pool, redis: laurel.redis, clock, patienceMs: 300 });
+  const control = createClockControl({ pool: laurel.pool, redis: laurel.redis, clock, patienceMs: 300 });
   await whileNothingIsStored(async () => {
     await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 });
     await expect(control.set(Date.parse('2030-03-01T10:00Z'), { who: 'test' })).rejects.toMatchObject({

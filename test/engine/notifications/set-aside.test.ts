@@ -4,7 +4,7 @@ import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { Announcements } from '../../../src/engine/notifications/due/announcements.ts';
-import { BoardRankings } from '../../../src/engine/notifications/due/board-rankings.ts';
+import { createBoardRankings } from '../../../src/engine/notifications/due/board-rankings.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
@@ -55,7 +55,7 @@ test('a failed announcement is made, even if it may be tried again while other t
   const publisher = new Publisher({ redis, pool, catalogs: slowly });
   const failures: unknown[] = [];
   const onFailed = ({ error }: { error: unknown }): void => void failures.push(error);
-  const work = new Announcements({ publisher, redis, rankings: new BoardRankings(redis), onFailed });
+  const work = new Announcements({ publisher, redis, rankings: createBoardRankings(redis), onFailed });
   const pass = async (nowMs: number): Promise<void> => {
     const dueMs = await work.due(nowMs);
     if (dueMs !== null) await work.perform(dueMs, new AbortController().signal, dueMs + 1, nowMs);

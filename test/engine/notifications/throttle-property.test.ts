@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Catalogs } from '../../../src/catalog/catalogs.ts';
-import { BoardRankings } from '../../../src/engine/notifications/due/board-rankings.ts';
+import { createBoardRankings } from '../../../src/engine/notifications/due/board-rankings.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
 import { Windows } from '../../../src/engine/notifications/due/windows.ts';
 import { throttle } from '../../../src/engine/notifications/throttles.ts';
@@ -42,7 +42,7 @@ beforeAll(async () => {
   );
   const onMade = (made: readonly { payload: string }[]): void => made.forEach((each) => note(nowMs, each));
   const publisher = new Publisher({ redis, pool, catalogs: new Catalogs({ pool }), onMade });
-  windows = new Windows({ publisher, rankings: new BoardRankings(redis) });
+  windows = new Windows({ publisher, rankings: createBoardRankings(redis) });
 });
 afterAll(async () => {
   redis.disconnect();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import { FixedClock } from '../../../src/clock.ts';
-import { BoardRankings } from '../../../src/engine/notifications/due/board-rankings.ts';
+import { createBoardRankings } from '../../../src/engine/notifications/due/board-rankings.ts';
 import { Places } from '../../../src/engine/notifications/due/places.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
@@ -63,7 +63,7 @@ test('reports nobody as fallen off a leaderboard that is being rebuilt', async (
 });
 
 test('does not report the rankings of an empty leaderboard either', async () => {
-  const rankings = new BoardRankings(laurel.redis);
+  const rankings = createBoardRankings(laurel.redis);
   await compare();
   const { rows } = await laurel.pool.query(
     'SELECT board_no AS "boardNo", run_day AS "runDay" FROM notification_boards',

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { DeadLetters } from '../../../src/engine/persist/dead-letters.ts';
+import { createDeadLetters, type DeadLetters } from '../../../src/engine/persist/dead-letters.ts';
 import { Persister, type PersistStep } from '../../../src/engine/persist/persister.ts';
 import type { SetAside } from '../../../src/engine/persist/refused-entries.ts';
 import { systemClock } from '../../../src/clock.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   database = await testDatabase();
   redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
-  letters = new DeadLetters({ redis, pool: database.pool, clock: systemClock, onRetried: () => undefined });
+  letters = createDeadLetters({ redis, pool: database.pool, clock: systemClock, onRetried: () => undefined });
 });
 
 afterEach(async () => {

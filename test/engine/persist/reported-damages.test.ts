@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { DeadLetters } from '../../../src/engine/persist/dead-letters.ts';
+import { createDeadLetters } from '../../../src/engine/persist/dead-letters.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
 import { Reported } from './messages.ts';
@@ -99,7 +99,7 @@ test('a retry of a dead letter reports exactly what it stores', async () => {
   await pool.query('ALTER TABLE completions DROP CONSTRAINT odd');
   expect((await reported.messages()).map(({ user }) => user)).toEqual(['bob']);
   const { reporter, clock } = reported;
-  const letters = new DeadLetters({ redis, pool, clock, reporter, onRetried: () => undefined });
+  const letters = createDeadLetters({ redis, pool, clock, reporter, onRetried: () => undefined });
   const [letter] = await letters.list({ limit: 10, skip: 0 });
   expect((await letters.retry(letter!.id, { who: 'test' })).status).toBe('stored');
   await letters.retry(letter!.id, { who: 'test' });

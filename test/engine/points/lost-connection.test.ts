@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { Spendings } from '../../../src/engine/points/spendings.ts';
+import { createSpendings, type Spendings } from '../../../src/engine/points/spendings.ts';
 import { decodeUser } from '../../../src/rules/user-codec.ts';
 import { stored } from '../../model/stored.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
@@ -30,7 +30,7 @@ beforeAll(async () => {
   system = coins.no;
   builder.trigger(coins, 'user_creation', { points: 10 });
   laurel = new TestEngine(await proxy.listen(), builder.catalog);
-  spendings = new Spendings({
+  spendings = createSpendings({
     redis: laurel.redis,
     pool,
     scripts: laurel.scripts,

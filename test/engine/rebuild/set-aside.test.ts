@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { DeadLetters } from '../../../src/engine/persist/dead-letters.ts';
+import { createDeadLetters } from '../../../src/engine/persist/dead-letters.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
@@ -89,7 +89,7 @@ test.each(['in Postgres', 'in Redis'])(
 
     await laurel.pool.query('ALTER TABLE events DROP CONSTRAINT no_ada');
     const { pool } = laurel;
-    const letters = new DeadLetters({ redis, pool, clock: systemClock, onRetried: () => undefined });
+    const letters = createDeadLetters({ redis, pool, clock: systemClock, onRetried: () => undefined });
     expect(await letters.retry(aside[0]!, { who: 'test' })).toMatchObject({ status: 'stored' });
     expect((await pool.query(`SELECT value::int AS value FROM events WHERE user_id = 'ada'`)).rows).toEqual([
       { value: 2 },

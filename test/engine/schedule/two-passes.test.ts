@@ -7,7 +7,7 @@ import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { BoardFilling } from '../../../src/engine/leaderboards/board-filling.ts';
 import { StraySets } from '../../../src/engine/leaderboards/stray-sets.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
-import { TimePayments } from '../../../src/engine/points/time-payments.ts';
+import { createTimePayments } from '../../../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../../../src/engine/points/time-triggers.ts';
 import { Schedule } from '../../../src/engine/schedule/schedule.ts';
 import { settled } from '../../../src/engine/schedule/settled.ts';
@@ -72,7 +72,7 @@ async function schedule(troubles: unknown[]): Promise<Schedule> {
   closing.push(() => (redis.disconnect(), catalogs.close()));
   const onWritten = (): void => undefined;
   const persister = new Persister({ redis, pool });
-  const payments = new TimePayments({ redis, catalogs, onWritten });
+  const payments = createTimePayments({ redis, catalogs, onWritten });
   return new Schedule({
     kinds: [
       new StreakSweep({ redis, pool, catalogs, onWritten, usersACall: 3 }),

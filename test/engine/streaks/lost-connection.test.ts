@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
-import { StreakAdmin } from '../../../src/engine/streaks/streak-admin.ts';
+import { createStreakAdmin, type StreakAdmin } from '../../../src/engine/streaks/streak-admin.ts';
 import { isStreakCallStored } from '../../../src/postgres/history/streaks.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   builder.metric('flips');
   builder.streaks({ freezes: { enabled: true, initial: 0, max: 50, autoEarnInterval: null, autoEarnAmount: null } });
   laurel = new TestEngine(await proxy.listen(), builder.catalog);
-  streaks = new StreakAdmin({
+  streaks = createStreakAdmin({
     pool: database.pool,
     users: laurel.users,
     scripts: laurel.scripts,

@@ -6,8 +6,8 @@ import { replaceStreaks } from '../../../src/domain/streaks/streak-settings.ts';
 import { dayIn, dayStartMs } from '../../../src/domain/zone.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import type { StreakChange } from '../../../src/rules/streak-changes.ts';
-import { StreakAdmin } from '../../../src/engine/streaks/streak-admin.ts';
-import { StreakReads } from '../../../src/engine/streaks/streak-reads.ts';
+import { createStreakAdmin } from '../../../src/engine/streaks/streak-admin.ts';
+import { createStreakReads } from '../../../src/engine/streaks/streak-reads.ts';
 import { StreakSweep } from '../../../src/engine/streaks/streak-sweep.ts';
 import { SHARDS } from '../../../src/redis/keys.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
@@ -79,7 +79,7 @@ class Twins {
   }
 
   change = (engine: TestUsers, user: string, change: StreakChange) =>
-    new StreakAdmin({
+    createStreakAdmin({
       pool: database.pool,
       users: engine.users,
       scripts: engine.scripts,
@@ -90,7 +90,7 @@ class Twins {
     }).change(engine.compiled(), user, change);
 
   async streaks(engine: TestUsers, periods: number): Promise<unknown[]> {
-    const reads = new StreakReads(engine.redis, database.pool, engine.users, engine.clock);
+    const reads = createStreakReads(engine.redis, database.pool, engine.users, engine.clock);
     return Promise.all(
       USERS.map((user) => reads.ofUser(engine.compiled(), user, periods).catch((error: Error) => error.message)),
     );

@@ -5,9 +5,12 @@ import formats from 'ajv-formats';
 import { expect } from 'vitest';
 import type { Catalog } from '../../../src/domain/catalog.ts';
 import type { AchievementCompletionResponse } from '../../../src/domain/event.ts';
-import { AchievementCompletion } from '../../../src/engine/achievements/achievement-completion.ts';
-import { AchievementReads } from '../../../src/engine/achievements/achievement-reads.ts';
-import { UserProfiles } from '../../../src/engine/users/user-profiles.ts';
+import {
+  createAchievementCompletion,
+  type AchievementCompletion,
+} from '../../../src/engine/achievements/achievement-completion.ts';
+import { createAchievementReads, type AchievementReads } from '../../../src/engine/achievements/achievement-reads.ts';
+import { createUserProfiles, type UserProfiles } from '../../../src/engine/users/user-profiles.ts';
 import type { UpsertedUser } from '../../../src/domain/user.ts';
 import { TestEngine } from '../events/engine.ts';
 
@@ -24,15 +27,15 @@ export class TestUsers extends TestEngine {
   constructor(redisUrl: string, catalog: Catalog, pool?: Pool) {
     super(redisUrl, catalog, undefined, undefined, pool);
     const { clock, scripts } = this;
-    this.profiles = new UserProfiles({
+    this.profiles = createUserProfiles({
       reads: this.users,
       scripts,
       hiding: NO_BOARDS,
       clock,
       controlShare: () => this.controlShare,
     });
-    this.achievements = new AchievementReads(this.redis, this.users);
-    this.completion = new AchievementCompletion({ scripts, clock });
+    this.achievements = createAchievementReads(this.redis, this.users);
+    this.completion = createAchievementCompletion({ scripts, clock });
   }
 
   /** Completes an achievement by call; the parsed answer. */

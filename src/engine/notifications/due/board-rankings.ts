@@ -19,20 +19,14 @@ export interface BoardInPlay {
   status: BoardStatus;
 }
 
-export class BoardRankings {
-  private readonly redis: Redis;
-
-  constructor(redis: Redis) {
-    this.redis = redis;
-  }
-
+export function createBoardRankings(redis: Redis) {
   /** Returns what `read` reads. Throws RedisNotReady if the shard was not open throughout. */
-  whole<T>(client: Pool | PoolClient, tenantNo: number, read: () => Promise<T>): Promise<T> {
-    return whileWhole(client, { redis: this.redis, tenantNo }, read);
+  function whole<T>(client: Pool | PoolClient, tenantNo: number, read: () => Promise<T>): Promise<T> {
+    return whileWhole(client, { redis: redis, tenantNo }, read);
   }
 
   /** The board of a run that may still move; `null` if the board is inactive or deleted, or the run is final. */
-  inPlay(compiled: CompiledCatalog, { boardNo, runDay }: BoardPlace, nowMs: number): BoardInPlay | null {
+  function inPlay(compiled: CompiledCatalog, { boardNo, runDay }: BoardPlace, nowMs: number): BoardInPlay | null {
     const board = compiled.leaderboardsByNo.get(boardNo);
     const status = board === undefined ? null : boardStatus(board, Math.floor(nowMs / DAY_MS));
     const run = board === undefined ? null : runOf(playedRule(board), runDay);
@@ -40,42 +34,46 @@ export class BoardRankings {
     return run.endDay !== null && finalMs(run.endDay) <= nowMs ? null : { board, status };
   }
 
-  standings({ board }: Pick<BoardInPlay, 'board'>, { tenantNo, runDay, group }: Place): Standings {
-    return new LiveStandings(this.redis, { tenantNo, boardNo: board.no, runDay, group }, board);
+  function readStandings({ board }: Pick<BoardInPlay, 'board'>, { tenantNo, runDay, group }: Place): Standings {
+    return new LiveStandings(redis, { tenantNo, boardNo: board.no, runDay, group }, board);
   }
 
   /** The members of the board, best first, at most `MOST_PLACES`. */
-  async places(standings: Standings, limit = MOST_PLACES): Promise<RankedMember[]> {
+  async function readPlaces(standings: Standings, limit = MOST_PLACES): Promise<RankedMember[]> {
     const { from, members } = await memberPage(standings, { offset: 0, limit });
     return ranked(standings, members, { from, before: undefined });
   }
 
   /** Members as the payloads show them. */
-  async rankings(
+  async function readRankings(
     at: { tenantNo: number; board: Leaderboard; runDay: number },
     places: readonly RankedMember[],
   ): Promise<LeaderboardRanking[]> {
-    return shownRankings(this.redis, at, places);
+    return shownRankings(redis, at, places);
   }
 
   /** Payload of `leaderboard.changed`; `null` if the board is inactive. Throws RedisNotReady. */
-  async changed(
+  async function changed(
     client: Pool | PoolClient,
     compiled: CompiledCatalog,
     place: BoardPlace,
     nowMs: number,
   ): Promise<string | null> {
-    const found = this.inPlay(compiled, place, nowMs);
+    const found = inPlay(compiled, place, nowMs);
     if (found === null) return null;
     const { tenantNo } = compiled.catalog;
-    const standings = this.standings(found, { tenantNo, ...place });
+    const standings = readStandings(found, { tenantNo, ...place });
     const { board, status } = found;
     const { runDay } = place;
-    const rankings = await this.whole(client, tenantNo, async () =>
-      this.rankings({ tenantNo, board, runDay }, await this.places(standings)),
+    const rankings = await whole(client, tenantNo, async () =>
+      readRankings({ tenantNo, board, runDay }, await readPlaces(standings)),
     );
     return boardPayload('leaderboard.changed', { compiled, board, ...place }, { status, rankings });
   }
+
+  return { whole, inPlay, standings: readStandings, places: readPlaces, rankings: readRankings, changed };
 }
+
+export type BoardRankings = ReturnType<typeof createBoardRankings>;
 
 type Place = Omit<BoardPlace, 'boardNo'> & { tenantNo: number };

@@ -35,7 +35,7 @@ import { listenersOf } from '../listeners.ts';
 import { rankChanged } from '../payloads.ts';
 import { RecordedUser } from '../rules.ts';
 import { boardSubject, throttledChange } from '../throttles.ts';
-import { type BoardInPlay, BoardRankings } from './board-rankings.ts';
+import { type BoardInPlay, createBoardRankings, type BoardRankings } from './board-rankings.ts';
 import type { Publisher } from './publisher.ts';
 
 interface PlacesOptions {
@@ -71,7 +71,7 @@ export class Places implements ScheduledWork {
 
   constructor(options: PlacesOptions) {
     this.options = options;
-    this.rankings = new BoardRankings(options.redis);
+    this.rankings = createBoardRankings(options.redis);
     this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
   }
 

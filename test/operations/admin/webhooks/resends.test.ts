@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Webhook } from '../../../../src/domain/catalog.ts';
 import { FixedClock } from '../../../../src/clock.ts';
 import { JobRunner } from '../../../../src/engine/schedule/job-runner.ts';
-import { Resends, WebhookDeliveries } from '../../../../src/engine/webhooks/webhook-deliveries.ts';
+import { Resends, createWebhookDeliveries } from '../../../../src/engine/webhooks/webhook-deliveries.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { settleMessages, storeMessages } from './stored-messages.ts';
 
@@ -149,7 +149,7 @@ test('refuses invalid requests', async () => {
 test('a resend of a webhook that is deleted meanwhile gets 404', async () => {
   await storeFailed(1);
   const webhook = { id: webhookId, name: HOOK.name, enabled: true } as Webhook;
-  const deliveries = new WebhookDeliveries({
+  const deliveries = createWebhookDeliveries({
     pool: laurel.pool,
     clock,
     onQueued: () => undefined,
