@@ -97,7 +97,7 @@ export function createPersisting(
       catalogs,
       clock,
       live: new LiveAudience(redis),
-      onLeftOut: leftOut({ redis, log }),
+      onLeftOut: leftOut(redis, log),
     }),
     onReported: delivery.queued,
     onSetAside: (entry) => logSetAside(log, entry),

@@ -145,7 +145,7 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
       JSON.stringify(changes.events),
     ],
   );
-  if (messages !== null) await replaceMessages(client, { tenantNo, messages, now });
+  if (messages !== null) await replaceMessages(client, tenantNo, messages, now);
   // Last, because the changes of all tenants contend for this row.
   await client.query(`UPDATE organisation SET catalogs_revision = catalogs_revision + 1 RETURNING ${NOTIFIED}`);
   return version;
@@ -153,7 +153,9 @@ export async function saveCatalog(client: PoolClient, changes: CatalogChanges): 
 
 async function replaceMessages(
   client: PoolClient,
-  { tenantNo, messages, now }: { tenantNo: number; messages: MessageSettings; now: Date },
+  tenantNo: number,
+  messages: MessageSettings,
+  now: Date,
 ): Promise<void> {
   await client.query(
     'UPDATE tenants SET message_settings = $2, message_kinds = $3, messages_updated = $4 WHERE no = $1',

@@ -137,7 +137,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
       redis,
       pool,
       clock,
-      reporter: new Reporter({ redis, pool, catalogs, clock, onLeftOut: leftOut({ redis, log }) }),
+      reporter: new Reporter({ redis, pool, catalogs, clock, onLeftOut: leftOut(redis, log) }),
       onRetried: (shard) => {
         core.touched(shard);
         deliveriesQueued();

@@ -138,7 +138,8 @@ export function shareOf(
 export function byPart<T>(
   redis: Redis,
   tenantNo: number,
-  { of, userId }: { of: readonly T[]; userId: (each: T) => string },
+  of: readonly T[],
+  userId: (each: T) => string,
 ): Map<TenantPart, T[]> {
   const groups = new Map<TenantPart, T[]>();
   for (const each of of) {
@@ -168,7 +169,7 @@ export async function inParts<U, R>(
   },
 ): Promise<R[]> {
   const numbered = users.map((user, index) => ({ user, index }));
-  const groups = byPart(redis, tenantNo, { of: numbered, userId: ({ user }) => userId(user) });
+  const groups = byPart(redis, tenantNo, numbered, ({ user }) => userId(user));
   const results: R[] = [];
   await Promise.all(
     Array.from(groups, async ([part, some]) => {

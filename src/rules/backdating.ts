@@ -40,7 +40,7 @@ export function backdate(
   completePeriods(plan.quests ?? [], user, row, { nowMs, outcome });
   completeAchievements(user, plan.achievements, { nowMs, completed: outcome.completed });
   followChains(plan, user, row, { nowMs, outcome });
-  const ledgers = openLedgers(plan.systems, user, { ownBoosts, nowMs });
+  const ledgers = openLedgers(plan.systems, user, ownBoosts, nowMs);
   const second = secondOfUser(user, nowMs);
   const scores = payAndScore(user, plan, { nowMs, day, second, ledgers, completed: outcome.completed });
   return isRefusal(scores) ? scores : { day, settlements, ...outcome, ledgers, scores };

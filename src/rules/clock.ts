@@ -56,7 +56,7 @@ export function payTime(
   { triggers, dueMs, ownBoosts }: { triggers: readonly number[]; dueMs: number; ownBoosts: OwnBoosts | null },
 ): RequestOutcome | null {
   const { day, second } = localTime(user, dueMs);
-  const ledgers = openLedgers(plan.systems, user, { ownBoosts, nowMs: dueMs });
+  const ledgers = openLedgers(plan.systems, user, ownBoosts, dueMs);
   if (!payForTime(ledgers, user, { triggers, dueMs, day })) return null;
   closeLedgers(ledgers, user);
   const { changes } = scoreBoards(user, { plan, nowMs: dueMs, day, second, ledgers, length: 0, event: null });
@@ -67,11 +67,7 @@ export function payTime(
  * Counts the full years since a user's sign-up at a time, and completes the achievements that follow. Returns `null` if there is nothing
  * to count. `plan`: without triggers that block, because there is no request to refuse.
  */
-export function countYears(
-  user: User,
-  plan: Plan,
-  { atMs, ownBoosts }: { atMs: number; ownBoosts: OwnBoosts | null },
-): RequestOutcome | null {
+export function countYears(user: User, plan: Plan, atMs: number, ownBoosts: OwnBoosts | null): RequestOutcome | null {
   const { signUp, zone } = user;
   if (signUp === null || signUp.years >= yearsAt(signUp, zone, atMs)) return null;
   signUp.years = yearsAt(signUp, zone, atMs);
@@ -81,7 +77,7 @@ export function countYears(
   const outcome: QuestOutcome = { completed: [], quests: [] };
   completeAchievements(user, plan.achievements, { nowMs: atMs, completed: outcome.completed });
   followChains(plan, user, row, { nowMs: atMs, outcome });
-  const ledgers = openLedgers(plan.systems, user, { ownBoosts, nowMs: atMs });
+  const ledgers = openLedgers(plan.systems, user, ownBoosts, atMs);
   const scores = payAndScore(user, plan, { nowMs: atMs, day, second, ledgers, completed: outcome.completed });
   if (isRefusal(scores)) throw new Error('A trigger blocks the counting of years.');
   return { day, settlements, ...outcome, ledgers, scores };

@@ -137,7 +137,7 @@ export function applyEvent(
   if (clampedBy !== null && late !== null && late.replayed !== null && !isEqual(late.replayed.value, value))
     return { refusal: 'outdated', ...value };
 
-  const ledgers = openLedgers(plan.systems, user, { ownBoosts: event.ownBoosts, nowMs });
+  const ledgers = openLedgers(plan.systems, user, event.ownBoosts, nowMs);
   if (isNew) welcome(ledgers, user, day);
 
   const peaks = addToTotals(user, event, plan, value);

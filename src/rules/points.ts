@@ -68,7 +68,8 @@ export function balanceOf(user: User, system: number, nowMs: number): number {
 export const openLedgers = (
   systems: readonly PlanSystem[],
   user: User,
-  { ownBoosts, nowMs }: { ownBoosts: OwnBoosts | null; nowMs: number },
+  ownBoosts: OwnBoosts | null,
+  nowMs: number,
 ): Ledger[] =>
   systems.map((system) => {
     const own = ownBoosts?.[system.no];

@@ -29,7 +29,7 @@ export function rewardRank(
 ): RequestOutcome | null {
   if (user.createdMs > finalMs || (user.paidMs.get(board) ?? 0) >= finalMs) return null;
   const { day, second } = localTime(user, finalMs);
-  const ledgers = openLedgers(plan.systems, user, { ownBoosts, nowMs: finalMs });
+  const ledgers = openLedgers(plan.systems, user, ownBoosts, finalMs);
   for (const ledger of ledgers)
     for (const trigger of ledger.system.rank ?? [])
       if (triggers.has(trigger.no) && holds(trigger.users, user)) award(ledger, trigger, { times: 1, user, day });

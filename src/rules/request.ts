@@ -39,7 +39,7 @@ export function applyRequest(
   const row = localDayOf(plan, day);
   const settled = settleUser(user, plan.streak, row, admission.left);
   if (sent !== null) applyPreferences(user, sent, day);
-  const ledgers = openLedgers(plan.systems, user, { ownBoosts: request.ownBoosts, nowMs });
+  const ledgers = openLedgers(plan.systems, user, request.ownBoosts, nowMs);
   if (isNew) welcome(ledgers, user, day);
 
   const outcome = { completed: [] as number[], quests: [] as QuestChange[] };

@@ -104,11 +104,7 @@ export interface ReversalOutcome {
 }
 
 /** Applies a reversal. */
-export function reverse(
-  user: User,
-  reversal: Reversal,
-  { plan, nowMs }: { plan: Plan; nowMs: number },
-): ReversalOutcome | Refusal {
+export function reverse(user: User, reversal: Reversal, plan: Plan, nowMs: number): ReversalOutcome | Refusal {
   const streak = user.streaks[frequencyOf(plan.streak)];
   const lengthBefore = streak.length;
   // The replay includes everything settled until now. The user's current zone stays.

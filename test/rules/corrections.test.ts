@@ -121,7 +121,7 @@ describe('reversals', () => {
     ...fields,
   });
   const reversed = (user: User, fields: Partial<Reversal> = {}): ReversalOutcome => {
-    const outcome = reverse(user, reversal(fields), { plan: planOf(), nowMs: NOON });
+    const outcome = reverse(user, reversal(fields), planOf(), NOON);
     if (isRefusal(outcome)) throw new Error(outcome.refusal);
     return outcome;
   };
@@ -138,7 +138,7 @@ describe('reversals', () => {
 
   test('a total may not leave its range', () => {
     const user = freshUser({ totals: totalsOf({ [METRIC]: -999_999_999_999_999 }) });
-    const outcome = reverse(user, reversal(), { plan: planOf(), nowMs: NOON });
+    const outcome = reverse(user, reversal(), planOf(), NOON);
     expect(outcome).toEqual({ refusal: 'outOfRange', metric: METRIC, sum: 'total' });
   });
 

@@ -16,7 +16,7 @@ import type { User } from '../../src/rules/user.ts';
 import { DAY, decimal, freshUser, METRIC, NOON, systemOf } from './surroundings.ts';
 
 const open = (system: PlanSystem, user: User = freshUser(), ownBoosts: PlanBoost[] = []) =>
-  openLedgers([system], user, { ownBoosts: { 5: ownBoosts }, nowMs: NOON })[0]!;
+  openLedgers([system], user, { 5: ownBoosts }, NOON)[0]!;
 
 const boost = (multiplier: number, fields: Partial<PlanBoost> = {}): PlanBoost => ({
   no: 2,

@@ -182,7 +182,7 @@ class Configuring {
     this.draft = draft;
     this.document = document;
     this.today = today;
-    this.references = new References((path) => ownerAt({ document, path }));
+    this.references = new References((path) => ownerAt(document, path));
   }
 
   async run(): Promise<DocumentProblem[]> {

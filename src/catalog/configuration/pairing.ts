@@ -198,7 +198,7 @@ export function documentPath(field: string, item: object = {}): string {
 }
 
 /** Describes what a path of a document refers to, for a person; `null` for a whole list. */
-export function ownerAt({ document, path }: { document: Required<Configuration>; path: string }): string | null {
+export function ownerAt(document: Required<Configuration>, path: string): string | null {
   if (path.startsWith('streaks.')) return 'the streak settings';
   const [, list, index, part, partIndex] = /^(\w+)\[(\d+)\](?:\.(triggers|boosts)\[(\d+)\])?/.exec(path) ?? [];
   const at = Number(index);

@@ -113,7 +113,7 @@ export function createYearCounts(options: YearCountsOptions) {
   async function call(compiled: CompiledCatalog, plan: Plan, users: readonly DueUser[]): Promise<void> {
     const due = users.map(({ userId, dueMs }) => ({ userId, dueMs, id: eventId(dueMs) }));
     await changeEach(options, compiled.catalog.tenantNo, due, (user, { userId, dueMs, id }) => {
-      const outcome = countYears(user, plan, { atMs: dueMs, ownBoosts: compiled.ownBoosts(userId) });
+      const outcome = countYears(user, plan, dueMs, compiled.ownBoosts(userId));
       if (outcome === null) return { records: [] };
       const record = requestRecord(user, outcome, { plan, nowMs: dueMs, isNew: false, id, userId });
       return { records: [{ record: { ...record, [RECORD.version]: plan.version }, effects: outcome }] };

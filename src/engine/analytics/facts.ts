@@ -68,10 +68,7 @@ const microsOf = (packed: PackedTotal): bigint => BigInt(packed[TOTAL.whole]) * 
  * Facts about a record. `createdMs`: when Laurel first saw the user; if it is `null`, facts that depend on it are left out.
  * `active`: the day on which the record makes the user active for the first time.
  */
-export function factsOf(
-  record: HappenedRecord,
-  { createdMs, active }: { createdMs: number | null; active: NewActiveDay | null },
-): Fact[] {
+export function factsOf(record: HappenedRecord, createdMs: number | null, active: NewActiveDay | null): Fact[] {
   const facts: Fact[] = [];
   const kind = record[kindField];
   const day = utcDay(record[RECORD.atMs]);

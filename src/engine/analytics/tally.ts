@@ -100,8 +100,7 @@ export class AnalyticsTally {
   add(tenantNo: number, record: HappenedRecord, users: EntryUsers): void {
     const userId = record[RECORD.userId];
     const state = users.stateOf(userId);
-    const facts = (): Fact[] =>
-      factsOf(record, { createdMs: state.createdMs, active: activeDayOf(record) ?? this.late.dayOf(record) });
+    const facts = (): Fact[] => factsOf(record, state.createdMs, activeDayOf(record) ?? this.late.dayOf(record));
     // An event always has facts.
     if (record[kindField] !== KIND.event && facts().length === 0) return;
     this.count({ tenantNo, userId, facts, returns: returns(record, state.createdMs) }, state);

@@ -303,7 +303,7 @@ export class RedisGuard {
       shards,
       ending: this.ending.signal,
       onSetAside: (entry) => logSetAside(log, entry),
-      onLeftOut: leftOut({ redis, log }),
+      onLeftOut: leftOut(redis, log),
       onUnreadable: ({ tenantNo }) =>
         log.error({ tenantNo }, "A user's state in Postgres cannot be read: `laurel verify` names the user"),
       onRebuild: ({ why, first }) => {

@@ -150,7 +150,7 @@ export class Quarantine {
   async remove(tenantNo: number, rows: readonly QuarantineRow[]): Promise<void> {
     const { redis, scripts, clock } = this.options;
     const nowMs = clock.now();
-    for (const [part, some] of byPart(redis, tenantNo, { of: rows, userId: (row) => row.userId })) {
+    for (const [part, some] of byPart(redis, tenantNo, rows, (row) => row.userId)) {
       const users = new Set(some.map(({ userId }) => userId));
       const subjects = Array.from(users, (userId) => {
         const ids = some.filter((row) => row.userId === userId).map(({ id }) => id);

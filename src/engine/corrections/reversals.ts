@@ -150,7 +150,7 @@ export function createReversals({ pool, recordAudit, clock, persisted, scripts, 
       if (read.packed === null) return unwritten(read, UNKNOWN_USER);
       if (!read.packed.equals(expected)) return refused(read, { refusal: 'outdated' });
       const user = decodeUser(read.packed);
-      const outcome = reverse(user, reversal, { plan, nowMs });
+      const outcome = reverse(user, reversal, plan, nowMs);
       if (isRefusal(outcome)) return refused(read, outcome);
       const record = reversalRecord(user, reversal, outcome, { plan, nowMs, id, userId });
       if (dryRun) return unwritten(read, record);

@@ -76,7 +76,7 @@ export function createBatchIntake({
     if (overloaded()) throw tooMuch();
     const compiled = await catalogs.of(tenantNo);
     const acceptedMs = clock.now();
-    await check(compiled, batch, { acceptedMs, refused });
+    await check(compiled, batch, acceptedMs, refused);
     const events = batch.filter((_, index) => refused?.has(index) !== true);
     if (events.length === 0) return wait ? withRefused([], batch.length, refused) : null;
     const queued = await queue(tenantNo, events, {
@@ -107,7 +107,7 @@ export function createBatchIntake({
     batch: Pick<AcceptedBatch, 'acceptedMs' | 'catalogVersion' | 'awaited'>,
   ): Promise<QueuedPart[]> {
     const numbered = events.map((event, index) => ({ event, index }));
-    const groups = [...byPart(redis, tenantNo, { of: numbered, userId: ({ event }) => event.user.id })];
+    const groups = [...byPart(redis, tenantNo, numbered, ({ event }) => event.user.id)];
     for (const [{ shard }] of groups) refuseUnacknowledged(redis, shard);
     if (groups.length > 1) {
       const waiting = await Promise.all(groups.map(([{ shard }]) => redis.xlen(batchesKey(shard))));
@@ -148,7 +148,8 @@ export function createBatchIntake({
   async function check(
     compiled: CompiledCatalog,
     batch: readonly BatchMetricEvent[],
-    { acceptedMs, refused }: { acceptedMs: number; refused: Map<number, AppError> | undefined },
+    acceptedMs: number,
+    refused: Map<number, AppError> | undefined,
   ): Promise<void> {
     const { tenantNo, events } = compiled.catalog;
     const refuse = (index: number, error: AppError): void => {

@@ -87,7 +87,7 @@ export class KeptRuns implements PastRuns {
   }
 
   async scores(run: BoardRun, group: string | null, userIds: readonly string[]): Promise<Member[] | null> {
-    return finalScores(this.pool, run, { group, userIds });
+    return finalScores(this.pool, run, group, userIds);
   }
 
   async teams(run: BoardRun): Promise<TeamScore[] | null> {

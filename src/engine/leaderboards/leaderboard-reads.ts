@@ -126,7 +126,7 @@ export class LeaderboardReads {
     const user = userId === undefined ? null : await this.users.find(compiled.catalog.tenantNo, userId);
     const run = this.run(board, runDate, user?.zone ?? null);
     if (group !== '' && groupOf !== null) await this.requireGroup(compiled, { board, run, group }, groupOf);
-    const standings = await this.standings(compiled, { board, run, group });
+    const standings = await this.standings(compiled, board, run, group);
     const { from, members } = await memberPage(standings, { offset, limit, userId });
     const [page, rewards] = await Promise.all([
       ranked(standings, members, { from, before: undefined }),
@@ -268,7 +268,7 @@ export class LeaderboardReads {
     const { tenantNo } = compiled.catalog;
     const state = await this.users.find(tenantNo, groupOf);
     if (state === null) return undefined;
-    const scored = await this.scoredGroup({ tenantNo, board, run }, { userId: groupOf, state });
+    const scored = await this.scoredGroup({ tenantNo, board, run }, groupOf, state);
     return scored ?? groupOfUser(compiled, board, state) ?? undefined;
   }
 
@@ -312,8 +312,8 @@ export class LeaderboardReads {
     const run = this.run(board, runDate, state.zone);
     const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
     const group =
-      board.breakdownAttributes.length === 0 ? '' : await this.scoredGroup({ tenantNo, board, run }, { userId, state });
-    const standings = group === null ? null : await this.standings(compiled, { board, run, group });
+      board.breakdownAttributes.length === 0 ? '' : await this.scoredGroup({ tenantNo, board, run }, userId, state);
+    const standings = group === null ? null : await this.standings(compiled, board, run, group);
     const [found, participants] =
       standings === null ? [null, null] : await Promise.all([standings.find(userId), standings.scored()]);
     const place = found?.isOn === true ? { rank: found.rank, value: found.score } : { rank: null, value: null };
@@ -374,7 +374,7 @@ export class LeaderboardReads {
     const state = await this.users.find(tenantNo, userId);
     if (state !== null) {
       if (groupOfUser(compiled, board, state) === group) return;
-      if ((await this.scoredGroup({ tenantNo, board, run }, { userId, state })) === group) return;
+      if ((await this.scoredGroup({ tenantNo, board, run }, userId, state)) === group) return;
     }
     throw new AppError('forbidden', "userAttributes: an application key may only read its own user's group.");
   }
@@ -382,7 +382,8 @@ export class LeaderboardReads {
   /** The group of a user's score in a run; `null` for a user who has none, or who lacks a value of the breakdown. */
   private async scoredGroup(
     { tenantNo, board, run }: { tenantNo: number; board: Leaderboard; run: Run },
-    { userId, state }: { userId: string; state: User },
+    userId: string,
+    state: User,
   ): Promise<string | null> {
     const { startDay: runDay } = run;
     // In a final run, the group in which the user ended it, regardless of the state now.
@@ -428,10 +429,7 @@ export class LeaderboardReads {
   }
 
   /** The stored standings of a final run, else the live ones. */
-  private async standings(
-    compiled: CompiledCatalog,
-    { board, run, group }: { board: Leaderboard; run: Run; group: string },
-  ): Promise<Standings> {
+  private async standings(compiled: CompiledCatalog, board: Leaderboard, run: Run, group: string): Promise<Standings> {
     const { tenantNo } = compiled.catalog;
     const boardRun = { tenantNo, boardNo: board.no, runDay: run.startDay };
     const kept = this.isOver(run) ? await this.past.standings(boardRun, group) : null;

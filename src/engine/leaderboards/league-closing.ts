@@ -126,7 +126,7 @@ async function closeFurther(
     return 'cohorts';
   }
   if (rule.inactive === 'fall') {
-    const users = await usersAbove(client, run, { after: userId, limit: USERS });
+    const users = await usersAbove(client, run, userId, USERS);
     if (users.length > 0) {
       await addMoves(client, run, reported(inactiveMoves(users, rule), isHeard));
       await moveClosing(client, run.runId, { cohort, userId: users.at(-1)!.userId });
@@ -157,13 +157,15 @@ async function closeCohorts(
   ))
     members.get(member.cohort)!.push(member);
   const users: Omit<Moved, 'isReported'>[] = [];
-  for (const { id, tier } of cohorts) users.push(...(await cohortMoves(members.get(id)!, { board, rule, tier })));
+  for (const { id, tier } of cohorts) users.push(...(await cohortMoves(members.get(id)!, board, rule, tier)));
   return { users, last: cohorts.at(-1)!.id };
 }
 
 async function cohortMoves(
   members: readonly CohortMember[],
-  { board, rule, tier: stored }: { board: Leaderboard; rule: LeagueRule; tier: number },
+  board: Leaderboard,
+  rule: LeagueRule,
+  stored: number,
 ): Promise<Omit<Moved, 'isReported'>[]> {
   const tier = tierIn(rule, stored);
   const standings = await GivenStandings.of(members, board);

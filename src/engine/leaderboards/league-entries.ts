@@ -81,10 +81,12 @@ export async function seatMembers(
     created.map(([{ members: count }, key]) => ({ ...key, members: count })),
   );
   for (const [at, [cohort]] of created.entries()) cohort.id = ids[at]!;
-  await putMembers(client, run, {
-    sizes: [...cohorts.keys()].map(({ id, members: count }) => ({ id: id!, members: count })),
-    seats: seats.map(({ id }: OpenCohort, at) => ({ userId: members[at]!.userId, cohort: id! })),
-  });
+  await putMembers(
+    client,
+    run,
+    [...cohorts.keys()].map(({ id, members: count }) => ({ id: id!, members: count })),
+    seats.map(({ id }: OpenCohort, at) => ({ userId: members[at]!.userId, cohort: id! })),
+  );
 }
 
 const boardKey = ({ tenantNo, boardNo }: { tenantNo: number; boardNo: number }): string => `${tenantNo}:${boardNo}`;

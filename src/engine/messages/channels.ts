@@ -68,7 +68,7 @@ export function createMessageChannels({
     const stored = await transaction(pool, async (client) => {
       const before = await readChannel(client, tenantNo, { lock: true });
       const nowMs = clock.now();
-      const channel = { ...fields, tenantNo, password: passwordOf({ ...fields, password }, { tenantNo, before }) };
+      const channel = { ...fields, tenantNo, password: passwordOf({ ...fields, password }, tenantNo, before) };
       const changed = changedFields(before, channel);
       if (before !== null && changed === null) return before;
       const after = await writeChannel(client, channel, nowMs);
@@ -122,7 +122,8 @@ export function createMessageChannels({
       username,
       ...server
     }: Omit<NewChannel, 'tenantNo' | 'password'> & { password: string | null | undefined },
-    { tenantNo, before }: { tenantNo: number; before: ChannelRow | null },
+    tenantNo: number,
+    before: ChannelRow | null,
   ): Buffer | null {
     if (username === null) {
       if (password !== undefined && password !== null)

@@ -70,7 +70,7 @@ async function payloadOf(
   const user = userJson(compiled, { userId, state, controlShare });
   switch (kind) {
     case 'streak_reminder':
-      return streakReminderDue(user, { streak: await streaks.ofUser(compiled, userId, 1), dueMs });
+      return streakReminderDue(user, await streaks.ofUser(compiled, userId, 1), dueMs);
     case 'achievement_completed':
       return achievementDue(user, { compiled, achievement: latestOf(compiled, state), state, dueMs });
     case 'reactivation':

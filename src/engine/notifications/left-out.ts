@@ -6,7 +6,7 @@ import { countFailedWork } from '../../redis/work-counts.ts';
 const LOG_EVERY_MS = 60_000;
 
 /** Counts notifications that could not be made, for the metrics, and logs the errors. */
-export function leftOut({ redis, log }: { redis: Redis; log: Pick<Log, 'error'> }): (error: unknown) => void {
+export function leftOut(redis: Redis, log: Pick<Log, 'error'>): (error: unknown) => void {
   const throttle = new LogThrottle(LOG_EVERY_MS);
   return (error) => {
     countFailedWork(redis, 'notifications').catch(() => undefined);

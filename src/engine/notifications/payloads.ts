@@ -85,7 +85,7 @@ export const achievementDue = (
 export const streakExtended = (
   type: 'streak.started' | 'streak.extended',
   user: UserJson,
-  { streak }: { streak: BaseStreak },
+  streak: BaseStreak,
 ): string => userPayloadJson(type, user, { streak });
 
 /** Payload of `streak.lost`. `length`: the former length in periods. */
@@ -101,10 +101,8 @@ export const freezeEarned = (user: UserJson, { earned, freezes }: { earned: numb
   userPayloadJson('streak.freeze_earned', user, { earned, freezes });
 
 /** Payload of `emails.streak_reminder_due`, due at `dueMs` (epoch ms). */
-export const streakReminderDue = (
-  user: UserJson,
-  { streak, dueMs }: { streak: StreakResponse; dueMs: number },
-): string => userPayloadJson('emails.streak_reminder_due', user, { timestamp: isoTime(dueMs), streak });
+export const streakReminderDue = (user: UserJson, streak: StreakResponse, dueMs: number): string =>
+  userPayloadJson('emails.streak_reminder_due', user, { timestamp: isoTime(dueMs), streak });
 
 interface PointsChange {
   system: PointsSystem;
@@ -138,19 +136,21 @@ export function pointsChanged(
 export const spendingChanged = (
   type: 'points.spent' | 'points.refunded',
   user: UserJson,
-  { system, spending }: { system: PointsSystem; spending: BalanceChange },
+  system: PointsSystem,
+  spending: BalanceChange,
 ): string => userPayloadJson(type, user, { points: pointsResponse(system), spending });
 
 export const expiryPayload = (
   type: 'points.expiring' | 'points.expired',
   user: UserJson,
-  { system, expiry }: { system: PointsSystem; expiry: Expiry },
+  system: PointsSystem,
+  expiry: Expiry,
 ): string => userPayloadJson(type, user, { points: pointsResponse(system), expiry });
 
 export const rewardChanged = (
   type: 'reward.claimed' | 'reward.fulfilled' | 'reward.cancelled',
   user: UserJson,
-  { claim }: { claim: Claim },
+  claim: Claim,
 ): string => userPayloadJson(type, user, { claim });
 
 export const levelChanged = (
@@ -173,7 +173,9 @@ const BOOST_STATUS = { 'points.boost_started': 'active', 'points.boost_finished'
 /** Payload of `points.boost_started` and `points.boost_finished`, due at `dueMs` (epoch ms). */
 export const boostPayload = (
   type: 'points.boost_started' | 'points.boost_finished',
-  { boost, system, dueMs }: { boost: PointsBoost; system: PointsSystem; dueMs: number },
+  boost: PointsBoost,
+  system: PointsSystem,
+  dueMs: number,
 ): string =>
   payloadJson(type, {
     timestamp: isoTime(dueMs),

@@ -134,7 +134,7 @@ function* extended({ compiled, record }: Change): Generator<Candidate> {
   if (streak?.[RECORDED_STREAK.extended] !== 1) return;
   const type = streak[RECORDED_STREAK.length] === 1 ? 'streak.started' : 'streak.extended';
   const shown = recordedStreak(compiled, streak, record[RECORD.day]);
-  yield { type, payload: (user) => streakExtended(type, user, { streak: shown }) };
+  yield { type, payload: (user) => streakExtended(type, user, shown) };
 }
 
 export function* pointsNotifications({ compiled, record, wants, user }: Change): Generator<Reported> {
@@ -175,8 +175,8 @@ export function* spendingNotifications({ compiled, record, wants, user }: Change
   if (!wants(type, about)) return;
   const payload =
     type === 'points.expired'
-      ? expiryPayload(type, user.json(), { system, expiry: expiryOf(change) })
-      : spendingChanged(type, user.json(), { system, spending: balanceChangeAnswer(compiled, change) });
+      ? expiryPayload(type, user.json(), system, expiryOf(change))
+      : spendingChanged(type, user.json(), system, balanceChangeAnswer(compiled, change));
   yield { type, no: system.no, about, payload };
 }
 

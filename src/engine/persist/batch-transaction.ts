@@ -214,9 +214,7 @@ async function mergeWhole(client: PoolClient, redis: Redis, merge: Merge): Promi
     return { ...own, id: ids.make(timeOf(own.usedBy), scoped) };
   });
   const part = knownPart(redis, tenantNo, from);
-  const former = (await usedKeysOf(client, { tenantNo, userId: from })).map((key) =>
-    usedKey({ userId: from, generation }, key),
-  );
+  const former = (await usedKeysOf(client, tenantNo, from)).map((key) => usedKey({ userId: from, generation }, key));
   await forgetUsedKeys(redis, part, former);
   // First: a warehouse moves what it has before it learns that the user is gone.
   await insertMerge(client, merge, merge);

@@ -256,7 +256,7 @@ export class Expiries implements ScheduledWork {
     const date = dateOf(warnedFor);
     return warned.map(({ userId, packed, balance, unspent: [before, all] }) => {
       const user = userJson(compiled, { userId, state: decodeUser(packed), controlShare });
-      const payload = expiryPayload(type, user, { system, expiry: { amount: all - before, balance, date } });
+      const payload = expiryPayload(type, user, system, { amount: all - before, balance, date });
       return { type, tenantNo, userId, atMs: dueMs, source: `${userId}:${system.no}:${date}`, about, payload };
     });
   }

@@ -155,7 +155,7 @@ function notificationsOf(named: CompiledCatalog, claim: OpenClaim, user: UserJso
       ...(state === CLAIM_STATE.claimed && { fulfilledMs: null, cancelledMs: null, reason: null }),
     };
     const type = TYPES[state];
-    const payload = rewardChanged(type, user, { claim: claimAnswer(named, asOf) });
+    const payload = rewardChanged(type, user, claimAnswer(named, asOf));
     return { type, tenantNo, userId, atMs: timeOf(claim, state), source: claim.id, about, payload };
   });
 }

@@ -57,7 +57,7 @@ export function causedBy(then: CatalogThen, happening: Happening, user: UserNow)
     caused.push({ kind: 'streak', length: event.streak, frequency: then.frequency(when) });
   for (const completion of completions) caused.push({ kind: 'achievement', ...completedOf(then, completion, when) });
   for (const award of awards) caused.push(awardOf(then, award, when), ...levelOf(then, award, when));
-  return [...caused, ...scoresOf(then, happening, { when, user })];
+  return [...caused, ...scoresOf(then, happening, when, user)];
 }
 
 export function completedOf(
@@ -218,7 +218,7 @@ interface Scored {
 }
 
 /** The changes of the user's scores on leaderboards, by the boards' configuration at the time. Ranks are not stored. */
-function scoresOf(then: CatalogThen, happening: Happening, { when, user }: { when: Then; user: UserNow }): Caused[] {
+function scoresOf(then: CatalogThen, happening: Happening, when: Then, user: UserNow): Caused[] {
   const { event, awards } = happening;
   const localDate = event?.localDate ?? awards[0]?.localDate;
   if (localDate === undefined) return [];

@@ -23,17 +23,13 @@ import type { CatalogThen } from './catalog-then.ts';
 import { causedBy, completedOf, triggerOf, type UserNow } from './effects.ts';
 import { thenOf, type Happening } from './happening.ts';
 
-interface Explained {
-  catalog: CatalogThen;
-  user: UserNow & { createdMs: number };
-}
-
 const isoOf = (ms: number): string => new Date(ms).toISOString();
 
 /** An entry with its effects; `null` if its rows are gone. */
 export function happeningEntry(
   happening: Happening,
-  { catalog: then, user }: Explained,
+  then: CatalogThen,
+  user: UserNow & { createdMs: number },
 ): EventEntry | ReversalEntry | RecomputationEntry | AchievementEntry | ClockEntry | null {
   const when = thenOf(happening);
   if (when === null) return null;
@@ -60,7 +56,7 @@ export function happeningEntry(
   }
   if (happening.recomputation !== null) {
     const { recomputation } = happening;
-    return recomputationEntry(recomputation, { placed, catalog: then, caused: causedBy(then, happening, user) });
+    return recomputationEntry(recomputation, placed, then, causedBy(then, happening, user));
   }
   const [first, ...others] = inOrder(then, happening.completions);
   if (first !== undefined) {
@@ -101,11 +97,9 @@ const reversalEntry = (
 
 const recomputationEntry = (
   { recomputationId, reverts, who, gained, lost }: NonNullable<Happening['recomputation']>,
-  {
-    placed,
-    catalog,
-    caused,
-  }: { placed: { position: string; at: string }; catalog: CatalogThen; caused: RecomputationEntry['caused'] },
+  placed: { position: string; at: string },
+  catalog: CatalogThen,
+  caused: RecomputationEntry['caused'],
 ): RecomputationEntry => ({
   kind: 'recomputation',
   ...placed,
@@ -166,7 +160,8 @@ export const finalEntry = (position: string, row: TimelineFinalRow, then: Catalo
 export function leagueEntry(
   position: string,
   row: TimelineLeagueRow,
-  { catalog, compiled }: { catalog: CatalogThen; compiled: CompiledCatalog },
+  catalog: CatalogThen,
+  compiled: CompiledCatalog,
 ): LeagueEntry {
   const leagues = compiled.leaderboardsByNo.get(row.boardNo)?.leagues ?? null;
   const tier = (number: number): LeagueEntry['tier'] => ({

@@ -181,10 +181,10 @@ export function createTimeline({ users, pool }: TimelineOptions) {
     for (const one of found) {
       const { position } = one;
       let entry: TimelineEntry | null = null;
-      if (one.is === 'happening') entry = happeningEntry(happened.get(position)!, { catalog: then, user });
+      if (one.is === 'happening') entry = happeningEntry(happened.get(position)!, then, user);
       else if (one.is === 'streak') entry = streakEntry(position, one.row);
       else if (one.is === 'final') entry = finalEntry(position, one.row, then);
-      else if (one.is === 'league') entry = leagueEntry(position, one.row, { catalog: then, compiled });
+      else if (one.is === 'league') entry = leagueEntry(position, one.row, then, compiled);
       else if (one.is === 'quarantine') entry = quarantineEntry(compiled, one.row, then);
       else if (one.is === 'spending') entry = spendingEntry(compiled, one.row, then);
       else if (one.is === 'audit') entry = administrationEntry(position, one.row);

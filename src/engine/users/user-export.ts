@@ -48,7 +48,7 @@ export function createUserExport({ pool, controlShare, redis, users, clock, reco
       if (table.section === null) continue;
       yield `,${JSON.stringify(table.section)}:[`;
       let separator = '';
-      for await (const rows of userRows(pool, table, { tenantNo, userId })) {
+      for await (const rows of userRows(pool, table, tenantNo, userId)) {
         yield separator + rows.map((row) => JSON.stringify(exportRow(row, table, names))).join(',');
         separator = ',';
       }

@@ -137,7 +137,7 @@ export class UserMerges {
     const now = await aliasOf(redis, tenantNo, from);
     if (now !== into) throw new AppError('conflict', `from: the user was merged into '${now}' before.`);
     await persisted(tenantNo, from);
-    const row = await mergeOf(pool, { tenantNo, oldId: from });
+    const row = await mergeOf(pool, tenantNo, from);
     if (row === null) throw new AppError('unavailable', 'The merge is not stored yet; try again in a moment.');
     return { ...(row.answer as UserMerge), into, status: 'unchanged' };
   }
@@ -272,8 +272,7 @@ export class UserMerges {
         },
       },
     ];
-    const isStored = async (): Promise<boolean> =>
-      (await mergeOf(pool, { tenantNo, oldId: from }))?.id === whole.ids.into;
+    const isStored = async (): Promise<boolean> => (await mergeOf(pool, tenantNo, from))?.id === whole.ids.into;
     const calls = callsOf(scripts, part, { foundElsewhere: isStored });
     const { ended } = await changeUsers(calls, part, subjects, { together: true });
     return ended !== 'held';

@@ -239,7 +239,8 @@ interface FinalScore {
 export async function finalScores(
   pool: Pool,
   { tenantNo, boardNo, runDay }: RunNamed,
-  { group, userIds }: { group: string | null; userIds: readonly string[] },
+  group: string | null,
+  userIds: readonly string[],
 ): Promise<FinalScore[] | null> {
   const { rows } = await pool.query<Omit<FinalScore, 'userId'> & { userId: string | null }>(
     `SELECT member.user_id AS "userId", member.score, member.reached::float8 AS reached, member.metadata

@@ -150,7 +150,8 @@ export interface TieredUser {
 export async function usersAbove(
   client: PoolClient,
   { tenantNo, boardNo, runId }: OwedClosing,
-  { after, limit }: { after: string; limit: number },
+  after: string,
+  limit: number,
 ): Promise<TieredUser[]> {
   const { rows } = await client.query<TieredUser>(
     `SELECT own.user_id AS "userId", own.tier, final.score IS NOT NULL AS "isActive"

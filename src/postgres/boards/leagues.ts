@@ -174,10 +174,8 @@ export async function addCohorts(
 export async function putMembers(
   client: PoolClient,
   { tenantNo, boardNo, runDay }: LeagueRun,
-  {
-    sizes,
-    seats,
-  }: { sizes: readonly { id: number; members: number }[]; seats: readonly { userId: string; cohort: number }[] },
+  sizes: readonly { id: number; members: number }[],
+  seats: readonly { userId: string; cohort: number }[],
 ): Promise<void> {
   await client.query(
     `UPDATE league_cohorts AS cohort SET members = now.members

@@ -68,7 +68,8 @@ export async function keysToMove(
 /** All used keys of a user, in no order; may repeat some. */
 export async function usedKeysOf(
   client: PoolClient,
-  { tenantNo, userId }: { tenantNo: number; userId: string },
+  tenantNo: number,
+  userId: string,
 ): Promise<Pick<OwnKey, 'metricNo' | 'key'>[]> {
   const { rows } = await client.query<Pick<OwnKey, 'metricNo' | 'key'>>(
     `SELECT metric_no AS "metricNo", idempotency_key AS key FROM (${KEYS}) AS used`,
@@ -285,10 +286,7 @@ const COLUMNS = `replace(id::text, '-', '') AS id, old_id AS "oldId", into_id AS
                  (extract(epoch FROM at) * 1000)::float8 AS "atMs", answer`;
 
 /** The merge in which a user went. */
-export async function mergeOf(
-  pool: Pool,
-  { tenantNo, oldId }: { tenantNo: number; oldId: string },
-): Promise<MergeRow | null> {
+export async function mergeOf(pool: Pool, tenantNo: number, oldId: string): Promise<MergeRow | null> {
   const { rows } = await pool.query<MergeRow>(
     `SELECT ${COLUMNS} FROM user_merges WHERE tenant_no = $1 AND old_id = $2`,
     [tenantNo, storableText(oldId)],

@@ -204,7 +204,8 @@ const PAGE = 1000;
 export async function* userRows(
   pool: Pool,
   { table, user, order }: UserTable,
-  { tenantNo, userId }: { tenantNo: number; userId: string },
+  tenantNo: number,
+  userId: string,
 ): AsyncGenerator<Record<string, unknown>[]> {
   const columns = order.join(', ');
   const after = order.map((_, index) => `$${index + 3}`).join(', ');

@@ -7,7 +7,7 @@ const redis = await connectedRedis();
 
 test('counts each notification that could not be made, and logs it once', async () => {
   const lines: [object, string][] = [];
-  const note = leftOut({ redis, log: { error: (fields, message) => void lines.push([fields, message]) } });
+  const note = leftOut(redis, { error: (fields, message) => void lines.push([fields, message]) });
   const error = new Error('a payload is too large');
   for (let n = 0; n < 3; n++) note(error);
   await expect.poll(async () => (await failedWork(redis)).get('notifications'), { interval: 10 }).toBe(3);

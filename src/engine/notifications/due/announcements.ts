@@ -141,7 +141,7 @@ class Announcer {
       const { boost } = announcement;
       const system = compiled.pointsSystemsById.get(boost.systemId);
       if (system === undefined) return [];
-      return [made(`${boost.no}:${atMs}`, boostPayload(announcement.type, { boost, system, dueMs: atMs }))];
+      return [made(`${boost.no}:${atMs}`, boostPayload(announcement.type, boost, system, atMs))];
     }
     const { board, runDay } = announcement;
     if (announcement.type === 'leaderboard.started') {

@@ -90,7 +90,7 @@ export const STREAK_REMINDERS: EmailKind = {
       const streak = streakInDanger(asked, state, endDay);
       if (streak === null) continue;
       const user = userJson(compiled, { userId, state, controlShare: asked.controlShare });
-      const payload = streakReminderDue(user, { streak, dueMs: moment.atMs });
+      const payload = streakReminderDue(user, streak, moment.atMs);
       due.push({ userId, dueFor: `${frequency} ${dateOf(periodStart(period, frequency, weekStart))}`, payload });
     }
     return due;

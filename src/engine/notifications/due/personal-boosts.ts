@@ -120,7 +120,7 @@ export class PersonalBoosts implements ScheduledWork {
     await this.options.publisher.publish(compiled, nowMs, async (client) => {
       if (!(await claimBoost(client, { tenantNo, userId, boostNo, type }))) return null;
       const about = { pointsSystemId: system.id };
-      const payload = boostPayload(type, { boost, system, dueMs: atMs });
+      const payload = boostPayload(type, boost, system, atMs);
       return [{ type, tenantNo, userId, atMs, source: String(boostNo), about, payload }];
     });
   }
