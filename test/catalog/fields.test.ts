@@ -244,6 +244,13 @@ const FULL: Configuration = {
       breakdownAttributes: ['plan'],
       runUnit: 'day',
       runInterval: 7,
+      leagues: {
+        tiers: [{ name: 'Bronze', badge: { url: 'https://example.org/bronze.png' } }, { name: 'Silver' }],
+        cohortUsers: 30,
+        promoted: 5,
+        demoted: 4,
+        inactive: 'fall',
+      },
     },
     {
       key: 'xp',

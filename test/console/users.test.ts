@@ -86,6 +86,37 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     await context.close();
   });
 
+  test.each(['desk', 'phone'] as const)('a guest is merged into an account, after a preview: %s', async (width) => {
+    const { page, context, at, errors } = await signedIn({ size: WIDTHS[width] });
+    const [guest, account] = [`guest-${width}`, `account-${width}`];
+    for (const [id, value] of [
+      [guest, 3],
+      [account, 4],
+    ] as const)
+      await laurel.app.post('/v1/metrics/flips/event', { user: { id }, value });
+    await at(`/users/${guest}`);
+    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByText('Merge into another user').click();
+    const sheet = page.getByRole('dialog', { name: `Merge ${guest} into another user` });
+    const [into, show] = [sheet.getByLabel('ID of the user who stays'), sheet.getByRole('button', { name: 'Preview' })];
+    await into.fill('nobody');
+    await show.click();
+    await sheet.getByRole('alert').getByText('nobody').waitFor();
+    await into.fill(account);
+    await show.click();
+    await sheet.getByRole('cell', { name: '7', exact: true }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    expect(await tooWide(page)).toEqual([]);
+    await keep(page, `${width}-merge`);
+    await says(page, `${guest} is merged: the ID now stands for the other user.`, () =>
+      sheet.getByRole('button', { name: `Merge into ${account} for good` }).click(),
+    );
+    await page.waitForURL((url) => url.pathname.endsWith(`/users/${account}`));
+    expect((await laurel.app.get(`/v1/users/${guest}/metrics/flips`)).body.current).toBe(7);
+    expect(errors.filter((error) => !error.includes('404'))).toEqual([]);
+    await context.close();
+  });
+
   test('a test event is sent with attributes and a date', async () => {
     const { page, context, at, errors } = await signedIn();
     await laurel.admin.patch('/v1/events/settings', { lateEventDays: 30 });

@@ -32,6 +32,20 @@ const application = applicationOperations.filter(({ id }) => !OPEN.has(id));
 const SPENDABLE: Configuration = {
   ...STUDY_APP,
   pointsSystems: STUDY_APP.pointsSystems!.map((system) => ({ ...system, spendableByUsers: true })),
+  leaderboards: [
+    ...STUDY_APP.leaderboards!,
+    {
+      key: 'league',
+      name: 'League',
+      rankBy: 'points',
+      pointsSystemKey: 'xp',
+      start: '2026-01-01',
+      runUnit: 'day',
+      runInterval: 7,
+      status: 'active',
+      leagues: { tiers: [{ name: 'Bronze' }, { name: 'Silver' }], cohortUsers: 30, promoted: 5, demoted: 5 },
+    },
+  ],
   rewards: [{ key: 'hat', name: 'Hat', pointsSystemKey: 'xp', price: 1, status: 'active' }],
 };
 

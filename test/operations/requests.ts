@@ -80,6 +80,7 @@ export const APPLICATION_REQUESTS: Record<string, ValidRequest> = {
   users_claims: of((id) => `/v1/users/${id}/claims`),
   users_rewards: of((id) => `/v1/users/${id}/rewards`),
   users_leaderboard: of((id) => `/v1/users/${id}/leaderboards/flips`),
+  users_leaderboard_leagues: of((id) => `/v1/users/${id}/leaderboards/league/leagues`),
   users_metric_event_summary: of((id) => `/v1/users/${id}/metrics/flips/event-summary?${day}`),
   users_points: of((id) => `/v1/users/${id}/points/xp`),
   users_points_boosts: of((id) => `/v1/users/${id}/points/xp/boosts`),

@@ -13,8 +13,9 @@ import { Menu, MenuItem } from '../../ui/menu.tsx';
 import { saveFile } from '../../ui/save-file.ts';
 import { SendEvent } from '../send-event.tsx';
 import { EditUser } from './edit-user.tsx';
+import { MergeUser } from './merge-user.tsx';
 
-type Open = 'event' | 'edit' | 'reset' | 'hide' | 'delete' | null;
+type Open = 'event' | 'edit' | 'reset' | 'hide' | 'merge' | 'delete' | null;
 
 export function UserActions({ user }: { user: User }) {
   const { id } = user;
@@ -67,12 +68,14 @@ export function UserActions({ user }: { user: User }) {
           {hidden ? 'Show on leaderboards …' : 'Hide from leaderboards …'}
         </MenuItem>
         <MenuItem onClick={() => setOpen('reset')}>Reset the streak …</MenuItem>
+        <MenuItem onClick={() => setOpen('merge')}>Merge into another user …</MenuItem>
         <MenuItem danger onClick={() => setOpen('delete')}>
           Delete the user …
         </MenuItem>
       </Menu>
       <SendEvent user={id} open={open === 'event'} onClose={close} />
       <EditUser user={user} open={open === 'edit'} onClose={close} />
+      <MergeUser id={id} open={open === 'merge'} onClose={close} />
       <Confirm
         open={open === 'hide'}
         onClose={close}
