@@ -37,7 +37,7 @@ test('a created tenant is known at once, here and after a refresh elsewhere', as
   const acme = await created('acme');
   expect(acme).toMatchObject({ customerId: 'acme', name: 'ACME', status: 'active' });
   expect(acme.created).toBeInstanceOf(Date);
-  expect(tenants.byCustomerId('acme')).toEqual({ no: acme.no, id: acme.id, customerId: 'acme' });
+  expect(tenants.byCustomerId('acme')).toEqual({ no: acme.no, id: acme.id, customerId: 'acme', hasMerges: false });
   expect(tenants.byCustomerId('ACME')).toBeUndefined();
   expect(announced).toEqual(['*']);
   const elsewhere = new Tenants({ pool: database.pool, announce: async () => undefined });
