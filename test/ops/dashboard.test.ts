@@ -118,6 +118,8 @@ const readOps = (file: string): string => readFileSync(join(PACKAGE_ROOT, 'ops',
 
 interface Panel {
   title: string;
+  id: number;
+  gridPos: { x: number; y: number };
   targets?: { expr: string }[];
 }
 const panels = (JSON.parse(readOps('grafana/laurel.json')) as { panels: Panel[] }).panels;
@@ -174,6 +176,13 @@ test('the dashboard uses every one of our own metrics', () => {
   const shown = queries.map(([, expr]) => expr).join('\n');
   const own = [...texts.admin.matchAll(/^# TYPE (laurel_\S+) /gm)].map(([, name = '']) => name);
   expect(own.filter((name) => !shown.includes(name))).toEqual([]);
+});
+
+test('panels have IDs of their own, and none lies on another', () => {
+  const ids = panels.map(({ id }) => id);
+  expect(ids.length).toBe(new Set(ids).size);
+  const places = panels.map(({ gridPos: { x, y } }) => `${x} ${y}`);
+  expect(places.length).toBe(new Set(places).size);
 });
 
 test('the admin port answers for both frontends and the worker', () => {
