@@ -205,6 +205,10 @@ const UserDocument = Type.Object({
   auditLog: Rows,
   finalRanks: Rows,
   rankRewards: Rows,
+  /** The user’s tiers of leagues, cohorts and moves to other tiers. */
+  leagueTiers: Rows,
+  leagueCohorts: Rows,
+  leagueMoves: Rows,
   /** Users who were merged into this one. */
   merges: Rows,
   leaderboardDays: Rows,

@@ -1,6 +1,6 @@
 import { MCP_PATH } from '../../../src/http/mcp/endpoint.ts';
 import { adminOperations, applicationOperations } from '../../../src/operations/index.ts';
-import { LARGE_CONFIGURATION } from './large-tenant.ts';
+import { LARGE_CONFIGURATION, LEAGUE } from './large-tenant.ts';
 import type { Known } from './largest.ts';
 import { largestRequest, USER, type CostlyRequest } from './requests.ts';
 
@@ -48,6 +48,20 @@ const ACHIEVEMENTS = Array.from({ length: 9_000 }, (_, at) => ({ key: `a${at}`, 
 const EVENT_ATTRIBUTES = Object.fromEntries(
   Array.from({ length: 10 }, (_, at) => [`attribute-${at}`, 'z'.repeat(1_000)]),
 );
+/** Disabled, since PUBLIC_URL is not set. */
+const CHANNEL = {
+  enabled: false,
+  host: 'smtp.example.com',
+  port: 587,
+  security: 'starttls',
+  senderAddress: 'a@example.com',
+};
+/** Of the greatest length, with as many variables as fit. */
+const TEMPLATE = {
+  subject: 'x'.repeat(200),
+  html: `${'<p>{{user.name|x}}</p>'.repeat(4_000)}<a href="{{unsubscribeUrl}}">Unsubscribe</a>`,
+  text: `${'{{user.name|x}}'.repeat(1_300)} {{unsubscribeUrl}}`,
+};
 const ofUser = (values: Known = {}): Case => ({ body: () => ({ user: { id: USER, ...PROFILE }, ...values }) });
 
 /** Sent by a user's application key, as often as its rate limit allows. */
@@ -77,7 +91,7 @@ export const OF_USERS: Readonly<Record<string, Case>> = {
   users_rewards: given({ skip: 0 }),
   users_claims: given({ cursor: undefined }),
   users_leaderboard: LARGEST,
-  users_leaderboard_leagues: LARGEST,
+  users_leaderboard_leagues: given({ key: LEAGUE }),
   users_wrapped: LARGEST,
   points_system: LARGEST,
   points_summary: LARGEST,
@@ -97,6 +111,8 @@ const group: Case = given({ ...DAYS, group: undefined });
 
 /** Sent with an admin key, four at a time. */
 export const OF_ADMINS: Readonly<Record<string, Case>> = {
+  // First, since it waits until leaderboards are filled, which later ones cause.
+  admin_users_merge: { body: ({ largeUsers }) => ({ from: largeUsers[1], into: largeUsers[2], dryRun: true }) },
   spendings_capture: OF_SPENDING,
   spendings_release: OF_SPENDING,
   spendings_refund: OF_SPENDING,
@@ -173,6 +189,13 @@ export const OF_ADMINS: Readonly<Record<string, Case>> = {
   admin_webhooks_resend: DISABLED,
   admin_webhooks_resends_list: LARGEST,
   admin_webhooks_test: DISABLED,
+  admin_messages_channel_put: { body: () => CHANNEL },
+  admin_messages_channel_get: LARGEST,
+  admin_messages_channel_delete: LARGEST,
+  admin_messages_preview: { body: () => ({ userId: USER, kind: 'recap', template: TEMPLATE }) },
+  admin_messages_list: given({ cursor: undefined, status: undefined, kind: undefined }),
+  admin_messages_suppressed_list: given({ cursor: undefined }),
+  admin_messages_suppressed_delete: { given: () => ({ address: 'nobody@example.com' }), status: 404 },
   admin_streaks_settings_get: LARGEST,
   admin_streaks_settings_update: { body: () => ({ metrics: [{ key: 'flips', threshold: 1 }] }) },
   admin_admin_api_keys_list: given({ skip: 0 }),
@@ -182,7 +205,7 @@ export const OF_ADMINS: Readonly<Record<string, Case>> = {
   admin_admin_api_keys_delete: LARGEST,
   admin_attributes_values: LARGEST,
   admin_leaderboards_groups: LARGEST,
-  admin_leaderboards_leagues: LARGEST,
+  admin_leaderboards_leagues: { given: ({ ids }) => ({ id: ids[LEAGUE] }) },
   admin_activity_get: given(DAYS),
   admin_activity_completions: LARGEST,
   admin_analytics_segments: LARGEST,
@@ -280,6 +303,7 @@ export const NOT_SENT: Readonly<Record<string, string>> = {
   live_ws: 'as live_get',
   admin_live_get: 'as live_get',
   admin_live_ws: 'as live_get',
+  admin_messages_channel_test: 'waits for a mail server outside',
   admin_clock_get: 'exists only with TEST_CLOCK, which production refuses',
   admin_clock_put: 'as admin_clock_get',
   admin_clock_delete: 'as admin_clock_get',

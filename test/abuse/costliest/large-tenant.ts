@@ -21,7 +21,10 @@ type Send = (
   tenantId?: string,
 ) => Promise<{ status: number; body: unknown }>;
 
-/** With 100 leaderboards, half of them of the metric of most events, one of teams. */
+/** Key of the leaderboard with leagues. */
+export const LEAGUE = 'board-2';
+
+/** With 100 leaderboards, half of them of the metric of most events, one of teams, one with leagues. */
 export const LARGE_CONFIGURATION: Configuration = {
   ...CONFIGURATION,
   pointsSystems: CONFIGURATION.pointsSystems!.map((system) => ({ ...system, spendableByUsers: true })),
@@ -33,6 +36,11 @@ export const LARGE_CONFIGURATION: Configuration = {
     start: '2026-01-01',
     status: 'active' as const,
     ...(at === 0 && { teamAttributeKey: 'attribute-0' }),
+    ...(at === 2 && {
+      runUnit: 'day' as const,
+      runInterval: 30,
+      leagues: { tiers: [{ name: 'Low' }, { name: 'High' }], cohortUsers: 200, promoted: 20, demoted: 20 },
+    }),
   })),
   rewards: Array.from({ length: 100 }, (_, at) => ({
     key: `reward-${at}`,

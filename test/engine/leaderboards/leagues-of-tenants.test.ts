@@ -123,7 +123,9 @@ test("tenants have leagues of their own, and a user's key reads only its own use
   const made = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'a' }], { tenantId: 'one' });
   const key = made.body.created[0].key;
   const read = (user: string): Promise<Response> =>
-    fetch(`${laurel.appUrl}/v1/users/${user}/leaderboards/week/leagues`, { headers: { 'x-api-key': key } });
+    fetch(`${laurel.appUrl}/v1/users/${user}/leaderboards/week/leagues`, {
+      headers: { 'X-API-KEY': key, 'Tenant-ID': 'one' },
+    });
   expect((await read('a')).status).toBe(200);
   expect((await read('b')).status).toBe(403);
 });

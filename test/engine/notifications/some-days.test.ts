@@ -145,14 +145,17 @@ function reported(messages: readonly Message[]): [user: string | null, messages:
   return EXPECTED.map(([user]) => [user, of(user)]);
 }
 
-test('all types but those of spendings, expiries and rewards, each at its minute', async () => {
+test('all types but those of spendings, expiries, rewards and leagues, each at its minute', async () => {
   await someDays();
   const messages = await listening.messages();
   expect(reported(messages)).toEqual(EXPECTED);
   expect(new Set(messages.map(({ type }) => type))).toEqual(
     new Set(
       WEBHOOK_EVENTS.filter(
-        (type) => !/^(?:points\.(?:spent|refunded|expiring|expired)|reward\..*|leaderboard\.rewarded)$/.test(type),
+        (type) =>
+          !/^(?:points\.(?:spent|refunded|expiring|expired)|reward\..*|leaderboard\.(?:rewarded|tier_changed))$/.test(
+            type,
+          ),
       ),
     ),
   );
