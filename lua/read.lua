@@ -47,9 +47,9 @@ local function add_uses(replies, states, first_key, first_bucket)
   end
 end
 
--- The hash of the part's merged users.
+-- The hash of the part's merged users (`aliasesKey`): its key ends in ':a' where that of the counters ends in ':n'.
 local function aliases_key()
-  return string.sub(KEYS[READ_KEY.counters], 1, -2) .. 'a'
+  return string.sub(KEYS[READ_KEY.counters], 1, -3) .. ':a'
 end
 
 -- Only users of a generation above the first were ever deleted or merged.
