@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEMO } from '../../src/catalog/demo.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
@@ -11,7 +12,15 @@ const DAY_MS = 86_400_000;
 let laurel: TestLaurel;
 let environment: Record<string, string>;
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: DEMO, workers: true, testClock: true });
+  const template = { subject: 'Keep it', html: '<a href="{{unsubscribeUrl}}">No more</a>', text: '{{unsubscribeUrl}}' };
+  laurel = await startLaurel({
+    // docs/messages.md applies a template, then shows it.
+    configuration: { ...DEMO, messages: { templates: [{ kind: 'streak_reminder', ...template }] } },
+    workers: true,
+    testClock: true,
+    publicUrl: 'https://laurel.example.com',
+    secretsKey: randomBytes(32),
+  });
   const { body } = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
   environment = { LAUREL_KEY: laurel.adminKey, APPLICATION_KEY: body.created[0].key };
 });

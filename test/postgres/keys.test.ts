@@ -5,7 +5,7 @@ import { createApplicationKeys, type ApplicationKeys } from '../../src/postgres/
 import { keyLookup } from '../../src/postgres/access/keys.ts';
 import { testDatabase, type TestDatabase } from './database.ts';
 
-const ADA = { userId: 'ada', scope: 'all', expiresMs: null, rateLimit: null } as const;
+const ADA = { userId: 'ada', scope: 'all', expiresMs: null, formerUserIds: null, rateLimit: null } as const;
 const named = (name: string) => ({ name, access: 'full', tenantId: null }) as const;
 
 let database: TestDatabase;
@@ -46,6 +46,7 @@ test('finds an application key by its prefix, and stores only a hash of its body
     active: true,
     scope: 'all',
     expiresMs: null,
+    formerUserIds: null,
     rateLimit: null,
     usedMs: null,
   });
