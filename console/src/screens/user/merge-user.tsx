@@ -77,7 +77,7 @@ function Result({ merge }: { merge: Merge }) {
     <>
       <FigureTable
         label="What the user will have"
-        head={['', from, into, 'Afterwards']}
+        head={['Figure', from, into, 'Afterwards']}
         rows={figures.map(([name, each]) => ({
           key: name,
           cells: [name, number(each.from), number(each.into), <strong key="merged">{number(each.merged)}</strong>],
