@@ -1,8 +1,8 @@
 import { Argument, type Command } from 'commander';
 import type { Configuration } from '../domain/configuration.ts';
-import { comparableLocale, type KindTemplate, type MessagePreview } from '../domain/notifications/message-settings.ts';
+import type { KindTemplate, MessagePreview } from '../domain/notifications/message-settings.ts';
 import type { MessageTemplate } from '../domain/notifications/message-template.ts';
-import { MESSAGE_KINDS, type MessageKind } from '../domain/notifications/message-variables.ts';
+import { comparableLocale, MESSAGE_KINDS, type MessageKind } from '../domain/notifications/message-variables.ts';
 import { withAdminOptions, type AdminOptions, askAdmin } from './admin-api.ts';
 import { CommandError, examples, print } from './command.ts';
 import { readDocument } from './config.ts';

@@ -4,7 +4,7 @@ import { defaultsOf, field, objectOf } from '../fields/field.ts';
 import { Nullable } from '../schemas.ts';
 import { UserId } from '../user.ts';
 import { attributesIn, type MessageTemplate, MOST_TEMPLATE, templateProblems } from './message-template.ts';
-import { MESSAGE_KINDS, type MessageKind } from './message-variables.ts';
+import { comparableLocale, MESSAGE_KINDS, type MessageKind } from './message-variables.ts';
 import type { QuietHours } from './quiet-hours.ts';
 
 /** Limits of a tenant's templates: their number, and the characters of all (UTF-16 units). Every process holds them. */
@@ -91,9 +91,6 @@ const minuteOf = (time: string): number => Number(time.slice(0, 2)) * 60 + Numbe
 /** The quiet hours in minutes; `null` if there are none. */
 export const quietHoursOf = ({ quietHours }: MessageSettings): QuietHours | null =>
   quietHours === null ? null : { from: minuteOf(quietHours.from), to: minuteOf(quietHours.to) };
-
-/** The form in which locales are compared: `pt_br` and `pt-BR` are the same. */
-export const comparableLocale = (locale: string): string => locale.trim().replaceAll('_', '-').toLowerCase();
 
 /**
  * The template for a user: of the locale that `payload` shows, else of a shorter one (`pt` for `pt-BR`), else the one without

@@ -63,3 +63,6 @@ export function valueOf(name: string, { payload, unsubscribeUrl }: MessageFigure
   }
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }
+
+/** The form in which locales are compared: `pt_br` and `pt-BR` are the same. */
+export const comparableLocale = (locale: string): string => locale.trim().replaceAll('_', '-').toLowerCase();
