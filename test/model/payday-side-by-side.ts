@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { Publisher } from '../../src/engine/notifications/due/publisher.ts';
 import { Expiries } from '../../src/engine/points/expiries.ts';
@@ -57,7 +58,9 @@ export class Payday {
       const [first, second] = due.filter(isDue).toSorted((a, b) => a.dueMs - b.dueMs);
       if (first === undefined) return;
       const beforeMs = Math.max(first.dueMs + 1, second?.dueMs ?? nowMs + 1);
-      await first.kind.perform(first.dueMs, ending, beforeMs, nowMs);
+      let isDone = false;
+      const performed = first.kind.perform(first.dueMs, ending, beforeMs, nowMs).finally(() => (isDone = true));
+      await Promise.all([performed, this.storeUntil(() => isDone)]);
     }
   }
 
@@ -75,6 +78,14 @@ export class Payday {
     this.model.catalog = { ...this.model.catalog, triggers: changed };
     this.engine.catalog = { ...this.engine.catalog, triggers: changed };
     await keepTrigger(this.pool, tenantNo, toggled);
+  }
+
+  /** Of two points systems that expire at the same time, the second waits until what the first changed is stored. */
+  private async storeUntil(isDone: () => boolean): Promise<void> {
+    while (!isDone()) {
+      await this.store();
+      await sleep(5);
+    }
   }
 
   private store = async () => stored(this.engine.redis, this.pool, this.model.catalog.tenantNo);
