@@ -6,12 +6,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DAY_MS, dateOf } from '../src/domain/periods.ts';
-import { KEYED } from '../src/cli/load/events.ts';
 import { loadCatalog } from '../src/postgres/catalog.ts';
 import { boardKey } from '../src/redis/keys.ts';
 import { onlyPart } from '../test/stack/only-part.ts';
-import type { LoadJob, Outcome } from './jobs.ts';
-import { benchShape } from './load.ts';
+import type { Outcome } from './jobs.ts';
+import { steadyEvents } from './load.ts';
 import { startStack } from './stack.ts';
 
 const USERS = Number(process.argv[2] ?? 100) * 1_000;
@@ -111,24 +110,7 @@ try {
   );
   await pool.query('ANALYZE');
 
-  const shape = benchShape(catalog);
-  let seed = 0;
-  const send = (seconds: number): Promise<Outcome> => {
-    const job: LoadJob = {
-      kind: 'load',
-      url: stack.url,
-      apiKey: stack.apiKey,
-      requests: 'event',
-      connections: 64,
-      amount: Math.round(RATE * seconds),
-      pace: { rate: RATE },
-      shape,
-      crowd: { users: 10_000 },
-      keyed: KEYED,
-      seed: (seed += 1),
-    };
-    return stack.load(job);
-  };
+  const send = steadyEvents(stack, catalog, { rate: RATE });
   stack.persist(true);
   // The closing begins with the first stored events.
   const began = performance.now();

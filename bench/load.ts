@@ -1,11 +1,12 @@
 import { exportConfiguration } from '../src/catalog/configuration/export.ts';
-import { shapeOf, type Shape } from '../src/cli/load/events.ts';
+import { KEYED, shapeOf, type Shape } from '../src/cli/load/events.ts';
 import type { LoadJob as GeneratorJob, Pace as GeneratorPace } from '../src/cli/load/generator.ts';
 import type { LoadProcesses } from '../src/cli/load/processes.ts';
 import { latenciesOf } from '../src/cli/load/result.ts';
 import type { Catalog } from '../src/domain/catalog.ts';
 import { MAX_BATCH } from '../src/domain/event.ts';
 import type { LoadJob, Outcome, Pace, RequestKind } from './jobs.ts';
+import type { Stack } from './stack.ts';
 
 /** Bursts: this often, all of a period's requests in this part of it. */
 const BURSTS = { everyMs: 1000, withinMs: 250 };
@@ -31,6 +32,35 @@ const REQUESTS: Readonly<Record<RequestKind, GeneratorJob['requests']>> = {
 export function benchShape(catalog: Catalog): Shape {
   const shape = shapeOf(exportConfiguration(catalog));
   return { ...shape, leaderboards: shape.leaderboards.slice(0, 1), pointsSystems: shape.pointsSystems.slice(0, 1) };
+}
+
+/**
+ * Sends events at a steady rate, each with a key of its own, for a number of seconds.
+ * @param options.rate events a second
+ */
+export function steadyEvents(
+  stack: Pick<Stack, 'url' | 'apiKey' | 'load'>,
+  catalog: Catalog,
+  options: { rate: number; tenants?: readonly string[] },
+): (seconds: number) => Promise<Outcome> {
+  const { rate, tenants } = options;
+  const shape = benchShape(catalog);
+  let seed = 0;
+  return (seconds) =>
+    stack.load({
+      kind: 'load',
+      url: stack.url,
+      apiKey: stack.apiKey,
+      requests: 'event',
+      connections: 64,
+      amount: Math.round(rate * seconds),
+      pace: { rate },
+      shape,
+      crowd: { users: 10_000 },
+      keyed: KEYED,
+      seed: (seed += 1),
+      ...(tenants && { tenants: [...tenants] }),
+    });
 }
 
 /** Sends exactly the requests of a job, with the generator of `laurel load`, so that every event sent is also answered. */

@@ -7,10 +7,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadCatalog } from '../src/postgres/catalog.ts';
 import { processCpu, redisUse, treeCpu } from './cpu.ts';
-import type { LoadJob, Outcome } from './jobs.ts';
 import { median } from './rows.ts';
-import { KEYED } from '../src/cli/load/events.ts';
-import { benchShape } from './load.ts';
+import { steadyEvents } from './load.ts';
 import { startStack } from './stack.ts';
 import { storeUsers } from './stored-users.ts';
 
@@ -55,25 +53,7 @@ try {
   const catalog = (await loadCatalog(stack.pool, 1))!;
   await storeUsers(stack.pool, catalog, USERS);
 
-  const shape = benchShape(catalog);
-  let seed = 0;
-  const send = async (seconds: number): Promise<Outcome> => {
-    const job: LoadJob = {
-      kind: 'load',
-      url: stack.url,
-      apiKey: stack.apiKey,
-      requests: 'event',
-      connections: 64,
-      amount: Math.round(RATE * seconds),
-      pace: { rate: RATE },
-      shape,
-      crowd: { users: 10_000 },
-      keyed: KEYED,
-      seed: (seed += 1),
-      tenants: [TENANTS.other],
-    };
-    return stack.load(job);
-  };
+  const send = steadyEvents(stack, catalog, { rate: RATE, tenants: [TENANTS.other] });
   /** Seconds that spreading took. */
   const spread = async (shards: number): Promise<number> => {
     const tenant = TENANTS.spread;

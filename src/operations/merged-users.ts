@@ -16,6 +16,8 @@ const OWN_RULE: ReadonlySet<string> = new Set([
 const FIELDS: ReadonlySet<string> = new Set(['userId', 'userIds', 'around']);
 /** Objects and lists with an `id` that names a user. */
 const HOLDERS: ReadonlySet<string> = new Set(['user', 'users']);
+/** What tenants name themselves; its keys may be those above. */
+const OF_TENANTS = 'attributes';
 /** How deep bodies name users. */
 const DEEPEST = 3;
 
@@ -83,6 +85,7 @@ function renamed<T>(value: T, { isHolder, ids = false, depth, rename }: Visit): 
     renamed(inner, { isHolder: holds, depth: depth + 1, rename });
   if (Array.isArray(value)) return value.map((each) => within(each, isHolder)) as T;
   const entries = Object.entries(value).map(([field, inner]): [string, unknown] => {
+    if (field === OF_TENANTS) return [field, inner];
     const names = FIELDS.has(field) || (field === 'id' && isHolder) || (field === 'ids' && ids);
     if (names && typeof inner === 'string') return [field, rename(inner)];
     if (names && Array.isArray(inner))

@@ -17,15 +17,10 @@ import {
   type SuppressionRow,
 } from '../../postgres/notifications/message-suppressions.ts';
 import { transaction } from '../../postgres/transaction.ts';
+import { type Page, pageOf } from '../page.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import { LATEST_MS } from './email-queue.ts';
 import { MESSAGE_KINDS } from '../../domain/notifications/message-variables.ts';
-
-interface Page<Row> {
-  rows: Row[];
-  /** `null` on the last page. */
-  nextCursor: string | null;
-}
 
 /** Administrators' view of the e-mails: the log, and the addresses that get none. */
 export function createEmailLog({ pool, clock }: { pool: Pool; clock: Clock }) {
@@ -68,11 +63,6 @@ export function createEmailLog({ pool, clock }: { pool: Pool; clock: Clock }) {
 }
 
 export type EmailLog = ReturnType<typeof createEmailLog>;
-
-function pageOf<Row>(rows: Row[], limit: number, cursorOf: (row: Row) => string): Page<Row> {
-  const page = rows.slice(0, limit);
-  return { rows: page, nextCursor: rows.length > limit ? cursorOf(page.at(-1)!) : null };
-}
 
 /** E-mails deleted in a step. */
 const STEP = 5_000;

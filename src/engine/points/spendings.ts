@@ -28,6 +28,7 @@ import { packedUser } from '../../redis/parts.ts';
 import type { BalanceTexts } from '../../rules/record.ts';
 import type { BalanceMovement } from '../../rules/spending.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
+import { pageOf } from '../page.ts';
 import { changeUserBalance, changeUserBalanceOnce } from '../changes/balance-change.ts';
 import type { LookedUp } from '../events/ready-event.ts';
 import { lookUpUses } from '../events/stored-replies.ts';
@@ -234,7 +235,7 @@ export function createSpendings(options: SpendingsOptions) {
     const systemNo = pointsSystem === undefined ? null : findSystem(compiled, pointsSystem).no;
     await persisted(tenantNo, userId);
     const rows = await listSpendings(pool, { tenantNo, userId, systemNo, before: cursor ?? null, limit: limit + 1 });
-    const page = rows.slice(0, limit);
+    const { rows: page, nextCursor } = pageOf(rows, limit, ({ id }) => uuidText(id));
     const changes = await readBalanceChanges(
       pool,
       { tenantNo, userId },
@@ -250,7 +251,7 @@ export function createSpendings(options: SpendingsOptions) {
         closedBy: closings.map((closing) => balanceChangeAnswer(compiled, closing)),
       };
     });
-    return { spendings, nextCursor: rows.length > limit ? uuidText(page.at(-1)!.id) : null };
+    return { spendings, nextCursor };
   }
 
   /** Runs in the background; the caller does not wait for it. */

@@ -25,6 +25,7 @@ import {
 } from '../../postgres/rewards.ts';
 import { packedUser } from '../../redis/parts.ts';
 import { inOwnTurn } from '../../turns.ts';
+import { pageOf } from '../page.ts';
 import { findReward } from '../find-configured.ts';
 import type { KeyedIds } from '../ids.ts';
 import { balanceOf } from '../../rules/points.ts';
@@ -228,16 +229,13 @@ export class Claims {
       before: cursor ?? null,
       limit: limit + 1,
     });
-    const page = rows.slice(0, limit);
+    const { rows: page, nextCursor } = pageOf(rows, limit, ({ id }) => uuidText(id));
     const named = await withDeleted(
       pool,
       compiled,
       page.flatMap(({ rewardNo, systemNo }) => [rewardNo, systemNo]),
     );
-    return {
-      claims: page.map((row) => claimAnswer(named, row)),
-      nextCursor: rows.length > limit ? uuidText(page.at(-1)!.id) : null,
-    };
+    return { claims: page.map((row) => claimAnswer(named, row)), nextCursor };
   }
 
   /** The same of a user. Throws 404 for an unknown user. */

@@ -29,6 +29,7 @@ import {
 } from '../../postgres/webhooks/deliveries.ts';
 import { insertMessages } from '../../postgres/webhooks/messages.ts';
 import { hasSecret } from '../../postgres/webhooks/secrets.ts';
+import { type Page, pageOf } from '../page.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { spanOf } from '../span.ts';
 import { inOwnTurn } from '../../turns.ts';
@@ -55,7 +56,7 @@ export function createWebhookDeliveries({ pool, clock, onQueued, wake }: Webhook
   async function list(
     { tenantNo, webhook }: OwnWebhook,
     { limit, cursor, status, type, userId, from, to }: DeliveryQuery,
-  ): Promise<{ rows: DeliveryRow[]; nextCursor: string | null }> {
+  ): Promise<Page<DeliveryRow>> {
     const rows = await listDeliveries(pool, {
       tenantNo,
       webhookId: webhook.id,
@@ -66,8 +67,7 @@ export function createWebhookDeliveries({ pool, clock, onQueued, wake }: Webhook
       userId: userId ?? null,
       ...spanOf({ from, to }),
     });
-    const page = rows.slice(0, limit);
-    return { rows: page, nextCursor: rows.length > limit ? String(page.at(-1)!.sequence) : null };
+    return pageOf(rows, limit, ({ sequence }) => String(sequence));
   }
 
   /** One message with its payload and tries. Throws 404 if it does not exist or has left the log. */

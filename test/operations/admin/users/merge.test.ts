@@ -11,6 +11,7 @@ const clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
 beforeAll(async () => {
   const configuration = {
     ...STUDY_APP,
+    attributes: [...STUDY_APP.attributes!, { key: 'userId', name: 'ID elsewhere', type: 'user' as const }],
     metrics: STUDY_APP.metrics!.map((metric) =>
       metric.key === 'minutes'
         ? { ...metric, guards: { maxSumPerHour: { limit: 1000, action: 'quarantine' as const } } }
@@ -105,8 +106,9 @@ test('the old ID answers as the new one, and used keys of both stay used', async
   }
   expect((await send('guest', 5, 'g3')).body).toMatchObject({ total: 35, idempotentReplayed: false });
   expect((await send('ann', 5, 'g3')).body).toMatchObject({ total: 35, idempotentReplayed: true });
-  await laurel.app.patch('/v1/users/guest', { name: 'Ann' });
-  expect((await laurel.app.get('/v1/users/ann')).body.name).toBe('Ann');
+  // An attribute is no ID of Laurel's, whatever its key.
+  await laurel.app.patch('/v1/users/guest', { name: 'Ann', attributes: { userId: 'guest' } });
+  expect((await laurel.app.get('/v1/users/ann')).body).toMatchObject({ name: 'Ann', attributes: { userId: 'guest' } });
   const batch = await laurel.admin.post('/v1/metrics/events?wait=true', [
     { key: 'flips', user: { id: 'guest' }, value: 1, idempotencyKey: 'b1' },
     { key: 'flips', user: { id: 'ann' }, value: 1, idempotencyKey: 'b1' },
