@@ -31,12 +31,20 @@ const TRUSTED_MS = 20_000;
 const PING_MS = 3_000;
 const MOST_ANSWER_LENGTH = 4_096;
 
+export interface ApnsSessionOptions {
+  /** Certificate authorities instead of the system's, for tests. */
+  ca?: string | undefined;
+  /** After how long without use a connection is checked before a request. */
+  trustedMs?: number | undefined;
+}
+
 /**
  * One connection to APNs (HTTP/2), with several requests at a time. It is not used again after APNs announced its end (GOAWAY), a request took too
  * long or a ping was not answered; requests in progress may still finish.
  */
 export class ApnsSession {
   private readonly session: ClientHttp2Session;
+  private readonly trustedMs: number;
   private readonly connected: Promise<void>;
   private usedMs = performance.now();
   private hasEnded = false;
@@ -44,7 +52,8 @@ export class ApnsSession {
   private goAway: { lastId: number; reason: string } | null = null;
   private error: Error | null = null;
 
-  constructor(origin: string, { ca }: { ca: string | undefined }) {
+  constructor(origin: string, { ca, trustedMs = TRUSTED_MS }: ApnsSessionOptions) {
+    this.trustedMs = trustedMs;
     this.session = connect(origin, { settings: { enablePush: false }, ...(ca !== undefined && { ca }) });
     this.session.unref();
     this.connected = new Promise((resolve, reject) => {
@@ -78,7 +87,7 @@ export class ApnsSession {
   /** Waits until a request can be sent. Rejects with `ApnsFailure`. */
   async ready(): Promise<void> {
     await this.connected;
-    if (performance.now() - this.usedMs > TRUSTED_MS) await this.ping();
+    if (performance.now() - this.usedMs > this.trustedMs) await this.ping();
     if (!this.isUsable) throw new ApnsFailure(this.goAway?.reason ?? 'the connection was closed', false);
     this.usedMs = performance.now();
   }

@@ -8,9 +8,10 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ApnsSender } from '../../../../src/engine/messages/push/apns-sender.ts';
 import type { PushSender } from '../../../../src/engine/messages/push/push-sender.ts';
 import { createPushSender } from '../../../../src/engine/messages/push/push-senders.ts';
 import { type Certificates, makeCertificates } from '../../../stack/certificates.ts';
@@ -96,6 +97,33 @@ afterEach(() => {
 function open(attemptMs = 5_000): PushSender {
   const options = { allowPrivate: false, attemptMs, ca, baseUrls: { apnsProduction: baseUrl }, now: () => nowMs };
   return createPushSender(CREDENTIALS, options);
+}
+
+/** Passes on connections to a port, until it is muted: then it swallows what existing ones, or also new ones, send. */
+async function mutableProxy(port: number) {
+  const sockets = new Set<Socket>();
+  const muted = new Set<Socket>();
+  let mutesNew = false;
+  const proxy = createServer((client) => {
+    const upstream = connect(port, '127.0.0.1');
+    for (const socket of [client, upstream]) sockets.add(socket.on('error', () => undefined));
+    if (mutesNew) muted.add(client);
+    client.on('data', (data) => muted.has(client) || upstream.write(data));
+    upstream.on('data', (data) => muted.has(client) || client.write(data));
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  return {
+    url: `https://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    mute: ({ new: also = false } = {}): void => {
+      mutesNew = also;
+      for (const socket of sockets) muted.add(socket);
+    },
+    close: async (): Promise<void> => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((closed) => proxy.close(closed));
+    },
+  };
 }
 
 describe('a message', () => {
@@ -259,6 +287,42 @@ describe('a connection', () => {
     while (requests.length === 0) await sleep(5);
     sender.cutOff();
     expect(await sending).toMatchObject({ outcome: 'unknown', reason: 'the process ended' });
+  });
+
+  test('that went silent while idle is replaced before a message is lost on it', async () => {
+    const proxy = await mutableProxy(Number(new URL(baseUrl).port));
+    sender.close();
+    sender = new ApnsSender(CREDENTIALS, { baseUrl: proxy.url, ca, trustedMs: 50, now: () => nowMs });
+    expect(await sender.send(TOKEN, message())).toEqual(SENT);
+    await sleep(60);
+    // The ping is answered.
+    expect(await sender.send(TOKEN, message())).toEqual(SENT);
+    expect(sessions).toHaveLength(1);
+    await sleep(60);
+    proxy.mute();
+    expect(await sender.send(TOKEN, message())).toEqual(SENT);
+    expect([sessions.length, requests.length]).toEqual([2, 3]);
+    sender.close();
+    await proxy.close();
+  });
+
+  test('that is accepted, but never completed, takes no longer than an attempt', async () => {
+    const proxy = await mutableProxy(Number(new URL(baseUrl).port));
+    proxy.mute({ new: true });
+    sender.close();
+    sender = createPushSender(CREDENTIALS, {
+      allowPrivate: false,
+      attemptMs: 200,
+      ca,
+      baseUrls: { apnsProduction: proxy.url },
+    });
+    expect(await sender.send(TOKEN, message())).toMatchObject({
+      outcome: 'later',
+      reason: 'the attempt took too long',
+    });
+    expect(requests).toEqual([]);
+    sender.close();
+    await proxy.close();
   });
 
   test('from an unknown authority, or to nobody: nothing was sent', async () => {

@@ -37,7 +37,7 @@ class Browser {
     cipher.setAuthTag(record.subarray(-16));
     const padded = Buffer.concat([cipher.update(record.subarray(0, -16)), cipher.final()]);
     const end = padded.lastIndexOf(2);
-    expect(padded.subarray(end + 1).every((byte) => byte === 0)).toBe(true);
+    if (padded.subarray(end + 1).some((byte) => byte !== 0)) throw new Error('the padding is wrong');
     return padded.subarray(0, end).toString('utf8');
   }
 }
