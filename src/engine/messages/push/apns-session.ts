@@ -29,6 +29,8 @@ const CONNECT_MS = 10_000;
 /** A connection that was idle for longer may be broken without a sign; a ping shows it before a message is lost. */
 const TRUSTED_MS = 20_000;
 const PING_MS = 3_000;
+/** Longer than any attempt. */
+const RETIRED_MS = 60_000;
 const MOST_ANSWER_LENGTH = 4_096;
 
 export interface ApnsSessionOptions {
@@ -106,6 +108,8 @@ export class ApnsSession {
       const abort = (): void => {
         this.retire();
         stream.close(constants.NGHTTP2_CANCEL);
+        // Does not wait until a connection that may be dead takes the frame.
+        stream.destroy();
       };
       signal.addEventListener('abort', abort);
       stream.setEncoding('utf8');
@@ -130,10 +134,12 @@ export class ApnsSession {
     });
   }
 
-  /** Closes the connection when the requests in progress have ended. */
-  retire(): void {
+  /** Closes the connection when the requests in progress have ended, a dead one later. */
+  private retire(): void {
     this.hasEnded = true;
-    if (!this.session.closed) this.session.close();
+    if (this.session.closed) return;
+    this.session.close();
+    setTimeout(() => this.session.destroy(), RETIRED_MS).unref();
   }
 
   destroy(): void {

@@ -306,6 +306,22 @@ describe('a connection', () => {
     await proxy.close();
   });
 
+  test('that goes silent during a request takes no longer than an attempt', async () => {
+    const proxy = await mutableProxy(Number(new URL(baseUrl).port));
+    sender.close();
+    sender = new ApnsSender(CREDENTIALS, { baseUrl: proxy.url, ca, attemptMs: 300, now: () => nowMs });
+    expect(await sender.send(TOKEN, message())).toEqual(SENT);
+    proxy.mute();
+    expect(await sender.send(TOKEN, message())).toMatchObject({
+      outcome: 'unknown',
+      reason: 'the attempt took too long',
+    });
+    expect(await sender.send(TOKEN, message())).toEqual(SENT);
+    expect([sessions.length, requests.length]).toEqual([2, 2]);
+    sender.close();
+    await proxy.close();
+  });
+
   test('that is accepted, but never completed, takes no longer than an attempt', async () => {
     const proxy = await mutableProxy(Number(new URL(baseUrl).port));
     proxy.mute({ new: true });

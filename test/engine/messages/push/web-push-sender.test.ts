@@ -225,7 +225,7 @@ describe('a subscription', () => {
     ['a short secret', browser.subscription('https://push.example.com/abc', { auth: 'abc' })],
     ['keys of another type', '{"endpoint":"https://push.example.com/abc","keys":{"p256dh":{},"auth":[]}}'],
     ['too long', browser.subscription(`https://push.example.com/${'x'.repeat(4_096)}`)],
-  ])('that is none: %s', async (_case, text) => {
+  ])('that is invalid: %s', async (_case, text) => {
     expect(await sender.send(text, message())).toMatchObject({ outcome: 'token_gone', concernsServer: false });
     expect(requests).toEqual([]);
   });
