@@ -4,7 +4,7 @@ import { parseRetryAfter } from '../../webhooks/guarded-post.ts';
 import { type ApnsAnswer, ApnsFailure, ApnsSession, type ApnsSessionOptions } from './apns-session.ts';
 import { signedJwt } from './jwt.ts';
 import { apnsKey } from './push-credentials.ts';
-import { failed, jsonOf, later, reasonOf, SENT, shortKey, textAt, TOO_LONG } from './push-result.ts';
+import { failed, jsonOf, later, reasonOf, SENT, shortKey, textAt, tooLong } from './push-result.ts';
 import type { ApnsCredentials, PushMessage, PushResult, PushSender } from './push-sender.ts';
 import { tokenProblem } from './push-tokens.ts';
 
@@ -43,7 +43,7 @@ export class ApnsSender implements PushSender {
     const wrong = tokenProblem('apns', token, { allowPrivate: false });
     if (wrong !== null) return failed('token_gone', `the token ${wrong}`);
     const payload = payloadOf(message);
-    if (payload.length > MOST_BYTES) return TOO_LONG(payload.length, MOST_BYTES);
+    if (payload.length > MOST_BYTES) return tooLong(payload.length, MOST_BYTES);
     const attempt = new AbortController();
     const timer = setTimeout(() => attempt.abort('the attempt took too long'), this.options.attemptMs ?? ATTEMPT_MS);
     this.attempts.add(attempt);

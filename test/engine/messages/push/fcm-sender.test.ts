@@ -83,6 +83,7 @@ describe('a message', () => {
         android: { ttl: '3600s', collapse_key: 'streak_reminder', notification: { tag: 'streak_reminder' } },
         apns: {
           headers: { 'apns-expiration': String(nowMs / 1_000 + 3_600), 'apns-collapse-id': 'streak_reminder' },
+          payload: { aps: { sound: 'default' } },
         },
         webpush: { headers: { TTL: '3600' }, fcm_options: { link: 'https://app.example.com/streak' } },
       },
