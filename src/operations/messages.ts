@@ -130,6 +130,7 @@ const messageAnswer = (row: EmailRow): Message => ({
   at: new Date(row.atMs).toISOString(),
   nextTry: row.dueMs === null ? null : new Date(row.dueMs).toISOString(),
   finished: row.finished?.toISOString() ?? null,
+  reported: row.reportedMs === null ? null : new Date(row.reportedMs).toISOString(),
 });
 
 export const adminMessagesList = operation({
@@ -152,7 +153,7 @@ export const adminMessagesSuppressedList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/messages/suppressed',
-  summary: 'Addresses that get no e-mails, because a mail server refused them for good; in alphabetical order',
+  summary: 'Addresses that get no e-mails: refused or bounced for good, or after a complaint; in alphabetical order',
   query: SuppressionQuery,
   responses: { 200: SuppressedAddresses },
   handle: async ({ emailLog }, { tenant, query }) => {

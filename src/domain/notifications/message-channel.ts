@@ -7,7 +7,7 @@ import { MESSAGE_KINDS } from './message-variables.ts';
 const DateTime = (description: string) => Type.String({ format: 'date-time', description });
 
 /** A local part and a domain, without spaces, quotes, brackets and control characters. */
-const ADDRESS_PATTERN = `^[^\\s@"<>(),:;\\\\[\\]\\u0000-\\u001f]{1,64}@[^\\s@"<>(),:;\\\\[\\]\\u0000-\\u001f]{1,253}$`;
+export const ADDRESS_PATTERN = `^[^\\s@"<>(),:;\\\\[\\]\\u0000-\\u001f]{1,64}@[^\\s@"<>(),:;\\\\[\\]\\u0000-\\u001f]{1,253}$`;
 const Address = (description: string) =>
   Type.String({ maxLength: 254, pattern: ADDRESS_PATTERN, description, examples: ['hello@example.com'] });
 
@@ -91,7 +91,18 @@ export const MessageTestResult = Type.Object({
   reason: Nullable(Type.String(), { description: 'The mail server’s answer, or what went wrong; null: sent.' }),
 });
 
-const MESSAGE_STATUSES = ['waiting', 'sending', 'sent', 'failed', 'dropped', 'unknown'] as const;
+const MESSAGE_STATUSES = [
+  'waiting',
+  'sending',
+  'sent',
+  'delivered',
+  'bounced',
+  'complained',
+  'failed',
+  'dropped',
+  'unknown',
+] as const;
+export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 const Kind = (description: string) => Type.Enum([...MESSAGE_KINDS], { description });
 
 /** An e-mail of the log. Its address and content are not kept. */
@@ -101,8 +112,9 @@ export const Message = Type.Object({
   kind: Kind('Kind of the e-mail.'),
   status: Type.Enum([...MESSAGE_STATUSES], {
     description:
-      '`waiting`: not sent yet. `sending`: an attempt is running. `sent`: the mail server took it. `failed`: it never will. ' +
-      '`dropped`: it was not to be sent. `unknown`: it may have been sent; it is not sent again.',
+      '`waiting`: not sent yet. `sending`: an attempt is running. `sent`: the mail server took it. `delivered`, `bounced`, ' +
+      '`complained`: what the provider reported later. `failed`: the mail server never will take it. `dropped`: it was not to be sent. ' +
+      '`unknown`: it may have been sent; it is not sent again.',
   }),
   tries: Type.Integer({ description: 'Attempts so far.' }),
   reason: Nullable(Type.String(), {
@@ -113,7 +125,10 @@ export const Message = Type.Object({
     description: 'Time of the next attempt; null: it does not wait.',
   }),
   finished: Nullable(Type.String({ format: 'date-time' }), {
-    description: 'When it got its final status; null: it waits, or an attempt is running.',
+    description: 'When it was sent, or why it was not was known; null: it waits, or an attempt is running.',
+  }),
+  reported: Nullable(Type.String({ format: 'date-time' }), {
+    description: 'When it arrived, bounced or was complained about, as the provider reports; null: no report.',
   }),
 });
 export type Message = Static<typeof Message>;
@@ -136,12 +151,15 @@ export const MessageQuery = Type.Object({
 });
 export type MessageQuery = Static<typeof MessageQuery>;
 
-/** An address that gets no e-mails, because a mail server refused it for good. */
+/** An address that gets no e-mails, because it was refused or bounced for good, or its owner complained. */
 const SuppressedAddress = Type.Object({
   address: Type.String({ description: 'The address, in lower case.', examples: ['ada@example.com'] }),
   userId: UserId,
-  reason: Type.String({ description: 'The mail server’s answer.', examples: ['550 5.1.1 No such user'] }),
-  at: DateTime('When the mail server refused it.'),
+  reason: Type.String({
+    description: 'The mail server’s answer, or that of the provider’s report.',
+    examples: ['550 5.1.1 No such user'],
+  }),
+  at: DateTime('When the mail server refused it, or the report came.'),
 });
 
 export const SuppressedAddresses = Type.Object({
