@@ -1,6 +1,7 @@
 /** How a tenant's e-mails are sent, and the log of them, on the wire. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from '../schemas.ts';
+import { HttpProvider, SEND_OUTCOMES, SentHttpProvider } from './http-provider.ts';
 import { UserId } from '../user.ts';
 import { MESSAGE_KINDS } from './message-variables.ts';
 
@@ -43,9 +44,17 @@ const FIELDS = {
   pace: Type.Number({ minimum: 0.01, maximum: 100, description: 'Most e-mails a second.', examples: [5] }),
 };
 
+const Transport = Type.Enum(['smtp', 'http'], {
+  description: 'Whether e-mails are handed to a mail server, or posted to a provider.',
+});
+
 /** A channel as it is shown: without its password. */
 export const MessageChannel = Type.Object({
   ...FIELDS,
+  transport: Transport,
+  http: Nullable(HttpProvider, {
+    description: 'The provider to which e-mails are posted; null: `transport` is `smtp`.',
+  }),
   hasPassword: Type.Boolean({ description: 'Whether a password is stored.' }),
   created: DateTime('When the channel was created.'),
   updated: DateTime('When the channel was last changed.'),
@@ -57,9 +66,15 @@ export const CHANNEL_DEFAULTS = { enabled: true, username: null, senderName: nul
 /** A channel as it is set, as a whole. `password`: the stored one stays if it is omitted. */
 export const SentMessageChannel = Type.Object({
   enabled: Type.Optional({ ...FIELDS.enabled, default: CHANNEL_DEFAULTS.enabled }),
-  host: FIELDS.host,
-  port: FIELDS.port,
-  security: FIELDS.security,
+  transport: Type.Optional({ ...Transport, default: 'smtp' }),
+  host: Type.Optional(FIELDS.host),
+  port: Type.Optional(FIELDS.port),
+  security: Type.Optional(FIELDS.security),
+  http: Type.Optional(
+    Nullable(SentHttpProvider, {
+      description: 'The provider to which e-mails are posted; required if `transport` is `http`.',
+    }),
+  ),
   username: Type.Optional(FIELDS.username),
   password: Type.Optional(
     Nullable(Type.String({ minLength: 1, maxLength: 1_000 }), {
@@ -83,7 +98,7 @@ export const MessageTest = Type.Object({ to: Address('Address that gets the test
 
 /** How a test e-mail ended: see `SendOutcome`. */
 export const MessageTestResult = Type.Object({
-  outcome: Type.Enum(['sent', 'later', 'refused', 'bad_address', 'unknown'], {
+  outcome: Type.Enum([...SEND_OUTCOMES], {
     description:
       '`sent`: the mail server took it. `later`: not now, for a reason that may pass or that an administrator can correct. `refused`: it ' +
       'never will. `bad_address`: it refused the address. `unknown`: the connection broke before its answer.',

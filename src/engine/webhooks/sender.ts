@@ -139,7 +139,6 @@ export class Sender {
     const [secret, previous] = secrets;
     if (secret !== undefined) headers[header] = bodySignature(secret, payload);
     if (previous !== undefined) headers[`${header}-Previous`] = bodySignature(previous, payload);
-    let interim = 0;
     const {
       statusCode: status,
       headers: answered,
@@ -151,10 +150,7 @@ export class Sender {
       headers,
       body: payload,
       signal,
-      onInfo: () => {
-        interim += 1;
-        if (interim > MOST_INTERIM) throw Object.assign(new Error('interim answers'), { code: 'TOO_MANY_INTERIM' });
-      },
+      onInfo: limitInterim(),
     });
     const answer = await readAnswer(body);
     const retryAfter = answered['retry-after'];
@@ -220,13 +216,22 @@ const KEPT_BYTES = 4_096;
 /** Shorter answers are read to the end, so that the connection can serve the next message. */
 const READ_BYTES = 65_536;
 
-/** The first 4 KiB of an answer as text. Closes the connection of a longer one. */
-async function readAnswer(body: Readable): Promise<string> {
+/** For the interim answers to one request. */
+export function limitInterim(): () => void {
+  let interim = 0;
+  return () => {
+    interim += 1;
+    if (interim > MOST_INTERIM) throw Object.assign(new Error('interim answers'), { code: 'TOO_MANY_INTERIM' });
+  };
+}
+
+/** The first bytes of an answer as text, 4 KiB by default. Closes the connection of one longer than 64 KiB. Never rejects. */
+export async function readAnswer(body: Readable, keptBytes = KEPT_BYTES): Promise<string> {
   const kept: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      if (bytes < KEPT_BYTES) kept.push(chunk.subarray(0, KEPT_BYTES - bytes));
+      if (bytes < keptBytes) kept.push(chunk.subarray(0, keptBytes - bytes));
       bytes += chunk.length;
       if (bytes > READ_BYTES) break;
     }
