@@ -168,6 +168,7 @@ export function filledBody(body: Record<string, unknown>, values: PlaceholderVal
   return filled(body);
 }
 
+const NAME = new RegExp(HEADER_NAME, 'u');
 /** Headers that the sender or the connection sets. */
 const OWN_HEADERS =
   /^(host|content-.*|transfer-encoding|connection|keep-alive|expect|upgrade|te|trailer|proxy-.*|user-agent)$/i;
@@ -176,6 +177,9 @@ const SECRET_HEADER = /auth|cookie|token|secret|password|api-?key/i;
 /** Why headers may not be set, as text with their field; `null` if they may. */
 export function headerProblem({ headers = {}, secretHeaders = {} }: SentHttpProvider): string | null {
   const names = [...Object.keys(headers), ...Object.keys(secretHeaders)];
+  const wrong = names.find((name) => !NAME.test(name));
+  if (wrong !== undefined)
+    return `http.headers and http.secretHeaders must not have ${JSON.stringify(wrong)}, which is no name of a header`;
   const own = names.find((name) => OWN_HEADERS.test(name));
   if (own !== undefined) return `http.headers must not have ${own}, which Laurel sets`;
   const secret = Object.keys(headers).find((name) => SECRET_HEADER.test(name));

@@ -88,6 +88,8 @@ describe('a channel that posts to a provider', () => {
     [{ url: 'api.example.com' }, {}, /^http.url must be a URL/],
     [{ headers: { 'x-api-key': 'x' } }, {}, /x-api-key, which belongs into http.secretHeaders/],
     [{ headers: { Host: 'x' } }, {}, /must not have Host/],
+    [{ headers: { 'a b': 'x' } }, {}, /must not have "a b"/],
+    [{ secretHeaders: { 'a\r\nb': { a: 1 } } }, {}, /no name of a header/],
     [{ headers: { 'x-account': 'x' } }, {}, /X-Account twice/],
     [{ body: { to: '{{to}}', subject: '{{subject}}' } }, {}, /^http.body must contain {{html}} or {{text}}/],
     [{ body: { to: '{{to}}' } }, {}, /^http.body must contain {{subject}}/],
@@ -110,7 +112,6 @@ describe('a channel that posts to a provider', () => {
 
   test.each([
     [{ secretHeaders: { Authorization: 'a\r\nBcc: b' } }],
-    [{ headers: { 'a b': 'x' } }],
     [{ answers: [{ statuses: [100], outcome: 'later' }] }],
     [{ body: [] }],
     [{ method: 'GET' }],
