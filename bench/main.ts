@@ -27,6 +27,7 @@ const BENCHES: Readonly<Record<string, { about: string; run: () => Promise<unkno
   scaling: { about: 'CPU of Redis per event on 1, 2 and 4 masters', run: () => import('./scaling.ts') },
   spread: { about: 'spreading a tenant over 16 shards', run: () => import('./spread.ts') },
   leagues: { about: 'closing a run of a leaderboard with leagues', run: () => import('./leagues.ts') },
+  recaps: { about: 'recaps that fall due for many users at once', run: () => import('./recaps.ts') },
   contention: { about: 'many changes of one user against the same of many', run: () => import('./contention.ts') },
 };
 

@@ -70,11 +70,14 @@ export async function startStack({
   parent = tmpdir(),
   profileTo,
   users,
+  settings = {},
 }: {
   parent?: string;
   profileTo?: string;
   /** The number of users that the plain service has initially. */
   users: number;
+  /** Further environment variables of Laurel. */
+  settings?: Readonly<Record<string, string>>;
 }): Promise<Stack> {
   const program = findRedisProgram();
   if (program === null) throw new Error('The benchmark needs redis-server or valkey-server on the PATH.');
@@ -116,6 +119,7 @@ export async function startStack({
       WEBHOOK_ALLOW_PRIVATE: '1',
       // A worker that was stopped for a while warns that its jobs were taken from it.
       LOG_LEVEL: 'error',
+      ...settings,
     };
     await prepareDatabase({ env: readEnv(variables), servers });
 

@@ -1,8 +1,7 @@
+import { createEmailSender } from '../src/engine/messages/channel-sender.ts';
 import { createSealer } from '../src/engine/messages/sealed-secrets.ts';
 import { EmailDeliveries, type EmailDeliveriesOptions } from '../src/engine/messages/email-deliveries.ts';
 import { createPreparing } from '../src/engine/messages/prepare-email.ts';
-import { smtpChannelOf } from '../src/engine/messages/smtp-channel.ts';
-import { SmtpSender } from '../src/engine/messages/smtp-sender.ts';
 import { unsubscribeLinksOf } from '../src/engine/messages/unsubscribe-links.ts';
 import { OutcomeCounts } from '../src/redis/work-counts.ts';
 import { EMAIL_COUNTS_KEY } from '../src/redis/keys.ts';
@@ -44,7 +43,7 @@ export function startEmails(
   const counts = new OutcomeCounts(redis, EMAIL_COUNTS_KEY);
   const sealer = secretsKey === null ? null : createSealer(secretsKey);
   const { timeoutMs, ...options } = emails;
-  const smtp = { allowPrivate: delivery?.allowPrivate ?? false, ...(timeoutMs !== undefined && { timeoutMs }) };
+  const sending = { allowPrivate: delivery?.allowPrivate ?? false, ...(timeoutMs !== undefined && { timeoutMs }) };
   const preparing = { redis, pool, catalogs, clock, links: unsubscribeLinksOf(ids), publicUrl };
   const deliveries = new EmailDeliveries({
     ...options,
@@ -53,7 +52,7 @@ export function startEmails(
     log,
     // A user who is missing in an incomplete Redis would look deleted.
     mayWork: () => guard.isWhole && isClockRight(),
-    createSender: (channel) => new SmtpSender(smtpChannelOf(channel, sealer), smtp),
+    createSender: (channel) => createEmailSender(channel, sealer, sending),
     preparing: (tenantNo) => createPreparing(preparing, tenantNo),
     onEnd: (status) => counts.note(status === 'waiting' ? 'retried' : status),
   });

@@ -43,6 +43,12 @@ import {
   usersLeaderboardLeagues,
 } from './leaderboards.ts';
 import {
+  adminMessagesFeedbackDelete,
+  adminMessagesFeedbackGet,
+  adminMessagesFeedbackPut,
+  messagesFeedback,
+} from './message-feedback.ts';
+import {
   adminMessagesChannelDelete,
   adminMessagesChannelGet,
   adminMessagesChannelPut,
@@ -248,6 +254,7 @@ export const applicationOperations: readonly Operation[] = [
   liveTicketsCreate,
   liveGet,
   liveWs,
+  messagesFeedback,
   openapiGet(() => applicationOperations),
 ];
 
@@ -291,6 +298,9 @@ export const adminOperations: readonly Operation[] = [
   adminMessagesList,
   adminMessagesSuppressedList,
   adminMessagesSuppressedDelete,
+  adminMessagesFeedbackGet,
+  adminMessagesFeedbackPut,
+  adminMessagesFeedbackDelete,
   adminStreaksSettingsGet,
   adminStreaksSettingsUpdate,
   adminAdminApiKeysList,

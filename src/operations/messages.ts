@@ -21,11 +21,16 @@ const PREVIEW_BODY_BYTES = 524_288;
 
 const channelAnswer = (row: ChannelRow): MessageChannel => ({
   enabled: row.enabled,
+  transport: row.http === null ? 'smtp' : 'http',
   host: row.host,
   port: row.port,
   security: row.security,
   username: row.username,
-  hasPassword: row.password !== null,
+  hasPassword: row.http === null && row.password !== null,
+  http: row.http && {
+    ...row.http,
+    secretHeaders: Object.fromEntries(row.http.secretHeaders.map((name) => [name, null])),
+  },
   senderAddress: row.senderAddress,
   senderName: row.senderName,
   replyTo: row.replyTo,
@@ -51,7 +56,8 @@ export const adminMessagesChannelPut = operation({
   path: '/v1/messages/channel',
   summary: 'Set the channel through which Laurel sends e-mails',
   description:
-    'Replaces the channel as a whole. An omitted `password` stays unchanged, unless host, port, security or username change. ' +
+    'Replaces the channel as a whole. An omitted `password` stays unchanged, unless host, port, security or username change. With ' +
+    '`transport` `http`, Laurel posts e-mails to `http.url` instead, and `host`, `port` and `security` are those of the URL. ' +
     'The server must have a public address, as for webhooks.',
   mayConflict: true,
   body: SentMessageChannel,
@@ -122,6 +128,7 @@ const messageAnswer = (row: EmailRow): Message => ({
   at: new Date(row.atMs).toISOString(),
   nextTry: row.dueMs === null ? null : new Date(row.dueMs).toISOString(),
   finished: row.finished?.toISOString() ?? null,
+  reported: row.reportedMs === null ? null : new Date(row.reportedMs).toISOString(),
 });
 
 export const adminMessagesList = operation({
@@ -144,7 +151,7 @@ export const adminMessagesSuppressedList = operation({
   surface: 'admin',
   method: 'get',
   path: '/v1/messages/suppressed',
-  summary: 'Addresses that get no e-mails, because a mail server refused them for good; in alphabetical order',
+  summary: 'Addresses that get no e-mails: refused or bounced for good, or after a complaint; in alphabetical order',
   query: SuppressionQuery,
   responses: { 200: SuppressedAddresses },
   answer: async ({ emailLog }, { tenant, query }) => {

@@ -37,6 +37,8 @@ import type { Quarantine } from '../engine/corrections/quarantine.ts';
 import type { StreakAdmin } from '../engine/streaks/streak-admin.ts';
 import type { StreakRankings } from '../engine/streaks/streak-rankings.ts';
 import type { StreakReads } from '../engine/streaks/streak-reads.ts';
+import type { Feedback } from '../engine/messages/feedback.ts';
+import type { FeedbackSettings } from '../engine/messages/feedback-settings.ts';
 import type { MessageChannels } from '../engine/messages/channels.ts';
 import type { PreviewMessage } from '../engine/messages/preview.ts';
 import type { EmailLog } from '../engine/messages/message-log.ts';
@@ -100,6 +102,8 @@ export interface Services {
   previewMessage: PreviewMessage;
   emailLog: EmailLog;
   unsubscribing: Unsubscribing;
+  feedback: Feedback;
+  feedbackSettings: FeedbackSettings;
   achievements: AchievementReads;
   achievementPreview: AchievementPreview;
   completion: AchievementCompletion;

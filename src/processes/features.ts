@@ -29,11 +29,14 @@ import { Live } from '../engine/live/live.ts';
 import { MessageIds } from '../engine/live/message-id.ts';
 import { leftOut } from '../engine/notifications/left-out.ts';
 import { Reporter } from '../engine/notifications/reporter.ts';
+import { createFeedback } from '../engine/messages/feedback.ts';
+import { createFeedbackSettings } from '../engine/messages/feedback-settings.ts';
 import { createMessageChannels } from '../engine/messages/channels.ts';
 import { createEmailLog } from '../engine/messages/message-log.ts';
 import { createMessagePreview } from '../engine/messages/preview.ts';
 import { createSealer } from '../engine/messages/sealed-secrets.ts';
 import { createUnsubscribing } from '../engine/messages/unsubscribe.ts';
+import { createSignedTokens } from '../engine/messages/signed-tokens.ts';
 import { unsubscribeLinksOf } from '../engine/messages/unsubscribe-links.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
 import { Claims } from '../engine/rewards/claims.ts';
@@ -327,10 +330,15 @@ function createWebhooks(core: FrontendCore): Feature<'webhookSecrets' | 'webhook
 function createMessages(
   core: FrontendCore,
   { profiles, streaks }: Feature<'profiles' | 'streaks'>,
-): Feature<'messageChannels' | 'previewMessage' | 'emailLog' | 'unsubscribing'> {
-  const { pool, announce, clock, catalogs, ids, tenants } = core;
+): Feature<'messageChannels' | 'previewMessage' | 'emailLog' | 'unsubscribing' | 'feedback' | 'feedbackSettings'> {
+  const { redis, pool, announce, clock, catalogs, ids, tenants } = core;
   const { secretsKey, publicUrl, webhookAllowPrivate: allowPrivate } = core.settings;
   const sealer = secretsKey === null ? null : createSealer(secretsKey);
+  const isTenant = (tenantNo: number): boolean => tenants.byNo(tenantNo) !== undefined;
+  const tokens = createSignedTokens(
+    ids.keyFor('addresses for reports about e-mails').export(),
+    'laurel message feedback',
+  );
   return {
     messageChannels: createMessageChannels({ pool, announce, clock, sealer, publicUrl, allowPrivate }),
     previewMessage: createMessagePreview({
@@ -345,8 +353,19 @@ function createMessages(
       links: unsubscribeLinksOf(ids),
       catalogs,
       profiles,
-      isTenant: (tenantNo) => tenants.byNo(tenantNo) !== undefined,
+      isTenant,
     }),
+    feedback: createFeedback({
+      redis,
+      pool,
+      clock,
+      tokens,
+      catalogs,
+      profiles,
+      isTenant,
+      onReport: (outcome, count) => core.metrics.reported(outcome, count),
+    }),
+    feedbackSettings: createFeedbackSettings({ pool, clock, tokens, publicUrl }),
   };
 }
 

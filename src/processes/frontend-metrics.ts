@@ -23,7 +23,17 @@ export class FrontendMetrics {
     this.eventsACall.register(this.registry);
     const calls = this.eventsACall.series();
     this.called = (events) => calls.observe(events);
+    const reports = new Counter({
+      name: 'laurel_email_feedback_total',
+      help: 'Reports of mail providers about e-mails: delivered, bounced, complained, repeated, unknown, ignored, or invalid.',
+      labelNames: ['outcome'],
+      registers: [this.registry],
+    });
+    this.reported = (outcome, count) => reports.inc({ outcome }, count);
   }
+
+  /** Counts what mail providers report about e-mails. */
+  readonly reported: (outcome: string, count: number) => void;
 
   watchInFlight(servers: Readonly<Record<string, { readonly inFlight: number }>>): void {
     new Gauge({

@@ -81,7 +81,7 @@ test('whether the e-mails of enabled channels can be sent', async () => {
   expect(await found()).toMatchObject([{ status: 'skipped' }]);
   const key = Buffer.alloc(32, 1);
   const channel = { host: 'mail.invalid', port: 587, security: 'starttls', senderName: null, replyTo: null } as const;
-  const login = { username: 'laurel', password: sealedPassword(createSealer(key), 0, 'x') };
+  const login = { username: 'laurel', password: sealedPassword(createSealer(key), 0, 'x'), http: null };
   const sender = { senderAddress: 'hello@example.org', pace: 1 };
   await transaction(laurel.pool, async (client) => {
     await writeChannel(client, { tenantNo: 0, enabled: true, ...channel, ...login, ...sender }, 0);

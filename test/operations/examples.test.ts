@@ -97,6 +97,11 @@ const BEFORE: Record<string, () => Promise<void>> = {
       "UPDATE message_channels SET host = '127.0.0.1', port = 1, security = 'none', username = NULL, password = NULL",
     );
   },
+  // The address of the example has another token.
+  messages_feedback: async () => {
+    const { body } = await laurel.admin.put('/v1/messages/feedback', {});
+    names.set(exchangeOf('messages_feedback')!.params!['token'] as string, body.url.split('/').at(-1));
+  },
   admin_messages_suppressed_list: async () => {
     const refused = { tenantNo: 0, address: 'ada@example.com', userId: '18', reason: '550 5.1.1 No such user' };
     await suppressAddress(laurel.pool, { ...refused, nowMs: 0 });

@@ -36,6 +36,7 @@ export const AUDIT_KINDS = [
   'message_template',
   'webhook',
   'message_channel',
+  'message_feedback',
   'suppressed_address',
   'organisation',
   'tenant',

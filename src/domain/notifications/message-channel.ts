@@ -1,13 +1,14 @@
 /** How a tenant's e-mails are sent, and the log of them, on the wire. */
 import { type Static, Type } from 'typebox';
 import { Nullable } from '../schemas.ts';
+import { HttpProvider, SEND_OUTCOMES, SentHttpProvider } from './http-provider.ts';
 import { UserId } from '../user.ts';
 import { MESSAGE_KINDS } from './message-variables.ts';
 
 const DateTime = (description: string) => Type.String({ format: 'date-time', description });
 
 /** A local part and a domain, without spaces, quotes, brackets and control characters. */
-const ADDRESS_PATTERN = `^[^\\s@"<>(),:;\\\\[\\]\\u0000-\\u001f]{1,64}@[^\\s@"<>(),:;\\\\[\\]\\u0000-\\u001f]{1,253}$`;
+export const ADDRESS_PATTERN = `^[^\\s@"<>(),:;\\\\[\\]\\u0000-\\u001f]{1,64}@[^\\s@"<>(),:;\\\\[\\]\\u0000-\\u001f]{1,253}$`;
 const Address = (description: string) =>
   Type.String({ maxLength: 254, pattern: ADDRESS_PATTERN, description, examples: ['hello@example.com'] });
 
@@ -43,9 +44,17 @@ const FIELDS = {
   pace: Type.Number({ minimum: 0.01, maximum: 100, description: 'Most e-mails a second.', examples: [5] }),
 };
 
+const Transport = Type.Enum(['smtp', 'http'], {
+  description: 'Whether e-mails are handed to a mail server, or posted to a provider.',
+});
+
 /** A channel as it is shown: without its password. */
 export const MessageChannel = Type.Object({
   ...FIELDS,
+  transport: Transport,
+  http: Nullable(HttpProvider, {
+    description: 'The provider to which e-mails are posted; null: `transport` is `smtp`.',
+  }),
   hasPassword: Type.Boolean({ description: 'Whether a password is stored.' }),
   created: DateTime('When the channel was created.'),
   updated: DateTime('When the channel was last changed.'),
@@ -57,9 +66,15 @@ export const CHANNEL_DEFAULTS = { enabled: true, username: null, senderName: nul
 /** A channel as it is set, as a whole. `password`: the stored one stays if it is omitted. */
 export const SentMessageChannel = Type.Object({
   enabled: Type.Optional({ ...FIELDS.enabled, default: CHANNEL_DEFAULTS.enabled }),
-  host: FIELDS.host,
-  port: FIELDS.port,
-  security: FIELDS.security,
+  transport: Type.Optional({ ...Transport, default: 'smtp' }),
+  host: Type.Optional(FIELDS.host),
+  port: Type.Optional(FIELDS.port),
+  security: Type.Optional(FIELDS.security),
+  http: Type.Optional(
+    Nullable(SentHttpProvider, {
+      description: 'The provider to which e-mails are posted; required if `transport` is `http`.',
+    }),
+  ),
   username: Type.Optional(FIELDS.username),
   password: Type.Optional(
     Nullable(Type.String({ minLength: 1, maxLength: 1_000 }), {
@@ -83,7 +98,7 @@ export const MessageTest = Type.Object({ to: Address('Address that gets the test
 
 /** How a test e-mail ended: see `SendOutcome`. */
 export const MessageTestResult = Type.Object({
-  outcome: Type.Enum(['sent', 'later', 'refused', 'bad_address', 'unknown'], {
+  outcome: Type.Enum([...SEND_OUTCOMES], {
     description:
       '`sent`: the mail server took it. `later`: not now, for a reason that may pass or that an administrator can correct. `refused`: it ' +
       'never will. `bad_address`: it refused the address. `unknown`: the connection broke before its answer.',
@@ -91,7 +106,18 @@ export const MessageTestResult = Type.Object({
   reason: Nullable(Type.String(), { description: 'The mail server’s answer, or what went wrong; null: sent.' }),
 });
 
-const MESSAGE_STATUSES = ['waiting', 'sending', 'sent', 'failed', 'dropped', 'unknown'] as const;
+const MESSAGE_STATUSES = [
+  'waiting',
+  'sending',
+  'sent',
+  'delivered',
+  'bounced',
+  'complained',
+  'failed',
+  'dropped',
+  'unknown',
+] as const;
+export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 const Kind = (description: string) => Type.Enum([...MESSAGE_KINDS], { description });
 
 /** An e-mail of the log. Its address and content are not kept. */
@@ -101,8 +127,9 @@ export const Message = Type.Object({
   kind: Kind('Kind of the e-mail.'),
   status: Type.Enum([...MESSAGE_STATUSES], {
     description:
-      '`waiting`: not sent yet. `sending`: an attempt is running. `sent`: the mail server took it. `failed`: it never will. ' +
-      '`dropped`: it was not to be sent. `unknown`: it may have been sent; it is not sent again.',
+      '`waiting`: not sent yet. `sending`: an attempt is running. `sent`: the mail server took it. `delivered`, `bounced`, ' +
+      '`complained`: what the provider reported later. `failed`: the mail server never will take it. `dropped`: it was not to be sent. ' +
+      '`unknown`: it may have been sent; it is not sent again.',
   }),
   tries: Type.Integer({ description: 'Attempts so far.' }),
   reason: Nullable(Type.String(), {
@@ -113,7 +140,10 @@ export const Message = Type.Object({
     description: 'Time of the next attempt; null: it does not wait.',
   }),
   finished: Nullable(Type.String({ format: 'date-time' }), {
-    description: 'When it got its final status; null: it waits, or an attempt is running.',
+    description: 'When it was sent, or why it was not was known; null: it waits, or an attempt is running.',
+  }),
+  reported: Nullable(Type.String({ format: 'date-time' }), {
+    description: 'When it arrived, bounced or was complained about, as the provider reports; null: no report.',
   }),
 });
 export type Message = Static<typeof Message>;
@@ -136,12 +166,15 @@ export const MessageQuery = Type.Object({
 });
 export type MessageQuery = Static<typeof MessageQuery>;
 
-/** An address that gets no e-mails, because a mail server refused it for good. */
+/** An address that gets no e-mails, because it was refused or bounced for good, or its owner complained. */
 const SuppressedAddress = Type.Object({
   address: Type.String({ description: 'The address, in lower case.', examples: ['ada@example.com'] }),
   userId: UserId,
-  reason: Type.String({ description: 'The mail server’s answer.', examples: ['550 5.1.1 No such user'] }),
-  at: DateTime('When the mail server refused it.'),
+  reason: Type.String({
+    description: 'The mail server’s answer, or that of the provider’s report.',
+    examples: ['550 5.1.1 No such user'],
+  }),
+  at: DateTime('When the mail server refused it, or the report came.'),
 });
 
 export const SuppressedAddresses = Type.Object({

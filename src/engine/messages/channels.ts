@@ -1,6 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Pool } from 'pg';
 import { v7 as uuid } from 'uuid';
-import { mailServerProblem } from '../../catalog/rules/webhook.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { CHANNEL_DEFAULTS, type SentMessageChannel } from '../../domain/notifications/message-channel.ts';
@@ -16,9 +16,10 @@ import {
 } from '../../postgres/notifications/message-channels.ts';
 import { type Announce, countRevision } from '../../postgres/revisions.ts';
 import { transaction } from '../../postgres/transaction.ts';
+import { createEmailSender } from './channel-sender.ts';
+import { secretsFor, targetOf, withoutKey } from './channel-target.ts';
+import type { SendResult } from './email-sender.ts';
 import type { Sealer } from './sealed-secrets.ts';
-import { sealedPassword, smtpChannelOf } from './smtp-channel.ts';
-import { type SendResult, SmtpSender } from './smtp-sender.ts';
 
 export interface MessageChannelsOptions {
   pool: Pool;
@@ -56,19 +57,19 @@ export function createMessageChannels({
   }
 
   /**
-   * Creates or replaces a tenant's channel. An omitted password stays, but only for the same server and login, so that it cannot be
+   * Creates or replaces a tenant's channel. Omitted secrets stay, but only for the same server and login, so that they cannot be
    * sent to another server. Throws 422 for a server that may not be used, 409 if a setting of the installation is missing.
    */
   async function put({ tenantNo, by }: Of, sent: SentMessageChannel): Promise<ChannelRow> {
-    const wrong = mailServerProblem(sent, { privateTargets: allowPrivate });
-    if (wrong !== null) throw new AppError('unprocessable', `${wrong.field} ${wrong.text}`);
-    const { password, ...fields } = { ...CHANNEL_DEFAULTS, ...sent };
-    if (fields.enabled && publicUrl === null)
+    const target = targetOf(sent, { allowPrivate });
+    const { enabled, senderAddress, senderName, replyTo, pace } = { ...CHANNEL_DEFAULTS, ...sent };
+    if (enabled && publicUrl === null)
       throw new AppError('conflict', 'PUBLIC_URL is not set, so e-mails could have no link to unsubscribe');
     const stored = await transaction(pool, async (client) => {
       const before = await readChannel(client, tenantNo, { lock: true });
       const nowMs = clock.now();
-      const channel = { ...fields, tenantNo, password: passwordOf({ ...fields, password }, tenantNo, before) };
+      const password = secretsFor(target, sent, { tenantNo, sealer, before });
+      const channel = { tenantNo, enabled, ...target, password, senderAddress, senderName, replyTo, pace };
       const changed = changedFields(before, channel);
       if (before !== null && changed === null) return before;
       const after = await writeChannel(client, channel, nowMs);
@@ -101,7 +102,7 @@ export function createMessageChannels({
   async function test({ tenantNo, by }: Of, to: string): Promise<SendResult> {
     const channel = await get(tenantNo);
     if (channel.password !== null && sealer === null) throw withoutKey();
-    const sender = new SmtpSender(smtpChannelOf(channel, sealer), { allowPrivate, ...TEST_MS });
+    const sender = createEmailSender(channel, sealer, { allowPrivate, ...TEST_MS });
     try {
       await writeAudit(pool, {
         tenantNo,
@@ -115,48 +116,10 @@ export function createMessageChannels({
     }
   }
 
-  /** The encrypted password that a channel has from now on. Throws 422 and 409. */
-  function passwordOf(
-    {
-      password,
-      username,
-      ...server
-    }: Omit<NewChannel, 'tenantNo' | 'password'> & { password: string | null | undefined },
-    tenantNo: number,
-    before: ChannelRow | null,
-  ): Buffer | null {
-    if (username === null) {
-      if (password !== undefined && password !== null)
-        throw new AppError('unprocessable', 'username is required with password');
-      return null;
-    }
-    if (server.security === 'none')
-      throw new AppError(
-        'unprocessable',
-        'security must not be none with username: the password would be sent unencrypted',
-      );
-    if (password !== undefined && password !== null) {
-      if (sealer === null) throw withoutKey();
-      return sealedPassword(sealer, tenantNo, password);
-    }
-    if (password === null || before === null || before.password === null)
-      throw new AppError('unprocessable', 'password is required with username');
-    const isSame =
-      before.host === server.host &&
-      before.port === server.port &&
-      before.security === server.security &&
-      before.username === username;
-    if (isSame) return before.password;
-    throw new AppError('unprocessable', 'password is required again, because host, port, security or username changes');
-  }
-
   return { get, put, delete: remove, test };
 }
 
 export type MessageChannels = ReturnType<typeof createMessageChannels>;
-
-const withoutKey = (): AppError =>
-  new AppError('conflict', 'SECRETS_KEY is not set, so the password of a channel cannot be stored or read');
 
 const TEST_EMAIL = {
   subject: 'Test of the e-mail channel',
@@ -165,12 +128,24 @@ const TEST_EMAIL = {
 };
 
 /** The fields of a channel for the audit log. */
-const shown = ({ enabled, host, port, security, username, senderAddress, senderName, replyTo, pace }: NewChannel) => ({
+const shown = ({
   enabled,
   host,
   port,
   security,
   username,
+  http,
+  senderAddress,
+  senderName,
+  replyTo,
+  pace,
+}: NewChannel) => ({
+  enabled,
+  host,
+  port,
+  security,
+  username,
+  ...(http !== null && { http }),
   senderAddress,
   senderName,
   replyTo,
@@ -181,7 +156,9 @@ const shown = ({ enabled, host, port, security, username, senderAddress, senderN
 function changedFields(before: ChannelRow | null, after: NewChannel): Pick<AuditEntry, 'before' | 'after'> | null {
   if (before === null) return { after: shown(after) };
   const old: Record<string, unknown> = shown(before);
-  const changed = Object.entries(shown(after)).filter(([name, value]) => old[name] !== value);
+  const changed = Object.entries({ ...(before.http !== null && { http: null }), ...shown(after) }).filter(
+    ([name, value]) => !isDeepStrictEqual(old[name], value),
+  );
   const isNewPassword = !(before.password === null ? after.password === null : after.password?.equals(before.password));
   if (changed.length === 0 && !isNewPassword) return null;
   return {

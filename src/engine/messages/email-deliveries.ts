@@ -9,7 +9,7 @@ import { rounds, type Rounds } from '../../rounds.ts';
 import { type Log, LogThrottle } from '../../telemetry/log.ts';
 import { WebhookHealth } from '../webhooks/endpoint.ts';
 import { type EmailStep, endInterruptedEmails, type Pacing, type Prepared, sendDueEmails } from './email-queue.ts';
-import type { Email, SendResult, SmtpSender } from './smtp-sender.ts';
+import type { Email, EmailSender, SendResult } from './email-sender.ts';
 
 export interface EmailDeliveriesOptions {
   /** A few connections of its own. */
@@ -19,7 +19,7 @@ export interface EmailDeliveriesOptions {
   /** Whether users can be read now, and the clock is right. */
   mayWork: () => boolean;
   /** Throws if the channel's password cannot be read. */
-  createSender: (channel: ChannelRow) => Pick<SmtpSender, 'send' | 'close' | 'cutOff'>;
+  createSender: (channel: ChannelRow) => EmailSender;
   /** See `createPreparing`. */
   preparing: (tenantNo: number) => Promise<(due: DueEmail) => Promise<Prepared>>;
   /** Called with what becomes of each e-mail: its final status, or `waiting` for another attempt. */
@@ -44,6 +44,8 @@ const MOST_AT_A_TIME = 4;
 const FIRST_PAUSE_MS = 30_000;
 /** After an error of Laurel or Postgres. */
 const RETRY_MS = 10_000;
+/** The longest wait that a server may ask for. */
+const MOST_ASKED_MS = 15 * 60_000;
 const REPEAT_MS = 60_000;
 /** At the end of the process, attempts may finish for this long. */
 const GRACE_MS = 5_000;
@@ -68,7 +70,7 @@ export class EmailDeliveries {
   private readonly failing = new Map<number, { version: number; health: WebhookHealth }>();
   private readonly rounds: Rounds;
   private readonly logThrottle = new LogThrottle(REPEAT_MS);
-  private readonly senders = new Set<Pick<SmtpSender, 'cutOff'>>();
+  private readonly senders = new Set<EmailSender>();
   private closed = false;
 
   constructor(options: EmailDeliveriesOptions) {
@@ -206,13 +208,14 @@ class Pace implements Pacing {
 
   async next(): Promise<boolean> {
     while (this.running.size >= this.health.concurrency) await Promise.race(this.running);
-    const waitMs = this.nextMs - performance.now();
-    if (waitMs > 0) await sleep(waitMs, undefined, { signal: this.over }).catch(() => undefined);
+    // The server may ask for a longer wait meanwhile.
+    for (let waitMs = this.waitMs(); waitMs > 0 && !this.over.aborted; waitMs = this.waitMs())
+      await sleep(waitMs, undefined, { signal: this.over }).catch(() => undefined);
     return !this.over.aborted && this.health.openUntilMs(performance.now()) === null;
   }
 
   async run(attempt: () => Promise<void>): Promise<void> {
-    this.nextMs = performance.now() + this.spacingMs;
+    this.nextMs = Math.max(this.nextMs, performance.now() + this.spacingMs);
     const running = attempt();
     const settled = running.catch(() => undefined).finally(() => this.running.delete(settled));
     this.running.add(settled);
@@ -226,7 +229,13 @@ class Pace implements Pacing {
     const endedMs = performance.now();
     if (result.concernsServer) this.health.failedTry({ beganMs, endedMs, nowMs: endedMs });
     else this.health.succeeded(MOST_AT_A_TIME);
+    const askedMs = result.concernsServer ? Math.min(result.retryAfterMs ?? 0, MOST_ASKED_MS) : 0;
+    this.nextMs = Math.max(this.nextMs, endedMs + askedMs);
     return result;
+  }
+
+  private waitMs(): number {
+    return this.nextMs - performance.now();
   }
 
   /** How long nothing is sent after the turn. */

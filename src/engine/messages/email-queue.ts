@@ -11,7 +11,7 @@ import {
   recordEmail,
 } from '../../postgres/notifications/email-messages.ts';
 import { retryDelayMs } from '../webhooks/sender.ts';
-import type { Email, SendResult } from './smtp-sender.ts';
+import type { Email, SendResult } from './email-sender.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -155,14 +155,22 @@ const until = ({ atMs, kind }: DueEmail, dueMs: number, reason: string): EmailEn
 function later(
   due: DueEmail,
   reason: string,
-  { nowMs, random = Math.random() }: { nowMs: number; random?: number },
+  {
+    nowMs,
+    random = Math.random(),
+    retryAfterMs = null,
+  }: { nowMs: number; random?: number; retryAfterMs?: number | null },
 ): EmailEnd {
-  const delayMs = retryDelayMs(Math.max(1, due.tries), { retryAfterMs: null, random });
+  const delayMs = retryDelayMs(Math.max(1, due.tries), { retryAfterMs, random });
   return delayMs === null ? { status: 'failed', reason } : until(due, nowMs + delayMs, reason);
 }
 
-function endOf(due: DueEmail, { outcome, reason }: SendResult, now: { nowMs: number; random: number }): EmailEnd {
+function endOf(
+  due: DueEmail,
+  { outcome, reason, retryAfterMs = null }: SendResult,
+  now: { nowMs: number; random: number },
+): EmailEnd {
   if (outcome === 'sent' || outcome === 'unknown') return { status: outcome, reason };
-  if (outcome === 'later') return later(due, reason ?? '', now);
+  if (outcome === 'later') return later(due, reason ?? '', { ...now, retryAfterMs });
   return { status: 'failed', reason };
 }

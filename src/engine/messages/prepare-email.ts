@@ -4,6 +4,7 @@ import type { Catalogs } from '../../catalog/catalogs.ts';
 import type { Clock } from '../../clock.ts';
 import { type MessageSettings, quietHoursOf, templateFor } from '../../domain/notifications/message-settings.ts';
 import { renderMessage } from '../../domain/notifications/message-template.ts';
+import { AppError } from '../../errors.ts';
 import type { DueEmail } from '../../postgres/notifications/email-messages.ts';
 import { readMessageSettings } from '../../postgres/notifications/message-settings.ts';
 import { isSuppressed } from '../../postgres/notifications/message-suppressions.ts';
@@ -71,10 +72,13 @@ function rendered(
 }
 
 /** The user's state; `undefined` for a deleted user. Rejects if it cannot be read at the moment. */
-async function readState({ redis, pool }: PreparingOptions, { tenantNo, userId }: DueEmail): Promise<User | undefined> {
+export async function readState(
+  { redis, pool }: Pick<PreparingOptions, 'redis' | 'pool'>,
+  { tenantNo, userId }: { tenantNo: number; userId: string },
+): Promise<User | undefined> {
   const packed = await packedUser(redis, tenantNo, userId);
   if (packed !== null) return decodeUser(packed);
   if ((await storedState(pool, { tenantNo, userId })) !== null)
-    throw new Error('The user is in Postgres, but not in Redis at the moment');
+    throw new AppError('unavailable', 'The user is in Postgres, but not in Redis at the moment');
   return undefined;
 }

@@ -13,7 +13,8 @@ export function smtpChannelOf(row: ChannelRow, sealer: Sealer | null): SmtpChann
   return { host, port, security, username, password: openedPassword(row, sealer), senderAddress, senderName, replyTo };
 }
 
-function openedPassword({ tenantNo, password }: ChannelRow, sealer: Sealer | null): string | null {
+/** The secrets of a channel as text; `null` if it has none. Throws if they cannot be decrypted. */
+export function openedPassword({ tenantNo, password }: ChannelRow, sealer: Sealer | null): string | null {
   if (password === null) return null;
   if (sealer === null) throw new Error('The password of a message channel is stored, but SECRETS_KEY is not set');
   try {

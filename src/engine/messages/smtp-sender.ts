@@ -4,6 +4,20 @@ import { isIP } from 'node:net';
 import { Readable } from 'node:stream';
 import { isPublicAddress } from '../../catalog/rules/webhook.ts';
 import { nameResolver, type ResolveName, TargetRefused } from '../webhooks/guarded-agent.ts';
+import {
+  ATTEMPT_MS,
+  CUT_OFF,
+  type Email,
+  type EmailSender,
+  LIST_UNSUBSCRIBE_POST,
+  listUnsubscribeOf,
+  messageIdOf,
+  type SendOutcome,
+  type SendResult,
+  reasonOf,
+  TIMEOUT_MS,
+  TOO_LONG,
+} from './email-sender.ts';
 
 /** How a tenant's e-mails are sent. */
 export interface SmtpChannel {
@@ -18,56 +32,24 @@ export interface SmtpChannel {
   replyTo: string | null;
 }
 
-export interface Email {
-  /** Unique; the `Message-ID` is made from it. */
-  id: string;
-  to: string;
-  subject: string;
-  text: string;
-  html: string;
-  /** `null` for a test, which has no link. */
-  unsubscribeUrl: string | null;
-}
-
-/**
- * How an attempt ended. `sent`: the server took responsibility. `later`: it certainly did not, and may when asked again.
- * `refused`: it never will. `bad_address`: it refused the recipient for good. `unknown`: the connection broke after the
- * content was handed over, before the answer; sending again could send it twice.
- */
-export type SendOutcome = 'sent' | 'later' | 'refused' | 'bad_address' | 'unknown';
-
-export interface SendResult {
-  outcome: SendOutcome;
-  /** For administrators: the server's answer, or what went wrong; `null` if sent. */
-  reason: string | null;
-  /** Whether other e-mails would fail as well: the server cannot be reached, or refuses the login or the sender. */
-  concernsServer: boolean;
-}
-
 export interface SmtpOptions {
   /** Whether private, loopback and link-local addresses are allowed. */
   allowPrivate: boolean;
   /** Longest silence of the server. */
   timeoutMs?: number;
   /** Longest time of an attempt as a whole. */
-  attemptMs?: number;
+  attemptMs?: number | undefined;
   /** Default: the system's name servers, as for webhooks. */
   resolve?: ResolveName;
   /** Certificate authorities besides the system's, for tests. */
   ca?: string;
 }
 
-const TIMEOUT_MS = 30_000;
-const ATTEMPT_MS = 60_000;
 /** A server may close idle connections; RFC 5321 asks for five minutes of patience. */
 const IDLE_MS = 20_000;
 const MOST_IDLE = 4;
-const REASON_LENGTH = 300;
-/** A header line has at most 998 characters. A user's ID of hundreds of emoji exceeds that; the link is then only in the content. */
-const LONGEST_HEADER_URL = 950;
-
 /** Sends e-mails of one channel. Keeps a few connections open. */
-export class SmtpSender {
+export class SmtpSender implements EmailSender {
   private readonly channel: SmtpChannel;
   private readonly options: SmtpOptions;
   private readonly resolve: ResolveName;
@@ -80,10 +62,9 @@ export class SmtpSender {
     this.resolve = options.resolve ?? nameResolver(options);
   }
 
-  /** Tries once, for a limited time. Never rejects. */
   async send(email: Email): Promise<SendResult> {
     const content = await this.compose(email).catch((error: unknown) => error as Error);
-    if (content instanceof Error) return { outcome: 'refused', reason: reasonOf(content), concernsServer: false };
+    if (content instanceof Error) return { outcome: 'refused', reason: failureText(content), concernsServer: false };
     const attempt = new Attempt(this.options.attemptMs ?? ATTEMPT_MS);
     this.attempts.add(attempt);
     try {
@@ -114,12 +95,10 @@ export class SmtpSender {
     }
   }
 
-  /** Ends the attempts in progress, each with the result that it has so far. */
   cutOff(): void {
-    for (const attempt of this.attempts) attempt.cutOff('the process ended');
+    for (const attempt of this.attempts) attempt.cutOff(CUT_OFF);
   }
 
-  /** Closes idle connections. */
   close(): void {
     for (const { connection, timer } of this.idle.splice(0)) {
       clearTimeout(timer);
@@ -127,7 +106,9 @@ export class SmtpSender {
     }
   }
 
-  private compose({ id, to, subject, text, html, unsubscribeUrl }: Email): Promise<Buffer> {
+  private compose(email: Email): Promise<Buffer> {
+    const { id, to, subject, text, html } = email;
+    const listUnsubscribe = listUnsubscribeOf(email);
     const { senderAddress, senderName, replyTo } = this.channel;
     const composer = new MailComposer({
       from: { name: senderName ?? '', address: senderAddress },
@@ -137,13 +118,12 @@ export class SmtpSender {
       subject,
       text,
       html,
-      messageId: `<${id}@${senderAddress.split('@').at(-1)}>`,
+      messageId: messageIdOf(id, senderAddress),
       headers: {
-        ...(unsubscribeUrl !== null &&
-          unsubscribeUrl.length <= LONGEST_HEADER_URL && {
-            'List-Unsubscribe': { prepared: true, value: `<${unsubscribeUrl}>` },
-            'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-          }),
+        ...(listUnsubscribe !== null && {
+          'List-Unsubscribe': { prepared: true, value: listUnsubscribe },
+          'List-Unsubscribe-Post': LIST_UNSUBSCRIBE_POST,
+        }),
         'Auto-Submitted': 'auto-generated',
       },
       disableFileAccess: true,
@@ -224,7 +204,7 @@ class Attempt {
   private readonly timer: NodeJS.Timeout;
 
   constructor(attemptMs: number) {
-    this.timer = setTimeout(() => this.cutOff('the attempt took too long'), attemptMs);
+    this.timer = setTimeout(() => this.cutOff(TOO_LONG), attemptMs);
   }
 
   get isOver(): boolean {
@@ -241,7 +221,7 @@ class Attempt {
   }
 
   reasonOf(error: Failure): string {
-    return this.cause ?? reasonOf(error);
+    return this.cause ?? failureText(error);
   }
 
   end(): void {
@@ -312,7 +292,5 @@ const concernsServer = ({ command, responseCode }: Failure, outcome: SendOutcome
   outcome === 'unknown' ||
   (outcome === 'later' && (responseCode === undefined || responseCode === CLOSING || command === 'MAIL FROM'));
 
-const reasonOf = ({ response, message }: Failure): string =>
-  (typeof response === 'string' && response !== '' ? response : message)
-    .replaceAll(/\s+/g, ' ')
-    .slice(0, REASON_LENGTH);
+const failureText = ({ response, message }: Failure): string =>
+  reasonOf(typeof response === 'string' && response !== '' ? response : message);

@@ -1,8 +1,8 @@
 import type { Catalogs } from '../../catalog/catalogs.ts';
-import type { MessageKind } from '../../domain/notifications/message-variables.ts';
+import { MESSAGE_KINDS, type MessageKind } from '../../domain/notifications/message-variables.ts';
 import { AppError } from '../../errors.ts';
 import type { UserProfiles } from '../users/user-profiles.ts';
-import type { UnsubscribeLinks, Unsubscription } from './unsubscribe-links.ts';
+import type { UnsubscribeLinks } from './unsubscribe-links.ts';
 
 export interface UnsubscribeOptions {
   links: UnsubscribeLinks;
@@ -24,22 +24,34 @@ export interface Unsubscribing {
 
 /** Unsubscribing by links in e-mails, without a login. */
 export function createUnsubscribing({ links, catalogs, profiles, isTenant }: UnsubscribeOptions): Unsubscribing {
-  const end = async ({ tenantNo, userId, kind }: Unsubscription): Promise<void> => {
-    const compiled = await catalogs.of(tenantNo);
-    const { notifications } = await profiles.preferences(compiled, userId);
-    const channels = notifications[kind] ?? [];
-    if (!channels.includes('email')) return;
-    const others = channels.filter((channel) => channel !== 'email');
-    await profiles.updatePreferences(compiled, userId, { notifications: { [kind]: others } });
-  };
   return {
     read: (token) => links.read(token),
     async unsubscribe(token) {
       const link = links.read(token);
       if (link === null || !isTenant(link.tenantNo)) return;
-      await end(link).catch((error: unknown) => {
-        if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
-      });
+      await endEmails({ catalogs, profiles }, { ...link, kinds: [link.kind] });
     },
   };
+}
+
+/**
+ * Ends e-mails of some kinds, or of all (`null`), to a user, whose other preferences stay. Idempotent; does nothing for a user who
+ * was deleted. Throws 503 while Redis is away.
+ */
+export async function endEmails(
+  { catalogs, profiles }: Pick<UnsubscribeOptions, 'catalogs' | 'profiles'>,
+  { tenantNo, userId, kinds }: { tenantNo: number; userId: string; kinds: readonly MessageKind[] | null },
+): Promise<void> {
+  try {
+    const compiled = await catalogs.of(tenantNo);
+    const { notifications } = await profiles.preferences(compiled, userId);
+    const ended = (kinds ?? MESSAGE_KINDS).flatMap((kind) => {
+      const channels = notifications[kind] ?? [];
+      return channels.includes('email') ? [[kind, channels.filter((channel) => channel !== 'email')] as const] : [];
+    });
+    if (ended.length === 0) return;
+    await profiles.updatePreferences(compiled, userId, { notifications: Object.fromEntries(ended) });
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'not_found') throw error;
+  }
 }

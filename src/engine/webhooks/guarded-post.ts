@@ -8,21 +8,27 @@ interface Post {
   headers: Record<string, string>;
   body: string | Readable;
   signal: AbortSignal;
+  /** How much of the answer is kept. */
+  keptBytes?: number | undefined;
 }
 
 export interface Answer {
   status: number;
-  /** The start of the body, at most 4 KiB. */
+  /** The start of the body. */
   answer: string;
   /** The delay that the receiver asked for; `null` if none. */
   retryAfterMs: number | null;
 }
 
+const KEPT_BYTES = 4_096;
 /** Maximum number of interim answers (103 and others), since a receiver could send them throughout a try. */
 const MOST_INTERIM = 10;
 
 /** Sends one request. Does not follow redirects. Rejects if no answer comes. */
-export async function post(agent: Agent, { url, headers, body, signal }: Post): Promise<Answer> {
+export async function post(
+  agent: Agent,
+  { url, headers, body, signal, keptBytes = KEPT_BYTES }: Post,
+): Promise<Answer> {
   let interim = 0;
   const answered = await agent.request({
     origin: url.origin,
@@ -36,7 +42,7 @@ export async function post(agent: Agent, { url, headers, body, signal }: Post): 
       if (interim > MOST_INTERIM) throw Object.assign(new Error('interim answers'), { code: 'TOO_MANY_INTERIM' });
     },
   });
-  const answer = await readAnswer(answered.body);
+  const answer = await readAnswer(answered.body, keptBytes);
   const retryAfter = answered.headers['retry-after'];
   return {
     status: answered.statusCode,
@@ -62,17 +68,16 @@ export function unansweredText(error: Error): string {
   return TEXTS[code] ?? `no answer: ${code || error.message}`;
 }
 
-const KEPT_BYTES = 4_096;
 /** Shorter answers are read to the end, so that the connection can serve the next message. */
 const READ_BYTES = 65_536;
 
-/** The first 4 KiB of an answer as text. Closes the connection of a longer one. */
-async function readAnswer(body: Readable): Promise<string> {
+/** The first bytes of an answer as text. Closes the connection of one longer than 64 KiB. */
+async function readAnswer(body: Readable, keptBytes: number): Promise<string> {
   const kept: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      if (bytes < KEPT_BYTES) kept.push(chunk.subarray(0, KEPT_BYTES - bytes));
+      if (bytes < keptBytes) kept.push(chunk.subarray(0, keptBytes - bytes));
       bytes += chunk.length;
       if (bytes > READ_BYTES) break;
     }

@@ -98,7 +98,8 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   reported: 'When its process last reported. An old time means that the process ended; the next rebuild begins again.',
   emailsDue: 'For what the last e-mail of each kind was due.',
   emails: 'E-mails to the user that Laurel still stores, without content.',
-  suppressedAddresses: 'Addresses of the user that get no e-mails, because a mail server refused them.',
+  suppressedAddresses:
+    'Addresses of the user that get no e-mails, because they were refused or bounced for good, or after a complaint.',
   recomputations: 'What recomputations changed for the user.',
   rankRewards: 'What the user got for final ranks on leaderboards.',
   leagueTiers: 'The user’s tiers in leagues, other than the lowest.',

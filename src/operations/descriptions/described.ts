@@ -259,6 +259,7 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   'admin_application_api_keys_list:userId': 'Only keys of this user.',
   'admin_quarantine_list:userId': 'Only events of this user.',
   'admin_messages_list:userId': 'Only e-mails to this user.',
+  token: 'The end of the address that the administrator got.',
   address: 'The address. Capital letters do not matter.',
   'admin_claims_list:userId': 'Only claims of this user.',
   'admin_claims_list:reward': 'Key of a reward: only its claims.',

@@ -69,6 +69,8 @@ const applicationNames: Readonly<Record<string, Places>> = {
   UserLeague: 'users_leaderboard_leagues 200',
   TeamRanking: 'TeamsPage rankings []',
 
+  MessageFeedbackCounts: 'messages_feedback 200',
+
   LiveTicketRequest: ['live_tickets_create body', 'admin_live_tickets_create body'],
   LiveTicket: ['live_tickets_create 201', 'admin_live_tickets_create 201'],
   OpenApiDocument: ['openapi_get 200', 'admin_openapi_get 200'],
@@ -161,6 +163,10 @@ const adminNames: Readonly<Record<string, Places>> = {
   MessageChannelRequest: 'admin_messages_channel_put body',
   MessageTestRequest: 'admin_messages_channel_test body',
   MessageTestResult: 'admin_messages_channel_test 200',
+  MessageFeedback: 'admin_messages_feedback_get 200',
+  MessageFeedbackFormat: ['MessageFeedback format', 'MessageFeedbackAddress format', 'MessageFeedbackRequest format'],
+  MessageFeedbackAddress: 'admin_messages_feedback_put 200',
+  MessageFeedbackRequest: 'admin_messages_feedback_put body',
   Emails: 'admin_messages_list 200',
   Email: 'Emails messages []',
   SuppressedAddresses: 'admin_messages_suppressed_list 200',

@@ -1,5 +1,7 @@
 /** The e-mails that Laurel sends itself: those that wait, and the log of the others. */
 import type { Pool, PoolClient } from 'pg';
+import type { MessageStatus } from '../../domain/notifications/message-channel.ts';
+import { FEEDBACK_STATUSES } from '../../domain/notifications/message-feedback.ts';
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
 import { storableText } from '../storable-json.ts';
 import { transaction } from '../transaction.ts';
@@ -105,7 +107,7 @@ export async function recordEmail(
   const dueMs = end.status === 'waiting' ? end.dueMs : null;
   const { rowCount } = await pool.query(
     `UPDATE email_messages
-        SET status = $3, reason = $4, due_ms = $5::bigint,
+        SET status = $3, reason = CASE WHEN feedback IS NULL THEN $4 ELSE reason END, due_ms = $5::bigint,
             payload = CASE WHEN $5::bigint IS NULL THEN NULL ELSE payload END,
             finished = CASE WHEN $5::bigint IS NULL THEN to_timestamp($6::float8 / 1000) END
       WHERE id = $1 AND status = $2`,
@@ -186,13 +188,15 @@ export interface EmailRow {
   id: string;
   userId: string;
   kind: MessageKind;
-  status: 'waiting' | 'sending' | 'sent' | 'failed' | 'dropped' | 'unknown';
+  status: MessageStatus;
   tries: number;
   reason: string | null;
   atMs: number;
   /** The next attempt (epoch ms); `null` if there is none. */
   dueMs: number | null;
   finished: Date | null;
+  /** When the provider says that it arrived, bounced or was complained about (epoch ms). */
+  reportedMs: number | null;
 }
 
 export interface EmailQuery {
@@ -205,14 +209,18 @@ export interface EmailQuery {
   userId: string | null;
 }
 
+/** The status in the log: what the provider reported about an e-mail that was handed over comes before that. */
+const STATUS = `CASE WHEN feedback IS NULL OR status NOT IN ('sending', 'sent', 'unknown') THEN status
+  ELSE ('{${FEEDBACK_STATUSES.join(',')}}'::text[])[feedback] END`;
+
 /** A page of a tenant's e-mails, newest first. An index has the order; other filters than the user skip rows. */
 export async function listEmails(pool: Pool, query: EmailQuery): Promise<EmailRow[]> {
   const { tenantNo, limit, before, status, kind, userId } = query;
   const { rows } = await pool.query<EmailRow>(
-    `SELECT id, user_id AS "userId", kind, status, tries, reason, epoch_ms(at)::float8 AS "atMs",
-            due_ms::float8 AS "dueMs", finished
+    `SELECT id, user_id AS "userId", kind, ${STATUS} AS status, tries, reason, epoch_ms(at)::float8 AS "atMs",
+            due_ms::float8 AS "dueMs", finished, feedback_ms::float8 AS "reportedMs"
        FROM email_messages
-      WHERE tenant_no = $1 AND ($3::text IS NULL OR status = $3) AND ($4::text IS NULL OR kind = $4)
+      WHERE tenant_no = $1 AND ($3::text IS NULL OR ${STATUS} = $3) AND ($4::text IS NULL OR kind = $4)
         AND ($5::text IS NULL OR user_id = $5)
         ${before === null ? '' : 'AND (at, id) < (to_timestamp($6::bigint / 1000.0), $7::uuid)'}
       ORDER BY at DESC, id DESC LIMIT $2`,

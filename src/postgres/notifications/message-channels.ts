@@ -1,5 +1,6 @@
 /** How tenants' e-mails are sent. */
 import type { Pool, PoolClient } from 'pg';
+import type { StoredProvider } from '../../domain/notifications/http-provider.ts';
 
 /** A tenant's channel. The password is encrypted. */
 export interface ChannelRow {
@@ -10,6 +11,8 @@ export interface ChannelRow {
   security: 'tls' | 'starttls' | 'none';
   username: string | null;
   password: Buffer | null;
+  /** `null` for SMTP. */
+  http: StoredProvider | null;
   senderAddress: string;
   senderName: string | null;
   replyTo: string | null;
@@ -23,7 +26,7 @@ export interface ChannelRow {
 
 export type NewChannel = Omit<ChannelRow, 'version' | 'created' | 'updated'>;
 
-const COLUMNS = `channel.tenant_no AS "tenantNo", enabled, host, port, security, username, password,
+const COLUMNS = `channel.tenant_no AS "tenantNo", enabled, host, port, security, username, password, http,
   sender_address AS "senderAddress", sender_name AS "senderName", reply_to AS "replyTo", per_second::float8 AS pace,
   version, channel.created, channel.updated`;
 
@@ -43,12 +46,13 @@ export async function readChannel(
 /** Creates or replaces a tenant's channel, and ends its pause. */
 export async function writeChannel(client: PoolClient, channel: NewChannel, nowMs: number): Promise<ChannelRow> {
   const { rows } = await client.query<ChannelRow>(
-    `INSERT INTO message_channels AS channel (tenant_no, enabled, host, port, security, username, password,
+    `INSERT INTO message_channels AS channel (tenant_no, enabled, host, port, security, username, password, http,
                                               sender_address, sender_name, reply_to, per_second, created, updated)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, to_timestamp($12::float8 / 1000), to_timestamp($12::float8 / 1000))
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $13, $8, $9, $10, $11, to_timestamp($12::float8 / 1000),
+             to_timestamp($12::float8 / 1000))
      ON CONFLICT (tenant_no) DO UPDATE
        SET enabled = excluded.enabled, host = excluded.host, port = excluded.port, security = excluded.security,
-           username = excluded.username, password = excluded.password, sender_address = excluded.sender_address,
+           username = excluded.username, password = excluded.password, http = excluded.http, sender_address = excluded.sender_address,
            sender_name = excluded.sender_name, reply_to = excluded.reply_to, per_second = excluded.per_second,
            updated = excluded.updated, version = channel.version + 1,
            lease_until = CASE WHEN channel.lease_holder IS NOT NULL THEN channel.lease_until END
@@ -66,6 +70,7 @@ export async function writeChannel(client: PoolClient, channel: NewChannel, nowM
       channel.replyTo,
       channel.pace,
       nowMs,
+      channel.http === null ? null : JSON.stringify(channel.http),
     ],
   );
   return rows[0]!;

@@ -169,7 +169,13 @@ export const USER_TABLES: readonly UserTable[] = [
   { table: 'notification_boosts', user: 'user_id', section: null, order: ['boost_no', 'type'] },
   { table: 'notification_moves', user: 'user_id', section: null, order: [] },
   { table: 'notification_emails', user: 'user_id', section: 'emailsDue', order: ['kind'] },
-  { table: 'email_messages', user: 'user_id', section: 'emails', order: ['id'], hidden: ['begun_ms', 'local_day'] },
+  {
+    table: 'email_messages',
+    user: 'user_id',
+    section: 'emails',
+    order: ['id'],
+    hidden: ['begun_ms', 'local_day', 'feedback_ms'],
+  },
   { table: 'message_suppressions', user: 'user_id', section: 'suppressedAddresses', order: ['address'] },
   {
     table: 'application_keys',

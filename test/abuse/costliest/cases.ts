@@ -62,6 +62,7 @@ const TEMPLATE = {
   html: `${'<p>{{user.name|x}}</p>'.repeat(4_000)}<a href="{{unsubscribeUrl}}">Unsubscribe</a>`,
   text: `${'{{user.name|x}}'.repeat(1_300)} {{unsubscribeUrl}}`,
 };
+const LARGE_REPORTS = Array.from({ length: 1_000 }, () => ({ type: 'bounced', reason: 'x'.repeat(1_000) }));
 const ofUser = (values: Known = {}): Case => ({ body: () => ({ user: { id: USER, ...PROFILE }, ...values }) });
 
 /** Sent by a user's application key, as often as its rate limit allows. */
@@ -102,6 +103,7 @@ export const OF_USERS: Readonly<Record<string, Case>> = {
   leaderboards_get: LARGEST,
   leaderboards_rankings: { body: ({ largeUsers }) => ({ userIds: largeUsers.slice(0, 500) }) },
   leaderboards_teams: given({ limit: 100, run: undefined }),
+  messages_feedback: { given: () => ({ token: 'x' }), body: () => LARGE_REPORTS, status: 404 },
   live_tickets_create: { body: () => ({ userId: USER, boards: ['board'] }) },
   openapi_get: LARGEST,
 };
@@ -192,6 +194,10 @@ export const OF_ADMINS: Readonly<Record<string, Case>> = {
   admin_messages_channel_put: { body: () => CHANNEL },
   admin_messages_channel_get: LARGEST,
   admin_messages_channel_delete: LARGEST,
+  // PUBLIC_URL is not set.
+  admin_messages_feedback_put: { body: () => ({}), status: 409 },
+  admin_messages_feedback_get: { status: 404 },
+  admin_messages_feedback_delete: { status: 404 },
   admin_messages_preview: { body: () => ({ userId: USER, kind: 'recap', template: TEMPLATE }) },
   admin_messages_list: given({ cursor: undefined, status: undefined, kind: undefined }),
   admin_messages_suppressed_list: given({ cursor: undefined }),

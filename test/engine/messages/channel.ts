@@ -18,7 +18,14 @@ export const TEMPLATES: NonNullable<NonNullable<Configuration['messages']>['temp
 /** Sets a tenant's channel. Nothing answers at its address. */
 export const setChannel = (pool: Pool, { enabled = true, nowMs = 0, tenantNo = 0 } = {}): Promise<void> =>
   transaction(pool, async (client) => {
-    const server = { host: 'mail.invalid', port: 587, security: 'starttls', username: null, password: null } as const;
+    const server = {
+      host: 'mail.invalid',
+      port: 587,
+      security: 'starttls',
+      username: null,
+      password: null,
+      http: null,
+    } as const;
     const sender = { senderAddress: 'hello@example.org', senderName: null, replyTo: null, pace: 1 };
     await writeChannel(client, { tenantNo, enabled, ...server, ...sender }, nowMs);
     await countRevision(client);

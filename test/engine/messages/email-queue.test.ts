@@ -11,7 +11,8 @@ import {
   type Prepared,
   sendDueEmails,
 } from '../../../src/engine/messages/email-queue.ts';
-import { type SendResult, SmtpSender } from '../../../src/engine/messages/smtp-sender.ts';
+import type { SendResult } from '../../../src/engine/messages/email-sender.ts';
+import { SmtpSender } from '../../../src/engine/messages/smtp-sender.ts';
 import { PACKAGE_ROOT } from '../../../src/package-root.ts';
 import { insertEmails } from '../../../src/postgres/notifications/email-messages.ts';
 import { deleteUser } from '../../../src/postgres/persist/users.ts';

@@ -1,7 +1,8 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SMTPServerOptions } from 'smtp-server';
-import { type Email, type SmtpChannel, SmtpSender } from '../../../src/engine/messages/smtp-sender.ts';
+import type { Email } from '../../../src/engine/messages/email-sender.ts';
+import { type SmtpChannel, SmtpSender } from '../../../src/engine/messages/smtp-sender.ts';
 import { answer, smtpServer } from './smtp-server.ts';
 
 const closing: (() => unknown)[] = [];

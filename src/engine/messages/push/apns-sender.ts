@@ -4,7 +4,8 @@ import { parseRetryAfter } from '../../webhooks/guarded-post.ts';
 import { type ApnsAnswer, ApnsFailure, ApnsSession, type ApnsSessionOptions } from './apns-session.ts';
 import { signedJwt } from './jwt.ts';
 import { apnsKey } from './push-credentials.ts';
-import { failed, jsonOf, later, reasonOf, SENT, shortKey, textAt, tooLong } from './push-result.ts';
+import { CUT_OFF, reasonOf, TOO_LONG } from '../email-sender.ts';
+import { failed, jsonOf, later, SENT, shortKey, textAt, tooLong } from './push-result.ts';
 import type { ApnsCredentials, PushMessage, PushResult, PushSender } from './push-sender.ts';
 import { tokenProblem } from './push-tokens.ts';
 
@@ -45,7 +46,7 @@ export class ApnsSender implements PushSender {
     const payload = payloadOf(message);
     if (payload.length > MOST_BYTES) return tooLong(payload.length, MOST_BYTES);
     const attempt = new AbortController();
-    const timer = setTimeout(() => attempt.abort('the attempt took too long'), this.options.attemptMs ?? ATTEMPT_MS);
+    const timer = setTimeout(() => attempt.abort(TOO_LONG), this.options.attemptMs ?? ATTEMPT_MS);
     this.attempts.add(attempt);
     try {
       const answer = await this.request(token, { message, payload, signal: attempt.signal });
@@ -64,7 +65,7 @@ export class ApnsSender implements PushSender {
   }
 
   cutOff(): void {
-    for (const attempt of this.attempts) attempt.abort('the process ended');
+    for (const attempt of this.attempts) attempt.abort(CUT_OFF);
   }
 
   close(): void {

@@ -1,10 +1,11 @@
 import { expoToken } from './push-credentials.ts';
-import { PushHttp, type PushHttpOptions, unanswered } from './push-http.ts';
-import { at, failed, jsonOf, later, reasonOf, SENT, textAt, tooLong } from './push-result.ts';
+import { ProviderHttp, type ProviderHttpOptions } from '../provider-http.ts';
+import { reasonOf } from '../email-sender.ts';
+import { at, failed, jsonOf, later, SENT, textAt, tooLong, unanswered } from './push-result.ts';
 import type { ExpoCredentials, PushMessage, PushResult, PushSender } from './push-sender.ts';
 import { tokenProblem } from './push-tokens.ts';
 
-interface ExpoOptions extends PushHttpOptions {
+interface ExpoOptions extends ProviderHttpOptions {
   baseUrl: string;
 }
 
@@ -21,7 +22,7 @@ const TOO_LARGE = 413;
 export function createExpoSender(credentials: ExpoCredentials, options: ExpoOptions): PushSender {
   const { baseUrl, ...httpOptions } = options;
   const accessToken = expoToken(credentials);
-  const http = new PushHttp(httpOptions);
+  const http = new ProviderHttp(httpOptions);
   const url = new URL('/--/api/v2/push/send', baseUrl);
 
   async function send(token: string, message: PushMessage): Promise<PushResult> {

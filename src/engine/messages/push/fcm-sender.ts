@@ -1,11 +1,12 @@
 import { GoogleAccess } from './google-access.ts';
 import { fcmAccount } from './push-credentials.ts';
-import { PushHttp, type PushHttpOptions, unanswered } from './push-http.ts';
-import { at, failed, jsonOf, later, reasonOf, SENT, shortKey, textAt, tooLong } from './push-result.ts';
+import { ProviderHttp, type ProviderHttpOptions } from '../provider-http.ts';
+import { reasonOf } from '../email-sender.ts';
+import { at, failed, jsonOf, later, SENT, shortKey, textAt, tooLong, unanswered } from './push-result.ts';
 import type { FcmCredentials, PushMessage, PushResult, PushSender } from './push-sender.ts';
 import { tokenProblem } from './push-tokens.ts';
 
-interface FcmOptions extends PushHttpOptions {
+interface FcmOptions extends ProviderHttpOptions {
   /** Of the service that takes messages. */
   baseUrl: string;
   /** Of the service that issues access tokens. */
@@ -24,7 +25,7 @@ const COLLAPSE_BYTES = 64;
 export function createFcmSender(credentials: FcmCredentials, options: FcmOptions): PushSender {
   const { baseUrl, tokenBaseUrl, now, ...httpOptions } = options;
   const account = fcmAccount(credentials);
-  const http = new PushHttp(httpOptions);
+  const http = new ProviderHttp(httpOptions);
   const access = new GoogleAccess({ account, http, tokenUrl: new URL('/token', tokenBaseUrl), now });
   const url = new URL(`/v1/projects/${account.projectId}/messages:send`, baseUrl);
   let hasSent = false;

@@ -1,7 +1,8 @@
 import type { FcmAccount } from './push-credentials.ts';
 import { signedJwt } from './jwt.ts';
-import { type PushHttp, unanswered } from './push-http.ts';
-import { at, jsonOf, later, reasonOf, textAt } from './push-result.ts';
+import { type ProviderHttp } from '../provider-http.ts';
+import { reasonOf } from '../email-sender.ts';
+import { at, jsonOf, later, textAt, unanswered } from './push-result.ts';
 import type { PushResult } from './push-sender.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
@@ -15,7 +16,7 @@ const TOO_MANY = 429;
 
 interface GoogleAccessOptions {
   account: FcmAccount;
-  http: PushHttp;
+  http: ProviderHttp;
   /** Where tokens are asked for. */
   tokenUrl: URL;
   now: () => number;

@@ -1,17 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { Unanswered } from '../provider-http.ts';
 import type { PushOutcome, PushResult } from './push-sender.ts';
-
-const REASON_LENGTH = 300;
-
-/** A text for administrators and the log: one line, without control characters and without the `hidden` texts. */
-export function reasonOf(text: string, hidden: readonly string[] = []): string {
-  let shown = text;
-  for (const secret of hidden) if (secret !== '') shown = shown.replaceAll(secret, '…');
-  return shown
-    .replaceAll(/[\s\p{Cc}\uFFFD]+/gu, ' ')
-    .trim()
-    .slice(0, REASON_LENGTH);
-}
 
 export const SENT: PushResult = { outcome: 'sent', reason: null, concernsServer: false, retryAfterMs: null };
 
@@ -61,3 +50,7 @@ export const shortKey = (key: string, most: number): string =>
   key.length <= most && /^[\w-]+$/.test(key)
     ? key
     : createHash('sha256').update(key).digest('base64url').slice(0, most);
+
+/** The result of an attempt without an answer, at a provider that serves all devices. */
+export const unanswered = ({ reason, handedOver }: Unanswered): PushResult =>
+  handedOver ? { ...failed('unknown', reason), concernsServer: true } : later(reason, { concernsServer: true });

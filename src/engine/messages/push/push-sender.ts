@@ -1,4 +1,4 @@
-import type { SendOutcome, SendResult } from '../smtp-sender.ts';
+import type { SendOutcome, SendResult } from '../email-sender.ts';
 
 /** A push message to one device. */
 export interface PushMessage {

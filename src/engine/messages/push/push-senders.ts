@@ -4,7 +4,8 @@ import type { ResolveName } from '../../webhooks/guarded-agent.ts';
 import { ApnsSender } from './apns-sender.ts';
 import { createExpoSender } from './expo-sender.ts';
 import { createFcmSender } from './fcm-sender.ts';
-import { failed, reasonOf } from './push-result.ts';
+import { reasonOf } from '../email-sender.ts';
+import { failed } from './push-result.ts';
 import type { PushCredentials, PushMessage, PushResult, PushSender } from './push-sender.ts';
 import { createWebPushSender } from './web-push-sender.ts';
 
@@ -32,6 +33,7 @@ export interface PushSenderOptions {
   now?: () => number;
 }
 
+const ATTEMPT_MS = 30_000;
 /** End users choose the servers of Web Push, so a silent one may not hold up others for long. */
 const WEB_PUSH_MS = 10_000;
 
@@ -54,7 +56,8 @@ export function createPushSender(credentials: PushCredentials, options: PushSend
 }
 
 function senderOf(credentials: PushCredentials, options: PushSenderOptions): PushSender {
-  const { baseUrls = {}, now = () => systemClock.now(), ...http } = options;
+  const { baseUrls = {}, now = () => systemClock.now(), ...given } = options;
+  const http = { attemptMs: credentials.provider === 'web_push' ? WEB_PUSH_MS : ATTEMPT_MS, ...given };
   const at = { ...PROVIDERS, ...baseUrls };
   switch (credentials.provider) {
     case 'fcm':
@@ -66,7 +69,7 @@ function senderOf(credentials: PushCredentials, options: PushSenderOptions): Pus
     case 'expo':
       return createExpoSender(credentials, { ...http, baseUrl: at.expo });
     case 'web_push':
-      return createWebPushSender(credentials, { attemptMs: WEB_PUSH_MS, ...http, now });
+      return createWebPushSender(credentials, { ...http, now });
   }
 }
 

@@ -2,12 +2,13 @@ import ece from 'http_ece';
 import { createECDH, type KeyObject } from 'node:crypto';
 import { signedJwt } from './jwt.ts';
 import { vapidKey } from './push-credentials.ts';
-import { PushHttp, type PushHttpOptions } from './push-http.ts';
-import { failed, later, reasonOf, SENT, shortKey, tooLong } from './push-result.ts';
+import { ProviderHttp, type ProviderHttpOptions } from '../provider-http.ts';
+import { reasonOf } from '../email-sender.ts';
+import { failed, later, SENT, shortKey, tooLong } from './push-result.ts';
 import type { PushMessage, PushResult, PushSender, WebPushCredentials } from './push-sender.ts';
 import { type Subscription, subscriptionOf } from './push-tokens.ts';
 
-interface WebPushOptions extends PushHttpOptions {
+interface WebPushOptions extends ProviderHttpOptions {
   now: () => number;
 }
 
@@ -26,7 +27,7 @@ const TOO_MANY = 429;
 export function createWebPushSender(credentials: WebPushCredentials, options: WebPushOptions): PushSender {
   const { now, ...httpOptions } = options;
   const vapid = new Vapid(credentials, now);
-  const http = new PushHttp(httpOptions);
+  const http = new ProviderHttp(httpOptions);
 
   async function send(token: string, message: PushMessage): Promise<PushResult> {
     const subscription = subscriptionOf(token, httpOptions);

@@ -1,14 +1,15 @@
 import { Readable } from 'node:stream';
 import type { Agent } from 'undici';
-import { version } from '../../../version.ts';
-import { guardedAgent, type GuardOptions, TargetRefused } from '../../webhooks/guarded-agent.ts';
-import { type Answer, post, unansweredText } from '../../webhooks/guarded-post.ts';
-import { later, reasonOf } from './push-result.ts';
-import type { PushResult } from './push-sender.ts';
+import { version } from '../../version.ts';
+import { guardedAgent, type GuardOptions, TargetRefused } from '../webhooks/guarded-agent.ts';
+import { type Answer, post, unansweredText } from '../webhooks/guarded-post.ts';
+import { ATTEMPT_MS, CUT_OFF, reasonOf, TOO_LONG } from './email-sender.ts';
 
-export interface PushHttpOptions extends GuardOptions {
+export interface ProviderHttpOptions extends GuardOptions {
   /** Longest time of a request as a whole. */
   attemptMs?: number | undefined;
+  /** How much of an answer is kept; default: 4 KiB. */
+  keptBytes?: number;
 }
 
 /** Why no answer came. */
@@ -21,18 +22,18 @@ export interface Unanswered {
   isRefused: boolean;
 }
 
-const ATTEMPT_MS = 30_000;
-
-/** Requests to push services: guarded as those of webhooks, and limited in time. */
-export class PushHttp {
+/** Requests to providers of e-mails and push services: guarded as those of webhooks, and limited in time. */
+export class ProviderHttp {
   private readonly agent: Agent;
   private readonly attemptMs: number;
+  private readonly keptBytes: number | undefined;
   private readonly attempts = new Set<(cause: string) => void>();
   private readonly userAgent = `Laurel/${version()}`;
 
-  constructor({ attemptMs = ATTEMPT_MS, ...guard }: PushHttpOptions) {
+  constructor({ attemptMs = ATTEMPT_MS, keptBytes, ...guard }: ProviderHttpOptions) {
     this.agent = guardedAgent(guard);
     this.attemptMs = attemptMs;
+    this.keptBytes = keptBytes;
   }
 
   /** Sends one request. Never rejects. */
@@ -46,17 +47,17 @@ export class PushHttp {
       cause ??= because;
       ended.abort();
     };
-    const timer = setTimeout(cutOff, this.attemptMs, 'the attempt took too long');
+    const timer = setTimeout(cutOff, this.attemptMs, TOO_LONG);
     this.attempts.add(cutOff);
     let handedOver = false;
     const body = readBy(request.body, () => (handedOver = true));
     try {
       const headers = {
+        ...request.headers,
         'User-Agent': this.userAgent,
         'Content-Length': String(Buffer.byteLength(request.body)),
-        ...request.headers,
       };
-      return await post(this.agent, { url, headers, body, signal: ended.signal });
+      return await post(this.agent, { url, headers, body, signal: ended.signal, keptBytes: this.keptBytes });
     } catch (error) {
       const reason = cause ?? (error instanceof TargetRefused ? error.message : unansweredText(error as Error));
       return { status: null, reason: reasonOf(reason), handedOver, isRefused: error instanceof TargetRefused };
@@ -68,7 +69,7 @@ export class PushHttp {
   }
 
   cutOff(): void {
-    for (const cutOff of this.attempts) cutOff('the process ended');
+    for (const cutOff of this.attempts) cutOff(CUT_OFF);
   }
 
   close(): void {
@@ -86,9 +87,3 @@ function readBy(content: string | Buffer, onRead: () => void): Readable {
     },
   });
 }
-
-/** The result of an attempt without an answer, at a provider that serves all devices. */
-export const unanswered = ({ reason, handedOver }: Unanswered): PushResult =>
-  handedOver
-    ? { outcome: 'unknown', reason, concernsServer: true, retryAfterMs: null }
-    : later(reason, { concernsServer: true });

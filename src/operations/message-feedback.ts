@@ -1,0 +1,84 @@
+import { Type } from 'typebox';
+import {
+  FeedbackCounts,
+  FeedbackParams,
+  KnownFeedbackFields,
+  MessageFeedback,
+  MessageFeedbackAddress,
+  SentMessageFeedback,
+} from '../domain/notifications/message-feedback.ts';
+import type { FeedbackRow } from '../postgres/notifications/message-feedback.ts';
+import { operation } from './operation.ts';
+
+/** A thousand reports with long reasons. */
+const BODY_BYTES = 1_048_576;
+
+const feedbackAnswer = ({ format, created, updated, received }: FeedbackRow): MessageFeedback => ({
+  format,
+  created: created.toISOString(),
+  updated: updated.toISOString(),
+  received: received?.toISOString() ?? null,
+});
+
+export const messagesFeedback = operation({
+  id: 'messages_feedback',
+  surface: 'application',
+  method: 'post',
+  path: '/v1/messages/feedback/{token}',
+  summary: 'Report what became of e-mails, for mail providers',
+  description:
+    'The address, with its token, is that of `PUT /v1/messages/feedback` on the admin port; it needs no key. The body has the shape ' +
+    'that is set there. The answer counts the reports; send all of them again after a 429 or 503.',
+  scope: 'public',
+  params: FeedbackParams,
+  body: Type.Unknown(),
+  bodyBytes: BODY_BYTES,
+  responses: { 200: FeedbackCounts },
+  handle: async ({ feedback }, { params, body }) => ({
+    status: 200,
+    body: await feedback.receive(params.token, body),
+  }),
+});
+
+export const adminMessagesFeedbackGet = operation({
+  id: 'admin_messages_feedback_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/messages/feedback',
+  summary: 'The shape of the mail provider’s reports, and when one last came',
+  responses: { 200: MessageFeedback },
+  handle: async ({ feedbackSettings }, { tenant }) => ({
+    status: 200,
+    body: feedbackAnswer(await feedbackSettings.get(tenant.no)),
+  }),
+});
+
+export const adminMessagesFeedbackPut = operation({
+  id: 'admin_messages_feedback_put',
+  surface: 'admin',
+  method: 'put',
+  path: '/v1/messages/feedback',
+  summary: 'Create, change or replace the address at which the mail provider reports bounces and complaints',
+  description: 'The answer has the address. Omitted fields stay unchanged.',
+  mayConflict: true,
+  body: SentMessageFeedback,
+  knownFields: KnownFeedbackFields,
+  responses: { 200: MessageFeedbackAddress },
+  handle: async ({ feedbackSettings }, { tenant, by, body }) => {
+    const row = await feedbackSettings.put({ tenantNo: tenant.no, by }, body);
+    return { status: 200, body: { ...feedbackAnswer(row), url: row.url } };
+  },
+});
+
+export const adminMessagesFeedbackDelete = operation({
+  id: 'admin_messages_feedback_delete',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/messages/feedback',
+  summary: 'End the address at which the mail provider reports',
+  responses: { 204: null },
+  handle: async ({ feedbackSettings }, { tenant, by }) => {
+    await feedbackSettings.delete({ tenantNo: tenant.no, by });
+    return { status: 204, body: undefined };
+  },
+});
