@@ -49,6 +49,7 @@ import {
   adminMessagesChannelTest,
   adminMessagesList,
   adminMessagesPreview,
+  adminMessagesReadiness,
   adminMessagesSuppressedDelete,
   adminMessagesSuppressedList,
 } from './messages.ts';
@@ -287,6 +288,7 @@ export const adminOperations: readonly Operation[] = [
   adminMessagesChannelPut,
   adminMessagesChannelDelete,
   adminMessagesChannelTest,
+  adminMessagesReadiness,
   adminMessagesPreview,
   adminMessagesList,
   adminMessagesSuppressedList,

@@ -3,7 +3,11 @@ import { v7 as uuid } from 'uuid';
 import { mailServerProblem } from '../../catalog/rules/webhook.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
-import { CHANNEL_DEFAULTS, type SentMessageChannel } from '../../domain/notifications/message-channel.ts';
+import {
+  CHANNEL_DEFAULTS,
+  type MessageReadiness,
+  type SentMessageChannel,
+} from '../../domain/notifications/message-channel.ts';
 import { AppError } from '../../errors.ts';
 import { type AuditEntry, writeAudit } from '../../postgres/access/audit.ts';
 import { dropWaiting } from '../../postgres/notifications/email-messages.ts';
@@ -115,6 +119,17 @@ export function createMessageChannels({
     }
   }
 
+  /** What this process has for a tenant's e-mails. */
+  async function readiness(tenantNo: number): Promise<MessageReadiness> {
+    const channel = await readChannel(pool, tenantNo);
+    const hasPassword = channel !== null && channel.password !== null;
+    return {
+      publicUrl,
+      hasSecretsKey: sealer !== null,
+      opensPassword: hasPassword ? opensPassword(channel, sealer) : null,
+    };
+  }
+
   /** The encrypted password that a channel has from now on. Throws 422 and 409. */
   function passwordOf(
     {
@@ -150,10 +165,19 @@ export function createMessageChannels({
     throw new AppError('unprocessable', 'password is required again, because host, port, security or username changes');
   }
 
-  return { get, put, delete: remove, test };
+  return { get, put, delete: remove, test, readiness };
 }
 
 export type MessageChannels = ReturnType<typeof createMessageChannels>;
+
+function opensPassword(channel: ChannelRow, sealer: Sealer | null): boolean {
+  try {
+    smtpChannelOf(channel, sealer);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 const withoutKey = (): AppError =>
   new AppError('conflict', 'SECRETS_KEY is not set, so the password of a channel cannot be stored or read');

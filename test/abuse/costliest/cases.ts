@@ -192,6 +192,7 @@ export const OF_ADMINS: Readonly<Record<string, Case>> = {
   admin_messages_channel_put: { body: () => CHANNEL },
   admin_messages_channel_get: LARGEST,
   admin_messages_channel_delete: LARGEST,
+  admin_messages_readiness: LARGEST,
   admin_messages_preview: { body: () => ({ userId: USER, kind: 'recap', template: TEMPLATE }) },
   admin_messages_list: given({ cursor: undefined, status: undefined, kind: undefined }),
   admin_messages_suppressed_list: given({ cursor: undefined }),
