@@ -25,7 +25,7 @@ export function ChannelScreen() {
       {channel.isError && <Failed error={channel.error} retry={() => void channel.refetch()} />}
       {channel.data !== undefined && (
         <>
-          <ChannelPanel key={channel.data?.updated ?? 'new'} channel={channel.data} />
+          <ChannelPanel key={JSON.stringify(channel.data)} channel={channel.data} />
           {channel.data !== null && <Test channel={channel.data} />}
         </>
       )}
@@ -170,7 +170,8 @@ function Test({ channel }: { channel: Channel }) {
     quiet: true,
   });
   if (!mayChange) return null;
-  const words = test.data && testWords(test.data.outcome, test.data.reason);
+  const { outcome, reason = null } = test.data ?? {};
+  const words = outcome && testWords(outcome, reason);
   return (
     <Panel title="Test" className="max-w-3xl">
       <form
@@ -205,9 +206,9 @@ function Test({ channel }: { channel: Channel }) {
               className={`rounded-md px-3 py-2 ${words.hasWorked ? 'bg-accent-soft text-accent-strong' : 'bg-danger-soft text-danger'}`}
             >
               <strong>{words.text}</strong> {words.advice}
-              {test.data?.reason != null && (
+              {reason !== null && (
                 <p className="mt-1">
-                  The answer: <Code>{test.data.reason}</Code>
+                  The answer: <Code>{reason}</Code>
                 </p>
               )}
             </div>

@@ -1,5 +1,8 @@
+// oxlint-disable-next-line no-restricted-imports -- types of the API that it does not name
+import type { MessageChannel, MessageReadiness } from '../../../../src/domain/notifications/message-channel.ts';
+// oxlint-disable-next-line no-restricted-imports -- likewise
+import type { MessageSettings as Settings } from '../../../../src/domain/notifications/message-settings.ts';
 import { counted } from '../../ui/format.ts';
-import type { Channel, Readiness, Settings } from './queries.ts';
 import { adviceOn, KIND_NAMES, kindName, type Message } from './words.ts';
 
 /** Something without which e-mails are not sent, or are late. */
@@ -14,8 +17,8 @@ export interface Check {
 }
 
 interface Known {
-  channel: Channel | null;
-  readiness: Readiness;
+  channel: Pick<MessageChannel, 'enabled'> | null;
+  readiness: MessageReadiness;
   settings: Settings;
   /** E-mails that wait, the newest first. */
   waiting: readonly Message[];
@@ -32,7 +35,7 @@ export function checksOf({ channel, readiness, settings, waiting }: Known): Chec
   ];
 }
 
-const channelChecks = (channel: Channel | null): Check[] =>
+const channelChecks = (channel: Known['channel']): Check[] =>
   channel === null
     ? [
         {
@@ -53,7 +56,7 @@ const channelChecks = (channel: Channel | null): Check[] =>
           },
         ];
 
-function installationChecks({ publicUrl, hasSecretsKey, opensPassword }: Readiness): Check[] {
+function installationChecks({ publicUrl, hasSecretsKey, opensPassword }: MessageReadiness): Check[] {
   const checks: Check[] = [];
   if (publicUrl === null)
     checks.push({

@@ -19,6 +19,9 @@ export const templateAt = ({ templates }: Settings, { kind, locale }: Place): Te
 
 export const draftOf = ({ subject, html, text }: Draft): Draft => ({ subject, html, text });
 
+export const isSame = (one: Draft | undefined, other: Draft | undefined): boolean =>
+  one?.subject === other?.subject && one?.html === other?.html && one?.text === other?.text;
+
 /** The problems of a draft by part, as sentences. */
 export function problemsOf(draft: Draft, kind: Kind, attributeKeys: readonly string[]): Partial<Record<Part, string>> {
   const problems: Partial<Record<Part, string>> = {};
@@ -43,9 +46,9 @@ export function templatesWith(settings: Settings, place: Place, draft: Draft | n
  * Stores a template, or deletes it if `draft` is `null`. The list of templates is applied as a whole, so it is read again; a
  * template that somebody else changed since `before` was read is refused.
  */
-export async function saveTemplate(place: Place, draft: Draft | null, before: Template | undefined): Promise<void> {
+export async function saveTemplate(place: Place, draft: Draft | null, before: Draft | undefined): Promise<void> {
   const present = await readSettings();
-  if (JSON.stringify(templateAt(present, place)) !== JSON.stringify(before))
+  if (!isSame(templateAt(present, place), before))
     throw new Problem(
       409,
       'Somebody else changed this template since you opened it. Copy your texts, and load the page again.',

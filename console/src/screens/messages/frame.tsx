@@ -27,13 +27,13 @@ export const MessagesScreen = ({ tab, children }: { tab: (typeof TABS)[number]['
         </Link>
       ))}
     </nav>
-    <Checks />
+    <Checks here={TABS.find(({ text }) => text === tab)!.to} />
     {children}
   </Screen>
 );
 
 /** Says whether e-mails are sent, and what to do if not. */
-function Checks() {
+function Checks({ here }: { here: string }) {
   const channel = useQuery(channelQuery).data;
   const readiness = useQuery(readinessQuery).data;
   const settings = useQuery(settingsQuery).data;
@@ -57,7 +57,7 @@ function Checks() {
       {checks.length > 0 && (
         <ul className="flex flex-col gap-2">
           {checks.map((check) => (
-            <CheckLine key={check.text} check={check} />
+            <CheckLine key={check.text} check={check} here={here} />
           ))}
         </ul>
       )}
@@ -71,7 +71,7 @@ const PLACES = {
   '/messages/log': 'Open the log',
 } as const;
 
-const CheckLine = ({ check: { state, text, advice, to } }: { check: Check }) => (
+const CheckLine = ({ check: { state, text, advice, to }, here }: { check: Check; here: string }) => (
   <li className="flex items-start gap-2">
     <TriangleAlert
       size={16}
@@ -80,8 +80,8 @@ const CheckLine = ({ check: { state, text, advice, to } }: { check: Check }) => 
     />
     <div className="min-w-0 break-words">
       {text} <span className="text-muted">{advice}</span>{' '}
-      {to !== null && (
-        <Link to={to} className="whitespace-nowrap text-accent underline">
+      {to !== null && to !== here && (
+        <Link to={to} activeOptions={{ exact: true }} className="whitespace-nowrap text-accent underline">
           {PLACES[to]}
         </Link>
       )}

@@ -9,10 +9,11 @@ import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { CursorTable } from '../../ui/cursor-table.tsx';
 import { Labelled, SelectInput, TextInput } from '../../ui/fields.tsx';
 import { ago, moment } from '../../ui/format.ts';
-import { Empty, Tag } from '../../ui/parts.tsx';
+import { Empty } from '../../ui/parts.tsx';
 import type { Column } from '../../ui/table-frame.tsx';
 import { MessagesScreen } from './frame.tsx';
-import { adviceOn, KIND_NAMES, kindName, STATUSES, statusWords, type Kind, type Message } from './words.ts';
+import { MessageStatus, Reason } from './status.tsx';
+import { KIND_NAMES, kindName, STATUSES, type Kind, type Message } from './words.ts';
 
 const PAGE = 100;
 const READ_MS = 10_000;
@@ -25,38 +26,10 @@ const UserLink = ({ id }: { id: string }) => (
   </Link>
 );
 
-/** The status of an e-mail. */
-export const MessageStatus = ({ of }: { of: string }) => {
-  const { text, tone, meaning } = statusWords(of);
-  return (
-    <span title={meaning}>
-      <Tag tone={tone}>{text}</Tag>
-    </span>
-  );
-};
-
-/** Why an e-mail has its status, and what to do about it. */
-export function Reason({ of: { status, reason, nextTry, tries } }: { of: Message }) {
-  const advice = status === 'failed' || tries > 0 ? adviceOn(reason) : null;
-  const facts = [
-    reason ?? statusWords(status).meaning,
-    ...(nextTry === null ? [] : [`next attempt ${ago(nextTry)}`]),
-    ...(tries > 1 ? [`${tries} attempts`] : []),
-  ].filter((fact) => fact !== '');
-  return (
-    <>
-      <span className="first-letter:uppercase" {...(nextTry !== null && { title: moment(nextTry) })}>
-        {facts.join(' · ')}
-      </span>
-      {advice !== null && <span className="block text-muted">{advice}</span>}
-    </>
-  );
-}
-
 const COLUMNS: readonly Column<Message>[] = [
-  { id: 'at', header: 'Fell due', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span> },
   { id: 'user', header: 'User', cell: ({ userId }) => <UserLink id={userId} /> },
   { id: 'kind', header: 'E-mail', cell: ({ kind }) => kindName(kind) },
+  { id: 'at', header: 'Fell due', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span> },
   { id: 'status', header: 'Status', cell: ({ status }) => <MessageStatus of={status} /> },
   { id: 'reason', header: 'Why', cell: (message) => <Reason of={message} />, wraps: true },
 ];
@@ -174,7 +147,7 @@ function Allow({ address }: { address: string }) {
   return (
     <ConfirmedButton
       change={allow}
-      aria-label={`Allow ${address} again`}
+      aria-label={`Allow again: ${address}`}
       title={`Allow ${address} again?`}
       action="Allow again"
       about="The next e-mail to it is sent. Do this only if the address exists now: providers count refused e-mails against you."

@@ -56,7 +56,7 @@ export function PreviewPanel({ kind, draft, isFaulty }: { kind: Kind; draft: Dra
   if (somebody === undefined) return <Waiting of="fields" />;
   const shown = preview.data;
   return (
-    <Panel title="Preview">
+    <Panel title="Preview" className="lg:sticky lg:top-16">
       <div className="flex flex-col gap-3">
         <UserInput value={user} onChange={setChosen} />
         {isFaulty && <p className="text-warn">The preview follows when the problems of the template are solved.</p>}
@@ -90,7 +90,7 @@ export function PreviewPanel({ kind, draft, isFaulty }: { kind: Kind; draft: Dra
                 // No scripts, no forms, no way out: neither a new window nor the window around.
                 sandbox=""
                 srcDoc={documentOf(shown.html)}
-                className={`h-[32rem] max-w-full rounded-md border border-line bg-white ${shape === 'phone' ? 'w-[22.5rem] self-center' : 'w-full'}`}
+                className={`h-[26rem] max-w-full rounded-md border border-line bg-white ${shape === 'phone' ? 'w-[22.5rem] self-center' : 'w-full'}`}
               />
             )}
           </>

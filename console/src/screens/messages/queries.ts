@@ -4,7 +4,6 @@ import { admin } from '../../api/client.ts';
 import type { AdminRead } from '../../api/queries.ts';
 
 export type Channel = AdminRead<'/v1/messages/channel'>;
-export type Readiness = AdminRead<'/v1/messages/readiness'>;
 export type Settings = Required<NonNullable<AdminRead<'/v1/configuration'>['messages']>>;
 export type Template = Settings['templates'][number];
 
@@ -53,9 +52,9 @@ export const waitingQuery = queryOptions({
 /** The name of a template's language in its address; `ALL`: for users without a language of their own. */
 export const ALL = 'all';
 
-/** `German (de)`; `All other users` without a locale. */
-export function localeText(locale: string | undefined): string {
-  if (locale === undefined) return 'All other users';
+/** `German (de)`; without a locale `All other users`, and `All users` if it is the only one. */
+export function localeText(locale: string | undefined, isOnly = false): string {
+  if (locale === undefined) return isOnly ? 'All users' : 'All other users';
   const name = new Intl.DisplayNames('en', { type: 'language', fallback: 'none' }).of(locale);
   return name === undefined ? locale : `${name} (${locale})`;
 }

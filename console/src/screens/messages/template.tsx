@@ -10,7 +10,16 @@ import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { Labelled, TextArea, TextInput } from '../../ui/fields.tsx';
 import { Form } from '../../ui/form.tsx';
 import { Empty, Failed, Panel, Screen, Tag, Waiting } from '../../ui/parts.tsx';
-import { draftOf, problemsOf, saveTemplate, templateAt, templatesWith, type Draft, type Part } from './draft.ts';
+import {
+  draftOf,
+  isSame,
+  problemsOf,
+  saveTemplate,
+  templateAt,
+  templatesWith,
+  type Draft,
+  type Part,
+} from './draft.ts';
 import { Insertions } from './insertions.tsx';
 import { PreviewPanel, useSettled } from './preview.tsx';
 import { ALL, applySettings, localeText, settingsQuery, type Settings } from './queries.ts';
@@ -62,7 +71,7 @@ function Editor({ place, settings, attributes, look }: EditorProps) {
   const mayChange = useMayChange();
   const navigate = useNavigate();
   /** The stored template when the editor was opened, or last saved. */
-  const [before, setBefore] = useState(() => templateAt(settings, place));
+  const [before, setBefore] = useState<Draft | undefined>(() => templateAt(settings, place));
   const [draft, setDraft] = useState<Draft>(() =>
     draftOf(before ?? templateAt(settings, { kind, locale: undefined }) ?? starterOf(kind, look)),
   );
@@ -78,15 +87,16 @@ function Editor({ place, settings, attributes, look }: EditorProps) {
   });
   const remove = useChange({ run: () => saveTemplate(place, null, before), done: 'The template is deleted.' });
   const others = settings.templates.filter((template) => template.kind === kind && template.locale !== undefined);
+  const name = `${KINDS[kind].name}: ${localeText(locale, others.length === 0)}`;
   const set = (part: Part, value: string): void => setDraft({ ...draft, [part]: value });
   return (
     <Screen
       title={
         <>
-          {KINDS[kind].name}: {localeText(locale)} {before === undefined && <Tag tone="warn">not saved yet</Tag>}
+          {name} {before === undefined && <Tag tone="warn">not saved yet</Tag>}
         </>
       }
-      name={`${KINDS[kind].name}: ${localeText(locale)}`}
+      name={name}
       parent={PARENT}
       about={`${KINDS[kind].when} In the user’s time zone.`}
       actions={
@@ -122,14 +132,14 @@ function Editor({ place, settings, attributes, look }: EditorProps) {
               curl: () => curlOf(() => applySettings({ templates: templatesWith(settings, place, draft) })),
             }}
             submit="Save"
-            isDirty={JSON.stringify(draft) !== JSON.stringify(initial)}
+            isDirty={!isSame(draft, initial)}
             onSubmit={(form) => {
               const wrong = Object.keys(problemsOf(draft, kind, keys))[0];
               if (wrong !== undefined) return form.querySelector<HTMLElement>(`[data-part="${wrong}"]`)?.focus();
               save.mutate(undefined, {
                 onSuccess: () => {
                   setInitial(draft);
-                  setBefore({ kind, ...(locale !== undefined && { locale: before?.locale ?? locale }), ...draft });
+                  setBefore(draft);
                 },
               });
             }}

@@ -47,19 +47,21 @@ function KindPanel({ kind, settings }: { kind: Kind; settings: Settings }) {
   return (
     <Panel
       title={name}
-      actions={templates.length > 0 ? <Tag tone="good">sent</Tag> : <Tag tone="warn">not sent: no template</Tag>}
+      actions={
+        templates.length > 0 ? <Tag tone="good">has a template</Tag> : <Tag tone="warn">not sent: no template</Tag>
+      }
     >
       <p>{about}</p>
       <p className="text-muted">{when}</p>
       {templates.length > 0 && (
         <ul className="mt-2 divide-y divide-line border-y border-line">
           {templates.map((template) => (
-            <TemplateRow key={template.locale ?? ''} template={template} />
+            <TemplateRow key={template.locale ?? ''} template={template} isOnly={templates.length === 1} />
           ))}
         </ul>
       )}
       {mayChange && (
-        <div className="mt-3 flex flex-wrap items-center gap-2">
+        <div className="mt-3 flex flex-wrap items-center gap-2 empty:hidden">
           {templates.length === 0 ? (
             <Link
               to="/messages/$kind/$locale"
@@ -68,11 +70,7 @@ function KindPanel({ kind, settings }: { kind: Kind; settings: Settings }) {
             >
               <Plus size={15} aria-hidden /> Write the template
             </Link>
-          ) : settings.localeAttribute === null ? (
-            <p className="text-xs text-muted">
-              For several languages, first choose the attribute with the language, below.
-            </p>
-          ) : (
+          ) : settings.localeAttribute === null ? null : (
             <Button onClick={() => setAdding(true)}>
               <Plus size={15} aria-hidden /> Add a language
             </Button>
@@ -86,14 +84,14 @@ function KindPanel({ kind, settings }: { kind: Kind; settings: Settings }) {
   );
 }
 
-const TemplateRow = ({ template: { kind, locale, subject } }: { template: Template }) => (
+const TemplateRow = ({ template: { kind, locale, subject }, isOnly }: { template: Template; isOnly: boolean }) => (
   <li className="flex flex-wrap items-baseline gap-x-3 py-1.5">
     <Link
       to="/messages/$kind/$locale"
       params={{ kind, locale: locale ?? ALL }}
       className="font-medium text-accent hover:underline"
     >
-      {localeText(locale)}
+      {localeText(locale, isOnly)}
     </Link>
     <span className="min-w-0 grow basis-48 truncate text-muted">{subject}</span>
   </li>
@@ -176,7 +174,7 @@ function Rules({ settings }: { settings: Settings }) {
     name: 'localeAttribute',
     label: 'Attribute with the language',
     input: 'choice',
-    hint: 'The user attribute whose value is the code of the language, such as de. Not set: all users get the same template.',
+    hint: 'The user attribute whose value is the code of the language, such as de. With it, you can write templates in several languages.',
     options: attributes.map(({ key, name }) => ({ value: key, text: name })),
     clearable: true,
   };

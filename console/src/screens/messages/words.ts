@@ -1,8 +1,10 @@
 /** Kinds, statuses and failures of e-mails in plain words. What is not listed is shown as the API names it. */
-import type { AdminRead } from '../../api/queries.ts';
+// oxlint-disable-next-line no-restricted-imports -- types of the API that it does not name
+import type { Message } from '../../../../src/domain/notifications/message-channel.ts';
+// oxlint-disable-next-line no-restricted-imports -- likewise
+import type { MessageKind as Kind } from '../../../../src/domain/notifications/message-variables.ts';
 
-export type Message = AdminRead<'/v1/messages'>['messages'][number];
-export type Kind = Message['kind'];
+export type { Kind, Message };
 
 interface KindWords {
   name: string;
@@ -123,7 +125,7 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   'user.id': 'User’s ID',
   'user.name': 'User’s name',
   'user.tz': 'User’s time zone',
-  unsubscribeUrl: 'Link to unsubscribe',
+  unsubscribeUrl: 'Address to unsubscribe',
   'streak.length': 'Length of the streak',
   'streak.frequency': 'Daily, weekly or monthly',
   'streak.started': 'Streak began on',
