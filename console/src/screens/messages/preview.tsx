@@ -1,25 +1,13 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useEffect, useId, useState } from 'react';
+import { useState } from 'react';
 import { answer } from '../../api/answer.ts';
 import { admin } from '../../api/client.ts';
+import { useSettled } from '../../api/use-settled.ts';
 import { Button } from '../../ui/button.tsx';
-import { Labelled, TextInput } from '../../ui/fields.tsx';
 import { Failed, Panel, Waiting } from '../../ui/parts.tsx';
+import { UserInput } from '../../ui/user-input.tsx';
 import type { Draft } from './draft.ts';
 import type { Kind } from './words.ts';
-
-const TYPING_MS = 400;
-const FOUND = 8;
-
-/** A value, once it has not changed for a moment. */
-export function useSettled<T>(value: T): T {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [value]);
-  return settled;
-}
 
 /** A user with figures for a kind: for an achievement, who completed one last; otherwise any. `null` if there is none. */
 function useSomebody(kind: Kind): string | null | undefined {
@@ -58,7 +46,12 @@ export function PreviewPanel({ kind, draft, isFaulty }: { kind: Kind; draft: Dra
   return (
     <Panel title="Preview" className="lg:sticky lg:top-16">
       <div className="flex flex-col gap-3">
-        <UserInput value={user} onChange={setChosen} />
+        <UserInput
+          label="As this user gets it"
+          hint="A user’s ID. Type the beginning of an ID or name to find users. Nothing is sent."
+          value={user}
+          onChange={setChosen}
+        />
         {isFaulty && <p className="text-warn">The preview follows when the problems of the template are solved.</p>}
         {!isFaulty && preview.isError && <Failed error={preview.error} />}
         {user === '' && <p className="text-muted">Choose a user to see the e-mail with that user’s figures.</p>}
@@ -103,35 +96,3 @@ export function PreviewPanel({ kind, draft, isFaulty }: { kind: Kind; draft: Dra
 /** A document around an e-mail's HTML. Its links would open a window, which its frame forbids. */
 const documentOf = (html: string): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><base target="_blank"><title>E-mail</title></head><body>${html}</body></html>`;
-
-/** The user of the preview, found by the beginning of the ID, name or e-mail address. */
-function UserInput({ value, onChange }: { value: string; onChange: (id: string) => void }) {
-  const list = useId();
-  const search = useSettled(value.trim());
-  const found = useQuery({
-    queryKey: ['users', 'found', search, FOUND],
-    queryFn: () => answer(admin.GET('/v1/users', { params: { query: { limit: FOUND, skip: 0, search } } })),
-    enabled: search !== '',
-  });
-  return (
-    <Labelled
-      label="As this user gets it"
-      hint="A user’s ID. Type the beginning of an ID or name to find users. Nothing is sent."
-    >
-      <TextInput
-        list={list}
-        autoComplete="off"
-        spellCheck={false}
-        value={value}
-        onChange={({ target }) => onChange(target.value)}
-      />
-      <datalist id={list}>
-        {found.data?.map(({ id, name }) => (
-          <option key={id} value={id}>
-            {name ?? id}
-          </option>
-        ))}
-      </datalist>
-    </Labelled>
-  );
-}

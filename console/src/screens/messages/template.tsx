@@ -5,6 +5,7 @@ import { curlOf } from '../../api/client.ts';
 import { useChange } from '../../api/change.ts';
 import { attributesQuery, settingsQuery as brandingQuery } from '../../api/queries.ts';
 import { useMayChange } from '../../api/session.ts';
+import { useSettled } from '../../api/use-settled.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { Labelled, TextArea, TextInput } from '../../ui/fields.tsx';
@@ -21,7 +22,7 @@ import {
   type Part,
 } from './draft.ts';
 import { Insertions } from './insertions.tsx';
-import { PreviewPanel, useSettled } from './preview.tsx';
+import { PreviewPanel } from './preview.tsx';
 import { ALL, applySettings, localeText, settingsQuery, type Settings } from './queries.ts';
 import { PLACEHOLDER_URL, starterOf, textOf, type Look } from './starters.ts';
 import { KINDS, type Kind } from './words.ts';
