@@ -26,7 +26,7 @@ describe('a template to begin with', () => {
     expect(html).toContain('Study · ');
     expect(starterOf('recap', { ...LOOK, appUrl: 'http://study.example' }).html).toContain(PLACEHOLDER_URL);
     // Dark letters on a light button.
-    expect(buttonHtml('Go', { colour: '#ffee00' })).toContain('color:#111827');
+    expect(buttonHtml('Go', { ...LOOK, brandColor: '#ffee00' })).toContain('color:#111827');
   });
 
   test('has the text of its HTML', () => {

@@ -115,11 +115,11 @@ function Cohort({ board, run }: Of) {
           <UserInput
             label="Cohort of"
             hint="A user’s ID. Type the beginning of an ID or name to find users."
+            problem={league.error?.message}
             value={user}
             onChange={setChosen}
           />
         </div>
-        {league.isError && <Failed error={league.error} />}
         {league.data && !league.isError && id !== '' && <Shown league={league.data} user={id} />}
       </div>
     </Panel>

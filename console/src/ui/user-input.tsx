@@ -11,11 +11,13 @@ const FOUND = 8;
 export function UserInput({
   label,
   hint,
+  problem,
   value,
   onChange,
 }: {
   label: string;
   hint: string;
+  problem?: string | undefined;
   value: string;
   onChange: (id: string) => void;
 }) {
@@ -27,9 +29,10 @@ export function UserInput({
     enabled: search !== '',
   });
   return (
-    <Labelled label={label} hint={hint}>
+    <Labelled label={label} hint={hint} problem={problem}>
       <TextInput
         list={list}
+        aria-invalid={problem !== undefined}
         autoComplete="off"
         spellCheck={false}
         value={value}

@@ -64,5 +64,8 @@ export function valueOf(name: string, { payload, unsubscribeUrl }: MessageFigure
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }
 
+/** A language, and a script, region or variant: `de`, `pt-BR`. */
+export const LOCALE_PATTERN = '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$';
+
 /** The form in which locales are compared: `pt_br` and `pt-BR` are the same. */
 export const comparableLocale = (locale: string): string => locale.trim().replaceAll('_', '-').toLowerCase();

@@ -10,16 +10,10 @@ const FALLBACKS: Readonly<Record<string, string>> = { 'user.name': 'there' };
 
 const variable = (name: string): string => `{{${name}${FALLBACKS[name] === undefined ? '' : `|${FALLBACKS[name]}`}}}`;
 
-const blocksOf = ({ appUrl, brandColor }: Look): readonly (readonly [string, string])[] => [
+const blocksOf = (look: Look): readonly (readonly [string, string])[] => [
   ['Heading', '<h1 style="margin:0 0 16px;font-size:22px;line-height:1.3">Heading</h1>\n'],
   ['Paragraph', `<p style="${PARAGRAPH_STYLE}">Text</p>\n`],
-  [
-    'Button',
-    `${buttonHtml('Open the app', {
-      ...(appUrl.startsWith('https://') && { url: appUrl }),
-      ...(/^#[\da-f]{6}$/i.test(brandColor) && { colour: brandColor }),
-    })}\n`,
-  ],
+  ['Button', `${buttonHtml('Open the app', look)}\n`],
   ['Picture', '<img src="https://app.example.com/picture.png" alt="What it shows" width="480">\n'],
   ['Link to unsubscribe', '<p style="margin:0;font-size:13px"><a href="{{unsubscribeUrl}}">Unsubscribe</a></p>\n'],
 ];

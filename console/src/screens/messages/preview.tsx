@@ -4,7 +4,7 @@ import { answer } from '../../api/answer.ts';
 import { admin } from '../../api/client.ts';
 import { useSettled } from '../../api/use-settled.ts';
 import { Button } from '../../ui/button.tsx';
-import { Failed, Panel, Waiting } from '../../ui/parts.tsx';
+import { Panel, Waiting } from '../../ui/parts.tsx';
 import { UserInput } from '../../ui/user-input.tsx';
 import type { Draft } from './draft.ts';
 import type { Kind } from './words.ts';
@@ -49,11 +49,11 @@ export function PreviewPanel({ kind, draft, isFaulty }: { kind: Kind; draft: Dra
         <UserInput
           label="As this user gets it"
           hint="A user’s ID. Type the beginning of an ID or name to find users. Nothing is sent."
+          problem={isFaulty ? undefined : problemOf(preview.error)}
           value={user}
           onChange={setChosen}
         />
         {isFaulty && <p className="text-warn">The preview follows when the problems of the template are solved.</p>}
-        {!isFaulty && preview.isError && <Failed error={preview.error} />}
         {user === '' && <p className="text-muted">Choose a user to see the e-mail with that user’s figures.</p>}
         {shown !== undefined && !(preview.isError && !isFaulty) && (
           <>
@@ -92,6 +92,9 @@ export function PreviewPanel({ kind, draft, isFaulty }: { kind: Kind; draft: Dra
     </Panel>
   );
 }
+
+/** Most errors of a preview are about its user. */
+const problemOf = (error: Error | null): string | undefined => error?.message.replace(/^userId: /, '');
 
 /** A document around an e-mail's HTML. Its links would open a window, which its frame forbids. */
 const documentOf = (html: string): string =>

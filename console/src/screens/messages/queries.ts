@@ -1,4 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
+// oxlint-disable-next-line no-restricted-imports -- a rule of plain text that the API applies, too
+import { comparableLocale } from '../../../../src/domain/notifications/message-variables.ts';
 import { answer, Problem } from '../../api/answer.ts';
 import { admin } from '../../api/client.ts';
 import type { AdminRead } from '../../api/queries.ts';
@@ -60,5 +62,4 @@ export function localeText(locale: string | undefined, isOnly = false): string {
 }
 
 /** Whether two locales are the same to the API. */
-export const sameLocale = (one: string | undefined, other: string | undefined): boolean =>
-  (one ?? '').replaceAll('_', '-').toLowerCase() === (other ?? '').replaceAll('_', '-').toLowerCase();
+export const sameLocale = (one = '', other = ''): boolean => comparableLocale(one) === comparableLocale(other);

@@ -76,23 +76,29 @@ function inkOn(colour: string): string {
 
 export const PARAGRAPH_STYLE = 'margin:0 0 16px';
 
-export function buttonHtml(text: string, { url = PLACEHOLDER_URL, colour = DEFAULT_COLOUR } = {}): string {
+/** Where the app is, and its colour, if the branding has them in a form that templates accept. */
+const linkOf = ({ appUrl, brandColor }: Look): { url: string; colour: string } => ({
+  url: HTTPS_URL.test(appUrl) ? appUrl : PLACEHOLDER_URL,
+  colour: HEX_COLOUR.test(brandColor) ? brandColor : DEFAULT_COLOUR,
+});
+
+export function buttonHtml(text: string, of: Look): string {
+  const { url, colour } = linkOf(of);
   const look = `display:inline-block;padding:12px 20px;border-radius:8px;background:${colour};color:${inkOn(colour)};text-decoration:none;font-weight:bold`;
   return `<p style="margin:0 0 24px"><a href="${escapeHtml(url)}" style="${look}">${text}</a></p>`;
 }
 
 /** A template of a kind that can be saved as it is, but for the address of the app if the branding has none. */
-export function starterOf(kind: Kind, { appName, appUrl, brandColor }: Look): MessageTemplate {
+export function starterOf(kind: Kind, of: Look): MessageTemplate {
   const { subject, title, lines, button, stop } = WORDS[kind];
-  const url = HTTPS_URL.test(appUrl) ? appUrl : PLACEHOLDER_URL;
-  const colour = HEX_COLOUR.test(brandColor) ? brandColor : DEFAULT_COLOUR;
-  const app = appName.replaceAll(/[{}\s]+/g, ' ').trim();
+  const { url } = linkOf(of);
+  const app = of.appName.replaceAll(/[{}\s]+/g, ' ').trim();
   const from = app === '' ? '' : `${app} · `;
   const html = [
     '<div style="max-width:32rem;margin:0 auto;padding:24px 16px;font-family:Arial,sans-serif;font-size:16px;line-height:1.5;color:#1f2937">',
     `  <h1 style="margin:0 0 16px;font-size:22px;line-height:1.3">${title}</h1>`,
     ...lines.map((line) => `  <p style="${PARAGRAPH_STYLE}">${line}</p>`),
-    `  ${buttonHtml(button, { url, colour })}`,
+    `  ${buttonHtml(button, of)}`,
     `  <p style="margin:0;font-size:13px;color:#6b7280">${escapeHtml(from)}<a href="{{unsubscribeUrl}}" style="color:#6b7280">${stop}</a></p>`,
     '</div>',
   ].join('\n');

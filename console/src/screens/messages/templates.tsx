@@ -2,6 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
+// oxlint-disable-next-line no-restricted-imports -- the form of a locale, as the API checks it
+import { LOCALE_PATTERN } from '../../../../src/domain/notifications/message-variables.ts';
 import { Problem } from '../../api/answer.ts';
 import { attributesQuery } from '../../api/queries.ts';
 import { useMayChange } from '../../api/session.ts';
@@ -97,7 +99,7 @@ const TemplateRow = ({ template: { kind, locale, subject }, isOnly }: { template
   </li>
 );
 
-const LOCALE = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}$/;
+const LOCALE = new RegExp(LOCALE_PATTERN);
 
 /** Asks for a language, and opens its template. */
 function NewLanguage({ kind, templates }: { kind: Kind; templates: readonly Template[] }) {
