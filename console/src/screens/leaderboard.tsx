@@ -21,7 +21,7 @@ import { AttributeValueInput } from '../ui/suggestions.tsx';
 import { DataTable } from '../ui/table.tsx';
 import { OpenJob } from './open-job.tsx';
 
-const Leagues = lazy(() => import('./leagues.tsx'));
+const Leagues = lazy(async () => ({ default: (await import('./leagues.tsx')).Leagues }));
 
 const route = getRouteApi('/leaderboards/$key');
 const PARENT = { to: '/leaderboards', text: 'Leaderboards' } as const;

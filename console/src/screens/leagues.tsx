@@ -34,7 +34,7 @@ interface Of {
 }
 
 /** The tiers of a leaderboard in a run, and the cohort of a user. */
-export default function Leagues({ board, leagues, run }: Of) {
+export function Leagues({ board, leagues, run }: Of) {
   const query = { ...(run !== '' && { run }) };
   const overview = useQuery({
     queryKey: ['leaderboard', board.key, 'leagues', run],

@@ -1,6 +1,7 @@
 // oxlint-disable-next-line no-restricted-imports -- the variables of each kind, which the API does not list
 import { variablesOf } from '../../../../src/domain/notifications/message-variables.ts';
 import { useMayChange } from '../../api/session.ts';
+import { useIsPhone } from '../../ui/table-frame.tsx';
 import type { Part } from './draft.ts';
 import { buttonHtml, PARAGRAPH_STYLE, type Look } from './starters.ts';
 import { VARIABLES, type Kind } from './words.ts';
@@ -38,16 +39,17 @@ export function Insertions({
   onInsert: (text: string) => void;
   look: Look;
 }) {
+  const isPhone = useIsPhone();
   if (!useMayChange()) return null;
   const names = variablesOf(kind);
   return (
-    <fieldset className="flex min-w-0 flex-col gap-2 rounded-md bg-hover p-2.5">
-      <legend className="sr-only">Insert</legend>
-      <p className="text-xs text-muted">
+    <details open={!isPhone} className="rounded-md bg-hover px-2.5">
+      <summary className="py-1.5 font-medium">Insert a variable or a piece of HTML</summary>
+      <p className="mb-2 text-xs text-muted">
         Press one to insert it into <strong>{PARTS[into]}</strong>, where the cursor is. Each becomes the user’s own
         value; what follows <code>|</code> stands there if the user has none.
       </p>
-      <div role="group" aria-label="Variables" className="flex flex-wrap gap-1.5">
+      <div role="group" aria-label="Variables" className="mb-2.5 flex flex-wrap gap-1.5">
         {names.map((name) => (
           <button
             key={name}
@@ -72,7 +74,11 @@ export function Insertions({
         ))}
       </div>
       {into === 'html' && (
-        <div role="group" aria-label="Pieces of HTML" className="flex flex-wrap gap-1.5 border-t border-line pt-2">
+        <div
+          role="group"
+          aria-label="Pieces of HTML"
+          className="mb-2.5 flex flex-wrap gap-1.5 border-t border-line pt-2.5"
+        >
           {blocksOf(look).map(([name, html]) => (
             <button key={name} type="button" className={`${CHIP} border-dashed`} onClick={() => onInsert(html)}>
               + {name}
@@ -80,6 +86,6 @@ export function Insertions({
           ))}
         </div>
       )}
-    </fieldset>
+    </details>
   );
 }
