@@ -8,7 +8,7 @@ import { adviceOn, KIND_NAMES, statusWords, testWords, VARIABLES } from '../../c
 const LOOK = { appName: 'Study', appUrl: 'https://study.example/app?a=1&b=2', brandColor: '#22704f' };
 
 describe('a template to begin with', () => {
-  test.each(MESSAGE_KINDS)('is accepted as it is, whatever the branding: %s', (kind) => {
+  test.each(MESSAGE_KINDS)('is accepted unchanged, with any branding: %s', (kind) => {
     for (const look of [
       LOOK,
       { appName: '', appUrl: '', brandColor: '' },
@@ -52,7 +52,7 @@ test('every kind and variable has words', () => {
     expect(variablesOf(kind).filter((name) => VARIABLES[name] === undefined)).toEqual([]);
 });
 
-test('a status or outcome that the console does not know is shown as it is', () => {
+test('a status or outcome that the console does not know is shown by its name', () => {
   expect(statusWords('delivered')).toMatchObject({ text: 'delivered', tone: 'plain' });
   expect(testWords('deferred', null)).toEqual({ hasWorked: false, text: 'deferred', advice: '' });
 });
@@ -125,7 +125,7 @@ describe('the status', () => {
     ),
   );
 
-  test('tells of e-mails that failed and wait, but not of those that wait for quiet hours to end', () => {
+  test('reports e-mails that failed and wait, but not of those that wait for quiet hours to end', () => {
     const message = {
       id: '1',
       userId: 'a',

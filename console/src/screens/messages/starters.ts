@@ -88,7 +88,7 @@ export function buttonHtml(text: string, of: Look): string {
   return `<p style="margin:0 0 24px"><a href="${escapeHtml(url)}" style="${look}">${text}</a></p>`;
 }
 
-/** A template of a kind that can be saved as it is, but for the address of the app if the branding has none. */
+/** A template of a kind that can be saved unchanged. Only the address of the app is a placeholder, if the branding has none. */
 export function starterOf(kind: Kind, of: Look): MessageTemplate {
   const { subject, title, lines, button, stop } = WORDS[kind];
   const { url } = linkOf(of);

@@ -1,4 +1,4 @@
-/** Kinds, statuses and failures of e-mails in plain words. What is not listed is shown as the API names it. */
+/** Kinds, statuses and failures of e-mails in plain words. Unknown ones are shown by their names in the API. */
 // oxlint-disable-next-line no-restricted-imports -- types of the API that it does not name
 import type { Message } from '../../../../src/domain/notifications/message-channel.ts';
 // oxlint-disable-next-line no-restricted-imports -- likewise
@@ -44,7 +44,7 @@ export const kindName = (kind: string): string => (KINDS as Record<string, KindW
 interface StatusWords {
   text: string;
   tone: 'plain' | 'good' | 'warn' | 'bad';
-  /** For whoever does not know the word. */
+  /** An explanation of the word. */
   meaning: string;
 }
 
