@@ -78,6 +78,22 @@ const tree = root.addChildren([
     lazyRouteComponent(() => import('./screens/webhook.tsx'), 'WebhookScreen'),
   ),
   at(
+    '/messages',
+    lazyRouteComponent(() => import('./screens/messages/templates.tsx'), 'Templates'),
+  ),
+  at(
+    '/messages/channel',
+    lazyRouteComponent(() => import('./screens/messages/channel.tsx'), 'ChannelScreen'),
+  ),
+  at(
+    '/messages/log',
+    lazyRouteComponent(() => import('./screens/messages/log.tsx'), 'MessageLog'),
+  ),
+  at(
+    '/messages/$kind/$locale',
+    lazyRouteComponent(() => import('./screens/messages/template.tsx'), 'TemplateScreen'),
+  ),
+  at(
     '/keys',
     lazyRouteComponent(() => import('./screens/keys.tsx'), 'Keys'),
   ),

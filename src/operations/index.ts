@@ -55,6 +55,7 @@ import {
   adminMessagesChannelTest,
   adminMessagesList,
   adminMessagesPreview,
+  adminMessagesReadiness,
   adminMessagesSuppressedDelete,
   adminMessagesSuppressedList,
 } from './messages.ts';
@@ -294,6 +295,7 @@ export const adminOperations: readonly Operation[] = [
   adminMessagesChannelPut,
   adminMessagesChannelDelete,
   adminMessagesChannelTest,
+  adminMessagesReadiness,
   adminMessagesPreview,
   adminMessagesList,
   adminMessagesSuppressedList,

@@ -3,6 +3,7 @@ import {
   type Message,
   MessageChannel,
   MessageQuery,
+  MessageReadiness,
   Messages,
   MessageTest,
   MessageTestResult,
@@ -97,6 +98,19 @@ export const adminMessagesChannelTest = operation({
     const { outcome, reason } = await messageChannels.test({ tenantNo: tenant.no, by }, body.to);
     return { outcome, reason };
   },
+});
+
+export const adminMessagesReadiness = operation({
+  id: 'admin_messages_readiness',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/messages/readiness',
+  summary: 'Whether the installation has the settings that sending e-mails needs',
+  responses: { 200: MessageReadiness },
+  handle: async ({ messageChannels }, { tenant }) => ({
+    status: 200,
+    body: await messageChannels.readiness(tenant.no),
+  }),
 });
 
 export const adminMessagesPreview = operation({

@@ -18,14 +18,15 @@ function once(read: () => Page | null): () => Page | null {
 
 /**
  * The console; null if it is not built. Administrators choose the addresses of badges, so it may load images (and nothing
- * else) from any origin, over https and without a referrer (`Referrer-Policy: no-referrer`).
+ * else) from any origin, over https and without a referrer (`Referrer-Policy: no-referrer`). Style attributes are those of
+ * e-mails in a preview, whose frame has this policy, too.
  */
 export const consolePage = once(() =>
   readPage({
     folder: CONSOLE,
     at: '/console',
     views: true,
-    policy: `${STRICT}; img-src 'self' data: https:; style-src 'self'`,
+    policy: `${STRICT}; img-src 'self' data: https:; style-src 'self'; style-src-attr 'unsafe-inline'`,
   }),
 );
 

@@ -59,13 +59,15 @@ describe('the console', () => {
       "default-src 'none'",
       "script-src 'self'",
       "style-src 'self'",
+      // Style attributes of e-mails in a preview.
+      "style-src-attr 'unsafe-inline'",
       "connect-src 'self'",
-      // Badges are the only content from elsewhere.
+      // Badges, and pictures in previews of e-mails, are the only content from elsewhere.
       "img-src 'self' data: https:",
       "frame-ancestors 'none'",
     ])
       expect(policy.split('; ')).toContain(part);
-    expect(policy.replace(/img-src [^;]*/, '')).not.toMatch(/unsafe|https?:/);
+    expect(policy.replaceAll(/(?:img-src|style-src-attr) [^;]*/g, '')).not.toMatch(/unsafe|https?:/);
   });
 
   test('its files are cached for ever, and are sent as small as the browser accepts', async () => {

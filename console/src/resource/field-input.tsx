@@ -8,6 +8,7 @@ import { RepeatInput } from './repeat.tsx';
 import type { Repeat } from '../rule-text.ts';
 
 const TYPES: Partial<Record<Field['input'], string>> = {
+  secret: 'password',
   number: 'number',
   day: 'date',
   time: 'time',
@@ -152,6 +153,7 @@ export function FieldInput({
           {...shared}
           type={TYPES[input] ?? 'text'}
           {...(input === 'number' && { step: 'any' })}
+          {...(input === 'secret' && { autoComplete: 'new-password' })}
           value={input === 'moment' ? localMoment(text) : text}
           onChange={({ target }) => onChange(input === 'moment' ? isoOf(target.value) : target.value)}
         />

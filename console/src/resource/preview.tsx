@@ -1,21 +1,14 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useSettled } from '../api/use-settled.ts';
 import type { Values } from './field.ts';
 
 /** The effect of a resource, as a sentence. */
 export type Preview = (sent: Values) => Promise<string>;
 
-/** Delay after typing before a preview is requested. */
-const TYPING_MS = 400;
-
 /** Previews the values, once they have not changed for a moment. */
 export function usePreview(preview: Preview | undefined, sent: Values) {
   const asked = JSON.stringify(sent);
-  const [settled, setSettled] = useState(asked);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(asked), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [asked]);
+  const settled = useSettled(asked);
   return useQuery({
     queryKey: ['preview', settled],
     queryFn: () => preview!(JSON.parse(settled) as Values),

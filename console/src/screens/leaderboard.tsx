@@ -1,6 +1,6 @@
 import { keepPreviousData, type QueryKey, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 // oxlint-disable-next-line no-restricted-imports -- the rule of runs, which the API does not list
 import { runOf, runShownOn, type Run, type RunRule } from '../../../src/domain/runs.ts';
 import { answer } from '../api/answer.ts';
@@ -20,6 +20,8 @@ import { useIsPhone, type Column } from '../ui/table-frame.tsx';
 import { AttributeValueInput } from '../ui/suggestions.tsx';
 import { DataTable } from '../ui/table.tsx';
 import { OpenJob } from './open-job.tsx';
+
+const Leagues = lazy(async () => ({ default: (await import('./leagues.tsx')).Leagues }));
 
 const route = getRouteApi('/leaderboards/$key');
 const PARENT = { to: '/leaderboards', text: 'Leaderboards' } as const;
@@ -74,7 +76,9 @@ const TEAM_COLUMNS: readonly Column<Team>[] = [
   { id: 'value', header: 'Score', align: 'right', cell: ({ value }) => number(value) },
 ];
 
-/** One leaderboard: a page of places of users in a run and group, or of teams in a run. */
+type Ranked = 'users' | 'teams' | 'leagues';
+
+/** One leaderboard: a page of places of users in a run and group, of teams in a run, or its leagues. */
 export function LeaderboardScreen() {
   const { key } = route.useParams();
   const boards = useQuery(leaderboardsQuery);
@@ -82,7 +86,7 @@ export function LeaderboardScreen() {
   const rules = useNamed();
   const [run, setRun] = useState('');
   const [group, setGroup] = useState<Group>({});
-  const [ofTeams, setOfTeams] = useState(false);
+  const [of, setOf] = useState<Ranked>('users');
   const board = boards.data?.find((one) => one.key === key);
   if (boards.isPending)
     return (
@@ -121,24 +125,26 @@ export function LeaderboardScreen() {
       }
     >
       <div className="flex flex-wrap gap-3 empty:hidden">
-        {board.teamAttributeId && (
+        {(board.teamAttributeId || board.leagues) && (
           <Labelled label="Ranking of">
-            <SelectInput
-              value={ofTeams ? 'teams' : 'users'}
-              onChange={({ target }) => setOfTeams(target.value === 'teams')}
-            >
+            <SelectInput value={of} onChange={({ target }) => setOf(target.value as Ranked)}>
               <option value="users">Users</option>
-              <option value="teams">Teams</option>
+              {board.teamAttributeId && <option value="teams">Teams</option>}
+              {board.leagues && <option value="leagues">Leagues</option>}
             </SelectInput>
           </Labelled>
         )}
-        {groupedBy.length > 0 && !ofTeams && (
+        {groupedBy.length > 0 && of === 'users' && (
           <GroupPicker board={board.id} run={run} group={group} onChange={setGroup} attributes={groupedBy} />
         )}
         {board.runUnit !== undefined && <RunPicker board={board} run={run} onChange={setRun} />}
       </div>
-      {ofTeams ? (
+      {of === 'teams' ? (
         <Teams key={run} board={key} run={run} />
+      ) : of === 'leagues' && board.leagues ? (
+        <Suspense fallback={<Waiting />}>
+          <Leagues key={run} board={board} leagues={board.leagues} run={run} />
+        </Suspense>
       ) : isChosen ? (
         <Places key={`${run} ${pairs.join()}`} board={key} run={run} userAttributes={pairs.join(',')} />
       ) : (

@@ -1,6 +1,6 @@
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useCallback, useState } from 'react';
+import { useState } from 'react';
 import { answer } from '../api/answer.ts';
 import { curl } from '../api/bodies.ts';
 import { useChange } from '../api/change.ts';
@@ -9,12 +9,12 @@ import type { AdminRead } from '../api/queries.ts';
 import { useMayChange } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmedButton } from '../ui/confirmed.tsx';
+import { CursorTable } from '../ui/cursor-table.tsx';
 import { SelectInput } from '../ui/fields.tsx';
 import { ago, moment } from '../ui/format.ts';
 import { Code, Empty, Failed, Screen, Tag, Waiting } from '../ui/parts.tsx';
 import { ShownOnce } from '../ui/shown-once.tsx';
 import type { Column } from '../ui/table-frame.tsx';
-import { DataTable } from '../ui/table.tsx';
 import { Delivery } from './delivery.tsx';
 import { Resend } from './resend.tsx';
 import { SignatureSnippet } from './signature-snippet.tsx';
@@ -110,26 +110,6 @@ export function WebhookScreen() {
 }
 
 function Messages({ id, status, onOpen }: { id: string; status: Status | ''; onOpen: (message: string) => void }) {
-  const messages = useInfiniteQuery({
-    queryKey: ['webhooks', id, 'deliveries', status],
-    initialPageParam: null as string | null,
-    queryFn: ({ pageParam }) =>
-      answer(
-        admin.GET('/v1/webhooks/{id}/deliveries', {
-          params: {
-            path: { id },
-            query: { limit: PAGE, ...(pageParam !== null && { cursor: pageParam }), ...(status !== '' && { status }) },
-          },
-        }),
-      ),
-    getNextPageParam: ({ nextCursor }) => nextCursor,
-    refetchInterval: LIVE_MS,
-    placeholderData: keepPreviousData,
-  });
-  const { hasNextPage, isFetching, fetchNextPage } = messages;
-  const onEnd = useCallback(() => {
-    if (hasNextPage && !isFetching) void fetchNextPage();
-  }, [hasNextPage, isFetching, fetchNextPage]);
   const columns: Column<Message>[] = [
     {
       id: 'type',
@@ -154,22 +134,30 @@ function Messages({ id, status, onOpen }: { id: string; status: Status | ''; onO
       ),
     },
   ];
-  const rows = messages.data?.pages.flatMap(({ deliveries }) => deliveries) ?? [];
-  if (messages.isError) return <Failed error={messages.error} retry={() => void messages.refetch()} />;
-  if (messages.isPending) return <Waiting />;
-  if (rows.length === 0)
-    return (
-      <Empty
-        title={status === '' ? 'No messages yet' : `No ${status} messages`}
-        {...(status === '' && { curl: curl('POST', `/v1/webhooks/${id}/test`, { type: 'achievement.completed' }) })}
-      >
-        {status === ''
-          ? 'Messages appear here when something happens that the webhook listens to. This command sends an example, like the button above:'
-          : 'Choose another status to see the other messages.'}
-      </Empty>
-    );
   return (
-    <DataTable tall label="Messages" columns={columns} rows={rows} rowId={(message) => message.id} onEnd={onEnd} />
+    <CursorTable
+      label="Messages"
+      columns={columns}
+      rowId={(message) => message.id}
+      queryKey={['webhooks', id, 'deliveries', status]}
+      refetchMs={LIVE_MS}
+      read={async (cursor) => {
+        const query = { limit: PAGE, ...(cursor !== null && { cursor }), ...(status !== '' && { status }) };
+        const params = { path: { id }, query };
+        const { deliveries, nextCursor } = await answer(admin.GET('/v1/webhooks/{id}/deliveries', { params }));
+        return { rows: deliveries, nextCursor };
+      }}
+      empty={
+        <Empty
+          title={status === '' ? 'No messages yet' : `No ${status} messages`}
+          {...(status === '' && { curl: curl('POST', `/v1/webhooks/${id}/test`, { type: 'achievement.completed' }) })}
+        >
+          {status === ''
+            ? 'Messages appear here when something happens that the webhook listens to. This command sends an example, like the button above:'
+            : 'Choose another status to see the other messages.'}
+        </Empty>
+      }
+    />
   );
 }
 

@@ -5,6 +5,7 @@ import { useEffect, useState, type KeyboardEvent } from 'react';
 import { answer } from '../api/answer.ts';
 import { admin } from '../api/client.ts';
 import { useMayChange } from '../api/session.ts';
+import { useSettled } from '../api/use-settled.ts';
 import { useResources, type Entry } from '../api/use-resources.ts';
 import { PARTS } from './navigation.tsx';
 
@@ -35,11 +36,7 @@ const ACTIONS: readonly Entry[] = [
 
 /** Users whose ID, name or e-mail address begins with a text. */
 function useUsers(typed: string): Entry[] {
-  const [settled, setSettled] = useState('');
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(typed), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [typed]);
+  const settled = useSettled(typed, TYPING_MS);
   const found = useQuery({
     queryKey: ['users', 'found', settled],
     queryFn: () => answer(admin.GET('/v1/users', { params: { query: { limit: USERS, skip: 0, search: settled } } })),

@@ -69,7 +69,7 @@ export function Panel({
     <section className={`min-w-0 rounded-lg border border-line bg-surface ${className}`}>
       <header className="flex min-h-10 items-center justify-between gap-2 border-b border-line px-3 py-1">
         <h2 className="text-sm font-semibold">{title}</h2>
-        {actions !== undefined && <div className="flex gap-1">{actions}</div>}
+        {actions !== undefined && <div className="flex items-center gap-1">{actions}</div>}
       </header>
       <div className="p-3">{children}</div>
     </section>

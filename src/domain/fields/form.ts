@@ -14,6 +14,7 @@ import { DaysOff, EVENTS, FREEZES, STREAKS, Thresholds } from './tenant-settings
 
 export type Input =
   | 'text'
+  | 'secret'
   | 'area'
   | 'number'
   | 'day'

@@ -94,6 +94,20 @@ export type SentMessageChannel = Static<typeof SentMessageChannel>;
 /** Clients may send back the answer to a read. */
 export const KnownChannelFields = Type.Object({ ...SentMessageChannel.properties, ...MessageChannel.properties });
 
+/** What the installation has for sending e-mails. */
+export const MessageReadiness = Type.Object({
+  publicUrl: Nullable(Type.String(), {
+    description: 'PUBLIC_URL, the beginning of the links to unsubscribe; null: it is not set, and no e-mails are sent.',
+    examples: ['https://app.example.com'],
+  }),
+  hasSecretsKey: Type.Boolean({ description: 'Whether SECRETS_KEY is set, so that a password can be stored.' }),
+  opensPassword: Nullable(Type.Boolean(), {
+    description: 'Whether the stored password of the channel can be decrypted; null: none is stored.',
+    examples: [true],
+  }),
+});
+export type MessageReadiness = Static<typeof MessageReadiness>;
+
 export const MessageTest = Type.Object({ to: Address('Address that gets the test e-mail.') });
 
 /** How a test e-mail ended: see `SendOutcome`. */

@@ -4,15 +4,12 @@ import { defaultsOf, field, objectOf } from '../fields/field.ts';
 import { Nullable } from '../schemas.ts';
 import { UserId } from '../user.ts';
 import { attributesIn, type MessageTemplate, MOST_TEMPLATE, templateProblems } from './message-template.ts';
-import { comparableLocale, MESSAGE_KINDS, type MessageKind } from './message-variables.ts';
+import { comparableLocale, LOCALE_PATTERN, MESSAGE_KINDS, type MessageKind } from './message-variables.ts';
 import type { QuietHours } from './quiet-hours.ts';
 
 /** Limits of a tenant's templates: their number, and the characters of all (UTF-16 units). Every process holds them. */
 export const MOST_TEMPLATES = 100;
 export const MOST_CHARACTERS = 500_000;
-
-/** A language, and a script, region or variant: `de`, `pt-BR`. */
-const LOCALE_PATTERN = '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$';
 
 const MinuteOfDay = Type.String({ pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$', examples: ['22:00'] });
 

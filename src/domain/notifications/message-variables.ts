@@ -39,12 +39,12 @@ const ATTRIBUTE = 'user.attributes.';
 export const attributeOf = (name: string): string | null =>
   name.startsWith(ATTRIBUTE) ? name.slice(ATTRIBUTE.length) : null;
 
+/** The variables of a kind, besides attributes of the user. */
+export const variablesOf = (kind: MessageKind): readonly string[] => [...OF_KIND[kind], ...OF_USER, 'unsubscribeUrl'];
+
 /** Whether a template of a kind may use a variable. `attributeKeys`: keys of the tenant's user attributes. */
 export const isVariable = (name: string, kind: MessageKind, attributeKeys: ReadonlySet<string>): boolean =>
-  name === 'unsubscribeUrl' ||
-  (OF_USER as readonly string[]).includes(name) ||
-  OF_KIND[kind].includes(name) ||
-  (name.startsWith(ATTRIBUTE) && attributeKeys.has(name.slice(ATTRIBUTE.length)));
+  variablesOf(kind).includes(name) || (name.startsWith(ATTRIBUTE) && attributeKeys.has(name.slice(ATTRIBUTE.length)));
 
 /** What a template is rendered with: a notification's payload, and the link that ends the e-mails of this kind. */
 export interface MessageFigures {
@@ -63,6 +63,9 @@ export function valueOf(name: string, { payload, unsubscribeUrl }: MessageFigure
   }
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }
+
+/** A language, and a script, region or variant: `de`, `pt-BR`. */
+export const LOCALE_PATTERN = '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$';
 
 /** The form in which locales are compared: `pt_br` and `pt-BR` are the same. */
 export const comparableLocale = (locale: string): string => locale.trim().replaceAll('_', '-').toLowerCase();

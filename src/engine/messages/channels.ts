@@ -3,7 +3,11 @@ import type { Pool } from 'pg';
 import { v7 as uuid } from 'uuid';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
-import { CHANNEL_DEFAULTS, type SentMessageChannel } from '../../domain/notifications/message-channel.ts';
+import {
+  CHANNEL_DEFAULTS,
+  type MessageReadiness,
+  type SentMessageChannel,
+} from '../../domain/notifications/message-channel.ts';
 import { AppError } from '../../errors.ts';
 import { type AuditEntry, writeAudit } from '../../postgres/access/audit.ts';
 import { dropWaiting } from '../../postgres/notifications/email-messages.ts';
@@ -18,6 +22,7 @@ import { type Announce, countRevision } from '../../postgres/revisions.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { createEmailSender } from './channel-sender.ts';
 import { secretsFor, targetOf, withoutKey } from './channel-target.ts';
+import { openedPassword } from './smtp-channel.ts';
 import type { SendResult } from './email-sender.ts';
 import type { Sealer } from './sealed-secrets.ts';
 
@@ -116,10 +121,30 @@ export function createMessageChannels({
     }
   }
 
-  return { get, put, delete: remove, test };
+  /** What this process has for a tenant's e-mails. */
+  async function readiness(tenantNo: number): Promise<MessageReadiness> {
+    const channel = await readChannel(pool, tenantNo);
+    const hasPassword = channel !== null && channel.password !== null;
+    return {
+      publicUrl,
+      hasSecretsKey: sealer !== null,
+      opensPassword: hasPassword ? opensPassword(channel, sealer) : null,
+    };
+  }
+
+  return { get, put, delete: remove, test, readiness };
 }
 
 export type MessageChannels = ReturnType<typeof createMessageChannels>;
+
+function opensPassword(channel: ChannelRow, sealer: Sealer | null): boolean {
+  try {
+    openedPassword(channel, sealer);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 const TEST_EMAIL = {
   subject: 'Test of the e-mail channel',

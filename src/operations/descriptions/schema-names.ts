@@ -161,6 +161,7 @@ const adminNames: Readonly<Record<string, Places>> = {
 
   MessageChannel: 'admin_messages_channel_get 200',
   MessageChannelRequest: 'admin_messages_channel_put body',
+  MessageReadiness: 'admin_messages_readiness 200',
   MessageTestRequest: 'admin_messages_channel_test body',
   MessageTestResult: 'admin_messages_channel_test 200',
   MessageFeedback: 'admin_messages_feedback_get 200',

@@ -198,6 +198,7 @@ export const OF_ADMINS: Readonly<Record<string, Case>> = {
   admin_messages_feedback_put: { body: () => ({}), status: 409 },
   admin_messages_feedback_get: { status: 404 },
   admin_messages_feedback_delete: { status: 404 },
+  admin_messages_readiness: LARGEST,
   admin_messages_preview: { body: () => ({ userId: USER, kind: 'recap', template: TEMPLATE }) },
   admin_messages_list: given({ cursor: undefined, status: undefined, kind: undefined }),
   admin_messages_suppressed_list: given({ cursor: undefined }),

@@ -118,11 +118,25 @@ test('a test e-mail says what the mail server answered', async () => {
   }
 });
 
+test('the readiness names the settings that are missing, and whether the stored password opens', async () => {
+  const readiness = async (of: TestLaurel) => (await of.admin.get('/v1/messages/readiness')).body;
+  const all = { publicUrl: 'https://laurel.example', hasSecretsKey: true };
+  await laurel.pool.query('DELETE FROM message_channels');
+  expect(await readiness(laurel)).toEqual({ ...all, opensPassword: null });
+  await put();
+  expect(await readiness(laurel)).toEqual({ ...all, opensPassword: true });
+  await laurel.pool.query(
+    'UPDATE message_channels SET password = set_byte(password, 20, 255 - get_byte(password, 20))',
+  );
+  expect(await readiness(laurel)).toEqual({ ...all, opensPassword: false });
+});
+
 test('without PUBLIC_URL, no channel can be enabled', async () => {
   const without = await startLaurel({ secretsKey: randomBytes(32) });
   try {
     const { status, body } = await without.admin.put(PATH, CHANNEL);
     expect([status, body.error]).toEqual([409, expect.stringContaining('PUBLIC_URL')]);
+    expect((await without.admin.get('/v1/messages/readiness')).body.publicUrl).toBe(null);
     expect((await without.admin.put(PATH, { ...CHANNEL, enabled: false })).status).toBe(200);
   } finally {
     await without.close();

@@ -1,5 +1,6 @@
 import type { ComponentType } from 'react';
 import { Screen } from '../../ui/parts.tsx';
+import { TAB, TAB_BAR } from '../../ui/tabs.ts';
 import { AchievementsView } from './achievements-view.tsx';
 import { Controls, useShow, useShown } from './controls.tsx';
 import { LeaderboardsView } from './leaderboards-view.tsx';
@@ -33,14 +34,14 @@ export function Analytics() {
       title="Analytics"
       about="How your users do over time, compared with the previous period of the same length."
     >
-      <nav aria-label="Analytics" className="scroll-hint -mx-1 flex gap-1 overflow-x-auto px-1 py-0.5">
+      <nav aria-label="Analytics" className={TAB_BAR}>
         {VIEWS.map((one) => (
           <button
             key={one}
             type="button"
             aria-current={one === view ? 'page' : undefined}
             ref={one === view ? intoView : undefined}
-            className="h-9 shrink-0 rounded-md px-3 text-muted hover:bg-hover hover:text-text aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent-strong max-md:h-11"
+            className={TAB}
             onClick={() => show({ view: one, id: undefined })}
           >
             {SHOWN[one].name}

@@ -8,6 +8,7 @@ import { ago, moment } from '../../ui/format.ts';
 import { Code, Facts, Failed, Panel, Screen, Tag, Waiting } from '../../ui/parts.tsx';
 import { UserAchievements } from './user-achievements.tsx';
 import { UserActions } from './user-actions.tsx';
+import { UserEmails } from './user-emails.tsx';
 import { UserHistory } from './user-history.tsx';
 import { UserPoints } from './user-points.tsx';
 import { UserRanks } from './user-ranks.tsx';
@@ -83,6 +84,7 @@ export function UserScreen() {
             />
           </Panel>
           <UserRanks id={id} />
+          <UserEmails id={id} />
           <UserHistory id={id} />
         </div>
       </div>

@@ -1,0 +1,213 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { Plus } from 'lucide-react';
+import { useState } from 'react';
+// oxlint-disable-next-line no-restricted-imports -- the form of a locale, as the API checks it
+import { LOCALE_PATTERN } from '../../../../src/domain/notifications/message-variables.ts';
+import { Problem } from '../../api/answer.ts';
+import { attributesQuery } from '../../api/queries.ts';
+import { useMayChange } from '../../api/session.ts';
+import { FieldsForm } from '../../resource/editor.tsx';
+import { isEmpty, type Field, type Values } from '../../resource/field.ts';
+import { Button, buttonLook } from '../../ui/button.tsx';
+import { Sheet, SheetContext } from '../../ui/dialogs.tsx';
+import { Labelled, TextInput } from '../../ui/fields.tsx';
+import { Failed, Panel, Tag, Waiting } from '../../ui/parts.tsx';
+import { MessagesScreen } from './frame.tsx';
+import { ALL, applySettings, localeText, sameLocale, settingsQuery, type Settings, type Template } from './queries.ts';
+import { KIND_NAMES, KINDS, type Kind } from './words.ts';
+
+/** The templates by kind and language, and the rules of sending. */
+export function Templates() {
+  const settings = useQuery(settingsQuery);
+  return (
+    <MessagesScreen tab="Templates">
+      {settings.isPending && <Waiting />}
+      {settings.isError && <Failed error={settings.error} retry={() => void settings.refetch()} />}
+      {settings.data && (
+        <>
+          <div className="grid items-start gap-4 lg:grid-cols-2">
+            {KIND_NAMES.map((kind) => (
+              <KindPanel key={kind} kind={kind} settings={settings.data} />
+            ))}
+          </div>
+          <Rules settings={settings.data} />
+        </>
+      )}
+    </MessagesScreen>
+  );
+}
+
+function KindPanel({ kind, settings }: { kind: Kind; settings: Settings }) {
+  const mayChange = useMayChange();
+  const [adding, setAdding] = useState(false);
+  const { name, about, when } = KINDS[kind];
+  // The one for all other users comes first.
+  const templates = settings.templates
+    .filter((template) => template.kind === kind)
+    .toSorted((one, other) => (one.locale ?? '').localeCompare(other.locale ?? ''));
+  return (
+    <Panel
+      title={name}
+      actions={
+        templates.length > 0 ? <Tag tone="good">has a template</Tag> : <Tag tone="warn">not sent: no template</Tag>
+      }
+    >
+      <p>{about}</p>
+      <p className="text-muted">{when}</p>
+      {templates.length > 0 && (
+        <ul className="mt-2 divide-y divide-line border-y border-line">
+          {templates.map((template) => (
+            <TemplateRow key={template.locale ?? ''} template={template} isOnly={templates.length === 1} />
+          ))}
+        </ul>
+      )}
+      {mayChange && (
+        <div className="mt-3 flex flex-wrap items-center gap-2 empty:hidden">
+          {templates.length === 0 ? (
+            <Link
+              to="/messages/$kind/$locale"
+              params={{ kind, locale: ALL }}
+              className={`${buttonLook('primary')} max-md:h-11`}
+            >
+              <Plus size={15} aria-hidden /> Write the template
+            </Link>
+          ) : settings.localeAttribute === null ? null : (
+            <Button onClick={() => setAdding(true)}>
+              <Plus size={15} aria-hidden /> Add a language
+            </Button>
+          )}
+        </div>
+      )}
+      <Sheet open={adding} onClose={() => setAdding(false)} title={`Add a language: ${name}`}>
+        <NewLanguage kind={kind} templates={templates} />
+      </Sheet>
+    </Panel>
+  );
+}
+
+const TemplateRow = ({ template: { kind, locale, subject }, isOnly }: { template: Template; isOnly: boolean }) => (
+  <li className="flex flex-wrap items-baseline gap-x-3 py-1.5">
+    <Link
+      to="/messages/$kind/$locale"
+      params={{ kind, locale: locale ?? ALL }}
+      className="font-medium text-accent hover:underline"
+    >
+      {localeText(locale, isOnly)}
+    </Link>
+    <span className="min-w-0 grow basis-48 truncate text-muted">{subject}</span>
+  </li>
+);
+
+const LOCALE = new RegExp(LOCALE_PATTERN);
+
+/** Asks for a language, and opens its template. */
+function NewLanguage({ kind, templates }: { kind: Kind; templates: readonly Template[] }) {
+  const navigate = useNavigate();
+  const [locale, setLocale] = useState('');
+  const [isAsked, setAsked] = useState(false);
+  const isKnown = templates.some((template) => sameLocale(template.locale, locale));
+  const problem = !LOCALE.test(locale)
+    ? 'Enter the code of a language, such as de or pt-BR.'
+    : isKnown
+      ? 'There is a template of this language.'
+      : undefined;
+  return (
+    <form
+      noValidate
+      className="flex flex-col gap-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setAsked(true);
+        if (problem === undefined) void navigate({ to: '/messages/$kind/$locale', params: { kind, locale } });
+      }}
+    >
+      <Labelled
+        label="Language"
+        hint="Its code, such as de for German or pt-BR for Portuguese in Brazil. Users of pt-BR get pt if there is no template for pt-BR."
+        problem={isAsked ? problem : undefined}
+      >
+        <TextInput
+          required
+          aria-invalid={isAsked && problem !== undefined}
+          autoCapitalize="none"
+          spellCheck={false}
+          value={locale}
+          onChange={({ target }) => setLocale(target.value.trim())}
+        />
+      </Labelled>
+      {problem === undefined && <p className="text-muted">{localeText(locale)}</p>}
+      <footer className="flex justify-end gap-2">
+        <SheetContext.Consumer>
+          {(sheet) => <Button onClick={() => sheet?.close()}>Cancel</Button>}
+        </SheetContext.Consumer>
+        <Button type="submit" look="primary">
+          Write the template
+        </Button>
+      </footer>
+    </form>
+  );
+}
+
+const RULES: readonly Field[] = [
+  {
+    name: 'emailsPerDay',
+    label: 'E-mails a day',
+    input: 'number',
+    hint: 'The most that a user gets on a day. Further ones of the day are not sent.',
+    required: true,
+  },
+  {
+    name: 'from',
+    label: 'Quiet hours from',
+    input: 'time',
+    hint: 'In the user’s time zone. E-mails wait until the quiet hours end. Leave both times empty for none.',
+    clearable: true,
+  },
+  { name: 'to', label: 'Quiet hours until', input: 'time', hint: 'May be on the next day.', clearable: true },
+];
+
+/** The rules that hold for all kinds. */
+function Rules({ settings }: { settings: Settings }) {
+  const attributes = useQuery(attributesQuery).data?.filter(({ type }) => type === 'user') ?? [];
+  const { localeAttribute, emailsPerDay, quietHours } = settings;
+  const item: Values = { localeAttribute, emailsPerDay, from: quietHours?.from ?? null, to: quietHours?.to ?? null };
+  const language: Field = {
+    name: 'localeAttribute',
+    label: 'Attribute with the language',
+    input: 'choice',
+    hint: 'The user attribute whose value is the code of the language, such as de. With it, you can write templates in several languages.',
+    options: attributes.map(({ key, name }) => ({ value: key, text: name })),
+    clearable: true,
+  };
+  return (
+    <Panel title="Rules of sending" className="max-w-3xl">
+      <FieldsForm
+        key={JSON.stringify([item, attributes.length])}
+        fields={[...RULES, language]}
+        item={item}
+        save={(sent) => saveRules({ ...item, ...sent })}
+        done="Saved."
+      />
+    </Panel>
+  );
+}
+
+const NAMES = /messages\.(?:quietHours\.)?(?=emailsPerDay|from|to|localeAttribute)/;
+
+/** Saves the rules. Problems name the fields of the form. */
+async function saveRules({ localeAttribute, emailsPerDay, from, to }: Values): Promise<void> {
+  if (isEmpty(from) !== isEmpty(to))
+    throw new Problem(0, `${isEmpty(from) ? 'from' : 'to'}: enter both times, or none.`);
+  const quietHours = isEmpty(from) ? null : { from: from as string, to: to as string };
+  try {
+    await applySettings({
+      localeAttribute: isEmpty(localeAttribute) ? null : (localeAttribute as string),
+      emailsPerDay: emailsPerDay as number,
+      quietHours,
+    });
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    throw new Problem(error.status, error.message.replace(NAMES, ''));
+  }
+}

@@ -1,0 +1,50 @@
+import { useQuery } from '@tanstack/react-query';
+import { useId } from 'react';
+import { answer } from '../api/answer.ts';
+import { admin } from '../api/client.ts';
+import { useSettled } from '../api/use-settled.ts';
+import { Labelled, TextInput } from './fields.tsx';
+
+const FOUND = 8;
+
+/** A user's ID. Users are suggested by the beginning of their ID, name or e-mail address. */
+export function UserInput({
+  label,
+  hint,
+  problem,
+  value,
+  onChange,
+}: {
+  label: string;
+  hint: string;
+  problem?: string | undefined;
+  value: string;
+  onChange: (id: string) => void;
+}) {
+  const list = useId();
+  const search = useSettled(value.trim());
+  const found = useQuery({
+    queryKey: ['users', 'found', search, FOUND],
+    queryFn: () => answer(admin.GET('/v1/users', { params: { query: { limit: FOUND, skip: 0, search } } })),
+    enabled: search !== '',
+  });
+  return (
+    <Labelled label={label} hint={hint} problem={problem}>
+      <TextInput
+        list={list}
+        aria-invalid={problem !== undefined}
+        autoComplete="off"
+        spellCheck={false}
+        value={value}
+        onChange={({ target }) => onChange(target.value)}
+      />
+      <datalist id={list}>
+        {found.data?.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name ?? id}
+          </option>
+        ))}
+      </datalist>
+    </Labelled>
+  );
+}

@@ -1,0 +1,80 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { keep, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+
+describe.skipIf(!hasBrowser)('the leagues of the console', () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  beforeAll(async () => {
+    laurel = await startLaurel({ testClock: true, workers: true });
+    // A Wednesday: the run before is final.
+    await laurel.admin.put('/v1/clock', { now: '2030-03-06T18:00:00.000Z' });
+    const { status, body } = await laurel.admin.put('/v1/configuration', {
+      metrics: [{ key: 'wins', name: 'Wins' }],
+      leaderboards: [
+        {
+          key: 'week',
+          name: 'Week',
+          rankBy: 'metric',
+          metricKey: 'wins',
+          status: 'active',
+          start: '2030-02-04',
+          runUnit: 'day',
+          runInterval: 7,
+          leagues: {
+            tiers: [{ name: 'Bronze' }, { name: 'Silver' }, { name: 'Gold' }],
+            cohortUsers: 10,
+            promoted: 2,
+            demoted: 2,
+          },
+        },
+      ],
+    });
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    for (let no = 1; no <= 12; no += 1) {
+      const user = { id: `user-${no}`, name: no === 5 ? 'Eve of a rather long family name' : `Person ${no}` };
+      await laurel.app.post('/v1/metrics/wins/event', { user, value: no });
+    }
+    browser = await startBrowser();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+  });
+
+  test('show the tiers of a run, and the cohort of a user by who moves', async () => {
+    const cohorts = async () => (await laurel.pool.query('SELECT count(*) AS n FROM league_members')).rows[0].n;
+    await expect.poll(cohorts, { timeout: 20_000 }).toBe(12);
+    const { page, context, errors, at } = await signedInPage(browser, laurel);
+    context.setDefaultTimeout(30_000);
+    await at('/leaderboards/week');
+    await page.getByLabel('Ranking of').selectOption('leagues');
+    const bronze = page.getByRole('region', { name: 'Tiers' }).getByRole('row').filter({ hasText: 'Bronze' });
+    await bronze.waitFor();
+    expect((await bronze.innerText()).split(/\s+/)).toEqual(['Bronze', '12', '2']);
+    // At first, the cohort of the leader: the last two users.
+    const leaders = page.getByRole('region', { name: 'Cohort of user-12' });
+    await leaders.getByRole('rowheader', { name: 'Moves up' }).waitFor();
+    await page.getByLabel('Cohort of').first().fill('user-5');
+    const cohort = page.getByRole('region', { name: 'Cohort of user-5' });
+    await cohort.getByText('Eve of a rather long family name').waitFor();
+    const places = await cohort.getByRole('row').allInnerTexts();
+    const groups = places.filter((place) => /^Moves|^Stays/.test(place));
+    // Nobody falls from the lowest tier.
+    expect(groups).toEqual(['Moves up', 'Stays']);
+    expect(places.findIndex((place) => place.includes('Person 9'))).toBeLessThan(places.indexOf('Stays'));
+    expect(places.findIndex((place) => place.includes('Person 8'))).toBeGreaterThan(places.indexOf('Stays'));
+    for (const [width, size] of Object.entries({ desk: WIDTHS.desk, phone: { width: 390, height: 844 } })) {
+      await page.setViewportSize(size);
+      await keep(page, `${width}-leagues`);
+      expect(await tooWide(page)).toEqual([]);
+    }
+    expect(await violations(page)).toEqual([]);
+    await page.getByLabel('Cohort of').first().fill('nobody');
+    await page.getByRole('alert').getByText("'nobody'").waitFor();
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+});
