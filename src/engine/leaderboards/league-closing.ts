@@ -126,10 +126,10 @@ async function closeFurther(
     return 'cohorts';
   }
   if (rule.inactive === 'fall') {
-    const users = await usersAbove(client, run, userId, USERS);
-    if (users.length > 0) {
-      await addMoves(client, run, reported(inactiveMoves(users, rule), isHeard));
-      await moveClosing(client, run.runId, { cohort, userId: users.at(-1)!.userId });
+    const { last, inactive } = await usersAbove(client, run, userId, USERS);
+    if (last !== null) {
+      await addMoves(client, run, reported(inactiveMoves(inactive, rule), isHeard));
+      await moveClosing(client, run.runId, { cohort, userId: last });
       return 'inactive';
     }
   }
@@ -178,12 +178,12 @@ async function cohortMoves(
 }
 
 const inactiveMoves = (
-  users: readonly { userId: string; tier: number; isActive: boolean }[],
+  users: readonly { userId: string; tier: number }[],
   rule: LeagueRule,
 ): Omit<Moved, 'isReported'>[] =>
-  users.flatMap(({ userId, tier: stored, isActive }) => {
+  users.flatMap(({ userId, tier: stored }) => {
     const tier = tierIn(rule, stored);
-    if (isActive || moveOfInactive(rule, tier) !== 'down') return [];
+    if (moveOfInactive(rule, tier) !== 'down') return [];
     return [{ userId, tierBefore: tier, tier: tierAfter(rule, tier, 'down'), rank: null }];
   });
 

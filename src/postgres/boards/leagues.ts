@@ -183,9 +183,9 @@ export async function putMembers(
     [sizes.map(({ id }) => id), sizes.map(({ members }) => members)],
   );
   await client.query(
-    // Not a join: without statistics, Postgres would read all users of the tenant for each.
-    `UPDATE league_members SET cohort = ($5::bigint[])[array_position($4::text[], user_id)]
-      WHERE tenant_no = $1 AND board_no = $2 AND run_day = $3 AND user_id = ANY ($4)`,
+    `UPDATE league_members AS member SET cohort = seat.cohort
+       FROM unnest($4::text[], $5::bigint[]) AS seat (user_id, cohort)
+      WHERE member.tenant_no = $1 AND member.board_no = $2 AND member.run_day = $3 AND member.user_id = seat.user_id`,
     [tenantNo, boardNo, runDay, seats.map(({ userId }) => storableText(userId)), seats.map(({ cohort }) => cohort)],
   );
 }
