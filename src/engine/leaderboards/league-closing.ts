@@ -22,6 +22,7 @@ import { boardOf } from '../../postgres/boards/progress.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';
 import { type LeagueRule, moveOf, moveOfInactive, ruleOf, tierAfter, tierIn } from '../../rules/leagues.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 import type { Publisher } from '../notifications/due/publisher.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces } from '../schedule/pieces.ts';
@@ -41,7 +42,7 @@ interface LeagueClosingOptions {
 
 /** Of a transaction, which takes about 50 ms. */
 const COHORTS = 100;
-const USERS = 1_000;
+const USERS = 2_000;
 /** A pause after each transaction, as a share of its duration, so that events do not wait for the same processors and disk. */
 const PAUSE_SHARE = 0.5;
 const MOST_PAUSE_MS = 100;
@@ -78,7 +79,7 @@ export class LeagueClosing implements ScheduledWork {
   }
 
   async perform(_dueMs: number, called: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
-    const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
+    const ending = withTimeLimit(called, LONG_MS);
     const wanting = await this.options.publisher.wanting(['leaderboard.tier_changed']);
     for (;;) {
       const run = (await this.owed()).find(({ finalMs }) => finalMs <= upToMs);
