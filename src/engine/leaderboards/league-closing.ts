@@ -44,7 +44,7 @@ interface LeagueClosingOptions {
 const COHORTS = 100;
 const USERS = 2_000;
 /** A pause after each transaction, as a share of its duration, so that events do not wait for the same processors and disk. */
-const PAUSE_SHARE = 0.5;
+const PAUSE_SHARE = 0.35;
 const MOST_PAUSE_MS = 100;
 /** After this time the rest is left to the next call. */
 const LONG_MS = 5_000;

@@ -115,6 +115,29 @@ export async function tiersOf(
   return new Map(rows.map(({ userId, tier }) => [userId, tier]));
 }
 
+export interface TierRow {
+  tenantNo: number;
+  userId: string;
+  boardNo: number;
+  tier: number;
+}
+
+/** Stores the tiers of imported users. */
+export async function insertTiers(client: PoolClient, tiers: readonly TierRow[]): Promise<void> {
+  if (tiers.length === 0) return;
+  await client.query(
+    `INSERT INTO league_tiers (tenant_no, user_id, board_no, tier)
+     SELECT * FROM unnest($1::integer[], $2::text[], $3::integer[], $4::smallint[])
+     ON CONFLICT (tenant_no, user_id, board_no) DO NOTHING`,
+    [
+      tiers.map(({ tenantNo }) => tenantNo),
+      tiers.map(({ userId }) => storableText(userId)),
+      tiers.map(({ boardNo }) => boardNo),
+      tiers.map(({ tier }) => tier),
+    ],
+  );
+}
+
 /** What the users of a cohort have in common. */
 export interface CohortKey {
   shard: number;
