@@ -76,7 +76,8 @@ export class CompareLeagues {
     if (model === null) return { engine: null, model };
     const query = { key: board.key, run: run.start };
     const { tier, rank, move, cohort, ...read } = await this.reads.ofUser(this.engine.compiled(), user.id, query);
-    const rankings = cohort?.rankings.map(({ userName: _, ...ranking }) => ranking) ?? null;
+    const rankings =
+      cohort?.rankings.map((of) => ({ userId: of.userId, rank: of.rank, value: of.value, move: of.move })) ?? null;
     const what = { board: board.key, run: run.start, user: user.id };
     const inOrder = <P extends { rank: number; userId: string }>(places: P[] | null): P[] | null =>
       places?.toSorted((a, b) => a.rank - b.rank || (a.userId < b.userId ? -1 : 1)) ?? null;

@@ -42,7 +42,7 @@ interface LeagueClosingOptions {
 
 /** Of a transaction, which takes about 50 ms. */
 const COHORTS = 100;
-const USERS = 2_000;
+const USERS = 1_000;
 /** A pause after each transaction, as a share of its duration, so that events do not wait for the same processors and disk. */
 const PAUSE_SHARE = 0.35;
 const MOST_PAUSE_MS = 100;
