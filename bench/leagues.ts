@@ -1,6 +1,7 @@
 /**
  * Closing a run of a leaderboard with leagues: copying the final ranks, and moving users between tiers. How long both take, and
  * how long events take meanwhile, compared with the time before.
+ * Also the CPU seconds of Postgres and the worker, which depend less on other work of the machine.
  *
  *   npm run bench -- leagues [thousands of users] [events per second]
  */
@@ -9,6 +10,7 @@ import { DAY_MS, dateOf } from '../src/domain/periods.ts';
 import { loadCatalog } from '../src/postgres/catalog.ts';
 import { boardKey } from '../src/redis/keys.ts';
 import { onlyPart } from '../test/stack/only-part.ts';
+import { processCpu, treeCpu } from './cpu.ts';
 import type { Outcome } from './jobs.ts';
 import { steadyEvents } from './load.ts';
 import { startStack } from './stack.ts';
@@ -27,32 +29,33 @@ const stack = await startStack({ users: 0 });
 try {
   const { pool, redis } = stack;
   const catalog = (await loadCatalog(pool, 0))!;
-  const answer = await fetch(`${stack.adminUrl}/v1/leaderboards`, {
-    method: 'POST',
-    headers: { 'x-api-key': stack.apiKey, 'content-type': 'application/json' },
-    body: JSON.stringify([
-      {
-        name: 'Leagues',
-        key: 'leagues',
-        status: 'active',
-        rankBy: 'metric',
-        metricId: catalog.metrics[0]!.id,
-        maxParticipants: null,
-        start: dateOf(RUN_DAY),
-        runUnit: 'day',
-        runInterval: 1,
-        leagues: {
-          tiers: ['Bronze', 'Silver', 'Gold'].map((name) => ({ name })),
-          cohortUsers: COHORT_USERS,
-          promoted: 7,
-          demoted: 5,
-          inactive: 'fall',
-        },
-      },
-    ]),
+  const create = async (kind: string, resource: object): Promise<void> => {
+    const answer = await fetch(`${stack.adminUrl}/v1/${kind}`, {
+      method: 'POST',
+      headers: { 'x-api-key': stack.apiKey, 'content-type': 'application/json' },
+      body: JSON.stringify([resource]),
+    });
+    const created = (await answer.json()) as { issues: unknown[] };
+    if (created.issues.length > 0) throw new Error(JSON.stringify(created.issues));
+  };
+  await create('leaderboards', {
+    name: 'Leagues',
+    key: 'leagues',
+    status: 'active',
+    rankBy: 'metric',
+    metricId: catalog.metrics[0]!.id,
+    maxParticipants: null,
+    start: dateOf(RUN_DAY),
+    runUnit: 'day',
+    runInterval: 1,
+    leagues: {
+      tiers: ['Bronze', 'Silver', 'Gold'].map((name) => ({ name })),
+      cohortUsers: COHORT_USERS,
+      promoted: 7,
+      demoted: 5,
+      inactive: 'fall',
+    },
   });
-  const created = (await answer.json()) as { issues: unknown[] };
-  if (created.issues.length > 0) throw new Error(JSON.stringify(created.issues));
   const left = `SELECT count(*)::int AS n FROM jobs WHERE status IN ('waiting', 'running')`;
   while ((await pool.query<{ n: number }>(left)).rows[0]!.n > 0) await sleep(500);
   await stack.drained();
@@ -65,15 +68,6 @@ try {
     const members = Array.from({ length: Math.min(AT_ONCE, USERS - from) }, (_, index) => from + index);
     await redis.zadd(key, ...members.flatMap((n) => [1 + ((n * 7_919) % 100_000), `user-${n}`]));
   }
-  await pool.query(`DELETE FROM board_runs WHERE tenant_no = 0 AND board_no = $1`, [board.no]);
-  await pool.query(
-    `UPDATE board_progress SET next_run_day = $2, next_snapshot_day = $2 + 1 WHERE tenant_no = 0 AND board_no = $1`,
-    [board.no, RUN_DAY],
-  );
-  await pool.query(
-    `INSERT INTO league_boards VALUES (0, $1, $2) ON CONFLICT (tenant_no, board_no) DO UPDATE SET open_run_day = $2`,
-    [board.no, RUN_DAY],
-  );
   const inSlices = async (count: number, text: string, ...values: unknown[]): Promise<void> => {
     for (let from = 0; from < count; from += AT_ONCE)
       await pool.query(text, [from, Math.min(from + AT_ONCE, count) - 1, board.no, ...values]);
@@ -112,7 +106,28 @@ try {
 
   const send = steadyEvents(stack, catalog, { rate: RATE });
   stack.persist(true);
-  // The closing begins with the first stored events.
+  await send(SECONDS_BEFORE);
+  const cpu = (): { postgres: number; worker: number } => ({
+    postgres: treeCpu(stack.pids.postgres),
+    worker: processCpu(stack.pids.worker),
+  });
+  const cpuBefore = cpu();
+  const eventsBegan = performance.now();
+  const before = await send(SECONDS_BEFORE);
+  const eventsSeconds = (performance.now() - eventsBegan) / 1_000;
+  const cpuBegan = cpu();
+
+  await pool.query(`DELETE FROM board_runs WHERE tenant_no = 0 AND board_no = $1`, [board.no]);
+  await pool.query(
+    `UPDATE board_progress SET next_run_day = $2, next_snapshot_day = $2 + 1 WHERE tenant_no = 0 AND board_no = $1`,
+    [board.no, RUN_DAY],
+  );
+  await pool.query(
+    `INSERT INTO league_boards VALUES (0, $1, $2) ON CONFLICT (tenant_no, board_no) DO UPDATE SET open_run_day = $2`,
+    [board.no, RUN_DAY],
+  );
+  // An edit makes the worker look for due work.
+  await create('attributes', { name: 'Wakes', key: 'wakes', type: 'user' });
   const began = performance.now();
   const state = async (): Promise<{ final: number; owed: number; moves: number }> =>
     (
@@ -137,14 +152,20 @@ try {
   const whole = closed().finally(() => (isOver = true));
   while (!isOver) rounds.push(await send(5));
   const { copied, moved } = await whole;
-  const before = await send(SECONDS_BEFORE);
   const { moves } = await state();
+  const cpuEnded = cpu();
+  /** CPU seconds, without those of as many events before. */
+  const more = (of: 'postgres' | 'worker'): string => {
+    const share = (copied + moved) / eventsSeconds;
+    return (cpuEnded[of] - cpuBegan[of] - share * (cpuBegan[of] - cpuBefore[of])).toFixed(1);
+  };
   console.log(
     `${USERS.toLocaleString('en')} users: copied in ${copied.toFixed(1)} s, moved ${moves.toLocaleString('en')} users in ${moved.toFixed(1)} s at ${RATE} events/s`,
   );
-  const during = rounds.map(({ p99 }) => p99);
+  console.log(`CPU of both: Postgres ${more('postgres')} s, the worker ${more('worker')} s`);
   console.log(
-    `p99 of events: ${before.p99.toFixed(1)} ms afterwards, meanwhile ${during.map((ms) => ms.toFixed(1)).join(', ')} ms (5 s each)`,
+    `events: p50 ${before.p50.toFixed(1)} ms and p99 ${before.p99.toFixed(1)} ms before; ` +
+      `beside, 5 s each: ${rounds.map(({ p50, p99 }) => `${p50.toFixed(1)}/${p99.toFixed(1)}`).join(', ')} ms`,
   );
 } finally {
   await stack.stop();

@@ -1,3 +1,4 @@
+import { MOST_TIERS } from './leagues.ts';
 import { TRIGGER_TYPES } from './rule-kinds.ts';
 import { FREQUENCIES } from './periods.ts';
 import { Type, type Static } from 'typebox';
@@ -97,8 +98,13 @@ const ImportedPoints = Type.Object({
 });
 export type ImportedPoints = Static<typeof ImportedPoints>;
 
-/** The leaderboard group that shows the user's score, keyed by breakdown attribute. */
-const ImportedGroup = Type.Object({ group: byKey(AttributeValue) });
+const ImportedPlace = Type.Object({
+  /** The group that shows the user's score, by breakdown attribute. Only if it differs from the user's attributes: they changed after the
+   * last event that moved the score. */
+  group: Type.Optional(byKey(AttributeValue)),
+  /** The user's tier on a leaderboard with leagues; 1 is the lowest. */
+  tier: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST_TIERS })),
+});
 
 export const ImportedUser = Type.Object({
   ...UpsertedUser.properties,
@@ -108,8 +114,7 @@ export const ImportedUser = Type.Object({
   achievements: Type.Optional(Type.Array(ImportedCompletion, { maxItems: 10_000 })),
   streak: Type.Optional(ImportedStreak),
   points: Type.Optional(byKey(ImportedPoints)),
-  /** Only leaderboards whose group differs from the user's attributes: they changed after the last event that moved the score. */
-  leaderboards: Type.Optional(byKey(ImportedGroup)),
+  leaderboards: Type.Optional(byKey(ImportedPlace)),
   preferences: Type.Optional(UpdateUserPreferencesRequest),
 });
 export type ImportedUser = Static<typeof ImportedUser>;

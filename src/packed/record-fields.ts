@@ -123,6 +123,8 @@ export const RECORD = {
   completions: 'cp',
   /** For `KIND.imported`: IANA name of the user's zone; `''` for UTC. */
   zone: 'z',
+  /** For `KIND.imported`: RECORDED_TIERs; absent without any. */
+  tiers: 'ti',
   /** MERGED, of the record about the remaining user of a merge. */
   merged: 'mg',
   /** BALANCE_CHANGE. */
@@ -134,6 +136,9 @@ export const RECORD = {
   /** For `KIND.progress`: see `src/redis/batches.ts`. */
   progress: 'p',
 } as const;
+
+/** Number of the leaderboard, and the tier from 0. */
+export const RECORDED_TIER = { board: 0, tier: 1 } as const;
 
 /** Number of the leaderboard, first day of the run, and the group. */
 export const RECORDED_LEAGUE = { board: 0, runDay: 1, group: 2 } as const;

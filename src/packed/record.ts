@@ -94,6 +94,9 @@ export interface HappenedRecord {
   [RECORD.version]?: number;
 }
 
+/** RECORDED_TIER. */
+export type RecordedTier = [boardNo: number, tier: number];
+
 /** RECORDED_LEAGUE. */
 export type RecordedLeague = [boardNo: number, runDay: number, group: string];
 
@@ -162,6 +165,7 @@ export interface ImportedRecord {
   [RECORD.completions]: PackedCompletion[];
   [RECORD.settlements]: RecordedSettlement[];
   [RECORD.pauses]: PackedPause[];
+  [RECORD.tiers]?: RecordedTier[];
 }
 
 export interface PackedImportedDay {

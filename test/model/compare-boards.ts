@@ -1,4 +1,6 @@
+import type { Pool } from 'pg';
 import type { Leaderboard } from '../../src/domain/catalog.ts';
+import { KeptRuns } from '../../src/engine/leaderboards/kept-runs.ts';
 import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { groupOf, rankedAmong, standings, teamsOn, type Place } from './boards.ts';
@@ -22,11 +24,11 @@ export class CompareBoards {
   private readonly model: LaurelModel;
   private readonly leaderboards: LeaderboardReads;
 
-  constructor(engine: TestUsers, model: LaurelModel) {
+  constructor(engine: TestUsers, model: LaurelModel, pool: Pool) {
     const { redis, users, clock } = engine;
     this.engine = engine;
     this.model = model;
-    this.leaderboards = new LeaderboardReads({ redis, users, clock, reusesTeams: false });
+    this.leaderboards = new LeaderboardReads({ redis, users, clock, past: new KeptRuns(pool), reusesTeams: false });
   }
 
   async all(): Promise<Said[]> {

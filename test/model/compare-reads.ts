@@ -7,6 +7,7 @@ import { CompareBoards } from './compare-boards.ts';
 import { ComparePoints } from './compare-points.ts';
 import { wire } from './decimals.ts';
 import type { LaurelModel } from './laurel-model.ts';
+import { CompareLeagues } from './leagues-side-by-side.ts';
 import { isQuest, periodNamed, sumIn } from './quests.ts';
 import type { Said } from './seen.ts';
 import { stored } from './stored.ts';
@@ -24,6 +25,7 @@ export class CompareReads {
   private readonly streaks: StreakReads;
   private readonly points: ComparePoints;
   private readonly boards: CompareBoards;
+  private readonly leagues: CompareLeagues;
 
   constructor(engine: TestUsers, model: LaurelModel, pool: Pool) {
     const { redis, users, clock } = engine;
@@ -32,7 +34,8 @@ export class CompareReads {
     this.pool = pool;
     this.streaks = createStreakReads(redis, pool, users, clock);
     this.points = new ComparePoints(engine, model, pool);
-    this.boards = new CompareBoards(engine, model);
+    this.boards = new CompareBoards(engine, model, pool);
+    this.leagues = new CompareLeagues(engine, model, pool);
   }
 
   async all(): Promise<Said> {
@@ -45,7 +48,7 @@ export class CompareReads {
       parts.push(await this.points.summaries(system));
       for (const user of this.model.users.values()) parts.push(await this.points.ofUser(user, system));
     }
-    parts.push(...(await this.boards.all()));
+    parts.push(...(await this.boards.all()), ...(await this.leagues.all()));
     return { engine: parts.map(({ engine }) => engine), model: parts.map(({ model }) => model) };
   }
 

@@ -5,6 +5,7 @@ import { groupOf, noScore, reachedAt, scoreOf, showLength, standings, thresholdO
 import { addDays, runOf, wall, type LocalDate } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, expire, expiryTimes, isOutOfPoints, levelOf, type Step } from './points.ts';
+import type { ModelLeagues } from './leagues.ts';
 import { completedPeriod, isQuest } from './quests.ts';
 import { streakAnswer } from './streak-answer.ts';
 import { bringTo, countsFor, extend, firstStreaks, jump, type Streaks } from './streak.ts';
@@ -42,6 +43,8 @@ export class LaurelModel {
   catalog: Catalog;
   nowMs: number;
   readonly users = new Map<string, ModelUser>();
+  /** Absent: no leaderboard has leagues. */
+  leagues?: ModelLeagues;
   private events = 0;
 
   constructor(catalog: Catalog, nowMs: number) {
@@ -64,6 +67,7 @@ export class LaurelModel {
       this.pass(user, { afterMs, toMs: nowMs });
     }
     this.nowMs = nowMs;
+    this.leagues?.clockTo(nowMs);
   }
 
   private pass(user: ModelUser, { afterMs, toMs }: { afterMs: number; toMs: number }): void {
@@ -318,6 +322,7 @@ export class LaurelModel {
     this.noteCompleted(after, completed, { atMs: this.nowMs, date: step.date });
     this.show(after);
     this.users.set(after.id, after);
+    this.leagues?.enter(after);
     return changed;
   }
 

@@ -8,10 +8,11 @@ import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import { Anniversaries, createYearCounts } from '../../src/engine/achievements/anniversaries.ts';
 import type { DueWork } from '../../src/engine/schedule/due-work.ts';
+import { leagueWorks, trackLeagues } from './leagues-side-by-side.ts';
 import { stored } from './stored.ts';
 import { keepTrigger } from './only-tenant.ts';
 
-/** Time that passes on both sides: the points paid for it and those that expire, and the counted years. */
+/** Time that passes on both sides: the points paid for it and those that expire, the counted years, and the leagues of ended runs. */
 export class Payday {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
@@ -33,11 +34,17 @@ export class Payday {
     const publisher = new Publisher({ ...options, pool });
     this.expiries = new Expiries({ ...options, scripts: engine.scripts, clock: engine.clock, publisher });
     // Those that fall due at the same time, in this order.
-    this.kinds = [new TimeTriggers({ pool, payments, atOnce: 20 }), new Anniversaries({ pool, counts }), this.expiries];
+    this.kinds = [
+      new TimeTriggers({ pool, payments, atOnce: 20 }),
+      new Anniversaries({ pool, counts }),
+      this.expiries,
+      ...(model.leagues === undefined ? [] : leagueWorks(engine, pool, publisher)),
+    ];
   }
 
-  /** Notes that points expire from the next day on. */
+  /** Notes that points expire from the next day on, and that runs end. */
   async begin(): Promise<void> {
+    await trackLeagues(this.engine.redis, this.pool, this.model);
     await this.expiries.due(this.engine.clock.now());
   }
 
@@ -49,7 +56,7 @@ export class Payday {
     this.model.clockTo(nowMs);
     this.engine.clock.set(nowMs);
     const expires = catalog.pointsSystems.some(({ expiresAfterDays }) => expiresAfterDays !== null);
-    if (!isPaid && !isCounted && !expires) return;
+    if (!isPaid && !isCounted && !expires && this.model.leagues === undefined) return;
     const ending = new AbortController().signal;
     for (;;) {
       // Postgres says who is due.

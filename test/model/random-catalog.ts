@@ -95,6 +95,15 @@ const board = fc.record({
   days: maybe(fc.integer({ min: 0, max: 800 })),
   hours: fc.constantFrom(null, ['06:00', '18:00'], ['22:00', '04:30:30'], [null, '12:00'], ['12:00', null]),
   split: fc.boolean(),
+  leagues: maybe(
+    fc.record({
+      tiers: fc.integer({ min: 2, max: 3 }),
+      cohortUsers: fc.integer({ min: 1, max: 3 }),
+      promoted: fc.nat(2),
+      demoted: fc.nat(2),
+      inactive: fc.constantFrom('stay' as const, 'fall' as const),
+    }),
+  ),
   run: fc.constantFrom(null, ['day', 1], ['day', 7], ['month', 1], ['month', 3], ['year', 1]),
 });
 
@@ -191,10 +200,15 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
       builder.boost(owner, { multiplier, rounding, start, end, userId: user, userAttributes: ofPlan(forPlan) });
     }
   }
+  // The order in which users are paid at the same moment is undefined, and with it the order of their cohorts.
+  const isPaidByTheClock =
+    builder.catalog.triggers.some(({ type }) => type === 'time') ||
+    builder.catalog.achievements.some(({ trigger }) => trigger === 'anniversary');
   for (const [index, one] of drawn.boards.entries()) {
     const systems = builder.catalog.pointsSystems;
     const by = one.by === 'points' && systems.length === 0 ? 'metric' : one.by;
     const isPlain = by === 'streak';
+    const hasLeagues = one.leagues !== null && one.run !== null && !isPlain && (by === 'metric' || !isPaidByTheClock);
     builder.leaderboard(`board${index}`, by, {
       ...(by === 'points' && { pointsSystemId: systems[one.of % systems.length]!.id }),
       ...(by === 'metric' && {
@@ -217,6 +231,12 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
           teamsBy: index % 2 === 0 ? 'sum' : 'mean',
           teamMinMembers: 1 + (index % 2),
         }),
+      ...(hasLeagues && {
+        leagues: {
+          ...one.leagues!,
+          tiers: Array.from({ length: one.leagues!.tiers }, (_, tier) => ({ name: `Tier ${tier + 1}` })),
+        },
+      }),
       runUnit: isPlain ? null : ((one.run?.[0] ?? null) as 'day' | null),
       runInterval: isPlain ? null : ((one.run?.[1] ?? null) as number | null),
     });

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { Catalog } from '../../src/domain/catalog.ts';
 import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 import { replaceStreaks } from '../../src/domain/streaks/streak-settings.ts';
+import { userPart } from '../../src/redis/parts.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { Batches } from './batch-side-by-side.ts';
 import { addDays, midnight, sundayFrom, wall } from './calendar.ts';
@@ -14,6 +15,8 @@ import type { History, Step } from './random-history.ts';
 import { SpendingSideBySide } from './spending-side-by-side.ts';
 import { StreakAdminSideBySide } from './streak-admin-side-by-side.ts';
 import { Sweep } from './sweep-side-by-side.ts';
+import { leagueBoards } from './leagues-side-by-side.ts';
+import { ModelLeagues } from './leagues.ts';
 import { refused, seenCompletion, seenEvent, type Said } from './seen.ts';
 import type { ModelUser } from './user.ts';
 
@@ -42,6 +45,8 @@ export class SideBySide {
     this.engine = engine;
     this.homes = homes;
     this.model = new LaurelModel(catalog, startMs);
+    if (leagueBoards(catalog.leaderboards).length > 0)
+      this.model.leagues = new ModelLeagues(this.model, (id) => userPart(engine.redis, catalog.tenantNo, id).shard);
     this.reads = new CompareReads(engine, this.model, pool);
     this.streakAdmin = new StreakAdminSideBySide(engine, this.model, pool);
     this.sweep = new Sweep(engine, this.model, pool);

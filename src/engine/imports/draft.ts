@@ -27,6 +27,8 @@ export interface Draft {
   settlements: Settlement[];
   /** Current and future pauses; IDs are 32 hex digits. */
   pauses: { id: string; from: number; to: number }[];
+  /** On leaderboards with leagues, counted from 0; only tiers above the lowest one. */
+  tiers: { boardNo: number; tier: number }[];
   skipped: SkippedPart[];
   /** Fields that are imported with another value than given, and how they differ. */
   changed: string[];

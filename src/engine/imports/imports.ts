@@ -10,7 +10,7 @@ import { packState } from '../../packed/pack-state.ts';
 import { packedCompletion, packedPause } from '../../packed/packed-arrays.ts';
 import { packedImportedAward, packedImportedDay, packedImportedSettlement } from '../../packed/packed-import.ts';
 import { KIND, kindField, RECORD, SETTLED } from '../../packed/record-fields.ts';
-import type { ImportedRecord } from '../../packed/record.ts';
+import type { ImportedRecord, RecordedTier } from '../../packed/record.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { listFills } from '../../postgres/boards/progress.ts';
 import type { TenantPart } from '../../redis/keys.ts';
@@ -29,6 +29,7 @@ import type { Scripts } from '../scripts.ts';
 import { BadImport, type Draft, SkippedUser } from './draft.ts';
 import { addPoints } from './points.ts';
 import { addQuests, beginDraft } from './profile.ts';
+import { addTiers } from './tiers.ts';
 import { addScores, addTotals, raisePeaks } from './scores.ts';
 import { addStreaks } from './streaks.ts';
 import { packedUser } from '../../redis/parts.ts';
@@ -194,6 +195,7 @@ function draftOf(compiled: CompiledCatalog, user: ImportedUser, nowMs: number): 
   raisePeaks(draft);
   addStreaks(draft, user);
   addScores(draft, user);
+  addTiers(draft, user);
   draft.changed = [...new Set(draft.changed)];
   draft.skipped = [...new Map(draft.skipped.map((part) => [`${part.field}: ${part.reason}`, part])).values()];
   return draft;
@@ -228,4 +230,7 @@ const importedRecord = (draft: Draft, { id, userId }: { id: string; userId: stri
   [RECORD.pauses]: draft.pauses.map(({ id: pauseId, from, to }) =>
     packedPause({ firstDay: from, lastDay: to, id: pauseId }),
   ),
+  ...(draft.tiers.length > 0 && {
+    [RECORD.tiers]: draft.tiers.map(({ boardNo, tier }): RecordedTier => [boardNo, tier]),
+  }),
 });

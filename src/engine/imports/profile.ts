@@ -38,6 +38,7 @@ export function beginDraft(compiled: CompiledCatalog, user: ImportedUser, nowMs:
     awards: [],
     settlements: [],
     pauses: [],
+    tiers: [],
     skipped: [],
     changed: [],
   };

@@ -9,6 +9,7 @@ import { type BoardProgress, boardsInProgress, lockProgress, moveProgress } from
 import { addSnapshots, snapshotBefore, type TakenSnapshots } from '../../postgres/boards/snapshots.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';
@@ -61,7 +62,7 @@ export class DailySnapshots implements DueWork {
 
   /** Takes all snapshots that are due by a time, which may differ for each board. Returns false if it was aborted. */
   async upTo(lastMs: (progress: BoardProgress) => number, called: AbortSignal): Promise<boolean> {
-    const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
+    const ending = withTimeLimit(called, LONG_MS);
     const lastDay = (progress: BoardProgress): number => Math.floor(lastMs(progress) / DAY_MS) - 1;
     const isDue = (progress: BoardProgress): boolean => (nextSnapshot(progress)?.day ?? Infinity) <= lastDay(progress);
     for (const progress of (await this.ready()).filter(isDue)) {

@@ -19,6 +19,7 @@ import { type BoardProgress, boardsInProgress, lockProgress, moveProgress } from
 import { oweRewards } from '../../postgres/boards/rank-rewards.ts';
 import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';
@@ -90,7 +91,7 @@ export class FinalRuns implements DueWork {
 
   /** Declares runs final that end by a time, which may differ for each board. Returns false if it was aborted. */
   async upTo(lastMs: (progress: BoardProgress) => number, called: AbortSignal): Promise<boolean> {
-    const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
+    const ending = withTimeLimit(called, LONG_MS);
     const isDue = (progress: BoardProgress): boolean => this.finalMs(progress) <= lastMs(progress);
     const boards = readyBoards(await boardsInProgress(this.options.pool), this.pieces);
     for (const progress of boards.filter(isDue)) {

@@ -22,6 +22,7 @@ import { boardOf } from '../../postgres/boards/progress.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';
 import { type LeagueRule, moveOf, moveOfInactive, ruleOf, tierAfter, tierIn } from '../../rules/leagues.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 import type { Publisher } from '../notifications/due/publisher.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces } from '../schedule/pieces.ts';
@@ -43,7 +44,7 @@ interface LeagueClosingOptions {
 const COHORTS = 100;
 const USERS = 1_000;
 /** A pause after each transaction, as a share of its duration, so that events do not wait for the same processors and disk. */
-const PAUSE_SHARE = 0.5;
+const PAUSE_SHARE = 0.35;
 const MOST_PAUSE_MS = 100;
 /** After this time the rest is left to the next call. */
 const LONG_MS = 5_000;
@@ -78,7 +79,7 @@ export class LeagueClosing implements ScheduledWork {
   }
 
   async perform(_dueMs: number, called: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
-    const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
+    const ending = withTimeLimit(called, LONG_MS);
     const wanting = await this.options.publisher.wanting(['leaderboard.tier_changed']);
     for (;;) {
       const run = (await this.owed()).find(({ finalMs }) => finalMs <= upToMs);
@@ -126,10 +127,10 @@ async function closeFurther(
     return 'cohorts';
   }
   if (rule.inactive === 'fall') {
-    const users = await usersAbove(client, run, userId, USERS);
-    if (users.length > 0) {
-      await addMoves(client, run, reported(inactiveMoves(users, rule), isHeard));
-      await moveClosing(client, run.runId, { cohort, userId: users.at(-1)!.userId });
+    const { last, inactive } = await usersAbove(client, run, userId, USERS);
+    if (last !== null) {
+      await addMoves(client, run, reported(inactiveMoves(inactive, rule), isHeard));
+      await moveClosing(client, run.runId, { cohort, userId: last });
       return 'inactive';
     }
   }
@@ -178,12 +179,12 @@ async function cohortMoves(
 }
 
 const inactiveMoves = (
-  users: readonly { userId: string; tier: number; isActive: boolean }[],
+  users: readonly { userId: string; tier: number }[],
   rule: LeagueRule,
 ): Omit<Moved, 'isReported'>[] =>
-  users.flatMap(({ userId, tier: stored, isActive }) => {
+  users.flatMap(({ userId, tier: stored }) => {
     const tier = tierIn(rule, stored);
-    if (isActive || moveOfInactive(rule, tier) !== 'down') return [];
+    if (moveOfInactive(rule, tier) !== 'down') return [];
     return [{ userId, tierBefore: tier, tier: tierAfter(rule, tier, 'down'), rank: null }];
   });
 

@@ -13,6 +13,7 @@ import {
 import { readOrganisation } from '../../postgres/tenants.ts';
 import { packedUsers } from '../../redis/parts.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 import type { Publisher } from '../notifications/due/publisher.ts';
 import { tierChanged, userJson } from '../notifications/payloads.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
@@ -54,7 +55,7 @@ export class LeagueReports implements ScheduledWork {
   }
 
   async perform(_dueMs: number, called: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
-    const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
+    const ending = withTimeLimit(called, LONG_MS);
     const wanting = await this.options.publisher.wanting(['leaderboard.tier_changed']);
     const isHeard = new Set(wanting.map(({ tenantNo }) => tenantNo));
     for (const tenant of await this.owing())

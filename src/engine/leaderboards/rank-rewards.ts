@@ -20,6 +20,7 @@ import {
 import type { Plan, PlanAchievement } from '../../rules/plan.ts';
 import { rewardRank } from '../../rules/ranks.ts';
 import { requestRecord } from '../../rules/record.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 import { changeEach, type ChangeEachOptions } from '../changes/change-each.ts';
 import { eventId } from '../ids.ts';
 import type { Pieces } from '../schedule/pieces.ts';
@@ -74,7 +75,7 @@ export function createRankRewards(options: RankRewardsOptions) {
 
   /** Rewards the ranks of runs that became final by a time, in this order. Leaves the rest if it takes long. */
   async function upTo(lastMs: number, called: AbortSignal): Promise<void> {
-    const ending = AbortSignal.any([called, AbortSignal.timeout(LONG_MS)]);
+    const ending = withTimeLimit(called, LONG_MS);
     for (;;) {
       const due = (await owing()).filter((run) => dueMs(run) <= lastMs);
       const [run] = due;

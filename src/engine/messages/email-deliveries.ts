@@ -7,6 +7,7 @@ import { type ChannelRow, leaseChannels, releaseChannel } from '../../postgres/n
 import { suppressAddress } from '../../postgres/notifications/message-suppressions.ts';
 import { rounds, type Rounds } from '../../rounds.ts';
 import { type Log, LogThrottle } from '../../telemetry/log.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 import { WebhookHealth } from '../webhooks/endpoint.ts';
 import { type EmailStep, endInterruptedEmails, type Pacing, type Prepared, sendDueEmails } from './email-queue.ts';
 import type { Email, EmailSender, SendResult } from './email-sender.ts';
@@ -145,7 +146,7 @@ export class EmailDeliveries {
     const sender = createSender(channel);
     this.senders.add(sender);
     const health = this.healthOf(channel);
-    const over = AbortSignal.any([ending, AbortSignal.timeout(turnMs)]);
+    const over = withTimeLimit(ending, turnMs);
     const pace = new Pace(channel.pace, health, over);
     try {
       const queue = {

@@ -71,6 +71,7 @@ import {
   unpackFields,
 } from '../../redis/outbox.ts';
 import { supersededFact } from '../analytics/facts.ts';
+import { insertTiers } from '../../postgres/boards/leagues.ts';
 import { enterLeagues } from '../leaderboards/league-entries.ts';
 import { KeyedIds, timeOf } from '../ids.ts';
 import { entryHead, userHash, withoutEntry } from '../leaderboards/snapshot-parts.ts';
@@ -147,6 +148,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
   await insertBalanceChanges(client, batch.balanceChanges);
   await confirmClaims(client, batch.balanceChanges);
   await insertRankRewards(client, batch.rankRewards);
+  await insertTiers(client, batch.importedTiers);
   await enterLeagues(client, redis, batch.entries);
   const imported = await splitImported(client, { days: batch.importedDays, awards: batch.importedAwards });
   await insertImportedDays(client, imported.kept.days);

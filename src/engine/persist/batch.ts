@@ -181,6 +181,7 @@ const noRows = (lateDays = new LateActiveDays()): Rows => ({
   importedCompletions: [],
   importedAwards: [],
   importedZones: [],
+  importedTiers: [],
   entries: [],
   tally: new DayTally(),
   lateDays,
@@ -276,6 +277,7 @@ function addDeletion(
   batch.importedDays = batch.importedDays.filter(others);
   batch.importedCompletions = batch.importedCompletions.filter(others);
   batch.importedAwards = batch.importedAwards.filter(others);
+  batch.importedTiers = batch.importedTiers.filter(others);
   for (const entry of batch.entries) {
     if (entry.tenantNo === tenantNo) entry.records = entry.records.filter((record) => record[RECORD.userId] !== userId);
   }

@@ -1,9 +1,17 @@
 import { DAY_MS } from '../../domain/periods.ts';
 import { NO_LENGTH } from '../../packed/packed-import.ts';
 import type { ImportedRecord, RecordedSettlement } from '../../packed/record.ts';
-import { COMPLETED, IMPORTED_AWARD, IMPORTED_DAY, RECORD, SETTLEMENT } from '../../packed/record-fields.ts';
+import {
+  COMPLETED,
+  IMPORTED_AWARD,
+  IMPORTED_DAY,
+  RECORD,
+  RECORDED_TIER,
+  SETTLEMENT,
+} from '../../packed/record-fields.ts';
 import type { PackedPause } from '../../packed/state.ts';
 import { PAUSE } from '../../packed/user-fields.ts';
+import type { TierRow } from '../../postgres/boards/leagues.ts';
 import type { AwardRow } from '../../postgres/persist/events.ts';
 import type { ImportedCompletionRow, ImportedDayRow } from '../../postgres/persist/imported.ts';
 import type { StreakChangeRow, StreakPauseRow } from '../../postgres/persist/streaks.ts';
@@ -19,6 +27,7 @@ export interface ImportedRows {
   importedZones: UserZone[];
   streakChanges: StreakChangeRow[];
   pauses: StreakPauseRow[];
+  importedTiers: TierRow[];
 }
 
 const NOON_MS = DAY_MS / 2;
@@ -65,6 +74,8 @@ export function addImported(rows: ImportedRows, tenantNo: number, record: Import
     });
   for (const each of record[RECORD.settlements]) rows.streakChanges.push(changeOf(each, { tenantNo, userId, atMs }));
   for (const each of record[RECORD.pauses]) rows.pauses.push(pauseRow(each, { tenantNo, userId, atMs }));
+  for (const each of record[RECORD.tiers] ?? [])
+    rows.importedTiers.push({ tenantNo, userId, boardNo: each[RECORDED_TIER.board], tier: each[RECORDED_TIER.tier] });
   rows.importedZones.push({ tenantNo, zone: record[RECORD.zone], atMs });
 }
 

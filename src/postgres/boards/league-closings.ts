@@ -139,29 +139,32 @@ export async function scoredMembers(
   return rows;
 }
 
-export interface TieredUser {
-  userId: string;
-  tier: number;
-  /** Whether the user has a final score in the run. */
-  isActive: boolean;
+/** Users above the lowest tier, in the order of their IDs. */
+export interface TieredUsers {
+  /** The last user that was looked at; `null` if none was left. */
+  last: string | null;
+  /** Those who have no final score in the run. */
+  inactive: { userId: string; tier: number }[];
 }
 
-/** The next users above the lowest tier, in the order of their IDs. */
+/** Looks at the next users above the lowest tier. */
 export async function usersAbove(
   client: PoolClient,
   { tenantNo, boardNo, runId }: OwedClosing,
   after: string,
   limit: number,
-): Promise<TieredUser[]> {
-  const { rows } = await client.query<TieredUser>(
-    `SELECT own.user_id AS "userId", own.tier, final.score IS NOT NULL AS "isActive"
-       FROM (SELECT user_id, tier FROM league_tiers
-              WHERE tenant_no = $1 AND board_no = $3 AND tier > 0 AND user_id > $4 ORDER BY user_id LIMIT $5) AS own
-       LEFT JOIN LATERAL (${finalOf('own.user_id')}) AS final ON true
-      ORDER BY own.user_id`,
+): Promise<TieredUsers> {
+  const { rows } = await client.query<TieredUsers>(
+    `WITH own AS MATERIALIZED (
+       SELECT user_id, tier FROM league_tiers
+        WHERE tenant_no = $1 AND board_no = $3 AND tier > 0 AND user_id > $4 ORDER BY user_id LIMIT $5
+     )
+     SELECT (SELECT max(user_id) FROM own) AS last,
+            (SELECT coalesce(jsonb_agg(jsonb_build_object('userId', user_id, 'tier', tier)), '[]') FROM own
+               LEFT JOIN LATERAL (${finalOf('own.user_id')}) AS final ON true WHERE final.score IS NULL) AS inactive`,
     [tenantNo, runId, boardNo, storableText(after), limit],
   );
-  return rows;
+  return rows[0]!;
 }
 
 /** A user's change of tier. */

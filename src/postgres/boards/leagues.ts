@@ -115,6 +115,29 @@ export async function tiersOf(
   return new Map(rows.map(({ userId, tier }) => [userId, tier]));
 }
 
+export interface TierRow {
+  tenantNo: number;
+  userId: string;
+  boardNo: number;
+  tier: number;
+}
+
+/** Stores the tiers of imported users. */
+export async function insertTiers(client: PoolClient, tiers: readonly TierRow[]): Promise<void> {
+  if (tiers.length === 0) return;
+  await client.query(
+    `INSERT INTO league_tiers (tenant_no, user_id, board_no, tier)
+     SELECT * FROM unnest($1::integer[], $2::text[], $3::integer[], $4::smallint[])
+     ON CONFLICT (tenant_no, user_id, board_no) DO NOTHING`,
+    [
+      tiers.map(({ tenantNo }) => tenantNo),
+      tiers.map(({ userId }) => storableText(userId)),
+      tiers.map(({ boardNo }) => boardNo),
+      tiers.map(({ tier }) => tier),
+    ],
+  );
+}
+
 /** What the users of a cohort have in common. */
 export interface CohortKey {
   shard: number;
@@ -183,9 +206,9 @@ export async function putMembers(
     [sizes.map(({ id }) => id), sizes.map(({ members }) => members)],
   );
   await client.query(
-    // Not a join: without statistics, Postgres would read all users of the tenant for each.
-    `UPDATE league_members SET cohort = ($5::bigint[])[array_position($4::text[], user_id)]
-      WHERE tenant_no = $1 AND board_no = $2 AND run_day = $3 AND user_id = ANY ($4)`,
+    `UPDATE league_members AS member SET cohort = seat.cohort
+       FROM unnest($4::text[], $5::bigint[]) AS seat (user_id, cohort)
+      WHERE member.tenant_no = $1 AND member.board_no = $2 AND member.run_day = $3 AND member.user_id = seat.user_id`,
     [tenantNo, boardNo, runDay, seats.map(({ userId }) => storableText(userId)), seats.map(({ cohort }) => cohort)],
   );
 }

@@ -1,0 +1,89 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { boardsToTrack } from '../../src/catalog/boards-to-track.ts';
+import type { Leaderboard } from '../../src/domain/catalog.ts';
+import { FinalRuns } from '../../src/engine/leaderboards/final-runs.ts';
+import { KeptRuns } from '../../src/engine/leaderboards/kept-runs.ts';
+import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
+import { LeagueClosing } from '../../src/engine/leaderboards/league-closing.ts';
+import { createLeagueReads } from '../../src/engine/leaderboards/league-reads.ts';
+import type { Publisher } from '../../src/engine/notifications/due/publisher.ts';
+import type { DueWork } from '../../src/engine/schedule/due-work.ts';
+import { readCursor, setStorageEpochs } from '../../src/postgres/shards.ts';
+import { tenantParts } from '../../src/redis/parts.ts';
+import { storageEpochOf } from '../../src/domain/shard-state.ts';
+import { trackBoards } from '../../src/postgres/boards/progress.ts';
+import { transaction } from '../../src/postgres/transaction.ts';
+import type { TestUsers } from '../engine/users/test-users.ts';
+import { latestRuns, runOf, wall, type Run } from './calendar.ts';
+import type { LaurelModel } from './laurel-model.ts';
+import type { Said } from './seen.ts';
+import type { ModelUser } from './user.ts';
+
+/** The leaderboards with leagues. */
+export const leagueBoards = (boards: readonly Leaderboard[]): Leaderboard[] =>
+  boards.filter(({ leagues, status }) => leagues !== null && status === 'active');
+
+/** What the worker does for leagues: declaring runs final and closing them. */
+export function leagueWorks(engine: TestUsers, pool: Pool, publisher: Publisher): DueWork[] {
+  const onFailed = ({ error }: { error: unknown }): never => {
+    throw error;
+  };
+  return [new FinalRuns({ redis: engine.redis, pool, graceMs: 0 }), new LeagueClosing({ publisher, onFailed })];
+}
+
+/** Follows the leaderboards with leagues from now on. Their final runs are only copied from shards that are known to be complete. */
+export async function trackLeagues(redis: Redis, pool: Pool, { catalog, nowMs }: LaurelModel): Promise<void> {
+  const { tenantNo } = catalog;
+  const shards = tenantParts(redis, tenantNo).map(({ shard }) => shard);
+  for (const shard of shards) await readCursor(pool, shard);
+  await setStorageEpochs(pool, shards, { storageEpoch: storageEpochOf(1, 'model') });
+  await transaction(pool, (client) =>
+    trackBoards(client, tenantNo, boardsToTrack(leagueBoards(catalog.leaderboards), nowMs)),
+  );
+}
+
+/** Reads everyone's leagues on both sides. */
+export class CompareLeagues {
+  private readonly engine: TestUsers;
+  private readonly model: LaurelModel;
+  private readonly reads: ReturnType<typeof createLeagueReads>;
+
+  constructor(engine: TestUsers, model: LaurelModel, pool: Pool) {
+    const { redis, users, clock } = engine;
+    this.engine = engine;
+    this.model = model;
+    const leaderboards = new LeaderboardReads({ redis, users, clock, past: new KeptRuns(pool), reusesTeams: false });
+    this.reads = createLeagueReads({ redis, pool, clock, users, leaderboards });
+  }
+
+  async all(): Promise<Said[]> {
+    const parts: Said[] = [];
+    for (const board of leagueBoards(this.model.catalog.leaderboards))
+      for (const user of this.model.users.values())
+        for (const run of this.runs(board, user)) parts.push(await this.one(board, user, run));
+    return parts;
+  }
+
+  /** The user's run and the one before. */
+  private runs(board: Leaderboard, user: ModelUser): Run[] {
+    const { date } = wall(this.model.nowMs, user.tz);
+    return runOf(board, date) === null ? [] : latestRuns(board, date);
+  }
+
+  private async one(board: Leaderboard, user: ModelUser, run: Run): Promise<Said> {
+    const model = this.model.leagues!.shown(board, run, user.id);
+    if (model === null) return { engine: null, model };
+    const query = { key: board.key, run: run.start };
+    const { tier, rank, move, cohort, ...read } = await this.reads.ofUser(this.engine.compiled(), user.id, query);
+    const rankings =
+      cohort?.rankings.map((of) => ({ userId: of.userId, rank: of.rank, value: of.value, move: of.move })) ?? null;
+    const what = { board: board.key, run: run.start, user: user.id };
+    const inOrder = <P extends { rank: number; userId: string }>(places: P[] | null): P[] | null =>
+      places?.toSorted((a, b) => a.rank - b.rank || (a.userId < b.userId ? -1 : 1)) ?? null;
+    return {
+      engine: { ...what, tier: tier.number, rank, move, isClosed: read.run.isClosed, cohort: inOrder(rankings) },
+      model: { ...what, ...model, cohort: inOrder(model.cohort) },
+    };
+  }
+}
