@@ -159,6 +159,8 @@ export const TIMELINE_TEXTS: Readonly<Record<string, string>> = {
   'caused.pointsSystem': 'The points system.',
   'entries.tier':
     'The tier after the move, by its number from 1 (the lowest) and its name now; a name of null: there is no such tier any longer.',
+  'entries.from': 'ID of the user who was merged into another.',
+  'entries.into': 'ID of the user who remained: this one, or one who was merged into this one later.',
   'entries.previousTier': 'The tier before the move.',
   'entries.total': 'The user’s total of the metric after the event.',
   'entries.by': 'Who completed it; null: not recorded.',
