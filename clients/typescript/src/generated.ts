@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 7ddd3875a92e9ef127dd2afe115e8e1e02f3849f3812861ed1573837796b114e
-// efd698515a6c16f5379301dee3dc527eb65c28aa58c997663c7d5d7548b80487
+// fd629713a3934d47f53e691f6f202ef5f3cd6a105e8b7f2798581a1815019617
+// c20dd8e3ce90825937e4e905c19792ea69caea8eb3a0a8b39595b6c727ec4255
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -1464,7 +1464,7 @@ export interface LiveTicketRequest {
   /** Keys or IDs of the leaderboards whose changes, and the user’s ranks, are reported. */
   boards?: string[];
   /** Only messages of these types; all if omitted. */
-  types?: ("achievement.completed" | "streak.started" | "streak.extended" | "streak.lost" | "streak.freeze_consumed" | "streak.freeze_earned" | "points.changed" | "points.level_changed" | "points.spent" | "points.refunded" | "points.expiring" | "points.expired" | "points.boost_started" | "points.boost_finished" | "reward.claimed" | "reward.fulfilled" | "reward.cancelled" | "leaderboard.started" | "leaderboard.changed" | "leaderboard.finished" | "leaderboard.rank_changed" | "leaderboard.rewarded" | "leaderboard.tier_changed" | "emails.recap_due" | "emails.reactivation_due" | "emails.streak_reminder_due" | "emails.achievement_due" | "event")[];
+  types?: ("achievement.completed" | "streak.started" | "streak.extended" | "streak.lost" | "streak.freeze_consumed" | "streak.freeze_earned" | "points.changed" | "points.level_changed" | "points.spent" | "points.refunded" | "points.expiring" | "points.expired" | "points.boost_started" | "points.boost_finished" | "reward.claimed" | "reward.fulfilled" | "reward.cancelled" | "leaderboard.started" | "leaderboard.changed" | "leaderboard.finished" | "leaderboard.rank_changed" | "leaderboard.rewarded" | "leaderboard.tier_changed" | "user.merged" | "emails.recap_due" | "emails.reactivation_due" | "emails.streak_reminder_due" | "emails.achievement_due" | "event")[];
   /** Among messages about a metric, only those of these metrics. */
   metricIds?: string[];
   /** Among messages about a leaderboard, only those of these leaderboards. */
@@ -2223,6 +2223,22 @@ export interface LeaderboardTierChanged {
   };
 }
 
+export interface UserMerged {
+  /** Type of the message. */
+  type: "user.merged";
+  /** The user at the reported time. */
+  user: User;
+  /** The merge. */
+  merge: {
+    /** The ID of the user who is gone. It stands for the other user from now on. */
+    from: string;
+    /** The ID of the user who remains. */
+    into: string;
+    /** When the users were merged. */
+    mergedAt: string;
+  };
+}
+
 export interface EmailsRecapDue {
   /** Type of the message. */
   type: "emails.recap_due";
@@ -2468,6 +2484,7 @@ export interface Messages {
   "leaderboard.rank_changed": LeaderboardRankChanged;
   "leaderboard.rewarded": LeaderboardRewarded;
   "leaderboard.tier_changed": LeaderboardTierChanged;
+  "user.merged": UserMerged;
   "emails.recap_due": EmailsRecapDue;
   "emails.reactivation_due": EmailsReactivationDue;
   "emails.streak_reminder_due": EmailsStreakReminderDue;

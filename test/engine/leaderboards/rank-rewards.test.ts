@@ -300,3 +300,27 @@ test('a reversal names final runs of highest values and of points in which the r
   ]);
   expect(await runsWithout(lowest)).toEqual([]);
 });
+
+test('awards and achievements for ranks are imported with their rules', async () => {
+  boards = await start();
+  const date = '2026-11-10T12:00:00.000Z';
+  const award = (awarded: number, total: number, ranks: object) => ({
+    ...{ awarded, total, date },
+    trigger: { type: 'achievement', points: awarded, ...ranks },
+  });
+  const awards = [award(10, 110, { rankFrom: 2, rankTo: 3 }), award(100, 100, { rankTo: 1 })];
+  const old = {
+    id: 'old',
+    points: { xp: { total: 110, days: { '2026-11-10': 110 }, awards } },
+    achievements: [{ key: 'podium', achievedAt: date }],
+  };
+  const answer = await boards.laurel.admin.post('/v1/imports?import=ranks', [old]);
+  expect([answer.status, answer.body.issues]).toEqual([201, []]);
+  await boards.store();
+  const { body } = await boards.laurel.app.get('/v1/users/old/points/xp?awards=10');
+  expect(body.awards.map(({ awarded, trigger }: { awarded: number; trigger: object }) => [awarded, trigger])).toEqual([
+    [10, expect.objectContaining({ rankFrom: 2, rankTo: 3 })],
+    [100, expect.objectContaining({ rankTo: 1 })],
+  ]);
+  expect(await completedBy('old')).toEqual(['podium']);
+});
