@@ -76,7 +76,7 @@ test.each(DEATHS)('a frontend killed when a claim is %s, and a worker when a bat
   expect(await frontendEnds).toEqual([null, 'SIGKILL']);
   if (moment === 'stored') await processes.dieAt(worker, step, 1);
   const workerEnds = once(worker, 'exit');
-  // The stock is taken, paid or not: the late user must not get it, whoever is dead.
+  // The stock is taken, paid or not: the late user must not get it, even while processes are dead.
   expect((await claim(late, reward, 'late')).body.code ?? null).toBe('sold_out');
   await laurel.app.post('/v1/metrics/work/event', { user: { id: late }, value: 1 });
   expect(await workerEnds).toEqual([null, 'SIGKILL']);

@@ -305,7 +305,9 @@ test('awards and achievements for ranks are imported with their rules', async ()
   boards = await start();
   const date = '2026-11-10T12:00:00.000Z';
   const award = (awarded: number, total: number, ranks: object) => ({
-    ...{ awarded, total, date },
+    awarded,
+    total,
+    date,
     trigger: { type: 'achievement', points: awarded, ...ranks },
   });
   const awards = [award(10, 110, { rankFrom: 2, rankTo: 3 }), award(100, 100, { rankTo: 1 })];
