@@ -76,7 +76,7 @@ function reversalsText({ reversals, issues }: ReversedEvents): string {
     : '';
   const table =
     reversals.length === 0 ? 'No events are reversed.\n' : tableText(REVERSALS_HEAD, reversals.map(reversalRow));
-  return dry + table + issues.map(issueText).join('');
+  return dry + table + reversals.flatMap(finalRunsText).join('') + issues.map(issueText).join('');
 }
 
 const reversalRow = (reversal: EventReversal): (string | number | null)[] => [
@@ -93,6 +93,12 @@ const reversalRow = (reversal: EventReversal): (string | number | null)[] => [
     ...reversal.restoredAchievements.map((key) => `+${key}`),
   ].join(' '),
 ];
+
+const finalRunsText = ({ eventId, finalRuns }: EventReversal): string[] =>
+  finalRuns.map(
+    ({ leaderboardKey, start, rank, rankWithout, rewardsDiffer }) =>
+      `${eventId}: the final run of ${start} on ${leaderboardKey} keeps rank ${rank ?? 'none'}; without the event: ${rankWithout ?? 'none'}${rewardsDiffer ? ', with other rewards' : ''}\n`,
+  );
 
 const issueText = ({ eventId, idempotencyKey, message }: ReversalIssue): string =>
   `${eventId ?? idempotencyKey ?? ''}: ${message}\n`;

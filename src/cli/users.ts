@@ -211,6 +211,8 @@ function subjectOf(entry: TimelineEntry): string {
       return `${entry.rank === null ? 'not' : `#${entry.rank}`} on ${entry.leaderboard.name}`;
     case 'league':
       return `${entry.previousTier.name ?? entry.previousTier.number} → ${entry.tier.name ?? entry.tier.number} on ${entry.leaderboard.name}`;
+    case 'merge':
+      return `${entry.from} merged into ${entry.into}${entry.who === null ? '' : ` by ${entry.who}`}`;
     case 'administration':
       return `${entry.action} ${entry.subject} by ${entry.who}`;
     case 'time':

@@ -71,6 +71,9 @@ const ImportedTrigger = Type.Object({
   achievementName: Type.Optional(Name),
   timeUnit: Type.Optional(Type.Enum(['hour', 'day'])),
   timeInterval: Type.Optional(Type.Integer()),
+  rankFrom: Type.Optional(Type.Integer()),
+  rankTo: Type.Optional(Type.Integer()),
+  rankPercent: Type.Optional(Type.Number()),
 });
 export type ImportedTrigger = Static<typeof ImportedTrigger>;
 /** The fields by which a trigger is found that has another ID here. */

@@ -33,5 +33,6 @@ export const TIMELINE_KINDS = [
   'streak',
   'leaderboard',
   'league',
+  'merge',
   'administration',
 ] as const;

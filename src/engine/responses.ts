@@ -391,7 +391,11 @@ function eventAttributeFields(
   return pairs.length === 1 ? { eventAttribute: pairs[0]!, eventAttributes: pairs } : { eventAttributes: pairs };
 }
 
-export function reversalAnswer(compiled: CompiledCatalog, record: HappenedRecord, dryRun: boolean): EventReversal {
+export function reversalAnswer(
+  compiled: CompiledCatalog,
+  record: HappenedRecord,
+  { dryRun, finalRuns }: Pick<EventReversal, 'dryRun' | 'finalRuns'>,
+): EventReversal {
   const reversal = record[RECORD.reversal]!;
   const metric = compiled.metricsByNo.get(record[RECORD.metric]!);
   // Lua's MessagePack encodes an empty table as a map.
@@ -425,6 +429,7 @@ export function reversalAnswer(compiled: CompiledCatalog, record: HappenedRecord
     points,
     revokedAchievements: achievementKeys(compiled, reversal[REVERSAL.revoked]),
     restoredAchievements: achievementKeys(compiled, reversal[REVERSAL.restored]),
+    finalRuns,
   };
 }
 
@@ -446,6 +451,7 @@ export function unchangedReversal(
     points: [],
     revokedAchievements: [],
     restoredAchievements: [],
+    finalRuns: [],
   };
 }
 

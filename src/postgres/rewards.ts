@@ -204,22 +204,48 @@ export async function confirmClaims(client: PoolClient, changes: readonly Balanc
   await insertOwed('NULL');
 }
 
-/** Deletes a user's claims. Reservations no longer count; paid claims still do. */
+/** Deletes a user's claims. Reservations no longer count; paid claims still do, as claims that are gone. */
 export async function deleteClaims(client: PoolClient, { tenantNo, userId }: OfUser): Promise<void> {
   const of = [tenantNo, storableText(userId)];
   await client.query(
     `SELECT FROM reward_counts WHERE tenant_no = $1 AND reward_no IN (
-       SELECT reward_no FROM reward_claims WHERE tenant_no = $1 AND user_id = $2 AND state = ${CLAIM_STATE.reserved}
+       SELECT reward_no FROM reward_claims WHERE tenant_no = $1 AND user_id = $2 AND state < ${CLAIM_STATE.cancelled}
      ) ORDER BY reward_no FOR UPDATE`,
     of,
   );
   await client.query(
-    `WITH gone AS (DELETE FROM reward_claims WHERE tenant_no = $1 AND user_id = $2 RETURNING reward_no, state),
-          given_back AS (SELECT reward_no, count(*) AS sum FROM gone WHERE state = ${CLAIM_STATE.reserved} GROUP BY reward_no)
-     UPDATE reward_counts AS counted SET claimed = claimed - sum FROM given_back
-      WHERE tenant_no = $1 AND counted.reward_no = given_back.reward_no`,
+    `WITH deleted AS (DELETE FROM reward_claims WHERE tenant_no = $1 AND user_id = $2 RETURNING reward_no, state),
+          counts AS (SELECT reward_no, count(*) FILTER (WHERE state = ${CLAIM_STATE.reserved}) AS reserved,
+                            count(*) FILTER (WHERE state IN (${CLAIM_STATE.claimed}, ${CLAIM_STATE.fulfilled})) AS paid
+                       FROM deleted GROUP BY reward_no)
+     UPDATE reward_counts AS counted SET claimed = claimed - reserved, gone = gone + paid FROM counts
+      WHERE tenant_no = $1 AND counted.reward_no = counts.reward_no`,
     of,
   );
+}
+
+/** A reward whose count is not the number of its claims that were not cancelled, with those of deleted users. */
+export interface WrongCount {
+  tenantNo: number;
+  rewardNo: number;
+  counted: number;
+  claims: number;
+}
+
+/** `tenantNos`: of these tenants only; `null`: of all. Exact, because each transaction that changes a claim changes the count. */
+export async function wrongClaimCounts(pool: Pool, tenantNos: readonly number[] | null): Promise<WrongCount[]> {
+  const { rows } = await pool.query<WrongCount>(
+    `SELECT tenant_no AS "tenantNo", reward_no AS "rewardNo", coalesce(claimed, 0)::float8 AS counted,
+            (coalesce(gone, 0) + coalesce(n, 0))::float8 AS claims
+       FROM (SELECT tenant_no, reward_no, count(*) AS n FROM reward_claims
+              WHERE state < ${CLAIM_STATE.cancelled} AND ($1::int[] IS NULL OR tenant_no = ANY ($1)) GROUP BY 1, 2) AS claims
+       FULL JOIN (SELECT * FROM reward_counts WHERE $1::int[] IS NULL OR tenant_no = ANY ($1)) AS counts
+                 USING (tenant_no, reward_no)
+      WHERE coalesce(claimed, 0) <> coalesce(gone, 0) + coalesce(n, 0)
+      ORDER BY 1, 2`,
+    [tenantNos],
+  );
+  return rows;
 }
 
 export interface ClaimsAsked {

@@ -34,6 +34,7 @@ const OWN: readonly (typeof WEBHOOK_EVENTS)[number][] = [
   'reward.cancelled',
   'leaderboard.rewarded',
   'leaderboard.tier_changed',
+  'user.merged',
 ];
 
 test.each(OWN)("the example of %s fits Laurel's own fields", (type) => {

@@ -59,7 +59,7 @@ test.each(['application', 'admin'] as const)('%s: has every operation of the con
   expect(theirs.filter(({ method, path }) => !ours.has(shapeOf(method, path)))).toEqual([]);
 });
 
-test('has every event of the contract, and eight additions', () => {
+test('has every event of the contract, and ten additions', () => {
   const additions = [
     'points.spent',
     'points.refunded',
@@ -70,6 +70,7 @@ test('has every event of the contract, and eight additions', () => {
     'reward.cancelled',
     'leaderboard.rewarded',
     'leaderboard.tier_changed',
+    'user.merged',
   ];
   expect([...WEBHOOK_EVENTS].sort()).toEqual([...contractEvents(), ...additions].sort());
 });

@@ -5,6 +5,7 @@ import { inFewFiles } from '../stack/in-few-files.ts';
 
 /** The file of such a worker. */
 export const DYING_WORKER = new URL('dying-worker.mjs', import.meta.url);
+const DYING_FRONTEND = new URL('dying-frontend.mjs', import.meta.url);
 
 /** Workers of the build, each in its own process, which tests kill or which kill themselves. */
 export class DyingWorkers {
@@ -17,7 +18,22 @@ export class DyingWorkers {
 
   /** Starts one. `DIE_AT=<step>` with `DIE_AT_NTH=<n>`: it is killed at the nth occurrence of that step. */
   start(stack: { redisUrl: string; databaseUrl: string }, env: Record<string, string> = {}): ChildProcess {
-    const child = fork(DYING_WORKER, {
+    return this.fork(DYING_WORKER, stack, env);
+  }
+
+  /** Starts a frontend that is killed at a moment of a merge or a claim (`merge computed`). Resolves with the addresses of its ports. */
+  async startFrontend(
+    stack: { redisUrl: string; databaseUrl: string },
+    dieAt: string,
+  ): Promise<{ child: ChildProcess; appUrl: string; adminUrl: string }> {
+    const child = this.fork(DYING_FRONTEND, stack, { DIE_AT: dieAt });
+    const [ports] = (await once(child, 'message')) as [{ appPort: number; adminPort: number }];
+    const urlOf = (port: number): string => `http://127.0.0.1:${port}`;
+    return { child, appUrl: urlOf(ports.appPort), adminUrl: urlOf(ports.adminPort) };
+  }
+
+  private fork(file: URL, stack: { redisUrl: string; databaseUrl: string }, env: Record<string, string>): ChildProcess {
+    const child = fork(file, {
       // Without the test runner's options, which load parts of it.
       execArgv: [],
       env: { ...process.env, REDIS_URL: stack.redisUrl, DATABASE_URL: stack.databaseUrl, ...env },

@@ -27,6 +27,7 @@ const OF_USER: readonly LiveType[] = [
   'leaderboard.rank_changed',
   'leaderboard.rewarded',
   'leaderboard.tier_changed',
+  'user.merged',
 ];
 /** Messages within this time cause one read. */
 const TOGETHER_MS = 250;

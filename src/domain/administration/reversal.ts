@@ -1,4 +1,6 @@
 import { type Static, Type } from 'typebox';
+import { RankRewards } from '../leaderboard.ts';
+import { LocalDate, Nullable } from '../schemas.ts';
 import { UserId } from '../user.ts';
 
 const Uuid = Type.String({ format: 'uuid' });
@@ -11,6 +13,21 @@ const ReversedPoints = Type.Object({
   /** Points that reversals could not take because totals do not fall below 0. Later reversals deduct it from what they give back. */
   shortfall: Type.Integer(),
 });
+
+/** A final run, which keeps its result although the user would have another rank without the event. */
+export const UnchangedRun = Type.Object({
+  leaderboardKey: Type.String(),
+  start: LocalDate,
+  end: LocalDate,
+  /** `null`: not on the leaderboard. */
+  rank: Nullable(Type.Integer()),
+  rankWithout: Nullable(Type.Integer()),
+  /** What the rank earned. */
+  rewards: RankRewards,
+  /** Whether other rules would reward the other rank. */
+  rewardsDiffer: Type.Boolean(),
+});
+export type UnchangedRun = Static<typeof UnchangedRun>;
 
 export const EventReversal = Type.Object({
   /** `unchanged`: the event already was in the requested state. */
@@ -33,6 +50,8 @@ export const EventReversal = Type.Object({
   /** Keys of achievements, or IDs if they have no key. */
   revokedAchievements: Type.Array(Type.String()),
   restoredAchievements: Type.Array(Type.String()),
+  /** Of a reversed event only. */
+  finalRuns: Type.Array(UnchangedRun),
 });
 export type EventReversal = Static<typeof EventReversal>;
 

@@ -240,6 +240,17 @@ const LeagueEntry = Type.Object({
 });
 export type LeagueEntry = Static<typeof LeagueEntry>;
 
+/** `from` was merged into `into`: the user, or one who was merged into the user later. */
+const MergeEntry = Type.Object({
+  kind: Type.Literal('merge'),
+  ...Entry,
+  from: Type.String(),
+  into: Type.String(),
+  /** Readable part of the administrator's key; `null` if no longer known. */
+  who: Nullable(Type.String()),
+});
+export type MergeEntry = Static<typeof MergeEntry>;
+
 const AdministrationEntry = Type.Object({
   kind: Type.Literal('administration'),
   ...Entry,
@@ -263,6 +274,7 @@ export const TimelineEntry = Type.Union([
   StreakEntry,
   LeaderboardEntry,
   LeagueEntry,
+  MergeEntry,
   AdministrationEntry,
 ]);
 export type TimelineEntry = Static<typeof TimelineEntry>;

@@ -16,6 +16,7 @@ export const DIFFERENCE_KINDS = [
   'idempotencyKey',
   'quarantine',
   'mergedUsers',
+  'claims',
   'outbox',
 ] as const;
 

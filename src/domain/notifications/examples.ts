@@ -260,6 +260,7 @@ export const NOTIFICATION_EXAMPLES: { readonly [T in (typeof WEBHOOK_EVENTS)[num
       rank: 3,
     },
   },
+  'user.merged': { type: 'user.merged', user, merge: { from: 'guest-7f3a', into: EXAMPLE_USER_ID, mergedAt: AT } },
   'emails.recap_due': {
     type: 'emails.recap_due',
     timestamp: '2026-03-09T08:00:00.000Z',

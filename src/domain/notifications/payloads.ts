@@ -11,8 +11,7 @@ import { User } from '../user.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
 /**
- * Schemas of the 27 webhook payloads: 18 as the contract defines them, and those about spendings, expiries and rewards. All senders and
- * documents derive from these.
+ * Schemas of the 28 webhook payloads: 18 as the contract defines them, and Laurel's own. All senders and documents derive from these.
  */
 
 type WebhookType = (typeof WEBHOOK_EVENTS)[number];
@@ -97,6 +96,9 @@ const expiryFields = { ...aboutUser, points: PointsResponse, expiry: Expiry };
 
 const spendingFields = { ...aboutUser, points: PointsResponse, spending: BalanceChange };
 
+/** `from` was merged into `into`, the user. */
+const Merge = Type.Object({ from: Type.String(), into: Type.String(), mergedAt: timestamp });
+
 const claimFields = { ...aboutUser, claim: Claim };
 
 export const NOTIFICATION_PAYLOADS = {
@@ -136,6 +138,7 @@ export const NOTIFICATION_PAYLOADS = {
   'leaderboard.rank_changed': payload('leaderboard.rank_changed', { ...aboutUser, leaderboard: BoardOfWebhook }),
   'leaderboard.rewarded': payload('leaderboard.rewarded', { ...aboutUser, leaderboard: RewardedBoard }),
   'leaderboard.tier_changed': payload('leaderboard.tier_changed', { ...aboutUser, leaderboard: BoardOfTiers }),
+  'user.merged': payload('user.merged', { ...aboutUser, merge: Merge }),
   'emails.recap_due': payload('emails.recap_due', {
     timestamp,
     ...aboutUser,

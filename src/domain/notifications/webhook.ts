@@ -26,6 +26,7 @@ export const WEBHOOK_EVENTS = [
   'leaderboard.rank_changed',
   'leaderboard.rewarded',
   'leaderboard.tier_changed',
+  'user.merged',
   'emails.recap_due',
   'emails.reactivation_due',
   'emails.streak_reminder_due',

@@ -66,6 +66,7 @@ import { matches, periodsOfDay, periodSums } from '../achievements/quests.ts';
 import { unlessRefused } from '../refusals.ts';
 import { reversalAnswer, unchangedReversal } from '../responses.ts';
 import type { Scripts } from '../scripts.ts';
+import { type Correction, finalRunsWithout } from './final-runs.ts';
 import { repairsOf, replayedStreaks } from './packed-replay.ts';
 import { readStreakFacts } from './streak-facts.ts';
 
@@ -121,16 +122,13 @@ export function createReversals({ pool, recordAudit, clock, persisted, scripts, 
       if ('unchanged' in found) return found.unchanged;
       const { facts, user, packed } = of;
       const replay = replayStreaks(facts, changedEvents(found.planned));
-      const reversal = reversalOf(compiled, {
-        ...found.planned,
-        replay,
-        tz: user.zone,
-        scores: await scoresAfter(pool, compiled, { ...found.planned, user, nowMs }),
-        nowMs,
-      });
+      const scores = await scoresAfter(pool, compiled, { ...found.planned, user, nowMs });
+      const planned = { ...found.planned, replay, tz: user.zone, scores, nowMs };
+      const reversal = reversalOf(compiled, planned);
+      const finalRuns = planned.voids ? await finalRunsWithout(pool, compiled, correctionOf(compiled, planned)) : [];
       const record = await make(compiled, userId, { reversal, expected: packed!, dryRun: request.dryRun });
       if (record === null) continue;
-      const answer = reversalAnswer(compiled, record, request.dryRun);
+      const answer = reversalAnswer(compiled, record, { dryRun: request.dryRun, finalRuns });
       if (!request.dryRun) audit(tenantNo, answer, userId, by);
       return answer;
     }
@@ -487,9 +485,24 @@ function takenBy({ root, awards, revoked, tz }: PlannedReversal) {
   return [...awards, ...revoked.flatMap((each) => each.awards)].map((taken) => ({
     award: taken[COMPENSATED.award],
     system: taken[COMPENSATED.system],
+    points: taken[COMPENSATED.points],
     day: taken[COMPENSATED.day] ?? awardDay({ root, tz }),
     atMs: taken[COMPENSATED.atMs] ?? root.atMs,
   }));
+}
+
+/** What final runs would notice. */
+function correctionOf(compiled: CompiledCatalog, planned: PlannedReversal): Correction {
+  const { root, nowMs, scores, tz } = planned;
+  const held = new Set(planned.held);
+  return {
+    root,
+    nowMs,
+    scores,
+    isOfMetric: (board) => isOfMetric(compiled, board, root),
+    secondAt: (atMs) => secondOfDay(tz, atMs),
+    taken: takenBy(planned).filter(({ award }) => !held.has(award)),
+  };
 }
 
 const isOfMetric = (compiled: CompiledCatalog, { rankBy, metricId }: Leaderboard, { metricNo }: StoredEvent): boolean =>

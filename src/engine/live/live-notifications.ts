@@ -81,6 +81,7 @@ export const MADE_FROM_RECORDS = [
   'points.spent',
   'points.refunded',
   'points.expired',
+  'user.merged',
 ] as const;
 const ORDER: ReadonlyMap<NotificationType, number> = new Map(MADE_FROM_RECORDS.map((type, order) => [type, order]));
 /** More than the notifications of a type that one record can make. */
@@ -93,19 +94,22 @@ export function liveEntry(
   onProblem: (error: unknown) => void,
 ): LiveEntry {
   const all = recordsOf(records, onProblem);
-  const { users, happened } = happenedIn(
+  const merge = all.find((record) => record[kindField] === KIND.merge && record[RECORD.merged] !== undefined);
+  const { users, happened, merged } = happenedIn(
     {
       compiled,
       controlShare,
       wants: (type) => ORDER.has(type) && wantsType(type),
       isWanted: (userId, hasState) => hasState && wantsUser(userId),
     },
-    { records: all.filter(isHappened), states },
+    { records: all.filter(isHappened), states, ...(merge && { merge: merge as MergeRecord }) },
     onProblem,
   );
   return {
     position,
-    notifications: happened.flatMap(({ notifications }, index) => numberedIn(index, notifications ?? [])),
+    notifications: [...happened.map(({ notifications }) => notifications ?? []), merged].flatMap((made, index) =>
+      numberedIn(index, made),
+    ),
     moves: happened.flatMap(({ record, user }) =>
       (record[RECORD.boards] ?? []).map((board) => moveOf(compiled, record, board, user)),
     ),

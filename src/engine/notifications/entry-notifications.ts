@@ -4,12 +4,13 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { achievementDueMs } from '../../domain/notifications/email-times.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
 import { RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
-import type { HappenedRecord } from '../../packed/record.ts';
+import type { HappenedRecord, MergeRecord } from '../../packed/record.ts';
 import { noteCompletions } from '../../postgres/notifications/emails.ts';
 import {
   aboutAchievement,
   achievementNotifications,
   boardNotifications,
+  mergeNotifications,
   pointsNotifications,
   RecordedUser,
   rewardNotifications,
@@ -24,6 +25,8 @@ export interface HappenedEntry {
   records: HappenedRecord[];
   /** The users touched and their packed states afterwards: id, state, id, state… */
   states: readonly Buffer[];
+  /** About the user who remains after a merge; an entry has at most one. */
+  merge?: MergeRecord;
 }
 
 export interface EntryReport {
@@ -70,9 +73,9 @@ export function happenedIn(
     wants: Wants;
     isWanted?: (userId: string, hasState: boolean) => boolean;
   },
-  { records, states }: Pick<HappenedEntry, 'records' | 'states'>,
+  { records, states, merge }: Pick<HappenedEntry, 'records' | 'states' | 'merge'>,
   onLeftOut: (error: unknown) => void,
-): { users: ReadonlyMap<string, RecordedUser>; happened: Happened[] } {
+): { users: ReadonlyMap<string, RecordedUser>; happened: Happened[]; merged: Notification[] } {
   const users = new Map<string, RecordedUser>();
   for (let at = 0; at + 1 < states.length; at += 2) {
     const userId = states[at]!.toString('utf8');
@@ -90,7 +93,15 @@ export function happenedIn(
       return { record, user, notifications: null };
     }
   });
-  return { users, happened };
+  const remaining = merge && users.get(merge[RECORD.userId]);
+  let merged: Notification[] = [];
+  try {
+    if (merge && remaining && isWanted(remaining.userId, true))
+      merged = mergeNotifications({ compiled, wants }, merge, remaining);
+  } catch (error) {
+    onLeftOut(error);
+  }
+  return { users, happened, merged };
 }
 
 /**
@@ -104,7 +115,9 @@ export function entryReport(
   onLeftOut: (error: unknown) => void,
 ): EntryReport {
   const report: EntryReport = { notifications: [], completions: [] };
-  for (const { record, user, notifications } of happenedIn(context, entry, onLeftOut).happened) {
+  const { happened, merged } = happenedIn(context, entry, onLeftOut);
+  report.notifications.push(...merged);
+  for (const { record, user, notifications } of happened) {
     if (notifications === null) continue;
     for (const notification of notifications) {
       if (notification.payload.length <= PAYLOAD_LENGTH) report.notifications.push(notification);

@@ -283,6 +283,10 @@ export const boardPayload = (
   { status, rankings }: { status: BoardStatus; rankings: LeaderboardRanking[] },
 ): string => `{"type":"${type}","leaderboard":${openedBoard(at, status)},"rankings":${JSON.stringify(rankings)}}}`;
 
+/** Payload of `user.merged`: the user who remains, and the IDs of both. */
+export const userMerged = (user: UserJson, merge: PayloadOf<'user.merged'>['merge']): string =>
+  userPayloadJson('user.merged', user, { merge });
+
 export const recapDue = (
   user: UserJson,
   { dueMs, fromDay, toDay }: { dueMs: number; fromDay: number; toDay: number },

@@ -3,13 +3,19 @@ import type { Achievement } from '../../domain/catalog.ts';
 import { turned } from '../../domain/leaderboard.ts';
 import { boardStatus } from '../../domain/runs.ts';
 import { rankRewardOf } from '../leaderboards/reward-record.ts';
-import type { BoardPlace, NotificationSubject, NotificationType } from '../../domain/notifications/notification.ts';
+import type {
+  BoardPlace,
+  Notification,
+  NotificationSubject,
+  NotificationType,
+} from '../../domain/notifications/notification.ts';
 import type { Expiry } from '../../domain/notifications/payloads.ts';
 import { dateOf, DAY_MS, FREQUENCIES, periodOf } from '../../domain/periods.ts';
 import type { PointsAwardResponse, PointsTriggerResponse } from '../../domain/points.ts';
 import {
   AWARD,
   BALANCE,
+  MERGED,
   RECORD,
   RECORDED_BOARD,
   RECORDED_POINTS,
@@ -19,7 +25,13 @@ import {
   SETTLEMENT,
 } from '../../packed/record-fields.ts';
 import { completedIn } from '../../packed/completed.ts';
-import type { HappenedRecord, RecordedAward, RecordedBoard, RecordedSettlement } from '../../packed/record.ts';
+import type {
+  HappenedRecord,
+  MergeRecord,
+  RecordedAward,
+  RecordedBoard,
+  RecordedSettlement,
+} from '../../packed/record.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
 import { FREQUENCY } from '../../packed/user-fields.ts';
@@ -45,6 +57,7 @@ import {
   streakLost,
   type UserJson,
   userJson,
+  userMerged,
 } from './payloads.ts';
 import { scoreIn } from '../../rules/leaderboards.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
@@ -259,6 +272,19 @@ export function* rewardNotifications({ compiled, record, wants, user }: Change):
     { status, rank, value: score, rewards },
   );
   yield { type: 'leaderboard.rewarded', no: boardNo, about, place: { boardNo, runDay, group }, payload };
+}
+
+/** `user.merged`, about the user who remains. */
+export function mergeNotifications(
+  { compiled, wants }: Pick<Change, 'compiled' | 'wants'>,
+  { [RECORD.id]: id, [RECORD.atMs]: atMs, [RECORD.merged]: merged }: MergeRecord,
+  user: RecordedUser,
+): Notification[] {
+  const type = 'user.merged';
+  if (merged === undefined || !wants(type, {})) return [];
+  const { userId } = user;
+  const payload = userMerged(user.json(), { from: merged[MERGED.from], into: userId, mergedAt: isoTime(atMs) });
+  return [{ type, tenantNo: compiled.catalog.tenantNo, userId, atMs, source: `${id}:0`, about: {}, payload }];
 }
 
 /** The user's score after the entry, for a record that lacks it. */

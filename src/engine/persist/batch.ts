@@ -209,6 +209,7 @@ function add(
   }
   if (record[kindField] === KIND.merge) {
     addMerge(batch, tenantNo, record);
+    if (record[RECORD.merged] !== undefined) entry.merge = record;
     touched.noteWhole(record[RECORD.userId]);
     return;
   }

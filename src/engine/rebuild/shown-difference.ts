@@ -3,6 +3,7 @@ import type { PackedState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { tenantKey, type TenantKey } from '../../redis/keys.ts';
 import { readState } from './derived-keys.ts';
+import { CLAIM_COUNT } from './suspect-rewards.ts';
 import type { Difference } from './suspects.ts';
 
 const KINDS = {
@@ -30,7 +31,8 @@ export function shownDifference(difference: Difference): VerificationDifference 
   const { key } = difference;
   const of = tenantKey(key);
   const kindOfKey = of?.kind ?? null;
-  const kind = kindOfKey === null ? 'outbox' : KINDS[kindOfKey];
+  const ofAll = key.startsWith(CLAIM_COUNT) ? 'claims' : 'outbox';
+  const kind = kindOfKey === null ? ofAll : KINDS[kindOfKey];
   const userId = kind === 'user' ? of!.rest : kind === 'leaderboard' ? difference.part : null;
   const { part, redis, postgres } =
     kind === 'user' ? ofStates(difference) : kind === 'quarantine' ? ofQuarantine(difference) : difference;

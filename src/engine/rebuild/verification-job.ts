@@ -28,6 +28,7 @@ import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { BoardsOfTenants, Generations, readState, TeamSums } from './derived-keys.ts';
 import { QuestsOfTenants, suspectQuests } from './quests.ts';
 import { shownDifference } from './shown-difference.ts';
+import { suspectClaimCounts, suspectRewards } from './suspect-rewards.ts';
 import { hotUses, type HotUse, superfluousKeys, superfluousMembers, usesWithoutEvent } from './superfluous.ts';
 import {
   confirm,
@@ -195,6 +196,7 @@ export class Verifying implements JobWork<VerificationJob> {
     const suspects = [
       ...(await suspectUsers(sides, readable, noted)),
       ...(await suspectQuests(sides, new QuestsOfTenants(this.pool), readable)),
+      ...(await suspectRewards(sides, readable)),
     ];
     // Existing hashes are found among the keys.
     for (const key of noted.teams.hashes.keys())
@@ -349,10 +351,10 @@ export class Verifying implements JobWork<VerificationJob> {
     return { next: { step: 'points', at: String(next) }, done: 0, suspects };
   }
 
-  /** Events in quarantine, and merged users. */
-  private rest(sides: Sides, { tenantNo }: VerificationJob): Compared {
+  /** Events in quarantine, merged users, and counts of claims. */
+  private async rest(sides: Sides, { tenantNo }: VerificationJob): Promise<Compared> {
     const parts = knownParts(this.redis, tenantNo);
     const suspects = parts.flatMap((part) => [quarantineSuspect(sides, part), aliasesSuspect(sides, part)]);
-    return { next: null, done: 0, suspects };
+    return { next: null, done: 0, suspects: [...suspects, ...(await suspectClaimCounts(sides, [tenantNo]))] };
   }
 }

@@ -39,6 +39,7 @@ import {
 } from './suspects.ts';
 import { BoardsOfTenants, countersOf, Generations, readState, TeamSums, totalsOf } from './derived-keys.ts';
 import { QuestsOfTenants, suspectQuests } from './quests.ts';
+import { suspectClaimCounts, suspectRewards } from './suspect-rewards.ts';
 import { superfluous } from './superfluous.ts';
 import type { OnUnreadable } from './shard-filling.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
@@ -82,6 +83,7 @@ export async function verify(options: VerifyOptions): Promise<number> {
   await verification.teamSums();
   await verification.quarantines();
   await verification.mergedUsers();
+  await verification.claimCounts();
   return verification.count;
 }
 
@@ -150,6 +152,7 @@ class Verification {
       }
       await this.settle(await suspectUsers(sides, own, { members, teams }));
       await this.settle(await suspectQuests(sides, this.quests, readable));
+      await this.settle(await suspectRewards(sides, readable));
       done += page.length;
       onProgress?.({ step: 'users', done, total: total && Math.max(total, done) });
     }
@@ -236,6 +239,11 @@ class Verification {
       const parts = knownParts(redis, tenantNo).filter(({ shard }) => this.sides.shards.includes(shard));
       await this.settle(parts.map((part) => aliasesSuspect(this.sides, part)));
     }
+  }
+
+  /** How many claims each reward has. */
+  async claimCounts(): Promise<void> {
+    await this.settle(await suspectClaimCounts(this.sides, this.tenants));
   }
 
   private async settle(suspects: readonly Suspect[]): Promise<void> {

@@ -43,7 +43,12 @@ interface ClaimsOptions {
   recordAudit: RecordAudit;
   /** Resolves when Postgres holds the writes about a user so far; rejects with 503 if that takes too long. */
   persisted: (tenantNo: number, userId: string) => Promise<void>;
+  /** Called at each moment of a claim, so that tests can stop there. */
+  onMoment?: (moment: ClaimMoment) => void | Promise<void>;
 }
+
+/** The claim is reserved in Postgres; its points are spent in Redis; Postgres holds the spending. */
+export type ClaimMoment = 'reserved' | 'spent' | 'stored';
 
 interface Keyed {
   idempotencyKey: string | null;
@@ -100,16 +105,19 @@ export class Claims {
    * thrown. Idempotent. Throws 503 if the outcome is unknown.
    */
   async pay(compiled: CompiledCatalog, claim: ClaimRow, span?: Span): Promise<ClaimRow> {
-    const { pool, spendings, persisted } = this.options;
+    const { pool, spendings, persisted, onMoment } = this.options;
     const { tenantNo, userId } = claim;
     const key = claim.idempotencyKey!;
+    await onMoment?.('reserved');
     try {
       await spendings.pay(compiled, { ...claim, key }, span);
     } catch (error) {
       if (error instanceof AppError && error.status < 500) await releaseClaim(pool, claim);
       throw error;
     }
+    await onMoment?.('spent');
     await persisted(tenantNo, userId);
+    await onMoment?.('stored');
     const paid = await claimOfKey(pool, { tenantNo, userId, key });
     if (paid === null || paid.state === CLAIM_STATE.reserved)
       throw new AppError('unavailable', 'The claim is being stored; repeat the request with the same Idempotency-Key.');

@@ -9,6 +9,7 @@ import type {
   EventEntry,
   LeaderboardEntry,
   LeagueEntry,
+  MergeEntry,
   RecomputationEntry,
   ReversalEntry,
   StreakEntry,
@@ -17,6 +18,7 @@ import type {
   TimelineAuditRow,
   TimelineFinalRow,
   TimelineLeagueRow,
+  TimelineMergeRow,
   TimelineStreakRow,
 } from '../../postgres/timeline/entries.ts';
 import type { CatalogThen } from './catalog-then.ts';
@@ -179,6 +181,15 @@ export function leagueEntry(
     rank: row.rank,
   };
 }
+
+export const mergeEntry = (position: string, { from, into, who, at }: TimelineMergeRow): MergeEntry => ({
+  kind: 'merge',
+  position,
+  at: at.toISOString(),
+  from,
+  into,
+  who,
+});
 
 export const administrationEntry = (position: string, row: TimelineAuditRow): AdministrationEntry => ({
   kind: 'administration',

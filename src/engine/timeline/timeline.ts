@@ -34,6 +34,7 @@ import {
   auditRows,
   finalRows,
   leagueRows,
+  mergeRows,
   recomputationIds,
   recomputationsOf,
   type RowsQuery,
@@ -41,6 +42,7 @@ import {
   type TimelineAuditRow,
   type TimelineFinalRow,
   type TimelineLeagueRow,
+  type TimelineMergeRow,
   type TimelineStreakRow,
   type TimelineRange,
 } from '../../postgres/timeline/entries.ts';
@@ -50,7 +52,15 @@ import { spanOf } from '../span.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { CatalogThen } from './catalog-then.ts';
 import { loadCauses } from './effects.ts';
-import { administrationEntry, creationEntry, finalEntry, happeningEntry, leagueEntry, streakEntry } from './entries.ts';
+import {
+  administrationEntry,
+  creationEntry,
+  finalEntry,
+  happeningEntry,
+  leagueEntry,
+  mergeEntry,
+  streakEntry,
+} from './entries.ts';
 import { type Happening, happenings } from './happening.ts';
 import { inSequence } from './sequence.ts';
 
@@ -187,6 +197,7 @@ export function createTimeline({ users, pool }: TimelineOptions) {
       else if (one.is === 'league') entry = leagueEntry(position, one.row, then, compiled);
       else if (one.is === 'quarantine') entry = quarantineEntry(compiled, one.row, then);
       else if (one.is === 'spending') entry = spendingEntry(compiled, one.row, then);
+      else if (one.is === 'merge') entry = mergeEntry(position, one.row);
       else if (one.is === 'audit') entry = administrationEntry(position, one.row);
       else if (!(await hasAwardedAtCreation(asked))) entry = creationEntry(position, state.createdMs);
       if (entry !== null) entries.push(entry);
@@ -238,6 +249,7 @@ type Found =
   | { position: string; is: 'league'; row: TimelineLeagueRow }
   | { position: string; is: 'quarantine'; row: QuarantineRow }
   | { position: string; is: 'spending'; row: BalanceChangeRow }
+  | { position: string; is: 'merge'; row: TimelineMergeRow }
   | { position: string; is: 'audit'; row: TimelineAuditRow };
 
 type Completions = ReadonlyMap<string, TimelineCompletionRow[]>;
@@ -292,6 +304,8 @@ const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
       is: 'league',
       row,
     })),
+  merge: async ({ pool, range }) =>
+    (await mergeRows(pool, range)).map((row) => ({ position: row.id, is: 'merge', row })),
   administration: async ({ pool, range }) =>
     placed(
       POSITION_KIND.administration,

@@ -477,6 +477,10 @@ export const CONFIGURATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_admin_api_keys_create.created.key': 'The whole key; only this answer has it.',
   'admin_application_api_keys_create.created.key': 'The whole key; only this answer has it.',
   'points.awards.trigger.achievementName': 'Name of the achievement.',
+  'points.awards.trigger.rankFrom': 'Of a trigger for final ranks: the best rank that it rewards.',
+  'points.awards.trigger.rankTo': 'Of a trigger for final ranks: the last rank that it rewards.',
+  'points.awards.trigger.rankPercent':
+    'Of a trigger for final ranks: the share of the users that it rewards, in percent.',
   'demo[]': 'Demo resources that stay active although the document does not name them.',
   'admin_organisation_get.demo': 'Whether the demo is configured.',
   'admin_organisation_update.demo': 'Whether the demo is configured.',

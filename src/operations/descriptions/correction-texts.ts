@@ -5,6 +5,15 @@ export const CORRECTION_TEXTS: Readonly<Record<string, string>> = {
   eventIds: 'IDs of the events or reversals to reverse.',
   idempotencyKeys: 'Idempotency keys of the user’s events.',
   reversals: 'Result for each event.',
+  finalRuns:
+    'Final runs that contain the event, and in which the user would have another rank without it. They do not change.',
+  'finalRuns.start': 'First day of the run.',
+  'finalRuns.end': 'Last day of the run.',
+  'finalRuns.leaderboardKey': 'Key of the leaderboard.',
+  'finalRuns.rank': 'The user’s final rank; null: not on the leaderboard.',
+  'finalRuns.rewards': 'What the user got for the rank.',
+  rankWithout: 'The rank without the event; null: not on the leaderboard.',
+  rewardsDiffer: 'Whether the rank without the event earns other rewards.',
   reversalId:
     'ID of the new event with the opposite value; reverse it to undo the reversal. Null: nothing was written.',
   'points.changed': 'How the total changed; negative where points were taken.',
@@ -159,6 +168,8 @@ export const TIMELINE_TEXTS: Readonly<Record<string, string>> = {
   'caused.pointsSystem': 'The points system.',
   'entries.tier':
     'The tier after the move, by its number from 1 (the lowest) and its name now; a name of null: there is no such tier any longer.',
+  'entries.from': 'ID of the user who was merged into another.',
+  'entries.into': 'ID of the user who remained: this one, or one who was merged into this one later.',
   'entries.previousTier': 'The tier before the move.',
   'entries.total': 'The user’s total of the metric after the event.',
   'entries.by': 'Who completed it; null: not recorded.',

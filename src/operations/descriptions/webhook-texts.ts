@@ -110,6 +110,11 @@ export const WEBHOOK_TEXTS: Readonly<Record<NotificationType, WebhookText>> = {
     description:
       'After the run is final, once for each user and run. A rank of null: the user had no score in the run.',
   },
+  'user.merged': {
+    summary: 'A user was merged into another',
+    description:
+      'At once. `user` is the user who remains, with everything of both. What both earned is not reported again.',
+  },
   'emails.recap_due': {
     summary: 'A recap is due',
     description: `Monday 09:00, or the 1st 09:00 where recaps are monthly, for users with an event in the period. ${DUE_EMAIL}`,
@@ -141,6 +146,10 @@ export const PAYLOAD_TEXTS: Readonly<Record<string, string>> = {
   messageNumber: 'Number of the message in this absence, 1 to 5.',
   newLevel: 'The level that the points reach now; null: none.',
   previousLevel: 'The level that they reached before; null: none.',
+  merge: 'The merge.',
+  'merge.from': 'The ID of the user who is gone. It stands for the other user from now on.',
+  'merge.into': 'The ID of the user who remains.',
+  'merge.mergedAt': 'When the users were merged.',
   'payload.freezes': 'How many freezes the user has now.',
   'payload.length': 'Length of the streak, in periods.',
   'payload.points': 'The points system, with the user’s total.',

@@ -132,6 +132,48 @@ export async function insertRankRewards(client: PoolClient, rewards: readonly Ra
   );
 }
 
+/** Points that a reward for a rank noted, and that the awards of no change at that time add up to. */
+export interface UnpaidRankReward {
+  tenantNo: number;
+  userId: string;
+  boardNo: number;
+  runDay: number;
+  systemNo: number;
+  points: number;
+  awarded: number;
+}
+
+/** An ID with this time; no entry has it. `ms`: expression. */
+const idAt = (ms: string): string => `(lpad(to_hex(${ms}), 12, '0') || repeat('0', 20))::uuid`;
+
+/** The rewards of some users for ranks whose points the awards do not have, except awards that were dropped with their day. */
+export async function unpaidRankRewards(
+  pool: Pool,
+  users: readonly { tenantNo: number; id: string }[],
+): Promise<UnpaidRankReward[]> {
+  if (users.length === 0) return [];
+  const { rows } = await pool.query<UnpaidRankReward>(
+    `SELECT reward.tenant_no AS "tenantNo", reward.user_id AS "userId", reward.board_no AS "boardNo", reward.run_day AS "runDay",
+            system_no::int AS "systemNo", paid.points::float8, coalesce((own.sums)[1], 0)::float8 AS awarded
+       FROM unnest($1::int[], $2::text[]) AS named (tenant_no, user_id)
+       JOIN rank_rewards AS reward USING (tenant_no, user_id)
+       JOIN board_runs AS run ON run.tenant_no = reward.tenant_no AND run.board_no = reward.board_no AND run.run_day = reward.run_day
+      CROSS JOIN LATERAL (SELECT key AS system_no, value::bigint AS points FROM jsonb_each_text(reward.points)) AS paid
+      CROSS JOIN LATERAL (
+        -- The IDs of a change's awards begin with the change's.
+        SELECT array_agg(sum) AS sums FROM (
+          SELECT sum(awarded)::bigint AS sum FROM awards AS award
+           WHERE award.tenant_no = reward.tenant_no AND award.user_id = reward.user_id AND award.system_no = paid.system_no::int
+             AND award.id >= ${idAt('epoch_ms(run.final_at)')} AND award.id < ${idAt('epoch_ms(run.final_at) + 1')}
+           GROUP BY left(award.id::text, 32)) AS changes) AS own
+      WHERE paid.points <> 0 AND paid.points <> ALL (coalesce(own.sums, '{}'))
+        AND ${idAt('epoch_ms(run.final_at)')} >= coalesce(
+              (SELECT end_id FROM event_partitions WHERE is_dropped ORDER BY end_day DESC LIMIT 1), ${idAt('0')})`,
+    [users.map(({ tenantNo }) => tenantNo), users.map(({ id }) => storableText(id))],
+  );
+  return rows;
+}
+
 /** What some users got in a run, by user ID. */
 export async function rankRewards(
   pool: Pool,

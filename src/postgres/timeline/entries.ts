@@ -111,12 +111,37 @@ export async function leagueRows(pool: Pool, query: RowsQuery): Promise<Timeline
   return rows;
 }
 
+export interface TimelineMergeRow {
+  id: string;
+  from: string;
+  into: string;
+  who: string | null;
+  at: Date;
+}
+
+/** The merges whose users the user has become. Cost: O(merges of the user). */
+export async function mergeRows(
+  pool: Pool,
+  { tenantNo, userId, above, below, newest, limit }: TimelineRange,
+): Promise<TimelineMergeRow[]> {
+  const { rows } = await pool.query<TimelineMergeRow>(
+    `SELECT id::text, old_id AS "from", into_id AS into, at,
+            (SELECT who FROM audit_log AS audit
+              WHERE audit.tenant_no = $1 AND about_user = into_id AND kind = 'user' AND action = 'merge'
+                AND after ->> 'from' = old_id AND audit.at >= merge.at ORDER BY audit.no LIMIT 1) AS who
+       FROM user_merges AS merge WHERE tenant_no = $1 AND user_id = $2 AND id > $3 AND id < $4
+      ORDER BY id ${newest ? 'DESC' : ''} LIMIT $5`,
+    [tenantNo, storableText(userId), above, below, limit],
+  );
+  return rows;
+}
+
 /** Administrators' actions on the user, without assistants' calls and those with entries of their own. O(actions on the user). */
 export async function auditRows(pool: Pool, query: RowsQuery): Promise<TimelineAuditRow[]> {
   const { rows } = await pool.query<TimelineAuditRow>(
     `SELECT no, who, action, kind, id, before, after, epoch_ms(at) AS "atMs"
        FROM audit_log
-      WHERE tenant_no = $1 AND about_user = $2 AND kind NOT IN ('streak', 'tool') AND action <> 'reverse'
+      WHERE tenant_no = $1 AND about_user = $2 AND kind NOT IN ('streak', 'tool') AND action NOT IN ('reverse', 'merge')
         AND no > coalesce((SELECT max(no) FROM audit_log
                             WHERE tenant_no = $1 AND about_user = $2 AND action = 'delete' AND kind = 'user'), 0)
         ${between('audit_log.at', 'audit_log.no', query.newest)}`,

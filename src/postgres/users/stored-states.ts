@@ -136,6 +136,22 @@ export async function missingUsers(pool: Pool, users: readonly NamedUser[]): Pro
   return rows;
 }
 
+/** The points of some users by number of the points system, as listed beside their states; `undefined` for unknown users. */
+export async function storedPoints(
+  pool: Pool,
+  users: readonly NamedUser[],
+): Promise<(Record<string, number> | undefined)[]> {
+  if (users.length === 0) return [];
+  const { rows } = await pool.query<{ nth: number; points: Record<string, number> }>(
+    `SELECT nth::int, points FROM unnest($1::int[], $2::text[]) WITH ORDINALITY AS named (tenant_no, id, nth)
+       JOIN users USING (tenant_no, id)`,
+    [users.map(({ tenantNo }) => tenantNo), users.map(({ id }) => storableText(id))],
+  );
+  const points: (Record<string, number> | undefined)[] = users.map(() => undefined);
+  for (const row of rows) points[row.nth - 1] = row.points;
+  return points;
+}
+
 /** Numbers of the tenants with a part on some shards, including archived ones. */
 export async function tenantsOfShards(pool: Pool, shards: readonly number[]): Promise<number[]> {
   const { rows } = await pool.query<{ no: number }>(

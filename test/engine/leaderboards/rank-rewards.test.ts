@@ -205,7 +205,13 @@ test('a correction after the end changes no rank, reward or award, and Redis hol
     return answer.body.eventId;
   };
   const first = await send('a', 9);
-  for (const [user, value] of Object.entries({ b: 7, c: 5, d: 3 })) await send(user, value);
+  const larger = await send('b', 6);
+  for (const [user, value] of [
+    ['b', 1],
+    ['c', 5],
+    ['d', 3],
+  ] as const)
+    await send(user, value);
   await boards.at('2026-11-19T12:00:11Z');
   expect(await due()).toEqual([]);
   const shown = async () => [
@@ -216,22 +222,107 @@ test('a correction after the end changes no rank, reward or award, and Redis hol
   const before = await shown();
   expect(before[1]).toEqual([101, 11, 10, 0]);
   // The winner's event is gone, and the last one would have won.
-  expect((await laurel.admin.post(`/v1/events/${first}/reverse`, {})).body).toMatchObject({
-    status: 'reversed',
-    points: [],
-  });
+  const reverse = async (id: string, body: object = {}) =>
+    (await laurel.admin.post(`/v1/events/${id}/reverse`, body)).body;
+  const run = { leaderboardKey: 'board', start: '2026-11-18', end: '2026-11-18' };
+  const won = { points: { xp: 101 }, achievements: ['podium'] };
+  const finalRuns = [{ ...run, rank: 1, rankWithout: null, rewards: won, rewardsDiffer: true }];
+  expect(await reverse(first, { dryRun: true })).toMatchObject({ status: 'reversed', finalRuns });
+  const { reversalId, ...reversed } = await reverse(first);
+  expect(reversed).toMatchObject({ status: 'reversed', points: [], finalRuns });
   await boards.store();
-  await send('d', 50, '2026-11-18T11:00:00Z');
+  expect(await reverse(first)).toMatchObject({ status: 'unchanged', finalRuns: [] });
+  expect((await reverse(larger, { dryRun: true })).finalRuns).toMatchObject([
+    { ...run, rank: 2, rankWithout: 4, rewards: { points: { xp: 11 } }, rewardsDiffer: true },
+  ]);
+  // Restored: the run contains the event. A late event is not in the run.
+  expect(await reverse(reversalId)).toMatchObject({ status: 'restored', finalRuns: [] });
+  await boards.store();
+  expect((await reverse(first)).finalRuns).toEqual(finalRuns);
+  await boards.store();
+  const late = await send('d', 50, '2026-11-18T11:00:00Z');
+  expect((await reverse(late, { dryRun: true })).finalRuns).toEqual([]);
   expect(await due()).toEqual([]);
   await laurel.pool.query('UPDATE run_rewards SET is_done = false, place = 0, group_id = 0');
   expect(await due()).toEqual([]);
   expect(await shown()).toEqual(before);
 
-  const differences: Difference[] = [];
-  await verify({
-    redis: laurel.redis,
-    pool: laurel.pool,
-    onDifference: (difference) => void differences.push(difference),
+  const differences = async (): Promise<Difference[]> => {
+    const found: Difference[] = [];
+    await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (each) => void found.push(each) });
+    return found;
+  };
+  expect(await differences()).toEqual([]);
+  // An award and the points of users, as somebody may change them by SQL.
+  await laurel.pool.query("UPDATE awards SET awarded = awarded + 1 WHERE user_id = 'a' AND awarded = 100");
+  await laurel.pool.query(
+    `UPDATE users SET points = (SELECT jsonb_object_agg(key, 5) FROM jsonb_each(points)) WHERE id = 'b'`,
+  );
+  expect(
+    (await differences()).map(({ part, redis, postgres }) => [part.replace(/ [\d ]+$/, ''), redis, postgres]),
+  ).toEqual([
+    ['points', expect.stringMatching(/: 11$/), expect.stringMatching(/: 5$/)],
+    ['rank reward', 'not compared', '101 points noted, 102 awarded'],
+  ]);
+});
+
+test('a reversal names final runs of highest values and of points in which the rank would differ', async () => {
+  const best = { ...daily, key: 'best', name: 'Best', aggregate: 'max', maxParticipants: 2 };
+  const rich = { ...daily, key: 'rich', name: 'Rich', rankBy: 'points', metricKey: undefined, pointsSystemKey: 'xp' };
+  const each = { type: 'metric', metricKey: 'm', metricThreshold: 1, points: 1, status: 'active' } as const;
+  boards = await BoardsByTheClock.start('2026-11-18T10:00:00Z', [daily, best, rich] as never, {
+    pointsSystems: [{ key: 'xp', name: 'XP', triggers: [each] }],
   });
-  expect(differences).toEqual([]);
+  const { laurel } = boards;
+  const send = async (user: string, value: number): Promise<string> =>
+    (await laurel.app.post('/v1/metrics/m/event', { user: { id: user }, value })).body.eventId;
+  const highest = await send('a', 9);
+  await send('a', 4);
+  const lowest = await send('a', 1);
+  await send('b', 6);
+  await send('c', 5);
+  await boards.store();
+  await boards.at('2026-11-19T12:00:11Z');
+  expect(await due()).toEqual([]);
+  const runsWithout = async (id: string) => {
+    const { body } = await laurel.admin.post(`/v1/events/${id}/reverse`, { dryRun: true });
+    return body.finalRuns.map((run: { leaderboardKey: string; rank: number; rankWithout: number }) => [
+      run.leaderboardKey,
+      run.rank,
+      run.rankWithout,
+    ]);
+  };
+  // Of 14, 5 are left. The third is not on the leaderboard of two.
+  expect((await runsWithout(highest)).toSorted()).toEqual([
+    ['best', 1, null],
+    ['board', 1, 2],
+    ['rich', 1, 2],
+  ]);
+  expect(await runsWithout(lowest)).toEqual([]);
+});
+
+test('awards and achievements for ranks are imported with their rules', async () => {
+  boards = await start();
+  const date = '2026-11-10T12:00:00.000Z';
+  const award = (awarded: number, total: number, ranks: object) => ({
+    awarded,
+    total,
+    date,
+    trigger: { type: 'achievement', points: awarded, ...ranks },
+  });
+  const awards = [award(10, 110, { rankFrom: 2, rankTo: 3 }), award(100, 100, { rankTo: 1 })];
+  const old = {
+    id: 'old',
+    points: { xp: { total: 110, days: { '2026-11-10': 110 }, awards } },
+    achievements: [{ key: 'podium', achievedAt: date }],
+  };
+  const answer = await boards.laurel.admin.post('/v1/imports?import=ranks', [old]);
+  expect([answer.status, answer.body.issues]).toEqual([201, []]);
+  await boards.store();
+  const { body } = await boards.laurel.app.get('/v1/users/old/points/xp?awards=10');
+  expect(body.awards.map(({ awarded, trigger }: { awarded: number; trigger: object }) => [awarded, trigger])).toEqual([
+    [10, expect.objectContaining({ rankFrom: 2, rankTo: 3 })],
+    [100, expect.objectContaining({ rankTo: 1 })],
+  ]);
+  expect(await completedBy('old')).toEqual(['podium']);
 });

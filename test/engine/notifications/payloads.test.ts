@@ -19,6 +19,7 @@ import {
   rankChanged,
   rankRewarded,
   tierChanged,
+  userMerged,
   reactivationDue,
   recapDue,
   streakExtended,
@@ -115,6 +116,7 @@ const payloads: Record<NotificationType, string> = {
     previousTier: { number: 1, name: 'Bronze', badge: null },
     rank: null,
   }),
+  'user.merged': userMerged(user, { from: 'guest', into: 'ana', mergedAt: new Date(AT).toISOString() }),
   'emails.recap_due': recapDue(user, { dueMs: AT, fromDay: dayOf('2026-02-23'), toDay: dayOf('2026-03-01') }),
   'emails.reactivation_due': reactivationDue(user, { dueMs: AT, messageNumber: 1, daysSinceLastActive: 3 }),
   'emails.streak_reminder_due': streakReminderDue(
@@ -135,6 +137,7 @@ const ADDITIONS: readonly string[] = [
   'reward.cancelled',
   'leaderboard.rewarded',
   'leaderboard.tier_changed',
+  'user.merged',
 ];
 const DECIMAL: readonly string[] = ['leaderboard.changed', 'leaderboard.finished'];
 

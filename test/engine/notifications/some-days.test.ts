@@ -145,7 +145,7 @@ function reported(messages: readonly Message[]): [user: string | null, messages:
   return EXPECTED.map(([user]) => [user, of(user)]);
 }
 
-test('all types but those of spendings, expiries, rewards and leagues, each at its minute', async () => {
+test('all types but those of spendings, expiries, rewards, leagues and merges, each at its minute', async () => {
   await someDays();
   const messages = await listening.messages();
   expect(reported(messages)).toEqual(EXPECTED);
@@ -153,7 +153,7 @@ test('all types but those of spendings, expiries, rewards and leagues, each at i
     new Set(
       WEBHOOK_EVENTS.filter(
         (type) =>
-          !/^(?:points\.(?:spent|refunded|expiring|expired)|reward\..*|leaderboard\.(?:rewarded|tier_changed))$/.test(
+          !/^(?:points\.(?:spent|refunded|expiring|expired)|user\..*|reward\..*|leaderboard\.(?:rewarded|tier_changed))$/.test(
             type,
           ),
       ),

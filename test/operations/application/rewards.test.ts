@@ -296,6 +296,22 @@ test('claims survive a rebuild, are exported, and go with their user', async () 
   expect(await balanceOf('noa')).toBe(15);
 });
 
+test('a verification compares the counts of rewards with their claims', async () => {
+  await work('counted', 20);
+  await claim('counted', 'seat', 'counted');
+  expect(await differences()).toEqual([]);
+  const add = (n: number) => laurel.pool.query('UPDATE reward_counts SET claimed = claimed + $1', [n]);
+  await add(1);
+  const counts = await differences();
+  expect(counts.length).toBeGreaterThan(1);
+  for (const { key, redis, postgres } of counts) {
+    const [, counted, claims] = /^(\d+) counted, (\d+) claims$/.exec(postgres)!;
+    expect([key.split(' ')[0], redis, Number(counted)]).toEqual(['reward_counts', 'not compared', Number(claims) + 1]);
+  }
+  await add(-1);
+  expect(await differences()).toEqual([]);
+});
+
 test('what cannot be claimed is refused with the reason', async () => {
   await work('gus', 100);
   expect(await claim('gus', 'draft')).toMatchObject({ status: 404 });

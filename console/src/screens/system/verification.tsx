@@ -28,6 +28,7 @@ const KINDS: Readonly<Record<Difference['kind'], string>> = {
   idempotencyKey: 'Idempotency key',
   quarantine: 'Quarantine',
   mergedUsers: 'Merged users',
+  claims: 'Claims of rewards',
   outbox: 'Outbox',
 };
 

@@ -57,6 +57,8 @@ export function ReverseEvent({ entry: { kind, id, metric } }: { entry: Reversibl
   );
 }
 
+const rankText = (rank: number | null): string => (rank === null ? 'no rank' : `rank ${number(rank)}`);
+
 function WhatWouldChange({ id, revokeAchievements }: { id: string; revokeAchievements: boolean }) {
   const dry = useQuery({
     queryKey: ['reversal', id, revokeAchievements],
@@ -65,7 +67,7 @@ function WhatWouldChange({ id, revokeAchievements }: { id: string; revokeAchieve
   });
   if (dry.isError) return <Failed error={dry.error} />;
   if (dry.isPending) return <Waiting />;
-  const { total, streak, points, revokedAchievements, restoredAchievements } = dry.data;
+  const { total, streak, points, revokedAchievements, restoredAchievements, finalRuns } = dry.data;
   return (
     <ul className="list-disc pl-4">
       {total !== null && <li>The total becomes {number(total)}.</li>}
@@ -78,6 +80,13 @@ function WhatWouldChange({ id, revokeAchievements }: { id: string; revokeAchieve
       ))}
       {revokedAchievements.length > 0 && <li>Revoked achievements: {revokedAchievements.join(', ')}.</li>}
       {restoredAchievements.length > 0 && <li>Restored achievements: {restoredAchievements.join(', ')}.</li>}
+      {finalRuns.map(({ leaderboardKey, start, rank, rankWithout, rewardsDiffer }) => (
+        <li key={`${leaderboardKey} ${start}`}>
+          The final run of {start} on {leaderboardKey} keeps {rankText(rank)}; without the event:{' '}
+          {rankText(rankWithout)}
+          {rewardsDiffer && ', with other rewards'}.
+        </li>
+      ))}
     </ul>
   );
 }

@@ -2,6 +2,7 @@ import {
   Award,
   CircleDot,
   Flame,
+  Merge,
   RefreshCw,
   Shield,
   ShieldAlert,
@@ -30,6 +31,7 @@ const ICONS: Record<TimelineEntry['kind'], LucideIcon> = {
   streak: Flame,
   leaderboard: Trophy,
   league: Trophy,
+  merge: Merge,
   administration: Shield,
 };
 

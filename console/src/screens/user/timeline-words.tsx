@@ -112,6 +112,13 @@ export function saidOf(entry: TimelineEntry): ReactNode {
           </span>
         </>
       );
+    case 'merge':
+      return (
+        <>
+          <strong>{entry.from}</strong> was merged into <strong>{entry.into}</strong>{' '}
+          <span className="text-muted">with everything of both</span> {entry.who !== null && <Code>{entry.who}</Code>}
+        </>
+      );
     case 'administration':
       return (
         <>

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { verify } from '../../../../src/engine/rebuild/verify.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { LiveClient } from '../../../live/live-client.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 
 const DAY_MS = 86_400_000;
@@ -90,6 +91,48 @@ test('adds up what both earned, keeps the earlier completion, and recomputes the
   expect(await rowsOf('events', 'ann')).toBe(4);
   expect(await rowsOf('user_merges', 'ann')).toBe(1);
   expect(await differences()).toEqual([]);
+});
+
+test('a webhook, a live stream and the timeline report a merge once, in the chain of several', async () => {
+  const hook = { name: 'Hook', url: 'https://example.com/hook', events: ['user.merged'] };
+  const created = await laurel.admin.post('/v1/webhooks?strict=true', [hook]);
+  expect(created.status).toBe(201);
+  for (const id of ['m1', 'm2', 'm3']) expect((await send(id, 2)).status).toBe(201);
+  const ticket = (await laurel.app.post('/v1/live/tickets', { userId: 'm3' })).body.ticket as string;
+  const stream = await LiveClient.open(laurel.appUrl, { ticket });
+  await stream.next('ready');
+  try {
+    const first = (await merge('m1', 'm2')).body;
+    const second = (await merge('m2', 'm3')).body;
+    expect((await merge('m1', 'm3')).body.status).toBe('unchanged');
+    const stored = `SELECT user_id AS "user", payload::jsonb AS payload FROM webhook_messages
+                     WHERE type = 'user.merged' ORDER BY sequence`;
+    await expect.poll(async () => (await laurel.pool.query(stored)).rowCount).toBe(2);
+    const { rows } = await laurel.pool.query(stored);
+    // The messages about a user who is merged belong to the other.
+    expect(rows).toMatchObject([
+      { user: 'm3', payload: { user: { id: 'm2' }, merge: { from: 'm1', into: 'm2', mergedAt: first.mergedAt } } },
+      { user: 'm3', payload: { user: { id: 'm3' }, merge: { from: 'm2', into: 'm3', mergedAt: second.mergedAt } } },
+    ]);
+    const live = await stream.next('user.merged');
+    expect(live).toMatchObject({ user: { id: 'm3' }, merge: { from: 'm2', into: 'm3' } });
+    await send('m3', 1);
+    await stream.next('event');
+    expect(stream.of('user.merged')).toHaveLength(1);
+    const timeline = async (query: string) => (await laurel.admin.get(`/v1/users/m1/timeline${query}`)).body.entries;
+    await expect
+      .poll(() => timeline('?kind=merge'))
+      .toMatchObject([
+        { kind: 'merge', at: second.mergedAt, from: 'm2', into: 'm3', who: expect.any(String) },
+        { kind: 'merge', at: first.mergedAt, from: 'm1', into: 'm2', who: expect.any(String) },
+      ]);
+    const all = (await timeline('?order=asc')).map(({ kind }: { kind: string }) => kind);
+    expect(all.filter((kind: string) => kind !== 'streak').join(' ')).toBe(
+      'user_creation event event event merge merge event',
+    );
+  } finally {
+    stream.close();
+  }
 });
 
 test('the old ID answers as the new one, and used keys of both stay used', async () => {
