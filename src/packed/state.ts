@@ -302,12 +302,15 @@ export const memberInState = (
   timedMember(userId, scoreTime(state, boardNo, runDay), hasSecondary ? scoreSecondary(state, boardNo, runDay) : null);
 
 /** The user of a timed member, and what decides between equal scores. */
-export function ofTimedMember(member: string, hasSecondary: boolean): Tie & { userId: string } {
+export function ofTimedMember(
+  member: string,
+  hasSecondary: boolean,
+): { userId: string; reached: number; secondary?: number } {
   const at = hasSecondary ? TIE_DIGITS : 0;
   return {
     userId: member.slice(at + TIE_DIGITS),
     reached: TIMED_MEMBER.latest - Number(member.slice(at, at + TIE_DIGITS)),
-    secondary: hasSecondary ? Number(member.slice(0, TIE_DIGITS)) : null,
+    ...(hasSecondary && { secondary: Number(member.slice(0, TIE_DIGITS)) }),
   };
 }
 

@@ -154,7 +154,7 @@ export class LiveStandings implements Standings {
         const before = await Promise.all(others.map((other) => membersBefore(this.redis, other, { member, score })));
         const place = placeInPart + sumOf(before);
         const rank = place + 1;
-        const { secondary } = ofTimedMember(member, this.hasSecondary);
+        const { secondary = null } = ofTimedMember(member, this.hasSecondary);
         return { place, rank, score: this.turned(score), secondary, isOn: this.max === null || rank <= this.max };
       }
       const [above, equal, after] = await Promise.all([

@@ -268,6 +268,7 @@ interface FinalPlace {
   score: number;
   /** Whether the rank was within the leaderboard's maximum of participants. */
   participates: boolean;
+  secondary: number | null;
   /** JSON. */
   metadata: string | null;
 }
@@ -282,7 +283,8 @@ export async function finalPlaces(
   const { rows } = await pool.query<FinalPlace>(
     `SELECT run.board_no AS "boardNo", run.run_day AS "runDay", run.last_day AS "lastDay",
             (extract(epoch FROM run.final_at) * 1000)::float8 AS "finalMs",
-            grp.name AS group, member.rank, member.score, member.metadata, member.place < grp.participants AS participates
+            grp.name AS group, member.rank, member.score, member.secondary::float8 AS secondary,
+            member.metadata, member.place < grp.participants AS participates
        FROM board_finals AS member
        JOIN board_run_groups AS grp ON grp.id = member.group_id
        JOIN board_runs AS run ON run.id = grp.run_id
