@@ -228,7 +228,7 @@ type PutScore = Pick<
   'oldScore' | 'score' | 'oldGroup' | 'oldReached' | 'reached' | 'oldSecondary' | 'secondary'
 >;
 
-/** Whether the score, and what decides between equal ones, stayed as they were. */
+/** Whether neither the score nor what decides between equal scores has changed. */
 export const isSamePlace = (put: Omit<PutScore, 'oldGroup'>): boolean =>
   put.score === put.oldScore && put.reached === put.oldReached && put.secondary === put.oldSecondary;
 

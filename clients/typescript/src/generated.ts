@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 7ddd3875a92e9ef127dd2afe115e8e1e02f3849f3812861ed1573837796b114e
-// efd698515a6c16f5379301dee3dc527eb65c28aa58c997663c7d5d7548b80487
+// 7e3a330680970c600c98f7ab6059099f6542654dba0f764a67b6eed28a98225d
+// 6b14ea7fc0f04887e569fa70e2473952a17cfe0753e00434a0eea59f94fe0eb3
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -278,6 +278,10 @@ export interface EventLeaderboard {
   order?: "ascending";
   /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
   ties?: "first";
+  /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+  secondaryAttributeKey?: string;
+  /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+  secondaryOrder?: "ascending" | "descending";
   /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
   breakdownAttribute: string | null;
   /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -684,6 +688,10 @@ export interface UserLeaderboard {
   order?: "ascending";
   /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
   ties?: "first";
+  /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+  secondaryAttributeKey?: string;
+  /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+  secondaryOrder?: "ascending" | "descending";
   /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
   breakdownAttribute: string | null;
   /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -718,6 +726,8 @@ export interface UserLeaderboard {
   rank: number | null;
   /** The user’s score; null: there is none. */
   value: number | null;
+  /** The number of the event of the score that decides between equal scores; absent or null: it sent none. */
+  secondaryScore?: number | null;
   /** Share of the participants who are not ranked before the user, in percent, rounded down to one decimal; 100 only for the first. Null: the user has no score. */
   percentile: number | null;
   /** Number of users with a score in this run, and in the user’s group; also those beyond `maxParticipants`. Null: the user is in no group. */
@@ -911,6 +921,10 @@ export interface WrappedLeaderboard {
   order?: "ascending";
   /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
   ties?: "first";
+  /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+  secondaryAttributeKey?: string;
+  /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+  secondaryOrder?: "ascending" | "descending";
   /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
   breakdownAttribute: string | null;
   /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -1212,6 +1226,10 @@ export interface Leaderboard {
   order?: "ascending";
   /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
   ties?: "first";
+  /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+  secondaryAttributeKey?: string;
+  /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+  secondaryOrder?: "ascending" | "descending";
   /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
   breakdownAttribute: string | null;
   /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -1259,6 +1277,10 @@ export interface LeaderboardPage {
   order?: "ascending";
   /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
   ties?: "first";
+  /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+  secondaryAttributeKey?: string;
+  /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+  secondaryOrder?: "ascending" | "descending";
   /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
   breakdownAttribute: string | null;
   /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -1302,6 +1324,8 @@ export interface Ranking {
   rank: number;
   /** The user’s score. */
   value: number;
+  /** The number of the event of the score that decides between equal scores; absent or null: it sent none. */
+  secondaryScore?: number;
   /** What the event that made the entry sent as `metadata`; absent if there is none. */
   metadata?: {
     [key: string]: unknown;
@@ -1349,6 +1373,10 @@ export interface TeamsPage {
   order?: "ascending";
   /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
   ties?: "first";
+  /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+  secondaryAttributeKey?: string;
+  /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+  secondaryOrder?: "ascending" | "descending";
   /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
   breakdownAttribute: string | null;
   /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -1849,6 +1877,10 @@ export interface LeaderboardStarted {
     order?: "ascending";
     /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
     ties?: "first";
+    /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+    secondaryAttributeKey?: string;
+    /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+    secondaryOrder?: "ascending" | "descending";
     /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
     breakdownAttribute: string | null;
     /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -1907,6 +1939,10 @@ export interface LeaderboardChanged {
     order?: "ascending";
     /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
     ties?: "first";
+    /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+    secondaryAttributeKey?: string;
+    /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+    secondaryOrder?: "ascending" | "descending";
     /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
     breakdownAttribute: string | null;
     /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -1965,6 +2001,10 @@ export interface LeaderboardFinished {
     order?: "ascending";
     /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
     ties?: "first";
+    /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+    secondaryAttributeKey?: string;
+    /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+    secondaryOrder?: "ascending" | "descending";
     /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
     breakdownAttribute: string | null;
     /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -2025,6 +2065,10 @@ export interface LeaderboardRankChanged {
     order?: "ascending";
     /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
     ties?: "first";
+    /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+    secondaryAttributeKey?: string;
+    /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+    secondaryOrder?: "ascending" | "descending";
     /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
     breakdownAttribute: string | null;
     /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -2091,6 +2135,10 @@ export interface LeaderboardRewarded {
     order?: "ascending";
     /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
     ties?: "first";
+    /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+    secondaryAttributeKey?: string;
+    /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+    secondaryOrder?: "ascending" | "descending";
     /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
     breakdownAttribute: string | null;
     /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -2162,6 +2210,10 @@ export interface LeaderboardTierChanged {
     order?: "ascending";
     /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
     ties?: "first";
+    /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+    secondaryAttributeKey?: string;
+    /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+    secondaryOrder?: "ascending" | "descending";
     /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
     breakdownAttribute: string | null;
     /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
