@@ -32,6 +32,7 @@ interface Place {
   userName: string | null;
   rank: number;
   value: number;
+  secondaryScore?: number;
 }
 
 const COLUMNS: readonly Column<Place>[] = [
