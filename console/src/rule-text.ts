@@ -233,6 +233,8 @@ interface Board {
   aggregate?: 'sum' | 'max' | 'min' | 'last' | null | undefined;
   order?: 'descending' | 'ascending' | null | undefined;
   ties?: 'shared' | 'first' | null | undefined;
+  secondaryAttributeId?: string | null | undefined;
+  secondaryOrder?: 'ascending' | 'descending' | null | undefined;
   metricId?: string | null | undefined;
   pointsSystemId?: string | null | undefined;
   runUnit?: string | null | undefined;
@@ -267,6 +269,13 @@ function rankingText({ rankBy, aggregate, order, metricId, pointsSystemId }: Boa
 const runsText = ({ runUnit, runInterval }: Board): string =>
   runUnit ? `a new run ${every(runInterval ?? 1, runUnit)}` : 'one run';
 
+/** `equal scores: the lower Moves, then who was first`. */
+function tiesText({ secondaryAttributeId, secondaryOrder }: Board, { attributes }: Named): string {
+  if (!secondaryAttributeId) return 'equal scores: who was first';
+  const better = secondaryOrder === 'descending' ? 'higher' : 'lower';
+  return `equal scores: the ${better} ${nameOf(attributes, secondaryAttributeId)}, then who was first`;
+}
+
 /** A whole leaderboard: `Ranked by Flashcards flipped, a new run every 7 days, a separate ranking for each country`. */
 export function boardText(board: Board, named: Named): string {
   const { breakdownAttributes, teamAttributeId, maxParticipants, startTime, endTime } = board;
@@ -278,7 +287,7 @@ export function boardText(board: Board, named: Named): string {
     ...(groups.length === 0 ? [] : [`a separate ranking for each ${LIST.format(groups)}`]),
     ...(teamAttributeId ? [`teams by ${nameOf(named.attributes, teamAttributeId)}`] : []),
     ...(hours === '' ? [] : [`only events ${hours}`]),
-    ...(board.ties === 'first' ? ['equal scores: who was first'] : []),
+    ...(board.ties === 'first' ? [tiesText(board, named)] : []),
     ...(maxParticipants ? [`at most ${counted(maxParticipants, 'place')}`] : []),
   ].join(', ');
 }

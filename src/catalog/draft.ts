@@ -208,6 +208,8 @@ export const SCORING = [
   'aggregate',
   'order',
   'ties',
+  'secondaryAttributeId',
+  'secondaryOrder',
   'metricId',
   'pointsSystemId',
   'start',

@@ -62,6 +62,8 @@ export const leaderboardFields = {
   aggregate: Type.Optional(Type.Enum([...FOLDS])),
   order: Type.Optional(Type.Enum(['ascending'])),
   ties: Type.Optional(Type.Enum(['first'])),
+  secondaryAttributeKey: Type.Optional(Type.String()),
+  secondaryOrder: Type.Optional(Type.Enum(['ascending', 'descending'])),
   breakdownAttribute: Nullable(Type.String()),
   breakdownAttributes: Type.Array(Type.String()),
   metricKey: Type.Optional(Type.String()),
@@ -111,6 +113,8 @@ export const LeaderboardRanking = Type.Object({
   rank: Type.Integer(),
   // Decimal if the metric is.
   value: WholeNumber(),
+  // Only on boards that have one, if the event of the score sent it.
+  secondaryScore: Type.Optional(Type.Number()),
   // Only on boards that keep it, if an event sent some.
   metadata: Type.Optional(EntryMetadata),
   rewards: Type.Optional(RankRewards),
@@ -162,6 +166,8 @@ export const UserLeaderboardResponseWithHistory = Type.Object({
   status: BoardStatus,
   rank: Nullable(Type.Integer()),
   value: NullableWholeNumber(),
+  // Only on boards that have one.
+  secondaryScore: Type.Optional(Nullable(Type.Number())),
   percentile: Nullable(Type.Number()),
   participants: Nullable(Type.Integer()),
   history: Type.Array(LeaderboardEvent),

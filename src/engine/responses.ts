@@ -1,5 +1,6 @@
 /** Converts users, achievements, streaks, points and leaderboards to their wire form. */
 import { hash } from 'node:crypto';
+import { secondaryAttributeOf } from '../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import type { AchievementResponse, UserAchievementResponse } from '../domain/achievement.ts';
 import type { ManagedUser } from '../domain/administration/admin.ts';
@@ -346,6 +347,7 @@ export function leaderboardResponse(compiled: CompiledCatalog, board: Leaderboar
   const metric = board.rankBy === 'metric' ? compiled.metricsById.get(board.metricId ?? '') : undefined;
   const system = board.rankBy === 'points' ? compiled.pointsSystemsById.get(board.pointsSystemId ?? '') : undefined;
   const keys = breakdownKeys(compiled, board);
+  const secondary = secondaryAttributeOf(compiled, board);
   const foldedBy = board.aggregate ?? 'sum';
   return {
     id: board.id,
@@ -355,6 +357,7 @@ export function leaderboardResponse(compiled: CompiledCatalog, board: Leaderboar
     ...(foldedBy !== 'sum' && { aggregate: foldedBy }),
     ...(board.order === 'ascending' && { order: board.order }),
     ...(board.ties === 'first' && { ties: board.ties }),
+    ...(secondary !== null && { secondaryAttributeKey: secondary.key, secondaryOrder: secondary.order }),
     breakdownAttribute: keys[0] ?? null,
     breakdownAttributes: keys,
     ...(metric !== undefined && { metricKey: metric.key, metricName: metric.name }),

@@ -26,7 +26,7 @@ export const TEAM_SUM = { whole: 'w', micros: 'm', members: 'n' } as const;
  * A user's score in a run by history: the run's first day (epoch day), whole and micros, and when it was reached (see SCORE_TIME).
  * `whole` is NO_SCORE if the user has none, on leaderboards on which 0 is a score.
  */
-export const HISTORY_SUM = { runDay: 0, whole: 1, micros: 2, reached: 3 } as const;
+export const HISTORY_SUM = { runDay: 0, whole: 1, micros: 2, reached: 3, secondary: 4 } as const;
 
 /** An event of a batch that was not applied: its index in the batch, then UNSENT. */
 export const UNSENT_EVENT = { index: 0, code: 1, message: 2 } as const;

@@ -88,6 +88,7 @@ export const MOVE = {
   scores: 17,
   /** Members are in the order of their times, and no two users share a rank. */
   tied: 18,
+  /** As in RECORDED_BOARD. */
   oldReached: 19,
   reached: 20,
   size: 21,

@@ -58,8 +58,8 @@ export const packedTaken = ({
 
 export const historySum = (
   runDay: number,
-  { whole, micros, reached = 0 }: Decimal & { reached?: number },
-): HistorySum => [runDay, whole, micros, reached];
+  { whole, micros, reached = 0, secondary = null }: Decimal & { reached?: number; secondary?: number | null },
+): HistorySum => (secondary === null ? [runDay, whole, micros, reached] : [runDay, whole, micros, reached, secondary]);
 
 /** HISTORY_SUM without a score. `floor`: see `floorOf`. */
 export const emptyHistorySum = (runDay: number, floor: number): HistorySum => [runDay, floor, 0];

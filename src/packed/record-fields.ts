@@ -290,7 +290,10 @@ export const RECORDED_BOARD = {
   /** The score in the group before and after; only for leaderboards whose ranks a webhook reports, and on wide tenants. */
   previousScore: 6,
   score: 7,
-  /** When these scores were reached (epoch, microseconds); only on wide tenants, on leaderboards that rank equal scores by it. */
+  /**
+   * When these scores were reached (epoch, microseconds); only on wide tenants, on leaderboards that rank equal scores by it. On those
+   * with a secondary score, the text with which members begin (`tiePrefix`).
+   */
   previousReached: 8,
   reached: 9,
 } as const;

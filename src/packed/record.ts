@@ -320,8 +320,8 @@ export interface RecordedBoard {
   [RECORDED_BOARD.threshold]: number;
   [RECORDED_BOARD.previousScore]?: number;
   [RECORDED_BOARD.score]?: number;
-  [RECORDED_BOARD.previousReached]?: number;
-  [RECORDED_BOARD.reached]?: number;
+  [RECORDED_BOARD.previousReached]?: number | string;
+  [RECORDED_BOARD.reached]?: number | string;
 }
 
 export type UncheckedRecord = { [field in (typeof RECORD)[keyof typeof RECORD]]?: unknown };

@@ -11,6 +11,7 @@ import {
   type QUEST,
   type QUEST_PERIOD,
   SCORE,
+  SCORE_SECONDARY,
   SCORE_TIME,
   TIMED_MEMBER,
   SIGN_UP,
@@ -124,6 +125,7 @@ export interface HistorySum {
   [HISTORY_SUM.whole]: number;
   [HISTORY_SUM.micros]: number;
   [HISTORY_SUM.reached]?: number;
+  [HISTORY_SUM.secondary]?: number;
 }
 /** STAYs in a row. */
 export type PackedStays = (number | string)[];
@@ -175,6 +177,7 @@ export interface PackedState {
   [USER.spent]?: Numbered<number>;
   [USER.holds]?: PackedHolds;
   [USER.scoreTimes]?: number[];
+  [USER.secondaries]?: number[];
   [USER.quests]?: Numbered<PackedQuest>;
   [USER.teams]?: PackedStays;
   [USER.metadata]?: PackedMetadata[];
@@ -248,6 +251,15 @@ export function scoreTime(state: PackedState, boardNo: number, runDay: number): 
   return 0;
 }
 
+/** The rank number of a user's secondary score in a run of a board; 0 for none. */
+export function scoreSecondary(state: PackedState, boardNo: number, runDay: number): number {
+  const secondaries = state[USER.secondaries] ?? [];
+  for (let at = 0; at < secondaries.length; at += SCORE_SECONDARY.size)
+    if (secondaries[at + SCORE_SECONDARY.board] === boardNo && secondaries[at + SCORE_SECONDARY.runDay] === runDay)
+      return secondaries[at + SCORE_SECONDARY.secondary]!;
+  return 0;
+}
+
 /** The JSON that a user's entry in a run of a board shows; `null` for none. */
 export function metadataIn(state: PackedState, boardNo: number, runDay: number): string | null {
   for (const sent of state[USER.metadata] ?? []) {
@@ -258,20 +270,49 @@ export function metadataIn(state: PackedState, boardNo: number, runDay: number):
   return null;
 }
 
-const TIME_DIGITS = 16;
+const TIE_DIGITS = 16;
+
+/** What decides between equal scores on a board with `ties`: first the secondary score, then the time. */
+export interface Tie {
+  /** Microseconds. */
+  reached: number;
+  /** The rank number of the secondary score; `null` on boards without one. */
+  secondary: number | null;
+}
 
 /**
- * A user's member in the sorted sets of a board on which equal scores rank by when they were reached. Sorted sets order
- * equal scores by member: the earliest is the greatest.
+ * The beginning of members of the sorted sets of a board with `ties`. Sorted sets order equal scores by member, so that the best
+ * secondary score is the greatest, and then the earliest time.
  */
-export const timedMember = (userId: string, reached: number): string =>
-  String(TIMED_MEMBER.latest - Math.abs(reached)).padStart(TIME_DIGITS, '0') + userId;
+export function tiePrefix({ reached, secondary }: Tie): string {
+  const time = String(TIMED_MEMBER.latest - Math.abs(reached)).padStart(TIE_DIGITS, '0');
+  return secondary === null ? time : String(secondary).padStart(TIE_DIGITS, '0') + time;
+}
 
-/** The user of a timed member, and when the score was reached. */
-export const ofTimedMember = (member: string): { userId: string; reached: number } => ({
-  userId: member.slice(TIME_DIGITS),
-  reached: TIMED_MEMBER.latest - Number(member.slice(0, TIME_DIGITS)),
-});
+/** A user's member in the sorted sets of a board with `ties`. */
+export const timedMember = (userId: string, reached: number, secondary: number | null = null): string =>
+  tiePrefix({ reached, secondary }) + userId;
+
+/** The member in the sorted set of a run by a user's state. */
+export const memberInState = (
+  userId: string,
+  state: PackedState,
+  { boardNo, runDay, hasSecondary }: { boardNo: number; runDay: number; hasSecondary: boolean },
+): string =>
+  timedMember(userId, scoreTime(state, boardNo, runDay), hasSecondary ? scoreSecondary(state, boardNo, runDay) : null);
+
+/** The user of a timed member, and what decides between equal scores. */
+export function ofTimedMember(
+  member: string,
+  hasSecondary: boolean,
+): { userId: string; reached: number; secondary?: number } {
+  const at = hasSecondary ? TIE_DIGITS : 0;
+  return {
+    userId: member.slice(at + TIE_DIGITS),
+    reached: TIMED_MEMBER.latest - Number(member.slice(at, at + TIE_DIGITS)),
+    ...(hasSecondary && { secondary: Number(member.slice(0, TIE_DIGITS)) }),
+  };
+}
 
 export function holdsOf(packed: PackedHolds): Hold[] {
   const holds: Hold[] = [];

@@ -95,9 +95,11 @@ export const USER = {
   metadata: 58,
   /** Events wait until then (epoch ms), because the user is being merged; absent for no such time. */
   heldUntilMs: 59,
+  /** Flat list of SCORE_SECONDARYs, of scores on leaderboards with a secondary score; absent for none. */
+  secondaries: 60,
 } as const;
 
-export const STATE_SIZE = 60;
+export const STATE_SIZE = 61;
 
 /** JSON that an event (32 hex digits) sent, and the leaderboards' runs that show it: numbers and first days in one list. */
 export const METADATA = { event: 0, json: 1, runs: 2 } as const;
@@ -193,6 +195,9 @@ export const SCORE = {
  * of events that all had the value 0, which is reached at the first of them; other sums are reached at the last other event.
  */
 export const SCORE_TIME = { board: 0, runDay: 1, reached: 2, size: 3 } as const;
+
+/** The rank number (`src/domain/secondary-score.ts`) of the secondary score of a score that is in the list of SCORE_TIMEs. */
+export const SCORE_SECONDARY = { board: 0, runDay: 1, secondary: 2, size: 3 } as const;
 
 /**
  * What a user earned in a run of a leaderboard while in a team, until the next stay of the run begins. Offsets as in SCORE.

@@ -1,5 +1,14 @@
 import { clamped, type Decimal, ZERO } from '../domain/decimal.ts';
-import { groupOf, putScore, reachedIn, type RunScore, type ScoreChange, scoreIn } from './leaderboards.ts';
+import {
+  groupOf,
+  isSamePlace,
+  putScore,
+  reachedIn,
+  type RunScore,
+  type ScoreChange,
+  scoreIn,
+  secondaryIn,
+} from './leaderboards.ts';
 import type { Plan, PlanBoard } from './plan.ts';
 import { frequencyOf, localDayOf, settleUser } from './streaks.ts';
 import { isEqual, isZero, minus, plus, reaches } from './sums.ts';
@@ -57,12 +66,23 @@ function betterOf(score: RunScore, user: User, board: PlanBoard): RunScore {
   const own = scoreIn(user, run);
   if (own === undefined) return score;
   const reached = reachedIn(user, run);
-  if (board.ties === true && board.fold !== 'last' && isEqual(score, own))
+  const secondary = secondaryIn(user, board, score.runDay);
+  const held = {
+    runDay: score.runDay,
+    whole: own.whole,
+    micros: own.micros,
+    reached,
+    ...(secondary !== null && { secondary }),
+  };
+  if (board.ties === true && board.fold !== 'last' && isEqual(score, own)) {
+    const better = (secondary ?? 0) - (score.secondary ?? 0);
+    if (better !== 0) return better > 0 ? held : score;
     return { ...score, reached: Math.min(score.reached ?? reached, reached) };
+  }
   const isWorse =
     board.fold === 'last' ? reached < (score.reached ?? 0) : reaches(score, own) === (board.fold === 'max');
   if (isWorse && score.whole !== board.floor) return score;
-  return { runDay: score.runDay, whole: own.whole, micros: own.micros, reached };
+  return held;
 }
 
 /** The total from which the leaderboard's scores come. */
@@ -99,7 +119,7 @@ export function setScores(
     const put = putScore(user, board, group, next);
     isOn ||= put.score > floor && isShown;
     const isMoved = group !== put.oldGroup && next.whole !== board.floor;
-    if (put.score === put.oldScore && put.reached === put.oldReached && !isMoved) continue;
+    if (isSamePlace(put) && !isMoved) continue;
     const isRanked = (name: string): boolean => isShown && !(board.groups !== undefined && name === '');
     changes.push({
       ...put,

@@ -27,6 +27,8 @@ export interface RuleEvent {
   value: Decimal;
   /** JSON for the user's entries on leaderboards; absent for none. */
   metadata?: string;
+  /** Event attributes as JSON; absent or `''` for none. */
+  attributes?: string;
   sent: SentProfile | null;
   /** Numbers of the achievements and triggers whose conditions on event attributes match. */
   counted: readonly number[];
@@ -169,6 +171,7 @@ export function applyEvent(
     event: {
       value,
       reached: around.reached,
+      ...(event.attributes !== undefined && { attributes: event.attributes }),
       occurred: event.occurred && { second: event.occurred.second, runs: late?.runs ?? null },
       ...(event.metadata !== undefined && { metadata: { event: event.id, json: event.metadata } }),
     },

@@ -1,5 +1,5 @@
 import { NO_SCORE } from '../domain/leaderboard.ts';
-import { doubleOf, reachedIn, type ScoreChange } from './leaderboards.ts';
+import { doubleOf, reachedIn, type ScoreChange, secondaryIn } from './leaderboards.ts';
 import type { PlanBoard } from './plan.ts';
 import { allMoves, type BoardRun } from './teams.ts';
 import type { Score, User } from './user.ts';
@@ -37,7 +37,16 @@ export function setHidden(
       const entry = entryOf(user, board, score);
       const place = hasPlace ? entry.score : floor;
       const scores = { oldScore: wasShown ? place : floor, score: isShown ? place : floor };
-      return [{ ...entry, ...scores, onlyGroup: !board.runs.includes(runDay), teams, oldReached: entry.reached }];
+      return [
+        {
+          ...entry,
+          ...scores,
+          onlyGroup: !board.runs.includes(runDay),
+          teams,
+          oldReached: entry.reached,
+          oldSecondary: entry.secondary,
+        },
+      ];
     }),
   );
 }
@@ -60,6 +69,8 @@ const entryOf = (user: User, board: PlanBoard, score: Score): ScoreChange => ({
   teams: null,
   oldReached: null,
   reached: board.ties === true ? reachedIn(user, score) : null,
+  oldSecondary: null,
+  secondary: secondaryIn(user, board, score.runDay),
 });
 
 /** The moves that put a user into the sorted sets of leaderboards, other than those of runs that are cleared. */
@@ -76,6 +87,15 @@ export const enterSets = (
           .map((score) => entryOf(user, board, score)),
       );
 
+const bothTies = ({ reached, secondary }: { reached: number | null; secondary: number | null }) => ({
+  oldReached: reached,
+  reached,
+  oldSecondary: secondary,
+  secondary,
+});
+
+const NO_TIES = bothTies({ reached: null, secondary: null });
+
 /** A sorted set of a leaderboard. */
 export interface BoardSet extends BoardRun {
   group: string;
@@ -87,14 +107,14 @@ export interface BoardSet extends BoardRun {
  */
 export function leaveSets(user: User | null, others: readonly BoardSet[]): ScoreChange[] {
   return [...(user?.scores ?? []), ...others].flatMap(({ board: no, runDay, group }) => {
-    const leave = { runDay, group, oldGroup: group, onlyGroup: true, teams: null, oldReached: null, reached: null };
+    const leave = { runDay, group, oldGroup: group, onlyGroup: true, teams: null, ...NO_TIES };
     const board: PlanBoard = { no, by: 'none', runs: [], groups: [] };
     const timed = user?.scoreTimes.filter((time) => time.board === no && time.runDay === runDay) ?? [];
     return [
       { ...leave, board, oldScore: 1, score: 0 },
-      ...timed.map(({ reached }) => {
+      ...timed.map(({ reached, secondary = null }) => {
         const byTime: PlanBoard = { ...board, ties: true, floor: NO_SCORE };
-        return { ...leave, board: byTime, oldScore: 0, score: NO_SCORE, oldReached: reached, reached };
+        return { ...leave, board: byTime, oldScore: 0, score: NO_SCORE, ...bothTies({ reached, secondary }) };
       }),
     ];
   });

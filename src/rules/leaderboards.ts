@@ -3,6 +3,8 @@ import { groupName } from '../domain/user.ts';
 import { dropMetadata, noteMetadata } from './metadata.ts';
 import type { PointsMove } from './points.ts';
 import type { Plan, PlanBoard } from './plan.ts';
+import { secondaryOf } from '../domain/secondary-score.ts';
+import type { Tie } from '../packed/state.ts';
 import { isEqual, isZero, leavesRange, minus, plus, reaches } from './sums.ts';
 import { type BoardRun, correct, credit, type TeamMove } from './teams.ts';
 import type { Score, User } from './user.ts';
@@ -27,6 +29,9 @@ export interface ScoreChange {
   /** When the scores were reached (microseconds); only on leaderboards with `ties`. */
   oldReached: number | null;
   reached: number | null;
+  /** The rank numbers of the secondary scores; `null` on leaderboards without one. */
+  oldSecondary: number | null;
+  secondary: number | null;
 }
 
 /** What a change of a user is to the leaderboards. */
@@ -49,6 +54,8 @@ export interface ScoredEvent {
   value: Decimal;
   /** When it happened, microseconds. Never goes back within a leaderboard, unless it was sent with the event. */
   reached: number;
+  /** Event attributes as JSON; absent or `''` for none. */
+  attributes?: string;
   /** Of an event with its own time: the second of its local day; of a late one also its runs, by leaderboard. */
   occurred: { second: number; runs: Readonly<Record<number, number>> | null } | null;
   /** What the event sent for the entries; absent for nothing. */
@@ -111,10 +118,16 @@ const timeIndex = ({ scoreTimes }: User, { board, runDay }: BoardRun): number =>
 /** When the user reached the score in a run, microseconds; 0 if unknown. */
 export const reachedIn = (user: User, run: BoardRun): number => user.scoreTimes[timeIndex(user, run)]?.reached ?? 0;
 
-export function noteReached(user: User, { board, runDay }: BoardRun, reached: number): void {
+/** The rank number of the secondary score in a run, 0 if the user has none; `null` on leaderboards without one. */
+export const secondaryIn = (user: User, { no, secondary }: Pick<PlanBoard, 'no' | 'secondary'>, runDay: number) =>
+  secondary === undefined ? null : (user.scoreTimes[timeIndex(user, { board: no, runDay })]?.secondary ?? 0);
+
+/** Notes when a score was reached, and its secondary score. */
+export function noteReached(user: User, { board, runDay }: BoardRun, { reached, secondary }: Tie): void {
   const at = timeIndex(user, { board, runDay });
-  if (at === -1) user.scoreTimes.push({ board, runDay, reached });
-  else user.scoreTimes[at]!.reached = reached;
+  const time = { board, runDay, reached, ...(secondary !== null && { secondary }) };
+  if (at === -1) user.scoreTimes.push(time);
+  else user.scoreTimes[at] = time;
 }
 
 /**
@@ -148,19 +161,20 @@ function nextScore(
   const value = board.sign === undefined ? event.value : { whole: 0 - whole, micros: 0 - micros };
   const before = scoreIn(user, run);
   const next = fold === undefined && before !== undefined ? plus(before, value) : value;
+  const isBest = fold === 'max' || fold === 'min';
   let isSame = before !== undefined && isEqual(next, before);
-  if (
-    before !== undefined &&
-    !isSame &&
-    (fold === 'max' || fold === 'min') &&
-    reaches(before, next) === (fold === 'max')
-  )
-    return null;
+  if (before !== undefined && !isSame && isBest && reaches(before, next) === (fold === 'max')) return null;
+  const secondary = board.secondary === undefined ? null : secondaryOf(event.attributes ?? '', board.secondary);
+  const knownSecondary = secondaryIn(user, board, runDay);
+  if (secondary !== null && isSame && secondary !== knownSecondary) {
+    if (isBest && secondary < knownSecondary!) return null;
+    isSame = false;
+  }
   if (board.ties === true || fold === 'last') {
     const known = reachedIn(user, run);
     const reached = reachedBy(board, event, { before: before === undefined ? null : known, isSame });
     if (fold === 'last' && reached > event.reached) return null;
-    noteReached(user, run, reached);
+    noteReached(user, run, { reached, secondary });
     isSame &&= board.ties !== true || reached === known;
   }
   return isSame ? null : { whole: next.whole, micros: next.micros, isFirst: before === undefined };
@@ -173,6 +187,8 @@ export interface RunScore extends Decimal {
   runDay: number;
   /** Microseconds; `null` if unknown. */
   reached: number | null;
+  /** The rank number of the secondary score; absent for none. */
+  secondary?: number;
 }
 
 /** Replaces the user's score in a run. One that equals the leaderboard's floor is removed. */
@@ -180,8 +196,8 @@ export function putScore(
   user: User,
   board: PlanBoard,
   group: string,
-  { runDay, whole, micros, reached: known }: RunScore,
-): Pick<ScoreChange, 'oldScore' | 'score' | 'oldGroup' | 'oldReached' | 'reached'> {
+  { runDay, whole, micros, reached: known, secondary: knownSecondary = 0 }: RunScore,
+): PutScore {
   const run = { board: board.no, runDay };
   const floor = board.floor ?? 0;
   const before = scoreIn(user, run);
@@ -189,21 +205,32 @@ export function putScore(
     oldGroup: before?.group ?? '',
     oldScore: before === undefined ? floor : doubleOf(before),
     oldReached: board.ties === true ? reachedIn(user, run) : null,
+    oldSecondary: secondaryIn(user, board, runDay),
   };
   if (whole === board.floor) {
     user.scores = user.scores.filter((score) => score !== before);
     dropMetadata(user, (each) => each.board === board.no && each.runDay === runDay);
-    return { ...old, score: floor, reached: old.oldReached };
+    return { ...old, score: floor, reached: old.oldReached, secondary: old.oldSecondary };
   }
   const score = ensureScore(user, run, -Infinity);
   Object.assign(score, { group, whole, micros });
   const reached = board.ties === true && (known ?? 0) === 0 ? old.oldReached : known;
-  if (board.fold === 'last' || board.ties === true) noteReached(user, run, reached ?? 0);
+  const secondary = board.secondary === undefined ? null : knownSecondary;
+  if (board.fold === 'last' || board.ties === true) noteReached(user, run, { reached: reached ?? 0, secondary });
   // Another event may have made this score, and only the state has what events sent.
-  if (doubleOf(score) !== old.oldScore || (board.ties === true && reached !== old.oldReached))
-    noteMetadata(user, board, { runDay, sent: null });
-  return { ...old, score: doubleOf(score), reached: board.ties === true ? reached : null };
+  const put = { ...old, score: doubleOf(score), reached: board.ties === true ? reached : null, secondary };
+  if (!isSamePlace(put)) noteMetadata(user, board, { runDay, sent: null });
+  return put;
 }
+
+type PutScore = Pick<
+  ScoreChange,
+  'oldScore' | 'score' | 'oldGroup' | 'oldReached' | 'reached' | 'oldSecondary' | 'secondary'
+>;
+
+/** Whether neither the score nor what decides between equal scores has changed. */
+export const isSamePlace = (put: Omit<PutScore, 'oldGroup'>): boolean =>
+  put.score === put.oldScore && put.reached === put.oldReached && put.secondary === put.oldSecondary;
 
 /** Adds what a change earned to the user's scores. `leftRange`: a leaderboard of the metric whose score left its range. */
 export function scoreBoards(user: User, change: ScoringChange): { changes: ScoreChange[]; leftRange: number | null } {
@@ -268,7 +295,8 @@ function scoreBoard(
   const run = { board: board.no, runDay };
   const { event } = change;
   const hasTimes = board.ties === true && board.floor !== undefined;
-  const reachedBefore = hasTimes ? reachedIn(user, run) : null;
+  const oldReached = hasTimes ? reachedIn(user, run) : null;
+  const oldSecondary = secondaryIn(user, board, runDay);
   const earned = earnedOn(user, board, runDay, change);
   const group = groupOf(board, user);
   const known = earned === null && board.groups !== undefined && group !== null ? scoreIn(user, run) : undefined;
@@ -298,8 +326,10 @@ function scoreBoard(
       score: doubleOf(score),
       onlyGroup: earned === null,
       teams,
-      oldReached: hasTimes ? reachedBefore : null,
+      oldReached,
       reached,
+      oldSecondary,
+      secondary: secondaryIn(user, board, runDay),
     },
     leftRange,
   };

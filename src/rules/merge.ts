@@ -1,7 +1,16 @@
 import { clamped, type Decimal } from '../domain/decimal.ts';
 import { FREQUENCIES } from '../domain/periods.ts';
 import { MOST_STAYS, QUEST_PERIODS } from '../packed/user-fields.ts';
-import { doubleOf, ensureScore, groupOf, noteReached, reachedIn, type ScoreChange, scoreIn } from './leaderboards.ts';
+import {
+  doubleOf,
+  ensureScore,
+  groupOf,
+  noteReached,
+  reachedIn,
+  type ScoreChange,
+  scoreIn,
+  secondaryIn,
+} from './leaderboards.ts';
 import type { PlanBoard } from './plan.ts';
 import { isEqual, plus, reaches } from './sums.ts';
 import type { BoardRun } from './teams.ts';
@@ -171,11 +180,13 @@ function mergeScores(user: User, from: User, board: PlanBoard, { isOpen, length 
     if (!isOpen(run)) continue;
     const [own, other] = [scoreIn(user, run), scoreIn(from, run)];
     const [ownTime, otherTime] = [reachedIn(user, run), reachedIn(from, run)];
-    const chosen = joined(board, { own, ownTime, other, otherTime });
+    const [ownSecondary, otherSecondary] = [secondaryIn(user, board, runDay), secondaryIn(from, board, runDay)];
+    const chosen = joined(board, { own, ownTime, ownSecondary, other, otherTime, otherSecondary });
+    const secondary = chosen.isOther ? otherSecondary : ownSecondary;
     const value = board.by === 'streak' && runDay === newest ? { whole: length, micros: 0 } : chosen.value;
     const score = ensureScore(user, run, -Infinity);
     Object.assign(score, { whole: value.whole, micros: value.micros, group: groupOf(board, user) ?? '' });
-    if (board.ties === true || board.fold === 'last') noteReached(user, run, chosen.reached);
+    if (board.ties === true || board.fold === 'last') noteReached(user, run, { reached: chosen.reached, secondary });
     mergeStays(user, from, run);
     mergeMetadata(user, from, run, chosen.isOther);
   }
@@ -186,12 +197,14 @@ interface TwoScores {
   other: Score | undefined;
   ownTime: number;
   otherTime: number;
+  ownSecondary: number | null;
+  otherSecondary: number | null;
 }
 
 /** The score of two, when it was reached, and whether it is that of `from` alone. */
 function joined(
   board: PlanBoard,
-  { own, ownTime, other, otherTime }: TwoScores,
+  { own, ownTime, ownSecondary, other, otherTime, otherSecondary }: TwoScores,
 ): { value: Decimal; reached: number; isOther: boolean } {
   if (other === undefined) return { value: own!, reached: ownTime, isOther: false };
   if (own === undefined) return { value: other, reached: otherTime, isOther: true };
@@ -199,8 +212,11 @@ function joined(
   // The time of a sum is that of its last event; one of events of the value 0 is negative.
   if (fold === undefined && by !== 'streak')
     return { value: clamped(plus(own, other)), reached: Math.max(ownTime, otherTime), isOther: false };
-  if (fold !== 'last' && isEqual(own, other))
+  if (fold !== 'last' && isEqual(own, other)) {
+    const better = (otherSecondary ?? 0) - (ownSecondary ?? 0);
+    if (better !== 0) return { value: own, reached: better > 0 ? otherTime : ownTime, isOther: better > 0 };
     return { value: own, reached: Math.min(ownTime, otherTime), isOther: otherTime < ownTime };
+  }
   const isOther = fold === 'last' ? otherTime > ownTime : reaches(other, own) === (fold !== 'min');
   return isOther ? { value: other, reached: otherTime, isOther } : { value: own, reached: ownTime, isOther };
 }
@@ -245,7 +261,8 @@ export function mergeMoves(
     return [...new Set(scores.map(({ runDay }) => runDay))].flatMap((runDay): ScoreChange | [] => {
       const run = { board: board.no, runDay };
       const [was, is] = [placeOf(before, board, run), placeOf(after, board, run)];
-      if (was.score === is.score && was.group === is.group && was.reached === is.reached) return [];
+      const isSame = was.reached === is.reached && was.secondary === is.secondary;
+      if (was.score === is.score && was.group === is.group && isSame) return [];
       return {
         board,
         runDay,
@@ -257,6 +274,8 @@ export function mergeMoves(
         teams: null,
         oldReached: was.reached,
         reached: is.reached,
+        oldSecondary: was.secondary,
+        secondary: is.secondary,
       };
     });
   });
@@ -267,11 +286,12 @@ function placeOf(
   user: User,
   board: PlanBoard,
   run: BoardRun,
-): { group: string; score: number; reached: number | null } {
+): { group: string; score: number; reached: number | null; secondary: number | null } {
   const score = scoreIn(user, run);
   const floor = board.floor ?? 0;
   const reached = board.ties === true ? reachedIn(user, run) : null;
-  if (score === undefined) return { group: '', score: floor, reached };
+  const secondary = secondaryIn(user, board, run.runDay);
+  if (score === undefined) return { group: '', score: floor, reached, secondary };
   const isRanked = user.hidden === 0 && !(board.groups !== undefined && score.group === '');
-  return { group: score.group, score: isRanked ? doubleOf(score) : floor, reached };
+  return { group: score.group, score: isRanked ? doubleOf(score) : floor, reached, secondary };
 }

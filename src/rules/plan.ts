@@ -1,3 +1,4 @@
+import type { SecondaryOrder } from '../domain/secondary-score.ts';
 import type { Fold } from '../domain/rule-kinds.ts';
 
 /**
@@ -166,6 +167,8 @@ export interface PlanBoard {
   sign?: -1;
   /** Of equal scores, the one reached earlier ranks higher: see `timedMember` (src/packed/state.ts). */
   ties?: true;
+  /** Key of the event attribute whose number decides between equal scores before the time does; which one is better. */
+  secondary?: { key: string; order: SecondaryOrder };
   /** Scores up to this one are not on the board; absent: 0. Present whenever `fold`, `sign` or `ties` is. */
   floor?: number;
   /** Entries keep the metadata of events. */

@@ -1,10 +1,20 @@
 import { clamped, type Decimal, SUM_BOUND, ZERO } from '../domain/decimal.ts';
 import { HISTORY_SUM } from '../packed/call-fields.ts';
+import { historySum } from '../packed/packed-arrays.ts';
 import { COMPENSATED, COMPLETED, RECOMPUTED_SCORE } from '../packed/record-fields.ts';
 import type { Compensated, PackedCompletion, RecomputedScore, Shortfall } from '../packed/record.ts';
 import type { HistorySum } from '../packed/state.ts';
 import { compensate } from './compensation.ts';
-import { groupOf, isInside, putScore, reachedIn, type ScoreChange, scoreBoards, scoreIn } from './leaderboards.ts';
+import {
+  groupOf,
+  isInside,
+  putScore,
+  reachedIn,
+  type ScoreChange,
+  scoreBoards,
+  scoreIn,
+  secondaryIn,
+} from './leaderboards.ts';
 import type { Plan, PlanBoard } from './plan.ts';
 import { type PointsMove, recomputeLevels } from './points.ts';
 import { addCompletion, keptPeriod, progressOf, type QuestChange, removeCompletion } from './quests.ts';
@@ -12,7 +22,7 @@ import { restoreCompletion } from './reversal.ts';
 import { frequencyOf, localDayOf, type Settlements, settleUser } from './streaks.ts';
 import { isZero, plus } from './sums.ts';
 import { correct, credit } from './teams.ts';
-import { dayOfUser, secondOfUser, type User } from './user.ts';
+import { dayOfUser, type Score, secondOfUser, type User } from './user.ts';
 
 /*
  * A recomputation changes what users have to what they would have under the current rules: completions of achievements, points and scores
@@ -283,10 +293,7 @@ function changeScore(
   if (keeps && (added.whole < 0 || added.micros < 0)) added = { whole: 0, micros: 0 };
 
   const before = scoreIn(user, { board: board.no, runDay });
-  const held: HistorySum =
-    before === undefined
-      ? [runDay, floor, 0, 0]
-      : [runDay, before.whole, before.micros, reachedIn(user, { board: board.no, runDay })];
+  const held: HistorySum = before === undefined ? [runDay, floor, 0, 0] : heldSum(user, board, before);
   const replacement = move?.becomes !== undefined && !filled && isSameScore(held, move.was!) ? move.becomes : undefined;
   const becomes = replacement ?? held;
   const isMoved = !isZero(added) || replacement !== undefined;
@@ -298,7 +305,12 @@ function changeScore(
 
   let next: Decimal = { whole: becomes[HISTORY_SUM.whole], micros: becomes[HISTORY_SUM.micros] };
   if (next.whole !== board.floor) next = clamped(plus(next, added));
-  const put = putScore(user, board, group, { runDay, ...next, reached: becomes[HISTORY_SUM.reached] ?? null });
+  const put = putScore(user, board, group, {
+    runDay,
+    ...next,
+    reached: becomes[HISTORY_SUM.reached] ?? null,
+    secondary: becomes[HISTORY_SUM.secondary] ?? 0,
+  });
   const recomputed: RecomputedScore = [board.no, runDay, added.whole, added.micros, oldGroup, group];
   if (board.floor !== undefined)
     Object.assign(recomputed, { [RECOMPUTED_SCORE.was]: held, [RECOMPUTED_SCORE.is]: becomes });
@@ -344,5 +356,16 @@ function awardedIn(
     .reduce((sum, { points }) => sum + points, 0);
 }
 
-const isSameScore = (one: HistorySum, other: HistorySum): boolean =>
-  one[HISTORY_SUM.whole] === other[HISTORY_SUM.whole] && one[HISTORY_SUM.micros] === other[HISTORY_SUM.micros];
+/** A user's score in a run, in the form of one by history. */
+export const heldSum = (user: User, board: PlanBoard, score: Score): HistorySum =>
+  historySum(score.runDay, {
+    ...score,
+    reached: reachedIn(user, score),
+    secondary: secondaryIn(user, board, score.runDay),
+  });
+
+/** Whether two sums are the same score. Only the secondary score may tell two apart; a difference of the times does not count. */
+export const isSameScore = (one: HistorySum, other: HistorySum): boolean =>
+  one[HISTORY_SUM.whole] === other[HISTORY_SUM.whole] &&
+  one[HISTORY_SUM.micros] === other[HISTORY_SUM.micros] &&
+  (one[HISTORY_SUM.secondary] ?? 0) === (other[HISTORY_SUM.secondary] ?? 0);

@@ -4,7 +4,15 @@ import type { Compensated, PackedCompletion, RecordedSettlement, Shortfall } fro
 import { qualifies } from './achievements.ts';
 import { compensate } from './compensation.ts';
 import { takeReplay, type ReplayedStreaks } from './event.ts';
-import { groupOf, putScore, type RunScore, type ScoreChange, scoreBoards, scoreIn } from './leaderboards.ts';
+import {
+  groupOf,
+  isSamePlace,
+  putScore,
+  type RunScore,
+  type ScoreChange,
+  scoreBoards,
+  scoreIn,
+} from './leaderboards.ts';
 import { dropMetadataOf } from './metadata.ts';
 import type { Plan, PlanAchievement, PlanBoard } from './plan.ts';
 import { type PointsMove, reverseLevels } from './points.ts';
@@ -210,9 +218,8 @@ function correctScore(user: User, correction: BoardCorrection, movedBy: Readonly
     next = { runDay, ...clamped(plus(before, earned)), reached: null };
   }
   const put = putScore(user, board, group, next);
-  const isSame = put.score === put.oldScore && !(board.ties === true && put.reached !== put.oldReached);
   // A hidden user, or one who lacks a value of the breakdown, is not ranked.
-  if (isSame || user.hidden !== 0 || (group === '' && board.groups !== undefined)) return [];
+  if (isSamePlace(put) || user.hidden !== 0 || (group === '' && board.groups !== undefined)) return [];
   return {
     ...put,
     board,

@@ -1,6 +1,17 @@
 import { Packr, Unpackr } from 'msgpackr';
 import type { Decimal } from '../domain/decimal.ts';
-import { HOLD, METADATA, SCORE, SCORE_TIME, STATE_SIZE, STAY, STREAK, USED_KEYS, USER } from '../packed/user-fields.ts';
+import {
+  HOLD,
+  METADATA,
+  SCORE,
+  SCORE_SECONDARY,
+  SCORE_TIME,
+  STATE_SIZE,
+  STAY,
+  STREAK,
+  USED_KEYS,
+  USER,
+} from '../packed/user-fields.ts';
 import type {
   GuardSums,
   Hold,
@@ -86,7 +97,7 @@ function userOf(values: Values): User {
     spent: mapOf(values[USER.spent], same<number>),
     holds: rowsOf(values[USER.holds], HOLD.size, holdOf),
     owed: mapOf(values[USER.owed], same<number>),
-    scoreTimes: rowsOf(values[USER.scoreTimes], SCORE_TIME.size, scoreTimeOf),
+    scoreTimes: scoreTimesOf(values),
     stays: rowsOf(values[USER.teams], STAY.size, stayOf),
     metadata: listOf(values[USER.metadata], metadataOf),
     guarded: mapOf(values[USER.guarded], guardSumsOf),
@@ -129,8 +140,7 @@ export function encodeUser(user: User): Buffer {
   if (user.holds.length > 0)
     values[USER.holds] = user.holds.flatMap(({ system, id, amount, expiresMs }) => [system, id, amount, expiresMs]);
   if (user.owed.size > 0) values[USER.owed] = user.owed;
-  if (user.scoreTimes.length > 0)
-    values[USER.scoreTimes] = user.scoreTimes.flatMap(({ board, runDay, reached }) => [board, runDay, reached]);
+  putScoreTimes(values, user.scoreTimes);
   if (user.stays.length > 0)
     values[USER.teams] = user.stays.flatMap(({ board, runDay, sinceMs, team, whole, micros }) => [
       board,
@@ -265,6 +275,24 @@ const scoreTimeOf = (values: Values, at: number): ScoreTime => ({
   runDay: values[at + SCORE_TIME.runDay] as number,
   reached: values[at + SCORE_TIME.reached] as number,
 });
+
+function scoreTimesOf(values: Values): ScoreTime[] {
+  const times = rowsOf(values[USER.scoreTimes], SCORE_TIME.size, scoreTimeOf);
+  const { size, board, runDay, secondary } = SCORE_SECONDARY;
+  rowsOf(values[USER.secondaries], size, (row, at) => {
+    const time = times.find((each) => each.board === row[at + board] && each.runDay === row[at + runDay]);
+    if (time !== undefined) time.secondary = row[at + secondary] as number;
+  });
+  return times;
+}
+
+function putScoreTimes(values: Values, times: readonly ScoreTime[]): void {
+  if (times.length === 0) return;
+  values[USER.scoreTimes] = times.flatMap(({ board, runDay, reached }) => [board, runDay, reached]);
+  const secondaries = times.filter(({ secondary }) => secondary !== undefined);
+  if (secondaries.length > 0)
+    values[USER.secondaries] = secondaries.flatMap(({ board, runDay, secondary }) => [board, runDay, secondary!]);
+}
 
 const stayOf = (values: Values, at: number): Stay => ({
   board: values[at + STAY.board] as number,

@@ -143,6 +143,8 @@ export interface ScoreTime {
   board: number;
   runDay: number;
   reached: number;
+  /** The rank number of the secondary score (0 for none); absent on leaderboards without one. */
+  secondary?: number;
 }
 
 /** What a user earned in a run of a leaderboard while in a team (`''`: in none), until the next stay of the run begins. */

@@ -255,7 +255,7 @@ function boost(known: Known): ConfiguredBoost {
 }
 
 function leaderboard(known: Known, key: string, systemKeys: string[]): ConfiguredLeaderboard {
-  const { draw, metricKeys, userKeys } = known;
+  const { draw, metricKeys, userKeys, eventKeys } = known;
   const kinds = ['streak', ...(metricKeys.length > 0 ? ['metric'] : []), ...(systemKeys.length > 0 ? ['points'] : [])];
   const rankBy = draw(fc.constantFrom(...kinds)) as ConfiguredLeaderboard['rankBy'];
   const [start, end] = draw(fc.tuple(optional(date), optional(fc.option(fc.constantFrom('2026-12-24', '2027-01-01')))));
@@ -265,6 +265,7 @@ function leaderboard(known: Known, key: string, systemKeys: string[]): Configure
       : draw(optional(fc.constantFrom('day', 'month', 'year')));
   const team = rankBy !== 'streak' && userKeys.length > 0 && draw(fc.boolean());
   const single = rankBy === 'metric' && !team;
+  const secondary = single && eventKeys.length > 0 && draw(fc.boolean());
   return sent<ConfiguredLeaderboard>({
     key,
     name: draw(name),
@@ -272,10 +273,16 @@ function leaderboard(known: Known, key: string, systemKeys: string[]): Configure
     status: draw(optional(fc.constantFrom('inactive', 'scheduled', 'active', 'finished'))),
     rankBy,
     metricKey: rankBy === 'metric' ? draw(fc.constantFrom(...metricKeys)) : undefined,
-    aggregate: single ? draw(optional(fc.constantFrom('sum', 'max', 'min', 'last'))) : undefined,
+    aggregate: secondary
+      ? draw(fc.constantFrom('max', 'min', 'last'))
+      : single
+        ? draw(optional(fc.constantFrom('sum', 'max', 'min', 'last')))
+        : undefined,
     order: single ? draw(optional(fc.constantFrom('descending', 'ascending'))) : undefined,
     keepsMetadata: draw(optional(fc.boolean())),
-    ties: single ? draw(optional(fc.constantFrom('shared', 'first'))) : undefined,
+    ties: secondary ? 'first' : single ? draw(optional(fc.constantFrom('shared', 'first'))) : undefined,
+    secondaryAttributeKey: secondary ? draw(fc.constantFrom(...eventKeys)) : undefined,
+    secondaryOrder: secondary ? draw(optional(fc.constantFrom('ascending', 'descending'))) : undefined,
     pointsSystemKey: rankBy === 'points' ? draw(fc.constantFrom(...systemKeys)) : undefined,
     maxParticipants: draw(optional(fc.constantFrom(null, 1, 1_000))),
     start,

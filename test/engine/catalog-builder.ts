@@ -177,6 +177,8 @@ export class CatalogBuilder {
       breakdownAttributes: [],
       runUnit: null,
       runInterval: null,
+      secondaryAttributeId: null,
+      secondaryOrder: null,
       teamAttributeId: null,
       teamsBy: null,
       teamMinMembers: null,

@@ -7,6 +7,7 @@ export interface Place {
   userId: string;
   rank: number;
   value: number;
+  secondary: number | null;
 }
 
 /** Whether only scores above 0 are on a leaderboard. Otherwise everybody with an event in the run is. */
@@ -14,14 +15,29 @@ const isUsual = ({ aggregate, order, ties }: Leaderboard): boolean =>
   aggregate === null && order === null && ties === null;
 
 /** What a user earned inside a run, except on leaderboards of streaks. */
-function earnedOn(board: Leaderboard, user: ModelUser, run: Run): { amount: bigint; team: string; no: number }[] {
+function earnedOn(board: Leaderboard, user: ModelUser, run: Run): Earned[] {
   const inside = (day: LocalDate, time: string): boolean =>
     day >= run.start && (run.end === null || day <= run.end) && inHours(board, time);
   return board.rankBy === 'metric'
     ? user.events.filter((event) => event.metricId === board.metricId && inside(event.date, event.time))
     : user.awards
         .filter((award) => award.systemId === board.pointsSystemId && inside(award.date, award.time))
-        .map(({ awarded, team }) => ({ amount: BigInt(awarded) * 1_000_000n, team, no: 0 }));
+        .map(({ awarded, team }) => ({ amount: BigInt(awarded) * 1_000_000n, team, no: 0, attributes: {} }));
+}
+
+interface Earned {
+  amount: bigint;
+  team: string;
+  no: number;
+  attributes: Readonly<Record<string, string>>;
+}
+
+/** How good an event's secondary score is; -Infinity without a number. */
+function secondaryOf({ secondaryAttributeId, secondaryOrder }: Leaderboard, { attributes }: Earned): number {
+  if (secondaryAttributeId === null) return 0;
+  const moves = attributes['moves'] ?? 'none';
+  if (moves !== 'many' && moves !== 'none') return secondaryOrder === 'descending' ? Number(moves) : 0 - Number(moves);
+  return -Infinity;
 }
 
 /** A user's score in a run; null for none, on a leaderboard on which 0 is a score. */
@@ -33,16 +49,29 @@ export function scoreOf(board: Leaderboard, user: ModelUser, run: Run): bigint |
   return { sum: sum(earned), max: sorted.at(-1)!, min: sorted[0]!, last: earned.at(-1)! }[board.aggregate ?? 'sum'];
 }
 
-/** The number of the event at which a user reached the score, on leaderboards on which this ranks equal scores; else 0. */
-export function reachedAt(board: Leaderboard, user: ModelUser, run: Run): number {
-  if (board.ties === null) return 0;
+function secondaryShown(board: Leaderboard, event: Earned | undefined): number | null {
+  const good = board.secondaryAttributeId === null || event === undefined ? -Infinity : secondaryOf(board, event);
+  if (good === -Infinity) return null;
+  return board.secondaryOrder === 'descending' ? good : 0 - good;
+}
+
+/** The event at which a user reached the score, on leaderboards on which this ranks equal scores. */
+function deciding(board: Leaderboard, user: ModelUser, run: Run): Earned | undefined {
+  if (board.ties === null) return undefined;
   const earned = earnedOn(board, user, run);
   const score = scoreOf(board, user, run);
   const isBest = board.aggregate === 'max' || board.aggregate === 'min';
-  if (isBest) return earned.find(({ amount }) => amount === score)?.no ?? 0;
+  if (isBest) {
+    const equal = earned.filter(({ amount }) => amount === score);
+    const best = Math.max(...equal.map((event) => secondaryOf(board, event)));
+    return equal.find((event) => secondaryOf(board, event) === best);
+  }
   const counts = board.aggregate === 'last' ? earned : earned.filter(({ amount }) => amount !== 0n);
-  return (counts.at(-1) ?? earned[0])?.no ?? 0;
+  return counts.at(-1) ?? earned[0];
 }
+
+/** The number of that event, else 0. */
+export const reachedAt = (board: Leaderboard, user: ModelUser, run: Run): number => deciding(board, user, run)?.no ?? 0;
 
 const MOST_STAYS = 8;
 
@@ -132,16 +161,21 @@ export function standings(
 /** Those of some users who have a score in a leaderboard's run, best first, ranked among themselves. */
 export function rankedAmong(board: Leaderboard, { run, users }: { run: Run; users: readonly ModelUser[] }): Place[] {
   const scored = users
-    .map((user) => ({ userId: user.id, score: scoreOf(board, user, run), reached: reachedAt(board, user, run) }))
+    .map((user) => ({ userId: user.id, score: scoreOf(board, user, run), at: deciding(board, user, run) }))
     .flatMap(({ score, ...of }) => (score === null || (isUsual(board) && score <= 0n) ? [] : [{ ...of, score }]));
   type Scored = (typeof scored)[number];
-  const isBetter = (one: Scored, other: Scored): boolean =>
-    one.score === other.score ? one.reached < other.reached : one.score > other.score === (board.order !== 'ascending');
+  const secondary = ({ at }: Scored): number => (at === undefined ? 0 : secondaryOf(board, at));
+  const isBetter = (one: Scored, other: Scored): boolean => {
+    if (one.score !== other.score) return one.score > other.score === (board.order !== 'ascending');
+    if (secondary(one) !== secondary(other)) return secondary(one) > secondary(other);
+    return (one.at?.no ?? 0) < (other.at?.no ?? 0);
+  };
   return scored
     .map((own) => ({
       userId: own.userId,
       rank: 1 + scored.filter((other) => isBetter(other, own)).length,
       value: wire(own.score),
+      secondary: secondaryShown(board, own.at),
     }))
     .sort((a, b) => a.rank - b.rank);
 }

@@ -3,6 +3,7 @@ import type { Leaderboard } from '../../src/domain/catalog.ts';
 import { KeptRuns } from '../../src/engine/leaderboards/kept-runs.ts';
 import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
+import type { LeaderboardRanking } from '../../src/domain/leaderboard.ts';
 import { groupOf, rankedAmong, standings, teamsOn, type Place } from './boards.ts';
 import { addDays, latestRuns, runOf, wall, type Run } from './calendar.ts';
 import type { LaurelModel } from './laurel-model.ts';
@@ -78,7 +79,7 @@ export class CompareBoards {
       run: run.start,
       ...(pairs.length > 0 && { userAttributes: pairs.join(',') }),
     });
-    return rankings.map(({ userId, rank, value }) => ({ userId, rank, value }));
+    return rankings.map(placeOf);
   }
 
   /** All users but the first, ranked among themselves across groups. */
@@ -91,7 +92,7 @@ export class CompareBoards {
     const ranked = users.filter((user) => groupOf(this.model.catalog, board, { user, run }) !== null);
     const what = [board.key, run.start, 'among'];
     return {
-      engine: [...what, inOrder(rankings.map(({ userId, rank, value }) => ({ userId, rank, value })))],
+      engine: [...what, inOrder(rankings.map(placeOf))],
       model: [...what, inOrder(rankedAmong(board, { run, users: ranked }))],
     };
   }
@@ -111,11 +112,13 @@ export class CompareBoards {
     const run = runOf(board, wall(nowMs, user.tz).date);
     if (run === null) return { engine: null, model: null };
     const query = { key: board.key, numEvents: 0 };
-    const { rank, value, percentile, participants } = await this.leaderboards.ofUser(
-      this.engine.compiled(),
-      user.id,
-      query,
-    );
+    const {
+      rank,
+      value,
+      secondaryScore = null,
+      percentile,
+      participants,
+    } = await this.leaderboards.ofUser(this.engine.compiled(), user.id, query);
     const group = groupOf(catalog, board, { user, run });
     const places = group === null ? [] : standings(this.model, board, { run, group });
     const place = places.find(({ userId }) => userId === user.id);
@@ -128,6 +131,7 @@ export class CompareBoards {
         ...who,
         rank,
         value: rank === null ? null : value,
+        secondary: secondaryScore ?? null,
         percentile,
         ...(own !== undefined && { participants }),
       },
@@ -135,12 +139,20 @@ export class CompareBoards {
         ...who,
         rank: place?.rank ?? null,
         value: place?.value ?? null,
+        secondary: place?.secondary ?? null,
         percentile: behind === null ? null : Number((Math.floor(behind * 1000 + 1e-9) / 10).toFixed(1)),
         ...(own !== undefined && { participants: all.length }),
       },
     };
   }
 }
+
+const placeOf = ({ userId, rank, value, secondaryScore }: LeaderboardRanking): Place => ({
+  userId,
+  rank,
+  value,
+  secondary: secondaryScore ?? null,
+});
 
 /** The order of users with the same rank is undefined. */
 const inOrder = (places: readonly Place[]): Place[] =>

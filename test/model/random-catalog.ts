@@ -8,6 +8,8 @@ import { CatalogBuilder } from '../engine/catalog-builder.ts';
 
 export const PLANS = ['free', 'pro'] as const;
 export const DECKS = ['nouns', 'verbs'] as const;
+/** Values of the attribute with secondary scores; not all are numbers. */
+export const MOVES = ['3', '12', '12.0', '-1.5', 'many'] as const;
 export const METRICS = ['flips', 'minutes'] as const;
 
 const metric = fc.constantFrom(0, 1);
@@ -88,6 +90,7 @@ const board = fc.record({
   aggregate: fc.constantFrom(null, null, 'max' as const, 'min' as const, 'last' as const),
   order: fc.constantFrom(null, null, 'ascending' as const),
   ties: fc.constantFrom(null, 'first' as const),
+  secondary: fc.constantFrom(null, 'ascending' as const, 'descending' as const),
   of: metric,
   status,
   max: maybe(fc.integer({ min: 1, max: 3 })),
@@ -159,6 +162,7 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
     days === null || days === undefined ? null : day(days);
   const planId = builder.attribute('plan', 'user').id;
   const deckId = builder.attribute('deck', 'event').id;
+  const movesId = builder.attribute('moves', 'event').id;
   const ofPlan = (value: string | null) => (value === null ? [] : [{ attributeId: planId, attributeValue: value }]);
   const ofDeck = (value: string | null) => (value === null ? [] : [{ attributeId: deckId, attributeValue: value }]);
   const metrics = METRICS.map((key) => builder.metric(key));
@@ -216,6 +220,9 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
         aggregate: one.aggregate,
         order: one.order,
         ties: one.ties,
+        ...(one.aggregate !== null &&
+          one.ties !== null &&
+          one.secondary !== null && { secondaryAttributeId: movesId, secondaryOrder: one.secondary }),
       }),
       status: one.status,
       maxParticipants: one.max,

@@ -189,8 +189,9 @@ export class SideBySide {
   }
 
   private sentEvent(step: EventStep): SentEvent {
-    const { metric: metricKey, value, key, deck } = step;
-    return { metricKey, user: this.sentUser(step), value, attributes: deck === null ? {} : { deck }, key };
+    const { metric: metricKey, value, key, deck, moves } = step;
+    const attributes = { ...(deck !== null && { deck }), ...(moves !== null && { moves }) };
+    return { metricKey, user: this.sentUser(step), value, attributes, key };
   }
 
   /** The first event of a user sets the zone. */

@@ -77,7 +77,7 @@ const FULL: User = {
   importedMs: 1_772_000_000_000,
   spent: new Map([[5, 30]]),
   holds: [{ system: 5, id: 'h', amount: 7, expiresMs: 1_800_000_000_000 }],
-  scoreTimes: [{ board: 8, runDay: 20_000, reached: 1_790_000_000_000_001 }],
+  scoreTimes: [{ board: 8, runDay: 20_000, reached: 1_790_000_000_000_001, secondary: 4_503_599_627_370_489 }],
   quests: new Map([[4, { times: 2, periods: [{ period: 20_001, whole: 12, micros: 500_000, done: true }] }]]),
   metadata: [{ event: 'e'.repeat(32), json: '{"hat":"red"}', runs: [{ board: 8, runDay: 20_000 }] }],
   stays: [{ board: 8, runDay: 20_000, sinceMs: 1_700_000_000_000, team: 'red', whole: 12, micros: 500_000 }],

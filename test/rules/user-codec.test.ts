@@ -67,7 +67,13 @@ const users: fc.Arbitrary<User> = fc.record({
   spent: table(amount),
   holds: few(fc.record({ system: no, id, amount, expiresMs: ms })),
   owed: table(fc.integer({ min: -1e15, max: 1e15 })),
-  scoreTimes: few(fc.record({ ...run, reached: fc.maxSafeInteger() })),
+  scoreTimes: fc.uniqueArray(
+    fc.record(
+      { ...run, reached: fc.maxSafeInteger(), secondary: fc.maxSafeNat() },
+      { requiredKeys: ['board', 'runDay', 'reached'] },
+    ),
+    { maxLength: 3, selector: (time) => `${time.board} ${time.runDay}` },
+  ),
   stays: few(fc.record({ ...run, sinceMs: ms, team: text, ...sum })),
   metadata: few(fc.record({ event: id, json: text, runs: few(fc.record(run)) })),
   guarded: table(fc.record({ hour: day, hourSum: fc.record(sum), day, daySum: fc.record(sum), lastMs: orNull(ms) })),

@@ -34,6 +34,7 @@ interface Place {
   userName: string | null;
   rank: number;
   value: number;
+  secondaryScore?: number;
 }
 
 const COLUMNS: readonly Column<Place>[] = [
@@ -44,8 +45,13 @@ const COLUMNS: readonly Column<Place>[] = [
     cell: (place) => <UserLink {...place} />,
   },
   { id: 'id', header: 'ID', onlyWide: true, cell: ({ userId }) => <span className="text-muted">{userId}</span> },
-  { id: 'value', header: 'Score', align: 'right', cell: ({ value }) => number(value) },
+  { id: 'value', header: 'Score', align: 'right', cell: scoreText },
 ];
+
+/** `900 (31)`: the score and, if there is one, the secondary score. */
+function scoreText({ value, secondaryScore }: Place): string {
+  return secondaryScore === undefined ? number(value) : `${number(value)} (${number(secondaryScore)})`;
+}
 
 /** A user's name. On a phone, where the IDs have no column, with the ID below. */
 function UserLink({ userId, userName }: Place) {

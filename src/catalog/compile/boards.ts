@@ -27,6 +27,7 @@ export function compileBoard(
     fold: foldOf(board) ?? undefined,
     sign: board.order === 'ascending' ? -1 : undefined,
     ties: board.ties === 'first' || undefined,
+    secondary: secondaryAttributeOf(catalogIndex, board) ?? undefined,
     floor: floorOf(board) || undefined,
     metadata: board.keepsMetadata === true || undefined,
     max: board.maxParticipants ?? undefined,
@@ -41,6 +42,15 @@ export function compileBoard(
     heard: isWantedBy(catalogIndex, board, ['leaderboard.rank_changed', 'leaderboard.changed']) || undefined,
     leagues: board.leagues === null ? undefined : true,
   });
+}
+
+/** The event attribute whose number decides between equal scores; `null` for none. */
+export function secondaryAttributeOf(
+  { attributesById }: Pick<CatalogIndex, 'attributesById'>,
+  { secondaryAttributeId, secondaryOrder }: Leaderboard,
+): NonNullable<PlanBoard['secondary']> | null {
+  const attribute = attributesById.get(secondaryAttributeId ?? '');
+  return attribute === undefined ? null : { key: attribute.key, order: secondaryOrder ?? 'ascending' };
 }
 
 const isWantedBy = (

@@ -93,7 +93,7 @@ export function* declaredProblems(fields: Fields, resource: object, catalog: Cat
     if (one.conditionsOn !== undefined)
       yield* conditions(`${one.conditionsOn}Attributes`, value as AttributeCondition[], catalog);
     const noun = one.refersTo;
-    if (noun !== undefined && noun !== 'user attribute' && !Array.isArray(value))
+    if (noun !== undefined && noun !== 'user attribute' && noun !== 'event attribute' && !Array.isArray(value))
       yield* refers(name, value as string | null, { among: catalog[REFERRED[noun]], noun });
   }
 }

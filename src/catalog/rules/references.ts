@@ -125,7 +125,9 @@ function attributeReferrers(id: string, catalog: Catalog): string[] {
     ...catalog.boosts
       .filter(({ userAttributes }) => named(userAttributes))
       .map((boost) => `boost '${boost.name}'${ofSystem(boost, catalog)}`),
-    ...catalog.leaderboards.filter((board) => attributesOf(board).includes(id)).map(boardName),
+    ...catalog.leaderboards
+      .filter((board) => board.secondaryAttributeId === id || attributesOf(board).includes(id))
+      .map(boardName),
     ...messageReferrers(id, catalog),
   ];
 }

@@ -12,7 +12,7 @@ import {
 import { MOST_REQUIRED } from '../../domain/fields/achievement.ts';
 import type { RankBand } from '../../domain/fields/rank.ts';
 import type { StreakSettings } from '../../domain/fields/tenant-settings.ts';
-import { floorOf } from '../../domain/leaderboard.ts';
+import { floorOf, foldOf } from '../../domain/leaderboard.ts';
 import { COHORT_USERS, type Leagues, MOST_TIERS } from '../../domain/leagues.ts';
 import { isDate } from '../../domain/periods.ts';
 import { LONGEST_REPEAT_DAYS } from '../../domain/repeat.ts';
@@ -158,6 +158,18 @@ export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Gene
     else if (attribute.type !== 'user') yield problem(field, `'${attribute.key}' is an event attribute`);
     else if (earlier.has(id)) yield problem(field, `'${attribute.key}' is named twice`);
     earlier.add(id);
+  }
+  if (board.secondaryAttributeId !== null) {
+    const attribute = known.get(board.secondaryAttributeId);
+    if (attribute === undefined)
+      yield problem('secondaryAttributeId', `unknown event attribute '${board.secondaryAttributeId}'`);
+    else if (attribute.type !== 'event')
+      yield problem('secondaryAttributeId', `'${attribute.key}' is a user attribute`);
+    if (foldOf(board) === null)
+      yield problem(
+        'secondaryAttributeId',
+        "only with an aggregate of 'max', 'min' or 'last', whose score is one event's",
+      );
   }
   if (board.teamAttributeId !== null) {
     const attribute = known.get(board.teamAttributeId);

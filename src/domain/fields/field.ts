@@ -15,7 +15,13 @@ export interface When {
 }
 
 /** The resources that a field's IDs refer to. The document refers to them by key. */
-export type Referred = 'metric' | 'points system' | 'achievement' | 'leaderboard' | 'user attribute';
+export type Referred =
+  | 'metric'
+  | 'points system'
+  | 'achievement'
+  | 'leaderboard'
+  | 'user attribute'
+  | 'event attribute';
 
 /** Means `value`, with the field `of` multiplied by `times`; of a request without that field: set to `times`. */
 export interface Alias {

@@ -70,6 +70,30 @@ export const LEADERBOARD = {
     normalise: unlessDefault('shared'),
     form: { initial: 'shared', options: { shared: 'share a rank', first: 'rank by who was first' } },
   }),
+  secondaryAttributeId: field(Uuid, {
+    label: 'Secondary score',
+    description:
+      'ID of the event attribute whose number decides between equal scores, before the time does; null: none. Only with an ' +
+      '`aggregate` of `max`, `min` or `last`, and with `ties` `first`.',
+    clearable: true,
+    default: null,
+    ifUnset: 'omitted',
+    addition: true,
+    refersTo: 'event attribute',
+    when: { ...only('ties', 'first'), called: "boards with ties 'first'" },
+    form: { hint: 'Among equal scores, the better number is ahead. Only with the highest, lowest or latest value' },
+  }),
+  secondaryOrder: field(Type.Enum(['ascending', 'descending']), {
+    label: 'Better secondary score',
+    description:
+      'Which secondary score is better: the lower one (`ascending`, the default) or the higher (`descending`).',
+    default: null,
+    defaultWhen: 'ascending',
+    ifUnset: 'omitted',
+    addition: true,
+    when: { ...only('secondaryAttributeId'), called: 'boards with a secondaryAttributeId' },
+    form: { options: { ascending: 'the lower one', descending: 'the higher one' } },
+  }),
   metricId: { ...METRIC_ID, required: true, when: OF_METRIC },
   pointsSystemId: field(Uuid, {
     label: 'Points system',

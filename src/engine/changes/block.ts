@@ -3,7 +3,7 @@ import { Packr } from 'msgpackr';
 import { completionsField, COUNTER, TEAM_SUM } from '../../packed/call-fields.ts';
 import { BLOCK } from '../../packed/commit-fields.ts';
 import { EVENT_RECORD, RECORD } from '../../packed/record-fields.ts';
-import { timedMember } from '../../packed/state.ts';
+import { tiePrefix } from '../../packed/state.ts';
 import {
   boardGroupsKey,
   boardKey,
@@ -325,13 +325,15 @@ function noteTime(
 
 /** In the order of MOVE. */
 function addMove(words: unknown[], part: TenantPart, keys: KeyNumbers, move: ScoreChange, userId: string): void {
-  const { board, runDay, group, oldGroup, oldScore, score, onlyGroup, oldReached, reached } = move;
+  const { board, runDay, group, oldGroup, oldScore, score, onlyGroup } = move;
   const floor = board.floor ?? 0;
   const stood = oldScore > floor;
   const stands = score > floor;
   const isTied = board.ties === true && floor !== 0;
-  const member = isTied ? timedMember(userId, reached ?? 0) : userId;
-  const oldMember = isTied ? timedMember(userId, oldReached ?? 0) : userId;
+  const old = { reached: move.oldReached ?? 0, secondary: move.oldSecondary };
+  const now = { reached: move.reached ?? 0, secondary: move.secondary };
+  const oldMember = isTied ? tiePrefix(old) + userId : userId;
+  const member = isTied ? tiePrefix(now) + userId : userId;
   const isSameSet = group === oldGroup;
   const leaves = stood && (!isSameSet || !stands || member !== oldMember);
   const setOf = (name: string): number => keys.of(boardKey(part, { boardNo: board.no, runDay, group: name }));
@@ -355,8 +357,8 @@ function addMove(words: unknown[], part: TenantPart, keys: KeyNumbers, move: Sco
     board.heard === true,
     board.scores === true,
     isTied,
-    oldReached ?? 0,
-    reached ?? 0,
+    old.secondary === null ? old.reached : tiePrefix(old),
+    now.secondary === null ? now.reached : tiePrefix(now),
   );
 }
 

@@ -329,11 +329,13 @@ const textsOf = ({ userId, attributes, idempotency }: ReadyEvent): EventTexts =>
   key: idempotency?.key ?? '',
 });
 
-function ruleEventOf({ id, userId, value, sent, counted, compiled, occurred, metadata }: ReadyEvent): RuleEvent {
+function ruleEventOf(ready: ReadyEvent): RuleEvent {
+  const { id, userId, value, sent, attributes, counted, compiled, occurred, metadata } = ready;
   return {
     id,
     value,
     sent,
+    attributes,
     counted: counted === '' ? [] : counted.split(',').map(Number),
     ownBoosts: compiled.ownBoosts(userId),
     occurred: occurred ?? null,

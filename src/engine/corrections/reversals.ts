@@ -1,11 +1,12 @@
 import type { Fold } from '../../domain/rule-kinds.ts';
 import type { Pool, PoolClient } from 'pg';
 import { compileAchievement } from '../../catalog/compile/achievements.ts';
+import { secondaryOf } from '../../domain/secondary-score.ts';
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import { pointsLimits } from '../../catalog/compile/points.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { TenantPart } from '../../redis/keys.ts';
-import { isInside, reachedIn, type RunScore, scoreIn } from '../../rules/leaderboards.ts';
+import { isInside, reachedIn, type RunScore, scoreIn, secondaryIn } from '../../rules/leaderboards.ts';
 import type { PlanAchievement } from '../../rules/plan.ts';
 import { reversalRecord } from '../../rules/record.ts';
 import { isRefusal } from '../../rules/refusal.ts';
@@ -420,13 +421,17 @@ async function scoresAfter(
     const run = runOf(playedRule(board), dayOf(root.localDate));
     if (floorOf(board) === 0 || !isOfMetric(compiled, board, root) || run === null) continue;
     const { counted, window } = boardHistory(compiled, board, nowMs);
+    const planBoard = compileBoard(compiled, board, { metric: null, days: [] });
     const inRun = { board: board.no, runDay: run.startDay };
     const score = scoreIn(user, inRun);
-    const held = score && { micros: microsOf(score), reached: reachedIn(user, inRun) };
+    const secondary = secondaryIn(user, planBoard, run.startDay);
+    const held = score && { micros: microsOf(score), reached: reachedIn(user, inRun), secondary: secondary ?? 0 };
     const fold = foldOf(board);
     const value = BigInt(turned(board, 1)) * toMicros(root.value);
-    if (voids && held !== undefined && fold !== null && !holdsScore(held, fold, { value, occurredMs: root.occurredMs }))
-      continue;
+    const attributes = root.attributes === null ? '' : JSON.stringify(root.attributes);
+    const sent = planBoard.secondary === undefined ? 0 : secondaryOf(attributes, planBoard.secondary);
+    const event = { value, occurredMs: root.occurredMs, secondary: sent };
+    if (voids && held !== undefined && fold !== null && !holdsScore(held, fold, event)) continue;
     const [found] = await historySums(pool, {
       tenantNo,
       ids: [userId],
@@ -458,18 +463,27 @@ async function scoresAfter(
 interface HeldScore {
   micros: Micros;
   reached: number;
+  secondary: number;
 }
 
 /** Whether an event with this value may be the one that holds a score. */
-function holdsScore({ micros, reached }: HeldScore, fold: Fold, event: { value: Micros; occurredMs: number }): boolean {
+function holdsScore(
+  { micros, reached, secondary }: HeldScore,
+  fold: Fold,
+  event: { value: Micros; occurredMs: number; secondary: number },
+): boolean {
   // A score may have a later time than its event, if a clock went back.
-  return (fold === 'last' && reached < 1000 * (event.occurredMs + 1)) || micros === event.value;
+  return (
+    (fold === 'last' && reached < 1000 * (event.occurredMs + 1)) ||
+    (micros === event.value && secondary === event.secondary)
+  );
 }
 
 /** Whether a score is better, or later, than the best that is stored. */
-function isBetter({ micros, reached }: HeldScore, fold: Fold, stored: HistorySum): boolean {
+function isBetter({ micros, reached, secondary }: HeldScore, fold: Fold, stored: HistorySum): boolean {
   if (fold === 'last') return reached > (stored[HISTORY_SUM.reached] ?? 0);
   const best = microsOf({ whole: stored[HISTORY_SUM.whole], micros: stored[HISTORY_SUM.micros] });
+  if (micros === best) return secondary > (stored[HISTORY_SUM.secondary] ?? 0);
   return fold === 'max' ? micros > best : micros < best;
 }
 
@@ -478,6 +492,7 @@ const runScore = (sum: HistorySum): RunScore => ({
   whole: sum[HISTORY_SUM.whole],
   micros: sum[HISTORY_SUM.micros],
   reached: sum[HISTORY_SUM.reached] ?? null,
+  secondary: sum[HISTORY_SUM.secondary] ?? 0,
 });
 
 /** The awards that may be taken or given back, with day and time: a composite may have awarded days after the event. */

@@ -1,4 +1,4 @@
-import { compileBoard } from '../../catalog/compile/boards.ts';
+import { compileBoard, secondaryAttributeOf } from '../../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { floorOf, foldOf } from '../../domain/leaderboard.ts';
@@ -45,6 +45,7 @@ function countedBy(compiled: CompiledCatalog, board: Leaderboard): Counted | nul
       fold: foldOf(board),
       always: floorOf(board) !== 0,
       timed: board.ties === 'first',
+      secondary: secondaryAttributeOf(compiled, board),
     };
   if (board.rankBy === 'points')
     return { systemNo: compiled.pointsSystemsById.get(board.pointsSystemId ?? '')?.no ?? 0 };

@@ -30,7 +30,7 @@ import { breakdownKeys, leaderboardResponse } from '../responses.ts';
 import { groupOfUser, type UserReads } from '../users/user-reads.ts';
 import { rankRewardsOf } from '../notifications/payloads.ts';
 import { groupsOfRun, NO_PAST, type PastRuns, type Snapshot } from './runs.ts';
-import { shownRankings } from './shown-rankings.ts';
+import { shownRankings, shownSecondary } from './shown-rankings.ts';
 import {
   GivenStandings,
   LiveStandings,
@@ -317,6 +317,10 @@ export class LeaderboardReads {
     const [found, participants] =
       standings === null ? [null, null] : await Promise.all([standings.find(userId), standings.scored()]);
     const place = found?.isOn === true ? { rank: found.rank, value: found.score } : { rank: null, value: null };
+    const secondary =
+      board.secondaryAttributeId === null
+        ? {}
+        : { secondaryScore: null, ...shownSecondary(board, found?.isOn === true ? found.secondary : 0) };
     const percentile = found === null || participants === null ? null : percentileOf(found.rank, participants);
 
     const atMs = this.clock.now();
@@ -324,7 +328,15 @@ export class LeaderboardReads {
     const goesOn = day >= run.startDay && (run.endDay === null || day <= run.endDay);
     const snapshots = numEvents === 0 ? [] : await this.past.snapshots(boardRun, userId, numEvents + 1);
     const history = leaderboardHistory(snapshots, goesOn ? { day, atMs, ...place } : null, numEvents);
-    return { ...leaderboardResponse(compiled, board), status, ...place, percentile, participants, history };
+    return {
+      ...leaderboardResponse(compiled, board),
+      status,
+      ...place,
+      ...secondary,
+      percentile,
+      participants,
+      history,
+    };
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
+import { secondaryScore } from '../../domain/secondary-score.ts';
 import type { LeaderboardRanking } from '../../domain/leaderboard.ts';
 import { metadataIn, unpackState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
@@ -21,14 +22,29 @@ export async function shownRankings(
   const rankings: LeaderboardRanking[] = [];
   const ids = members.map(({ userId }) => userId);
   for await (const { packed } of statesInSlices(redis, tenantNo, ids)) {
-    const { userId, rank, score, metadata: final } = members[rankings.length]!;
+    const { userId, rank, score, secondary, metadata: final } = members[rankings.length]!;
     const state = packed === null ? null : unpackState(packed);
-    const ranking = { userId, userName: state?.[USER.name] ?? null, rank, value: score };
+    const ranking = {
+      userId,
+      userName: state?.[USER.name] ?? null,
+      rank,
+      value: score,
+      ...shownSecondary(board, secondary),
+    };
     const live = state === null || board.keepsMetadata !== true ? null : metadataIn(state, board.no, runDay);
     const json = board.keepsMetadata === true && final !== undefined ? final : live;
     rankings.push(json === null ? ranking : { ...ranking, metadata: JSON.parse(json) as Record<string, unknown> });
   }
   return rankings;
+}
+
+/** The secondary score of a rank number, as a field; nothing without one. */
+export function shownSecondary(
+  { secondaryAttributeId, secondaryOrder }: Leaderboard,
+  rank: number | null | undefined,
+): { secondaryScore?: number } {
+  const shown = secondaryAttributeId === null ? null : secondaryScore(rank ?? 0, secondaryOrder ?? 'ascending');
+  return shown === null ? {} : { secondaryScore: shown };
 }
 
 /** Adds the metadata of the entries of a run to members, from the users' states. */

@@ -4,9 +4,11 @@ import { decimalNumber } from '../../domain/decimal.ts';
 import { floorOf, turned } from '../../domain/leaderboard.ts';
 import {
   hasPlace,
+  memberInState,
   nameInState,
   ofTimedMember,
   type PackedState,
+  scoreSecondary,
   scoresOf,
   scoreTime,
   timedMember,
@@ -23,6 +25,8 @@ export interface Member {
   score: number;
   /** When the score was reached (epoch, microseconds), on boards on which this ranks equal scores. */
   reached?: number | null;
+  /** The rank number of the secondary score (0 for none), on boards that have one. */
+  secondary?: number | null;
   /** The JSON that the entry shows, in the standings of a final run; absent in those of others. */
   metadata?: string | null;
   /** The rank, if known without another read. */
@@ -34,6 +38,8 @@ export interface Placed {
   place: number;
   rank: number;
   score: number;
+  /** As of a member. */
+  secondary?: number | null;
   /** Whether the rank is within the board's maximum. */
   isOn: boolean;
 }
@@ -75,7 +81,10 @@ const FIND_TRIES = 10;
 const NEAR = 1_000;
 
 /** The fields of a board that its standings depend on. */
-export type RankedBoard = Pick<Leaderboard, 'aggregate' | 'order' | 'ties' | 'maxParticipants'>;
+export type RankedBoard = Pick<
+  Leaderboard,
+  'aggregate' | 'order' | 'ties' | 'secondaryAttributeId' | 'maxParticipants'
+>;
 
 /**
  * Live standings in sorted sets, which events move: one for each part of the tenant. The sets hold scores, the answers
@@ -100,7 +109,7 @@ export class LiveStandings implements Standings {
     const members = await this.best(from, count);
     return members.map(({ member, score }, index) =>
       this.isTimed
-        ? { ...ofTimedMember(member), score: this.turned(score), rank: from + index + 1 }
+        ? { ...ofTimedMember(member, this.hasSecondary), score: this.turned(score), rank: from + index + 1 }
         : { userId: member, score: this.turned(score) },
     );
   }
@@ -119,10 +128,10 @@ export class LiveStandings implements Standings {
     return isNear ? members.slice(from, from + count) : members.slice(0, count);
   }
 
-  async rankOf({ userId, score, reached }: Member): Promise<number> {
+  async rankOf({ userId, score, reached, secondary = null }: Member): Promise<number> {
     const inSet = this.turned(score);
     if (!this.isTimed) return 1 + sumOf(await this.counts(`(${inSet}`, '+inf'));
-    return 1 + sumOf(await this.before({ member: timedMember(userId, reached ?? 0), score: inSet }));
+    return 1 + sumOf(await this.before({ member: timedMember(userId, reached ?? 0, secondary), score: inSet }));
   }
 
   async find(userId: string): Promise<Placed | null> {
@@ -145,7 +154,8 @@ export class LiveStandings implements Standings {
         const before = await Promise.all(others.map((other) => membersBefore(this.redis, other, { member, score })));
         const place = placeInPart + sumOf(before);
         const rank = place + 1;
-        return { place, rank, score: this.turned(score), isOn: this.max === null || rank <= this.max };
+        const { secondary = null } = ofTimedMember(member, this.hasSecondary);
+        return { place, rank, score: this.turned(score), secondary, isOn: this.max === null || rank <= this.max };
       }
       const [above, equal, after] = await Promise.all([
         this.counts(`(${score}`, '+inf'),
@@ -171,8 +181,8 @@ export class LiveStandings implements Standings {
     return userIds.flatMap((userId, index) => {
       const text = scores[index] ?? null;
       if (text === null) return [];
-      const { reached } = this.isTimed ? ofTimedMember(members[index]!) : {};
-      return [{ userId, score: this.turned(Number(text)), ...(reached !== undefined && { reached }) }];
+      const member = { userId, score: this.turned(Number(text)) };
+      return [this.isTimed ? { ...ofTimedMember(members[index]!, this.hasSecondary), ...member } : member];
     });
   }
 
@@ -195,6 +205,10 @@ export class LiveStandings implements Standings {
     return this.board.ties === 'first';
   }
 
+  private get hasSecondary(): boolean {
+    return this.board.secondaryAttributeId !== null;
+  }
+
   private async memberOf(userId: string): Promise<string> {
     return this.isTimed ? (await this.timedMembers([userId]))[0]! : userId;
   }
@@ -202,9 +216,12 @@ export class LiveStandings implements Standings {
   /** The users' members by their states; those of unknown users and scores are not in the sets. */
   private async timedMembers(userIds: readonly string[]): Promise<string[]> {
     const { tenantNo, boardNo, runDay } = this.at;
+    const { hasSecondary } = this;
     const members: string[] = [];
     for await (const { userId, packed } of statesInSlices(this.redis, tenantNo, userIds))
-      members.push(timedMember(userId, packed === null ? 0 : scoreTime(unpackState(packed), boardNo, runDay)));
+      members.push(
+        packed === null ? userId : memberInState(userId, unpackState(packed), { boardNo, runDay, hasSecondary }),
+      );
     return members;
   }
 
@@ -325,7 +342,10 @@ export class GivenStandings implements Standings {
     const sorted = await sortedInSlices(
       given,
       (a, b) =>
-        turned(board, b.score - a.score) || (a.reached ?? 0) - (b.reached ?? 0) || compareBytes(b.userId, a.userId),
+        turned(board, b.score - a.score) ||
+        (b.secondary ?? 0) - (a.secondary ?? 0) ||
+        (a.reached ?? 0) - (b.reached ?? 0) ||
+        compareBytes(b.userId, a.userId),
     );
     const members: (Member & { rank: number })[] = [];
     const places = new Map<string, number>();
@@ -371,7 +391,7 @@ export function rankedScore(
   state: PackedState,
   board: Leaderboard,
   runDay: number,
-): { group: string; score: number; reached?: number } | null {
+): { group: string; score: number; reached?: number; secondary?: number } | null {
   if (state[USER.hidden] !== undefined) return null;
   const placed = { grouped: board.breakdownAttributes.length > 0, floor: floorOf(board) };
   for (const score of scoresOf(state[USER.boards] ?? []))
@@ -380,6 +400,7 @@ export function rankedScore(
         group: score.group,
         score: turned(board, decimalNumber(score)),
         ...(board.ties === 'first' && { reached: scoreTime(state, board.no, runDay) }),
+        ...(board.secondaryAttributeId !== null && { secondary: scoreSecondary(state, board.no, runDay) }),
       };
   return null;
 }

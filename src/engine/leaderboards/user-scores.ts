@@ -145,6 +145,7 @@ const runScore = (sum: HistorySum): RunScore => ({
   whole: sum[HISTORY_SUM.whole],
   micros: sum[HISTORY_SUM.micros],
   reached: sum[HISTORY_SUM.reached] ?? null,
+  secondary: sum[HISTORY_SUM.secondary] ?? 0,
 });
 
 /** A user's scores on a board: in past runs, and in those that Redis holds. */
@@ -188,6 +189,7 @@ export function pastScores(compiled: CompiledCatalog, board: Leaderboard, users:
         group,
         score: decimalNumber(clamped({ whole: sum[HISTORY_SUM.whole], micros: sum[HISTORY_SUM.micros] })),
         reached: Math.abs(sum[HISTORY_SUM.reached] ?? 0),
+        secondary: sum[HISTORY_SUM.secondary] ?? null,
       }));
     });
 }

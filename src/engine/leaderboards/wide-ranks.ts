@@ -4,7 +4,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { floorOf, turned } from '../../domain/leaderboard.ts';
 import { KIND, kindField, NO_RANK, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import type { RecordedBoard, ScriptReply } from '../../packed/record.ts';
-import { timedMember } from '../../packed/state.ts';
+import { tiePrefix } from '../../packed/state.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { boardKey } from '../../redis/keys.ts';
 import { unlessSilent } from '../../redis/outage.ts';
@@ -38,7 +38,13 @@ interface BoardRanks {
 }
 
 /** Nobody sees the ranks of a deleted leaderboard. */
-const DELETED: RankedBoard = { aggregate: null, order: null, ties: null, maxParticipants: null };
+const DELETED: RankedBoard = {
+  aggregate: null,
+  order: null,
+  ties: null,
+  secondaryAttributeId: null,
+  maxParticipants: null,
+};
 
 /** Counts the ranks of a tenant: what is asked for while a round of counting runs is counted in the next one. */
 class RankRounds {
@@ -118,7 +124,7 @@ class RankRounds {
     ];
     return Promise.all(
       members.map(async ({ score, reached }) => {
-        const member = timedMember(userId, reached);
+        const member = prefixOf(reached) + userId;
         const before = await Promise.all(
           tenantParts(this.redis, this.tenantNo).map((part) =>
             membersBefore(connectionOf(this.redis, part.shard), boardKey(part, at), { member, score }),
@@ -152,13 +158,17 @@ const rangesOf = (unranked: readonly Unranked[]): { at: RankedGroup; from: strin
     { at, from: `(${recorded[RECORDED_BOARD.score]!}` },
   ]);
 
+/** The text with which a member begins; see RECORDED_BOARD. */
+const prefixOf = (reached: number | string): string =>
+  typeof reached === 'string' ? reached : tiePrefix({ reached, secondary: null });
+
 /** Notes the ranks, given the number of members above the previous and above the new score. */
 function rank({ recorded, ranked: { board, threshold } }: Unranked, above: readonly number[]): void {
   const [before, after] = [recorded[RECORDED_BOARD.previousScore]!, recorded[RECORDED_BOARD.score]!];
   const rankAt = (score: number, count: number): number =>
     score <= floorOf(board) || count >= (board.maxParticipants ?? Infinity) ? NO_RANK.off : count + 1;
-  const timeAt = (field: 8 | 9): number => Math.abs(recorded[field] ?? 0);
-  const isEarlier = timeAt(RECORDED_BOARD.reached) < timeAt(RECORDED_BOARD.previousReached);
+  const isEarlier =
+    prefixOf(recorded[RECORDED_BOARD.reached] ?? 0) > prefixOf(recorded[RECORDED_BOARD.previousReached] ?? 0);
   // The user is no longer at the previous score, but may be above it.
   const isAbove = after > before || (after === before && isEarlier);
   recorded[RECORDED_BOARD.previousRank] = rankAt(before, above[0]! - (isAbove ? 1 : 0));

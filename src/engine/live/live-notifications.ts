@@ -41,8 +41,8 @@ export interface BoardMove {
   previousScore: number | null;
   score: number | null;
   /** When these were reached; only of wide tenants, on boards on which this ranks equal scores. */
-  previousReached?: number | undefined;
-  reached?: number | undefined;
+  previousReached?: number | string | undefined;
+  reached?: number | string | undefined;
   /** The change of the score; `null` if unknown. */
   earned: Micros | null;
   atMs: number;

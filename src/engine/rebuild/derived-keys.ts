@@ -21,15 +21,7 @@ import { totalFields } from '../../redis/lua-library.ts';
 import { COUNTER, completionsField, TEAM_SUM } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
 import { isPackedState, numbered } from '../../packed/unpack-state.ts';
-import {
-  hasPlace,
-  type PackedState,
-  scoresOf,
-  scoreTime,
-  staysOf,
-  timedMember,
-  unpackState,
-} from '../../packed/state.ts';
+import { hasPlace, memberInState, type PackedState, scoresOf, staysOf, unpackState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { idempotencyDigest, timeOf } from '../ids.ts';
 
@@ -74,6 +66,8 @@ interface BoardSets {
   teams: boolean;
   /** Whether equal scores are ordered by time. */
   timed: boolean;
+  /** Whether secondary scores come before the time. */
+  hasSecondary: boolean;
   /** The floor of scores. */
   floor: number;
   /** First days of the runs that Redis no longer holds. */
@@ -92,6 +86,7 @@ async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
         grouped: board.breakdownAttributes.length > 0,
         teams: board.teamAttributeId !== null,
         timed: board.ties === 'first',
+        hasSecondary: board.secondaryAttributeId !== null,
         floor: floorOf(board),
         cleared: cleared.get(board.no) ?? new Set(),
       },
@@ -131,7 +126,9 @@ export function placesOf(part: TenantPart, userId: string, state: PackedState, b
     if (board === undefined || board.cleared.has(runDay) || !hasPlace(score, board)) continue;
     places.push({
       key: boardKey(part, { boardNo, runDay, group }),
-      member: board.timed ? timedMember(userId, scoreTime(state, boardNo, runDay)) : userId,
+      member: board.timed
+        ? memberInState(userId, state, { boardNo, runDay, hasSecondary: board.hasSecondary })
+        : userId,
       score: decimalText(score),
       listedIn: board.grouped ? { key: boardGroupsKey(part, { boardNo, runDay }), group } : null,
     });

@@ -78,8 +78,9 @@ export async function superfluousMembers(sides: Sides, key: string, members: rea
   const part = tenantKey(key)!;
   const { tenantNo } = part;
   const known = await sides.boards.of(tenantNo);
-  const isTimed = known.get(boardOfKey(key)?.boardNo ?? 0)?.timed === true;
-  const ids = isTimed ? members.map((member) => ofTimedMember(member).userId) : members;
+  const board = known.get(boardOfKey(key)?.boardNo ?? 0);
+  const ids =
+    board?.timed === true ? members.map((member) => ofTimedMember(member, board.hasSecondary).userId) : members;
   const states = ids.length === 0 ? [] : await sides.redis.mgetBuffer(ids.map((id) => userKey(part, id)));
   return ids.flatMap((id, index) => {
     const state = states[index] ?? null;

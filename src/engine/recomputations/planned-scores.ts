@@ -10,8 +10,8 @@ import { COMPENSATED } from '../../packed/record-fields.ts';
 import type { Compensated } from '../../packed/record.ts';
 import { historySums } from '../../postgres/boards/past-scores.ts';
 import { boardHistory, offsetsOf } from '../leaderboards/board-history.ts';
-import { groupOf, reachedIn, scoreIn } from '../../rules/leaderboards.ts';
-import type { OpenRun } from '../../rules/recomputation.ts';
+import { groupOf, scoreIn } from '../../rules/leaderboards.ts';
+import { heldSum, isSameScore, type OpenRun } from '../../rules/recomputation.ts';
 import type { User } from '../../rules/user.ts';
 import type { OpenBoard } from './open-boards.ts';
 
@@ -88,9 +88,16 @@ function replacedScore({
   const planned = { no: board.no, run: run.first, whole: 0, micros: 0, moves };
   const from = score === undefined ? NO_SCORE : decimalNumber(score);
   const replacement = typeof difference === 'object' ? difference : undefined;
-  if (replacement === undefined || (keeps && numberOf(replacement.becomes) < from))
+  if (replacement === undefined || (keeps && isLower(replacement)))
     return moves ? [{ ...planned, from, to: from }] : [];
   return [{ ...planned, ...replacement, from, to: numberOf(replacement.becomes) }];
+}
+
+/** Whether a score by history is lower than the current one. */
+function isLower({ was, becomes }: Replacement): boolean {
+  const difference = numberOf(becomes) - numberOf(was);
+  const [before, after] = [was[HISTORY_SUM.secondary] ?? 0, becomes[HISTORY_SUM.secondary] ?? 0];
+  return difference < 0 || (difference === 0 && after < before);
 }
 
 const numberOf = (sum: HistorySum): number =>
@@ -174,26 +181,28 @@ export async function scoreDifferences(
 }
 
 function differenceOf(
-  { no, floor }: PlanBoard,
+  board: PlanBoard,
   { first }: OpenRun,
   sum: HistorySum | undefined,
   user: User,
 ): bigint | Replacement | null {
+  const { no, floor } = board;
   const score = scoreIn(user, { board: no, runDay: first });
   if (floor === undefined) {
     const difference = (sum === undefined ? 0n : sumMicros(sum)) - (score === undefined ? 0n : microsOf(score));
     return difference === 0n ? null : difference;
   }
   const none = emptyHistorySum(first, floor);
-  const was =
-    score === undefined
-      ? none
-      : historySum(first, { ...score, reached: reachedIn(user, { board: no, runDay: first }) });
+  const was = score === undefined ? none : heldSum(user, board, score);
   const becomes =
     sum === undefined
       ? none
-      : historySum(first, { ...decimalOfMicros(sumMicros(sum)), reached: sum[HISTORY_SUM.reached] ?? 0 });
-  return numberOf(was) === numberOf(becomes) ? null : { was, becomes };
+      : historySum(first, {
+          ...decimalOfMicros(sumMicros(sum)),
+          reached: sum[HISTORY_SUM.reached] ?? 0,
+          secondary: sum[HISTORY_SUM.secondary] ?? null,
+        });
+  return isSameScore(was, becomes) ? null : { was, becomes };
 }
 
 function sumMicros(sum: { [HISTORY_SUM.whole]: number; [HISTORY_SUM.micros]: number }): bigint {

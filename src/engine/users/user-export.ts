@@ -5,13 +5,14 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { turned } from '../../domain/leaderboard.ts';
 import { dateOf, weekdaysOf } from '../../domain/periods.ts';
-import type { User, Score } from '../../rules/user.ts';
+import type { Score, ScoreTime, User } from '../../rules/user.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { finalPlaces } from '../../postgres/boards/final-runs.ts';
 import { snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
 import { resourceNames, USER_TABLES, userRows, type UserTable } from '../../postgres/users/user-tables.ts';
 import { queuedEventsOf } from '../../redis/batches.ts';
 import { entryHead, entryOf, userHash } from '../leaderboards/snapshot-parts.ts';
+import { shownSecondary } from '../leaderboards/shown-rankings.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { byNumber, hidesItself, userResponse } from '../responses.ts';
 import { notificationPreferences } from './preferences.ts';
@@ -55,13 +56,14 @@ export function createUserExport({ pool, controlShare, redis, users, clock, reco
       yield ']';
     }
     const finals = await finalPlaces(pool, tenantNo, userId, null);
-    const finalRanks = finals.map(({ boardNo, runDay, lastDay, group, rank, score, metadata }) => ({
+    const finalRanks = finals.map(({ boardNo, runDay, lastDay, group, rank, score, secondary, metadata }) => ({
       leaderboard: names.get(boardNo) ?? String(boardNo),
       firstDay: dateOf(runDay),
       lastDay: dateOf(lastDay),
       group,
       rank,
       score,
+      ...secondaryOf(compiled, boardNo, secondary),
       ...(metadata !== null && { metadata: JSON.parse(metadata) }),
     }));
     yield `,"finalRanks":${JSON.stringify(finalRanks)}`;
@@ -136,6 +138,7 @@ export function createUserExport({ pool, controlShare, redis, users, clock, reco
           firstDay: dateOf(runDay),
           group,
           score: valueOf(decimalNumber(score)),
+          ...secondaryOf(compiled, no, timeOf(state, no, runDay)?.secondary),
           ...metadataOf(state, no, runDay),
         }));
       }),
@@ -146,6 +149,15 @@ export function createUserExport({ pool, controlShare, redis, users, clock, reco
 }
 
 export type UserExport = ReturnType<typeof createUserExport>;
+
+const timeOf = ({ scoreTimes }: User, board: number, runDay: number): ScoreTime | undefined =>
+  scoreTimes.find((time) => time.board === board && time.runDay === runDay);
+
+/** The secondary score of a rank number; nothing without one, or for a deleted leaderboard. */
+const secondaryOf = (compiled: CompiledCatalog, boardNo: number, rank: number | null | undefined) => {
+  const board = compiled.leaderboardsByNo.get(boardNo);
+  return board === undefined ? {} : shownSecondary(board, rank);
+};
 
 /** What the entry of a run shows; nothing if it has no metadata. */
 function metadataOf({ metadata }: User, board: number, runDay: number): { metadata?: unknown } {

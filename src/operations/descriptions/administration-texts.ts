@@ -446,6 +446,11 @@ export const CONFIGURATION_TEXTS: Readonly<Record<string, string>> = {
   name: 'Name of the {noun}.',
   'user.name': 'The user’s name; an empty one clears it.',
   order: '`ascending`: the lowest score is first; absent: the highest.',
+  secondaryAttributeKey:
+    'Key of the event attribute with the secondary score, which decides between equal scores; absent: none.',
+  secondaryOrder: 'Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`).',
+  secondaryScore:
+    'The number of the event of the score that decides between equal scores; absent or null: it sent none.',
   ties: '`first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank.',
   pointsSystemId: 'ID of the points system.',
   pointsSystemKey: 'Key of the points system.',

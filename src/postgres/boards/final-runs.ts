@@ -82,12 +82,12 @@ export async function addMembers(
   { members, participants, isDone }: { members: readonly NewFinalMember[]; participants: number; isDone: boolean },
 ): Promise<void> {
   let rows = '';
-  for (const [index, { userId, rank, score, reached, metadata }] of members.entries())
-    rows += `${group.id}\t${group.members + index}\t${tenantNo}\t${copyText(userId)}\t${rank}\t${score}\t${reached ?? '\\N'}\t${typeof metadata === 'string' ? copyText(metadata) : '\\N'}\n`;
+  for (const [index, { userId, rank, score, reached, secondary, metadata }] of members.entries())
+    rows += `${group.id}\t${group.members + index}\t${tenantNo}\t${copyText(userId)}\t${rank}\t${score}\t${reached ?? '\\N'}\t${secondary ?? '\\N'}\t${typeof metadata === 'string' ? copyText(metadata) : '\\N'}\n`;
   if (members.length > 0)
     await copyRows(
       client,
-      'COPY board_finals (group_id, place, tenant_no, user_id, rank, score, reached, metadata) FROM STDIN',
+      'COPY board_finals (group_id, place, tenant_no, user_id, rank, score, reached, secondary, metadata) FROM STDIN',
       rows,
     );
   await client.query(
@@ -159,6 +159,8 @@ interface FinalMember {
   userId: string;
   rank: number;
   score: number;
+  /** As of `Member`. */
+  secondary?: number | null;
   /** JSON. */
   metadata: string | null;
 }
@@ -208,7 +210,7 @@ export async function finalPage(
   { groupId, from, count }: { groupId: number; from: number; count: number },
 ): Promise<FinalMember[]> {
   const { rows } = await pool.query<FinalMember>(
-    `SELECT user_id AS "userId", rank, score, metadata FROM board_finals
+    `SELECT user_id AS "userId", rank, score, secondary::float8 AS secondary, metadata FROM board_finals
       WHERE group_id = $1 AND place >= $2 AND place < $3 ORDER BY place`,
     [groupId, from, from + count],
   );
@@ -221,7 +223,7 @@ export async function finalMember(
   userId: string,
 ): Promise<(FinalMember & { place: number }) | null> {
   const { rows } = await pool.query<FinalMember & { place: number }>(
-    `SELECT user_id AS "userId", place, rank, score, metadata FROM board_finals
+    `SELECT user_id AS "userId", place, rank, score, secondary::float8 AS secondary, metadata FROM board_finals
       WHERE tenant_no = $1 AND group_id = $2 AND user_id = $3`,
     [tenantNo, groupId, storableText(userId)],
   );
@@ -232,6 +234,7 @@ interface FinalScore {
   userId: string;
   score: number;
   reached: number | null;
+  secondary: number | null;
   metadata: string | null;
 }
 
@@ -243,7 +246,8 @@ export async function finalScores(
   userIds: readonly string[],
 ): Promise<FinalScore[] | null> {
   const { rows } = await pool.query<Omit<FinalScore, 'userId'> & { userId: string | null }>(
-    `SELECT member.user_id AS "userId", member.score, member.reached::float8 AS reached, member.metadata
+    `SELECT member.user_id AS "userId", member.score, member.reached::float8 AS reached, member.secondary::float8 AS secondary,
+            member.metadata
        FROM board_runs AS run
        LEFT JOIN (board_run_groups AS grp JOIN board_finals AS member ON member.group_id = grp.id)
               ON grp.run_id = run.id AND ($5::text IS NULL OR text_digest(grp.name) = text_digest($5))
@@ -264,6 +268,7 @@ interface FinalPlace {
   score: number;
   /** Whether the rank was within the leaderboard's maximum of participants. */
   participates: boolean;
+  secondary: number | null;
   /** JSON. */
   metadata: string | null;
 }
@@ -278,7 +283,8 @@ export async function finalPlaces(
   const { rows } = await pool.query<FinalPlace>(
     `SELECT run.board_no AS "boardNo", run.run_day AS "runDay", run.last_day AS "lastDay",
             (extract(epoch FROM run.final_at) * 1000)::float8 AS "finalMs",
-            grp.name AS group, member.rank, member.score, member.metadata, member.place < grp.participants AS participates
+            grp.name AS group, member.rank, member.score, member.secondary::float8 AS secondary,
+            member.metadata, member.place < grp.participants AS participates
        FROM board_finals AS member
        JOIN board_run_groups AS grp ON grp.id = member.group_id
        JOIN board_runs AS run ON run.id = grp.run_id

@@ -110,6 +110,7 @@ export interface CohortMember {
   userId: string;
   score: number;
   reached: number | null;
+  secondary: number | null;
 }
 
 /**
@@ -117,7 +118,7 @@ export interface CohortMember {
  * Groups of one run have IDs close to each other.
  */
 const finalOf = (user: string): string => `
-  SELECT final.score, final.reached::float8 AS reached FROM board_finals AS final
+  SELECT final.score, final.reached::float8 AS reached, final.secondary::float8 AS secondary FROM board_finals AS final
    WHERE final.tenant_no = $1 AND final.user_id = ${user}
      AND final.group_id BETWEEN (SELECT min(id) FROM board_run_groups WHERE run_id = $2)
                             AND (SELECT max(id) FROM board_run_groups WHERE run_id = $2)
@@ -131,7 +132,7 @@ export async function scoredMembers(
   cohorts: readonly number[],
 ): Promise<CohortMember[]> {
   const { rows } = await client.query<CohortMember>(
-    `SELECT member.cohort, member.user_id AS "userId", final.score, final.reached
+    `SELECT member.cohort, member.user_id AS "userId", final.score, final.reached, final.secondary
        FROM league_members AS member CROSS JOIN LATERAL (${finalOf('member.user_id')}) AS final
       WHERE member.cohort = ANY ($3)`,
     [tenantNo, runId, cohorts],

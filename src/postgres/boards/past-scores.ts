@@ -6,6 +6,7 @@ import { dateOf } from '../../domain/periods.ts';
 import type { HistorySum } from '../../packed/state.ts';
 import { awardsAndSums, eventsAndSums, mayBeEarlier, readSinceDay } from '../partitions.ts';
 import { storableText } from '../storable-json.ts';
+import { rankNumberSql, type SecondaryOrder } from '../../domain/secondary-score.ts';
 
 /** What a leaderboard scores: values of a metric's events, or awards of a points system. */
 export type Counted = CountedMetric | { systemNo: number };
@@ -20,6 +21,8 @@ export interface CountedMetric {
   always?: boolean;
   /** Whether to find out when a sum was reached: see SCORE_TIME. Of dropped and imported events, only the day is known. */
   timed?: boolean;
+  /** The event attribute with the secondary score; only with `fold`. */
+  secondary?: { key: string; order: SecondaryOrder } | null;
 }
 
 /** The times of day that count, and the users' zone offsets. */
@@ -55,8 +58,8 @@ export interface HistorySums {
 
 /** SQL: the order in which the first event of a run is the score. Of equal values the earliest counts. */
 const ORDER: Record<Fold, string> = {
-  max: 'score DESC, reached, id',
-  min: 'score, reached, id',
+  max: 'score DESC, secondary DESC, reached, id',
+  min: 'score, secondary DESC, reached, id',
   last: 'reached DESC, id DESC',
 };
 
@@ -96,10 +99,12 @@ const statement = (counted: Counted, held: CountedTimes | null): string => {
     held === null
       ? kept
       : `(SELECT * FROM ${table} WHERE tenant_no = $1 AND user_id = users.id AND ${where} AND id >= $7::uuid${times(at)})`;
-  const [removed, added] = held === null ? ['$8', '$9'] : ['$14', '$15'];
+  const [removed, added, key] = held === null ? ['$8', '$9', '$10'] : ['$14', '$15', '$16'];
+  const sent = ofMetric?.secondary ?? null;
+  const secondary = sent === null ? 'NULL::bigint' : rankNumberSql(`(attributes ->> ${key}::text)`, sent.order);
   const single = `
     SELECT width_bucket(local_date, $4::date[]) AS run, ${value} AS score, id,
-           (extract(epoch FROM ${OCCURRED}) * 1000000)::bigint AS reached
+           (extract(epoch FROM ${OCCURRED}) * 1000000)::bigint AS reached, ${secondary} AS secondary
       FROM events
      WHERE tenant_no = $1 AND user_id = users.id AND ${where} AND id >= $7::uuid
        AND ${isCounted(removed, added)}${held === null ? '' : times(at)}`;
@@ -128,7 +133,7 @@ const statement = (counted: Counted, held: CountedTimes | null): string => {
   return `
     SELECT users.id, users.state, ${mayBeEarlier('($5::integer[])[1]')} AS "mayBeEarlier", coalesce((
              SELECT json_agg(json_build_array(($5::integer[])[run], trunc(score), ((score - trunc(score)) * 1000000)::integer,
-                                              coalesce(reached, 0)))
+                                              coalesce(reached, 0)${sent === null ? '' : ', secondary'}))
                FROM (${runs}) AS runs), '[]') AS sums
       FROM users WHERE users.tenant_no = $1 AND users.id = ANY ($2)`;
 };
@@ -162,6 +167,7 @@ export async function historySums(client: Pool | PoolClient, query: HistoryQuery
   }
   if ('metricNo' in counted && (counted.fold || counted.always === true))
     more.push(changed.removed ?? null, changed.added ?? null);
+  if ('metricNo' in counted && counted.secondary) more.push(counted.secondary.key);
   const found = await readSinceDay(runDays[0]!, {
     rows: async (firstId) => {
       const parameters = [...values, firstId, ...more];
@@ -179,6 +185,8 @@ export interface PastScore {
   score: number;
   /** When the score was reached (epoch, microseconds); 0 if unknown. */
   reached: number;
+  /** As of `Member`. */
+  secondary: number | null;
 }
 
 export async function putPastScores(
@@ -188,8 +196,8 @@ export async function putPastScores(
 ): Promise<void> {
   if (scores.length === 0) return;
   await client.query(
-    `INSERT INTO board_past_scores (tenant_no, board_no, user_id, run_day, group_name, score, reached)
-     SELECT $1, $2, * FROM unnest($3::text[], $4::integer[], $5::text[], $6::float8[], $7::bigint[])`,
+    `INSERT INTO board_past_scores (tenant_no, board_no, user_id, run_day, group_name, score, reached, secondary)
+     SELECT $1, $2, * FROM unnest($3::text[], $4::integer[], $5::text[], $6::float8[], $7::bigint[], $8::bigint[])`,
     [
       tenantNo,
       boardNo,
@@ -198,6 +206,7 @@ export async function putPastScores(
       scores.map(({ group }) => storableText(group)),
       scores.map(({ score }) => score),
       scores.map(({ reached }) => reached),
+      scores.map(({ secondary }) => secondary),
     ],
   );
 }
@@ -210,25 +219,25 @@ export async function rankPastScores(
 ): Promise<void> {
   await client.query(
     `WITH scores AS (
-       DELETE FROM board_past_scores WHERE tenant_no = $1 AND board_no = $2 RETURNING run_day, group_name, user_id, score, CASE WHEN $8::boolean THEN reached END AS reached
+       DELETE FROM board_past_scores WHERE tenant_no = $1 AND board_no = $2 RETURNING run_day, group_name, user_id, score, CASE WHEN $8::boolean THEN reached END AS reached, secondary
      ), made AS (
        INSERT INTO board_runs (tenant_no, board_no, run_day, last_day, final_at, is_final, is_cleared)
        SELECT $1, $2, past.run_day, past.last_day, past.final_at, true, true
          FROM unnest($3::integer[], $4::integer[], $5::timestamptz[]) AS past (run_day, last_day, final_at)
        ON CONFLICT (tenant_no, board_no, run_day) DO NOTHING RETURNING id, run_day
      ), ranked AS (
-       SELECT made.id AS run_id, group_name, user_id, score, reached,
+       SELECT made.id AS run_id, group_name, user_id, score, reached, secondary,
               row_number() OVER best - 1 AS place, CASE WHEN $8 THEN row_number() OVER best
                 ELSE rank() OVER (PARTITION BY made.id, group_name ORDER BY score DESC) END AS rank
          FROM scores JOIN made ON made.run_day = scores.run_day
-       WINDOW best AS (PARTITION BY made.id, group_name ORDER BY score DESC, reached, user_id COLLATE "C" DESC)
+       WINDOW best AS (PARTITION BY made.id, group_name ORDER BY score DESC, secondary DESC, reached, user_id COLLATE "C" DESC)
      ), groups AS (
        INSERT INTO board_run_groups (run_id, name, members, participants, is_done)
        SELECT run_id, group_name, count(*), count(*) FILTER (WHERE $6::integer IS NULL OR rank <= $6), true
          FROM ranked GROUP BY run_id, group_name RETURNING id, run_id, name
      )
-     INSERT INTO board_finals (group_id, place, tenant_no, user_id, rank, score, reached)
-     SELECT groups.id, place, $1, user_id, rank, score * $7::integer, reached
+     INSERT INTO board_finals (group_id, place, tenant_no, user_id, rank, score, reached, secondary)
+     SELECT groups.id, place, $1, user_id, rank, score * $7::integer, reached, secondary
        FROM ranked JOIN groups ON groups.run_id = ranked.run_id AND groups.name = ranked.group_name`,
     [
       tenantNo,

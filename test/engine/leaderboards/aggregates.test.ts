@@ -25,7 +25,10 @@ const END_MS = Date.parse('2031-02-01T11:00:00Z');
 const RUN_DAYS = ['2031-01-01', '2031-02-01'] as const;
 
 type Board = NonNullable<Configuration['leaderboards']>[number];
-type Scoring = Pick<Board, 'aggregate' | 'order' | 'ties'>;
+type Scoring = Pick<Board, 'aggregate' | 'order' | 'ties' | 'secondaryAttributeKey' | 'secondaryOrder'>;
+
+const FEWEST_MOVES = { ties: 'first', secondaryAttributeKey: 'moves' } as const;
+const MOST_MOVES = { ...FEWEST_MOVES, secondaryOrder: 'descending' } as const;
 
 const SCORINGS: Record<string, Scoring> = {
   most: {},
@@ -41,6 +44,10 @@ const SCORINGS: Record<string, Scoring> = {
   'highest-first': { aggregate: 'max', ties: 'first' },
   'lowest-first': { aggregate: 'min', order: 'ascending', ties: 'first' },
   'latest-first': { aggregate: 'last', ties: 'first' },
+  'highest-fewest': { aggregate: 'max', ...FEWEST_MOVES },
+  'lowest-most': { aggregate: 'min', order: 'ascending', ...MOST_MOVES },
+  'weakest-fewest': { aggregate: 'min', ...FEWEST_MOVES },
+  'latest-most': { aggregate: 'last', ...MOST_MOVES },
 };
 const KEYS = Object.keys(SCORINGS);
 
@@ -60,7 +67,10 @@ const configured = (more: (key: string) => Partial<Board>): Board[] =>
   }));
 
 const configuration = (boards: Board[]): Configuration => ({
-  attributes: [{ key: 'land', name: 'Land', type: 'user' }],
+  attributes: [
+    { key: 'land', name: 'Land', type: 'user' },
+    { key: 'moves', name: 'Moves', type: 'event' },
+  ],
   metrics: [{ key: 'm', name: 'M' }],
   leaderboards: boards,
 });
@@ -69,6 +79,8 @@ interface Happened {
   id: string;
   user: string;
   value: number;
+  /** The secondary score; `null` without a number. */
+  moves: number | null;
   atMs: number;
   counts: boolean;
 }
@@ -78,9 +90,9 @@ interface Happened {
  * none.
  */
 function valueOf(
-  { aggregate = 'sum', order, ties }: Scoring,
+  { aggregate = 'sum', order, ties, secondaryAttributeKey, secondaryOrder = 'ascending' }: Scoring,
   events: readonly Happened[],
-): { value: number; reached: number } | null {
+): { value: number; secondary: number | null; goodness: number; reached: number } | null {
   const counted = events.filter(({ counts }) => counts).toSorted((a, b) => a.atMs - b.atMs);
   const last = counted.at(-1);
   if (last === undefined) return null;
@@ -88,19 +100,27 @@ function valueOf(
   const sum = values.reduce((all, value) => all + value, 0);
   if (aggregate === 'sum' && order !== 'ascending' && ties !== 'first' && sum <= 0) return null;
   const value = { sum, max: Math.max(...values), min: Math.min(...values), last: last.value }[aggregate ?? 'sum'];
+  const goodness = ({ moves }: Happened): number => {
+    if (moves === null || secondaryAttributeKey === undefined) return -Infinity;
+    return secondaryOrder === 'ascending' ? 0 - moves : moves;
+  };
+  const equal = counted.filter((each) => each.value === value);
+  const best = Math.max(...equal.map(goodness));
   const reachedBy = {
     sum: counted.findLast((each) => each.value !== 0) ?? counted[0]!,
     last,
-    max: counted.find((each) => each.value === value)!,
-    min: counted.find((each) => each.value === value)!,
+    max: equal.find((each) => goodness(each) === best)!,
+    min: equal.find((each) => goodness(each) === best)!,
   }[aggregate ?? 'sum'];
-  return { value, reached: ties === 'first' ? reachedBy.atMs : 0 };
+  const secondary = secondaryAttributeKey === undefined ? null : reachedBy.moves;
+  return { value, secondary, goodness: goodness(reachedBy), reached: ties === 'first' ? reachedBy.atMs : 0 };
 }
 
 interface Place {
   userId: string;
   rank: number;
   value: number;
+  secondaryScore?: number;
 }
 
 const byPlace = (a: Place, b: Place): number => a.rank - b.rank || (a.userId < b.userId ? -1 : 1);
@@ -115,11 +135,15 @@ function standings(scoring: Scoring, events: readonly Happened[], max = Infinity
     return found === null ? [] : [{ userId, ...found }];
   });
   type Scored = (typeof scored)[number];
-  const isBefore = (a: Scored, b: Scored): boolean => (sign * (a.value - b.value) || b.reached - a.reached) > 0;
+  const isBefore = (a: Scored, b: Scored): boolean => {
+    if (a.value !== b.value) return sign * (a.value - b.value) > 0;
+    return a.goodness === b.goodness ? a.reached < b.reached : a.goodness > b.goodness;
+  };
   return scored
     .map((one) => ({
       userId: one.userId,
       value: one.value,
+      ...(one.secondary !== null && { secondaryScore: one.secondary }),
       rank: 1 + scored.filter((other) => isBefore(other, one)).length,
     }))
     .filter(({ rank }) => rank <= max)
@@ -146,7 +170,14 @@ describe.each([
   const placesOf = async (key: string, runDay: string): Promise<Place[]> => {
     const { status, body } = await laurel.app.get(`/v1/leaderboards/${key}?run=${runDay}&limit=100`);
     expect(status).toBe(200);
-    return body.rankings.map(({ userId, rank, value }: Place) => ({ userId, rank, value })).toSorted(byPlace);
+    return body.rankings
+      .map(({ userId, rank, value, secondaryScore }: Place) => ({
+        userId,
+        rank,
+        value,
+        ...(secondaryScore !== undefined && { secondaryScore }),
+      }))
+      .toSorted(byPlace);
   };
 
   const eachRun = <T>(of: (key: string, runDay: string) => T): T[] =>
@@ -184,16 +215,21 @@ describe.each([
         const place = all.find(({ userId, rank }) => userId === user && rank <= 2);
         const { body } = await laurel.app.get(`/v1/users/${user}/leaderboards/${key}?run=${runDay}`);
         expect([key, user, body.rank, body.value]).toEqual([key, user, place?.rank ?? null, place?.value ?? null]);
+        expect(body.secondaryScore ?? null).toBe(place?.secondaryScore ?? null);
         expect(live[index]).toEqual(place === undefined ? null : { rank: place.rank, value: place.value });
       }
     }
   }
 
-  async function event(user: string, value: number, occurredMs: number | null): Promise<void> {
-    const occurred = occurredMs === null ? {} : { occurredAt: new Date(occurredMs).toISOString() };
+  async function event(user: string, value: number, moves: string | null, occurredMs: number | null): Promise<void> {
+    const occurred = {
+      ...(moves !== null && { attributes: { moves } }),
+      ...(occurredMs !== null && { occurredAt: new Date(occurredMs).toISOString() }),
+    };
     const { status, body } = await laurel.app.post('/v1/metrics/m/event', { user: { id: user }, value, ...occurred });
     expect({ status, body }).toMatchObject({ status: 201 });
-    const happened = { id: body.eventId, user, value, atMs: occurredMs ?? clock.now(), counts: true };
+    const number = moves === null || moves === 'many' ? null : Number(moves);
+    const happened = { id: body.eventId, user, value, moves: number, atMs: occurredMs ?? clock.now(), counts: true };
     const before = events;
     events = [...events, happened];
     const runDay = RUN_DAYS.find((day) => inRun([happened], day).length > 0)!;
@@ -244,6 +280,7 @@ describe.each([
         do: fc.constant('event' as const),
         user: fc.constantFrom('a', 'b', 'c', 'd'),
         value: fc.constantFrom(0, 0, 1, 1, 2, 2, 3, -1, -3, 5),
+        moves: fc.constantFrom(null, 'many', '7', '7', '7.0', '12', '-0.5'),
         hoursAgo: fc.option(fc.integer({ min: 1, max: 50 })),
       }),
     },
@@ -257,7 +294,8 @@ describe.each([
         for (const one of steps) {
           clock.set(Math.min(END_MS, clock.now() + 1_000));
           if (one.do === 'event') {
-            await event(one.user, one.value, one.hoursAgo === null ? null : clock.now() - one.hoursAgo * HOUR);
+            const occurredMs = one.hoursAgo === null ? null : clock.now() - one.hoursAgo * HOUR;
+            await event(one.user, one.value, one.moves, occurredMs);
           } else if (events.length > 0) await reverse(events[one.nth % events.length]!);
         }
         expect(await shown()).toEqual(wanted());

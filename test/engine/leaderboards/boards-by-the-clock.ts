@@ -28,7 +28,12 @@ export class BoardsByTheClock {
     this.clock = clock;
   }
 
-  static async start(now: string, boards: Boards, more: Partial<Configuration> = {}): Promise<BoardsByTheClock> {
+  static async start(
+    now: string,
+    boards: Boards,
+    more: Partial<Configuration> = {},
+    options: { spread?: number } = {},
+  ): Promise<BoardsByTheClock> {
     const clock = new FixedClock(Date.parse(now));
     const configuration: Configuration = {
       attributes: [{ key: 'land', name: 'Land', type: 'user' }],
@@ -39,7 +44,7 @@ export class BoardsByTheClock {
       ...more,
       leaderboards: boards,
     };
-    const started = new BoardsByTheClock(await startLaurel({ clock, configuration }), clock);
+    const started = new BoardsByTheClock(await startLaurel({ clock, configuration, ...options }), clock);
     await started.fill();
     return started;
   }

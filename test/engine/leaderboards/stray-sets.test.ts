@@ -109,7 +109,7 @@ test.each(['shared', 'first'] as const)(
     expect((await boards.setNames()).filter((name) => name.includes(':b:')).length).toBe(5);
     await boards.laurel.admin.delete('/v1/users?ids=leaves');
     const members = await Promise.all(sets.map((key) => boards.laurel.redis.zrange(key, '0', '-1')));
-    const users = members.flat().map((member) => (ties === 'first' ? ofTimedMember(member).userId : member));
+    const users = members.flat().map((member) => (ties === 'first' ? ofTimedMember(member, false).userId : member));
     expect(users).toEqual(Array.from({ length: 5 }, () => 'stays'));
   },
 );

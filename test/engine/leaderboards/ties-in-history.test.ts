@@ -8,11 +8,13 @@ import { filled, make, plan } from '../recomputations/recompute-laurel.ts';
 const FIRST = { rankBy: 'metric', ties: 'first', start: '2031-03-01', status: 'active' } as const;
 const LEADERBOARDS = [
   { ...FIRST, key: 'sum', name: 'Sum', metricKey: 'm' },
-  { ...FIRST, key: 'most', name: 'Most', metricKey: 'm', aggregate: 'max' },
+  // No event sends a secondary score, so that the time decides here, too.
+  { ...FIRST, key: 'most', name: 'Most', metricKey: 'm', aggregate: 'max', secondaryAttributeKey: 'moves' },
   { ...FIRST, key: 'imported', name: 'Imported', metricKey: 'other' },
   { ...FIRST, key: 'zeros', name: 'Zeros', metricKey: 'zeros' },
 ] as const;
 const CONFIGURATION: Configuration = {
+  attributes: [{ key: 'moves', name: 'Moves', type: 'event' }],
   metrics: [
     { key: 'm', name: 'M' },
     { key: 'other', name: 'Other' },

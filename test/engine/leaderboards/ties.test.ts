@@ -181,7 +181,13 @@ test('pages and places among thousands of equal scores on four shards', async ()
     const { redis } = laurel;
     const [tenantNo] = (await laurel.pool.query('SELECT no FROM tenants')).rows.map(({ no }) => no as number);
     const at = { tenantNo: tenantNo!, boardNo: 1, runDay: 0, group: '' };
-    const board = { aggregate: null, order: null, ties: 'first', maxParticipants: null } as const;
+    const board = {
+      aggregate: null,
+      order: null,
+      ties: 'first',
+      secondaryAttributeId: null,
+      maxParticipants: null,
+    } as const;
     const members = Array.from({ length: 3_000 }, (_, n) => ({
       userId: `user ${n}`,
       score: n % 2 === 0 ? 7 : n % 5,

@@ -138,6 +138,7 @@ test('reads kept runs and snapshots', async () => {
         aggregate: null,
         order: null,
         ties: null,
+        secondaryAttributeId: null,
         maxParticipants: null,
       });
       expect(await of(reads, 'u')).toMatchObject({ rank: 3, value: 4 });
