@@ -124,6 +124,7 @@ const messageAnswer = (row: EmailRow): Message => ({
   id: row.id,
   userId: row.userId,
   kind: row.kind,
+  medium: row.medium,
   status: row.status,
   tries: row.tries,
   reason: row.reason,
@@ -138,7 +139,7 @@ export const adminMessagesList = operation({
   method: 'get',
   path: '/v1/messages',
   summary:
-    'The log of e-mails: those that were sent, wait or were dropped, newest first, without addresses and content',
+    'The log of e-mails and push notifications that were sent, wait or were dropped, newest first, without addresses and content',
   query: MessageQuery,
   responses: { 200: Messages },
   handle: async ({ emailLog }, { tenant, query }) => {

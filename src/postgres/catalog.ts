@@ -3,7 +3,7 @@ import { type Catalog, type EarlierStreaks, emptyCatalog } from '../domain/catal
 import type { EventSettings, StreakSettings } from '../domain/fields/tenant-settings.ts';
 import {
   DEFAULT_MESSAGE_SETTINGS,
-  kindsWithTemplate,
+  kindsOf,
   type MessageSettings,
 } from '../domain/notifications/message-settings.ts';
 import { FIELDS } from '../domain/fields/kinds.ts';
@@ -158,8 +158,14 @@ async function replaceMessages(
   now: Date,
 ): Promise<void> {
   await client.query(
-    'UPDATE tenants SET message_settings = $2, message_kinds = $3, messages_updated = $4 WHERE no = $1',
-    [tenantNo, JSON.stringify(messages), [...kindsWithTemplate(messages)], now],
+    'UPDATE tenants SET message_settings = $2, message_kinds = $3, push_kinds = $4, messages_updated = $5 WHERE no = $1',
+    [
+      tenantNo,
+      JSON.stringify(messages),
+      [...kindsOf(messages.templates)],
+      [...kindsOf(messages.pushTemplates)],
+      now,
+    ],
   );
 }
 

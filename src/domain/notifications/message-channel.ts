@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { Nullable } from '../schemas.ts';
 import { UserId } from '../user.ts';
-import { MESSAGE_KINDS } from './message-variables.ts';
+import { MEDIA, MESSAGE_KINDS } from './message-variables.ts';
 
 const DateTime = (description: string) => Type.String({ format: 'date-time', description });
 
@@ -94,19 +94,20 @@ export const MessageTestResult = Type.Object({
 const MESSAGE_STATUSES = ['waiting', 'sending', 'sent', 'failed', 'dropped', 'unknown'] as const;
 const Kind = (description: string) => Type.Enum([...MESSAGE_KINDS], { description });
 
-/** An e-mail of the log. Its address and content are not kept. */
+/** An e-mail or push notification of the log. Its address or devices, and its content, are not kept. */
 export const Message = Type.Object({
-  id: Type.String({ format: 'uuid', description: 'ID of the e-mail, which is part of its `Message-ID`.' }),
+  id: Type.String({ format: 'uuid', description: 'ID of the message. That of an e-mail is part of its `Message-ID`.' }),
   userId: UserId,
-  kind: Kind('Kind of the e-mail.'),
+  kind: Kind('Kind of the message.'),
+  medium: Type.Enum([...MEDIA], { description: 'How it reaches the user.' }),
   status: Type.Enum([...MESSAGE_STATUSES], {
     description:
-      '`waiting`: not sent yet. `sending`: an attempt is running. `sent`: the mail server took it. `failed`: it never will. ' +
+      '`waiting`: not sent yet. `sending`: an attempt is running. `sent`: the mail server took it, or a push provider for at least one device. `failed`: it never will. ' +
       '`dropped`: it was not to be sent. `unknown`: it may have been sent; it is not sent again.',
   }),
   tries: Type.Integer({ description: 'Attempts so far.' }),
   reason: Nullable(Type.String(), {
-    description: 'The mail server’s last answer, or why it waits or ended; null: none.',
+    description: 'The last answer of the mail server or the push provider, or why it waits or ended; null: none.',
   }),
   at: DateTime('When it fell due.'),
   nextTry: Nullable(Type.String({ format: 'date-time' }), {
@@ -120,7 +121,7 @@ export type Message = Static<typeof Message>;
 
 /** A page of the log, newest first. `nextCursor` is `null` on the last page. */
 export const Messages = Type.Object({
-  messages: Type.Array(Message, { description: 'E-mails, newest first.' }),
+  messages: Type.Array(Message, { description: 'E-mails and push notifications, newest first.' }),
   nextCursor: Nullable(Type.String()),
 });
 export type Messages = Static<typeof Messages>;
@@ -132,6 +133,7 @@ export const MessageQuery = Type.Object({
   cursor: Type.Optional(Type.String({ pattern: '^\\d{1,15}\\.[\\da-f-]{36}$', examples: [CURSOR] })),
   status: Type.Optional(Type.Enum([...MESSAGE_STATUSES])),
   kind: Type.Optional(Type.Enum([...MESSAGE_KINDS])),
+  medium: Type.Optional(Type.Enum([...MEDIA])),
   userId: Type.Optional(UserId),
 });
 export type MessageQuery = Static<typeof MessageQuery>;

@@ -15,6 +15,7 @@ import type { User } from '../../rules/user.ts';
 import { userResponse } from '../responses.ts';
 import type { Prepared } from './email-queue.ts';
 import { recipientOf } from './recipient.ts';
+import type { Email } from './smtp-sender.ts';
 import type { UnsubscribeLinks } from './unsubscribe-links.ts';
 
 export interface PreparingOptions {
@@ -34,7 +35,7 @@ export const UNSUBSCRIBE_PATH = '/unsubscribe';
 export async function createPreparing(
   options: PreparingOptions,
   tenantNo: number,
-): Promise<(due: DueEmail) => Promise<Prepared>> {
+): Promise<(due: DueEmail) => Promise<Prepared<Email>>> {
   const { pool, clock, links, publicUrl, catalogs } = options;
   const settings = await readMessageSettings(pool, tenantNo);
   const { controlShare } = await readOrganisation(pool);
@@ -55,11 +56,11 @@ export async function createPreparing(
     });
     if (message === null) return NO_TEMPLATE;
     const email = { id: due.id, to: recipient.address, ...message };
-    return { email, localDay: recipient.localDay, mostPerDay: settings.emailsPerDay };
+    return { message: email, localDay: recipient.localDay, mostPerDay: settings.emailsPerDay };
   };
 }
 
-const NO_TEMPLATE: Prepared = { drop: 'the tenant has no template for it' };
+export const NO_TEMPLATE = { drop: 'the tenant has no template for it' };
 
 function rendered(
   settings: MessageSettings,
@@ -71,7 +72,7 @@ function rendered(
 }
 
 /** The user's state; `undefined` for a deleted user. Rejects if it cannot be read at the moment. */
-async function readState({ redis, pool }: PreparingOptions, { tenantNo, userId }: DueEmail): Promise<User | undefined> {
+export async function readState({ redis, pool }: Pick<PreparingOptions, 'redis' | 'pool'>, { tenantNo, userId }: DueEmail): Promise<User | undefined> {
   const packed = await packedUser(redis, tenantNo, userId);
   if (packed !== null) return decodeUser(packed);
   if ((await storedState(pool, { tenantNo, userId })) !== null)
