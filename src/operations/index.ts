@@ -53,6 +53,15 @@ import {
   adminMessagesSuppressedList,
 } from './messages.ts';
 import {
+  adminPushChannelsDelete,
+  adminPushChannelsGet,
+  adminPushChannelsList,
+  adminPushChannelsPut,
+  adminPushChannelsTest,
+  adminPushPreview,
+  webPushKeyGet,
+} from './push.ts';
+import {
   adminWebhooksCreate,
   adminWebhooksDeliveriesGet,
   adminWebhooksDeliveriesList,
@@ -247,6 +256,7 @@ export const applicationOperations: readonly Operation[] = [
   leaderboardsTeams,
   liveTicketsCreate,
   liveGet,
+  webPushKeyGet,
   liveWs,
   openapiGet(() => applicationOperations),
 ];
@@ -283,6 +293,12 @@ export const adminOperations: readonly Operation[] = [
   adminWebhooksResend,
   adminWebhooksResendsList,
   adminWebhooksTest,
+  adminPushChannelsList,
+  adminPushChannelsGet,
+  adminPushChannelsPut,
+  adminPushChannelsDelete,
+  adminPushChannelsTest,
+  adminPushPreview,
   adminMessagesChannelGet,
   adminMessagesChannelPut,
   adminMessagesChannelDelete,

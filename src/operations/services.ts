@@ -38,7 +38,8 @@ import type { StreakAdmin } from '../engine/streaks/streak-admin.ts';
 import type { StreakRankings } from '../engine/streaks/streak-rankings.ts';
 import type { StreakReads } from '../engine/streaks/streak-reads.ts';
 import type { MessageChannels } from '../engine/messages/channels.ts';
-import type { PreviewMessage } from '../engine/messages/preview.ts';
+import type { PreviewMessage, PreviewPush } from '../engine/messages/preview.ts';
+import type { PushChannelsService } from '../engine/messages/push/push-channels.ts';
 import type { EmailLog } from '../engine/messages/message-log.ts';
 import type { Unsubscribing } from '../engine/messages/unsubscribe.ts';
 import type { Timeline } from '../engine/timeline/timeline.ts';
@@ -98,6 +99,8 @@ export interface Services {
   timeline: Timeline;
   messageChannels: MessageChannels;
   previewMessage: PreviewMessage;
+  pushChannels: PushChannelsService;
+  previewPush: PreviewPush;
   emailLog: EmailLog;
   unsubscribing: Unsubscribing;
   achievements: AchievementReads;

@@ -31,7 +31,8 @@ import { leftOut } from '../engine/notifications/left-out.ts';
 import { Reporter } from '../engine/notifications/reporter.ts';
 import { createMessageChannels } from '../engine/messages/channels.ts';
 import { createEmailLog } from '../engine/messages/message-log.ts';
-import { createMessagePreview } from '../engine/messages/preview.ts';
+import { createMessagePreview, createPushPreview } from '../engine/messages/preview.ts';
+import { createPushChannels } from '../engine/messages/push/push-channels.ts';
 import { createSealer } from '../engine/messages/sealed-secrets.ts';
 import { createUnsubscribing } from '../engine/messages/unsubscribe.ts';
 import { unsubscribeLinksOf } from '../engine/messages/unsubscribe-links.ts';
@@ -327,19 +328,18 @@ function createWebhooks(core: FrontendCore): Feature<'webhookSecrets' | 'webhook
 function createMessages(
   core: FrontendCore,
   { profiles, streaks }: Feature<'profiles' | 'streaks'>,
-): Feature<'messageChannels' | 'previewMessage' | 'emailLog' | 'unsubscribing'> {
+): Feature<'messageChannels' | 'pushChannels' | 'previewMessage' | 'previewPush' | 'emailLog' | 'unsubscribing'> {
   const { pool, announce, clock, catalogs, ids, tenants } = core;
   const { secretsKey, publicUrl, webhookAllowPrivate: allowPrivate } = core.settings;
   const sealer = secretsKey === null ? null : createSealer(secretsKey);
+  const { users } = core;
+  const previewed = { catalogs, users, streaks, clock, organisation: () => tenants.organisation() };
+  const sending = { allowPrivate, baseUrls: core.settings.pushServers };
   return {
     messageChannels: createMessageChannels({ pool, announce, clock, sealer, publicUrl, allowPrivate }),
-    previewMessage: createMessagePreview({
-      catalogs,
-      users: core.users,
-      streaks,
-      clock,
-      organisation: () => tenants.organisation(),
-    }),
+    pushChannels: createPushChannels({ pool, announce, clock, sealer, users, sending }),
+    previewMessage: createMessagePreview(previewed),
+    previewPush: createPushPreview(previewed),
     emailLog: createEmailLog({ pool, clock }),
     unsubscribing: createUnsubscribing({
       links: unsubscribeLinksOf(ids),
