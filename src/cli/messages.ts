@@ -1,6 +1,11 @@
 import { Argument, type Command } from 'commander';
 import type { Configuration } from '../domain/configuration.ts';
-import type { KindPushTemplate, KindTemplate, MessagePreview, PushPreview } from '../domain/notifications/message-settings.ts';
+import type {
+  KindPushTemplate,
+  KindTemplate,
+  MessagePreview,
+  PushPreview,
+} from '../domain/notifications/message-settings.ts';
 import type { PushTemplate } from '../domain/notifications/push-template.ts';
 import type { MessageTemplate } from '../domain/notifications/message-template.ts';
 import { comparableLocale, MESSAGE_KINDS, type MessageKind } from '../domain/notifications/message-variables.ts';

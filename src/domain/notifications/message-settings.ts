@@ -100,7 +100,8 @@ const MESSAGES = {
     }),
     {
       label: 'Quiet hours',
-      description: 'Hours of the day, in the user’s time zone, in which no e-mail and no push notification is sent; null: none.',
+      description:
+        'Hours of the day, in the user’s time zone, in which no e-mail and no push notification is sent; null: none.',
       clearable: true,
       default: null,
     },
@@ -171,10 +172,7 @@ function localTemplate<T extends { kind: MessageKind; locale?: string }>(
 }
 
 /** Whether a template has a user attribute as a variable, or the locale is in it. */
-export const namesAttribute = (
-  { templates, pushTemplates, localeAttribute }: MessageSettings,
-  key: string,
-): boolean =>
+export const namesAttribute = ({ templates, pushTemplates, localeAttribute }: MessageSettings, key: string): boolean =>
   localeAttribute === key ||
   templates.some((template) => attributesIn(template).has(key)) ||
   pushTemplates.some((template) => attributesInPush(template).has(key));

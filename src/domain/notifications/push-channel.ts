@@ -52,7 +52,9 @@ export const PushChannel = Type.Object({
 });
 export type PushChannel = Static<typeof PushChannel>;
 
-export const PushChannels = Type.Object({ channels: Type.Array(PushChannel, { description: 'Channels by provider.' }) });
+export const PushChannels = Type.Object({
+  channels: Type.Array(PushChannel, { description: 'Channels by provider.' }),
+});
 
 export const PUSH_CHANNEL_DEFAULTS = { enabled: true, pace: 50 } as const;
 

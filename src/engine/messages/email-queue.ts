@@ -171,7 +171,11 @@ const until = ({ atMs, kind }: DueEmail, dueMs: number, reason: string): EmailEn
 function later(
   due: DueEmail,
   reason: string,
-  { nowMs, random = Math.random(), retryAfterMs = null }: { nowMs: number; random?: number; retryAfterMs?: number | null },
+  {
+    nowMs,
+    random = Math.random(),
+    retryAfterMs = null,
+  }: { nowMs: number; random?: number; retryAfterMs?: number | null },
 ): EmailEnd {
   const delayMs = retryDelayMs(Math.max(1, due.tries), { retryAfterMs, random });
   return delayMs === null ? { status: 'failed', reason } : until(due, nowMs + delayMs, reason);

@@ -160,7 +160,9 @@ export class MessageDeliveries<M, R extends Result> {
     try {
       restMs = await this.send(channel, ending);
     } catch (error) {
-      this.warn(tenantNo, error, 'the messages of a tenant are not sent at the moment; it is tried again', { tenantNo });
+      this.warn(tenantNo, error, 'the messages of a tenant are not sent at the moment; it is tried again', {
+        tenantNo,
+      });
     }
     await releaseChannel(pool, medium, { holder: this.holder, tenantNo, version, restMs }).catch((error: unknown) =>
       this.warn(tenantNo, error, 'the lease of a channel was not given back; it ends by itself', { tenantNo }),

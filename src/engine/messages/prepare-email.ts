@@ -72,7 +72,10 @@ function rendered(
 }
 
 /** The user's state; `undefined` for a deleted user. Rejects if it cannot be read at the moment. */
-export async function readState({ redis, pool }: Pick<PreparingOptions, 'redis' | 'pool'>, { tenantNo, userId }: DueEmail): Promise<User | undefined> {
+export async function readState(
+  { redis, pool }: Pick<PreparingOptions, 'redis' | 'pool'>,
+  { tenantNo, userId }: DueEmail,
+): Promise<User | undefined> {
   const packed = await packedUser(redis, tenantNo, userId);
   if (packed !== null) return decodeUser(packed);
   if ((await storedState(pool, { tenantNo, userId })) !== null)

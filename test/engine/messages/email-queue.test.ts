@@ -85,7 +85,10 @@ interface Work extends Partial<Omit<EmailQueueOptions<Email, SendResult>, 'prepa
 }
 
 const preparedFor = (id: string, mostPerDay = 10): Prepared<Email> => ({
-  message: emailOf(id), localDay: 20_000, mostPerDay });
+  message: emailOf(id),
+  localDay: 20_000,
+  mostPerDay,
+});
 
 async function work({ nowMs = NOW_MS, mostPerDay, prepared, ...hooks }: Work = {}): Promise<void> {
   await endInterruptedEmails(database.pool, nowMs);

@@ -5,7 +5,13 @@ import type { Scripts } from '../../scripts.ts';
 import { forgetTokens } from '../../users/device-tokens.ts';
 import type { OpenChannel } from '../message-deliveries.ts';
 import type { Sealer } from '../sealed-secrets.ts';
-import { type DeliveryResult, type OpenProvider, ProviderLane, type PushDelivery, sendToDevices } from './device-sends.ts';
+import {
+  type DeliveryResult,
+  type OpenProvider,
+  ProviderLane,
+  type PushDelivery,
+  sendToDevices,
+} from './device-sends.ts';
 import { createPushPreparing, type PushPreparingOptions } from './prepare-push.ts';
 import type { PushSenders } from './push-senders.ts';
 import { openedCredentials } from './sealed-credentials.ts';

@@ -35,7 +35,10 @@ export async function createPushPreparing(
     const compiled = await catalogs.of(tenantNo);
     // The user may have changed the name or an attribute since the notification fell due.
     const user = userResponse(compiled, { userId, state: state!, controlShare });
-    const push = pushOf(settings, due, { payload: { ...(JSON.parse(due.payload) as object), user }, nowMs: clock.now() });
+    const push = pushOf(settings, due, {
+      payload: { ...(JSON.parse(due.payload) as object), user },
+      nowMs: clock.now(),
+    });
     if (push === null) return NO_TEMPLATE;
     return { message: { tokens, push }, localDay: recipient.localDay, mostPerDay: settings.pushesPerDay };
   };
