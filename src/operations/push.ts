@@ -125,7 +125,7 @@ export const webPushKeyGet = operation({
   method: 'get',
   path: '/v1/push/web-key',
   summary: 'The key with which a browser subscribes to push notifications',
-  description: 'Store the subscription, as JSON text, in the user’s `deviceTokens`. 404: the tenant sends no Web Push.',
+  description: 'Store the subscription, as JSON text, in the user’s `deviceTokens`.',
   responses: { 200: WebPushKey },
   handle: async ({ pushChannels }, { tenant }) => ({
     status: 200,

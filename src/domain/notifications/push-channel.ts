@@ -99,7 +99,8 @@ export const PushTestResults = Type.Object({
 export type PushTestResults = Static<typeof PushTestResults>;
 
 export const WebPushKey = Type.Object({
-  publicKey: Type.String({
-    description: 'The public VAPID key in base64url: the `applicationServerKey` of a subscription.',
+  publicKey: Nullable(Type.String(), {
+    description:
+      'The public VAPID key in base64url: the `applicationServerKey` of a subscription; null: the tenant sends no Web Push.',
   }),
 });

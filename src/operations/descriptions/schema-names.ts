@@ -169,6 +169,7 @@ const adminNames: Readonly<Record<string, Places>> = {
   PushChannelRequest: 'admin_push_channels_put body',
   PushTestRequest: 'admin_push_channels_test body',
   PushTestResults: 'admin_push_channels_test 200',
+  WebPushKey: 'web_push_key 200',
   SuppressedAddresses: 'admin_messages_suppressed_list 200',
   SuppressedAddress: 'SuppressedAddresses addresses []',
 

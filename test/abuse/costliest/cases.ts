@@ -104,7 +104,7 @@ export const OF_USERS: Readonly<Record<string, Case>> = {
   leaderboards_get: LARGEST,
   leaderboards_rankings: { body: ({ largeUsers }) => ({ userIds: largeUsers.slice(0, 500) }) },
   leaderboards_teams: given({ limit: 100, run: undefined }),
-  web_push_key: { status: 404 },
+  web_push_key: LARGEST,
   live_tickets_create: { body: () => ({ userId: USER, boards: ['board'] }) },
   openapi_get: LARGEST,
 };

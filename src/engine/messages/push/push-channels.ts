@@ -131,14 +131,15 @@ export function createPushChannels({ pool, announce, clock, sealer, users, sendi
     throw new AppError('unprocessable', `userId: the user has no device token of ${provider}`);
   }
 
-  /** The public key of Web Push, for apps. Throws 404 if no channel of Web Push is enabled. */
-  async function webKey(tenantNo: number): Promise<string> {
-    const key = await webPushKey(pool, tenantNo);
-    if (key === null) throw new AppError('not_found', 'No channel for Web Push is enabled');
-    return key;
-  }
-
-  return { list: (tenantNo: number) => readPushChannels(pool, tenantNo), get, put, delete: remove, test, webKey };
+  return {
+    list: (tenantNo: number) => readPushChannels(pool, tenantNo),
+    get,
+    put,
+    delete: remove,
+    test,
+    /** The public key of Web Push, for apps; `null` if no channel of Web Push is enabled. */
+    webKey: (tenantNo: number) => webPushKey(pool, tenantNo),
+  };
 }
 
 export type PushChannelsService = ReturnType<typeof createPushChannels>;
@@ -150,13 +151,14 @@ function sealedBy(
   { credentials: sent }: SentPushChannel,
   before: PushChannelRow | null,
 ): Pick<NewPushChannel, 'credentials' | 'shown'> {
+  const kept = before && { credentials: before.credentials, shown: before.shown };
   if (sent === undefined) {
-    if (before !== null) return before;
+    if (kept !== null) return kept;
     throw new AppError('unprocessable', 'credentials is required for a new channel');
   }
   const stored = before === null ? null : openedIfPossible(sealer, before);
   const credentials = credentialsOf(provider, sent, stored);
-  if (before !== null && JSON.stringify(stored) === JSON.stringify(credentials)) return before;
+  if (kept !== null && JSON.stringify(stored) === JSON.stringify(credentials)) return kept;
   return { credentials: sealedCredentials(sealer, tenantNo, credentials), shown: shownOf(credentials) };
 }
 
