@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 7ddd3875a92e9ef127dd2afe115e8e1e02f3849f3812861ed1573837796b114e
-// efd698515a6c16f5379301dee3dc527eb65c28aa58c997663c7d5d7548b80487
+// c8d2b7b03443d84d93644af322a37d54593dd2fb0716b8f9defe22e0ad7af362
+// 2299efee949c39d93dd2a77bf9f8ca1c5219fdb0588e206f37b6585d777b927e
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -2275,6 +2275,11 @@ export interface EmailsAchievementDue {
   user: User;
   /** The achievement that was completed. */
   achievement: CompletedAchievement;
+}
+
+export interface WebPushKey {
+  /** The public VAPID key in base64url: the `applicationServerKey` of a subscription; null: the tenant sends no Web Push. */
+  publicKey: string | null;
 }
 
 export interface ErrorBody {

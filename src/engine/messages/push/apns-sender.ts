@@ -1,18 +1,16 @@
 import type { KeyObject } from 'node:crypto';
 import { systemClock } from '../../../clock.ts';
 import { parseRetryAfter } from '../../webhooks/guarded-post.ts';
-import { type ApnsAnswer, ApnsFailure, ApnsSession } from './apns-session.ts';
+import { type ApnsAnswer, ApnsFailure, ApnsSession, type ApnsSessionOptions } from './apns-session.ts';
 import { signedJwt } from './jwt.ts';
 import { apnsKey } from './push-credentials.ts';
-import { failed, jsonOf, later, reasonOf, SENT, shortKey, textAt, TOO_LONG } from './push-result.ts';
+import { failed, jsonOf, later, reasonOf, SENT, shortKey, textAt, tooLong } from './push-result.ts';
 import type { ApnsCredentials, PushMessage, PushResult, PushSender } from './push-sender.ts';
 import { tokenProblem } from './push-tokens.ts';
 
-interface ApnsOptions {
+interface ApnsOptions extends ApnsSessionOptions {
   baseUrl: string;
   attemptMs?: number | undefined;
-  /** Certificate authorities instead of the system's, for tests. */
-  ca?: string;
   now: () => number;
 }
 
@@ -45,7 +43,7 @@ export class ApnsSender implements PushSender {
     const wrong = tokenProblem('apns', token, { allowPrivate: false });
     if (wrong !== null) return failed('token_gone', `the token ${wrong}`);
     const payload = payloadOf(message);
-    if (payload.length > MOST_BYTES) return TOO_LONG(payload.length, MOST_BYTES);
+    if (payload.length > MOST_BYTES) return tooLong(payload.length, MOST_BYTES);
     const attempt = new AbortController();
     const timer = setTimeout(() => attempt.abort('the attempt took too long'), this.options.attemptMs ?? ATTEMPT_MS);
     this.attempts.add(attempt);
@@ -95,7 +93,7 @@ export class ApnsSender implements PushSender {
   }
 
   private openSession(): ApnsSession {
-    this.session = new ApnsSession(this.options.baseUrl, { ca: this.options.ca });
+    this.session = new ApnsSession(this.options.baseUrl, this.options);
     return this.session;
   }
 

@@ -29,7 +29,16 @@ const CONNECT_MS = 10_000;
 /** A connection that was idle for longer may be broken without a sign; a ping shows it before a message is lost. */
 const TRUSTED_MS = 20_000;
 const PING_MS = 3_000;
+/** Longer than any attempt. */
+const RETIRED_MS = 60_000;
 const MOST_ANSWER_LENGTH = 4_096;
+
+export interface ApnsSessionOptions {
+  /** Certificate authorities instead of the system's, for tests. */
+  ca?: string | undefined;
+  /** After how long without use a connection is checked before a request. */
+  trustedMs?: number | undefined;
+}
 
 /**
  * One connection to APNs (HTTP/2), with several requests at a time. It is not used again after APNs announced its end (GOAWAY), a request took too
@@ -37,6 +46,7 @@ const MOST_ANSWER_LENGTH = 4_096;
  */
 export class ApnsSession {
   private readonly session: ClientHttp2Session;
+  private readonly trustedMs: number;
   private readonly connected: Promise<void>;
   private usedMs = performance.now();
   private hasEnded = false;
@@ -44,7 +54,8 @@ export class ApnsSession {
   private goAway: { lastId: number; reason: string } | null = null;
   private error: Error | null = null;
 
-  constructor(origin: string, { ca }: { ca: string | undefined }) {
+  constructor(origin: string, { ca, trustedMs = TRUSTED_MS }: ApnsSessionOptions) {
+    this.trustedMs = trustedMs;
     this.session = connect(origin, { settings: { enablePush: false }, ...(ca !== undefined && { ca }) });
     this.session.unref();
     this.connected = new Promise((resolve, reject) => {
@@ -78,7 +89,7 @@ export class ApnsSession {
   /** Waits until a request can be sent. Rejects with `ApnsFailure`. */
   async ready(): Promise<void> {
     await this.connected;
-    if (performance.now() - this.usedMs > TRUSTED_MS) await this.ping();
+    if (performance.now() - this.usedMs > this.trustedMs) await this.ping();
     if (!this.isUsable) throw new ApnsFailure(this.goAway?.reason ?? 'the connection was closed', false);
     this.usedMs = performance.now();
   }
@@ -97,6 +108,8 @@ export class ApnsSession {
       const abort = (): void => {
         this.retire();
         stream.close(constants.NGHTTP2_CANCEL);
+        // Does not wait until a connection that may be dead takes the frame.
+        stream.destroy();
       };
       signal.addEventListener('abort', abort);
       stream.setEncoding('utf8');
@@ -121,10 +134,12 @@ export class ApnsSession {
     });
   }
 
-  /** Closes the connection when the requests in progress have ended. */
-  retire(): void {
+  /** Closes the connection when the requests in progress have ended, a dead one later. */
+  private retire(): void {
     this.hasEnded = true;
-    if (!this.session.closed) this.session.close();
+    if (this.session.closed) return;
+    this.session.close();
+    setTimeout(() => this.session.destroy(), RETIRED_MS).unref();
   }
 
   destroy(): void {

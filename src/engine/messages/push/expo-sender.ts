@@ -1,6 +1,6 @@
 import { expoToken } from './push-credentials.ts';
 import { PushHttp, type PushHttpOptions, unanswered } from './push-http.ts';
-import { at, failed, jsonOf, later, reasonOf, SENT, textAt, TOO_LONG } from './push-result.ts';
+import { at, failed, jsonOf, later, reasonOf, SENT, textAt, tooLong } from './push-result.ts';
 import type { ExpoCredentials, PushMessage, PushResult, PushSender } from './push-sender.ts';
 import { tokenProblem } from './push-tokens.ts';
 
@@ -30,7 +30,7 @@ export function createExpoSender(credentials: ExpoCredentials, options: ExpoOpti
     const { title, body, ttlSeconds: ttl } = message;
     const data = { ...message.data, ...(message.url !== null && { url: message.url }) };
     const bytes = Buffer.byteLength(JSON.stringify({ title, body, data }));
-    if (bytes > MOST_BYTES) return TOO_LONG(bytes, MOST_BYTES);
+    if (bytes > MOST_BYTES) return tooLong(bytes, MOST_BYTES);
     const answered = await http.post(url, {
       headers: {
         'Content-Type': 'application/json',

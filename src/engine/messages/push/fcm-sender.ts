@@ -1,7 +1,7 @@
 import { GoogleAccess } from './google-access.ts';
 import { fcmAccount } from './push-credentials.ts';
 import { PushHttp, type PushHttpOptions, unanswered } from './push-http.ts';
-import { at, failed, jsonOf, later, reasonOf, SENT, shortKey, textAt, TOO_LONG } from './push-result.ts';
+import { at, failed, jsonOf, later, reasonOf, SENT, shortKey, textAt, tooLong } from './push-result.ts';
 import type { FcmCredentials, PushMessage, PushResult, PushSender } from './push-sender.ts';
 import { tokenProblem } from './push-tokens.ts';
 
@@ -33,7 +33,7 @@ export function createFcmSender(credentials: FcmCredentials, options: FcmOptions
     const wrong = tokenProblem('fcm', token, httpOptions);
     if (wrong !== null) return failed('token_gone', `the token ${wrong}`);
     const { fields, bytes } = fcmMessage(token, message, now());
-    if (bytes > MOST_BYTES) return TOO_LONG(bytes, MOST_BYTES);
+    if (bytes > MOST_BYTES) return tooLong(bytes, MOST_BYTES);
     const granted = await access.token();
     if (typeof granted !== 'string') return granted;
     const answered = await http.post(url, {
@@ -70,6 +70,7 @@ function fcmMessage(token: string, message: PushMessage, nowMs: number): { field
         'apns-expiration': String(Math.floor(nowMs / 1_000) + ttlSeconds),
         ...(key !== null && { 'apns-collapse-id': key }),
       },
+      payload: { aps: { sound: 'default' } },
     },
     webpush: {
       headers: { TTL: String(ttlSeconds) },

@@ -54,7 +54,7 @@ export class GoogleAccess {
       headers: { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'application/json' },
       body,
     });
-    // No message was handed over, whatever became of this request.
+    // Even if this request arrived, no message was handed over.
     if (answered.status === null) return unanswered({ ...answered, handedOver: false });
     const { status, answer, retryAfterMs } = answered;
     const json = jsonOf(answer);

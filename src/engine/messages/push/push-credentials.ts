@@ -20,7 +20,7 @@ class BadCredentials extends Error {
   }
 }
 
-/** What is wrong with credentials, as far as it is visible without the provider; `null` if nothing. */
+/** The first problem of credentials that can be detected without the provider; `null` without one. */
 export function problemOfCredentials(credentials: PushCredentials): Problem | null {
   try {
     if (credentials.provider === 'fcm') fcmAccount(credentials);

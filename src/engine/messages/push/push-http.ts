@@ -7,7 +7,7 @@ import { later, reasonOf } from './push-result.ts';
 import type { PushResult } from './push-sender.ts';
 
 export interface PushHttpOptions extends GuardOptions {
-  /** Longest time of an attempt as a whole. */
+  /** Longest time of a request as a whole. */
   attemptMs?: number | undefined;
 }
 

@@ -29,7 +29,7 @@ export const later = (
   { concernsServer, retryAfterMs = null }: { concernsServer: boolean; retryAfterMs?: number | null },
 ): PushResult => ({ outcome: 'later', reason, concernsServer, retryAfterMs });
 
-export const TOO_LONG = (bytes: number, most: number): PushResult =>
+export const tooLong = (bytes: number, most: number): PushResult =>
   failed('refused', `the message has ${bytes} bytes; at most ${most} are possible`);
 
 /** The value of an answer; `undefined` if it is no JSON. */

@@ -20,7 +20,7 @@ const PROVIDERS = {
 export interface PushSenderOptions {
   /** Whether Web Push may go to private, loopback and link-local addresses. */
   allowPrivate: boolean;
-  /** Longest time of an attempt as a whole; default: 30 s, for Web Push 10 s. */
+  /** Longest time of a request; default: 30 s, for Web Push 10 s. FCM now and then needs a second one, for an access token. */
   attemptMs?: number;
   /** Other addresses of providers, for tests. */
   baseUrls?: Partial<Record<keyof typeof PROVIDERS, string>>;

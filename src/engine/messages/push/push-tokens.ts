@@ -35,7 +35,7 @@ const KEY_BYTES = 65;
 const UNCOMPRESSED = 4;
 const AUTH_BYTES = 16;
 
-/** The subscription that a token of Web Push is, or why it is none, as text that follows its name. */
+/** Parses a token of Web Push. Returns the subscription, or why the token is invalid, as text that follows its name. */
 export function subscriptionOf(token: string, { allowPrivate }: { allowPrivate: boolean }): Subscription | string {
   if (token.length > LONGEST) return `must have at most ${LONGEST} characters`;
   const json = jsonOf(token);

@@ -3,7 +3,7 @@ import { createECDH, type KeyObject } from 'node:crypto';
 import { signedJwt } from './jwt.ts';
 import { vapidKey } from './push-credentials.ts';
 import { PushHttp, type PushHttpOptions } from './push-http.ts';
-import { failed, later, reasonOf, SENT, shortKey, TOO_LONG } from './push-result.ts';
+import { failed, later, reasonOf, SENT, shortKey, tooLong } from './push-result.ts';
 import type { PushMessage, PushResult, PushSender, WebPushCredentials } from './push-sender.ts';
 import { type Subscription, subscriptionOf } from './push-tokens.ts';
 
@@ -33,7 +33,7 @@ export function createWebPushSender(credentials: WebPushCredentials, options: We
     if (typeof subscription === 'string') return failed('token_gone', `the token ${subscription}`);
     const content = contentOf(message);
     const bytes = content.length + OVERHEAD_BYTES;
-    if (bytes > MOST_BYTES) return TOO_LONG(bytes, MOST_BYTES);
+    if (bytes > MOST_BYTES) return tooLong(bytes, MOST_BYTES);
     const { endpoint } = subscription;
     const answered = await http.post(endpoint, {
       headers: {
