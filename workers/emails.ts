@@ -118,11 +118,11 @@ function startPush(core: SendingCore, { pool, sealer, delivery, emails = {}, pus
   const { firstPauseMs } = options;
   const open = createPushOpener({ redis, pool, catalogs, clock, scripts, sealer, senders, firstPauseMs });
   const counts = new OutcomeCounts(redis, PUSH_COUNTS_KEY);
-  const { look, close } = deliver(core, counts, { ...options, medium: 'push', pool, open });
+  const pushes = deliver(core, counts, { ...options, medium: 'push', pool, open });
   return {
-    look,
+    look: pushes.look,
     close: async () => {
-      await close();
+      await pushes.close();
       senders.close();
     },
   };

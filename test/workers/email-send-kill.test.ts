@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { emailId, type EmailStep } from '../../src/engine/messages/email-queue.ts';
-import type { Medium } from '../../src/domain/notifications/message-variables.ts';
+import type { Medium } from '../../src/domain/notifications/medium.ts';
 import { insertEmails } from '../../src/postgres/notifications/email-messages.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
 import { startWorkers } from '../../workers/start.ts';

@@ -1,10 +1,6 @@
-import { Type } from 'typebox';
-
 /** Services that deliver push notifications. */
 export const PUSH_PROVIDERS = ['fcm', 'apns', 'expo', 'web_push'] as const;
 export type PushProvider = (typeof PUSH_PROVIDERS)[number];
-
-export const PushProviderName = Type.Enum([...PUSH_PROVIDERS]);
 
 const EXPO = /^Expo(nent)?PushToken\[[^\]]*\]$/;
 /** Apple's tokens are bytes in hexadecimal; they may grow beyond 32 bytes. */

@@ -2,7 +2,8 @@
 import { type Static, Type } from 'typebox';
 import { Nullable } from '../schemas.ts';
 import { UserId } from '../user.ts';
-import { MEDIA, MESSAGE_KINDS } from './message-variables.ts';
+import { MESSAGE_KINDS } from './message-variables.ts';
+import { MEDIA } from './medium.ts';
 
 const DateTime = (description: string) => Type.String({ format: 'date-time', description });
 

@@ -5,10 +5,6 @@ import type { NotificationPreferences } from './preferences.ts';
 /** Kinds of e-mails, as users' preferences name them. */
 export type MessageKind = keyof NotificationPreferences;
 
-/** How messages reach users. The preferences have a list of these for each kind. */
-export const MEDIA = ['email', 'push'] as const;
-export type Medium = (typeof MEDIA)[number];
-
 /** The notification that makes an e-mail of each kind due. */
 export const TYPE_OF_KIND = {
   streak_reminder: 'emails.streak_reminder_due',

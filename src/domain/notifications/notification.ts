@@ -1,7 +1,7 @@
 /** Notifications: types, subjects, windows and announcements. */
 import { DAY_MS, dayOf } from '../periods.ts';
 import { type Run, runOf, type RunRule } from '../runs.ts';
-import type { Medium } from './message-variables.ts';
+import type { Medium } from './medium.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
 export type NotificationType = (typeof WEBHOOK_EVENTS)[number];

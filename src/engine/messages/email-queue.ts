@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { Medium, MessageKind } from '../../domain/notifications/message-variables.ts';
+import type { MessageKind } from '../../domain/notifications/message-variables.ts';
+import type { Medium } from '../../domain/notifications/medium.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import {
   claimEmail,

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuid } from 'uuid';
 import type { Clock } from '../../clock.ts';
-import type { Medium } from '../../domain/notifications/message-variables.ts';
+import type { Medium } from '../../domain/notifications/medium.ts';
 import type { DueEmail, EmailEnd } from '../../postgres/notifications/email-messages.ts';
 import { leaseChannels, type LeasedChannel, releaseChannel } from '../../postgres/notifications/channel-leases.ts';
 import { rounds, type Rounds } from '../../rounds.ts';

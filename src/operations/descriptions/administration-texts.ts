@@ -242,8 +242,7 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_metrics_batch_events.body.key': 'Key of the metric.',
   'admin_streaks_reset.users': 'The users whose streaks end.',
   'admin_streaks_restore.users': 'The users whose streaks are restored.',
-  'admin_push_preview.locale':
-    'Locale of the template; null: that without a locale, or the template of the request.',
+  'admin_push_preview.locale': 'Locale of the template; null: that without a locale, or the template of the request.',
   'admin_messages_preview.locale':
     'Locale of the template; null: that without a locale, or the template of the request.',
   'admin_users_export.user': 'The user’s profile.',

@@ -1,6 +1,6 @@
 /** Leases of channels: one process at a time sends a tenant's messages of a medium, so that the pace holds for all together. */
 import type { Pool } from 'pg';
-import type { Medium } from '../../domain/notifications/message-variables.ts';
+import type { Medium } from '../../domain/notifications/medium.ts';
 
 /** The table with the leases of each medium, one row per tenant: also whether it is enabled, and its version. */
 const TABLES: Readonly<Record<Medium, string>> = { email: 'message_channels', push: 'push_senders' };

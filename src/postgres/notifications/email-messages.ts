@@ -1,6 +1,7 @@
 /** The e-mails and push notifications that Laurel sends itself: those that wait, and the log of the others. */
 import type { Pool, PoolClient } from 'pg';
-import type { Medium, MessageKind } from '../../domain/notifications/message-variables.ts';
+import type { MessageKind } from '../../domain/notifications/message-variables.ts';
+import type { Medium } from '../../domain/notifications/medium.ts';
 import { storableText } from '../storable-json.ts';
 import { transaction } from '../transaction.ts';
 

@@ -16,7 +16,7 @@ import type { StreakResponse } from '../../../domain/streaks/streak.ts';
 import { uuidText } from '../../../domain/schemas.ts';
 import { decodeUser } from '../../../rules/user-codec.ts';
 import type { User } from '../../../rules/user.ts';
-import type { Medium } from '../../../domain/notifications/message-variables.ts';
+import type { Medium } from '../../../domain/notifications/medium.ts';
 import { activeUsers, metricNumbers, restingUsers, usersInDanger } from '../../../postgres/notifications/emails.ts';
 import { baseStreak, isControl, settledNow } from '../../responses.ts';
 import { streakHistory } from '../../streaks/streak-reads.ts';
