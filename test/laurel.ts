@@ -67,6 +67,7 @@ export async function startLaurel(
     webhookAllowPrivate?: boolean;
     publicUrl?: string;
     secretsKey?: Buffer;
+    pushServers?: WorkersOptions['pushServers'];
     redisUrl?: string;
     databaseUrl?: string;
     adminKey?: string;
@@ -100,7 +101,11 @@ export async function startLaurel(
   if (spread !== null) await setUp.query(chosen, [spread]);
   await setUp.end();
 
-  const mailing = { publicUrl: options.publicUrl ?? null, secretsKey: options.secretsKey ?? null };
+  const mailing = {
+    publicUrl: options.publicUrl ?? null,
+    secretsKey: options.secretsKey ?? null,
+    pushServers: options.pushServers ?? {},
+  };
   const clock = options.testClock === true ? 'test' : (options.clock ?? systemClock);
   const frontend = async (url = redisUrl) => {
     const laurel = await openLaurel({

@@ -1,15 +1,26 @@
-import { createEmailSender } from '../src/engine/messages/channel-sender.ts';
-import { createSealer } from '../src/engine/messages/sealed-secrets.ts';
-import { EmailDeliveries, type EmailDeliveriesOptions } from '../src/engine/messages/email-deliveries.ts';
+import type { Pool } from 'pg';
+import { createSealer, type Sealer } from '../src/engine/messages/sealed-secrets.ts';
+import {
+  MessageDeliveries,
+  type MessageDeliveriesOptions,
+  type OpenChannel,
+} from '../src/engine/messages/message-deliveries.ts';
 import { createPreparing } from '../src/engine/messages/prepare-email.ts';
+import { createPushOpener } from '../src/engine/messages/push/open-push.ts';
+import { PushSenders, type PushSenderOptions } from '../src/engine/messages/push/push-senders.ts';
+import { createEmailSender } from '../src/engine/messages/channel-sender.ts';
+import type { Email, SendResult } from '../src/engine/messages/email-sender.ts';
 import { unsubscribeLinksOf } from '../src/engine/messages/unsubscribe-links.ts';
+import { Scripts } from '../src/engine/scripts.ts';
+import { readChannel } from '../src/postgres/notifications/message-channels.ts';
+import { suppressAddress } from '../src/postgres/notifications/message-suppressions.ts';
 import { OutcomeCounts } from '../src/redis/work-counts.ts';
-import { EMAIL_COUNTS_KEY } from '../src/redis/keys.ts';
+import { EMAIL_COUNTS_KEY, PUSH_COUNTS_KEY } from '../src/redis/keys.ts';
 import type { KeyedIds } from '../src/engine/ids.ts';
 import type { Core } from '../src/processes/core.ts';
 
 export type EmailOptions = Pick<
-  EmailDeliveriesOptions,
+  MessageDeliveriesOptions<never, SendResult>,
   'everyMs' | 'leaseMs' | 'turnMs' | 'firstPauseMs' | 'onStep'
 > & {
   timeoutMs?: number;
@@ -20,40 +31,113 @@ interface EmailSettings {
   secretsKey?: Buffer | null;
   delivery?: { allowPrivate?: boolean };
   emails?: EmailOptions;
+  /** Other addresses of push providers, for tests. */
+  pushServers?: PushSenderOptions['baseUrls'];
 }
 
 export interface Emails {
-  /** Call this when e-mails may be due. */
+  /** Call this when e-mails or push notifications may be due. */
   readonly look: () => void;
-  /** Begins no further e-mail, and waits some seconds for those in progress. */
+  /** Begins no further message, and waits some seconds for those in progress. */
   close(): Promise<void>;
 }
+
+type SendingCore = Core & {
+  ids: KeyedIds;
+  isClockRight: () => boolean;
+  /** Called with the shard in which a user was changed. */
+  touched: (shard: number) => void;
+};
 
 /** Postgres connections: for claims, results and leases. */
 const POOL_SIZE = 3;
 
-/** Sends the e-mails of tenants with a channel. Does nothing without `PUBLIC_URL`, which the links to unsubscribe need. */
-export function startEmails(
-  core: Core & { ids: KeyedIds; isClockRight: () => boolean },
-  { publicUrl = null, secretsKey = null, delivery, emails = {} }: EmailSettings,
-): Emails {
-  if (publicUrl === null) return { look: () => undefined, close: () => Promise.resolve() };
-  const { redis, catalogs, clock, guard, ids, log, isClockRight } = core;
+/**
+ * Sends the messages of tenants with a channel: push notifications and, with `PUBLIC_URL`, which the links to unsubscribe need,
+ * e-mails.
+ */
+export function startEmails(core: SendingCore, settings: EmailSettings): Emails {
   const pool = core.createPool({ max: POOL_SIZE });
-  const counts = new OutcomeCounts(redis, EMAIL_COUNTS_KEY);
-  const sealer = secretsKey === null ? null : createSealer(secretsKey);
+  const sealer = settings.secretsKey ? createSealer(settings.secretsKey) : null;
+  const started = [
+    ...(settings.publicUrl ? [startSmtp(core, { ...settings, publicUrl: settings.publicUrl, pool, sealer })] : []),
+    startPush(core, { ...settings, pool, sealer }),
+  ];
+  return {
+    look: () => {
+      for (const { look } of started) look();
+    },
+    close: async () => {
+      await Promise.all(started.map((each) => each.close()));
+    },
+  };
+}
+
+interface Shared extends EmailSettings {
+  pool: Pool;
+  sealer: Sealer | null;
+}
+
+function startSmtp(core: SendingCore, settings: Shared & { publicUrl: string }): Emails {
+  const { redis, catalogs, clock, ids } = core;
+  const { publicUrl, pool, sealer, delivery, emails = {} } = settings;
   const { timeoutMs, ...options } = emails;
   const sending = { allowPrivate: delivery?.allowPrivate ?? false, ...(timeoutMs !== undefined && { timeoutMs }) };
   const preparing = { redis, pool, catalogs, clock, links: unsubscribeLinksOf(ids), publicUrl };
-  const deliveries = new EmailDeliveries({
+  const open = async (tenantNo: number): Promise<OpenChannel<Email, SendResult> | null> => {
+    const channel = await readChannel(pool, tenantNo);
+    if (channel === null) return null;
+    const prepare = await createPreparing(preparing, tenantNo);
+    const sender = createEmailSender(channel, sealer, sending);
+    return {
+      pace: channel.pace,
+      prepare,
+      send: (email) => sender.send(email),
+      onResult: async ({ userId }, { to }, { outcome, reason }) => {
+        if (outcome !== 'bad_address') return;
+        await suppressAddress(pool, { tenantNo, address: to, userId, reason: reason ?? '', nowMs: clock.now() });
+      },
+      cutOff: () => sender.cutOff(),
+      close: () => sender.close(),
+    };
+  };
+  const counts = new OutcomeCounts(redis, EMAIL_COUNTS_KEY);
+  return deliver(core, counts, { ...options, medium: 'email', pool, open });
+}
+
+function startPush(core: SendingCore, { pool, sealer, delivery, emails = {}, pushServers = {} }: Shared): Emails {
+  const { redis, catalogs, clock } = core;
+  const { timeoutMs: attemptMs, ...options } = emails;
+  const senders = new PushSenders({
+    allowPrivate: delivery?.allowPrivate ?? false,
+    ...(attemptMs !== undefined && { attemptMs }),
+    baseUrls: pushServers,
+  });
+  const scripts = new Scripts({ redis, clock, onWritten: core.touched });
+  const { firstPauseMs } = options;
+  const open = createPushOpener({ redis, pool, catalogs, clock, scripts, sealer, senders, firstPauseMs });
+  const counts = new OutcomeCounts(redis, PUSH_COUNTS_KEY);
+  const pushes = deliver(core, counts, { ...options, medium: 'push', pool, open });
+  return {
+    look: pushes.look,
+    close: async () => {
+      await pushes.close();
+      senders.close();
+    },
+  };
+}
+
+function deliver<M, R extends { outcome: string; reason: string | null; concernsServer: boolean }>(
+  { clock, log, guard, isClockRight }: SendingCore,
+  counts: OutcomeCounts,
+  options: Omit<MessageDeliveriesOptions<M, R>, 'clock' | 'log' | 'mayWork' | 'onEnd'>,
+): Emails {
+  const deliveries = new MessageDeliveries({
     ...options,
-    pool,
     clock,
     log,
     // A user who is missing in an incomplete Redis would look deleted.
     mayWork: () => guard.isWhole && isClockRight(),
-    createSender: (channel) => createEmailSender(channel, sealer, sending),
-    preparing: (tenantNo) => createPreparing(preparing, tenantNo),
     onEnd: (status) => counts.note(status === 'waiting' ? 'retried' : status),
   });
   return {

@@ -14,6 +14,7 @@ import { TenantConverting } from '../src/redis/parts.ts';
 import { countFailedWork } from '../src/redis/work-counts.ts';
 import { forgetOtherScripts } from '../src/redis/script.ts';
 import type { DeliveryOptions } from './delivery.ts';
+import type { PushSenderOptions } from '../src/engine/messages/push/push-senders.ts';
 import type { EmailOptions } from './emails.ts';
 import type { Rounds } from '../src/rounds.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
@@ -40,6 +41,8 @@ export interface WorkersOptions extends Omit<CoreSettings, 'clock'> {
   eventRetentionDays?: number | null;
   delivery?: DeliveryOptions;
   emails?: EmailOptions;
+  /** Other addresses of push providers, for tests. */
+  pushServers?: PushSenderOptions['baseUrls'];
   /** Observes the work, if present. */
   metrics?: WorkerMetrics;
   onStep?: PersisterOptions['onStep'];

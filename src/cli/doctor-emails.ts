@@ -3,6 +3,19 @@ import { counted } from '../domain/words.ts';
 import type { Env } from '../env.ts';
 import type { Finding } from './finding.ts';
 
+/** Whether this process could send the push notifications of the enabled channels. The database must be of this version. */
+export async function pushFindings(pool: Pool, { secretsKey }: Pick<Env, 'secretsKey'>): Promise<Finding[]> {
+  const { enabledPushChannels } = await import('../postgres/notifications/push-channels.ts');
+  const { createSealer } = await import('../engine/messages/sealed-secrets.ts');
+  const { openedCredentials } = await import('../engine/messages/push/sealed-credentials.ts');
+  const check = 'Push notifications';
+  const channels = await enabledPushChannels(pool);
+  if (channels.length === 0) return [{ check, status: 'skipped', found: 'no channel is enabled' }];
+  const sealer = secretsKey === null ? null : createSealer(secretsKey);
+  const problems = problemsOf(channels, (channel) => openedCredentials(channel, sealer));
+  return [channelFinding(check, channels.length, problems, 'credentials')];
+}
+
 /** Whether this process could send the e-mails of the enabled channels. The database must be of this version. */
 export async function emailFindings(
   pool: Pool,
@@ -19,21 +32,27 @@ export async function emailFindings(
       { check, status: 'warning', found: 'none are sent: PUBLIC_URL is not set', advice: 'Set it for all processes.' },
     ];
   const sealer = secretsKey === null ? null : createSealer(secretsKey);
-  const problems = channels.flatMap((channel) => {
+  const problems = problemsOf(channels, (channel) => smtpChannelOf(channel, sealer));
+  return [channelFinding(check, channels.length, problems, 'passwords')];
+}
+
+/** The messages of what `open` throws for each channel. */
+const problemsOf = <C>(channels: readonly C[], open: (channel: C) => unknown): string[] =>
+  channels.flatMap((channel) => {
     try {
-      smtpChannelOf(channel, sealer);
+      open(channel);
       return [];
     } catch (error) {
       return [(error as Error).message];
     }
   });
-  if (problems.length === 0) return [{ check, status: 'ok', found: `${counted(channels.length, 'channel')} enabled` }];
-  return [
-    {
-      check,
-      status: 'warning',
-      found: `${problems.length} of ${counted(channels.length, 'channel')} cannot send: ${problems[0]}`,
-      advice: 'Set SECRETS_KEY to the key of the other processes, or set the passwords again.',
-    },
-  ];
+
+function channelFinding(check: string, channels: number, problems: readonly string[], secrets: string): Finding {
+  if (problems.length === 0) return { check, status: 'ok', found: `${counted(channels, 'channel')} enabled` };
+  return {
+    check,
+    status: 'warning',
+    found: `${problems.length} of ${counted(channels, 'channel')} cannot send: ${problems[0]}`,
+    advice: `Set SECRETS_KEY to the key of the other processes, or set the ${secrets} again.`,
+  };
 }

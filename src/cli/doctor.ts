@@ -7,7 +7,7 @@ import type { Pool } from 'pg';
 import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
 import { examples, EXIT, print, shardOption } from './command.ts';
-import { emailFindings } from './doctor-emails.ts';
+import { emailFindings, pushFindings } from './doctor-emails.ts';
 import type { Finding } from './finding.ts';
 import { counted } from '../domain/words.ts';
 
@@ -293,6 +293,7 @@ async function postgresFindings(env: Env): Promise<Finding[]> {
       ...(wrong.length === 0 ? [{ check: 'Postgres settings', status: 'ok', found: 'as recommended' } as const] : []),
       clockFinding('Postgres clock', skewMs),
       ...(schema.found === CURRENT ? await emailFindings(pool, env) : []),
+      ...(schema.found === CURRENT ? await pushFindings(pool, env) : []),
     ];
   } finally {
     await pool.end();

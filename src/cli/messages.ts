@@ -1,6 +1,12 @@
 import { Argument, type Command } from 'commander';
 import type { Configuration } from '../domain/configuration.ts';
-import type { KindTemplate, MessagePreview } from '../domain/notifications/message-settings.ts';
+import type {
+  KindPushTemplate,
+  KindTemplate,
+  MessagePreview,
+  PushPreview,
+} from '../domain/notifications/message-settings.ts';
+import type { PushTemplate } from '../domain/notifications/push-template.ts';
 import type { MessageTemplate } from '../domain/notifications/message-template.ts';
 import { comparableLocale, MESSAGE_KINDS, type MessageKind } from '../domain/notifications/message-variables.ts';
 import { withAdminOptions, type AdminOptions, askAdmin } from './admin-api.ts';
@@ -8,7 +14,7 @@ import { CommandError, examples, print } from './command.ts';
 import { readDocument } from './config.ts';
 
 export function addMessages(laurel: Command): void {
-  const messages = laurel.command('messages').description('e-mails that Laurel sends');
+  const messages = laurel.command('messages').description('e-mails and push notifications that Laurel sends');
   addPreview(messages);
 }
 
@@ -16,27 +22,34 @@ interface PreviewOptions extends AdminOptions {
   file?: string;
   locale?: string;
   html?: boolean;
+  push?: boolean;
 }
 
 function addPreview(messages: Command): void {
   withAdminOptions(messages.command('preview'))
-    .description('an e-mail with the figures of a user (personal data); nothing is sent')
+    .description('a message with the figures of a user (personal data); nothing is sent')
     .argument('<user>', "the user's ID")
-    .addArgument(new Argument('<kind>', 'the kind of e-mail').choices(MESSAGE_KINDS))
+    .addArgument(new Argument('<kind>', 'the kind of message').choices(MESSAGE_KINDS))
     .option('--file <file>', 'a configuration document with the template, instead of the configuration in force')
     .option('--locale <locale>', 'with --file: the locale of the template')
     .option('--html', 'print only the HTML')
+    .option('--push', 'a push notification instead of an e-mail')
     .addHelpText(
       'after',
       examples(
         'messages preview ada streak_reminder',
         'messages preview ada recap --html > recap.html',
         'messages preview ada recap --file laurel.json --locale de',
+        'messages preview ada recap --push',
       ),
     )
     .action(async (userId: string, kind: MessageKind, options: PreviewOptions) => {
       if (options.locale !== undefined && options.file === undefined)
         throw new CommandError('--locale needs --file: otherwise the user has a locale.');
+      if (options.push) {
+        if (options.html) throw new CommandError('--html cannot be combined with --push.');
+        return previewPush(userId, kind, options);
+      }
       const template = options.file === undefined ? undefined : await templateIn(options.file, kind, options.locale);
       const body = { userId, kind, ...(template && { template }) };
       const previewed = (await askAdmin(options, {
@@ -49,17 +62,40 @@ function addPreview(messages: Command): void {
     });
 }
 
+async function previewPush(userId: string, kind: MessageKind, options: PreviewOptions): Promise<void> {
+  const { file, locale } = options;
+  const template = file === undefined ? undefined : await pushTemplateIn(file, kind, locale);
+  const body = { userId, kind, ...(template && { template }) };
+  const path = '/v1/messages/preview/push';
+  const previewed = (await askAdmin(options, { method: 'POST', path, body })) as PushPreview;
+  const opens = previewed.url === null ? '' : `\nOpens: ${previewed.url}`;
+  print(options.json, previewed, `${previewed.title}\n\n${previewed.body}\n${opens}`);
+}
+
 /** The template of a kind and locale in a document. Ends the command if there is none. */
 async function templateIn(file: string, kind: MessageKind, locale?: string): Promise<MessageTemplate> {
   const { messages } = (await readDocument(file)) as Configuration;
+  const { subject, html, text } = templateAmong<KindTemplate>(messages?.templates, { file, kind, locale });
+  return { subject, html, text };
+}
+
+async function pushTemplateIn(file: string, kind: MessageKind, locale?: string): Promise<PushTemplate> {
+  const { messages } = (await readDocument(file)) as Configuration;
+  const { title, body, url } = templateAmong<KindPushTemplate>(messages?.pushTemplates, { file, kind, locale });
+  return { title, body, ...(url !== undefined && { url }) };
+}
+
+function templateAmong<T extends { kind: MessageKind; locale?: string }>(
+  templates: readonly T[] | undefined,
+  { file, kind, locale }: { file: string; kind: MessageKind; locale: string | undefined },
+): T {
   const wanted = locale === undefined ? undefined : comparableLocale(locale);
-  const isWanted = (template: KindTemplate): boolean =>
-    template.kind === kind &&
-    (template.locale === undefined ? undefined : comparableLocale(template.locale)) === wanted;
-  const found = messages?.templates?.find(isWanted);
-  if (found === undefined)
-    throw new CommandError(
-      `${file} has no template of the kind ${kind} ${wanted ? `for ${locale}` : 'without a locale'}.`,
-    );
-  return { subject: found.subject, html: found.html, text: found.text };
+  const found = templates?.find(
+    (template) =>
+      template.kind === kind &&
+      (template.locale === undefined ? undefined : comparableLocale(template.locale)) === wanted,
+  );
+  if (found !== undefined) return found;
+  const which = wanted ? `for ${locale}` : 'without a locale';
+  throw new CommandError(`${file} has no template of the kind ${kind} ${which}.`);
 }

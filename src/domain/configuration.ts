@@ -147,7 +147,7 @@ const RESOURCE_KINDS = [
 ] as const;
 
 /** What else of the document changes: a template, named by its kind and locale, and the settings. */
-const OTHER_KINDS = ['message_template', 'streaks', 'events', 'messages'] as const;
+const OTHER_KINDS = ['message_template', 'push_template', 'streaks', 'events', 'messages'] as const;
 
 /** A demo resource that the document keeps because it omits the resource's list. */
 export const DemoResource = Type.Object({

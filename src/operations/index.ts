@@ -60,6 +60,15 @@ import {
   adminMessagesSuppressedList,
 } from './messages.ts';
 import {
+  adminPushChannelsDelete,
+  adminPushChannelsGet,
+  adminPushChannelsList,
+  adminPushChannelsPut,
+  adminPushChannelsTest,
+  adminPushPreview,
+  webPushKeyGet,
+} from './push.ts';
+import {
   adminWebhooksCreate,
   adminWebhooksDeliveriesGet,
   adminWebhooksDeliveriesList,
@@ -254,6 +263,7 @@ export const applicationOperations: readonly Operation[] = [
   leaderboardsTeams,
   liveTicketsCreate,
   liveGet,
+  webPushKeyGet,
   liveWs,
   messagesFeedback,
   openapiGet(() => applicationOperations),
@@ -291,6 +301,12 @@ export const adminOperations: readonly Operation[] = [
   adminWebhooksResend,
   adminWebhooksResendsList,
   adminWebhooksTest,
+  adminPushChannelsList,
+  adminPushChannelsGet,
+  adminPushChannelsPut,
+  adminPushChannelsDelete,
+  adminPushChannelsTest,
+  adminPushPreview,
   adminMessagesChannelGet,
   adminMessagesChannelPut,
   adminMessagesChannelDelete,

@@ -136,6 +136,7 @@ const messageAnswer = (row: EmailRow): Message => ({
   id: row.id,
   userId: row.userId,
   kind: row.kind,
+  medium: row.medium,
   status: row.status,
   tries: row.tries,
   reason: row.reason,
@@ -151,7 +152,7 @@ export const adminMessagesList = operation({
   method: 'get',
   path: '/v1/messages',
   summary:
-    'The log of e-mails: those that were sent, wait or were dropped, newest first, without addresses and content',
+    'The log of e-mails and push notifications that were sent, wait or were dropped, newest first, without addresses and content',
   query: MessageQuery,
   responses: { 200: Messages },
   answer: async ({ emailLog }, { tenant, query }) => {

@@ -40,7 +40,8 @@ import type { StreakReads } from '../engine/streaks/streak-reads.ts';
 import type { Feedback } from '../engine/messages/feedback.ts';
 import type { FeedbackSettings } from '../engine/messages/feedback-settings.ts';
 import type { MessageChannels } from '../engine/messages/channels.ts';
-import type { PreviewMessage } from '../engine/messages/preview.ts';
+import type { PreviewMessage, PreviewPush } from '../engine/messages/preview.ts';
+import type { PushChannelsService } from '../engine/messages/push/push-channels.ts';
 import type { EmailLog } from '../engine/messages/message-log.ts';
 import type { Unsubscribing } from '../engine/messages/unsubscribe.ts';
 import type { Timeline } from '../engine/timeline/timeline.ts';
@@ -100,6 +101,8 @@ export interface Services {
   timeline: Timeline;
   messageChannels: MessageChannels;
   previewMessage: PreviewMessage;
+  pushChannels: PushChannelsService;
+  previewPush: PreviewPush;
   emailLog: EmailLog;
   unsubscribing: Unsubscribing;
   feedback: Feedback;

@@ -1,11 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { type Catalog, type EarlierStreaks, emptyCatalog } from '../domain/catalog.ts';
 import type { EventSettings, StreakSettings } from '../domain/fields/tenant-settings.ts';
-import {
-  DEFAULT_MESSAGE_SETTINGS,
-  kindsWithTemplate,
-  type MessageSettings,
-} from '../domain/notifications/message-settings.ts';
+import { DEFAULT_MESSAGE_SETTINGS, kindsOf, type MessageSettings } from '../domain/notifications/message-settings.ts';
 import { FIELDS } from '../domain/fields/kinds.ts';
 import { withDefaults } from '../domain/fields/wire.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
@@ -158,8 +154,8 @@ async function replaceMessages(
   now: Date,
 ): Promise<void> {
   await client.query(
-    'UPDATE tenants SET message_settings = $2, message_kinds = $3, messages_updated = $4 WHERE no = $1',
-    [tenantNo, JSON.stringify(messages), [...kindsWithTemplate(messages)], now],
+    'UPDATE tenants SET message_settings = $2, message_kinds = $3, push_kinds = $4, messages_updated = $5 WHERE no = $1',
+    [tenantNo, JSON.stringify(messages), [...kindsOf(messages.templates)], [...kindsOf(messages.pushTemplates)], now],
   );
 }
 

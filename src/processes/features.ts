@@ -33,7 +33,8 @@ import { createFeedback } from '../engine/messages/feedback.ts';
 import { createFeedbackSettings } from '../engine/messages/feedback-settings.ts';
 import { createMessageChannels } from '../engine/messages/channels.ts';
 import { createEmailLog } from '../engine/messages/message-log.ts';
-import { createMessagePreview } from '../engine/messages/preview.ts';
+import { createMessagePreview, createPushPreview } from '../engine/messages/preview.ts';
+import { createPushChannels } from '../engine/messages/push/push-channels.ts';
 import { createSealer } from '../engine/messages/sealed-secrets.ts';
 import { createUnsubscribing } from '../engine/messages/unsubscribe.ts';
 import { createSignedTokens } from '../engine/messages/signed-tokens.ts';
@@ -330,7 +331,16 @@ function createWebhooks(core: FrontendCore): Feature<'webhookSecrets' | 'webhook
 function createMessages(
   core: FrontendCore,
   { profiles, streaks }: Feature<'profiles' | 'streaks'>,
-): Feature<'messageChannels' | 'previewMessage' | 'emailLog' | 'unsubscribing' | 'feedback' | 'feedbackSettings'> {
+): Feature<
+  | 'messageChannels'
+  | 'pushChannels'
+  | 'previewMessage'
+  | 'previewPush'
+  | 'emailLog'
+  | 'unsubscribing'
+  | 'feedback'
+  | 'feedbackSettings'
+> {
   const { redis, pool, announce, clock, catalogs, ids, tenants } = core;
   const { secretsKey, publicUrl, webhookAllowPrivate: allowPrivate } = core.settings;
   const sealer = secretsKey === null ? null : createSealer(secretsKey);
@@ -339,15 +349,14 @@ function createMessages(
     ids.keyFor('addresses for reports about e-mails').export(),
     'laurel message feedback',
   );
+  const { users } = core;
+  const previewed = { catalogs, users, streaks, clock, organisation: () => tenants.organisation() };
+  const sending = { allowPrivate, baseUrls: core.settings.pushServers };
   return {
     messageChannels: createMessageChannels({ pool, announce, clock, sealer, publicUrl, allowPrivate }),
-    previewMessage: createMessagePreview({
-      catalogs,
-      users: core.users,
-      streaks,
-      clock,
-      organisation: () => tenants.organisation(),
-    }),
+    pushChannels: createPushChannels({ pool, announce, clock, sealer, users, sending }),
+    previewMessage: createMessagePreview(previewed),
+    previewPush: createPushPreview(previewed),
     emailLog: createEmailLog({ pool, clock }),
     unsubscribing: createUnsubscribing({
       links: unsubscribeLinksOf(ids),

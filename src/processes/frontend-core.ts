@@ -13,6 +13,7 @@ import { createApplicationKeys, type ApplicationKeys } from '../postgres/access/
 import { AuditTrail, type RecordAudit } from '../postgres/access/audit.ts';
 import { Tenants } from '../postgres/tenants.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
+import type { PushSenderOptions } from '../engine/messages/push/push-senders.ts';
 import { createCore, orClose, type Core, type CoreSettings } from './core.ts';
 import { FrontendMetrics } from './frontend-metrics.ts';
 import { watchRedisServers } from './process-metrics.ts';
@@ -28,10 +29,15 @@ export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
   backlogLimitBytes?: Env['backlogLimitBytes'];
   /** Limits on the live streams of this process; unlimited by default. */
   liveLimits?: LiveLimits;
+  pushServers?: PushSenderOptions['baseUrls'];
 }
 
 export interface FrontendCore extends Core {
-  settings: FrontendEnv & { liveLimits: LiveLimits };
+  settings: FrontendEnv & {
+    liveLimits: LiveLimits;
+    /** Other addresses of push providers, for tests. */
+    pushServers: NonNullable<PushSenderOptions['baseUrls']>;
+  };
   metrics: FrontendMetrics;
   /** For history reads; see `HISTORY_POOL`. */
   historyPool: Pool;
@@ -134,6 +140,7 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
       environment: settings.environment ?? ENVIRONMENT,
       publicUrl: settings.publicUrl ?? null,
       secretsKey: settings.secretsKey ?? null,
+      pushServers: settings.pushServers ?? {},
       liveLimits: settings.liveLimits ?? { connections: Infinity, perUser: Infinity },
     },
     metrics,

@@ -11,7 +11,7 @@ import { waitingEmails } from '../postgres/notifications/email-messages.ts';
 import { countDisabledByLaurel, waitingMessages } from '../postgres/webhooks/tries.ts';
 import { waitingBatches } from '../redis/batches.ts';
 import { failedWork, outcomeCounts, isPostgresNotedFull } from '../redis/work-counts.ts';
-import { DELIVERY_COUNTS_KEY, EMAIL_COUNTS_KEY } from '../redis/keys.ts';
+import { DELIVERY_COUNTS_KEY, EMAIL_COUNTS_KEY, PUSH_COUNTS_KEY } from '../redis/keys.ts';
 import { endpointsOf, shardsInUse } from '../redis/endpoints.ts';
 import { persistLagMs, wholeBacklog } from '../redis/outbox.ts';
 import { memoryUsedRatio } from '../redis/server-info.ts';
@@ -140,16 +140,23 @@ function firstRedisMetrics(redis: Redis): () => Promise<Family[]> {
     labelNames: ['outcome'],
     registers,
   });
+  const pushes = new Counter({
+    name: 'laurel_pushes_total',
+    help: 'Push notifications by what became of them, in all processes: sent, failed, dropped, unknown, or retried.',
+    labelNames: ['outcome'],
+    registers,
+  });
   const full = new Gauge({
     name: 'laurel_postgres_disk_full',
     help: 'Whether Postgres refused a write in the last 10 s because its disk is full: 1 or 0.',
     registers,
   });
   return async () => {
-    const [failed, tried, mailed, isFull] = await Promise.all([
+    const [failed, tried, mailed, pushed, isFull] = await Promise.all([
       failedWork(redis),
       outcomeCounts(redis, DELIVERY_COUNTS_KEY),
       outcomeCounts(redis, EMAIL_COUNTS_KEY),
+      outcomeCounts(redis, PUSH_COUNTS_KEY),
       isPostgresNotedFull(redis),
     ]);
     full.set(Number(isFull));
@@ -159,6 +166,8 @@ function firstRedisMetrics(redis: Redis): () => Promise<Family[]> {
     for (const [outcome, count] of tried) tries.inc({ outcome }, count);
     emails.reset();
     for (const [outcome, count] of mailed) emails.inc({ outcome }, count);
+    pushes.reset();
+    for (const [outcome, count] of pushed) pushes.inc({ outcome }, count);
     return familiesOf(registry);
   };
 }
@@ -197,6 +206,16 @@ function postgresMetrics(pool: Pool, clock: Clock, diskBytes: number | null): ()
   const oldestEmail = new Gauge({
     name: 'laurel_emails_oldest_waiting_seconds',
     help: 'How long ago the oldest e-mail that waits fell due.',
+    registers,
+  });
+  const pushes = new Gauge({
+    name: 'laurel_pushes_waiting',
+    help: 'Push notifications that wait to be sent, including those that wait for quiet hours or a retry.',
+    registers,
+  });
+  const oldestPush = new Gauge({
+    name: 'laurel_pushes_oldest_waiting_seconds',
+    help: 'How long ago the oldest push notification that waits fell due.',
     registers,
   });
   const left = new Gauge({
@@ -253,8 +272,10 @@ function postgresMetrics(pool: Pool, clock: Clock, diskBytes: number | null): ()
     setAside.inc(counted.ever);
     messages.set(count);
     oldest.set(oldestMs / 1000);
-    emails.set(mails.count);
-    oldestEmail.set(mails.oldestMs / 1000);
+    emails.set(mails.email.count);
+    oldestEmail.set(mails.email.oldestMs / 1000);
+    pushes.set(mails.push.count);
+    oldestPush.set(mails.push.oldestMs / 1000);
     return familiesOf(registry);
   };
 }

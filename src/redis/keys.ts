@@ -175,6 +175,7 @@ export const DELIVERY_COUNTS_KEY = `${INSTALLATION}:delivery-counts`;
 
 /** Hash: e-mails by what became of them. */
 export const EMAIL_COUNTS_KEY = `${INSTALLATION}:email-counts`;
+export const PUSH_COUNTS_KEY = `${INSTALLATION}:push-counts`;
 
 /** hash: failures of scheduled work, kind → count. */
 export const FAILED_WORK_KEY = `${INSTALLATION}:failed-work`;

@@ -49,7 +49,14 @@ test('an empty tenant has an empty document with the default settings', async ()
     leaderboards: [],
     rewards: [],
     events: { lateEventDays: 35, clientsMaySendLate: false, signUpDateWritableBy: 'server' },
-    messages: { templates: [], localeAttribute: null, quietHours: null, emailsPerDay: 3 },
+    messages: {
+      templates: [],
+      pushTemplates: [],
+      localeAttribute: null,
+      quietHours: null,
+      emailsPerDay: 3,
+      pushesPerDay: 3,
+    },
     streaks: DEFAULT_STREAK_SETTINGS,
   });
   await expect(store.read(404)).rejects.toMatchObject({ code: 'not_found' });

@@ -27,7 +27,7 @@ beforeEach(async () => {
   await database.pool.query(
     `TRUNCATE catalog_resources, audit_log CASCADE;
      UPDATE tenants SET catalog_version = 0, next_no = 1, streaks = NULL, event_settings = NULL,
-            message_settings = NULL, message_kinds = '{}', messages_updated = NULL`,
+            message_settings = NULL, message_kinds = '{}', push_kinds = '{}', messages_updated = NULL`,
   );
   store = new ConfigurationStore({ pool: database.pool, announce: async () => undefined, clock });
 });
@@ -60,7 +60,7 @@ describe('a document', () => {
     expect(await readMessageSettings(database.pool, 0)).toBeNull();
     await apply(IN_GERMAN);
     await apply({ messages: { emailsPerDay: 1 } });
-    const stored = { ...IN_GERMAN.messages, emailsPerDay: 1 };
+    const stored = { ...DEFAULT_MESSAGE_SETTINGS, ...IN_GERMAN.messages, emailsPerDay: 1 };
     expect((await store.read(0)).messages).toEqual(stored);
     const settings = await readMessageSettings(database.pool, 0);
     expect(settings).toEqual(stored);
@@ -68,6 +68,17 @@ describe('a document', () => {
     expect((await apply(await store.read(0))).changes).toEqual([]);
     await apply({ messages: { templates: [] } });
     expect(await readMessageSettings(database.pool, 0)).toBeNull();
+  });
+
+  test('stores push templates by themselves, and checks and shows each', async () => {
+    const push = { kind: 'recap', title: 'Your week', body: '{{user.name|Look}}' } as const;
+    const { changes } = await apply({ messages: { pushTemplates: [push] } });
+    expect(changes).toEqual([{ action: 'create', kind: 'push_template', name: 'recap' }]);
+    expect((await readMessageSettings(database.pool, 0))?.pushTemplates).toEqual([push]);
+    const { rows } = await database.pool.query('SELECT message_kinds, push_kinds FROM tenants WHERE no = 0');
+    expect(rows).toEqual([{ message_kinds: [], push_kinds: ['recap'] }]);
+    const bad = apply({ messages: { pushTemplates: [push, { ...push, url: 'http://a.example' }] } });
+    await expect(bad).rejects.toThrow(/messages\.pushTemplates\[1\]\.(url|locale)/);
   });
 
   test('shows each template that it changes, and records only short texts in the audit log', async () => {

@@ -136,11 +136,22 @@ function messages({ draw, userKeys }: Known): NonNullable<Configuration['message
       text: source('Hello {{unsubscribeUrl}}'),
     })),
   );
+  const pushTemplates = draw(subset(MESSAGE_KINDS)).flatMap((kind) =>
+    [undefined, ...locales].map((locale) => ({
+      kind,
+      ...(locale !== undefined && { locale }),
+      title: source('Hello'),
+      body: source('Look'),
+      ...(draw(fc.boolean()) && { url: `https://example.com/${draw(variables)}` }),
+    })),
+  );
   return sent<NonNullable<Configuration['messages']>>({
     templates,
+    pushTemplates,
     localeAttribute,
     quietHours: draw(optional(fc.constantFrom(null, { from: '22:00', to: '07:30' }))),
     emailsPerDay: draw(optional(fc.integer({ min: 1, max: 100 }))),
+    pushesPerDay: draw(optional(fc.integer({ min: 1, max: 100 }))),
   });
 }
 

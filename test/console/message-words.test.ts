@@ -85,6 +85,8 @@ describe('the status', () => {
       localeAttribute: null,
       quietHours: null,
       emailsPerDay: 3,
+      pushTemplates: [],
+      pushesPerDay: 3,
     },
     waiting: [],
   };
@@ -135,6 +137,7 @@ describe('the status', () => {
       nextTry: null,
       finished: null,
       reported: null,
+      medium: 'email',
     } as const;
     expect(found({ waiting: [{ ...message, tries: 0, reason: 'quiet hours' }] })).toEqual([]);
     expect(found({ waiting: [{ ...message, tries: 2, reason: '421 Busy' }] })).toEqual([

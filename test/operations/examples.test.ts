@@ -35,6 +35,8 @@ beforeAll(async () => {
     webhookAllowPrivate: true,
     publicUrl: 'https://laurel.example.com',
     secretsKey: randomBytes(32),
+    // Nobody listens there.
+    pushServers: { expo: 'http://127.0.0.1:1' },
   });
   const { key } = exchangeOf('admin_session_create')!.body as { key: string };
   names = new Map([

@@ -24,6 +24,7 @@ const day = 'aggregation=daily&startDate=2026-11-18&endDate=2026-11-19';
 /** By operation ID. An operation without a row fails the tests that iterate over them. */
 export const APPLICATION_REQUESTS: Record<string, ValidRequest> = {
   achievements_all: to('/v1/achievements'),
+  web_push_key: to('/v1/push/web-key'),
   achievements_complete: of(
     () => '/v1/achievements/tour/complete',
     (id) => ({ user: { id } }),

@@ -4,7 +4,8 @@ import { pino } from 'pino';
 import { startWorkers } from '../../dist/in-few-files/workers/start.js';
 import { supervisedRuns } from '../../dist/src/processes/child-process.js';
 
-const { REDIS_URL, DATABASE_URL, DIE_AT, DIE_AT_NTH, TEST_CLOCK, LEASE_MS, PUBLIC_URL } = process.env;
+const { REDIS_URL, DATABASE_URL, DIE_AT, DIE_AT_NTH, TEST_CLOCK, LEASE_MS, PUBLIC_URL, EXPO_URL, SECRETS_KEY } =
+  process.env;
 const runs = supervisedRuns();
 let [dieAt, left] = [runs?.ended.length > 0 ? undefined : DIE_AT, Number(DIE_AT_NTH)];
 process.on('message', (asked) => {
@@ -24,6 +25,7 @@ const workers = await startWorkers({
   runs,
   ...(TEST_CLOCK === '1' && { clock: 'test' }),
   ...(PUBLIC_URL && { publicUrl: PUBLIC_URL, emails: { everyMs: 50, leaseMs: 1_000, onStep: die } }),
+  ...(EXPO_URL && { pushServers: { expo: EXPO_URL }, secretsKey: Buffer.from(SECRETS_KEY, 'hex') }),
   onStep: die,
   onBatchMoment: die,
   onPublishStep: die,

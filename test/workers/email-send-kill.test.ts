@@ -1,43 +1,58 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { emailId, type EmailStep } from '../../src/engine/messages/email-queue.ts';
+import type { Medium } from '../../src/domain/notifications/medium.ts';
 import { insertEmails } from '../../src/postgres/notifications/email-messages.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
 import { startWorkers } from '../../workers/start.ts';
 import { TEMPLATES } from '../engine/messages/channel.ts';
+import { expoServer } from '../engine/messages/push/expo-server.ts';
 import { smtpServer } from '../engine/messages/smtp-server.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
 
 const PUBLIC_URL = 'https://laurel.example';
 const START_MS = Date.UTC(2030, 2, 1, 9);
-const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
 const STEPS: EmailStep[] = ['claimed', 'sent', 'recorded'];
 const USERS = 12;
 /** Names the worker's connections to Postgres. */
 const DYING = 'dying';
 
+const SECRETS_KEY = randomBytes(32);
+const MEDIA = ['email', 'push'] as const;
+
 let laurel: TestLaurel;
+let expo: Awaited<ReturnType<typeof expoServer>>;
 let smtp: Awaited<ReturnType<typeof smtpServer>>;
 /** How long the server thinks about an e-mail; `null`: for ever. */
 let thinksMs: number | null = 20;
 const workers = new DyingWorkers();
 
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, webhookAllowPrivate: true, publicUrl: PUBLIC_URL });
+  laurel = await startLaurel({
+    testClock: true,
+    webhookAllowPrivate: true,
+    publicUrl: PUBLIC_URL,
+    secretsKey: SECRETS_KEY,
+  });
+  expo = await expoServer();
   smtp = await smtpServer({
     onData: (_stream, _session, done) => void (thinksMs !== null && setTimeout(done, thinksMs)),
   });
 });
 afterEach(async () => {
   smtp.received.length = 0;
+  expo.received.length = 0;
   await laurel.pool.query('DELETE FROM email_messages');
 });
 afterAll(async () => {
   workers.close();
   await smtp.close();
+  await expo.close();
   await laurel.close();
 });
 
@@ -48,22 +63,40 @@ const to = async (ms: number): Promise<void> =>
   ok(await laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() }));
 
 async function prepare(): Promise<void> {
-  ok(await laurel.admin.put('/v1/configuration', { messages: { templates: TEMPLATES, emailsPerDay: 100 } }));
+  ok(await laurel.admin.put('/v1/configuration', { messages: MESSAGES }));
   const sender = { security: 'none', senderAddress: 'hello@example.org', pace: 100 };
   ok(await laurel.admin.put('/v1/messages/channel', { host: '127.0.0.1', port: smtp.port, ...sender }));
-  for (let n = 0; n < USERS; n += 1) ok(await laurel.app.put(`/v1/users/u${n}`, { email: `u${n}@example.com` }));
+  ok(await laurel.admin.put('/v1/messages/push-channels/expo', { credentials: {}, pace: 100 }));
+  for (let n = 0; n < USERS; n += 1) {
+    const deviceTokens = [`ExponentPushToken[a${n}]`, `ExponentPushToken[b${n}]`];
+    ok(await laurel.app.put(`/v1/users/u${n}`, { email: `u${n}@example.com`, deviceTokens }));
+  }
 }
 
-const due = (occasion: string, users = USERS): Promise<void> =>
+const MESSAGES = {
+  templates: TEMPLATES,
+  emailsPerDay: 100,
+  pushTemplates: [{ kind: 'recap', title: 'Your week', body: 'Look' }],
+  pushesPerDay: 100,
+};
+
+/** The ID of the message in each e-mail, or in each push notification with its device. */
+const receivedIds = (medium: Medium): (string | undefined)[] =>
+  medium === 'email'
+    ? smtp.received.map(({ content }) => /^Message-ID: (.*)\r$/m.exec(content)![1])
+    : expo.received.map((one) => `${one.data['messageId']} ${one.to}`);
+
+const due = (occasion: string, { users = USERS, medium = 'email' as Medium, atMs = START_MS } = {}): Promise<void> =>
   transaction(laurel.pool, (client) =>
     insertEmails(
       client,
       Array.from({ length: users }, (_, n) => ({
-        id: emailId(0, 'recap', `${occasion} ${n}`),
+        id: emailId(0, 'recap', `${occasion} ${n}`, medium),
         tenantNo: 0,
         userId: `u${n}`,
         kind: 'recap' as const,
-        atMs: START_MS,
+        medium,
+        atMs,
         payload: '{}',
       })),
     ),
@@ -101,35 +134,42 @@ async function interrupted(): Promise<string[]> {
 }
 
 describe('a worker that is killed while it sends', () => {
-  test('sends no e-mail twice, and loses only those in its hands', { timeout: 180_000 }, async () => {
+  test.each(MEDIA)('sends no %s twice, and loses only those in its hands', { timeout: 180_000 }, async (medium) => {
     const start = async () => {
       const url = new URL(laurel.databaseUrl);
       url.searchParams.set('application_name', DYING);
-      const worker = workers.start(laurel, { TEST_CLOCK: '1', PUBLIC_URL, DATABASE_URL: url.href });
+      const worker = workers.start(laurel, {
+        TEST_CLOCK: '1',
+        PUBLIC_URL,
+        EXPO_URL: expo.url,
+        SECRETS_KEY: SECRETS_KEY.toString('hex'),
+        DATABASE_URL: url.href,
+      });
       await once(worker, 'message');
       return worker;
     };
     let worker = await start();
-    await to(START_MS);
+    const startMs = START_MS + MEDIA.indexOf(medium) * DAY_MS;
+    await to(startMs);
     await prepare();
     let lost = 0;
     for (const [round, step] of STEPS.entries()) {
       await workers.dieAt(worker, step, 3);
-      await due(step);
+      await due(step, { medium, atMs: startMs });
       expect(await once(worker, 'exit')).toEqual([null, 'SIGKILL']);
       const inItsHands = await interrupted();
       worker = await start();
       // Also those that the new worker has in its hands; they would count as interrupted, too.
       await until(async () => !(await has('waiting')) && !(await has('sending', inItsHands)));
       // Its attempts without a result count as interrupted after 15 minutes.
-      await to(START_MS + (round + 1) * 16 * 60_000);
+      await to(startMs + (round + 1) * 16 * 60_000);
       await until(async () => !(await has('sending')));
       const { sent = 0, unknown = 0, ...others } = await counts();
       expect(others).toEqual({});
       expect(sent + unknown).toBe(USERS * (round + 1));
       expect(unknown - lost).toBeLessThanOrEqual(4);
       lost = unknown;
-      const ids = smtp.received.map(({ content }) => /^Message-ID: (.*)\r$/m.exec(content)![1]);
+      const ids = receivedIds(medium);
       expect(new Set(ids).size).toBe(ids.length);
       expect(ids.length).toBeGreaterThanOrEqual(sent);
     }
@@ -154,17 +194,17 @@ describe('a worker that ends', () => {
   test('finishes the e-mail that it is sending, and cuts it off if the server does not answer', async () => {
     let worker = await start();
     // Later than in the test above.
-    await to(START_MS + HOUR_MS);
+    await to(START_MS + 2 * DAY_MS);
     await prepare();
     thinksMs = 1_000;
-    await due('slow', 1);
+    await due('slow', { users: 1, atMs: START_MS + 2 * DAY_MS });
     await until(async () => smtp.received.length === 1);
     await worker.close();
     expect(await counts()).toEqual({ sent: 1 });
 
     thinksMs = null;
     worker = await start();
-    await due('never', 1);
+    await due('never', { users: 1, atMs: START_MS + 2 * DAY_MS });
     await until(async () => smtp.received.length === 2);
     const beganMs = performance.now();
     await worker.close();

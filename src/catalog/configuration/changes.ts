@@ -1,6 +1,6 @@
 import type { Catalog } from '../../domain/catalog.ts';
 import type { Configuration, ConfigurationChange, DemoResource } from '../../domain/configuration.ts';
-import type { KindTemplate, MessageSettings } from '../../domain/notifications/message-settings.ts';
+import type { KindPushTemplate, KindTemplate, MessageSettings } from '../../domain/notifications/message-settings.ts';
 import { Slices } from '../../slices.ts';
 import type { Change } from '../draft.ts';
 import { differences, type DocumentKind, KINDS, listOf, parentOf, type Resource } from '../resource-fields.ts';
@@ -91,11 +91,32 @@ export async function changesOf(edit: Edit): Promise<ConfigurationChange[]> {
 
 /** Changes of templates are listed one by one, because the list of all of them can be long. */
 function changesOfMessages(
-  { templates: before, ...settingsBefore }: MessageSettings,
-  { templates: after, ...settings }: MessageSettings,
+  { templates: emailsBefore, pushTemplates: pushesBefore, ...settingsBefore }: MessageSettings,
+  { templates: emails, pushTemplates: pushes, ...settings }: MessageSettings,
 ): ConfigurationChange[] {
-  const kind = 'message_template';
-  const nameOfTemplate = (template: KindTemplate): string =>
+  const changes = [
+    ...changesOfTemplates('message_template', emailsBefore, emails),
+    ...changesOfTemplates('push_template', pushesBefore, pushes),
+  ];
+  const ofSettings = fieldsOf(settingsBefore, settings);
+  const isReordered = changes.length === 0 && ofSettings.fields?.length === 0;
+  if (isReordered) {
+    ofSettings.fields = [
+      ...(differences(emailsBefore, emails).length > 0 ? ['templates'] : []),
+      ...(differences(pushesBefore, pushes).length > 0 ? ['pushTemplates'] : []),
+    ];
+  }
+  if (ofSettings.fields?.length !== 0)
+    changes.push({ action: 'update', kind: 'messages', name: 'messages', ...ofSettings });
+  return changes;
+}
+
+function changesOfTemplates<T extends KindTemplate | KindPushTemplate>(
+  kind: 'message_template' | 'push_template',
+  before: readonly T[],
+  after: readonly T[],
+): ConfigurationChange[] {
+  const nameOfTemplate = (template: T): string =>
     template.locale === undefined ? template.kind : `${template.kind} ${template.locale}`;
   const left = new Map(before.map((template) => [nameOfTemplate(template), template]));
   const changes: ConfigurationChange[] = [];
@@ -108,11 +129,6 @@ function changesOfMessages(
       changes.push({ action: 'update', kind, name, ...fieldsOf(earlier, template) });
   }
   for (const name of left.keys()) changes.push({ action: 'delete', kind, name });
-  const ofSettings = fieldsOf(settingsBefore, settings);
-  const isReordered = changes.length === 0 && ofSettings.fields?.length === 0;
-  if (isReordered) ofSettings.fields = ['templates'];
-  if (ofSettings.fields?.length !== 0)
-    changes.push({ action: 'update', kind: 'messages', name: 'messages', ...ofSettings });
   return changes;
 }
 

@@ -4,6 +4,7 @@ import { Nullable } from '../schemas.ts';
 import { HttpProvider, SEND_OUTCOMES, SentHttpProvider } from './http-provider.ts';
 import { UserId } from '../user.ts';
 import { MESSAGE_KINDS } from './message-variables.ts';
+import { MEDIA } from './medium.ts';
 
 const DateTime = (description: string) => Type.String({ format: 'date-time', description });
 
@@ -134,20 +135,21 @@ const MESSAGE_STATUSES = [
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 const Kind = (description: string) => Type.Enum([...MESSAGE_KINDS], { description });
 
-/** An e-mail of the log. Its address and content are not kept. */
+/** An e-mail or push notification of the log. Its address or devices, and its content, are not kept. */
 export const Message = Type.Object({
-  id: Type.String({ format: 'uuid', description: 'ID of the e-mail, which is part of its `Message-ID`.' }),
+  id: Type.String({ format: 'uuid', description: 'ID of the message. That of an e-mail is part of its `Message-ID`.' }),
   userId: UserId,
-  kind: Kind('Kind of the e-mail.'),
+  kind: Kind('Kind of the message.'),
+  medium: Type.Enum([...MEDIA], { description: 'How it reaches the user.' }),
   status: Type.Enum([...MESSAGE_STATUSES], {
     description:
-      '`waiting`: not sent yet. `sending`: an attempt is running. `sent`: the mail server took it. `delivered`, `bounced`, ' +
-      '`complained`: what the provider reported later. `failed`: the mail server never will take it. `dropped`: it was not to be sent. ' +
-      '`unknown`: it may have been sent; it is not sent again.',
+      '`waiting`: not sent yet. `sending`: an attempt is running. `sent`: the mail server took it, or a push provider for at least one ' +
+      'device. `delivered`, `bounced`, `complained`: what the mail provider reported later. `failed`: nobody ever will take it. ' +
+      '`dropped`: it was not to be sent. `unknown`: it may have been sent; it is not sent again.',
   }),
   tries: Type.Integer({ description: 'Attempts so far.' }),
   reason: Nullable(Type.String(), {
-    description: 'The mail server’s last answer, or why it waits or ended; null: none.',
+    description: 'The last answer of the mail server or the push provider, or why it waits or ended; null: none.',
   }),
   at: DateTime('When it fell due.'),
   nextTry: Nullable(Type.String({ format: 'date-time' }), {
@@ -164,7 +166,7 @@ export type Message = Static<typeof Message>;
 
 /** A page of the log, newest first. `nextCursor` is `null` on the last page. */
 export const Messages = Type.Object({
-  messages: Type.Array(Message, { description: 'E-mails, newest first.' }),
+  messages: Type.Array(Message, { description: 'E-mails and push notifications, newest first.' }),
   nextCursor: Nullable(Type.String()),
 });
 export type Messages = Static<typeof Messages>;
@@ -176,6 +178,7 @@ export const MessageQuery = Type.Object({
   cursor: Type.Optional(Type.String({ pattern: '^\\d{1,15}\\.[\\da-f-]{36}$', examples: [CURSOR] })),
   status: Type.Optional(Type.Enum([...MESSAGE_STATUSES])),
   kind: Type.Optional(Type.Enum([...MESSAGE_KINDS])),
+  medium: Type.Optional(Type.Enum([...MEDIA])),
   userId: Type.Optional(UserId),
 });
 export type MessageQuery = Static<typeof MessageQuery>;

@@ -1,10 +1,11 @@
-/** A tenant's settings of the e-mails that Laurel sends itself: the section `messages` of the configuration document. */
+/** A tenant's settings of the e-mails and push notifications that Laurel sends itself: the section `messages` of the configuration document. */
 import { type Static, Type } from 'typebox';
 import { defaultsOf, field, objectOf } from '../fields/field.ts';
 import { Nullable } from '../schemas.ts';
 import { UserId } from '../user.ts';
 import { attributesIn, type MessageTemplate, MOST_TEMPLATE, templateProblems } from './message-template.ts';
 import { comparableLocale, LOCALE_PATTERN, MESSAGE_KINDS, type MessageKind } from './message-variables.ts';
+import { attributesInPush, PushTemplate, pushTemplateProblems } from './push-template.ts';
 import type { QuietHours } from './quiet-hours.ts';
 
 /** Limits of a tenant's templates: their number, and the characters of all (UTF-16 units). Every process holds them. */
@@ -32,6 +33,14 @@ export const KindTemplate = Type.Object({
 });
 export type KindTemplate = Static<typeof KindTemplate>;
 
+/** `kind` and `locale`: as for e-mails. */
+export const KindPushTemplate = Type.Object({
+  kind: Type.Enum([...MESSAGE_KINDS], { description: 'The kind of push notification, as in the users’ preferences.' }),
+  locale: KindTemplate.properties.locale,
+  ...PushTemplate.properties,
+});
+export type KindPushTemplate = Static<typeof KindPushTemplate>;
+
 const Draft = Type.Pick(KindTemplate, ['subject', 'html', 'text']);
 
 export const MessagePreviewRequest = Type.Object({
@@ -45,10 +54,32 @@ export type MessagePreviewRequest = Static<typeof MessagePreviewRequest>;
 export const MessagePreview = Type.Object({ locale: Nullable(Type.String()), ...Draft.properties });
 export type MessagePreview = Static<typeof MessagePreview>;
 
+export const PushPreviewRequest = Type.Object({
+  userId: UserId,
+  kind: KindPushTemplate.properties.kind,
+  template: Type.Optional(PushTemplate),
+});
+export type PushPreviewRequest = Static<typeof PushPreviewRequest>;
+
+/** `locale`: as for e-mails. */
+export const PushPreview = Type.Object({
+  locale: Nullable(Type.String()),
+  title: Type.String({ description: 'The title.' }),
+  body: Type.String({ description: 'The text.' }),
+  url: Nullable(Type.String(), { description: 'What a tap opens; null: the app.' }),
+});
+export type PushPreview = Static<typeof PushPreview>;
+
 const MESSAGES = {
   templates: field(Type.Array(KindTemplate, { maxItems: MOST_TEMPLATES }), {
     label: 'Templates',
     description: 'The templates, by kind and locale. Laurel sends no e-mails of a kind without a template.',
+    default: [],
+  }),
+  pushTemplates: field(Type.Array(KindPushTemplate, { maxItems: MOST_TEMPLATES }), {
+    label: 'Push templates',
+    description:
+      'The templates of push notifications, by kind and locale. Laurel sends none of a kind without a template.',
     default: [],
   }),
   localeAttribute: field(Type.String({ minLength: 1, maxLength: 255 }), {
@@ -66,7 +97,8 @@ const MESSAGES = {
     }),
     {
       label: 'Quiet hours',
-      description: 'Hours of the day, in the user’s time zone, in which no e-mail is sent; null: none.',
+      description:
+        'Hours of the day, in the user’s time zone, in which no e-mail and no push notification is sent; null: none.',
       clearable: true,
       default: null,
     },
@@ -76,12 +108,21 @@ const MESSAGES = {
     description: 'The most e-mails that a user gets on a local day.',
     default: 3,
   }),
+  pushesPerDay: field(Type.Integer({ minimum: 1, maximum: 100 }), {
+    label: 'Push notifications a day',
+    description: 'The most push notifications that a user gets on a local day, each on all devices.',
+    default: 3,
+  }),
 } as const;
 
 export const MessageSettings = objectOf(MESSAGES);
 export type MessageSettings = Static<typeof MessageSettings>;
 
-export const DEFAULT_MESSAGE_SETTINGS: MessageSettings = { ...defaultsOf(MESSAGES), templates: [] };
+export const DEFAULT_MESSAGE_SETTINGS: MessageSettings = {
+  ...defaultsOf(MESSAGES),
+  templates: [],
+  pushTemplates: [],
+};
 
 const minuteOf = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 
@@ -89,16 +130,30 @@ const minuteOf = (time: string): number => Number(time.slice(0, 2)) * 60 + Numbe
 export const quietHoursOf = ({ quietHours }: MessageSettings): QuietHours | null =>
   quietHours === null ? null : { from: minuteOf(quietHours.from), to: minuteOf(quietHours.to) };
 
+/** The template of an e-mail for a user; see `localTemplate`. */
+export const templateFor = (
+  settings: MessageSettings,
+  kind: MessageKind,
+  payload: Readonly<Record<string, unknown>>,
+): KindTemplate | null => localTemplate(settings.templates, settings, { kind, payload });
+
+/** The template of a push notification for a user; see `localTemplate`. */
+export const pushTemplateFor = (
+  settings: MessageSettings,
+  kind: MessageKind,
+  payload: Readonly<Record<string, unknown>>,
+): KindPushTemplate | null => localTemplate(settings.pushTemplates, settings, { kind, payload });
+
 /**
  * The template for a user: of the locale that `payload` shows, else of a shorter one (`pt` for `pt-BR`), else the one without
  * a locale. `null` if the kind has no template.
- * @param payload the notification's payload, with the user
+ * @param of.payload the notification's payload, with the user
  */
-export function templateFor(
-  { templates, localeAttribute }: MessageSettings,
-  kind: MessageKind,
-  payload: Readonly<Record<string, unknown>>,
-): KindTemplate | null {
+function localTemplate<T extends { kind: MessageKind; locale?: string }>(
+  templates: readonly T[],
+  { localeAttribute }: MessageSettings,
+  { kind, payload }: { kind: MessageKind; payload: Readonly<Record<string, unknown>> },
+): T | null {
   const { attributes } = (payload.user ?? {}) as { attributes?: Readonly<Record<string, unknown>> };
   const value = localeAttribute === null ? undefined : attributes?.[localeAttribute];
   const ofKind = templates.filter((template) => template.kind === kind);
@@ -114,11 +169,13 @@ export function templateFor(
 }
 
 /** Whether a template has a user attribute as a variable, or the locale is in it. */
-export const namesAttribute = ({ templates, localeAttribute }: MessageSettings, key: string): boolean =>
-  localeAttribute === key || templates.some((template) => attributesIn(template).has(key));
+export const namesAttribute = ({ templates, pushTemplates, localeAttribute }: MessageSettings, key: string): boolean =>
+  localeAttribute === key ||
+  templates.some((template) => attributesIn(template).has(key)) ||
+  pushTemplates.some((template) => attributesInPush(template).has(key));
 
-/** The kinds of e-mails with a template. */
-export const kindsWithTemplate = ({ templates }: MessageSettings): ReadonlySet<MessageKind> =>
+/** The kinds among some templates. */
+export const kindsOf = (templates: readonly { kind: MessageKind }[]): ReadonlySet<MessageKind> =>
   new Set(templates.map(({ kind }) => kind));
 
 /** A violated rule. `field`: its path in the settings, such as `templates[2].html`. */
@@ -129,7 +186,7 @@ export interface MessageProblem {
 
 /** The problems of settings. `attributeKeys`: keys of the tenant's user attributes. O(characters of the templates). */
 export function messageProblems(
-  { templates, localeAttribute, quietHours }: MessageSettings,
+  { templates, pushTemplates, localeAttribute, quietHours }: MessageSettings,
   attributeKeys: ReadonlySet<string>,
 ): MessageProblem[] {
   const characters = templates.reduce(
@@ -145,19 +202,34 @@ export function messageProblems(
     problems.push({ field: 'localeAttribute', text: `there is no user attribute '${localeAttribute}'` });
   if (quietHours !== null && quietHours.from === quietHours.to)
     problems.push({ field: 'quietHours.to', text: "must differ from 'from'" });
+  for (const [index, { kind, locale: _, ...template }] of templates.entries())
+    for (const { field: name, text } of templateProblems(template, { kind, attributeKeys }))
+      problems.push({ field: `templates[${index}].${name}`, text });
+  for (const [index, { kind, locale: _, ...template }] of pushTemplates.entries())
+    for (const { field: name, text } of pushTemplateProblems(template, { kind, attributeKeys }))
+      problems.push({ field: `pushTemplates[${index}].${name}`, text });
+  problems.push(...localeProblems('templates', templates, localeAttribute));
+  problems.push(...localeProblems('pushTemplates', pushTemplates, localeAttribute));
+  return problems;
+}
+
+/** The problems of the kinds and locales of some templates: each pair once, and each kind without a locale. */
+function localeProblems(
+  list: string,
+  templates: readonly { kind: MessageKind; locale?: string }[],
+  localeAttribute: string | null,
+): MessageProblem[] {
+  const problems: MessageProblem[] = [];
   const seen = new Set<string>();
   const general = new Set(templates.flatMap(({ kind, locale }) => (locale === undefined ? [kind] : [])));
-  for (const [index, { kind, locale, ...template }] of templates.entries()) {
-    const at = `templates[${index}]`;
+  for (const [index, { kind, locale }] of templates.entries()) {
+    const add = (text: string): number => problems.push({ field: `${list}[${index}].locale`, text });
     const name = `${kind} ${locale === undefined ? '' : comparableLocale(locale)}`;
-    if (seen.has(name)) problems.push({ field: `${at}.locale`, text: `${kind} has another template for this locale` });
+    if (seen.has(name)) add(`${kind} has another template for this locale`);
     seen.add(name);
-    if (!general.has(kind))
-      problems.push({ field: `${at}.locale`, text: `${kind} also needs a template without a locale, for other users` });
+    if (!general.has(kind)) add(`${kind} also needs a template without a locale, for other users`);
     if (locale !== undefined && localeAttribute === null)
-      problems.push({ field: `${at}.locale`, text: 'needs localeAttribute, the user attribute with the locale' });
-    for (const { field: name, text } of templateProblems(template, { kind, attributeKeys }))
-      problems.push({ field: `${at}.${name}`, text });
+      add('needs localeAttribute, the user attribute with the locale');
   }
   return problems;
 }

@@ -27,12 +27,12 @@ export const VARIABLE = /\{\{([^{}|]*)(?:\|([^{}]*))?\}\}/g;
 // oxlint-disable-next-line no-control-regex -- they are removed
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g;
 
-const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').replaceAll(CONTROL, '').trim();
+export const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').replaceAll(CONTROL, '').trim();
 
 /** The problems of a template, by field. `attributeKeys`: keys of the tenant's user attributes. */
 export function templateProblems(
   template: MessageTemplate,
-  { kind, attributeKeys }: { kind: MessageKind; attributeKeys: ReadonlySet<string> },
+  of: { kind: MessageKind; attributeKeys: ReadonlySet<string> },
 ): TemplateProblem[] {
   const problems: TemplateProblem[] = [];
   for (const field of ['subject', 'text', 'html'] as const) {
@@ -40,9 +40,7 @@ export function templateProblems(
     const add = (text: string): number => problems.push({ field, text });
     if (source.trim() === '') add('must not be empty');
     if (source.length > MOST_TEMPLATE[field]) add(`may have at most ${MOST_TEMPLATE[field]} characters`);
-    for (const [, name = ''] of source.matchAll(VARIABLE))
-      if (!isVariable(name.trim(), kind, attributeKeys)) add(`${shown(name.trim())} is no variable of ${kind}`);
-    if (/\{\{|\}\}/.test(source.replaceAll(VARIABLE, ''))) add("has '{{' or '}}' that belongs to no variable");
+    for (const text of variableProblems(source, of)) add(text);
   }
   if (/[\r\n]/.test(template.subject)) problems.push({ field: 'subject', text: 'must be one line' });
   if (!template.text.includes('{{unsubscribeUrl}}'))
@@ -52,10 +50,26 @@ export function templateProblems(
   return [...problems, ...htmlProblems(template.html).map((text) => ({ field: 'html' as const, text }))];
 }
 
+/** The problems of a source's variables. */
+export function variableProblems(
+  source: string,
+  { kind, attributeKeys }: { kind: MessageKind; attributeKeys: ReadonlySet<string> },
+): string[] {
+  const unknown = [...source.matchAll(VARIABLE)].flatMap(([, name = '']) =>
+    isVariable(name.trim(), kind, attributeKeys) ? [] : [`${shown(name.trim())} is no variable of ${kind}`],
+  );
+  const isOpen = /\{\{|\}\}/.test(source.replaceAll(VARIABLE, ''));
+  return isOpen ? [...unknown, "has '{{' or '}}' that belongs to no variable"] : unknown;
+}
+
 /** Keys of the user attributes that a template has as variables. */
 export const attributesIn = ({ subject, text, html }: MessageTemplate): ReadonlySet<string> =>
+  attributesOf([subject, text, html]);
+
+/** Keys of the user attributes that are variables of some sources. */
+export const attributesOf = (sources: readonly string[]): ReadonlySet<string> =>
   new Set(
-    [subject, text, html].flatMap((source) =>
+    sources.flatMap((source) =>
       [...source.matchAll(VARIABLE)].flatMap(([, name = '']) => attributeOf(name.trim()) ?? []),
     ),
   );

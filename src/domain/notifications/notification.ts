@@ -1,6 +1,7 @@
 /** Notifications: types, subjects, windows and announcements. */
 import { DAY_MS, dayOf } from '../periods.ts';
 import { type Run, runOf, type RunRule } from '../runs.ts';
+import type { Medium } from './medium.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
 
 export type NotificationType = (typeof WEBHOOK_EVENTS)[number];
@@ -31,6 +32,11 @@ export interface Notification {
   about: NotificationSubject;
   /** For rankings and ranks: where they changed or ended. */
   place?: BoardPlace;
+  /**
+   * For those about which Laurel may write to the user: how it may. Without `email`, webhooks and live streams do not report them,
+   * because they are about e-mails.
+   */
+  media?: readonly Medium[];
   /** The contract's payload as JSON text, including `type`. */
   payload: string;
 }

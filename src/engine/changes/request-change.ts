@@ -8,13 +8,15 @@ import { requestRecord } from '../../rules/record.ts';
 import { isRefusal } from '../../rules/refusal.ts';
 import { applyRequest } from '../../rules/request.ts';
 import { eventId } from '../ids.ts';
+import type { User } from '../../rules/user.ts';
 import type { Scripts } from '../scripts.ts';
 import { changeUser, refused, UNKNOWN_USER, unwritten, type UserChange, userOf, written } from './change-user.ts';
 
 /** A request about a user. `mustExist`: refuses a user who does not exist, who is otherwise created. */
 interface Request {
   userId: string;
-  sent: SentProfile | null;
+  /** A function computes it from the user whom the change meets; `null` for nothing. */
+  sent: SentProfile | null | ((user: User) => SentProfile | null);
   achievement?: PlanAchievement;
   mustExist?: boolean;
   nowMs: number;
@@ -27,11 +29,11 @@ interface Request {
 export async function changeByRequest(
   scripts: Scripts,
   compiled: CompiledCatalog,
-  { userId, sent, achievement, mustExist = false, nowMs }: Request,
+  { userId, sent: asked, achievement, mustExist = false, nowMs }: Request,
   span?: Span,
 ): Promise<UserChange> {
   const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
-  const request = { sent, ownBoosts: compiled.ownBoosts(userId), achievement: achievement ?? null };
+  const ownBoosts = compiled.ownBoosts(userId);
   const id = eventId(nowMs);
   const change = await changeUser(
     scripts,
@@ -42,6 +44,8 @@ export async function changeByRequest(
         const isNew = read.packed === null;
         if (isNew && mustExist) return unwritten(read, UNKNOWN_USER);
         const user = userOf(read, plan, nowMs);
+        const sent = typeof asked === 'function' ? asked(user) : asked;
+        const request = { sent, ownBoosts, achievement: achievement ?? null };
         const outcome = applyRequest(user, request, { plan, nowMs, isNew });
         if (isRefusal(outcome)) return refused(read, outcome);
         const record = requestRecord(user, outcome, { plan, nowMs, isNew, id, userId });

@@ -95,7 +95,7 @@ export function createMessageChannels({
       if (before === null) throw new AppError('not_found', 'The tenant has no channel for e-mails');
       const nowMs = clock.now();
       await deleteChannel(client, tenantNo);
-      await dropWaiting(client, { tenantNo, reason: 'the channel was deleted', nowMs });
+      await dropWaiting(client, { tenantNo, medium: 'email', reason: 'the channel was deleted', nowMs });
       await countRevision(client);
       const entry: AuditEntry = { action: 'delete', kind: 'message_channel', name: before.host, before: shown(before) };
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });

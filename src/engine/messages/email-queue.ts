@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
+import type { Medium } from '../../domain/notifications/medium.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import {
   claimEmail,
@@ -11,11 +12,10 @@ import {
   recordEmail,
 } from '../../postgres/notifications/email-messages.ts';
 import { retryDelayMs } from '../webhooks/sender.ts';
-import type { Email, SendResult } from './email-sender.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** How long after it fell due an e-mail is still sent. A reminder is about the period that is ending. */
+/** How long after it fell due an e-mail or a push notification is still sent. A reminder is about the period that is ending. */
 export const LATEST_MS: Readonly<Record<MessageKind, number>> = {
   streak_reminder: 4 * HOUR_MS,
   achievement_completed: 24 * HOUR_MS,
@@ -28,13 +28,21 @@ const INTERRUPTED_AFTER_MS = 15 * 60_000;
 const AT_ONCE = 100;
 
 /**
- * What to do with an e-mail that is due, as of the user's present state: send it, never send it (the user unsubscribed, for
+ * What to do with a message that is due, as of the user's present state: send it, never send it (the user unsubscribed, for
  * example), or wait (quiet hours).
  */
-export type Prepared =
-  | { email: Email; localDay: number; mostPerDay: number }
+export type Prepared<M> =
+  | { message: M; localDay: number; mostPerDay: number }
   | { drop: string }
-  | { waitUntilMs: number };
+  | { waitUntilMs: number; reason: string };
+
+/** How an attempt ended: see `SendOutcome`; with another outcome, the message is never sent. */
+export interface AttemptResult {
+  outcome: string;
+  reason: string | null;
+  /** With `later`: the delay that the receiver asked for; `null` or absent: none. */
+  retryAfterMs?: number | null;
+}
 
 /** The steps at which tests stop a process. */
 export type EmailStep = 'claimed' | 'sent' | 'recorded';
@@ -47,16 +55,18 @@ export interface Pacing {
   run(attempt: () => Promise<void>): Promise<void>;
 }
 
-export interface EmailQueueOptions {
+/** `M`: the message that is sent, `R`: how an attempt ends. */
+export interface EmailQueueOptions<M, R extends AttemptResult> {
   pool: Pool;
   tenantNo: number;
+  medium: Medium;
   /** Laurel's clock (epoch ms). */
   now: () => number;
-  prepare: (due: DueEmail) => Promise<Prepared>;
-  send: (email: Email) => Promise<SendResult>;
+  prepare: (due: DueEmail) => Promise<Prepared<M>>;
+  send: (message: M) => Promise<R>;
   pacing: Pacing;
   /** Called when an attempt has ended, before its result is recorded. */
-  onResult?: ((due: DueEmail, email: Email, result: SendResult) => Promise<void>) | undefined;
+  onResult?: ((due: DueEmail, message: M, result: R) => Promise<void>) | undefined;
   /** Called when it is recorded what becomes of an e-mail. */
   onEnd?: ((end: EmailEnd) => void) | undefined;
   /** Called with the error of an e-mail that could not be prepared, or of `onResult`. */
@@ -65,9 +75,9 @@ export interface EmailQueueOptions {
   random?: () => number;
 }
 
-/** The ID of the e-mail about an occasion. `source`: see `Notification`. */
-export const emailId = (tenantNo: number, kind: MessageKind, source: string): string => {
-  const digest = hash('sha256', `email\0${tenantNo}\0${kind}\0${source}`, 'buffer');
+/** The ID of the e-mail or push notification about an occasion. `source`: see `Notification`. */
+export const emailId = (tenantNo: number, kind: MessageKind, source: string, medium: Medium = 'email'): string => {
+  const digest = hash('sha256', `${medium}\0${tenantNo}\0${kind}\0${source}`, 'buffer');
   // A UUID of version 8 (RFC 9562).
   digest[6] = (digest[6]! & 0x0f) | 0x80;
   digest[8] = (digest[8]! & 0x3f) | 0x80;
@@ -75,14 +85,14 @@ export const emailId = (tenantNo: number, kind: MessageKind, source: string): st
 };
 
 /**
- * Sends a tenant's e-mails that are due, each at most once: the attempt is stored before the e-mail is handed over, and an
+ * Sends a tenant's messages of a medium that are due, each at most once: the attempt is stored before the e-mail is handed over, and an
  * attempt without a result is never repeated. So a process that dies in between can lose the e-mails in its hands, and sends
  * none twice. Several processes may call it at a time. Rejects if Postgres does not answer, after the attempts have ended.
  * @returns whether there may be further due e-mails
  */
-export async function sendDueEmails(options: EmailQueueOptions): Promise<boolean> {
-  const { pool, tenantNo, now, pacing } = options;
-  const due = await dueEmails(pool, { tenantNo, upToMs: now(), limit: AT_ONCE });
+export async function sendDueEmails<M, R extends AttemptResult>(options: EmailQueueOptions<M, R>): Promise<boolean> {
+  const { pool, tenantNo, medium, now, pacing } = options;
+  const due = await dueEmails(pool, { tenantNo, medium, upToMs: now(), limit: AT_ONCE });
   const attempts: Promise<void>[] = [];
   const errors: unknown[] = [];
   const note = (error: unknown): void => void errors.push(error);
@@ -100,8 +110,11 @@ export async function sendDueEmails(options: EmailQueueOptions): Promise<boolean
 export const endInterruptedEmails = (pool: Pool, nowMs: number): Promise<number> =>
   endInterrupted(pool, { begunBeforeMs: nowMs - INTERRUPTED_AFTER_MS, nowMs });
 
-/** Claims an e-mail, if it is to be sent now. Returns the attempt, which has to be run. */
-async function begin(options: EmailQueueOptions, due: DueEmail): Promise<(() => Promise<void>) | null> {
+/** Claims a message, if it is to be sent now. Returns the attempt, which has to be run. */
+async function begin<M, R extends AttemptResult>(
+  options: EmailQueueOptions<M, R>,
+  due: DueEmail,
+): Promise<(() => Promise<void>) | null> {
   const { pool, prepare, onFailed, onStep } = options;
   const nowMs = options.now();
   if (nowMs > due.atMs + LATEST_MS[due.kind]) return end(options, due.id, { from: 'waiting', ended: TOO_LATE });
@@ -112,30 +125,34 @@ async function begin(options: EmailQueueOptions, due: DueEmail): Promise<(() => 
   const waits = (ended: EmailEnd): Promise<null> => end(options, due.id, { from: 'waiting', ended });
   if (prepared === null) return waits(later(due, 'it could not be prepared', { nowMs }));
   if ('drop' in prepared) return waits({ status: 'dropped', reason: prepared.drop });
-  if ('waitUntilMs' in prepared) return waits(until(due, prepared.waitUntilMs, 'quiet hours'));
-  const { email, localDay, mostPerDay } = prepared;
+  if ('waitUntilMs' in prepared) return waits(until(due, prepared.waitUntilMs, prepared.reason));
+  const { message, localDay, mostPerDay } = prepared;
   const claim = await claimEmail(pool, { email: due, nowMs, localDay, mostPerDay });
   if (claim === 'gone') return null;
   if (claim === 'limit') return waits({ status: 'dropped', reason: 'the user already got as many today' });
   return async () => {
     await onStep?.('claimed');
-    await attempt(options, due, email);
+    await attempt(options, due, message);
   };
 }
 
-/** Sends an e-mail that this process claimed, and records the result. */
-async function attempt(options: EmailQueueOptions, due: DueEmail, email: Email): Promise<void> {
+/** Sends a message that this process claimed, and records the result. */
+async function attempt<M, R extends AttemptResult>(
+  options: EmailQueueOptions<M, R>,
+  due: DueEmail,
+  message: M,
+): Promise<void> {
   const { send, now, onResult, onFailed, onStep, random = Math.random } = options;
-  const result = await send(email);
+  const result = await send(message);
   await onStep?.('sent');
-  await onResult?.(due, email, result).catch((error: unknown) => onFailed?.(due, error));
+  await onResult?.(due, message, result).catch((error: unknown) => onFailed?.(due, error));
   const ended = endOf({ ...due, tries: due.tries + 1 }, result, { nowMs: now(), random: random() });
   await end(options, due.id, { from: 'sending', ended });
   await onStep?.('recorded');
 }
 
 async function end(
-  { pool, now, onEnd }: EmailQueueOptions,
+  { pool, now, onEnd }: Pick<EmailQueueOptions<never, AttemptResult>, 'pool' | 'now' | 'onEnd'>,
   id: string,
   { from, ended }: { from: 'waiting' | 'sending'; ended: EmailEnd },
 ): Promise<null> {
@@ -167,7 +184,7 @@ function later(
 
 function endOf(
   due: DueEmail,
-  { outcome, reason, retryAfterMs = null }: SendResult,
+  { outcome, reason, retryAfterMs = null }: AttemptResult,
   now: { nowMs: number; random: number },
 ): EmailEnd {
   if (outcome === 'sent' || outcome === 'unknown') return { status: outcome, reason };

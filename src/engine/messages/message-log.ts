@@ -26,7 +26,7 @@ import { MESSAGE_KINDS } from '../../domain/notifications/message-variables.ts';
 export function createEmailLog({ pool, clock }: { pool: Pool; clock: Clock }) {
   async function list(
     tenantNo: number,
-    { limit, cursor, status, kind, userId }: MessageQuery,
+    { limit, cursor, status, kind, medium, userId }: MessageQuery,
   ): Promise<Page<EmailRow>> {
     const [atMs, id] = cursor?.split('.') ?? [];
     const rows = await listEmails(pool, {
@@ -35,6 +35,7 @@ export function createEmailLog({ pool, clock }: { pool: Pool; clock: Clock }) {
       before: atMs === undefined || id === undefined ? null : { atMs: Number(atMs), id },
       status: status ?? null,
       kind: kind ?? null,
+      medium: medium ?? null,
       userId: userId ?? null,
     });
     return pageOf(rows, limit, (row) => `${row.atMs}.${row.id}`);

@@ -16,6 +16,7 @@ import type { User } from '../../rules/user.ts';
 import { userResponse } from '../responses.ts';
 import type { Prepared } from './email-queue.ts';
 import { recipientOf } from './recipient.ts';
+import type { Email } from './email-sender.ts';
 import type { UnsubscribeLinks } from './unsubscribe-links.ts';
 
 export interface PreparingOptions {
@@ -35,7 +36,7 @@ export const UNSUBSCRIBE_PATH = '/unsubscribe';
 export async function createPreparing(
   options: PreparingOptions,
   tenantNo: number,
-): Promise<(due: DueEmail) => Promise<Prepared>> {
+): Promise<(due: DueEmail) => Promise<Prepared<Email>>> {
   const { pool, clock, links, publicUrl, catalogs } = options;
   const settings = await readMessageSettings(pool, tenantNo);
   const { controlShare } = await readOrganisation(pool);
@@ -56,11 +57,11 @@ export async function createPreparing(
     });
     if (message === null) return NO_TEMPLATE;
     const email = { id: due.id, to: recipient.address, ...message };
-    return { email, localDay: recipient.localDay, mostPerDay: settings.emailsPerDay };
+    return { message: email, localDay: recipient.localDay, mostPerDay: settings.emailsPerDay };
   };
 }
 
-const NO_TEMPLATE: Prepared = { drop: 'the tenant has no template for it' };
+export const NO_TEMPLATE = { drop: 'the tenant has no template for it' };
 
 function rendered(
   settings: MessageSettings,

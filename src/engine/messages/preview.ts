@@ -6,10 +6,14 @@ import { REACTIVATION_DAYS, recapDays } from '../../domain/notifications/email-t
 import {
   type MessagePreview,
   type MessagePreviewRequest,
+  type PushPreview,
+  type PushPreviewRequest,
+  pushTemplateFor,
   templateFor,
 } from '../../domain/notifications/message-settings.ts';
 import { type MessageTemplate, renderMessage, templateProblems } from '../../domain/notifications/message-template.ts';
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
+import { type PushTemplate, pushTemplateProblems, renderPush } from '../../domain/notifications/push-template.ts';
 import type { Settings } from '../../domain/settings.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
@@ -26,6 +30,7 @@ interface MessagePreviewOptions {
   organisation: () => { controlShare: number; aggregationPeriod: Settings['aggregationPeriod'] };
 }
 
+export type PreviewPush = (tenantNo: number, request: PushPreviewRequest) => Promise<PushPreview>;
 export type PreviewMessage = (tenantNo: number, request: MessagePreviewRequest) => Promise<MessagePreview>;
 
 /** Stands for the link in a preview, which nobody signed. */
@@ -50,6 +55,25 @@ export function createMessagePreview(options: MessagePreviewOptions): PreviewMes
     const used: (MessageTemplate & { locale?: string }) | null = template ?? templateFor(messages, kind, payload);
     if (used === null) throw new AppError('not_found', `There is no template of the kind ${kind}.`);
     return { locale: used.locale ?? null, ...renderMessage(used, { payload, unsubscribeUrl: UNSUBSCRIBE_URL }) };
+  };
+}
+
+/** The same for push notifications. */
+export function createPushPreview(options: MessagePreviewOptions): PreviewPush {
+  const { catalogs, users } = options;
+  return async (tenantNo, { userId, kind, template }) => {
+    const compiled = await catalogs.of(tenantNo);
+    const { attributes, messages } = compiled.catalog;
+    if (template !== undefined) {
+      const problems = pushTemplateProblems(template, { kind, attributeKeys: userAttributeKeys(attributes) });
+      if (problems.length > 0)
+        throw new AppError('unprocessable', problems.map(({ field, text }) => `template.${field}: ${text}`).join('; '));
+    }
+    const state = await users.state(tenantNo, userId);
+    const payload = JSON.parse(await payloadOf(options, { compiled, userId, state }, kind)) as Record<string, unknown>;
+    const used: (PushTemplate & { locale?: string }) | null = template ?? pushTemplateFor(messages, kind, payload);
+    if (used === null) throw new AppError('not_found', `There is no push template of the kind ${kind}.`);
+    return { locale: used.locale ?? null, ...renderPush(used, payload) };
   };
 }
 

@@ -39,15 +39,15 @@ export interface Reporting {
 interface Heard {
   compiled: CompiledCatalog;
   listeners: Listeners;
-  /** What webhooks and e-mails want. */
+  /** What webhooks, e-mails and push notifications want. */
   wants: Wants;
   /** Whether a user's streams have listeners, for which completions must be noted. */
   isListened: (userId: string) => boolean;
   concerns: (entry: HappenedEntry) => boolean;
 }
 
-/** The e-mail that a change causes; its completion is noted. */
-const EMAILED_CHANGE = TYPE_OF_KIND.achievement_completed;
+/** The message that a change causes; its completion is noted. */
+const MESSAGED_CHANGE = TYPE_OF_KIND.achievement_completed;
 
 const NOBODY: ReadonlyMap<number, ListenedUsers> = new Map();
 
@@ -59,7 +59,7 @@ export const isOf = ({ revisions }: Report, { organisation, catalogs }: Revision
   revisions.organisation === organisation && revisions.catalogs === catalogs;
 
 /**
- * Turns outbox entries into messages for webhooks. A tenant without an enabled webhook, e-mails about achievements and live
+ * Turns outbox entries into messages for webhooks. A tenant without an enabled webhook, messages about achievements and live
  * listeners costs a map look-up; its catalog is not loaded. If only some users' streams have listeners, entries about other users are skipped.
  * The webhooks are read at some revisions, which the transaction that stores the report compares with its own. So a webhook
  * receives everything that is stored after its creation. Errors in reports never prevent entries from being stored.
@@ -99,8 +99,8 @@ export class Reporter {
       const concerns = (entry: HappenedEntry): boolean => version !== undefined || hasUser(entry, isListened);
       const its = entries.filter((entry) => entry.tenantNo === tenantNo && concerns(entry));
       if (its.length === 0) continue;
-      const isEmailed = listening.emailed.has(tenantNo);
-      const found = await this.hear({ tenantNo, version: version ?? 0, isEmailed, entries: its });
+      const isMessaged = listening.messaged.has(tenantNo);
+      const found = await this.hear({ tenantNo, version: version ?? 0, isMessaged, entries: its });
       if (found !== null) await this.rank(found.compiled, its);
       if (found !== null) heard.set(tenantNo, { ...found, isListened, concerns });
     }
@@ -142,12 +142,12 @@ export class Reporter {
   private async hear({
     tenantNo,
     version,
-    isEmailed,
+    isMessaged,
     entries,
   }: {
     tenantNo: number;
     version: number;
-    isEmailed: boolean;
+    isMessaged: boolean;
     entries: readonly HappenedEntry[];
   }): Promise<Pick<Heard, 'compiled' | 'listeners' | 'wants'> | null> {
     const { pool, catalogs, onLeftOut } = this.options;
@@ -160,8 +160,8 @@ export class Reporter {
         entries.flatMap(({ records }) => records.flatMap(numbersIn)),
       );
       const listeners = listenersOf(current);
-      const wants: Wants = (type, about) => (isEmailed && type === EMAILED_CHANGE) || listeners.wants(type, about);
-      return { compiled, listeners, wants: isEmailed ? wants : listeners.wants };
+      const wants: Wants = (type, about) => (isMessaged && type === MESSAGED_CHANGE) || listeners.wants(type, about);
+      return { compiled, listeners, wants: isMessaged ? wants : listeners.wants };
     } catch (error) {
       if (!isOfCatalog(error)) throw error;
       onLeftOut(error);

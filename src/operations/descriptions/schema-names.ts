@@ -140,6 +140,7 @@ const adminNames: Readonly<Record<string, Places>> = {
   ConfiguredStreaks: 'Configuration streaks',
   ConfiguredMessages: 'Configuration messages',
   MessageTemplate: 'ConfiguredMessages templates []',
+  PushTemplate: 'ConfiguredMessages pushTemplates []',
   ConfigurationUpdate: 'admin_configuration_put 200',
   ConfigurationDifference: 'admin_configuration_diff 200',
   ConfigurationChange: 'ConfigurationUpdate changes []',
@@ -170,6 +171,12 @@ const adminNames: Readonly<Record<string, Places>> = {
   MessageFeedbackRequest: 'admin_messages_feedback_put body',
   Emails: 'admin_messages_list 200',
   Email: 'Emails messages []',
+  PushChannels: 'admin_push_channels_list 200',
+  PushChannel: 'PushChannels channels []',
+  PushChannelRequest: 'admin_push_channels_put body',
+  PushTestRequest: 'admin_push_channels_test body',
+  PushTestResults: 'admin_push_channels_test 200',
+  WebPushKey: 'web_push_key 200',
   SuppressedAddresses: 'admin_messages_suppressed_list 200',
   SuppressedAddress: 'SuppressedAddresses addresses []',
 
@@ -230,6 +237,8 @@ const adminNames: Readonly<Record<string, Places>> = {
 
   MessagePreviewRequest: 'admin_messages_preview body',
   MessagePreview: 'admin_messages_preview 200',
+  PushPreviewRequest: 'admin_push_preview body',
+  PushPreview: 'admin_push_preview 200',
 
   Recomputation: 'admin_recomputations_list 200 []',
   RecomputationDetails: 'admin_recomputations_get 200',

@@ -29,40 +29,48 @@ function joined<V, R>(query: ListQuery<V, R>, valueOf: (row: R) => V): ListQuery
   };
 }
 
-/** A tenant and a type that one of its enabled webhooks receives, or that its e-mails report. */
+/** A tenant and a type that one of its enabled webhooks receives, or that its e-mails or push notifications report. */
 export interface WantingTenant {
   tenantNo: number;
   /** Version of the tenant's catalog when it was read. */
   version: number;
   type: NotificationType;
-  /** Since when, at the latest: the last change of one of these webhooks, or of the e-mails' channel and templates (epoch ms). */
+  /** Since when, at the latest: the last change of one of these webhooks, or of the messages' channels and templates (epoch ms). */
   sinceMs: number;
   /** Whether an e-mail reports it: the tenant has an enabled channel and a template of the kind. */
   isEmailed: boolean;
+  /** Whether a push notification reports it: likewise. */
+  isPushed: boolean;
 }
 
 /**
- * Tenants with an enabled webhook for some types, or with e-mails about them, one row per type. Reads an index that contains
- * only webhooks, and the table of channels.
+ * Tenants with an enabled webhook for some types, or with messages about them, one row per type. Reads an index that contains
+ * only webhooks, and the tables of channels.
  */
 export const wantingTenants = joined(
   async (pool, types: readonly NotificationType[]) => {
     const { rows } = await pool.query<WantingTenant>({
       name: 'wanting_tenants',
       text: `WITH receiver AS (
-           SELECT hook.tenant_no, type, hook.updated, false AS is_email
+           SELECT hook.tenant_no, type, hook.updated, false AS is_email, false AS is_push
              FROM catalog_resources AS hook
             CROSS JOIN LATERAL jsonb_array_elements_text(hook.doc -> 'events') AS type
             WHERE hook.kind = 'webhook' AND hook.deleted IS NULL AND hook.doc ->> 'enabled' = 'true' AND type = ANY ($1)
             UNION ALL
-           SELECT tenant_no, email.type, greatest(message_channels.updated, messages_updated), true
+           SELECT tenant_no, email.type, greatest(message_channels.updated, messages_updated), true, false
              FROM message_channels
              JOIN tenants ON no = tenant_no
              JOIN unnest($1::text[], $2::text[]) AS email (type, kind) ON email.kind = ANY (message_kinds)
             WHERE enabled
+            UNION ALL
+           SELECT tenant_no, push.type, greatest(push_senders.updated, messages_updated), false, true
+             FROM push_senders
+             JOIN tenants ON no = tenant_no
+             JOIN unnest($1::text[], $2::text[]) AS push (type, kind) ON push.kind = ANY (push_kinds)
+            WHERE enabled
          )
          SELECT tenant_no AS "tenantNo", catalog_version AS version, type, min(epoch_ms(receiver.updated)) AS "sinceMs",
-                bool_or(is_email) AS "isEmailed"
+                bool_or(is_email) AS "isEmailed", bool_or(is_push) AS "isPushed"
            FROM receiver
            JOIN tenants ON tenants.no = tenant_no AND tenants.status = 'active'
            JOIN organisation ON multi_tenancy = (tenant_no > 0)

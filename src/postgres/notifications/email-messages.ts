@@ -1,24 +1,28 @@
-/** The e-mails that Laurel sends itself: those that wait, and the log of the others. */
+/** The e-mails and push notifications that Laurel sends itself: those that wait, and the log of the others. */
 import type { Pool, PoolClient } from 'pg';
 import type { MessageStatus } from '../../domain/notifications/message-channel.ts';
 import { FEEDBACK_STATUSES } from '../../domain/notifications/message-feedback.ts';
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
+import type { Medium } from '../../domain/notifications/medium.ts';
 import { storableText } from '../storable-json.ts';
 import { transaction } from '../transaction.ts';
 
 export interface NewEmail {
-  /** Derives from tenant, kind and occasion. */
+  /** Derives from medium, tenant, kind and occasion. */
   id: string;
   tenantNo: number;
   userId: string;
   kind: MessageKind;
+  /** Default: `email`. */
+  medium?: Medium;
   /** When it fell due (epoch ms). */
   atMs: number;
   /** JSON text of the notification. */
   payload: string;
 }
 
-export interface DueEmail extends NewEmail {
+export interface DueEmail extends Omit<NewEmail, 'medium'> {
+  medium: Medium;
   /** Attempts so far. */
   tries: number;
 }
@@ -27,10 +31,10 @@ export interface DueEmail extends NewEmail {
 export async function insertEmails(client: PoolClient, emails: readonly NewEmail[]): Promise<void> {
   if (emails.length === 0) return;
   await client.query(
-    `INSERT INTO email_messages (id, tenant_no, user_id, kind, at, status, payload, due_ms)
-     SELECT id, tenant_no, user_id, kind, to_timestamp(at_ms / 1000.0), 'waiting', payload, at_ms
-       FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bigint[], $6::text[])
-         AS new (id, tenant_no, user_id, kind, at_ms, payload)
+    `INSERT INTO email_messages (id, tenant_no, user_id, kind, medium, at, status, payload, due_ms)
+     SELECT id, tenant_no, user_id, kind, medium, to_timestamp(at_ms / 1000.0), 'waiting', payload, at_ms
+       FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[])
+         AS new (id, tenant_no, user_id, kind, at_ms, payload, medium)
      ON CONFLICT DO NOTHING`,
     [
       emails.map(({ id }) => id),
@@ -39,19 +43,22 @@ export async function insertEmails(client: PoolClient, emails: readonly NewEmail
       emails.map(({ kind }) => kind),
       emails.map(({ atMs }) => atMs),
       emails.map(({ payload }) => storableText(payload)),
+      emails.map(({ medium = 'email' }) => medium),
     ],
   );
 }
 
-/** A tenant's e-mails that are due by a time (epoch ms), longest due first. */
+/** A tenant's messages of a medium that are due by a time (epoch ms), longest due first. */
 export async function dueEmails(
   pool: Pool,
-  { tenantNo, upToMs, limit }: { tenantNo: number; upToMs: number; limit: number },
+  { tenantNo, medium, upToMs, limit }: { tenantNo: number; medium: Medium; upToMs: number; limit: number },
 ): Promise<DueEmail[]> {
   const { rows } = await pool.query<DueEmail>(
-    `SELECT id, tenant_no AS "tenantNo", user_id AS "userId", kind, epoch_ms(at)::float8 AS "atMs", payload, tries
-       FROM email_messages WHERE tenant_no = $3 AND status = 'waiting' AND due_ms <= $1 ORDER BY due_ms, id LIMIT $2`,
-    [upToMs, limit, tenantNo],
+    `SELECT id, tenant_no AS "tenantNo", user_id AS "userId", kind, medium, epoch_ms(at)::float8 AS "atMs", payload,
+            tries
+       FROM email_messages WHERE tenant_no = $3 AND medium = $4 AND status = 'waiting' AND due_ms <= $1
+      ORDER BY due_ms, id LIMIT $2`,
+    [upToMs, limit, tenantNo, medium],
   );
   return rows;
 }
@@ -61,7 +68,7 @@ export interface EmailClaim {
   nowMs: number;
   /** The user's local day (epoch day). */
   localDay: number;
-  /** Maximum number of e-mails to a user on a local day. */
+  /** Maximum number of messages of the medium to a user on a local day. */
   mostPerDay: number;
 }
 
@@ -71,15 +78,16 @@ export interface EmailClaim {
  */
 export function claimEmail(
   pool: Pool,
-  { email: { id, tenantNo, userId, tries }, nowMs, localDay, mostPerDay }: EmailClaim,
+  { email: { id, tenantNo, userId, medium, tries }, nowMs, localDay, mostPerDay }: EmailClaim,
 ): Promise<'claimed' | 'gone' | 'limit'> {
   return transaction(pool, async (client) => {
     // Two claims of one user count one after the other.
     await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [tenantNo, storableText(userId)]);
     const { rows } = await client.query<{ count: number }>(
       `SELECT count(*)::int AS count FROM email_messages
-        WHERE tenant_no = $1 AND user_id = $2 AND local_day = $3 AND id <> $4 AND status IN ('sending', 'sent', 'unknown')`,
-      [tenantNo, storableText(userId), localDay, id],
+        WHERE tenant_no = $1 AND user_id = $2 AND local_day = $3 AND id <> $4 AND medium = $5
+          AND status IN ('sending', 'sent', 'unknown')`,
+      [tenantNo, storableText(userId), localDay, id, medium],
     );
     if (rows[0]!.count >= mostPerDay) return 'limit';
     const { rowCount } = await client.query(
@@ -131,16 +139,16 @@ export async function endInterrupted(
   return rowCount ?? 0;
 }
 
-/** Drops all e-mails of a tenant that wait. Those in the hands of a process are still sent. */
+/** Drops all messages of a tenant and medium that wait. Those in the hands of a process are still sent. */
 export async function dropWaiting(
   client: PoolClient,
-  { tenantNo, reason, nowMs }: { tenantNo: number; reason: string; nowMs: number },
+  { tenantNo, medium, reason, nowMs }: { tenantNo: number; medium: Medium; reason: string; nowMs: number },
 ): Promise<void> {
   await client.query(
     `UPDATE email_messages SET status = 'dropped', reason = $2, payload = NULL, due_ms = NULL,
             finished = to_timestamp($3::float8 / 1000)
-      WHERE tenant_no = $1 AND status = 'waiting'`,
-    [tenantNo, reason, nowMs],
+      WHERE tenant_no = $1 AND medium = $4 AND status = 'waiting'`,
+    [tenantNo, reason, nowMs, medium],
   );
 }
 
@@ -174,20 +182,25 @@ export async function deleteFinishedEmails(
   return rowCount ?? 0;
 }
 
-/** Number of e-mails that wait, and how long the oldest has been due (ms). */
-export async function waitingEmails(pool: Pool, nowMs: number): Promise<{ count: number; oldestMs: number }> {
-  const { rows } = await pool.query<{ count: number; oldestMs: number }>(
-    `SELECT count(*)::int AS count, greatest(0, coalesce($1 - min(epoch_ms(at)), 0))::float8 AS "oldestMs"
-       FROM email_messages WHERE status = 'waiting'`,
+/** Number of messages of each medium that wait, and how long the oldest has been due (ms). */
+export async function waitingEmails(
+  pool: Pool,
+  nowMs: number,
+): Promise<Record<Medium, { count: number; oldestMs: number }>> {
+  const { rows } = await pool.query<{ medium: Medium; count: number; oldestMs: number }>(
+    `SELECT medium, count(*)::int AS count, greatest(0, coalesce($1 - min(epoch_ms(at)), 0))::float8 AS "oldestMs"
+       FROM email_messages WHERE status = 'waiting' GROUP BY medium`,
     [nowMs],
   );
-  return rows[0]!;
+  const of = (medium: Medium) => rows.find((row) => row.medium === medium) ?? { count: 0, oldestMs: 0 };
+  return { email: of('email'), push: of('push') };
 }
 
 export interface EmailRow {
   id: string;
   userId: string;
   kind: MessageKind;
+  medium: Medium;
   status: MessageStatus;
   tries: number;
   reason: string | null;
@@ -206,6 +219,7 @@ export interface EmailQuery {
   before: { atMs: number; id: string } | null;
   status: EmailRow['status'] | null;
   kind: MessageKind | null;
+  medium: Medium | null;
   userId: string | null;
 }
 
@@ -215,14 +229,14 @@ const STATUS = `CASE WHEN feedback IS NULL OR status NOT IN ('sending', 'sent', 
 
 /** A page of a tenant's e-mails, newest first. An index has the order; other filters than the user skip rows. */
 export async function listEmails(pool: Pool, query: EmailQuery): Promise<EmailRow[]> {
-  const { tenantNo, limit, before, status, kind, userId } = query;
+  const { tenantNo, limit, before, status, kind, medium, userId } = query;
   const { rows } = await pool.query<EmailRow>(
-    `SELECT id, user_id AS "userId", kind, ${STATUS} AS status, tries, reason, epoch_ms(at)::float8 AS "atMs",
+    `SELECT id, user_id AS "userId", kind, medium, ${STATUS} AS status, tries, reason, epoch_ms(at)::float8 AS "atMs",
             due_ms::float8 AS "dueMs", finished, feedback_ms::float8 AS "reportedMs"
        FROM email_messages
       WHERE tenant_no = $1 AND ($3::text IS NULL OR ${STATUS} = $3) AND ($4::text IS NULL OR kind = $4)
-        AND ($5::text IS NULL OR user_id = $5)
-        ${before === null ? '' : 'AND (at, id) < (to_timestamp($6::bigint / 1000.0), $7::uuid)'}
+        AND ($5::text IS NULL OR user_id = $5) AND ($6::text IS NULL OR medium = $6)
+        ${before === null ? '' : 'AND (at, id) < (to_timestamp($7::bigint / 1000.0), $8::uuid)'}
       ORDER BY at DESC, id DESC LIMIT $2`,
     [
       tenantNo,
@@ -230,6 +244,7 @@ export async function listEmails(pool: Pool, query: EmailQuery): Promise<EmailRo
       status,
       kind,
       userId === null ? null : storableText(userId),
+      medium,
       ...(before === null ? [] : [before.atMs, before.id]),
     ],
   );

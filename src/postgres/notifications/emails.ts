@@ -12,11 +12,14 @@ interface EmailUser {
 interface Asked {
   tenantNo: number;
   userIds: readonly string[];
+  /** Whether users without an address count, too, because a push notification may reach them. */
+  isPushed: boolean;
 }
 
 const asked = ({ tenantNo, userIds }: Asked): unknown[] => [tenantNo, userIds.map(storableText)];
 
-const REACHABLE = 'users.tenant_no = $1 AND users.id = ANY ($2) AND email_key IS NOT NULL';
+const reachable = ({ isPushed }: Asked): string =>
+  `users.tenant_no = $1 AND users.id = ANY ($2) ${isPushed ? '' : 'AND email_key IS NOT NULL'}`;
 
 interface ZonePage {
   tenantNo: number;
@@ -40,15 +43,15 @@ export async function idsOfZone(pool: Pool, { tenantNo, zone, after, limit, amon
 /** Users whose streak may end by the beginning of a local day (epoch day). */
 export async function usersInDanger(pool: Pool, users: Asked, day: number): Promise<EmailUser[]> {
   const { rows } = await pool.query<EmailUser>(
-    `SELECT id AS "userId", state FROM users WHERE ${REACHABLE} AND due_day <= $3`,
+    `SELECT id AS "userId", state FROM users WHERE ${reachable(users)} AND due_day <= $3`,
     [...asked(users), day],
   );
   return rows;
 }
 
-const ACTIVE_USERS = `
+const activeUsersOf = (users: Asked): string => `
   SELECT id AS "userId", state FROM users
-   WHERE ${REACHABLE} AND EXISTS (
+   WHERE ${reachable(users)} AND EXISTS (
      SELECT FROM unnest($3::int[]) AS asked CROSS JOIN LATERAL (
        SELECT FROM events WHERE tenant_no = $1 AND user_id = users.id AND metric_no = asked
           AND local_date BETWEEN $4 AND $5 AND id >= $6::uuid LIMIT 1) AS event)`;
@@ -61,7 +64,7 @@ export async function activeUsers(
 ): Promise<EmailUser[]> {
   const fromDay = dayOf(from);
   const { rows } = await readSinceDay(fromDay, {
-    rows: (firstId) => pool.query<EmailUser>(ACTIVE_USERS, [...asked(users), metricNos, from, to, firstId]),
+    rows: (firstId) => pool.query<EmailUser>(activeUsersOf(users), [...asked(users), metricNos, from, to, firstId]),
     missed: () => isEarlier(pool, fromDay),
   });
   return rows;
@@ -83,7 +86,7 @@ export async function restingUsers(
          SELECT max(newest.local_date) AS day FROM unnest($3::int[]) AS asked CROSS JOIN LATERAL (
            SELECT local_date FROM events WHERE tenant_no = $1 AND user_id = users.id AND metric_no = asked
             ORDER BY local_date DESC LIMIT 1) AS newest) AS last
-      WHERE ${REACHABLE} AND (last.day = ANY ($4::date[])
+      WHERE ${reachable(users)} AND (last.day = ANY ($4::date[])
              OR (last.day IS NULL AND users.created >= to_timestamp($5::float8 / 1000)))`,
     [...asked(users), metricNos, days, sinceMs],
   );

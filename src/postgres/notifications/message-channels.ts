@@ -80,60 +80,6 @@ export async function deleteChannel(client: PoolClient, tenantNo: number): Promi
   await client.query('DELETE FROM message_channels WHERE tenant_no = $1', [tenantNo]);
 }
 
-export interface ChannelLease {
-  holder: string;
-  /** How long the lease is valid, by Postgres's clock. */
-  leaseMs: number;
-  /** Laurel's clock. */
-  nowMs: number;
-  /** Maximum number of channels, including those that the holder already has. */
-  most: number;
-  /** Tenants for which the holder is sending. Their leases are renewed. */
-  held: readonly number[];
-}
-
-/**
- * Leases enabled channels with due e-mails, and renews the holder's leases. While a process has the lease of a channel, no other
- * sends through it. Returns the channels of which the holder has the lease now; a held one that was disabled or deleted is missing.
- */
-export async function leaseChannels(
-  pool: Pool,
-  { holder, leaseMs, nowMs, most, held }: ChannelLease,
-): Promise<ChannelRow[]> {
-  const { rows } = await pool.query<ChannelRow>(
-    `WITH chosen AS (
-       SELECT tenant_no FROM message_channels
-        WHERE enabled AND (lease_holder = $1 OR lease_until IS NULL OR lease_until < clock_timestamp())
-          AND EXISTS (SELECT FROM tenants WHERE no = tenant_no AND status = 'active')
-          AND (tenant_no = ANY ($5::int[]) OR EXISTS (
-                SELECT FROM email_messages AS message
-                 WHERE message.tenant_no = message_channels.tenant_no AND status = 'waiting' AND due_ms <= $3))
-        ORDER BY (tenant_no = ANY ($5::int[])) DESC, lease_until NULLS FIRST, tenant_no
-        LIMIT $4 FOR UPDATE SKIP LOCKED)
-     UPDATE message_channels AS channel
-        SET lease_holder = $1, lease_until = clock_timestamp() + $2 * interval '1 millisecond'
-       FROM chosen WHERE channel.tenant_no = chosen.tenant_no
-     RETURNING ${COLUMNS}`,
-    [holder, leaseMs, nowMs, most, held],
-  );
-  return rows;
-}
-
-/** Gives a lease back. For `restMs`, no process sends through the channel, unless it was changed since `version`. */
-export async function releaseChannel(
-  pool: Pool,
-  { holder, tenantNo, version, restMs }: { holder: string; tenantNo: number; version: number; restMs: number },
-): Promise<void> {
-  await pool.query(
-    // Never null again, because the channels that waited longest are leased first.
-    `UPDATE message_channels
-        SET lease_holder = NULL,
-            lease_until = clock_timestamp() + (CASE WHEN version = $4 THEN $3::float8 ELSE 0 END) * interval '1 millisecond'
-      WHERE tenant_no = $2 AND lease_holder = $1`,
-    [holder, tenantNo, restMs, version],
-  );
-}
-
 /** The enabled channels of all active tenants. */
 export async function enabledChannels(pool: Pool): Promise<ChannelRow[]> {
   const { rows } = await pool.query<ChannelRow>(

@@ -6,7 +6,7 @@ export async function readMessageSettings(pool: Pool, tenantNo: number): Promise
   const { rows } = await pool.query<{ messages: MessageSettings }>({
     name: 'message_settings',
     text: `SELECT message_settings AS messages FROM tenants
-            WHERE no = $1 AND message_kinds <> '{}'`,
+            WHERE no = $1 AND (message_kinds <> '{}' OR push_kinds <> '{}')`,
     values: [tenantNo],
   });
   const [row] = rows;

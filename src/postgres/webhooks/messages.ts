@@ -165,27 +165,29 @@ export interface Listening {
   /** Share of users in the control group, 0 to 1. */
   controlShare: number;
   /**
-   * Tenants with an enabled webhook or with e-mails about achievements: number → version of the tenant's catalog. Excludes
+   * Tenants with an enabled webhook or with messages about achievements: number → version of the tenant's catalog. Excludes
    * archived tenants.
    */
   tenants: ReadonlyMap<number, number>;
-  /** Those of them with e-mails about achievements: an enabled channel and a template. */
-  emailed: ReadonlySet<number>;
+  /** Those of them with e-mails or push notifications about achievements: an enabled channel and a template. */
+  messaged: ReadonlySet<number>;
 }
 
 interface Row extends Revisions {
   controlShare: number;
   tenants: [no: number, version: number][];
-  emailed: number[];
+  messaged: number[];
 }
 
-/** The e-mails that changes of users cause. Those of other kinds only fall due by the clock. */
+/** The messages that changes of users cause. Those of other kinds only fall due by the clock. */
 const OF_CHANGES: MessageKind = 'achievement_completed';
 
 export async function readListening(pool: Pool): Promise<Listening> {
   const { rows } = await pool.query<Row>(
-    `WITH emailed AS (
+    `WITH messaged AS (
        SELECT no FROM message_channels JOIN tenants ON no = tenant_no WHERE enabled AND $1 = ANY (message_kinds)
+        UNION
+       SELECT no FROM push_senders JOIN tenants ON no = tenant_no WHERE enabled AND $1 = ANY (push_kinds)
      )
      SELECT revision AS organisation, catalogs_revision AS catalogs, control_share AS "controlShare",
             coalesce((
@@ -193,16 +195,16 @@ export async function readListening(pool: Pool): Promise<Listening> {
                WHERE status = 'active' AND no IN (
                  SELECT tenant_no FROM catalog_resources
                   WHERE kind = 'webhook' AND deleted IS NULL AND (doc->>'enabled')::boolean
-                  UNION ALL SELECT no FROM emailed)), '[]') AS tenants,
-            ARRAY(SELECT no FROM emailed) AS emailed
+                  UNION ALL SELECT no FROM messaged)), '[]') AS tenants,
+            ARRAY(SELECT no FROM messaged) AS messaged
        FROM organisation`,
     [OF_CHANGES],
   );
-  const { organisation, catalogs, controlShare, tenants, emailed } = rows[0]!;
+  const { organisation, catalogs, controlShare, tenants, messaged } = rows[0]!;
   return {
     revisions: { organisation, catalogs },
     controlShare,
     tenants: new Map(tenants),
-    emailed: new Set(emailed),
+    messaged: new Set(messaged),
   };
 }

@@ -62,6 +62,8 @@ const TEMPLATE = {
   html: `${'<p>{{user.name|x}}</p>'.repeat(4_000)}<a href="{{unsubscribeUrl}}">Unsubscribe</a>`,
   text: `${'{{user.name|x}}'.repeat(1_300)} {{unsubscribeUrl}}`,
 };
+/** Likewise. */
+const PUSH_TEMPLATE = { title: '{{user.name|x}}'.repeat(10), body: '{{user.name|x}}'.repeat(66), url: 'myapp://x' };
 const LARGE_REPORTS = Array.from({ length: 1_000 }, () => ({ type: 'bounced', reason: 'x'.repeat(1_000) }));
 const ofUser = (values: Known = {}): Case => ({ body: () => ({ user: { id: USER, ...PROFILE }, ...values }) });
 
@@ -104,6 +106,7 @@ export const OF_USERS: Readonly<Record<string, Case>> = {
   leaderboards_rankings: { body: ({ largeUsers }) => ({ userIds: largeUsers.slice(0, 500) }) },
   leaderboards_teams: given({ limit: 100, run: undefined }),
   messages_feedback: { given: () => ({ token: 'x' }), body: () => LARGE_REPORTS, status: 404 },
+  web_push_key: LARGEST,
   live_tickets_create: { body: () => ({ userId: USER, boards: ['board'] }) },
   openapi_get: LARGEST,
 };
@@ -200,7 +203,12 @@ export const OF_ADMINS: Readonly<Record<string, Case>> = {
   admin_messages_feedback_delete: { status: 404 },
   admin_messages_readiness: LARGEST,
   admin_messages_preview: { body: () => ({ userId: USER, kind: 'recap', template: TEMPLATE }) },
-  admin_messages_list: given({ cursor: undefined, status: undefined, kind: undefined }),
+  admin_messages_list: given({ cursor: undefined, status: undefined, kind: undefined, medium: undefined }),
+  admin_push_channels_list: LARGEST,
+  admin_push_channels_get: { given: () => ({ provider: 'expo' }), status: 404 },
+  admin_push_channels_put: { given: () => ({ provider: 'expo' }), body: () => ({ credentials: {} }), status: 409 },
+  admin_push_channels_delete: { given: () => ({ provider: 'expo' }), status: 404 },
+  admin_push_preview: { body: () => ({ userId: USER, kind: 'recap', template: PUSH_TEMPLATE }) },
   admin_messages_suppressed_list: given({ cursor: undefined }),
   admin_messages_suppressed_delete: { given: () => ({ address: 'nobody@example.com' }), status: 404 },
   admin_streaks_settings_get: LARGEST,
@@ -311,6 +319,7 @@ export const NOT_SENT: Readonly<Record<string, string>> = {
   admin_live_get: 'as live_get',
   admin_live_ws: 'as live_get',
   admin_messages_channel_test: 'waits for a mail server outside',
+  admin_push_channels_test: 'waits for a provider outside',
   admin_clock_get: 'exists only with TEST_CLOCK, which production refuses',
   admin_clock_put: 'as admin_clock_get',
   admin_clock_delete: 'as admin_clock_get',

@@ -21,9 +21,10 @@ const email = { to: 'ada@example.org', subject: 'Your week', text: 'Hello', html
 await sendDueEmails({
   pool: createPool(DATABASE, { max: 2 }),
   tenantNo: 0,
+  medium: 'email',
   now: () => Number(NOW),
   prepare: async ({ id }) => ({
-    email: { ...email, id, unsubscribeUrl: 'https://example.org/u' },
+    message: { ...email, id, unsubscribeUrl: 'https://example.org/u' },
     localDay: 1,
     mostPerDay: 10,
   }),

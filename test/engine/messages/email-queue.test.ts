@@ -11,7 +11,7 @@ import {
   type Prepared,
   sendDueEmails,
 } from '../../../src/engine/messages/email-queue.ts';
-import type { SendResult } from '../../../src/engine/messages/email-sender.ts';
+import type { Email, SendResult } from '../../../src/engine/messages/email-sender.ts';
 import { SmtpSender } from '../../../src/engine/messages/smtp-sender.ts';
 import { PACKAGE_ROOT } from '../../../src/package-root.ts';
 import { insertEmails } from '../../../src/postgres/notifications/email-messages.ts';
@@ -78,20 +78,25 @@ const emailOf = (id: string) => ({
 
 const pacing = { next: async () => true, run: (attempt: () => Promise<void>) => attempt() };
 
-interface Work extends Partial<Omit<EmailQueueOptions, 'prepare' | 'now'>> {
+interface Work extends Partial<Omit<EmailQueueOptions<Email, SendResult>, 'prepare' | 'now'>> {
   nowMs?: number;
   mostPerDay?: number;
-  prepared?: Prepared;
-  prepare?: (due: { id: string }) => Promise<Prepared>;
+  prepared?: Prepared<Email>;
+  prepare?: (due: { id: string }) => Promise<Prepared<Email>>;
 }
 
-const preparedFor = (id: string, mostPerDay = 10): Prepared => ({ email: emailOf(id), localDay: 20_000, mostPerDay });
+const preparedFor = (id: string, mostPerDay = 10): Prepared<Email> => ({
+  message: emailOf(id),
+  localDay: 20_000,
+  mostPerDay,
+});
 
 async function work({ nowMs = NOW_MS, mostPerDay, prepared, ...hooks }: Work = {}): Promise<void> {
   await endInterruptedEmails(database.pool, nowMs);
   await sendDueEmails({
     pool: database.pool,
     tenantNo: 0,
+    medium: 'email',
     now: () => nowMs,
     prepare: async ({ id }) => prepared ?? preparedFor(id, mostPerDay),
     send: (email) => sender.send(email),
@@ -169,7 +174,7 @@ describe('an e-mail', () => {
 
   test('waits for the end of quiet hours, or is dropped if the user may not be written to', async () => {
     const quiet = await add('a');
-    await work({ prepared: { waitUntilMs: NOW_MS + 60 * MINUTE_MS } });
+    await work({ prepared: { waitUntilMs: NOW_MS + 60 * MINUTE_MS, reason: 'quiet hours' } });
     expect(await row(quiet)).toMatchObject({ status: 'waiting', tries: 0, dueInMs: 60 * MINUTE_MS });
     const unsubscribed = await add('b');
     await work({ prepared: { drop: 'unsubscribed' } });

@@ -47,7 +47,10 @@ describe('a recipient', () => {
   it('gets an e-mail on the local day', () => {
     expect(asked(user())).toEqual({ address: 'Ada@example.org', localDay: Date.UTC(2026, 10, 29) / 86_400_000 });
     expect(asked(user({ hidden: HIDDEN_BY.user }))).toMatchObject({ address: 'Ada@example.org' });
-    expect(asked(user(), {}, utc('2026-11-29T23:00'))).toEqual({ waitUntilMs: utc('2026-11-30T08:00') });
+    expect(asked(user(), {}, utc('2026-11-29T23:00'))).toEqual({
+      waitUntilMs: utc('2026-11-30T08:00'),
+      reason: 'quiet hours',
+    });
   });
 
   it.each([

@@ -93,7 +93,7 @@ async function read(): Promise<unknown[]> {
     [...(await sampledPointsChanges(pool, sample)).changes],
     (await historySums(pool, { ...board, counted: { metricNo: 1 } }))[0]!.sums,
     (await historySums(pool, { ...board, counted: { systemNo: 5 } }))[0]!.sums,
-    (await activeUsers(pool, { tenantNo: 0, userIds: ['ada'] }, dates)).length,
+    (await activeUsers(pool, { tenantNo: 0, userIds: ['ada'], isPushed: false }, dates)).length,
   ];
 }
 

@@ -28,13 +28,14 @@ const UserLink = ({ id }: { id: string }) => (
 
 const COLUMNS: readonly Column<Message>[] = [
   { id: 'user', header: 'User', cell: ({ userId }) => <UserLink id={userId} /> },
-  { id: 'kind', header: 'E-mail', cell: ({ kind }) => kindName(kind) },
+  { id: 'kind', header: 'Message', cell: ({ kind }) => kindName(kind) },
+  { id: 'medium', header: 'By', cell: ({ medium }) => (medium === 'push' ? 'push' : 'e-mail') },
   { id: 'at', header: 'Fell due', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span> },
   { id: 'status', header: 'Status', cell: ({ status }) => <MessageStatus of={status} /> },
   { id: 'reason', header: 'Why', cell: (message) => <Reason of={message} />, wraps: true },
 ];
 
-/** The log of e-mails, and the addresses that get none. */
+/** The log of e-mails and push notifications, and the addresses that get no e-mails. */
 export const MessageLog = () => (
   <MessagesScreen tab="Log">
     <Log />
@@ -62,7 +63,7 @@ function Log() {
         <Labelled label="User">
           <TextInput placeholder="User ID" value={userId} onChange={({ target }) => setUserId(target.value.trim())} />
         </Labelled>
-        <Labelled label="E-mail">
+        <Labelled label="Message">
           <SelectInput value={kind} onChange={({ target }) => setKind(target.value as Kind | '')}>
             <option value="">All kinds</option>
             {KIND_NAMES.map((one) => (
@@ -85,7 +86,7 @@ function Log() {
       </div>
       <CursorTable
         key={JSON.stringify(filters)}
-        label="E-mails"
+        label="Messages"
         columns={COLUMNS}
         rowId={({ id }) => id}
         queryKey={['messages', 'log', filters]}
@@ -96,10 +97,10 @@ function Log() {
           return { rows: messages, nextCursor };
         }}
         empty={
-          <Empty title={isFiltered ? 'No e-mails match' : 'No e-mails yet'}>
+          <Empty title={isFiltered ? 'No messages match' : 'No messages yet'}>
             {isFiltered
-              ? 'Clear the filters to see all e-mails. The log is kept for 30 days, unless your operator chose otherwise.'
-              : 'An e-mail appears here when it falls due: for example at 20:00, to a user whose streak would end.'}
+              ? 'Clear the filters to see all messages. The log is kept for 30 days, unless your operator chose otherwise.'
+              : 'A message appears here when it falls due: for example at 20:00, to a user whose streak would end.'}
           </Empty>
         }
       />

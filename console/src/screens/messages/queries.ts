@@ -48,7 +48,11 @@ export const waitingQuery = queryOptions({
   queryKey: ['messages', 'waiting'],
   refetchInterval: RECENT_MS,
   queryFn: async () =>
-    (await answer(admin.GET('/v1/messages', { params: { query: { status: 'waiting', limit: RECENT } } }))).messages,
+    (
+      await answer(
+        admin.GET('/v1/messages', { params: { query: { medium: 'email', status: 'waiting', limit: RECENT } } }),
+      )
+    ).messages,
 });
 
 /** The name of a template's language in its address; `ALL`: for users without a language of their own. */

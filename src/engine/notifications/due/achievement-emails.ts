@@ -13,7 +13,7 @@ import type { ScheduledWork } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { achievementDue, userJson } from '../payloads.ts';
 import { aboutAchievement, type Wants } from '../rules.ts';
-import { isReachable } from './email-kinds.ts';
+import { mediaOf } from './email-kinds.ts';
 import type { Publisher } from './publisher.ts';
 
 export interface AchievementEmailsOptions {
@@ -56,14 +56,14 @@ export class AchievementEmails implements ScheduledWork {
     const { publisher } = this.options;
     const lastMs = Math.max(dueMs, beforeMs - 1);
     const { controlShare } = await readOrganisation(publisher.pool);
-    const wanting = new Map((await publisher.wanting([TYPE])).map(({ tenantNo, version }) => [tenantNo, version]));
+    const wanting = new Map((await publisher.wanting([TYPE])).map((one) => [one.tenantNo, one]));
     for (const tenantNo of await tenantsWithDueCompletions(publisher.pool, lastMs, AT_ONCE)) {
       if (ending.aborted) return;
       if (this.pieces.isAside(String(tenantNo))) continue;
       await this.pieces.attempt(tenantPiece(tenantNo), ending, async () => {
-        const compiled = await publisher.catalog(tenantNo, wanting.get(tenantNo) ?? 0);
+        const compiled = await publisher.catalog(tenantNo, wanting.get(tenantNo)?.version ?? 0);
         const wantsOf = (userId: string): Wants => publisher.wants(compiled, userId);
-        const context = { compiled, controlShare, wantsOf };
+        const context = { compiled, controlShare, wantsOf, isPushed: wanting.get(tenantNo)?.isPushed === true };
         await publisher.publish(compiled, upToMs, async (client) => {
           const due = await takeDueCompletions(client, { tenantNo, upToMs: lastMs, limit: AT_ONCE });
           const userIds = [...new Set(due.map(({ userId }) => userId))];
@@ -78,13 +78,16 @@ export class AchievementEmails implements ScheduledWork {
   }
 }
 
+interface Context {
+  compiled: CompiledCatalog;
+  controlShare: number;
+  isPushed: boolean;
+  wantsOf: (userId: string) => Wants;
+}
+
 /** `null` if the achievement is gone, no receiver wants the notification, or the user may not be written to. */
 function notification(
-  {
-    compiled,
-    controlShare,
-    wantsOf,
-  }: { compiled: CompiledCatalog; controlShare: number; wantsOf: (userId: string) => Wants },
+  { compiled, controlShare, isPushed, wantsOf }: Context,
   { userId, achievementNo, dueMs }: DueCompletion,
   packed: Buffer,
 ): Notification | null {
@@ -94,7 +97,8 @@ function notification(
   const state = decodeUser(packed);
   const completedMs = state.completions.get(achievementNo);
   if (completedMs === undefined || !wantsOf(userId)(TYPE, about)) return null;
-  if (!isReachable({ userId, state }, 'achievement_completed', controlShare)) return null;
+  const media = mediaOf({ userId, state }, 'achievement_completed', { controlShare, isPushed });
+  if (media.length === 0) return null;
   const user = userJson(compiled, { userId, state, controlShare });
   const payload = achievementDue(user, { compiled, achievement, state, dueMs });
   const { tenantNo } = compiled.catalog;
@@ -105,6 +109,7 @@ function notification(
     atMs: dueMs,
     source: `${userId}:${achievementNo}:${completedMs}`,
     about,
+    media,
     payload,
   };
 }

@@ -16,6 +16,7 @@ import type { StreakResponse } from '../../../domain/streaks/streak.ts';
 import { uuidText } from '../../../domain/schemas.ts';
 import { decodeUser } from '../../../rules/user-codec.ts';
 import type { User } from '../../../rules/user.ts';
+import type { Medium } from '../../../domain/notifications/medium.ts';
 import { activeUsers, metricNumbers, restingUsers, usersInDanger } from '../../../postgres/notifications/emails.ts';
 import { baseStreak, isControl, settledNow } from '../../responses.ts';
 import { streakHistory } from '../../streaks/streak-reads.ts';
@@ -27,6 +28,8 @@ export interface EmailSettings {
   aggregation: Settings['aggregationPeriod'];
   /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: number;
+  /** Whether push notifications report the kind. */
+  isPushed: boolean;
 }
 
 /** Some users of a zone in which it is time for e-mails. */
@@ -40,8 +43,9 @@ interface Asked extends EmailSettings {
 
 export interface DueEmail {
   userId: string;
-  /** The occasion. A user gets one e-mail for each, even after changing zones. */
+  /** The occasion. A user gets one message of each medium for each, even after changing zones. */
   dueFor: string;
+  media: readonly Medium[];
   payload: string;
 }
 
@@ -58,17 +62,19 @@ export interface EmailKind {
 export const RECAPS: EmailKind = {
   type: 'emails.recap_due',
   time: ({ aggregation }) => RECAP_TIMES[aggregation],
-  due: async ({ pool, compiled, aggregation, controlShare, userIds, moment }) => {
+  due: async (asked) => {
+    const { pool, compiled, aggregation, controlShare, isPushed, userIds, moment } = asked;
     const { tenantNo } = compiled.catalog;
     const days = recapDays(aggregation, moment.day);
     const from = dateOf(days.fromDay);
     const metricNos = await metricNumbers(pool, tenantNo);
-    const users = await activeUsers(pool, { tenantNo, userIds }, { metricNos, from, to: dateOf(days.toDay) });
+    const users = await activeUsers(pool, { tenantNo, userIds, isPushed }, { metricNos, from, to: dateOf(days.toDay) });
     return users.flatMap(({ userId, state: packed }) => {
       const state = decodeUser(packed);
-      if (!isReachable({ userId, state }, 'recap', controlShare)) return [];
+      const media = mediaOf({ userId, state }, 'recap', asked);
+      if (media.length === 0) return [];
       const payload = recapDue(userJson(compiled, { userId, state, controlShare }), { dueMs: moment.atMs, ...days });
-      return [{ userId, dueFor: `${aggregation} ${from}`, payload }];
+      return [{ userId, dueFor: `${aggregation} ${from}`, media, payload }];
     });
   },
 };
@@ -82,16 +88,18 @@ export const STREAK_REMINDERS: EmailKind = {
     const { frequency, weekStart } = compiled.catalog.streaks;
     const period = periodOf(moment.day, frequency, weekStart);
     const endDay = periodEnd(period, frequency, weekStart) + 1;
-    const users = { tenantNo: compiled.catalog.tenantNo, userIds: asked.userIds };
+    const { userIds, isPushed } = asked;
+    const users = { tenantNo: compiled.catalog.tenantNo, userIds, isPushed };
     const due: DueEmail[] = [];
     for (const { userId, state: packed } of await usersInDanger(asked.pool, users, endDay)) {
       const state = decodeUser(packed);
-      if (!isReachable({ userId, state }, 'streak_reminder', asked.controlShare)) continue;
+      const media = mediaOf({ userId, state }, 'streak_reminder', asked);
+      if (media.length === 0) continue;
       const streak = streakInDanger(asked, state, endDay);
       if (streak === null) continue;
       const user = userJson(compiled, { userId, state, controlShare: asked.controlShare });
       const payload = streakReminderDue(user, streak, moment.atMs);
-      due.push({ userId, dueFor: `${frequency} ${dateOf(periodStart(period, frequency, weekStart))}`, payload });
+      due.push({ userId, dueFor: `${frequency} ${dateOf(periodStart(period, frequency, weekStart))}`, media, payload });
     }
     return due;
   },
@@ -128,25 +136,47 @@ function streakInDanger({ compiled, moment, zone }: Asked, state: User, endDay: 
 export const REACTIVATIONS: EmailKind = {
   type: 'emails.reactivation_due',
   time: () => REACTIVATION_TIME,
-  due: async ({ pool, compiled, controlShare, userIds, zone, moment }) => {
+  due: async (asked) => {
+    const { pool, compiled, controlShare, isPushed, userIds, zone, moment } = asked;
     const { tenantNo } = compiled.catalog;
     const metricNos = await metricNumbers(pool, tenantNo);
     const days = REACTIVATION_DAYS.map((rest) => dateOf(moment.day - rest));
     // No zone differs from UTC by more than a day.
     const sinceMs = (moment.day - REACTIVATION_DAYS.at(-1)! - 1) * DAY_MS;
-    const users = await restingUsers(pool, { tenantNo, userIds }, { metricNos, days, sinceMs });
+    const users = await restingUsers(pool, { tenantNo, userIds, isPushed }, { metricNos, days, sinceMs });
     return users.flatMap(({ userId, state: packed, lastDay }) => {
       const state = decodeUser(packed);
       const last = lastDay === null ? dayIn(zone, state.createdMs) : dayOf(lastDay);
       const daysSinceLastActive = moment.day - last;
       const messageNumber = REACTIVATION_DAYS.indexOf(daysSinceLastActive) + 1;
-      if (messageNumber === 0 || !isReachable({ userId, state }, 'reactivation', controlShare)) return [];
+      const media = messageNumber === 0 ? [] : mediaOf({ userId, state }, 'reactivation', asked);
+      if (media.length === 0) return [];
       const user = userJson(compiled, { userId, state, controlShare });
       const payload = reactivationDue(user, { dueMs: moment.atMs, messageNumber, daysSinceLastActive });
-      return [{ userId, dueFor: `${dateOf(last)} ${messageNumber}`, payload }];
+      return [{ userId, dueFor: `${dateOf(last)} ${messageNumber}`, media, payload }];
     });
   },
 };
+
+/** The media by which a message of a kind may reach a user. */
+export const mediaOf = (
+  user: { userId: string; state: User },
+  kind: keyof NotificationPreferences,
+  { controlShare, isPushed }: Pick<EmailSettings, 'controlShare' | 'isPushed'>,
+): Medium[] => [
+  ...(isReachable(user, kind, controlShare) ? (['email'] as const) : []),
+  ...(isPushed && isReachableByPush(user, kind, controlShare) ? (['push'] as const) : []),
+];
+
+/** Whether a user has a device, wants push notifications of the kind, and is not in the control group. */
+export const isReachableByPush = (
+  { userId, state }: { userId: string; state: User },
+  kind: keyof NotificationPreferences,
+  controlShare: number,
+): boolean =>
+  state.deviceTokens !== null &&
+  notificationPreferences(state)[kind].includes('push') &&
+  !isControl(userId, controlShare);
 
 /** Whether a user has an address, subscribed to the kind of e-mail, and is not in the control group. */
 export const isReachable = (

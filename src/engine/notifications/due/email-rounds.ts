@@ -155,9 +155,9 @@ async function claimed(
   const { type } = zone.kind;
   const { tenantNo } = zone.progress;
   const users = await claimEmails(client, { tenantNo, kind: type }, due);
-  return due.flatMap(({ userId, dueFor, payload }) =>
+  return due.flatMap(({ userId, dueFor, media, payload }) =>
     users.has(userId)
-      ? [{ type, tenantNo, userId, atMs: moment.atMs, source: `${userId}:${dueFor}`, about: {}, payload }]
+      ? [{ type, tenantNo, userId, atMs: moment.atMs, source: `${userId}:${dueFor}`, about: {}, media, payload }]
       : [],
   );
 }

@@ -5,6 +5,7 @@ import type { Catalogs } from '../../../catalog/catalogs.ts';
 import type { Clock } from '../../../clock.ts';
 import type { Notification, NotificationType } from '../../../domain/notifications/notification.ts';
 import { KIND_OF_TYPE } from '../../../domain/notifications/message-variables.ts';
+import { MEDIA, type Medium } from '../../../domain/notifications/medium.ts';
 import { catalogVersions } from '../../../postgres/catalog.ts';
 import { type WantingTenant, wantingTenants } from '../../../postgres/notifications/due.ts';
 import { insertEmails, type NewEmail } from '../../../postgres/notifications/email-messages.ts';
@@ -26,7 +27,7 @@ export interface PublisherOptions {
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
   /** Called after a commit with the notifications, if there were any. */
   onMade?: (notifications: readonly Notification[]) => void;
-  /** Live streams, which want every type about their users. If omitted, only webhooks and e-mails count. */
+  /** Live streams, which want every type about their users. If omitted, only webhooks and messages to users count. */
   live?: { tenants: () => Promise<ReadonlyMap<number, ListenedUsers>>; clock: Clock };
   onStep?: (step: PublishStep) => void | Promise<void>;
 }
@@ -54,8 +55,11 @@ export class Publisher {
   private readonly options: PublisherOptions;
   /** Tenants with live listeners, by number. */
   private listened: ReadonlyMap<number, Listened> = new Map();
-  /** The tenants with e-mails about each type, as of the last call of `wanting`. */
-  private readonly emailed = new Map<NotificationType, ReadonlySet<number>>();
+  /** The tenants with messages of each medium about each type, as of the last call of `wanting`. */
+  private readonly messaged: Readonly<Record<Medium, Map<NotificationType, ReadonlySet<number>>>> = {
+    email: new Map(),
+    push: new Map(),
+  };
   /** By Laurel's clock: nothing falls due while it stands still. */
   private lookedAtMs = -Infinity;
 
@@ -70,13 +74,15 @@ export class Publisher {
     return this.options.catalogs.of(tenantNo);
   }
 
-  /** The tenants from which an enabled webhook, an e-mail or a live stream wants one of the types; a row for each type. */
+  /** The tenants from which an enabled webhook, a message to users or a live stream wants one of the types; a row for each type. */
   async wanting<T extends NotificationType>(types: readonly T[]): Promise<Wanting<T>[]> {
     const stored = (await wantingTenants(this.pool, types)) as (WantingTenant & { type: T })[];
     const wanting: Wanting<T>[] = stored.map((one) => ({ ...one, users: null }));
     for (const type of types) {
-      const emailed = stored.filter((one) => one.isEmailed && one.type === type).map(({ tenantNo }) => tenantNo);
-      this.emailed.set(type, new Set(emailed));
+      const ofType = stored.filter((one) => one.type === type);
+      const tenantsOf = (some: typeof ofType): Set<number> => new Set(some.map(({ tenantNo }) => tenantNo));
+      this.messaged.email.set(type, tenantsOf(ofType.filter(({ isEmailed }) => isEmailed)));
+      this.messaged.push.set(type, tenantsOf(ofType.filter(({ isPushed }) => isPushed)));
     }
     await this.lookWhoListens();
     if (this.listened.size === 0) return wanting;
@@ -87,7 +93,7 @@ export class Publisher {
       if (version === undefined) continue;
       for (const type of types)
         if (!known.has(`${tenantNo}:${type}`))
-          wanting.push({ tenantNo, version, type, sinceMs, users, isEmailed: false });
+          wanting.push({ tenantNo, version, type, sinceMs, users, isEmailed: false, isPushed: false });
     }
     return wanting;
   }
@@ -98,11 +104,28 @@ export class Publisher {
     const listened = this.listened.get(tenantNo);
     if (listened !== undefined && (userId === null || listened.users?.has(userId) !== false)) return () => true;
     const listeners = listenersOf(compiled);
-    return (type, about) => this.isEmailed(tenantNo, type) || listeners.wants(type, about);
+    return (type, about) => MEDIA.some((medium) => this.has(medium, tenantNo, type)) || listeners.wants(type, about);
   }
 
-  private isEmailed(tenantNo: number, type: NotificationType): boolean {
-    return this.emailed.get(type)?.has(tenantNo) === true;
+  private has(medium: Medium, tenantNo: number, type: NotificationType): boolean {
+    return this.messaged[medium].get(type)?.has(tenantNo) === true;
+  }
+
+  /** The e-mail and push notification about a notification; none if no kind is about its type. */
+  private messagesOf({ tenantNo, type, userId, atMs, source, media, payload }: Notification): NewEmail[] {
+    const kind = KIND_OF_TYPE.get(type);
+    if (kind === undefined || userId === null || media === undefined) return [];
+    return media
+      .filter((medium) => this.has(medium, tenantNo, type))
+      .map((medium) => ({
+        id: emailId(tenantNo, kind, source, medium),
+        tenantNo,
+        userId,
+        kind,
+        medium,
+        atMs,
+        payload,
+      }));
   }
 
   private async lookWhoListens(): Promise<void> {
@@ -130,7 +153,7 @@ export class Publisher {
   }
 
   /**
-   * Stores the messages and e-mails of the notifications that `make` returns, in one transaction with what `make` writes. Like the
+   * Stores the messages to webhooks and users of the notifications that `make` returns, in one transaction with what `make` writes. Like the
    * persister, the transaction holds the cursors of the tenant's shards from before `make` is called, so that messages
    * about a user are in commit order. `make` must be short. If it returns `null`, nothing is written and the result is
    * false.
@@ -152,14 +175,15 @@ export class Publisher {
       if (notifications === null) throw new Overtaken();
       await onStep?.('made');
       const listeners = listenersOf(compiled);
-      const messages = notifications.flatMap((notification) => listeners.messagesFor(notification));
+      const reported = notifications.filter(({ media }) => media?.includes('email') !== false);
+      const messages = reported.flatMap((notification) => listeners.messagesFor(notification));
       await insertMessages(client, messages, nowMs);
       await insertEmails(
         client,
-        notifications.filter(({ tenantNo, type }) => this.isEmailed(tenantNo, type)).flatMap(emailOf),
+        notifications.flatMap((notification) => this.messagesOf(notification)),
       );
       await onStep?.('inserted');
-      made = notifications;
+      made = reported;
     }).catch((error: unknown) => {
       if (!(error instanceof Overtaken)) throw error;
     });
@@ -168,14 +192,6 @@ export class Publisher {
     if (notifications !== null && notifications.length > 0) onMade?.(notifications);
     return notifications !== null;
   }
-}
-
-/** The e-mail about a notification; none if no kind of e-mail is about its type. */
-function emailOf({ tenantNo, type, userId, atMs, source, payload }: Notification): NewEmail[] {
-  const kind = KIND_OF_TYPE.get(type);
-  return kind === undefined || userId === null
-    ? []
-    : [{ id: emailId(tenantNo, kind, source), tenantNo, userId, kind, atMs, payload }];
 }
 
 /** Another process is ahead. */

@@ -2,28 +2,53 @@ import type { Pool } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuid } from 'uuid';
 import type { Clock } from '../../clock.ts';
+import type { Medium } from '../../domain/notifications/medium.ts';
 import type { DueEmail, EmailEnd } from '../../postgres/notifications/email-messages.ts';
-import { type ChannelRow, leaseChannels, releaseChannel } from '../../postgres/notifications/message-channels.ts';
-import { suppressAddress } from '../../postgres/notifications/message-suppressions.ts';
+import { leaseChannels, type LeasedChannel, releaseChannel } from '../../postgres/notifications/channel-leases.ts';
 import { rounds, type Rounds } from '../../rounds.ts';
 import { type Log, LogThrottle } from '../../telemetry/log.ts';
 import { withTimeLimit } from '../../time-limit.ts';
 import { WebhookHealth } from '../webhooks/endpoint.ts';
-import { type EmailStep, endInterruptedEmails, type Pacing, type Prepared, sendDueEmails } from './email-queue.ts';
-import type { Email, EmailSender, SendResult } from './email-sender.ts';
+import {
+  type AttemptResult,
+  type EmailStep,
+  endInterruptedEmails,
+  type Pacing,
+  type Prepared,
+  sendDueEmails,
+} from './email-queue.ts';
 
-export interface EmailDeliveriesOptions {
+/** How an attempt ended. `concernsServer`: further ones through the channel would fail as well. */
+interface Result extends AttemptResult {
+  concernsServer: boolean;
+}
+
+/** What a tenant's channel is served with for a turn. */
+export interface OpenChannel<M, R extends Result> {
+  /** Most attempts a second. */
+  pace: number;
+  prepare: (due: DueEmail) => Promise<Prepared<M>>;
+  /** Tries once, for a limited time. Never rejects. */
+  send: (message: M) => Promise<R>;
+  /** Called when an attempt has ended, before its result is recorded. */
+  onResult: (due: DueEmail, message: M, result: R) => Promise<void>;
+  /** Ends the attempts in progress, each with the result that it has so far. */
+  cutOff(): void;
+  /** Called at the end of the turn. */
+  close(): void;
+}
+
+export interface MessageDeliveriesOptions<M, R extends Result> {
+  medium: Medium;
   /** A few connections of its own. */
   pool: Pool;
   clock: Clock;
   log: Log;
   /** Whether users can be read now, and the clock is right. */
   mayWork: () => boolean;
-  /** Throws if the channel's password cannot be read. */
-  createSender: (channel: ChannelRow) => EmailSender;
-  /** See `createPreparing`. */
-  preparing: (tenantNo: number) => Promise<(due: DueEmail) => Promise<Prepared>>;
-  /** Called with what becomes of each e-mail: its final status, or `waiting` for another attempt. */
+  /** Opens a tenant's channel; `null` if it has none any longer. Rejects if its secrets cannot be read. */
+  open: (tenantNo: number) => Promise<OpenChannel<M, R> | null>;
+  /** Called with what becomes of each message: its final status, or `waiting` for another attempt. */
   onEnd?: (status: EmailEnd['status']) => void;
   onStep?: ((step: EmailStep) => void | Promise<void>) | undefined;
   everyMs?: number | undefined;
@@ -33,7 +58,7 @@ export interface EmailDeliveriesOptions {
   firstPauseMs?: number | undefined;
 }
 
-/** Interval of looking for due e-mails. */
+/** Interval of looking for due messages. */
 const EVERY_MS = 2_000;
 const LEASE_MS = 15_000;
 /** A channel is served for this long; then others that wait come first. */
@@ -59,27 +84,27 @@ interface Turn {
 }
 
 /**
- * Sends the e-mails of all tenants. One process at a time serves a channel (a lease in Postgres), so that its pace holds. Each
+ * Sends the messages of a medium of all tenants. One process at a time serves a channel (a lease in Postgres), so that its pace holds. Each
  * channel is served by itself: a server that is slow or does not answer holds up no other tenant. After ten failures in a
- * row that concern the server, the channel pauses like a webhook, and its e-mails wait.
+ * row that concern the server, the channel pauses like a webhook, and its messages wait.
  */
-export class EmailDeliveries {
-  private readonly options: EmailDeliveriesOptions;
+export class MessageDeliveries<M, R extends Result> {
+  private readonly options: MessageDeliveriesOptions<M, R>;
   private readonly holder = uuid();
   private readonly turns = new Map<number, Turn>();
   /** Channels whose server failed lately. */
   private readonly failing = new Map<number, { version: number; health: WebhookHealth }>();
   private readonly rounds: Rounds;
   private readonly logThrottle = new LogThrottle(REPEAT_MS);
-  private readonly senders = new Set<EmailSender>();
+  private readonly open = new Set<{ cutOff(): void }>();
   private closed = false;
 
-  constructor(options: EmailDeliveriesOptions) {
+  constructor(options: MessageDeliveriesOptions<M, R>) {
     this.options = options;
     this.rounds = rounds(() => this.round());
   }
 
-  /** Call this when e-mails may be due. */
+  /** Call this when messages may be due. */
   readonly look = (): void => this.rounds.wake();
 
   /** Begins no further attempt, waits some seconds for those in progress, and cuts off the rest. */
@@ -89,31 +114,37 @@ export class EmailDeliveries {
     for (const { ending } of this.turns.values()) ending.abort();
     const ended = Promise.all(Array.from(this.turns.values(), (turn) => turn.ended));
     const grace = setTimeout(() => {
-      for (const sender of this.senders) sender.cutOff();
+      for (const channel of this.open) channel.cutOff();
     }, GRACE_MS);
     await ended;
     clearTimeout(grace);
   }
 
   private async round(): Promise<number> {
-    const { pool, clock, mayWork, everyMs = EVERY_MS, leaseMs = LEASE_MS } = this.options;
+    const { pool, medium, clock, mayWork, everyMs = EVERY_MS, leaseMs = LEASE_MS } = this.options;
     try {
       if (!mayWork()) return everyMs;
       const nowMs = clock.now();
       await endInterruptedEmails(pool, nowMs);
       const held = [...this.turns.keys()];
-      const leased = await leaseChannels(pool, { holder: this.holder, leaseMs, nowMs, most: MOST_CHANNELS, held });
+      const leased = await leaseChannels(pool, medium, {
+        holder: this.holder,
+        leaseMs,
+        nowMs,
+        most: MOST_CHANNELS,
+        held,
+      });
       const versions = new Map(leased.map(({ tenantNo, version }) => [tenantNo, version]));
       // Changed, disabled or deleted, or another process has the lease.
       for (const [tenantNo, { version, ending }] of this.turns) if (versions.get(tenantNo) !== version) ending.abort();
       for (const channel of leased) if (!this.turns.has(channel.tenantNo)) this.begin(channel);
     } catch (error) {
-      this.warn('', error, 'e-mails are not sent at the moment; it is tried again');
+      this.warn('', error, 'messages are not sent at the moment; it is tried again');
     }
     return everyMs;
   }
 
-  private begin(channel: ChannelRow): void {
+  private begin(channel: LeasedChannel): void {
     const { tenantNo } = channel;
     const ending = new AbortController();
     const ended = this.serve(channel, ending.signal).finally(() => {
@@ -125,65 +156,63 @@ export class EmailDeliveries {
   }
 
   /** Serves a channel for a turn, and gives the lease back. Never rejects. */
-  private async serve(channel: ChannelRow, ending: AbortSignal): Promise<void> {
-    const { pool } = this.options;
+  private async serve(channel: LeasedChannel, ending: AbortSignal): Promise<void> {
+    const { pool, medium } = this.options;
     const { tenantNo, version } = channel;
     let restMs = RETRY_MS;
     try {
       restMs = await this.send(channel, ending);
     } catch (error) {
-      this.warn(tenantNo, error, 'the e-mails of a tenant are not sent at the moment; it is tried again', { tenantNo });
+      this.warn(tenantNo, error, 'the messages of a tenant are not sent at the moment; it is tried again', {
+        tenantNo,
+      });
     }
-    await releaseChannel(pool, { holder: this.holder, tenantNo, version, restMs }).catch((error: unknown) =>
+    await releaseChannel(pool, medium, { holder: this.holder, tenantNo, version, restMs }).catch((error: unknown) =>
       this.warn(tenantNo, error, 'the lease of a channel was not given back; it ends by itself', { tenantNo }),
     );
   }
 
   /** Sends until nothing is due, the turn is over or the server fails. Returns for how long to send nothing (ms). */
-  private async send(channel: ChannelRow, ending: AbortSignal): Promise<number> {
-    const { pool, clock, createSender, preparing, onEnd, onStep, turnMs = TURN_MS } = this.options;
-    const { tenantNo } = channel;
-    const sender = createSender(channel);
-    this.senders.add(sender);
-    const health = this.healthOf(channel);
+  private async send(leased: LeasedChannel, ending: AbortSignal): Promise<number> {
+    const { pool, medium, clock, onEnd, onStep, turnMs = TURN_MS } = this.options;
+    const { tenantNo } = leased;
+    const channel = await this.options.open(tenantNo);
+    if (channel === null) return 0;
+    this.open.add(channel);
+    const health = this.healthOf(leased);
     const over = withTimeLimit(ending, turnMs);
     const pace = new Pace(channel.pace, health, over);
     try {
       const queue = {
         pool,
         tenantNo,
+        medium,
         now: () => clock.now(),
-        prepare: await preparing(tenantNo),
+        prepare: channel.prepare,
         pacing: pace,
-        send: (email: Email) => pace.watch(sender.send(email)),
-        onResult: (due: DueEmail, email: Email, result: SendResult) => this.suppress(due, email, result),
+        send: (message: M) => pace.watch(channel.send(message)),
+        onResult: channel.onResult,
         onEnd: ({ status }: EmailEnd) => onEnd?.(status),
         onFailed: ({ id }: DueEmail, error: unknown) =>
-          this.warn(tenantNo, error, 'an e-mail could not be prepared; it is tried again', { id }),
+          this.warn(tenantNo, error, 'a message could not be prepared; it is tried again', { id }),
         onStep,
       };
       while (!over.aborted && (await sendDueEmails(queue)));
     } finally {
-      this.senders.delete(sender);
-      sender.close();
+      this.open.delete(channel);
+      channel.close();
     }
-    if (health.failures > 0) this.failing.set(tenantNo, { version: channel.version, health });
+    if (health.failures > 0) this.failing.set(tenantNo, { version: leased.version, health });
     else this.failing.delete(tenantNo);
     return pace.restMs();
   }
 
   /** The breaker of a channel. A changed channel gets a new chance. */
-  private healthOf({ tenantNo, version }: ChannelRow): WebhookHealth {
+  private healthOf({ tenantNo, version }: LeasedChannel): WebhookHealth {
     const failing = this.failing.get(tenantNo);
     if (failing?.version === version) return failing.health;
     const { firstPauseMs = FIRST_PAUSE_MS } = this.options;
     return new WebhookHealth({ failures: 0, failingSinceMs: null, firstPauseMs });
-  }
-
-  private async suppress({ tenantNo, userId }: DueEmail, { to }: Email, result: SendResult): Promise<void> {
-    if (result.outcome !== 'bad_address') return;
-    const { pool, clock } = this.options;
-    await suppressAddress(pool, { tenantNo, address: to, userId, reason: result.reason ?? '', nowMs: clock.now() });
   }
 
   private warn(kind: string | number, error: unknown, text: string, detail: object = {}): void {
@@ -224,7 +253,7 @@ class Pace implements Pacing {
   }
 
   /** Notes how an attempt ended. */
-  async watch(attempt: Promise<SendResult>): Promise<SendResult> {
+  async watch<R extends Result>(attempt: Promise<R>): Promise<R> {
     const beganMs = performance.now();
     const result = await attempt;
     const endedMs = performance.now();

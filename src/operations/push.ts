@@ -1,0 +1,134 @@
+import {
+  PushChannel,
+  PushChannelParams,
+  PushChannels,
+  PushTest,
+  PushTestResults,
+  SentPushChannel,
+  WebPushKey,
+} from '../domain/notifications/push-channel.ts';
+import { PushPreview, PushPreviewRequest } from '../domain/notifications/message-settings.ts';
+import type { PushChannelRow } from '../postgres/notifications/push-channels.ts';
+import { operation } from './operation.ts';
+
+const channelAnswer = ({ provider, enabled, pace, shown, created, updated }: PushChannelRow): PushChannel => ({
+  provider,
+  enabled,
+  pace,
+  credentials: shown,
+  created: created.toISOString(),
+  updated: updated.toISOString(),
+});
+
+export const adminPushChannelsList = operation({
+  id: 'admin_push_channels_list',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/messages/push-channels',
+  summary: 'The channels through which Laurel sends push notifications, without their secrets',
+  responses: { 200: PushChannels },
+  handle: async ({ pushChannels }, { tenant }) => ({
+    status: 200,
+    body: { channels: (await pushChannels.list(tenant.no)).map(channelAnswer) },
+  }),
+});
+
+export const adminPushChannelsGet = operation({
+  id: 'admin_push_channels_get',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/messages/push-channels/{provider}',
+  summary: 'The channel of a provider, without its secrets',
+  params: PushChannelParams,
+  responses: { 200: PushChannel },
+  handle: async ({ pushChannels }, { tenant, params }) => ({
+    status: 200,
+    body: channelAnswer(await pushChannels.get(tenant.no, params.provider)),
+  }),
+});
+
+export const adminPushChannelsPut = operation({
+  id: 'admin_push_channels_put',
+  surface: 'admin',
+  method: 'put',
+  path: '/v1/messages/push-channels/{provider}',
+  summary: 'Set the channel of a provider',
+  description:
+    'Replaces the channel as a whole. Omitted `credentials` stay unchanged. Each provider has its own: `serviceAccount` (fcm), ' +
+    '`privateKey`, `keyId`, `teamId`, `topic` and `environment` (apns), `accessToken` (expo), `publicKey`, `privateKey` and ' +
+    '`subject` (web_push).',
+  mayConflict: true,
+  params: PushChannelParams,
+  body: SentPushChannel,
+  knownFields: SentPushChannel,
+  responses: { 200: PushChannel },
+  handle: async ({ pushChannels }, { tenant, by, params, body }) => ({
+    status: 200,
+    body: channelAnswer(await pushChannels.put({ tenantNo: tenant.no, provider: params.provider, by }, body)),
+  }),
+});
+
+export const adminPushChannelsDelete = operation({
+  id: 'admin_push_channels_delete',
+  surface: 'admin',
+  method: 'delete',
+  path: '/v1/messages/push-channels/{provider}',
+  summary: 'Delete the channel of a provider; with the last one, push notifications that wait are dropped',
+  params: PushChannelParams,
+  responses: { 204: null },
+  handle: async ({ pushChannels }, { tenant, by, params }) => {
+    await pushChannels.delete({ tenantNo: tenant.no, provider: params.provider, by });
+    return { status: 204, body: undefined };
+  },
+});
+
+export const adminPushChannelsTest = operation({
+  id: 'admin_push_channels_test',
+  surface: 'admin',
+  method: 'post',
+  path: '/v1/messages/push-channels/{provider}/test',
+  summary: 'Send a test through the channel to a device or to the devices of a user, and wait for the results',
+  description:
+    'Works for a disabled channel, too. `sent` means that the provider took it, not that a device showed it. A test removes no ' +
+    'token. The answer comes within 20 seconds.',
+  mayConflict: true,
+  params: PushChannelParams,
+  body: PushTest,
+  knownFields: PushTest,
+  responses: { 200: PushTestResults },
+  handle: async ({ pushChannels }, { tenant, by, params, body }) => ({
+    status: 200,
+    body: await pushChannels.test({ tenantNo: tenant.no, provider: params.provider, by }, body),
+  }),
+});
+
+export const adminPushPreview = operation({
+  id: 'admin_push_preview',
+  surface: 'admin',
+  keyScopes: ['read'],
+  audited: false,
+  method: 'post',
+  path: '/v1/messages/preview/push',
+  summary: 'A push notification as a user would get it now; nothing is sent',
+  description:
+    'Renders the template of the configuration, in the user’s locale, or the `template` of the request. The figures are those of ' +
+    '`POST /v1/messages/preview`.',
+  body: PushPreviewRequest,
+  knownFields: PushPreviewRequest,
+  responses: { 200: PushPreview },
+  handle: async ({ previewPush }, { tenant, body }) => ({ status: 200, body: await previewPush(tenant.no, body) }),
+});
+
+export const webPushKeyGet = operation({
+  id: 'web_push_key',
+  surface: 'application',
+  method: 'get',
+  path: '/v1/push/web-key',
+  summary: 'The key with which a browser subscribes to push notifications',
+  description: 'Store the subscription, as JSON text, in the user’s `deviceTokens`.',
+  responses: { 200: WebPushKey },
+  handle: async ({ pushChannels }, { tenant }) => ({
+    status: 200,
+    body: { publicKey: await pushChannels.webKey(tenant.no) },
+  }),
+});
