@@ -6,7 +6,6 @@ import { latenciesOf } from '../src/cli/load/result.ts';
 import type { Catalog } from '../src/domain/catalog.ts';
 import { MAX_BATCH } from '../src/domain/event.ts';
 import type { LoadJob, Outcome, Pace, RequestKind } from './jobs.ts';
-import type { Stack } from './stack.ts';
 
 /** Bursts: this often, all of a period's requests in this part of it. */
 const BURSTS = { everyMs: 1000, withinMs: 250 };
@@ -39,7 +38,7 @@ export function benchShape(catalog: Catalog): Shape {
  * @param options.rate events a second
  */
 export function steadyEvents(
-  stack: Pick<Stack, 'url' | 'apiKey' | 'load'>,
+  stack: { url: string; apiKey: string; load: (job: LoadJob) => Promise<Outcome> },
   catalog: Catalog,
   options: { rate: number; tenants?: readonly string[] },
 ): (seconds: number) => Promise<Outcome> {

@@ -178,6 +178,13 @@ function ranksText({ leaderboard, rankFrom = 1, rankTo, rankPercent }: Omit<Rule
   return `final ${ranks} on ${leaderboard?.name ?? ''}`;
 }
 
+/** `a streak of 7`; repeated: `a streak of 7, 14, 21 and so on`. */
+function streakText(length: number, isRepeated: boolean): string {
+  if (!isRepeated) return `a streak of ${number(length)}`;
+  const multiples = [length, 2 * length, 3 * length].map(number);
+  return length === 1 ? 'every period of a streak' : `a streak of ${multiples.join(', ')} and so on`;
+}
+
 function subjectText({ type, points, ...rule }: Rule): string {
   const isRepeated = points !== undefined;
   const names = (rule.achievements ?? []).map(({ name }) => name);
@@ -186,9 +193,7 @@ function subjectText({ type, points, ...rule }: Rule): string {
     case 'metric':
       return `${isRepeated ? everyOf(rule.threshold ?? 0, rule.metric?.name ?? '') : `${number(rule.threshold ?? 0)} ${rule.metric?.name ?? ''}`}${whenText(rule)}`;
     case 'streak':
-      return isRepeated
-        ? `${every(rule.streakLength ?? 0, 'period')} of a streak`
-        : `a streak of ${number(rule.streakLength ?? 0)}`;
+      return streakText(rule.streakLength ?? 0, isRepeated);
     case 'achievement':
       if (rule.pointsSystem !== undefined)
         return `${rule.levelKey === undefined ? 'every level' : `the level ${rule.levelKey}`} of ${rule.pointsSystem.name}`;

@@ -65,10 +65,7 @@ export const adminAdminApiKeysList = operation({
   scope: 'organisation',
   query: Paging,
   responses: { 200: Type.Array(AdminKey) },
-  handle: async ({ adminKeys }, { query }) => ({
-    status: 200,
-    body: (await adminKeys.list(query)).map(adminKeyAnswer),
-  }),
+  answer: async ({ adminKeys }, { query }) => (await adminKeys.list(query)).map(adminKeyAnswer),
 });
 
 const createItems = bulkItems(Type.Object(createdFields(ADMIN_KEY)), CreatedAdminKey);
@@ -110,11 +107,11 @@ export const adminAdminApiKeysUpdate = operation({
   body: updateItems.body,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Type.Object({ updated: Type.Array(AdminKey), issues: Type.Array(AdminIssue) }) },
-  handle: async ({ adminKeys }, { by, body }) => {
+  answer: async ({ adminKeys }, { by, body }) => {
     const { done, issues } = await updateItems.each(body, async (good) =>
       (await adminKeys.update(good, by)).map(adminKeyOutcome),
     );
-    return { status: 200, body: { updated: done, issues } };
+    return { updated: done, issues };
   },
 });
 
@@ -127,12 +124,12 @@ export const adminAdminApiKeysDelete = operation({
   scope: 'organisation',
   query: Ids,
   responses: { 200: DeletedResources },
-  handle: async ({ adminKeys }, { by, query }) => {
+  answer: async ({ adminKeys }, { by, query }) => {
     const work = async (ids: string[]) => {
       const { deleted, last } = await adminKeys.delete(ids, by);
       return { deleted, refused: new Map(last.map((id) => [id, LAST_KEY])) };
     };
-    return { status: 200, body: await deleteEach(query.ids, { noun: 'admin key', work }) };
+    return deleteEach(query.ids, { noun: 'admin key', work });
   },
 });
 
@@ -145,10 +142,10 @@ export const adminAdminApiKeysRotate = operation({
   scope: 'organisation',
   params: Type.Object({ id: Uuid }),
   responses: { 200: CreatedAdminKey },
-  handle: async ({ adminKeys }, { by, params }) => {
+  answer: async ({ adminKeys }, { by, params }) => {
     const rotated = await adminKeys.rotate(params.id, by);
     if (rotated === null) throw new AppError('not_found', 'There is no admin key with this ID');
-    return { status: 200, body: { ...adminKeyAnswer(rotated), key: rotated.key } };
+    return { ...adminKeyAnswer(rotated), key: rotated.key };
   },
 });
 
@@ -186,10 +183,8 @@ export const adminApplicationApiKeysList = operation({
   summary: 'The application keys, oldest first, or those of one user; without their secrets',
   query: Type.Object({ ...Paging.properties, userId: Type.Optional(UserId) }),
   responses: { 200: Type.Array(ApplicationKey) },
-  handle: async ({ applicationKeys }, { tenant, query }) => ({
-    status: 200,
-    body: (await applicationKeys.list(tenant.no, query)).map(applicationKeyAnswer),
-  }),
+  answer: async ({ applicationKeys }, { tenant, query }) =>
+    (await applicationKeys.list(tenant.no, query)).map(applicationKeyAnswer),
 });
 
 const items = bulkItems(Type.Object(createdFields(APPLICATION_KEY)), CreatedApplicationKey);
@@ -239,13 +234,11 @@ export const adminApplicationApiKeysDelete = operation({
   summary: 'Delete application keys; they are refused from now on',
   query: Ids,
   responses: { 200: DeletedResources },
-  handle: async ({ applicationKeys }, { tenant, by, query }) => ({
-    status: 200,
-    body: await deleteEach(query.ids, {
+  answer: ({ applicationKeys }, { tenant, by, query }) =>
+    deleteEach(query.ids, {
       noun: 'application key',
       work: (ids) => applicationKeys.delete(tenant.no, ids, by),
     }),
-  }),
 });
 
 /** A session, or a key sent without one, and its rights. */
@@ -284,10 +277,10 @@ export const adminSessionGet = operation({
   summary: 'The key that the request was made with, and the session that stands for it',
   scope: 'key',
   responses: { 200: AdminSession },
-  handle: async (services, { caller }) => {
+  answer: async (services, { caller }) => {
     const key = await services.sessions.keyOf(caller.prefix);
     if (key === null) throw new AppError('unauthorized', 'The API key is missing or not valid');
-    return { status: 200, body: sessionAnswer(services, key, caller.session) };
+    return sessionAnswer(services, key, caller.session);
   },
 });
 

@@ -45,13 +45,13 @@ export const adminAchievementsPreview = operation({
       reason: Nullable(Type.String()),
     }),
   },
-  handle: async ({ resources, achievementPreview }, { tenant, body }) => {
+  answer: async ({ resources, achievementPreview }, { tenant, body }) => {
     const { id, trigger } = body as { id?: string; trigger?: string };
     if (id === undefined && trigger === undefined)
       throw new AppError('invalid', 'trigger is required for a new achievement');
     const item = { ...(id === undefined && UNNAMED), ...body };
     const { catalog, previewed } = await previewOf(resources, tenant.no, achievements, item);
-    return { status: 200, body: await achievementPreview.of(catalog, previewed) };
+    return achievementPreview.of(catalog, previewed);
   },
 });
 
@@ -73,20 +73,16 @@ export const adminBackdatingsList = operation({
   path: '/v1/backdatings',
   summary: 'Progress of completing activated or edited achievements for users who already qualify',
   responses: { 200: Type.Array(Backdating) },
-  handle: async ({ backdatings }, { tenant }) => ({
-    status: 200,
-    body: (await backdatings.list(tenant.no)).map(
-      ({ subjectId, status, done, total, result, requested, finished }) => ({
-        achievementId: subjectId!,
-        status,
-        usersDone: done,
-        usersTotal: total,
-        completed: result.completed ?? 0,
-        requested: requested.toISOString(),
-        finished: finished === null ? null : finished.toISOString(),
-      }),
-    ),
-  }),
+  answer: async ({ backdatings }, { tenant }) =>
+    (await backdatings.list(tenant.no)).map(({ subjectId, status, done, total, result, requested, finished }) => ({
+      achievementId: subjectId!,
+      status,
+      usersDone: done,
+      usersTotal: total,
+      completed: result.completed ?? 0,
+      requested: requested.toISOString(),
+      finished: finished === null ? null : finished.toISOString(),
+    })),
 });
 
 export const achievementsAll = operation({
@@ -97,12 +93,10 @@ export const achievementsAll = operation({
   summary: 'The achievements, and how many users have them',
   query: Type.Object({ userAttributes: Type.Optional(AttributeFilter) }),
   responses: { 200: Type.Array(AchievementWithStatsResponse) },
-  handle: async ({ catalogs, achievements }, { tenant, query, caller }) => ({
-    status: 200,
-    body: await achievements.list(await catalogs.of(tenant.no), query.userAttributes, {
+  answer: async ({ catalogs, achievements }, { tenant, query, caller }) =>
+    achievements.list(await catalogs.of(tenant.no), query.userAttributes, {
       seesSecrets: !isClient(caller),
     }),
-  }),
 });
 
 export const achievementsComplete = operation({
@@ -135,12 +129,10 @@ export const usersAchievements = operation({
   query: Type.Object({ includeIncomplete: Type.Optional(Type.Enum(['true'])) }),
   responses: { 200: Type.Array(UserAchievementWithStatsResponse) },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, achievements, clock }, { tenant, params, query, caller }) => ({
-    status: 200,
-    body: await achievements.ofUser(await catalogs.of(tenant.no), params.id, {
+  answer: async ({ catalogs, achievements, clock }, { tenant, params, query, caller }) =>
+    achievements.ofUser(await catalogs.of(tenant.no), params.id, {
       includeIncomplete: query.includeIncomplete === 'true',
       nowMs: clock.now(),
       seesSecrets: !isClient(caller),
     }),
-  }),
 });

@@ -43,10 +43,7 @@ export const adminAnalyticsSegments = operation({
     'The first 50 values of an attribute are counted separately, each from the first user on who has it. A user introduces at most one value of an ' +
     'attribute: another one is counted once a user has it who introduced none.',
   responses: { 200: AnalyticsSegments },
-  handle: async ({ analytics, catalogs }, { tenant }) => ({
-    status: 200,
-    body: await analytics.segments(await catalogs.of(tenant.no)),
-  }),
+  answer: async ({ analytics, catalogs }, { tenant }) => analytics.segments(await catalogs.of(tenant.no)),
 });
 
 export const adminAnalyticsUsers = operation({
@@ -58,10 +55,7 @@ export const adminAnalyticsUsers = operation({
   description: `${RANGE} ${SEGMENTS} Days are UTC days by the time at which an event was applied; weeks begin on Monday. Weeks and months are whole, also where the range begins or ends inside.`,
   query: Query,
   responses: { 200: AnalyticsUsers },
-  handle: async ({ analytics, catalogs }, { tenant, query }) => ({
-    status: 200,
-    body: await analytics.users(await catalogs.of(tenant.no), query),
-  }),
+  answer: async ({ analytics, catalogs }, { tenant, query }) => analytics.users(await catalogs.of(tenant.no), query),
 });
 
 export const adminAnalyticsMetrics = operation({
@@ -73,10 +67,7 @@ export const adminAnalyticsMetrics = operation({
   description: `${RANGE} ${SEGMENTS} Days are the users' local days. Late events count on the day on which they happened, and reversed events not at all. With \`days=true\` each metric has the number of its events on each day of the range, which then has at most 31.`,
   query: Type.Object({ ...Query.properties, days: Type.Boolean({ default: false }) }),
   responses: { 200: AnalyticsMetrics },
-  handle: async ({ analytics, catalogs }, { tenant, query }) => ({
-    status: 200,
-    body: await analytics.metrics(await catalogs.of(tenant.no), query),
-  }),
+  answer: async ({ analytics, catalogs }, { tenant, query }) => analytics.metrics(await catalogs.of(tenant.no), query),
 });
 
 export const adminAnalyticsMetric = operation({
@@ -89,10 +80,8 @@ export const adminAnalyticsMetric = operation({
   params: ById,
   query: Query,
   responses: { 200: AnalyticsMetric },
-  handle: async ({ analytics, catalogs }, { tenant, params, query }) => ({
-    status: 200,
-    body: await analytics.metric(await catalogs.of(tenant.no), params.id, query),
-  }),
+  answer: async ({ analytics, catalogs }, { tenant, params, query }) =>
+    analytics.metric(await catalogs.of(tenant.no), params.id, query),
 });
 
 export const adminAnalyticsEngagement = operation({
@@ -106,10 +95,8 @@ export const adminAnalyticsEngagement = operation({
     'are looked at, chosen by a hash of their IDs: the figures are exact for tenants with no more. The interval covers the true difference in 95 of 100 samples.',
   query: Type.Object({ ...Range, metricId: Uuid }),
   responses: { 200: AnalyticsEngagement },
-  handle: async ({ groupComparison, catalogs }, { tenant, query }) => ({
-    status: 200,
-    body: await groupComparison.engagement(await catalogs.of(tenant.no), query),
-  }),
+  answer: async ({ groupComparison, catalogs }, { tenant, query }) =>
+    groupComparison.engagement(await catalogs.of(tenant.no), query),
 });
 
 export const adminAnalyticsRetention = operation({
@@ -125,10 +112,8 @@ export const adminAnalyticsRetention = operation({
     'interval covers the true difference in 95 of 100 samples. After a change of the control share, compare only cohorts that began later.',
   query: Query,
   responses: { 200: AnalyticsRetention },
-  handle: async ({ groupComparison, catalogs }, { tenant, query }) => ({
-    status: 200,
-    body: await groupComparison.retention(await catalogs.of(tenant.no), query),
-  }),
+  answer: async ({ groupComparison, catalogs }, { tenant, query }) =>
+    groupComparison.retention(await catalogs.of(tenant.no), query),
 });
 
 export const adminAnalyticsAchievements = operation({
@@ -140,10 +125,8 @@ export const adminAnalyticsAchievements = operation({
   description: `${RANGE} ${SEGMENTS} Days are UTC days. A completion that was revoked does not count. Holders and median times are of all users; the median is within 6 %, and of whole weeks.`,
   query: Query,
   responses: { 200: AnalyticsAchievements },
-  handle: async ({ analytics, catalogs }, { tenant, query }) => ({
-    status: 200,
-    body: await analytics.achievements(await catalogs.of(tenant.no), query),
-  }),
+  answer: async ({ analytics, catalogs }, { tenant, query }) =>
+    analytics.achievements(await catalogs.of(tenant.no), query),
 });
 
 export const adminAnalyticsAchievement = operation({
@@ -156,10 +139,8 @@ export const adminAnalyticsAchievement = operation({
   params: ById,
   query: Query,
   responses: { 200: AnalyticsAchievement },
-  handle: async ({ analytics, catalogs }, { tenant, params, query }) => ({
-    status: 200,
-    body: await analytics.achievement(await catalogs.of(tenant.no), params.id, query),
-  }),
+  answer: async ({ analytics, catalogs }, { tenant, params, query }) =>
+    analytics.achievement(await catalogs.of(tenant.no), params.id, query),
 });
 
 export const adminAnalyticsPoints = operation({
@@ -171,10 +152,7 @@ export const adminAnalyticsPoints = operation({
   description: `${RANGE} ${SEGMENTS} Days are the users' local days. What a reversal or recomputation takes back is taken on the day of the award.`,
   query: Query,
   responses: { 200: AnalyticsPoints },
-  handle: async ({ analytics, catalogs }, { tenant, query }) => ({
-    status: 200,
-    body: await analytics.points(await catalogs.of(tenant.no), query),
-  }),
+  answer: async ({ analytics, catalogs }, { tenant, query }) => analytics.points(await catalogs.of(tenant.no), query),
 });
 
 export const adminAnalyticsPointsSystem = operation({
@@ -187,10 +165,8 @@ export const adminAnalyticsPointsSystem = operation({
   params: ById,
   query: Query,
   responses: { 200: AnalyticsPointsSystem },
-  handle: async ({ analytics, catalogs }, { tenant, params, query }) => ({
-    status: 200,
-    body: await analytics.pointsSystem(await catalogs.of(tenant.no), params.id, query),
-  }),
+  answer: async ({ analytics, catalogs }, { tenant, params, query }) =>
+    analytics.pointsSystem(await catalogs.of(tenant.no), params.id, query),
 });
 
 export const adminAnalyticsStreaks = operation({
@@ -202,10 +178,7 @@ export const adminAnalyticsStreaks = operation({
   description: `${RANGE} ${SEGMENTS} Extensions count on the users' local days, losses and freezes on the UTC day on which they were noticed. Up to 1,000 users, chosen by a hash of their IDs, are looked at for the lengths.`,
   query: Query,
   responses: { 200: AnalyticsStreaks },
-  handle: async ({ analytics, catalogs }, { tenant, query }) => ({
-    status: 200,
-    body: await analytics.streaks(await catalogs.of(tenant.no), query),
-  }),
+  answer: async ({ analytics, catalogs }, { tenant, query }) => analytics.streaks(await catalogs.of(tenant.no), query),
 });
 
 export const adminAnalyticsLeaderboards = operation({
@@ -217,10 +190,8 @@ export const adminAnalyticsLeaderboards = operation({
   description: `${RANGE} Places are those at the end of each UTC day, compared with the end of the day before in the same run; today is counted tomorrow.`,
   query: Type.Object(Range),
   responses: { 200: AnalyticsLeaderboards },
-  handle: async ({ analytics, catalogs }, { tenant, query }) => ({
-    status: 200,
-    body: await analytics.leaderboards(await catalogs.of(tenant.no), query),
-  }),
+  answer: async ({ analytics, catalogs }, { tenant, query }) =>
+    analytics.leaderboards(await catalogs.of(tenant.no), query),
 });
 
 export const adminActivityGet = operation({
@@ -236,10 +207,7 @@ export const adminActivityGet = operation({
     'Deductions are not subtracted from points. The activity of a user who is deleted later stays counted.',
   query: Type.Object({ from: Type.Optional(LocalDate), to: Type.Optional(LocalDate) }),
   responses: { 200: Activity },
-  handle: async ({ activity, catalogs }, { tenant, query }) => ({
-    status: 200,
-    body: await activity.days(await catalogs.of(tenant.no), query),
-  }),
+  answer: async ({ activity, catalogs }, { tenant, query }) => activity.days(await catalogs.of(tenant.no), query),
 });
 
 export const adminActivityCompletions = operation({
@@ -249,8 +217,5 @@ export const adminActivityCompletions = operation({
   path: '/v1/activity/completions',
   summary: 'The latest completions of achievements, newest first, about 20',
   responses: { 200: Type.Array(RecentCompletion) },
-  handle: async ({ activity, catalogs }, { tenant }) => ({
-    status: 200,
-    body: await activity.completions(await catalogs.of(tenant.no)),
-  }),
+  answer: async ({ activity, catalogs }, { tenant }) => activity.completions(await catalogs.of(tenant.no)),
 });

@@ -15,8 +15,5 @@ hour; events in quarantine; jobs that failed in the last 7 days or failed 3 time
 letters, jobs of the whole installation, and a backlog that is so full that events are refused. Counts of messages and events end at
 ${MOST_COUNTED.toLocaleString('en')}.`,
   responses: { 200: Type.Array(AttentionItem) },
-  handle: async ({ attention }, { tenant, caller }) => ({
-    status: 200,
-    body: await attention({ tenantNo: tenant.no, ofAll: caller.tenantNo === null }),
-  }),
+  answer: ({ attention }, { tenant, caller }) => attention({ tenantNo: tenant.no, ofAll: caller.tenantNo === null }),
 });

@@ -19,7 +19,7 @@ export const adminConfigurationGet = operation({
   path: '/v1/configuration',
   summary: 'The whole configuration as one document, with references by key',
   responses: { 200: Configuration },
-  handle: async ({ configuration }, { tenant }) => ({ status: 200, body: await configuration.read(tenant.no) }),
+  answer: ({ configuration }, { tenant }) => configuration.read(tenant.no),
 });
 
 export const adminConfigurationPut = operation({
@@ -42,10 +42,7 @@ export const adminConfigurationPut = operation({
       demo: Type.Array(DemoResource),
     }),
   },
-  handle: async ({ configuration }, { tenant, query, body, by }) => ({
-    status: 200,
-    body: await configuration.apply(tenant.no, body, by, query.demo),
-  }),
+  answer: ({ configuration }, { tenant, query, body, by }) => configuration.apply(tenant.no, body, by, query.demo),
 });
 
 export const adminConfigurationDiff = operation({
@@ -63,10 +60,7 @@ export const adminConfigurationDiff = operation({
   bodyBytes: null,
   knownFields: SentConfiguration,
   responses: { 200: Type.Object({ changes: Type.Array(ConfigurationChange), demo: Type.Array(DemoResource) }) },
-  handle: async ({ configuration }, { tenant, query, body }) => ({
-    status: 200,
-    body: await configuration.diff(tenant.no, body, query.demo),
-  }),
+  answer: ({ configuration }, { tenant, query, body }) => configuration.diff(tenant.no, body, query.demo),
 });
 
 let schemaFile: Promise<StaticFile> | undefined;
@@ -103,10 +97,7 @@ export const adminConfigurationVersionsList = operation({
   description: 'Every change makes a version. Versions are listed as long as the audit log keeps their changes.',
   query: Paging,
   responses: { 200: Type.Array(ConfigurationVersion) },
-  handle: async ({ configuration }, { tenant, query }) => ({
-    status: 200,
-    body: await configuration.versions(tenant.no, query),
-  }),
+  answer: ({ configuration }, { tenant, query }) => configuration.versions(tenant.no, query),
 });
 
 export const adminConfigurationVersionsGet = operation({
@@ -119,8 +110,5 @@ export const adminConfigurationVersionsGet = operation({
     'To restore the version, send the document to `PUT /v1/configuration`; `POST /v1/configuration/diff` previews what that changes.',
   params: Type.Object({ version: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }) }),
   responses: { 200: Configuration },
-  handle: async ({ configuration }, { tenant, params }) => ({
-    status: 200,
-    body: await configuration.readVersion(tenant.no, Number(params.version)),
-  }),
+  answer: ({ configuration }, { tenant, params }) => configuration.readVersion(tenant.no, Number(params.version)),
 });

@@ -38,11 +38,11 @@ event's idempotency key stays used.`,
   isBodyOptional: true,
   knownFields: Body,
   responses: { 200: EventReversal },
-  handle: async ({ catalogs, reversals }, { tenant, by, params, body }) => {
+  answer: async ({ catalogs, reversals }, { tenant, by, params, body }) => {
     const { revokeAchievements = false, dryRun = false } = body;
     const compiled = await catalogs.of(tenant.no);
     const request = { id: params.id, revokeAchievements, dryRun };
-    return { status: 200, body: await reversals.reverse(compiled, request, by) };
+    return reversals.reverse(compiled, request, by);
   },
 });
 
@@ -60,10 +60,8 @@ by itself, as if the others stayed.`,
   knownFields: ReverseEvents,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: ReversedEvents },
-  handle: async ({ catalogs, manyReversals }, { tenant, by, body }) => ({
-    status: 200,
-    body: await manyReversals.reverse(await catalogs.of(tenant.no), body, by),
-  }),
+  answer: async ({ catalogs, manyReversals }, { tenant, by, body }) =>
+    manyReversals.reverse(await catalogs.of(tenant.no), body, by),
 });
 
 export const adminEventsSettingsGet = operation({
@@ -73,7 +71,7 @@ export const adminEventsSettingsGet = operation({
   path: '/v1/events/settings',
   summary: 'The limit for late events, and who may write sign-up dates',
   responses: { 200: EventSettings },
-  handle: async ({ configuration }, { tenant }) => ({ status: 200, body: await configuration.events(tenant.no) }),
+  answer: ({ configuration }, { tenant }) => configuration.events(tenant.no),
 });
 
 export const adminEventsSettingsUpdate = operation({
@@ -86,10 +84,7 @@ export const adminEventsSettingsUpdate = operation({
   body: Type.Partial(EventSettings),
   knownFields: EventSettings,
   responses: { 200: EventSettings },
-  handle: async ({ configuration }, { tenant, body, by }) => ({
-    status: 200,
-    body: await configuration.updateEvents(tenant.no, body, by),
-  }),
+  answer: ({ configuration }, { tenant, body, by }) => configuration.updateEvents(tenant.no, body, by),
 });
 
 export const adminQuarantineList = operation({
@@ -100,10 +95,7 @@ export const adminQuarantineList = operation({
   summary: 'Events that guards hold in quarantine, newest first; with `status`, released or dropped ones',
   query: QuarantineQuery,
   responses: { 200: QuarantinedEvents },
-  handle: async ({ quarantine, catalogs }, { tenant, query }) => ({
-    status: 200,
-    body: await quarantine.list(await catalogs.of(tenant.no), query),
-  }),
+  answer: async ({ quarantine, catalogs }, { tenant, query }) => quarantine.list(await catalogs.of(tenant.no), query),
 });
 
 /** The result for a call's single event. Throws 404 if it does not exist, 422 if it stays. */
@@ -127,9 +119,9 @@ export const adminQuarantineDeleteOne = operation({
   summary: 'Drop an event in quarantine: it is never applied',
   params: Type.Object({ id: Uuid }),
   responses: { 200: DeletedResources },
-  handle: async ({ quarantine, catalogs }, { tenant, by, params }) => {
+  answer: async ({ quarantine, catalogs }, { tenant, by, params }) => {
     const id = oneOf(await quarantine.drop(await catalogs.of(tenant.no), distinct([params.id]), by));
-    return { status: 200, body: { deleted: [{ id }], issues: [] } };
+    return { deleted: [{ id }], issues: [] };
   },
 });
 
@@ -142,9 +134,9 @@ export const adminQuarantineDrop = operation({
   body: QuarantinedIds,
   knownFields: QuarantinedIds,
   responses: { 200: DeletedResources },
-  handle: async ({ quarantine, catalogs }, { tenant, by, body }) => {
+  answer: async ({ quarantine, catalogs }, { tenant, by, body }) => {
     const left = await quarantine.drop(await catalogs.of(tenant.no), distinct(body.ids), by);
-    return { status: 200, body: { deleted: left.done.map((id) => ({ id })), issues: issuesOf(left) } };
+    return { deleted: left.done.map((id) => ({ id })), issues: issuesOf(left) };
   },
 });
 
@@ -156,10 +148,8 @@ export const adminQuarantineReleaseOne = operation({
   summary: 'Apply an event in quarantine now; the answer has its effects',
   params: Type.Object({ id: Uuid }),
   responses: { 200: ReleasedEvent },
-  handle: async ({ quarantine, catalogs }, { tenant, by, params }) => ({
-    status: 200,
-    body: oneOf(await quarantine.release(await catalogs.of(tenant.no), distinct([params.id]), by)),
-  }),
+  answer: async ({ quarantine, catalogs }, { tenant, by, params }) =>
+    oneOf(await quarantine.release(await catalogs.of(tenant.no), distinct([params.id]), by)),
 });
 
 export const adminQuarantineRelease = operation({
@@ -171,9 +161,9 @@ export const adminQuarantineRelease = operation({
   body: QuarantinedIds,
   knownFields: QuarantinedIds,
   responses: { 200: ReleasedEvents },
-  handle: async ({ quarantine, catalogs }, { tenant, by, body }) => {
+  answer: async ({ quarantine, catalogs }, { tenant, by, body }) => {
     const left = await quarantine.release(await catalogs.of(tenant.no), distinct(body.ids), by);
-    return { status: 200, body: { released: left.done, issues: issuesOf(left) } };
+    return { released: left.done, issues: issuesOf(left) };
   },
 });
 
@@ -184,10 +174,7 @@ export const adminRecomputationsList = operation({
   path: '/v1/recomputations',
   summary: 'The latest 100 recomputations, newest first',
   responses: { 200: Type.Array(Recomputation) },
-  handle: async ({ catalogs, recomputations }, { tenant }) => ({
-    status: 200,
-    body: await recomputations.list(await catalogs.of(tenant.no)),
-  }),
+  answer: async ({ catalogs, recomputations }, { tenant }) => recomputations.list(await catalogs.of(tenant.no)),
 });
 
 export const adminRecomputationsGet = operation({
@@ -198,10 +185,8 @@ export const adminRecomputationsGet = operation({
   summary: 'A recomputation: its progress and figures, and some of its users',
   params: Type.Object({ id: Uuid }),
   responses: { 200: RecomputationDetails },
-  handle: async ({ catalogs, recomputations }, { tenant, params }) => ({
-    status: 200,
-    body: await recomputations.get(await catalogs.of(tenant.no), params.id),
-  }),
+  answer: async ({ catalogs, recomputations }, { tenant, params }) =>
+    recomputations.get(await catalogs.of(tenant.no), params.id),
 });
 
 export const adminRecomputationsCreate = operation({
@@ -218,10 +203,8 @@ afterwards, unless \`mayRevoke\` is true. Of a tenant one is under way at a time
   body: RecomputationRequest,
   knownFields: RecomputationRequest,
   responses: { 202: Recomputation },
-  handle: async ({ catalogs, recomputations }, { tenant, by, body }) => ({
-    status: 202,
-    body: await recomputations.create(await catalogs.of(tenant.no), body, by),
-  }),
+  answer: async ({ catalogs, recomputations }, { tenant, by, body }) =>
+    recomputations.create(await catalogs.of(tenant.no), body, by),
 });
 
 export const adminRecomputationsApply = operation({
@@ -236,10 +219,8 @@ changed since the plan stays unchanged. 409 if the recomputation is not planned,
 since.`,
   params: Type.Object({ id: Uuid }),
   responses: { 202: Recomputation },
-  handle: async ({ catalogs, recomputations }, { tenant, by, params }) => ({
-    status: 202,
-    body: await recomputations.apply(await catalogs.of(tenant.no), params.id, by),
-  }),
+  answer: async ({ catalogs, recomputations }, { tenant, by, params }) =>
+    recomputations.apply(await catalogs.of(tenant.no), params.id, by),
 });
 
 export const adminRecomputationsCancel = operation({
@@ -252,10 +233,8 @@ export const adminRecomputationsCancel = operation({
   description: `What it has applied so far stays, and can be reverted. 409 if it is not in progress.`,
   params: Type.Object({ id: Uuid }),
   responses: { 202: Recomputation },
-  handle: async ({ catalogs, recomputations }, { tenant, by, params }) => ({
-    status: 202,
-    body: await recomputations.cancel(await catalogs.of(tenant.no), params.id, by),
-  }),
+  answer: async ({ catalogs, recomputations }, { tenant, by, params }) =>
+    recomputations.cancel(await catalogs.of(tenant.no), params.id, by),
 });
 
 export const adminRecomputationsRevert = operation({
@@ -269,10 +248,8 @@ export const adminRecomputationsRevert = operation({
 unchanged. 409 where nothing was applied.`,
   params: Type.Object({ id: Uuid }),
   responses: { 202: Recomputation },
-  handle: async ({ catalogs, recomputations }, { tenant, by, params }) => ({
-    status: 202,
-    body: await recomputations.revert(await catalogs.of(tenant.no), params.id, by),
-  }),
+  answer: async ({ catalogs, recomputations }, { tenant, by, params }) =>
+    recomputations.revert(await catalogs.of(tenant.no), params.id, by),
 });
 
 const deadLetterAnswer = ({ created, updated, ...letter }: StoredDeadLetter): Answer => ({
@@ -297,10 +274,7 @@ export const adminDeadLettersList = operation({
   scope: 'organisation',
   query: Type.Object({ ...Paging.properties, status: Type.Optional(Type.Enum(['waiting', 'stored'])) }),
   responses: { 200: Type.Array(DeadLetter) },
-  handle: async ({ deadLetters }, { query }) => ({
-    status: 200,
-    body: (await deadLetters.list(query)).map(deadLetterAnswer),
-  }),
+  answer: async ({ deadLetters }, { query }) => (await deadLetters.list(query)).map(deadLetterAnswer),
 });
 
 export const adminDeadLettersGet = operation({
@@ -312,9 +286,9 @@ export const adminDeadLettersGet = operation({
   scope: 'organisation',
   params: Type.Object({ id: Uuid }),
   responses: { 200: ShownDeadLetter },
-  handle: async ({ deadLetters }, { params }) => {
+  answer: async ({ deadLetters }, { params }) => {
     const { letter, fields } = await deadLetters.show(params.id);
-    return { status: 200, body: { ...deadLetterAnswer(letter), entry: fields && readableEntry(fields) } };
+    return { ...deadLetterAnswer(letter), entry: fields && readableEntry(fields) };
   },
 });
 
@@ -327,13 +301,11 @@ export const adminDeadLettersDelete = operation({
   scope: 'organisation',
   query: Ids,
   responses: { 200: DeletedResources },
-  handle: async ({ deadLetters }, { by, query }) => ({
-    status: 200,
-    body: await deleteEach(query.ids, {
+  answer: ({ deadLetters }, { by, query }) =>
+    deleteEach(query.ids, {
       noun: 'dead letter',
       work: (ids) => deadLetters.drop(ids, by),
     }),
-  }),
 });
 
 export const adminDeadLettersRetry = operation({
@@ -345,8 +317,5 @@ export const adminDeadLettersRetry = operation({
   scope: 'organisation',
   params: Type.Object({ id: Uuid }),
   responses: { 200: DeadLetter },
-  handle: async ({ deadLetters }, { by, params }) => ({
-    status: 200,
-    body: deadLetterAnswer(await deadLetters.retry(params.id, by)),
-  }),
+  answer: async ({ deadLetters }, { by, params }) => deadLetterAnswer(await deadLetters.retry(params.id, by)),
 });

@@ -28,7 +28,7 @@ sees the jobs of the whole installation, too.`,
     status: Type.Optional(Type.Enum([...JOB_STATUSES])),
   }),
   responses: { 200: Type.Array(ShownJob) },
-  handle: async ({ jobs }, call) => ({ status: 200, body: await jobs.list({ ...seenBy(call), ...call.query }) }),
+  answer: ({ jobs }, call) => jobs.list({ ...seenBy(call), ...call.query }),
 });
 
 export const adminJobsGet = operation({
@@ -40,7 +40,7 @@ export const adminJobsGet = operation({
   summary: 'A job, with its progress',
   params: Type.Object({ id: Uuid }),
   responses: { 200: ShownJob },
-  handle: async ({ jobs }, call) => ({ status: 200, body: await jobs.get(seenBy(call), call.params.id) }),
+  answer: ({ jobs }, call) => jobs.get(seenBy(call), call.params.id),
 });
 
 export const adminJobsCancel = operation({
@@ -55,7 +55,7 @@ export const adminJobsCancel = operation({
 that are older than they are kept.`,
   params: Type.Object({ id: Uuid }),
   responses: { 200: ShownJob },
-  handle: async ({ jobs }, call) => ({ status: 200, body: await jobs.cancel(seenBy(call), call.params.id, call.by) }),
+  answer: ({ jobs }, call) => jobs.cancel(seenBy(call), call.params.id, call.by),
 });
 
 export const adminJobsRetry = operation({
@@ -71,7 +71,7 @@ others start again from the beginning, which changes nothing that is done. 409 i
 that was cancelled: plan that again.`,
   params: Type.Object({ id: Uuid }),
   responses: { 200: ShownJob },
-  handle: async ({ jobs }, call) => ({ status: 200, body: await jobs.retry(seenBy(call), call.params.id, call.by) }),
+  answer: ({ jobs }, call) => jobs.retry(seenBy(call), call.params.id, call.by),
 });
 
 export const adminSpreadGet = operation({
@@ -82,9 +82,9 @@ export const adminSpreadGet = operation({
   needsRedis: false,
   summary: 'Over how many shards of Redis the tenant’s users are spread',
   responses: { 200: Type.Object({ shards: Type.Integer(), converting: Type.Boolean() }) },
-  handle: async ({ spreads }, { tenant }) => {
+  answer: async ({ spreads }, { tenant }) => {
     const { spread, converting } = await spreads.get(tenant.no);
-    return { status: 200, body: { shards: spread, converting } };
+    return { shards: spread, converting };
   },
 });
 
@@ -100,13 +100,13 @@ shards from Postgres. Until it is done, requests about the tenant, except about 
 while such a job is not finished. Without a cluster of Redis the answer has a \`warning\`.`,
   body: Type.Object({ shards: Type.Integer({ minimum: 1, maximum: 256 }) }),
   responses: { 202: SpreadJob },
-  handle: async ({ spreads, jobs }, { tenant, caller, body, by }) => {
+  answer: async ({ spreads, jobs }, { tenant, caller, body, by }) => {
     if (caller.tenantNo !== null)
       throw new AppError('forbidden', 'Only an admin key of all tenants may spread a tenant over shards.');
     const id = await spreads.put(tenant.no, body.shards, by);
     const warning = spreads.warning(body.shards);
     const job = await jobs.get({ tenantNo: tenant.no, ofAll: true }, id);
-    return { status: 202, body: { ...job, ...(warning !== null && { warning }) } };
+    return { ...job, ...(warning !== null && { warning }) };
   },
 });
 
@@ -117,7 +117,7 @@ export const adminVerificationsList = operation({
   path: '/v1/verifications',
   summary: 'The latest 100 verifications, newest first; finished ones are kept for 30 days',
   responses: { 200: Type.Array(Verification) },
-  handle: async ({ verifications }, { tenant }) => ({ status: 200, body: await verifications.list(tenant.no) }),
+  answer: ({ verifications }, { tenant }) => verifications.list(tenant.no),
 });
 
 export const adminVerificationsGet = operation({
@@ -128,10 +128,7 @@ export const adminVerificationsGet = operation({
   summary: 'A verification: its progress, and the differences that it found',
   params: Type.Object({ id: Uuid }),
   responses: { 200: VerificationDetails },
-  handle: async ({ verifications }, { tenant, params }) => ({
-    status: 200,
-    body: await verifications.get(tenant.no, params.id),
-  }),
+  answer: ({ verifications }, { tenant, params }) => verifications.get(tenant.no, params.id),
 });
 
 export const adminVerificationsCreate = operation({
@@ -146,8 +143,5 @@ events continue, and changes nothing. It ends when everything is compared, or wh
 cancels it. \`laurel rebuild --shard\` repairs a shard with differences. One verification of a tenant is unfinished at a time: otherwise the
 answer is 409.`,
   responses: { 202: Verification },
-  handle: async ({ verifications }, { tenant, by }) => ({
-    status: 202,
-    body: await verifications.create(tenant.no, by),
-  }),
+  answer: ({ verifications }, { tenant, by }) => verifications.create(tenant.no, by),
 });

@@ -45,9 +45,8 @@ export const adminLeaderboardFillingsList = operation({
   path: '/v1/leaderboard-fillings',
   summary: 'Progress of filling activated leaderboards from history',
   responses: { 200: Type.Array(Filling) },
-  handle: async ({ boardFills }, { tenant }) => ({
-    status: 200,
-    body: (await boardFills.list(tenant.no)).map(({ subjectId, status, done, total, result, requested, finished }) => ({
+  answer: async ({ boardFills }, { tenant }) =>
+    (await boardFills.list(tenant.no)).map(({ subjectId, status, done, total, result, requested, finished }) => ({
       leaderboardId: subjectId!,
       status,
       usersDone: done,
@@ -56,7 +55,6 @@ export const adminLeaderboardFillingsList = operation({
       requested: requested.toISOString(),
       finished: finished === null ? null : finished.toISOString(),
     })),
-  }),
 });
 
 export const adminLeaderboardsGroups = operation({
@@ -71,9 +69,9 @@ export const adminLeaderboardsGroups = operation({
   params: Type.Object({ id: Uuid }),
   query: Type.Object({ run: Type.Optional(LocalDate) }),
   responses: { 200: Type.Array(Type.Object({ userAttributes: StringMap, users: Type.Integer() })) },
-  handle: async ({ catalogs, leaderboards: reads }, { tenant, params, query: { run } }) => {
+  answer: async ({ catalogs, leaderboards: reads }, { tenant, params, query: { run } }) => {
     const compiled = await catalogs.of(tenant.no);
-    return { status: 200, body: await reads.groups(compiled, keyOf(compiled, params.id), run) };
+    return reads.groups(compiled, keyOf(compiled, params.id), run);
   },
 });
 
@@ -89,9 +87,9 @@ export const adminLeaderboardsLeagues = operation({
   params: Type.Object({ id: Uuid }),
   query: Type.Object({ run: Type.Optional(LocalDate) }),
   responses: { 200: LeagueOverview },
-  handle: async ({ catalogs, leagues }, { tenant, params, query: { run } }) => {
+  answer: async ({ catalogs, leagues }, { tenant, params, query: { run } }) => {
     const compiled = await catalogs.of(tenant.no);
-    return { status: 200, body: await leagues.overview(compiled, keyOf(compiled, params.id), run) };
+    return leagues.overview(compiled, keyOf(compiled, params.id), run);
   },
 });
 
@@ -121,13 +119,11 @@ export const leaderboardsGet = operation({
   }),
   responses: { 200: LeaderboardResponseWithRankings },
   namedUsers: ({ query }) => (query.userId === undefined ? [] : [query.userId]),
-  handle: async ({ catalogs, leaderboards }, { caller, tenant, params, query }) => ({
-    status: 200,
-    body: await leaderboards.rankings(await catalogs.of(tenant.no), params.key, {
+  answer: async ({ catalogs, leaderboards }, { caller, tenant, params, query }) =>
+    leaderboards.rankings(await catalogs.of(tenant.no), params.key, {
       ...query,
       groupOf: isClient(caller) ? caller.userId : null,
     }),
-  }),
 });
 
 export const leaderboardsRankings = operation({
@@ -148,13 +144,11 @@ export const leaderboardsRankings = operation({
   bodyBytes: 4 * BODY_BYTES,
   responses: { 200: LeaderboardResponseWithRankings },
   namedUsers: ({ caller, body: { userIds } }) => (userIds.includes(caller.userId ?? '') ? [] : userIds),
-  handle: async ({ catalogs, leaderboards }, { caller, tenant, params, body }) => ({
-    status: 200,
-    body: await leaderboards.among(await catalogs.of(tenant.no), params.key, {
+  answer: async ({ catalogs, leaderboards }, { caller, tenant, params, body }) =>
+    leaderboards.among(await catalogs.of(tenant.no), params.key, {
       ...body,
       groupOf: isClient(caller) ? caller.userId : null,
     }),
-  }),
 });
 
 export const leaderboardsTeams = operation({
@@ -175,10 +169,8 @@ export const leaderboardsTeams = operation({
     team: Type.Optional(Type.String()),
   }),
   responses: { 200: TeamRankings },
-  handle: async ({ catalogs, leaderboards }, { tenant, params, query }) => ({
-    status: 200,
-    body: await leaderboards.teams(await catalogs.of(tenant.no), params.key, query),
-  }),
+  answer: async ({ catalogs, leaderboards }, { tenant, params, query }) =>
+    leaderboards.teams(await catalogs.of(tenant.no), params.key, query),
 });
 
 export const leaderboardsAll = operation({
@@ -189,10 +181,8 @@ export const leaderboardsAll = operation({
   summary: 'Leaderboards that are active or scheduled, and finished ones on request',
   query: Type.Object({ includeFinished: Type.Boolean({ default: false }) }),
   responses: { 200: Type.Array(LeaderboardWithStatus) },
-  handle: async ({ catalogs, leaderboards }, { tenant, query }) => ({
-    status: 200,
-    body: leaderboards.list(await catalogs.of(tenant.no), query.includeFinished),
-  }),
+  answer: async ({ catalogs, leaderboards }, { tenant, query }) =>
+    leaderboards.list(await catalogs.of(tenant.no), query.includeFinished),
 });
 
 export const usersLeaderboard = operation({
@@ -208,10 +198,8 @@ export const usersLeaderboard = operation({
   }),
   responses: { 200: UserLeaderboardResponseWithHistory },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, leaderboards }, { tenant, params, query }) => ({
-    status: 200,
-    body: await leaderboards.ofUser(await catalogs.of(tenant.no), params.id, { key: params.key, ...query }),
-  }),
+  answer: async ({ catalogs, leaderboards }, { tenant, params, query }) =>
+    leaderboards.ofUser(await catalogs.of(tenant.no), params.id, { key: params.key, ...query }),
 });
 
 export const usersLeaderboardLeagues = operation({
@@ -228,8 +216,6 @@ export const usersLeaderboardLeagues = operation({
   query: Type.Object({ run: Type.Optional(Type.String({ format: 'date' })) }),
   responses: { 200: UserLeague },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, leagues }, { tenant, params, query }) => ({
-    status: 200,
-    body: await leagues.ofUser(await catalogs.of(tenant.no), params.id, { key: params.key, ...query }),
-  }),
+  answer: async ({ catalogs, leagues }, { tenant, params, query }) =>
+    leagues.ofUser(await catalogs.of(tenant.no), params.id, { key: params.key, ...query }),
 });

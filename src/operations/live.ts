@@ -72,10 +72,8 @@ export const liveTicketsCreate = operation({
   isBodyOptional: true,
   responses: { 201: LiveTicket },
   namedUsers: ({ body }) => (body.userId === undefined ? [] : [body.userId]),
-  handle: async ({ catalogs, live }, { tenant, caller, body }) => ({
-    status: 201,
-    body: await live.makeTicket(await catalogs.of(tenant.no), caller, body),
-  }),
+  answer: async ({ catalogs, live }, { tenant, caller, body }) =>
+    live.makeTicket(await catalogs.of(tenant.no), caller, body),
 });
 
 export const adminLiveGet = operation({ ...EVENT_STREAM, id: 'admin_live_get', surface: 'admin', audited: false });
@@ -96,8 +94,6 @@ export const adminLiveTicketsCreate = operation({
   isBodyOptional: true,
   responses: { 201: LiveTicket },
   audited: false,
-  handle: async ({ catalogs, live }, { tenant, caller, body }) => ({
-    status: 201,
-    body: await live.makeTicket(await catalogs.of(tenant.no), caller, body),
-  }),
+  answer: async ({ catalogs, live }, { tenant, caller, body }) =>
+    live.makeTicket(await catalogs.of(tenant.no), caller, body),
 });

@@ -43,10 +43,8 @@ export const adminAuditLogList = operation({
     changes: Type.Boolean({ default: false }),
   }),
   responses: { 200: Type.Array(AuditEntry) },
-  handle: async ({ audit }, { tenant, caller, query: { changes, ...query } }) => ({
-    status: 200,
-    // A key of one tenant does not see the organisation's entries.
-    body: (
+  answer: async ({ audit }, { tenant, caller, query: { changes, ...query } }) =>
+    (
       await audit.read({ ...query, onlyChanges: changes, tenantNo: tenant.no, onlyTenant: caller.tenantNo !== null })
     ).map(({ at, id, before, after, ...entry }) => ({
       at: at.toISOString(),
@@ -55,7 +53,6 @@ export const adminAuditLogList = operation({
       ...(before !== null && { before }),
       ...(after !== null && { after }),
     })),
-  }),
 });
 
 export const adminRequestsList = operation({
@@ -69,16 +66,13 @@ export const adminRequestsList = operation({
     'Bodies and queries are not kept. A process lists up to 50 requests a second, 20 of them of one key. Reads of the console and of this list are not listed.',
   query: Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 1_000, default: 100 }) }),
   responses: { 200: Type.Array(ShownRequest) },
-  handle: async ({ recentRequests }, { tenant, query: { limit } }) => {
+  answer: async ({ recentRequests }, { tenant, query: { limit } }) => {
     // Entries have the machine's time, whatever a test clock says.
     const found = await recentRequests.read(tenant.no, { limit, nowMs: systemClock.now() });
-    return {
-      status: 200,
-      body: found.map(({ atMs, prefix, ...request }) => ({
-        at: new Date(atMs).toISOString(),
-        ...request,
-        key: prefix,
-      })),
-    };
+    return found.map(({ atMs, prefix, ...request }) => ({
+      at: new Date(atMs).toISOString(),
+      ...request,
+      key: prefix,
+    }));
   },
 });

@@ -46,10 +46,7 @@ export const adminMessagesChannelGet = operation({
   path: '/v1/messages/channel',
   summary: 'The channel through which Laurel sends e-mails, without its password',
   responses: { 200: MessageChannel },
-  handle: async ({ messageChannels }, { tenant }) => ({
-    status: 200,
-    body: channelAnswer(await messageChannels.get(tenant.no)),
-  }),
+  answer: async ({ messageChannels }, { tenant }) => channelAnswer(await messageChannels.get(tenant.no)),
 });
 
 export const adminMessagesChannelPut = operation({
@@ -66,10 +63,8 @@ export const adminMessagesChannelPut = operation({
   body: SentMessageChannel,
   knownFields: KnownChannelFields,
   responses: { 200: MessageChannel },
-  handle: async ({ messageChannels }, { tenant, by, body }) => ({
-    status: 200,
-    body: channelAnswer(await messageChannels.put({ tenantNo: tenant.no, by }, body)),
-  }),
+  answer: async ({ messageChannels }, { tenant, by, body }) =>
+    channelAnswer(await messageChannels.put({ tenantNo: tenant.no, by }, body)),
 });
 
 export const adminMessagesChannelDelete = operation({
@@ -79,9 +74,9 @@ export const adminMessagesChannelDelete = operation({
   path: '/v1/messages/channel',
   summary: 'Delete the channel; e-mails that wait are dropped',
   responses: { 204: null },
-  handle: async ({ messageChannels }, { tenant, by }) => {
+  answer: async ({ messageChannels }, { tenant, by }) => {
     await messageChannels.delete({ tenantNo: tenant.no, by });
-    return { status: 204, body: undefined };
+    return undefined;
   },
 });
 
@@ -98,9 +93,9 @@ export const adminMessagesChannelTest = operation({
   body: MessageTest,
   knownFields: MessageTest,
   responses: { 200: MessageTestResult },
-  handle: async ({ messageChannels }, { tenant, by, body }) => {
+  answer: async ({ messageChannels }, { tenant, by, body }) => {
     const { outcome, reason } = await messageChannels.test({ tenantNo: tenant.no, by }, body.to);
-    return { status: 200, body: { outcome, reason } };
+    return { outcome, reason };
   },
 });
 
@@ -120,10 +115,7 @@ export const adminMessagesPreview = operation({
   bodyBytes: PREVIEW_BODY_BYTES,
   knownFields: MessagePreviewRequest,
   responses: { 200: MessagePreview },
-  handle: async ({ previewMessage }, { tenant, body }) => ({
-    status: 200,
-    body: await previewMessage(tenant.no, body),
-  }),
+  answer: ({ previewMessage }, { tenant, body }) => previewMessage(tenant.no, body),
 });
 
 const messageAnswer = (row: EmailRow): Message => ({
@@ -148,9 +140,9 @@ export const adminMessagesList = operation({
     'The log of e-mails: those that were sent, wait or were dropped, newest first, without addresses and content',
   query: MessageQuery,
   responses: { 200: Messages },
-  handle: async ({ emailLog }, { tenant, query }) => {
+  answer: async ({ emailLog }, { tenant, query }) => {
     const { rows, nextCursor } = await emailLog.list(tenant.no, query);
-    return { status: 200, body: { messages: rows.map(messageAnswer), nextCursor } };
+    return { messages: rows.map(messageAnswer), nextCursor };
   },
 });
 
@@ -162,9 +154,9 @@ export const adminMessagesSuppressedList = operation({
   summary: 'Addresses that get no e-mails: refused or bounced for good, or after a complaint; in alphabetical order',
   query: SuppressionQuery,
   responses: { 200: SuppressedAddresses },
-  handle: async ({ emailLog }, { tenant, query }) => {
+  answer: async ({ emailLog }, { tenant, query }) => {
     const { rows, nextCursor } = await emailLog.suppressed(tenant.no, query);
-    return { status: 200, body: { addresses: rows.map((row) => ({ ...row, at: row.at.toISOString() })), nextCursor } };
+    return { addresses: rows.map((row) => ({ ...row, at: row.at.toISOString() })), nextCursor };
   },
 });
 
@@ -176,8 +168,8 @@ export const adminMessagesSuppressedDelete = operation({
   summary: 'Allow e-mails to a suppressed address again',
   params: SuppressedParams,
   responses: { 204: null },
-  handle: async ({ emailLog }, { tenant, by, params }) => {
+  answer: async ({ emailLog }, { tenant, by, params }) => {
     await emailLog.unsuppress(tenant.no, params.address, by);
-    return { status: 204, body: undefined };
+    return undefined;
   },
 });

@@ -117,11 +117,11 @@ export const adminAttributesValues = operation({
   params: Type.Object({ id: Uuid }),
   query: Type.Object({ limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }) }),
   responses: { 200: Type.Array(Type.Object({ value: Type.String(), count: Type.Integer() })) },
-  handle: async ({ resources, attributeValues }, { tenant, params, query: { limit } }) => {
+  answer: async ({ resources, attributeValues }, { tenant, params, query: { limit } }) => {
     const id = params.id.toLowerCase();
     const attribute = (await resources.read(tenant.no)).attributes.find((one) => one.id === id);
     if (attribute === undefined) throw new AppError('not_found', unknown(attributes));
-    return { status: 200, body: await attributeValues(tenant.no, attribute, limit) };
+    return attributeValues(tenant.no, attribute, limit);
   },
 });
 
@@ -160,13 +160,11 @@ export const usersAllMetrics = operation({
   params: Type.Object({ id: Type.String() }),
   responses: { 200: Type.Array(MetricResponse) },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, users, clock }, { tenant, params, caller }) => ({
-    status: 200,
-    body: await users.metrics(await catalogs.of(tenant.no), params.id, {
+  answer: async ({ catalogs, users, clock }, { tenant, params, caller }) =>
+    users.metrics(await catalogs.of(tenant.no), params.id, {
       nowMs: clock.now(),
       seesSecrets: !isClient(caller),
     }),
-  }),
 });
 
 export const usersMetricEventSummary = operation({
@@ -179,10 +177,8 @@ export const usersMetricEventSummary = operation({
   query: EventSummaryQuery,
   responses: { 200: Type.Array(EventSummaryEntry) },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, history }, { tenant, params, query }) => ({
-    status: 200,
-    body: await history.metricSummary(await catalogs.of(tenant.no), { userId: params.id, key: params.key, query }),
-  }),
+  answer: async ({ catalogs, history }, { tenant, params, query }) =>
+    history.metricSummary(await catalogs.of(tenant.no), { userId: params.id, key: params.key, query }),
 });
 
 export const usersSingleMetric = operation({
@@ -194,12 +190,10 @@ export const usersSingleMetric = operation({
   params: Type.Object({ id: Type.String(), key: Type.String() }),
   responses: { 200: MetricResponse },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, users, clock }, { tenant, params, caller }) => ({
-    status: 200,
-    body: await users.metric(await catalogs.of(tenant.no), params.id, {
+  answer: async ({ catalogs, users, clock }, { tenant, params, caller }) =>
+    users.metric(await catalogs.of(tenant.no), params.id, {
       metricKey: params.key,
       nowMs: clock.now(),
       seesSecrets: !isClient(caller),
     }),
-  }),
 });

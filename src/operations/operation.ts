@@ -190,7 +190,9 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   responses: Record<number, TSchema | null>;
   namedUsers?: (call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => readonly string[];
   file?: (services: Services) => Promise<StaticFile>;
-  /** May be omitted with `file`. */
+  /** The body of the only answer that is no error. One of `answer`, `handle` and `file` is given. */
+  answer?: (services: Services, call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => unknown;
+  /** For operations with several such answers, or with an answer that is no body to serialize. */
   handle?: (services: Services, call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => Promise<Answer>;
 }
 
@@ -200,8 +202,12 @@ export function operation<
   Q extends TObject | undefined = undefined,
   B extends TSchema | undefined = undefined,
 >(definition: Definition<P, Q, B>): Operation {
-  const { handle = async (services: Services) => ({ status: 200, file: await definition.file!(services) }) } =
-    definition;
+  const { responses, file, answer } = definition;
+  const status = Number(Object.keys(responses).find((each) => each.startsWith('2')));
+  const {
+    handle = async (services, call): Promise<Answer> =>
+      file ? { status: 200, file: await file(services) } : { status, body: await answer!(services, call) },
+  } = definition;
   return {
     aliases: [],
     description: '',

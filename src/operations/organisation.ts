@@ -27,9 +27,9 @@ export const adminOrganisationGet = operation({
   summary: "The organisation's settings",
   scope: 'organisation',
   responses: { 200: Organisation },
-  handle: async ({ tenants, configuration }) => ({
-    status: 200,
-    body: { ...organisationAnswer(tenants.organisation()), demo: await configuration.hasDemo(tenants.default().no) },
+  answer: async ({ tenants, configuration }) => ({
+    ...organisationAnswer(tenants.organisation()),
+    demo: await configuration.hasDemo(tenants.default().no),
   }),
 });
 
@@ -43,12 +43,9 @@ export const adminOrganisationUpdate = operation({
   body: Type.Partial(OrganisationSettings),
   knownFields: Organisation,
   responses: { 200: Organisation },
-  handle: async ({ tenants, configuration }, { by, body }) => ({
-    status: 200,
-    body: {
-      ...organisationAnswer(await tenants.updateOrganisation(body, by)),
-      demo: await configuration.hasDemo(tenants.default().no),
-    },
+  answer: async ({ tenants, configuration }, { by, body }) => ({
+    ...organisationAnswer(await tenants.updateOrganisation(body, by)),
+    demo: await configuration.hasDemo(tenants.default().no),
   }),
 });
 
@@ -61,7 +58,7 @@ export const adminEnvironmentsList = operation({
   description:
     'Always one: every environment is a deployment of its own, named by `ENVIRONMENT_NAME` and `ENVIRONMENT_KEY`.',
   responses: { 200: Type.Array(Environment) },
-  handle: async ({ environment }) => ({ status: 200, body: [environment] }),
+  answer: ({ environment }) => [environment],
 });
 
 const settingsAnswer = (row: OrganisationRow): Settings => ({
@@ -93,7 +90,7 @@ export const adminSettingsGet = operation({
   description: 'Settings of the organisation, for every tenant. `/organisation` has those that only Laurel has.',
   scope: 'organisation',
   responses: { 200: Settings },
-  handle: async ({ tenants }) => ({ status: 200, body: settingsAnswer(tenants.organisation()) }),
+  answer: ({ tenants }) => settingsAnswer(tenants.organisation()),
 });
 
 export const adminSettingsUpdate = operation({
@@ -107,8 +104,6 @@ export const adminSettingsUpdate = operation({
   body: SettingsChanges,
   knownFields: SettingsChanges,
   responses: { 200: Settings },
-  handle: async ({ tenants }, { by, body }) => ({
-    status: 200,
-    body: settingsAnswer(await tenants.updateOrganisation(changedSettings(body), by)),
-  }),
+  answer: async ({ tenants }, { by, body }) =>
+    settingsAnswer(await tenants.updateOrganisation(changedSettings(body), by)),
 });

@@ -70,10 +70,8 @@ export const pointsBoosts = operation({
   params: Type.Object({ key: Type.String() }),
   query: Type.Object({ includeFinished: Type.Boolean({ default: false }) }),
   responses: { 200: Type.Array(PointsBoostResponse) },
-  handle: async ({ catalogs, points }, { tenant, params, query }) => ({
-    status: 200,
-    body: points.boosts(await catalogs.of(tenant.no), params.key, query.includeFinished),
-  }),
+  answer: async ({ catalogs, points }, { tenant, params, query }) =>
+    points.boosts(await catalogs.of(tenant.no), params.key, query.includeFinished),
 });
 
 export const pointsLevelSummary = operation({
@@ -84,10 +82,8 @@ export const pointsLevelSummary = operation({
   summary: 'How many users are on each level of a points system',
   params: Type.Object({ key: Type.String() }),
   responses: { 200: PointsLevelSummaryResponse },
-  handle: async ({ catalogs, points }, { tenant, params }) => ({
-    status: 200,
-    body: await points.levelSummary(await catalogs.of(tenant.no), params.key),
-  }),
+  answer: async ({ catalogs, points }, { tenant, params }) =>
+    points.levelSummary(await catalogs.of(tenant.no), params.key),
 });
 
 export const pointsLevels = operation({
@@ -98,10 +94,7 @@ export const pointsLevels = operation({
   summary: 'The levels of a points system, lowest first',
   params: Type.Object({ key: Type.String() }),
   responses: { 200: Type.Array(PointsLevelResponse) },
-  handle: async ({ catalogs, points }, { tenant, params }) => ({
-    status: 200,
-    body: points.levels(await catalogs.of(tenant.no), params.key),
-  }),
+  answer: async ({ catalogs, points }, { tenant, params }) => points.levels(await catalogs.of(tenant.no), params.key),
 });
 
 export const pointsSummary = operation({
@@ -114,12 +107,10 @@ export const pointsSummary = operation({
   params: Type.Object({ key: Type.String() }),
   query: Type.Object({ userAttributes: Type.Optional(AttributeFilter) }),
   responses: { 200: Type.Array(PointsRange) },
-  handle: async ({ catalogs, points }, { caller, tenant, params, query }) => ({
-    status: 200,
-    body: await points.summary(await catalogs.of(tenant.no), params.key, query.userAttributes, {
+  answer: async ({ catalogs, points }, { caller, tenant, params, query }) =>
+    points.summary(await catalogs.of(tenant.no), params.key, query.userAttributes, {
       byClient: isClient(caller),
     }),
-  }),
 });
 
 export const pointsSystem = operation({
@@ -130,10 +121,8 @@ export const pointsSystem = operation({
   summary: 'A points system with its active triggers',
   params: Type.Object({ key: Type.String() }),
   responses: { 200: PointsSystemResponse },
-  handle: async ({ catalogs, points }, { tenant, params, caller }) => ({
-    status: 200,
-    body: points.system(await catalogs.of(tenant.no), params.key, { seesSecrets: !isClient(caller) }),
-  }),
+  answer: async ({ catalogs, points }, { tenant, params, caller }) =>
+    points.system(await catalogs.of(tenant.no), params.key, { seesSecrets: !isClient(caller) }),
 });
 
 export const usersPointsBoosts = operation({
@@ -145,10 +134,8 @@ export const usersPointsBoosts = operation({
   params: Type.Object({ id: Type.String(), key: Type.String() }),
   responses: { 200: Type.Array(PointsBoostResponse) },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, userPoints }, { tenant, params }) => ({
-    status: 200,
-    body: await userPoints.boosts(await catalogs.of(tenant.no), params.id, params.key),
-  }),
+  answer: async ({ catalogs, userPoints }, { tenant, params }) =>
+    userPoints.boosts(await catalogs.of(tenant.no), params.id, params.key),
 });
 
 export const usersPointsEventSummary = operation({
@@ -161,10 +148,8 @@ export const usersPointsEventSummary = operation({
   query: EventSummaryQuery,
   responses: { 200: Type.Array(EventSummaryEntry) },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, history }, { tenant, params, query }) => ({
-    status: 200,
-    body: await history.pointsSummary(await catalogs.of(tenant.no), { userId: params.id, key: params.key, query }),
-  }),
+  answer: async ({ catalogs, history }, { tenant, params, query }) =>
+    history.pointsSummary(await catalogs.of(tenant.no), { userId: params.id, key: params.key, query }),
 });
 
 export const usersPoints = operation({
@@ -177,8 +162,6 @@ export const usersPoints = operation({
   query: Type.Object({ awards: Type.Integer({ minimum: 1, maximum: 100, default: 10 }) }),
   responses: { 200: GetUserPointsResponse },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, userPoints }, { tenant, params, query }) => ({
-    status: 200,
-    body: await userPoints.points(await catalogs.of(tenant.no), params.id, { key: params.key, awards: query.awards }),
-  }),
+  answer: async ({ catalogs, userPoints }, { tenant, params, query }) =>
+    userPoints.points(await catalogs.of(tenant.no), params.id, { key: params.key, awards: query.awards }),
 });

@@ -154,11 +154,11 @@ const listOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
     params: List,
     query: Paging,
     responses: { 200: Type.Array(resource.answer) },
-    handle: async ({ resources, clock }, { tenant, params, query: { skip, limit } }) => {
+    answer: async ({ resources, clock }, { tenant, params, query: { skip, limit } }) => {
       const catalog = await resources.read(tenant.no);
       const at = { catalog, utcDay: Math.floor(clock.now() / DAY_MS) };
       const all = among(catalog, resource, params.systemId);
-      return { status: 200, body: all.slice(skip, skip + limit).map((one) => resource.show(one, at)) };
+      return all.slice(skip, skip + limit).map((one) => resource.show(one, at));
     },
   });
 
@@ -171,12 +171,12 @@ const getOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
     summary: `Get: one ${resource.noun}`,
     params: One,
     responses: { 200: resource.answer },
-    handle: async ({ resources, clock }, { tenant, params }) => {
+    answer: async ({ resources, clock }, { tenant, params }) => {
       const catalog = await resources.read(tenant.no);
       const all = among(catalog, resource, params.systemId);
       const found = all.find(({ id }) => id === params.id.toLowerCase());
       if (found === undefined) throw new AppError('not_found', unknown(resource));
-      return { status: 200, body: resource.show(found, { catalog, utcDay: Math.floor(clock.now() / DAY_MS) }) };
+      return resource.show(found, { catalog, utcDay: Math.floor(clock.now() / DAY_MS) });
     },
   });
 
@@ -224,13 +224,13 @@ function updateOperation<K extends Kind>(resource: AdminResource<K>): Operation 
     body: items.body,
     bodyBytes: BULK_BODY_BYTES,
     responses: { 200: Type.Object({ updated: Type.Array(resource.answer), issues: Type.Array(AdminIssue) }) },
-    handle: async ({ resources }, { tenant, by, params: { systemId }, body }) => {
+    answer: async ({ resources }, { tenant, by, params: { systemId }, body }) => {
       if (resource.ofSystem) among(await resources.read(tenant.no), resource, systemId);
       const { done, issues } = await items.each(body, async (good) => {
         const work = { items: good as { id: string }[], systemId };
         return (await resources.edit(tenant.no, by, (draft) => updateEach(draft, resource, work))).result;
       });
-      return { status: 200, body: { updated: done, issues: named(resource, issues) } };
+      return { updated: done, issues: named(resource, issues) };
     },
   });
 }
@@ -245,13 +245,13 @@ const deleteOperation = <K extends Kind>(resource: AdminResource<K>): Operation 
     params: List,
     query: resource.ids,
     responses: { 200: DeletedResources },
-    handle: async ({ resources }, { tenant, by, params: { systemId }, query }) => {
+    answer: async ({ resources }, { tenant, by, params: { systemId }, query }) => {
       const work = async (ids: string[]): Promise<Deletion> => {
         const { result } = await resources.edit(tenant.no, by, (draft) => deleteThose(draft, resource, ids, systemId));
         return result;
       };
       const { deleted, issues } = await deleteEach(query.ids, { noun: resource.noun, work });
-      return { status: 200, body: { deleted, issues: named(resource, issues) } };
+      return { deleted, issues: named(resource, issues) };
     },
   });
 

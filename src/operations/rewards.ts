@@ -40,9 +40,9 @@ export const rewardsClaim = operation({
   knownFields: ClaimRequest,
   responses: { 201: Claim },
   namedUsers: ({ body }) => [body.userId],
-  handle: async ({ catalogs, claims }, { caller, tenant, params: { key }, body: { userId }, ...call }) => {
+  answer: async ({ catalogs, claims }, { caller, tenant, params: { key }, body: { userId }, ...call }) => {
     const keyed = { idempotencyKey: call.idempotencyKey, by: isClient(caller) ? null : call.by, span: call.span };
-    return { status: 201, body: await claims.claim(await catalogs.of(tenant.no), { userId, key }, keyed) };
+    return claims.claim(await catalogs.of(tenant.no), { userId, key }, keyed);
   },
 });
 
@@ -57,9 +57,9 @@ export const usersRewards = operation({
   query: Paging,
   responses: { 200: Type.Array(UserReward) },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, claims }, { caller, tenant, params, query }) => {
+  answer: async ({ catalogs, claims }, { caller, tenant, params, query }) => {
     const asked = { ...query, byClient: isClient(caller) };
-    return { status: 200, body: await claims.offers(await catalogs.of(tenant.no), params.id, asked) };
+    return claims.offers(await catalogs.of(tenant.no), params.id, asked);
   },
 });
 
@@ -74,10 +74,8 @@ export const usersClaims = operation({
   query: UserClaimsQuery,
   responses: { 200: Claims },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, claims }, { tenant, params, query }) => ({
-    status: 200,
-    body: await claims.listOf(await catalogs.of(tenant.no), params.id, query),
-  }),
+  answer: async ({ catalogs, claims }, { tenant, params, query }) =>
+    claims.listOf(await catalogs.of(tenant.no), params.id, query),
 });
 
 export const adminClaimsList = operation({
@@ -88,10 +86,7 @@ export const adminClaimsList = operation({
   summary: 'Claims of rewards, newest first',
   query: ClaimsQuery,
   responses: { 200: Claims },
-  handle: async ({ catalogs, claims }, { tenant, query }) => ({
-    status: 200,
-    body: await claims.list(await catalogs.of(tenant.no), query),
-  }),
+  answer: async ({ catalogs, claims }, { tenant, query }) => claims.list(await catalogs.of(tenant.no), query),
 });
 
 const ONE = Type.Object({ id: Uuid });
@@ -104,10 +99,7 @@ export const adminClaimsGet = operation({
   summary: 'One claim of a reward',
   params: ONE,
   responses: { 200: Claim },
-  handle: async ({ catalogs, claims }, { tenant, params }) => ({
-    status: 200,
-    body: await claims.get(await catalogs.of(tenant.no), params.id),
-  }),
+  answer: async ({ catalogs, claims }, { tenant, params }) => claims.get(await catalogs.of(tenant.no), params.id),
 });
 
 export const adminClaimsFulfil = operation({
@@ -121,10 +113,8 @@ export const adminClaimsFulfil = operation({
   mayConflict: true,
   params: ONE,
   responses: { 200: Claim },
-  handle: async ({ catalogs, claims }, { tenant, params, by }) => ({
-    status: 200,
-    body: await claims.fulfil(await catalogs.of(tenant.no), params.id, by),
-  }),
+  answer: async ({ catalogs, claims }, { tenant, params, by }) =>
+    claims.fulfil(await catalogs.of(tenant.no), params.id, by),
 });
 
 export const adminClaimsCancel = operation({
@@ -143,8 +133,6 @@ export const adminClaimsCancel = operation({
   isBodyOptional: true,
   knownFields: CancelRequest,
   responses: { 200: Claim },
-  handle: async ({ catalogs, claims }, { tenant, params, body, by }) => ({
-    status: 200,
-    body: await claims.cancel(await catalogs.of(tenant.no), params.id, { reason: body.reason ?? null, by }),
-  }),
+  answer: async ({ catalogs, claims }, { tenant, params, body, by }) =>
+    claims.cancel(await catalogs.of(tenant.no), params.id, { reason: body.reason ?? null, by }),
 });

@@ -15,9 +15,9 @@ export const adminUsersSpendings = operation({
   params: Type.Object({ id: UserId }),
   query: SpendingsQuery,
   responses: { 200: Spendings },
-  handle: async ({ catalogs, spendings, users }, { tenant, params, query }) => {
+  answer: async ({ catalogs, spendings, users }, { tenant, params, query }) => {
     await users.state(tenant.no, params.id);
-    return { status: 200, body: await spendings.list(await catalogs.of(tenant.no), params.id, query) };
+    return spendings.list(await catalogs.of(tenant.no), params.id, query);
   },
 });
 
@@ -39,10 +39,10 @@ const openingOf = (body: typeof SpendRequest | typeof HoldRequest) => ({
   knownFields: body,
   responses: { 201: BalanceChange },
   namedUsers: ({ params }: Opened) => [params.id],
-  handle: async ({ catalogs, spendings }: Services, { caller, tenant, params, body, ...call }: Opened) => {
+  answer: async ({ catalogs, spendings }: Services, { caller, tenant, params, body, ...call }: Opened) => {
     const keyed = { idempotencyKey: call.idempotencyKey, by: isClient(caller) ? null : call.by, span: call.span };
     const purse = { userId: params.id, key: params.key };
-    return { status: 201, body: await spendings.open(await catalogs.of(tenant.no), purse, body, keyed) };
+    return spendings.open(await catalogs.of(tenant.no), purse, body, keyed);
   },
 });
 type Opened = Call<{ id: string; key: string }, unknown, SpendRequest | HoldRequest>;
@@ -81,13 +81,10 @@ const closingOf = (how: 'capture' | 'release') => ({
   params: Type.Object({ ...PURSE, holdId: Uuid }),
   responses: { 200: BalanceChange },
   namedUsers: ({ params }: Closed) => [params.id],
-  handle: async ({ catalogs, spendings }: Services, { caller, tenant, params, by, span }: Closed) => {
+  answer: async ({ catalogs, spendings }: Services, { caller, tenant, params, by, span }: Closed) => {
     refuseClient(caller);
     const { id: userId, key, holdId: id } = params;
-    return {
-      status: 200,
-      body: await spendings.close(await catalogs.of(tenant.no), { userId, key }, { how, id, by, span }),
-    };
+    return spendings.close(await catalogs.of(tenant.no), { userId, key }, { how, id, by, span });
   },
 });
 type Closed = Call<{ id: string; key: string; holdId: string }, unknown, unknown>;
@@ -118,9 +115,9 @@ export const spendingsRefund = operation({
   params: Type.Object({ ...PURSE, spendingId: Uuid }),
   responses: { 200: BalanceChange },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, spendings }, { caller, tenant, params: { id: userId, key, spendingId }, by, span }) => {
+  answer: async ({ catalogs, spendings }, { caller, tenant, params: { id: userId, key, spendingId }, by, span }) => {
     refuseClient(caller);
     const asked = { id: spendingId, by, span };
-    return { status: 200, body: await spendings.refund(await catalogs.of(tenant.no), { userId, key }, asked) };
+    return spendings.refund(await catalogs.of(tenant.no), { userId, key }, asked);
   },
 });

@@ -48,15 +48,12 @@ export const adminStreaksReset = operation({
   body: Type.Object({ users: resets.body }),
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: ResetStreaks },
-  handle: async ({ catalogs, streakAdmin }, { tenant, by, span, body }) => {
+  answer: async ({ catalogs, streakAdmin }, { tenant, by, span, body }) => {
     const compiled = await catalogs.of(tenant.no);
     const { done, issues } = await resets.each(body.users, (good) =>
       oneByOne(good, ({ id }) => streakAdmin.reset(compiled, id, { by, span })),
     );
-    return {
-      status: 200,
-      body: { resetUsers: done.map(({ userId }) => userId), issues: issues.map(byUserId) },
-    };
+    return { resetUsers: done.map(({ userId }) => userId), issues: issues.map(byUserId) };
   },
 });
 
@@ -112,10 +109,7 @@ export const adminStreaksSettingsGet = operation({
   path: '/v1/streaks/settings',
   summary: 'The streak settings',
   responses: { 200: StreakSettingsAnswer },
-  handle: async ({ configuration }, { tenant }) => ({
-    status: 200,
-    body: streakSettingsAnswer(await configuration.streaks(tenant.no)),
-  }),
+  answer: async ({ configuration }, { tenant }) => streakSettingsAnswer(await configuration.streaks(tenant.no)),
 });
 
 const freezeItems = bulkItems(StreakFreezeItem);
@@ -171,10 +165,8 @@ export const adminStreaksSettingsUpdate = operation({
   body: StreakSettingsChanges,
   knownFields: StreakSettingsChanges,
   responses: { 200: StreakSettingsAnswer },
-  handle: async ({ configuration }, { tenant, body, by }) => ({
-    status: 200,
-    body: streakSettingsAnswer(await configuration.updateStreaks(tenant.no, body, by)),
-  }),
+  answer: async ({ configuration }, { tenant, body, by }) =>
+    streakSettingsAnswer(await configuration.updateStreaks(tenant.no, body, by)),
 });
 
 export const adminStreaksPausesDelete = operation({
@@ -185,10 +177,10 @@ export const adminStreaksPausesDelete = operation({
   summary: 'Delete pauses of streaks; their past days stay paused',
   query: Ids,
   responses: { 200: DeletedStreakPauses },
-  handle: async ({ catalogs, streakAdmin }, { tenant, by, span, query }) => {
+  answer: async ({ catalogs, streakAdmin }, { tenant, by, span, query }) => {
     const compiled = await catalogs.of(tenant.no);
     const work = (ids: string[]): Promise<string[]> => streakAdmin.deletePauses(compiled, ids, { by, span });
-    return { status: 200, body: await deleteEach(query.ids, { noun: 'pause', work }) };
+    return deleteEach(query.ids, { noun: 'pause', work });
   },
 });
 
@@ -201,10 +193,7 @@ export const streaksList = operation({
   query: Type.Object({ userIds: Type.Array(Type.String()) }),
   responses: { 200: BulkStreakResponse },
   namedUsers: ({ query }) => query.userIds,
-  handle: async ({ catalogs, streaks }, { tenant, query }) => ({
-    status: 200,
-    body: await streaks.list(await catalogs.of(tenant.no), query.userIds),
-  }),
+  answer: async ({ catalogs, streaks }, { tenant, query }) => streaks.list(await catalogs.of(tenant.no), query.userIds),
 });
 
 export const streaksRankings = operation({
@@ -222,10 +211,8 @@ export const streaksRankings = operation({
     type: StreakRankingType,
   }),
   responses: { 200: StreakRankings },
-  handle: async ({ catalogs, streakRankings }, { tenant, query }) => ({
-    status: 200,
-    body: await streakRankings.top(await catalogs.of(tenant.no), query.type, query.limit),
-  }),
+  answer: async ({ catalogs, streakRankings }, { tenant, query }) =>
+    streakRankings.top(await catalogs.of(tenant.no), query.type, query.limit),
 });
 
 export const usersStreak = operation({
@@ -238,8 +225,6 @@ export const usersStreak = operation({
   query: Type.Object({ historyPeriods: Type.Integer({ default: 7 }) }),
   responses: { 200: StreakResponse },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, streaks }, { tenant, params, query }) => ({
-    status: 200,
-    body: await streaks.ofUser(await catalogs.of(tenant.no), params.id, query.historyPeriods),
-  }),
+  answer: async ({ catalogs, streaks }, { tenant, params, query }) =>
+    streaks.ofUser(await catalogs.of(tenant.no), params.id, query.historyPeriods),
 });

@@ -12,7 +12,7 @@ export const adminSystemGet = operation({
     'Fields of a server that does not answer within two seconds are null. Laurel’s own metrics are in `GET /metrics`.',
   scope: 'organisation',
   responses: { 200: SystemState },
-  handle: async ({ system }) => ({ status: 200, body: await system() }),
+  answer: ({ system }) => system(),
 });
 
 export const adminClockGet = operation({
@@ -24,7 +24,7 @@ export const adminClockGet = operation({
   scope: 'organisation',
   onlyWith: 'testClock',
   responses: { 200: ClockTime },
-  handle: async ({ clock }) => ({ status: 200, body: { now: new Date(clock.now()).toISOString() } }),
+  answer: ({ clock }) => ({ now: new Date(clock.now()).toISOString() }),
 });
 
 /** Work due until a later date would take minutes, and years would get five digits. */
@@ -43,12 +43,12 @@ export const adminClockPut = operation({
   onlyWith: 'testClock',
   body: ClockTime,
   responses: { 200: ClockTime },
-  handle: async ({ testClock }, { by, body }) => {
+  answer: async ({ testClock }, { by, body }) => {
     const nowMs = Date.parse(body.now);
     if (Number.isNaN(nowMs)) throw new AppError('unprocessable', 'now is not a time');
     if (nowMs >= LATEST_MS) throw new AppError('unprocessable', 'now must be before the year 3000');
     await testClock!.set(nowMs, by);
-    return { status: 200, body: { now: new Date(nowMs).toISOString() } };
+    return { now: new Date(nowMs).toISOString() };
   },
 });
 
@@ -61,8 +61,8 @@ export const adminClockDelete = operation({
   scope: 'organisation',
   onlyWith: 'testClock',
   responses: { 200: ClockTime },
-  handle: async ({ clock, testClock }, { by }) => {
+  answer: async ({ clock, testClock }, { by }) => {
     await testClock!.release(by);
-    return { status: 200, body: { now: new Date(clock.now()).toISOString() } };
+    return { now: new Date(clock.now()).toISOString() };
   },
 });

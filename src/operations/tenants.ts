@@ -35,7 +35,7 @@ export const adminTenantsList = operation({
   scope: 'organisation',
   query: Paging,
   responses: { 200: Type.Array(AdminTenant) },
-  handle: async ({ tenants }, { query }) => ({ status: 200, body: (await tenants.list(query)).map(tenantAnswer) }),
+  answer: async ({ tenants }, { query }) => (await tenants.list(query)).map(tenantAnswer),
 });
 
 export const adminTenantsGet = operation({
@@ -47,10 +47,10 @@ export const adminTenantsGet = operation({
   scope: 'organisation',
   params: Type.Object({ id: Uuid }),
   responses: { 200: AdminTenant },
-  handle: async ({ tenants }, { params }) => {
+  answer: async ({ tenants }, { params }) => {
     const tenant = await tenants.get(params.id);
     if (tenant === null) throw new AppError('not_found', 'There is no tenant with this ID');
-    return { status: 200, body: tenantAnswer(tenant) };
+    return tenantAnswer(tenant);
   },
 });
 
@@ -87,14 +87,14 @@ export const adminTenantsUpdate = operation({
   body: updateItems.body,
   bodyBytes: BULK_BODY_BYTES,
   responses: { 200: Type.Object({ updated: Type.Array(AdminTenant), issues: Type.Array(AdminIssue) }) },
-  handle: async ({ tenants }, { by, body }) => {
+  answer: async ({ tenants }, { by, body }) => {
     const { done, issues } = await updateItems.each(body, async (sent) => {
       const good = sent as ({ id: string } & Partial<New<typeof TENANT>>)[];
       const changing = good.filter(({ customerId, name }) => customerId !== undefined || name !== undefined);
       const outcomes = (await tenants.update(changing, by)).map(tenantOutcome);
       return good.map((item) => outcomes[changing.indexOf(item)] ?? 'customerId or name is required');
     });
-    return { status: 200, body: { updated: done, issues } };
+    return { updated: done, issues };
   },
 });
 
@@ -107,8 +107,6 @@ export const adminTenantsDelete = operation({
   scope: 'organisation',
   query: Ids,
   responses: { 200: DeletedResources },
-  handle: async ({ tenants }, { by, query }) => ({
-    status: 200,
-    body: await deleteEach(query.ids, { noun: 'tenant', work: (ids) => tenants.delete(ids, by) }),
-  }),
+  answer: ({ tenants }, { by, query }) =>
+    deleteEach(query.ids, { noun: 'tenant', work: (ids) => tenants.delete(ids, by) }),
 });

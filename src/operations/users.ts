@@ -30,12 +30,12 @@ export const adminUsersList = operation({
     search: Type.Optional(Type.String({ maxLength: 255 })),
   }),
   responses: { 200: Type.Array(User) },
-  handle: async ({ directory, catalogs }, { tenant, query }) => {
+  answer: async ({ directory, catalogs }, { tenant, query }) => {
     if (query.after !== undefined && query.skip > 0)
       throw new AppError('unprocessable', 'skip: cannot be combined with after');
     if (query.order === 'desc' && query.search)
       throw new AppError('unprocessable', 'order: cannot be combined with search, which has its own order');
-    return { status: 200, body: await directory.list(await catalogs.of(tenant.no), query) };
+    return directory.list(await catalogs.of(tenant.no), query);
   },
 });
 
@@ -63,10 +63,8 @@ export const adminUsersFiltered = operation({
   responses: {
     200: Type.Object({ users: Type.Array(User), next: Nullable(Type.String()), examined: Type.Integer() }),
   },
-  handle: async ({ directory, catalogs }, { tenant, query: { limit, after, ...filter } }) => ({
-    status: 200,
-    body: await directory.filtered(await catalogs.of(tenant.no), filter, { after, limit }),
-  }),
+  answer: async ({ directory, catalogs }, { tenant, query: { limit, after, ...filter } }) =>
+    directory.filtered(await catalogs.of(tenant.no), filter, { after, limit }),
 });
 
 export const adminUsersGet = operation({
@@ -77,10 +75,7 @@ export const adminUsersGet = operation({
   summary: 'A user’s settings by administrators: whether leaderboards show the user',
   params: Type.Object({ id: UserId }),
   responses: { 200: ManagedUser },
-  handle: async ({ users }, { tenant, params: { id } }) => ({
-    status: 200,
-    body: managedUserResponse(id, await users.state(tenant.no, id)),
-  }),
+  answer: async ({ users }, { tenant, params: { id } }) => managedUserResponse(id, await users.state(tenant.no, id)),
 });
 
 const UpdatedManagedUser = Type.Object({ hidden: Type.Optional(Type.Boolean()) });
@@ -98,12 +93,12 @@ export const adminUsersUpdate = operation({
   body: UpdatedManagedUser,
   knownFields: UpdatedManagedUser,
   responses: { 200: ManagedUser },
-  handle: async ({ hiding, users, catalogs, recordAudit }, { tenant, by, params: { id }, body: { hidden } }) => {
-    if (hidden === undefined) return { status: 200, body: managedUserResponse(id, await users.state(tenant.no, id)) };
+  answer: async ({ hiding, users, catalogs, recordAudit }, { tenant, by, params: { id }, body: { hidden } }) => {
+    if (hidden === undefined) return managedUserResponse(id, await users.state(tenant.no, id));
     const state = await hiding.set(await catalogs.of(tenant.no), id, { by: 'admin', hidden });
     const entry = { action: 'update', kind: 'user', userId: id, after: { hidden } } as const;
     void recordAudit({ tenantNo: tenant.no, by, entries: [entry] });
-    return { status: 200, body: managedUserResponse(id, state) };
+    return managedUserResponse(id, state);
   },
 });
 
@@ -115,14 +110,12 @@ export const adminUsersDelete = operation({
   summary: 'Delete users with all their data; later events create new users',
   query: Type.Object({ ids: Type.Array(UserId, { minItems: 1, maxItems: 100 }) }),
   responses: { 200: DeletedUsers },
-  handle: async ({ deletion }, { tenant, by, span, query }) => ({
-    status: 200,
-    body: await deleteEach(query.ids, {
+  answer: ({ deletion }, { tenant, by, span, query }) =>
+    deleteEach(query.ids, {
       noun: 'user',
       exact: true,
       work: (ids) => deletion.delete(tenant.no, ids, { by, span }),
     }),
-  }),
 });
 
 export const adminUsersDeleteOne = operation({
@@ -133,14 +126,14 @@ export const adminUsersDeleteOne = operation({
   summary: 'Delete one user, whose ID may hold a comma, which separates those of the list',
   params: Type.Object({ id: UserId }),
   responses: { 200: DeletedUsers },
-  handle: async ({ deletion }, { tenant, by, span, params }) => {
+  answer: async ({ deletion }, { tenant, by, span, params }) => {
     const body = await deleteEach([params.id], {
       noun: 'user',
       exact: true,
       work: (ids) => deletion.delete(tenant.no, ids, { by, span }),
     });
     if (body.deleted.length === 0) throw new AppError('not_found', 'There is no user with this ID');
-    return { status: 200, body };
+    return body;
   },
 });
 
@@ -159,10 +152,7 @@ answered like the first, as \`unchanged\`.`,
   knownFields: MergeUsersRequest,
   mayConflict: true,
   responses: { 200: UserMerge },
-  handle: async ({ merges, catalogs }, { tenant, by, body }) => ({
-    status: 200,
-    body: await merges.merge(await catalogs.of(tenant.no), body, by),
-  }),
+  answer: async ({ merges, catalogs }, { tenant, by, body }) => merges.merge(await catalogs.of(tenant.no), body, by),
 });
 
 const Rows = Type.Array(Type.Record(Type.String(), Type.Unknown()));
@@ -238,10 +228,8 @@ export const adminUsersGuards = operation({
   summary: 'How often guards of metrics stopped a user’s events; empty if none did',
   params: Type.Object({ id: UserId }),
   responses: { 200: Type.Array(GuardCount) },
-  handle: async ({ quarantine, catalogs }, { tenant, params }) => ({
-    status: 200,
-    body: await quarantine.countsOf(await catalogs.of(tenant.no), params.id),
-  }),
+  answer: async ({ quarantine, catalogs }, { tenant, params }) =>
+    quarantine.countsOf(await catalogs.of(tenant.no), params.id),
 });
 
 export const adminUsersTimeline = operation({
@@ -256,10 +244,8 @@ export const adminUsersTimeline = operation({
   params: Type.Object({ id: UserId }),
   query: TimelineQuery,
   responses: { 200: TimelinePage },
-  handle: async ({ timeline, catalogs }, { tenant, params, query }) => ({
-    status: 200,
-    body: await timeline.page(await catalogs.of(tenant.no), params.id, query),
-  }),
+  answer: async ({ timeline, catalogs }, { tenant, params, query }) =>
+    timeline.page(await catalogs.of(tenant.no), params.id, query),
 });
 
 /** The maximum size of any body: a user with ten years of days takes about 100 KB for each metric. */
@@ -314,10 +300,7 @@ export const usersGet = operation({
   params: Type.Object({ id: UserId }),
   responses: { 200: User },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, profiles }, { tenant, params }) => ({
-    status: 200,
-    body: await profiles.get(await catalogs.of(tenant.no), params.id),
-  }),
+  answer: async ({ catalogs, profiles }, { tenant, params }) => profiles.get(await catalogs.of(tenant.no), params.id),
 });
 
 /** Records the names of fields that an admin key changed, never their values. Runs in the background. */
@@ -359,10 +342,7 @@ export const usersCreate = operation({
   body: UpsertedUser,
   responses: { 201: ChangedUser },
   namedUsers: ({ body }) => [body.id],
-  handle: async (services, call) => ({
-    status: 201,
-    body: await changeProfile(services, call, { how: 'upsert', userId: call.body.id, sent: call.body }),
-  }),
+  answer: (services, call) => changeProfile(services, call, { how: 'upsert', userId: call.body.id, sent: call.body }),
 });
 
 export const usersUpdate = operation({
@@ -377,10 +357,7 @@ export const usersUpdate = operation({
   body: UpdatedUser,
   responses: { 200: ChangedUser },
   namedUsers: ({ params }) => [params.id],
-  handle: async (services, call) => ({
-    status: 200,
-    body: await changeProfile(services, call, { how: 'update', userId: call.params.id, sent: call.body }),
-  }),
+  answer: (services, call) => changeProfile(services, call, { how: 'update', userId: call.params.id, sent: call.body }),
 });
 
 export const usersGetPreferences = operation({
@@ -393,10 +370,8 @@ export const usersGetPreferences = operation({
   params: Type.Object({ id: Type.String() }),
   responses: { 200: UserPreferencesResponse },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, profiles }, { tenant, params }) => ({
-    status: 200,
-    body: await profiles.preferences(await catalogs.of(tenant.no), params.id),
-  }),
+  answer: async ({ catalogs, profiles }, { tenant, params }) =>
+    profiles.preferences(await catalogs.of(tenant.no), params.id),
 });
 
 export const usersIdentify = operation({
@@ -411,10 +386,7 @@ export const usersIdentify = operation({
   body: UpdatedUser,
   responses: { 200: ChangedUser },
   namedUsers: ({ params }) => [params.id],
-  handle: async (services, call) => ({
-    status: 200,
-    body: await changeProfile(services, call, { how: 'upsert', userId: call.params.id, sent: call.body }),
-  }),
+  answer: (services, call) => changeProfile(services, call, { how: 'upsert', userId: call.params.id, sent: call.body }),
 });
 
 export const usersUpdatePreferences = operation({
@@ -429,7 +401,7 @@ export const usersUpdatePreferences = operation({
   body: UpdateUserPreferencesRequest,
   responses: { 200: UserPreferencesResponse },
   namedUsers: ({ params }) => [params.id],
-  handle: async (services, call) => {
+  answer: async (services, call) => {
     const { tenant, params, body, span } = call;
     const changed = await services.profiles.updatePreferences(
       await services.catalogs.of(tenant.no),
@@ -438,7 +410,7 @@ export const usersUpdatePreferences = operation({
       span,
     );
     recordProfileChange(services, call, params.id, body);
-    return { status: 200, body: changed };
+    return changed;
   },
 });
 
@@ -452,8 +424,6 @@ export const usersWrapped = operation({
   query: Type.Object({ year: Type.Optional(Type.Integer({ minimum: 1 })) }),
   responses: { 200: WrappedResponse },
   namedUsers: ({ params }) => [params.id],
-  handle: async ({ catalogs, wrapped }, { tenant, params, query }) => ({
-    status: 200,
-    body: await wrapped.read(await catalogs.of(tenant.no), params.id, query.year),
-  }),
+  answer: async ({ catalogs, wrapped }, { tenant, params, query }) =>
+    wrapped.read(await catalogs.of(tenant.no), params.id, query.year),
 });

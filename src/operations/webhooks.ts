@@ -103,9 +103,9 @@ export const adminWebhooksResend = operation({
   body: ResendRequest,
   knownFields: ResendRequest,
   responses: { 202: WebhookResend },
-  handle: async ({ resources, webhookDeliveries }, { tenant, by, params, body }) => {
+  answer: async ({ resources, webhookDeliveries }, { tenant, by, params, body }) => {
     const own = await ownWebhook(resources, tenant.no, params.id);
-    return { status: 202, body: resendAnswer(await webhookDeliveries.resendAll(own, body, by)) };
+    return resendAnswer(await webhookDeliveries.resendAll(own, body, by));
   },
 });
 
@@ -126,7 +126,7 @@ export const adminWebhooksRotateSecret = operation({
       previousUntil: Nullable(Type.String({ format: 'date-time' })),
     }),
   },
-  handle: async ({ resources, webhookSecrets }, { tenant, by, params }) => {
+  answer: async ({ resources, webhookSecrets }, { tenant, by, params }) => {
     const id = params.id.toLowerCase();
     await resources.edit(tenant.no, by, (draft) => {
       const webhook = draft.get('webhook', id);
@@ -137,7 +137,7 @@ export const adminWebhooksRotateSecret = operation({
     if (shown === undefined) throw new AppError('not_found', unknown(webhooks));
     const { secret, previousUntilMs } = shown;
     const previousUntil = previousUntilMs === null ? null : new Date(previousUntilMs).toISOString();
-    return { status: 200, body: { id, secret, previousUntil } };
+    return { id, secret, previousUntil };
   },
 });
 
@@ -151,7 +151,7 @@ export const adminWebhooksState = operation({
   summary: 'The status of a webhook: waiting messages, failures, and why Laurel disabled it',
   params: Type.Object({ id: Uuid }),
   responses: { 200: WebhookState },
-  handle: async ({ resources, webhookDeliveries }, { tenant, params }) => {
+  answer: async ({ resources, webhookDeliveries }, { tenant, params }) => {
     const own = await ownWebhook(resources, tenant.no, params.id);
     const state = await webhookDeliveries.state(own);
     const body = {
@@ -161,7 +161,7 @@ export const adminWebhooksState = operation({
       pausedUntil: isoOfDate(state.pausedUntil),
       disabledAt: isoOfDate(state.disabledAt),
     };
-    return { status: 200, body };
+    return body;
   },
 });
 
@@ -209,9 +209,9 @@ export const adminWebhooksTest = operation({
   body: Body,
   knownFields: Body,
   responses: { 200: ShownWebhookDelivery },
-  handle: async ({ resources, testWebhook }, { tenant, by, params, body }) => {
+  answer: async ({ resources, testWebhook }, { tenant, by, params, body }) => {
     const own = await ownWebhook(resources, tenant.no, params.id);
-    return { status: 200, body: shownDelivery(await testWebhook(own, { type: body.type, by })) };
+    return shownDelivery(await testWebhook(own, { type: body.type, by }));
   },
 });
 
@@ -224,10 +224,10 @@ export const adminWebhooksDeliveriesList = operation({
   params: Type.Object({ id: Uuid }),
   query: DeliveryQuery,
   responses: { 200: WebhookDeliveries },
-  handle: async ({ resources, webhookDeliveries }, { tenant, params, query }) => {
+  answer: async ({ resources, webhookDeliveries }, { tenant, params, query }) => {
     const own = await ownWebhook(resources, tenant.no, params.id);
     const { rows, nextCursor } = await webhookDeliveries.list(own, query);
-    return { status: 200, body: { deliveries: rows.map(deliveryAnswer), nextCursor } };
+    return { deliveries: rows.map(deliveryAnswer), nextCursor };
   },
 });
 
@@ -239,9 +239,9 @@ export const adminWebhooksResendsList = operation({
   summary: 'The latest 100 resends of a webhook with their progress, newest first; finished ones are kept for 30 days',
   params: Type.Object({ id: Uuid }),
   responses: { 200: Type.Array(WebhookResend) },
-  handle: async ({ resources, webhookDeliveries }, { tenant, params }) => {
+  answer: async ({ resources, webhookDeliveries }, { tenant, params }) => {
     const own = await ownWebhook(resources, tenant.no, params.id);
-    return { status: 200, body: (await webhookDeliveries.resends(own)).map(resendAnswer) };
+    return (await webhookDeliveries.resends(own)).map(resendAnswer);
   },
 });
 
@@ -253,9 +253,9 @@ export const adminWebhooksDeliveriesGet = operation({
   summary: 'A message of the log of a webhook, with its payload and every try',
   params: Type.Object({ id: Uuid, messageId: Uuid }),
   responses: { 200: ShownWebhookDelivery },
-  handle: async ({ resources, webhookDeliveries }, { tenant, params: { id, messageId } }) => {
+  answer: async ({ resources, webhookDeliveries }, { tenant, params: { id, messageId } }) => {
     const own = await ownWebhook(resources, tenant.no, id);
-    return { status: 200, body: shownDelivery(await webhookDeliveries.get(own, messageId)) };
+    return shownDelivery(await webhookDeliveries.get(own, messageId));
   },
 });
 
@@ -269,8 +269,8 @@ export const adminWebhooksDeliveriesResend = operation({
     'A message that waits for its next try is sent at once. Repeating the call while it waits changes nothing.',
   params: Type.Object({ id: Uuid, messageId: Uuid }),
   responses: { 202: WebhookDelivery },
-  handle: async ({ resources, webhookDeliveries }, { tenant, by, params: { id, messageId } }) => {
+  answer: async ({ resources, webhookDeliveries }, { tenant, by, params: { id, messageId } }) => {
     const own = await ownWebhook(resources, tenant.no, id);
-    return { status: 202, body: deliveryAnswer(await webhookDeliveries.resend(own, messageId, by)) };
+    return deliveryAnswer(await webhookDeliveries.resend(own, messageId, by));
   },
 });

@@ -63,7 +63,7 @@ describe('a rule as a sentence', () => {
     [{ type: 'metric', points: 2, metricId: 'm1', metricThreshold: 1 }, '2 points for each of Flashcards flipped'],
     [{ type: 'streak', points: 3, streakLength: 1 }, '3 points for every period of a streak'],
     [{ type: 'achievement', points: 3, achievementId: 'a2' }, '3 points for the achievement A week'],
-    [{ type: 'streak', points: 3, streakLength: 7 }, '3 points for every 7 periods of a streak'],
+    [{ type: 'streak', points: 3, streakLength: 7 }, '3 points for a streak of 7, 14, 21 and so on'],
     [{ type: 'time', points: -2, timeInterval: 7, timeUnit: 'days' }, '-2 points for every 7 days'],
     [{ type: 'time', points: 2, timeInterval: 1, timeUnit: 'hours' }, '2 points for every hour'],
     [{ type: 'user_creation', points: 5, ...PRO }, '5 points for a new user if the user’s plan is pro'],

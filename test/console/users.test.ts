@@ -37,7 +37,7 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     await expect.poll(() => page.locator('datalist option').allTextContents()).toEqual(['free', 'pro']);
     await page.getByLabel('Value').fill('pro');
     await table.getByText('user-1', { exact: true }).waitFor({ state: 'detached' });
-    await page.getByText('2 shown').waitFor();
+    await page.getByText(/^2 users/).waitFor();
     expect(new URL(page.url()).searchParams.get('attribute')).toBe('plan:pro');
     await page.getByRole('button', { name: 'Select all, up to 1,000' }).click();
     await page.getByText('2 selected').waitFor();

@@ -6,7 +6,7 @@ import { eventCurl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
 import type { User } from '../api/queries.ts';
 import { BulkBar, useSelection } from '../ui/bulk.tsx';
-import { ago, number } from '../ui/format.ts';
+import { ago, counted, number } from '../ui/format.ts';
 import { PagedTable } from '../ui/paged-table.tsx';
 import { Empty, Failed, Screen, Tag, Waiting } from '../ui/parts.tsx';
 import { serverNowMs } from '../ui/server-time.ts';
@@ -81,7 +81,7 @@ export function Users() {
   const asked = route.useSearch();
   const navigate = useNavigate();
   const [typed, setTyped] = useState(asked.search ?? '');
-  const [counted, setCounted] = useState('');
+  const [known, setKnown] = useState<{ count: number; isAll: boolean } | null>(null);
   const [examined, setExamined] = useState(0);
   const isOpen = useRef(true);
   useEffect(() => {
@@ -146,7 +146,7 @@ export function Users() {
           className="h-9 w-full max-w-sm rounded-md border border-line-strong bg-surface px-2.5"
         />
         <output className="text-muted">
-          {counted}
+          {known === null ? 'Loading …' : countText(known)}
           {isFiltered && examined > 0 && `, ${number(examined)} examined`}
         </output>
       </div>
@@ -187,13 +187,16 @@ export function Users() {
                 <NobodyFound search={shown.search} />
               )
             }
-            onCounted={setCounted}
+            onCounted={setKnown}
           />
         </>
       )}
     </Screen>
   );
 }
+
+const countText = ({ count, isAll }: { count: number; isAll: boolean }): string =>
+  isAll ? counted(count, 'user') : `${number(count)} or more users`;
 
 const NobodyFound = ({ search }: { search: string }) => (
   <Empty title={`No user begins with “${search}”`}>

@@ -28,8 +28,8 @@ interface PagedTableProps<T, C> {
   /** Stands above the table while it has rows. */
   above?: ReactNode;
   tall?: boolean;
-  /** Called with the number of known rows, and whether they are all; null while loading. */
-  onCounted?: (text: string) => void;
+  /** Called with the number of known rows, and whether they are all; `null` while loading. */
+  onCounted?: (known: { count: number; isAll: boolean } | null) => void;
 }
 
 /** Scroll positions of lists by browser history entry, for going back. */
@@ -76,7 +76,7 @@ export function PagedTable<T, C extends string | number | null>(props: PagedTabl
   const failed = pages.find(({ isError }) => isError);
   const loading = pages.some(({ isFetching }) => isFetching);
   useEffect(() => {
-    onCounted?.(loading ? 'Loading …' : `${count}${known.ended ? '' : '+'} shown`);
+    onCounted?.(loading ? null : { count, isAll: known.ended });
   }, [onCounted, loading, count, known.ended]);
   const onRange = useCallback((from: number, to: number) => setRange({ first: from, last: to }), []);
   const rowAt = (index: number): T | undefined => rows.get(Math.floor(index / PAGE))?.[index % PAGE];

@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
@@ -9,6 +10,19 @@ import { NO_SEGMENT, segmentOf, type UserValue } from '../../postgres/analytics.
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import { activityDays } from '../history/activity.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
+import type { PointsReads } from '../points/points-reads.ts';
+import type { CostlyReads } from './costly-reads.ts';
+
+export interface AnalyticsOptions {
+  redis: Redis;
+  pool: Pool;
+  clock: Clock;
+  caughtUp: Pick<CaughtUp, 'tenant'>;
+  points: Pick<PointsReads, 'summary' | 'levelSummary'>;
+  /** Share of the users, 0 to 1, who are in the control group. */
+  controlShare: () => number;
+  costly: CostlyReads;
+}
 
 /** The parameters of most analytics: a range of days and a segment. */
 export interface AnalyticsQuery {

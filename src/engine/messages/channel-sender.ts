@@ -1,12 +1,12 @@
 import type { ChannelRow } from '../../postgres/notifications/message-channels.ts';
 import type { EmailSender } from './email-sender.ts';
-import { HttpSender, type HttpOptions } from './http-sender.ts';
+import { HttpSender } from './http-sender.ts';
 import type { Sealer } from './sealed-secrets.ts';
 import { openedPassword, smtpChannelOf } from './smtp-channel.ts';
-import { SmtpSender } from './smtp-sender.ts';
+import { type SmtpOptions, SmtpSender } from './smtp-sender.ts';
 
 /** The sender of a channel's transport. Throws if its secrets cannot be decrypted. `sealer`: `null` without `SECRETS_KEY`. */
-export function createEmailSender(row: ChannelRow, sealer: Sealer | null, options: HttpOptions): EmailSender {
+export function createEmailSender(row: ChannelRow, sealer: Sealer | null, options: SmtpOptions): EmailSender {
   if (row.http === null) return new SmtpSender(smtpChannelOf(row, sealer), options);
   const { http, senderAddress, senderName, replyTo } = row;
   const secretHeaders = secretsOf(row, sealer);

@@ -1,12 +1,10 @@
 import { Readable } from 'node:stream';
 import type { Agent } from 'undici';
-import { systemClock } from '../../clock.ts';
 import { filledBody, ruleFor, type StoredProvider } from '../../domain/notifications/http-provider.ts';
 import { version } from '../../version.ts';
-import { guardedAgent, type GuardOptions } from '../webhooks/guarded-agent.ts';
-import { limitInterim, parseRetryAfter, readAnswer } from '../webhooks/sender.ts';
+import { guardedAgent, type GuardOptions, TargetRefused } from '../webhooks/guarded-agent.ts';
+import { post, unansweredText } from '../webhooks/guarded-post.ts';
 import {
-  ATTEMPT_MS,
   CUT_OFF,
   type Email,
   type EmailSender,
@@ -29,11 +27,9 @@ export interface HttpChannel extends Omit<StoredProvider, 'secretHeaders'> {
 }
 
 export interface HttpOptions extends GuardOptions {
+  /** Longest time of an attempt as a whole. */
   timeoutMs?: number;
-  attemptMs?: number;
 }
-
-const ANSWER_BYTES = 65_536;
 
 /**
  * Posts e-mails of one channel, each once. An attempt that breaks after the request was begun and before the status of the answer
@@ -53,15 +49,15 @@ export class HttpSender implements EmailSender {
 
   async send(email: Email): Promise<SendResult> {
     const ending = new AbortController();
-    const timer = setTimeout(() => ending.abort(new Error(TOO_LONG)), this.options.attemptMs ?? ATTEMPT_MS);
+    const timer = setTimeout(() => ending.abort(new Error(TOO_LONG)), this.options.timeoutMs ?? TIMEOUT_MS);
     this.attempts.add(ending);
     const progress = { isHandedOver: false };
     try {
-      return await this.post(email, progress, ending.signal);
+      return await this.attempt(email, progress, ending.signal);
     } catch (error) {
-      const { message } = (ending.signal.aborted ? ending.signal.reason : error) as Error;
       const outcome = progress.isHandedOver ? 'unknown' : 'later';
-      return { outcome, reason: shortReason(message), concernsServer: true };
+      const reason = ending.signal.aborted ? (ending.signal.reason as Error).message : reasonOf(error as Error);
+      return { outcome, reason: shortReason(reason), concernsServer: true };
     } finally {
       clearTimeout(timer);
       this.attempts.delete(ending);
@@ -76,15 +72,11 @@ export class HttpSender implements EmailSender {
     void this.agent.close().catch(() => undefined);
   }
 
-  private async post(email: Email, progress: { isHandedOver: boolean }, signal: AbortSignal): Promise<SendResult> {
+  private async attempt(email: Email, progress: { isHandedOver: boolean }, signal: AbortSignal): Promise<SendResult> {
     const { url, headers, secretHeaders, body, answers } = this.channel;
-    const { timeoutMs = TIMEOUT_MS } = this.options;
     const content = Buffer.from(JSON.stringify(filledBody(body, this.values(email))));
-    const to = new URL(url);
-    const answer = await this.agent.request({
-      origin: to.origin,
-      path: `${to.pathname}${to.search}`,
-      method: 'POST',
+    const { status, answer, retryAfterMs } = await post(this.agent, {
+      url: new URL(url),
       headers: {
         ...headers,
         ...secretHeaders,
@@ -93,23 +85,17 @@ export class HttpSender implements EmailSender {
         'User-Agent': `Laurel/${version()}`,
       },
       body: handedOverBy(content, progress),
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
       signal,
-      onInfo: limitInterim(),
     });
-    const { statusCode: status } = answer;
-    const text = await readAnswer(answer.body, ANSWER_BYTES);
-    const rule = ruleFor(answers, status, parsed(text));
+    const rule = ruleFor(answers, status, parsed(answer));
     const outcome = rule?.outcome ?? outcomeOf(status);
     if (outcome === 'sent') return { outcome, reason: null, concernsServer: false };
-    const retryAfter = answer.headers['retry-after'];
     return {
       outcome,
-      reason: shortReason(`answered ${status}${text === '' ? '' : `: ${text}`}`),
+      reason: shortReason(`answered ${status}${answer === '' ? '' : `: ${answer}`}`),
       // What a field says is about this e-mail.
       concernsServer: outcome === 'unknown' || (outcome === 'later' && typeof rule?.field !== 'string'),
-      retryAfterMs: parseRetryAfter(Array.isArray(retryAfter) ? retryAfter[0] : retryAfter, systemClock.now()),
+      retryAfterMs,
     };
   }
 
@@ -143,6 +129,8 @@ const handedOverBy = (content: Buffer, progress: { isHandedOver: boolean }): Rea
       this.push(null);
     },
   });
+
+const reasonOf = (error: Error): string => (error instanceof TargetRefused ? error.message : unansweredText(error));
 
 function parsed(text: string): unknown {
   try {

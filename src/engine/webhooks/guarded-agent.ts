@@ -16,6 +16,8 @@ export interface GuardOptions {
   allowPrivate: boolean;
   /** Default: the system's name servers. */
   resolve?: ResolveName;
+  /** Certificate authorities instead of the system's, for tests. */
+  ca?: string;
 }
 
 const CONNECT_MS = 10_000;
@@ -29,12 +31,13 @@ const MAX_HEADER_BYTES = 16_384;
  * connected to: for a name see `publicLookup`; a literal address is checked directly. With TLS the certificate must
  * match the name. A connection serves one request at a time, and each origin has its own.
  */
-export function guardedAgent({ allowPrivate, resolve = nameResolver({ allowPrivate }) }: GuardOptions): Agent {
+export function guardedAgent({ allowPrivate, resolve = nameResolver({ allowPrivate }), ca }: GuardOptions): Agent {
   const mayConnect = (address: string): boolean => allowPrivate || isPublicAddress(address);
   const connectTo = buildConnector({
     timeout: CONNECT_MS,
     lookup: publicLookup(resolve, { allowPrivate }),
     autoSelectFamily: true,
+    ...(ca !== undefined && { ca }),
   } as buildConnector.BuildOptions);
   return new Agent({
     pipelining: 1,

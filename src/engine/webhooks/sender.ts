@@ -1,6 +1,5 @@
 import type { Span } from '@opentelemetry/api';
 import { createHmac } from 'node:crypto';
-import type { Readable } from 'node:stream';
 import type { Agent } from 'undici';
 import { systemClock } from '../../clock.ts';
 import { targetProblem } from '../../catalog/rules/webhook.ts';
@@ -9,6 +8,7 @@ import { traceParent } from '../../telemetry/trace-parent.ts';
 import type { Traces, WorkSpan } from '../../telemetry/traces.ts';
 import { version } from '../../version.ts';
 import { guardedAgent, type GuardOptions, TargetRefused } from './guarded-agent.ts';
+import { post, unansweredText } from './guarded-post.ts';
 
 /** The receiver of a message, and its secrets. */
 export interface Target {
@@ -53,19 +53,6 @@ export interface SenderOptions extends GuardOptions {
   /** Makes a span of each sampled try, which the receiver can continue; `null` turns spans off. */
   traces?: Traces | null | undefined;
 }
-
-const TEXTS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'the connection was refused',
-  ECONNRESET: 'the connection broke before an answer came',
-  UND_ERR_SOCKET: 'the connection broke before an answer came',
-  UND_ERR_HEADERS_OVERFLOW: 'the headers of the answer are too long',
-  TOO_MANY_INTERIM: 'too many interim answers (1xx) came',
-  ENOTFOUND: 'the host name is unknown',
-  ENODATA: 'the host name has no address',
-};
-
-/** Maximum number of interim answers (103 and others), since a receiver could send them throughout a try. */
-const MOST_INTERIM = 10;
 
 const USUAL_HEADER = 'X-Laurel-Signature';
 const GONE = 410;
@@ -139,35 +126,15 @@ export class Sender {
     const [secret, previous] = secrets;
     if (secret !== undefined) headers[header] = bodySignature(secret, payload);
     if (previous !== undefined) headers[`${header}-Previous`] = bodySignature(previous, payload);
-    const {
-      statusCode: status,
-      headers: answered,
-      body,
-    } = await this.agent.request({
-      origin: to.origin,
-      path: `${to.pathname}${to.search}`,
-      method: 'POST',
-      headers,
-      body: payload,
-      signal,
-      onInfo: limitInterim(),
-    });
-    const answer = await readAnswer(body);
-    const retryAfter = answered['retry-after'];
-    return {
-      ...judged(status),
-      status,
-      answer,
-      retryAfterMs: parseRetryAfter(Array.isArray(retryAfter) ? retryAfter[0] : retryAfter, systemClock.now()),
-    };
+    const answered = await post(this.agent, { url: to, headers, body: payload, signal });
+    return { ...judged(answered.status), ...answered };
   }
 
   private failure(error: unknown, timedOut: boolean): Pick<Try, 'outcome' | 'error'> {
     if (error instanceof TargetRefused) return { outcome: 'refused', error: error.message };
     if (timedOut) return { outcome: 'timed_out', error: `no answer within ${this.timeoutMs / 1_000} s` };
-    const code = codeOf(error as Error) ?? '';
-    if (code === 'UND_ERR_CONNECT_TIMEOUT') return { outcome: 'timed_out', error: 'no connection within 10 s' };
-    return { outcome: 'unreachable', error: TEXTS[code] ?? `no answer: ${code || (error as Error).message}` };
+    const outcome = codeOf(error as Error) === 'UND_ERR_CONNECT_TIMEOUT' ? 'timed_out' : 'unreachable';
+    return { outcome, error: unansweredText(error as Error) };
   }
 }
 
@@ -212,36 +179,6 @@ function standardSignature(secrets: readonly string[], { id, timestamp, payload 
   return secrets.map((secret) => `v1,${hmac(Buffer.from(secret.slice(PREFIX.length), 'base64'), text)}`).join(' ');
 }
 
-const KEPT_BYTES = 4_096;
-/** Shorter answers are read to the end, so that the connection can serve the next message. */
-const READ_BYTES = 65_536;
-
-/** For the interim answers to one request. */
-export function limitInterim(): () => void {
-  let interim = 0;
-  return () => {
-    interim += 1;
-    if (interim > MOST_INTERIM) throw Object.assign(new Error('interim answers'), { code: 'TOO_MANY_INTERIM' });
-  };
-}
-
-/** The first bytes of an answer as text, 4 KiB by default. Closes the connection of one longer than 64 KiB. Never rejects. */
-export async function readAnswer(body: Readable, keptBytes = KEPT_BYTES): Promise<string> {
-  const kept: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      if (bytes < keptBytes) kept.push(chunk.subarray(0, keptBytes - bytes));
-      bytes += chunk.length;
-      if (bytes > READ_BYTES) break;
-    }
-  } catch {
-    // The status, which counts, has already arrived.
-  }
-  body.destroy();
-  return Buffer.concat(kept).toString('utf8').replaceAll('\0', '\uFFFD');
-}
-
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
@@ -275,13 +212,4 @@ export function retryDelayMs(
   if (stepMs === undefined) return null;
   const ownMs = stepMs * (1 + JITTER * (2 * random - 1));
   return Math.round(Math.max(ownMs, Math.min(retryAfterMs ?? 0, PATIENCE * stepMs)));
-}
-
-/** The delay (ms) of `Retry-After`, seconds or a date (RFC 9110, 10.2.3); `null` if unreadable. */
-export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
-  const text = header?.trim() ?? '';
-  if (/^\d+$/.test(text)) return Number(text) * 1_000;
-  // HTTP dates begin with the weekday; `Date.parse` accepts much else as a date.
-  const dateMs = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : NaN;
-  return Number.isNaN(dateMs) ? null : Math.max(0, dateMs - nowMs);
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseRetryAfter, retryDelayMs } from '../../../src/engine/webhooks/sender.ts';
+import { parseRetryAfter } from '../../../src/engine/webhooks/guarded-post.ts';
+import { retryDelayMs } from '../../../src/engine/webhooks/sender.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
