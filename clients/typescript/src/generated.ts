@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// 7ddd3875a92e9ef127dd2afe115e8e1e02f3849f3812861ed1573837796b114e
-// efd698515a6c16f5379301dee3dc527eb65c28aa58c997663c7d5d7548b80487
+// ef94d8d6db18eae851557ceb829e33d5b3610cdf3025d156349a4d71d69b1724
+// d7defd75157355c710c274f98251be8a26dd91032bee0381c4057e1a1689c5e3
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -1458,6 +1458,23 @@ export interface TeamRanking {
   value: number;
   /** Number of members who earned something. */
   members: number;
+}
+
+export interface MessageFeedbackCounts {
+  /** E-mails that arrived. */
+  delivered: number;
+  /** E-mails that did not arrive. */
+  bounced: number;
+  /** Complaints. */
+  complained: number;
+  /** Reports that change nothing, because they or a weightier one came before. */
+  repeated: number;
+  /** Reports about an e-mail or address that the tenant does not have. */
+  unknown: number;
+  /** Reports of other types. */
+  ignored: number;
+  /** Reports without a readable e-mail or address. */
+  invalid: number;
 }
 
 export interface LiveTicketRequest {
