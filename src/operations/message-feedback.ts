@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import {
   FeedbackCounts,
   FeedbackParams,
@@ -6,6 +5,7 @@ import {
   MessageFeedback,
   MessageFeedbackAddress,
   SentMessageFeedback,
+  SentReports,
 } from '../domain/notifications/message-feedback.ts';
 import type { FeedbackRow } from '../postgres/notifications/message-feedback.ts';
 import { operation } from './operation.ts';
@@ -31,7 +31,7 @@ export const messagesFeedback = operation({
     'that is set there. The answer counts the reports; send all of them again after a 429 or 503.',
   scope: 'public',
   params: FeedbackParams,
-  body: Type.Unknown(),
+  body: SentReports,
   bodyBytes: BODY_BYTES,
   responses: { 200: FeedbackCounts },
   answer: ({ feedback }, { params, body }) => feedback.receive(params.token, body),

@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// ef94d8d6db18eae851557ceb829e33d5b3610cdf3025d156349a4d71d69b1724
-// d7defd75157355c710c274f98251be8a26dd91032bee0381c4057e1a1689c5e3
+// 6a08aa4f5cf902e1c00e7b8b5eb551add1c2a31e1f4a70313978bbee161409c0
+// f38fec1c2c7f741141c53145a7c78a6d817a86acd0eb9212c194b4e8e81394d1
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -1459,6 +1459,11 @@ export interface TeamRanking {
   /** Number of members who earned something. */
   members: number;
 }
+
+/** A report or a list of reports, in the tenant’s format. */
+export type MessageFeedbackReports = unknown[] | {
+  [key: string]: unknown;
+};
 
 export interface MessageFeedbackCounts {
   /** E-mails that arrived. */

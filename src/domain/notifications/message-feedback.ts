@@ -102,6 +102,11 @@ export type FeedbackCounts = Static<typeof FeedbackCounts>;
 
 export const FeedbackParams = Type.Object({ token: Type.String({ minLength: 1, maxLength: 300 }) });
 
+/** Reports in the tenant's format. */
+export const SentReports = Type.Union([Type.Array(Type.Unknown()), Type.Record(Type.String(), Type.Unknown())], {
+  description: 'A report or a list of reports, in the tenant’s format.',
+});
+
 /** Types by weight: a later report changes an e-mail's status only if it weighs more. */
 export const WEIGHTS = { bouncedForNow: 1, delivered: 2, bounced: 3, complained: 4 } as const;
 export type Weight = (typeof WEIGHTS)[keyof typeof WEIGHTS];
