@@ -161,6 +161,8 @@ try {
         [metricNo, eventMs, dateOf(MONDAY - 3), ids.map(() => uuidText(eventId(eventMs))), ids],
       );
     }
+    // Its midnight is over.
+    await pool.query('INSERT INTO streak_zones (tenant_no, zone, swept_day) VALUES (0, $1, $2)', [ZONE, MONDAY]);
     await pool.query('VACUUM ANALYZE');
   }
 } finally {

@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import {
   FeedbackCounts,
   FeedbackParams,
@@ -6,6 +5,7 @@ import {
   MessageFeedback,
   MessageFeedbackAddress,
   SentMessageFeedback,
+  SentReports,
 } from '../domain/notifications/message-feedback.ts';
 import type { FeedbackRow } from '../postgres/notifications/message-feedback.ts';
 import { operation } from './operation.ts';
@@ -31,13 +31,10 @@ export const messagesFeedback = operation({
     'that is set there. The answer counts the reports; send all of them again after a 429 or 503.',
   scope: 'public',
   params: FeedbackParams,
-  body: Type.Unknown(),
+  body: SentReports,
   bodyBytes: BODY_BYTES,
   responses: { 200: FeedbackCounts },
-  handle: async ({ feedback }, { params, body }) => ({
-    status: 200,
-    body: await feedback.receive(params.token, body),
-  }),
+  answer: ({ feedback }, { params, body }) => feedback.receive(params.token, body),
 });
 
 export const adminMessagesFeedbackGet = operation({
@@ -47,10 +44,7 @@ export const adminMessagesFeedbackGet = operation({
   path: '/v1/messages/feedback',
   summary: 'The shape of the mail provider’s reports, and when one last came',
   responses: { 200: MessageFeedback },
-  handle: async ({ feedbackSettings }, { tenant }) => ({
-    status: 200,
-    body: feedbackAnswer(await feedbackSettings.get(tenant.no)),
-  }),
+  answer: async ({ feedbackSettings }, { tenant }) => feedbackAnswer(await feedbackSettings.get(tenant.no)),
 });
 
 export const adminMessagesFeedbackPut = operation({
@@ -64,9 +58,9 @@ export const adminMessagesFeedbackPut = operation({
   body: SentMessageFeedback,
   knownFields: KnownFeedbackFields,
   responses: { 200: MessageFeedbackAddress },
-  handle: async ({ feedbackSettings }, { tenant, by, body }) => {
+  answer: async ({ feedbackSettings }, { tenant, by, body }) => {
     const row = await feedbackSettings.put({ tenantNo: tenant.no, by }, body);
-    return { status: 200, body: { ...feedbackAnswer(row), url: row.url } };
+    return { ...feedbackAnswer(row), url: row.url };
   },
 });
 
@@ -77,8 +71,5 @@ export const adminMessagesFeedbackDelete = operation({
   path: '/v1/messages/feedback',
   summary: 'End the address at which the mail provider reports',
   responses: { 204: null },
-  handle: async ({ feedbackSettings }, { tenant, by }) => {
-    await feedbackSettings.delete({ tenantNo: tenant.no, by });
-    return { status: 204, body: undefined };
-  },
+  answer: ({ feedbackSettings }, { tenant, by }) => feedbackSettings.delete({ tenantNo: tenant.no, by }),
 });

@@ -133,7 +133,7 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
     await expect.poll(tried, { timeout: 20_000 }).toEqual(['failed', 'sent', 'waiting']);
     expect(smtp.received.some(({ content }) => content.includes('Subject: Well done: First flip'))).toBe(true);
     await at('/messages/log');
-    const log = page.getByRole('region', { name: 'E-mails' });
+    const log = page.getByRole('region', { name: 'Messages', exact: true });
     await log.getByRole('row').filter({ hasText: 'ada' }).getByText('sent', { exact: true }).waitFor();
     await main.getByText(/1 e-mail failed and will be tried again/).waitFor();
     await look(page, 'messages-log');

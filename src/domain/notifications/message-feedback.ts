@@ -18,7 +18,7 @@ export const FeedbackFormat = Type.Object({
   complained: Values('Types of reports that the recipient calls the e-mail spam.', ['spam_report']),
   permanent: Nullable(
     Type.Object({
-      field: Pointer('JSON Pointer to the field that tells a bounce for good from one for now.', '/severity'),
+      field: Pointer('JSON Pointer to the field that distinguishes a bounce for good from one for now.', '/severity'),
       values: Values('Its values that mean for good.', ['permanent']),
     }),
     { description: 'Which bounces are for good and suppress the address; null: none.' },
@@ -66,7 +66,7 @@ export type MessageFeedback = Static<typeof MessageFeedback>;
 export const MessageFeedbackAddress = Type.Object({
   ...MessageFeedback.properties,
   url: Type.String({
-    description: 'The address that the provider calls. Whoever knows it can report bounces.',
+    description: 'The address that the provider calls. Everyone who knows it can report bounces.',
     examples: ['https://app.example.com/v1/messages/feedback/WzAsIjhm.Yk3v'],
   }),
 });
@@ -102,13 +102,17 @@ export type FeedbackCounts = Static<typeof FeedbackCounts>;
 
 export const FeedbackParams = Type.Object({ token: Type.String({ minLength: 1, maxLength: 300 }) });
 
+/** Reports in the tenant's format. */
+export const SentReports = Type.Union([Type.Array(Type.Unknown()), Type.Record(Type.String(), Type.Unknown())], {
+  description: 'A report or a list of reports, in the tenant’s format.',
+});
+
 /** Types by weight: a later report changes an e-mail's status only if it weighs more. */
 export const WEIGHTS = { bouncedForNow: 1, delivered: 2, bounced: 3, complained: 4 } as const;
 export type Weight = (typeof WEIGHTS)[keyof typeof WEIGHTS];
 
 /** The status in the log that stands for a weight. */
 export const FEEDBACK_STATUSES = ['bounced', 'delivered', 'bounced', 'complained'] as const;
-export type FeedbackStatus = (typeof FEEDBACK_STATUSES)[number];
 
 export const MOST_REPORTS = 1_000;
 

@@ -33,7 +33,7 @@ export function nameSchemas(...paths: Paths[]): Record<string, Schema> {
   }
   const inside = (schema: Schema): Schema => withParts(schema, referring);
   const referring = (schema: Schema): Schema => {
-    const name = schema.properties && (namesByPlace.get(schema) ?? namesByNumber.get(numberOf(schema)));
+    const name = namesByPlace.get(schema) ?? (schema.properties && namesByNumber.get(numberOf(schema)));
     if (name === undefined) return inside(schema);
     const { description } = schema;
     return { $ref: `#/components/schemas/${name}`, ...(description !== undefined && { description }) };

@@ -69,6 +69,7 @@ const applicationNames: Readonly<Record<string, Places>> = {
   UserLeague: 'users_leaderboard_leagues 200',
   TeamRanking: 'TeamsPage rankings []',
 
+  MessageFeedbackReports: 'messages_feedback body',
   MessageFeedbackCounts: 'messages_feedback 200',
 
   LiveTicketRequest: ['live_tickets_create body', 'admin_live_tickets_create body'],

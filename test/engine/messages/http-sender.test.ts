@@ -27,7 +27,7 @@ interface Received {
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => void;
 
-/** A provider that answers as told, and the requests that it got in full. */
+/** A provider with given answers, and the requests that it got in full. */
 async function provider(answer: Answer): Promise<{ url: string; received: Received[] }> {
   const received: Received[] = [];
   const server = createServer(async (request, response) => {

@@ -51,7 +51,7 @@ describe('a channel that posts to a provider', () => {
 
   test('keeps secret headers only for the same URL', async () => {
     await put();
-    const { secretHeaders, ...without } = HTTP;
+    const { secretHeaders: _, ...without } = HTTP;
     expect((await laurel.admin.put(PATH, { ...CHANNEL, http: without })).body.http.secretHeaders).toEqual({
       Authorization: null,
       'X-Account': null,
