@@ -107,10 +107,7 @@ export const adminMessagesReadiness = operation({
   path: '/v1/messages/readiness',
   summary: 'Whether the installation has the settings that sending e-mails needs',
   responses: { 200: MessageReadiness },
-  handle: async ({ messageChannels }, { tenant }) => ({
-    status: 200,
-    body: await messageChannels.readiness(tenant.no),
-  }),
+  answer: ({ messageChannels }, { tenant }) => messageChannels.readiness(tenant.no),
 });
 
 export const adminMessagesPreview = operation({

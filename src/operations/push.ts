@@ -27,9 +27,8 @@ export const adminPushChannelsList = operation({
   path: '/v1/messages/push-channels',
   summary: 'The channels through which Laurel sends push notifications, without their secrets',
   responses: { 200: PushChannels },
-  handle: async ({ pushChannels }, { tenant }) => ({
-    status: 200,
-    body: { channels: (await pushChannels.list(tenant.no)).map(channelAnswer) },
+  answer: async ({ pushChannels }, { tenant }) => ({
+    channels: (await pushChannels.list(tenant.no)).map(channelAnswer),
   }),
 });
 
@@ -41,10 +40,8 @@ export const adminPushChannelsGet = operation({
   summary: 'The channel of a provider, without its secrets',
   params: PushChannelParams,
   responses: { 200: PushChannel },
-  handle: async ({ pushChannels }, { tenant, params }) => ({
-    status: 200,
-    body: channelAnswer(await pushChannels.get(tenant.no, params.provider)),
-  }),
+  answer: async ({ pushChannels }, { tenant, params }) =>
+    channelAnswer(await pushChannels.get(tenant.no, params.provider)),
 });
 
 export const adminPushChannelsPut = operation({
@@ -62,10 +59,8 @@ export const adminPushChannelsPut = operation({
   body: SentPushChannel,
   knownFields: SentPushChannel,
   responses: { 200: PushChannel },
-  handle: async ({ pushChannels }, { tenant, by, params, body }) => ({
-    status: 200,
-    body: channelAnswer(await pushChannels.put({ tenantNo: tenant.no, provider: params.provider, by }, body)),
-  }),
+  answer: async ({ pushChannels }, { tenant, by, params, body }) =>
+    channelAnswer(await pushChannels.put({ tenantNo: tenant.no, provider: params.provider, by }, body)),
 });
 
 export const adminPushChannelsDelete = operation({
@@ -76,9 +71,9 @@ export const adminPushChannelsDelete = operation({
   summary: 'Delete the channel of a provider; with the last one, push notifications that wait are dropped',
   params: PushChannelParams,
   responses: { 204: null },
-  handle: async ({ pushChannels }, { tenant, by, params }) => {
+  answer: async ({ pushChannels }, { tenant, by, params }) => {
     await pushChannels.delete({ tenantNo: tenant.no, provider: params.provider, by });
-    return { status: 204, body: undefined };
+    return undefined;
   },
 });
 
@@ -96,10 +91,8 @@ export const adminPushChannelsTest = operation({
   body: PushTest,
   knownFields: PushTest,
   responses: { 200: PushTestResults },
-  handle: async ({ pushChannels }, { tenant, by, params, body }) => ({
-    status: 200,
-    body: await pushChannels.test({ tenantNo: tenant.no, provider: params.provider, by }, body),
-  }),
+  answer: ({ pushChannels }, { tenant, by, params, body }) =>
+    pushChannels.test({ tenantNo: tenant.no, provider: params.provider, by }, body),
 });
 
 export const adminPushPreview = operation({
@@ -116,7 +109,7 @@ export const adminPushPreview = operation({
   body: PushPreviewRequest,
   knownFields: PushPreviewRequest,
   responses: { 200: PushPreview },
-  handle: async ({ previewPush }, { tenant, body }) => ({ status: 200, body: await previewPush(tenant.no, body) }),
+  answer: ({ previewPush }, { tenant, body }) => previewPush(tenant.no, body),
 });
 
 export const webPushKeyGet = operation({
@@ -127,8 +120,5 @@ export const webPushKeyGet = operation({
   summary: 'The key with which a browser subscribes to push notifications',
   description: 'Store the subscription, as JSON text, in the user’s `deviceTokens`.',
   responses: { 200: WebPushKey },
-  handle: async ({ pushChannels }, { tenant }) => ({
-    status: 200,
-    body: { publicKey: await pushChannels.webKey(tenant.no) },
-  }),
+  answer: async ({ pushChannels }, { tenant }) => ({ publicKey: await pushChannels.webKey(tenant.no) }),
 });
