@@ -156,6 +156,7 @@ export class Exchange {
     const { operation, checkBody, readQuery, userInPath } = this.route;
     try {
       const params = this.params();
+      operation.admits?.(this.context.services, params as never);
       if (userInPath) requireOwnUser(operation, { params, caller });
       const query = readQuery ? readQuery(this.rawQuery) : undefined;
       const idempotencyKey = operation.idempotent ? readIdempotencyKey(head.idempotencyKey) : null;

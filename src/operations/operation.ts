@@ -150,6 +150,8 @@ export interface Operation {
   responses: Record<number, TSchema | null>;
   /** The users that a call names; an application key may name only its own. `null` if calls name none. */
   namedUsers: ((call: Call<never, never, never>) => readonly string[]) | null;
+  /** Throws if a call is refused by its path alone. It runs before the body is read; for operations that anybody may call. */
+  admits: ((services: Services, params: never) => void) | null;
   /** Makes an answer that is the same for everybody, once. Counted by address. `null`: no such operation. */
   file: ((services: Services) => Promise<StaticFile>) | null;
   handle: (services: Services, call: Call<never, never, never>) => Promise<Answer>;
@@ -189,6 +191,7 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   knownFields?: TSchema;
   responses: Record<number, TSchema | null>;
   namedUsers?: (call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => readonly string[];
+  admits?: (services: Services, params: StaticOf<P>) => void;
   file?: (services: Services) => Promise<StaticFile>;
   /** The body of the only answer that is no error. One of `answer`, `handle` and `file` is given. */
   answer?: (services: Services, call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => unknown;
@@ -225,6 +228,7 @@ export function operation<
     onlyWith: null,
     idempotent: false,
     namedUsers: null,
+    admits: null,
     isBodyOptional: false,
     bodyBytes: BODY_BYTES,
     knownFields: null,

@@ -210,6 +210,10 @@ describe('the address', () => {
     const base = `${PUBLIC_URL}${PATH}`;
     for (const token of [`${forged}.${signature}`, content!, `${content}.`, 'x'])
       expect((await report([], `${base}/${token}`)).status).toBe(404);
+    // Refused before the body is parsed, which would cost more.
+    const headers = { 'Content-Type': 'application/json' };
+    const { status } = await fetch(`${base}/x`, { method: 'POST', headers, body: '{' });
+    expect(status).toBe(404);
     expect((await report(Array.from({ length: 1_001 }, () => ({})))).status).toBe(422);
     expect((await report('text')).status).toBe(400);
     expect((await report([{ type: 'delivered', reason: 'x'.repeat(1_100_000) }])).status).toBe(413);

@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// ef94d8d6db18eae851557ceb829e33d5b3610cdf3025d156349a4d71d69b1724
-// d7defd75157355c710c274f98251be8a26dd91032bee0381c4057e1a1689c5e3
+// b4ddb56fb30975086cf0ee653c94fa9cd03aac7285fd2a9f51efd6edd4b3fa53
+// 2a1c61f2da72d3d15a2f567cebca9fddcd072742d757fd3f4e7960c1667be9a1
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -278,6 +278,10 @@ export interface EventLeaderboard {
   order?: "ascending";
   /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
   ties?: "first";
+  /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+  secondaryAttributeKey?: string;
+  /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+  secondaryOrder?: "ascending" | "descending";
   /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
   breakdownAttribute: string | null;
   /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -684,6 +688,10 @@ export interface UserLeaderboard {
   order?: "ascending";
   /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
   ties?: "first";
+  /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+  secondaryAttributeKey?: string;
+  /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+  secondaryOrder?: "ascending" | "descending";
   /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
   breakdownAttribute: string | null;
   /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -718,6 +726,8 @@ export interface UserLeaderboard {
   rank: number | null;
   /** The user’s score; null: there is none. */
   value: number | null;
+  /** The number of the event of the score that decides between equal scores; absent or null: it sent none. */
+  secondaryScore?: number | null;
   /** Share of the participants who are not ranked before the user, in percent, rounded down to one decimal; 100 only for the first. Null: the user has no score. */
   percentile: number | null;
   /** Number of users with a score in this run, and in the user’s group; also those beyond `maxParticipants`. Null: the user is in no group. */
@@ -911,6 +921,10 @@ export interface WrappedLeaderboard {
   order?: "ascending";
   /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
   ties?: "first";
+  /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+  secondaryAttributeKey?: string;
+  /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+  secondaryOrder?: "ascending" | "descending";
   /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
   breakdownAttribute: string | null;
   /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -1212,6 +1226,10 @@ export interface Leaderboard {
   order?: "ascending";
   /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
   ties?: "first";
+  /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+  secondaryAttributeKey?: string;
+  /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+  secondaryOrder?: "ascending" | "descending";
   /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
   breakdownAttribute: string | null;
   /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -1259,6 +1277,10 @@ export interface LeaderboardPage {
   order?: "ascending";
   /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
   ties?: "first";
+  /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+  secondaryAttributeKey?: string;
+  /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+  secondaryOrder?: "ascending" | "descending";
   /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
   breakdownAttribute: string | null;
   /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -1302,6 +1324,8 @@ export interface Ranking {
   rank: number;
   /** The user’s score. */
   value: number;
+  /** The number of the event of the score that decides between equal scores; absent or null: it sent none. */
+  secondaryScore?: number;
   /** What the event that made the entry sent as `metadata`; absent if there is none. */
   metadata?: {
     [key: string]: unknown;
@@ -1349,6 +1373,10 @@ export interface TeamsPage {
   order?: "ascending";
   /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
   ties?: "first";
+  /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+  secondaryAttributeKey?: string;
+  /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+  secondaryOrder?: "ascending" | "descending";
   /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
   breakdownAttribute: string | null;
   /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -1460,6 +1488,11 @@ export interface TeamRanking {
   members: number;
 }
 
+/** A report or a list of reports, in the tenant’s format. */
+export type MessageFeedbackReports = unknown[] | {
+  [key: string]: unknown;
+};
+
 export interface MessageFeedbackCounts {
   /** E-mails that arrived. */
   delivered: number;
@@ -1481,7 +1514,7 @@ export interface LiveTicketRequest {
   /** Keys or IDs of the leaderboards whose changes, and the user’s ranks, are reported. */
   boards?: string[];
   /** Only messages of these types; all if omitted. */
-  types?: ("achievement.completed" | "streak.started" | "streak.extended" | "streak.lost" | "streak.freeze_consumed" | "streak.freeze_earned" | "points.changed" | "points.level_changed" | "points.spent" | "points.refunded" | "points.expiring" | "points.expired" | "points.boost_started" | "points.boost_finished" | "reward.claimed" | "reward.fulfilled" | "reward.cancelled" | "leaderboard.started" | "leaderboard.changed" | "leaderboard.finished" | "leaderboard.rank_changed" | "leaderboard.rewarded" | "leaderboard.tier_changed" | "emails.recap_due" | "emails.reactivation_due" | "emails.streak_reminder_due" | "emails.achievement_due" | "event")[];
+  types?: ("achievement.completed" | "streak.started" | "streak.extended" | "streak.lost" | "streak.freeze_consumed" | "streak.freeze_earned" | "points.changed" | "points.level_changed" | "points.spent" | "points.refunded" | "points.expiring" | "points.expired" | "points.boost_started" | "points.boost_finished" | "reward.claimed" | "reward.fulfilled" | "reward.cancelled" | "leaderboard.started" | "leaderboard.changed" | "leaderboard.finished" | "leaderboard.rank_changed" | "leaderboard.rewarded" | "leaderboard.tier_changed" | "user.merged" | "emails.recap_due" | "emails.reactivation_due" | "emails.streak_reminder_due" | "emails.achievement_due" | "event")[];
   /** Among messages about a metric, only those of these metrics. */
   metricIds?: string[];
   /** Among messages about a leaderboard, only those of these leaderboards. */
@@ -1866,6 +1899,10 @@ export interface LeaderboardStarted {
     order?: "ascending";
     /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
     ties?: "first";
+    /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+    secondaryAttributeKey?: string;
+    /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+    secondaryOrder?: "ascending" | "descending";
     /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
     breakdownAttribute: string | null;
     /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -1924,6 +1961,10 @@ export interface LeaderboardChanged {
     order?: "ascending";
     /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
     ties?: "first";
+    /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+    secondaryAttributeKey?: string;
+    /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+    secondaryOrder?: "ascending" | "descending";
     /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
     breakdownAttribute: string | null;
     /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -1982,6 +2023,10 @@ export interface LeaderboardFinished {
     order?: "ascending";
     /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
     ties?: "first";
+    /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+    secondaryAttributeKey?: string;
+    /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+    secondaryOrder?: "ascending" | "descending";
     /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
     breakdownAttribute: string | null;
     /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -2042,6 +2087,10 @@ export interface LeaderboardRankChanged {
     order?: "ascending";
     /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
     ties?: "first";
+    /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+    secondaryAttributeKey?: string;
+    /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+    secondaryOrder?: "ascending" | "descending";
     /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
     breakdownAttribute: string | null;
     /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -2108,6 +2157,10 @@ export interface LeaderboardRewarded {
     order?: "ascending";
     /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
     ties?: "first";
+    /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+    secondaryAttributeKey?: string;
+    /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+    secondaryOrder?: "ascending" | "descending";
     /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
     breakdownAttribute: string | null;
     /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -2179,6 +2232,10 @@ export interface LeaderboardTierChanged {
     order?: "ascending";
     /** `first`: of equal scores, the one reached earlier ranks higher; absent: they share a rank. */
     ties?: "first";
+    /** Key of the event attribute with the secondary score, which decides between equal scores; absent: none. */
+    secondaryAttributeKey?: string;
+    /** Which secondary score is better: the lower one (`ascending`) or the higher one (`descending`). */
+    secondaryOrder?: "ascending" | "descending";
     /** Key of the breakdown attribute of a board that has exactly one; null otherwise. */
     breakdownAttribute: string | null;
     /** User attributes that divide the leaderboard: one ranking for each combination of their values. */
@@ -2240,6 +2297,22 @@ export interface LeaderboardTierChanged {
   };
 }
 
+export interface UserMerged {
+  /** Type of the message. */
+  type: "user.merged";
+  /** The user at the reported time. */
+  user: User;
+  /** The merge. */
+  merge: {
+    /** The ID of the user who is gone. It stands for the other user from now on. */
+    from: string;
+    /** The ID of the user who remains. */
+    into: string;
+    /** When the users were merged. */
+    mergedAt: string;
+  };
+}
+
 export interface EmailsRecapDue {
   /** Type of the message. */
   type: "emails.recap_due";
@@ -2292,6 +2365,11 @@ export interface EmailsAchievementDue {
   user: User;
   /** The achievement that was completed. */
   achievement: CompletedAchievement;
+}
+
+export interface WebPushKey {
+  /** The public VAPID key in base64url: the `applicationServerKey` of a subscription; null: the tenant sends no Web Push. */
+  publicKey: string | null;
 }
 
 export interface ErrorBody {
@@ -2485,6 +2563,7 @@ export interface Messages {
   "leaderboard.rank_changed": LeaderboardRankChanged;
   "leaderboard.rewarded": LeaderboardRewarded;
   "leaderboard.tier_changed": LeaderboardTierChanged;
+  "user.merged": UserMerged;
   "emails.recap_due": EmailsRecapDue;
   "emails.reactivation_due": EmailsReactivationDue;
   "emails.streak_reminder_due": EmailsStreakReminderDue;

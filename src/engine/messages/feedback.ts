@@ -62,15 +62,20 @@ export function createFeedback(options: FeedbackOptions) {
   const { pool, clock, tokens, isTenant, onReport } = options;
   const running = new Map<number, number>();
 
+  /** The tenant and nonce that a token contains. Throws 404 if it was not signed here, or the tenant is gone. */
+  function addressOf(token: string): [tenantNo: number, nonce: string] {
+    const content = tokens.read(token) as [number, string] | null;
+    if (content === null || !isTenant(content[0])) throw invalidAddress();
+    return content;
+  }
+
   /**
    * Takes the reports in a request's body. Throws 404 for an address that is not or no longer valid, 422 for a body that the
    * tenant's format does not fit, 429 for more requests at a time, and the first error of reports that could not be recorded:
    * the provider then sends all of them again.
    */
   async function receive(token: string, body: unknown): Promise<FeedbackCounts> {
-    const content = tokens.read(token) as [number, string] | null;
-    if (content === null || !isTenant(content[0])) throw invalidAddress();
-    const [tenantNo, nonce] = content;
+    const [tenantNo, nonce] = addressOf(token);
     const others = running.get(tenantNo) ?? 0;
     if (others >= MOST_AT_A_TIME) throw new AppError('too_many_requests', BUSY, { headers: { 'Retry-After': '1' } });
     running.set(tenantNo, others + 1);
@@ -136,7 +141,7 @@ export function createFeedback(options: FeedbackOptions) {
     atMs: Math.min(atMs ?? Infinity, clock.now()),
   });
 
-  return { receive };
+  return { receive, addressOf };
 }
 
 export type Feedback = ReturnType<typeof createFeedback>;
