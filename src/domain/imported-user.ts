@@ -105,8 +105,14 @@ const ImportedPlace = Type.Object({
   /** The group that shows the user's score, by breakdown attribute. Only if it differs from the user's attributes: they changed after the
    * last event that moved the score. */
   group: Type.Optional(byKey(AttributeValue)),
-  /** The user's tier on a leaderboard with leagues; 1 is the lowest. */
-  tier: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST_TIERS })),
+  tier: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MOST_TIERS,
+      description: "The user's tier on a leaderboard with leagues; 1 is the lowest.",
+      examples: [2],
+    }),
+  ),
 });
 
 export const ImportedUser = Type.Object({

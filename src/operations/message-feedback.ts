@@ -31,7 +31,7 @@ export const messagesFeedback = operation({
     'that is set there. The answer counts the reports; send all of them again after a 429 or 503.',
   scope: 'public',
   params: FeedbackParams,
-  // Whoever is not the provider must not have a body of 1 MiB parsed.
+  // Nobody but the provider may have a body of 1 MiB parsed.
   admits: ({ feedback }, { token }) => void feedback.addressOf(token),
   body: SentReports,
   bodyBytes: BODY_BYTES,

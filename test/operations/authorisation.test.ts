@@ -5,9 +5,10 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { APPLICATION_REQUESTS } from './requests.ts';
 
-/** Public: the API's descriptions of itself, and signing in. */
+/** Public: the API's descriptions of itself, signing in, and what an address with a signed token admits. */
 const OPEN = new Set([
   'openapi_get',
+  'messages_feedback',
   'admin_openapi_get',
   'admin_configuration_schema_get',
   'admin_session_create',

@@ -212,7 +212,7 @@ describe('the address', () => {
       expect((await report([], `${base}/${token}`)).status).toBe(404);
     // Refused before the body is parsed, which would cost more.
     const headers = { 'Content-Type': 'application/json' };
-    const { status } = await fetch(`${base}/x`, { method: 'POST', headers, body: '{' });
+    const { status } = await fetch(`${laurel.appUrl}${PATH}/x`, { method: 'POST', headers, body: '{' });
     expect(status).toBe(404);
     expect((await report(Array.from({ length: 1_001 }, () => ({})))).status).toBe(422);
     expect((await report('text')).status).toBe(400);

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { AnswerRule } from '../../../src/domain/notifications/http-provider.ts';
 import type { Email } from '../../../src/engine/messages/email-sender.ts';
@@ -30,11 +31,11 @@ type Answer = (response: ServerResponse, request: IncomingMessage) => void;
 /** A provider with given answers, and the requests that it got in full. */
 async function provider(answer: Answer): Promise<{ url: string; received: Received[] }> {
   const received: Received[] = [];
-  const server = createServer(async (request, response) => {
-    let text = '';
-    for await (const chunk of request) text += chunk;
-    received.push({ headers: request.headers, body: JSON.parse(text) });
-    answer(response, request);
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      received.push({ headers: request.headers, body: JSON.parse(body) });
+      answer(response, request);
+    });
   });
   await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening));
   closing.push(() => {

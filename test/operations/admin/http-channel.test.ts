@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { emailId } from '../../../src/engine/messages/email-queue.ts';
 import { insertEmails } from '../../../src/postgres/notifications/email-messages.ts';
@@ -131,15 +132,15 @@ describe('a channel that posts to a provider', () => {
 test('e-mails are posted by workers, and a bad address is suppressed', async () => {
   const received: { to: string; subject: string }[] = [];
   let limited = 1;
-  const provider = createServer(async (request, response) => {
-    let text = '';
-    for await (const chunk of request) text += chunk;
-    const email = JSON.parse(text) as { to: string; subject: string };
-    received.push(email);
-    if (limited > 0) {
-      limited -= 1;
-      response.writeHead(429, { 'Retry-After': '1' }).end();
-    } else response.writeHead(email.to === 'bad@example.com' ? 422 : 200).end('{"code":"bad"}');
+  const provider = createServer((request, response) => {
+    void text(request).then((body) => {
+      const email = JSON.parse(body) as { to: string; subject: string };
+      received.push(email);
+      if (limited > 0) {
+        limited -= 1;
+        response.writeHead(429, { 'Retry-After': '1' }).end();
+      } else response.writeHead(email.to === 'bad@example.com' ? 422 : 200).end('{"code":"bad"}');
+    });
   });
   await new Promise<void>((listening) => void provider.listen(0, '127.0.0.1', listening));
   const sending = await startLaurel({
