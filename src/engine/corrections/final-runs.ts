@@ -10,7 +10,13 @@ import { dateOf, dayOf } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
 import type { HistorySum } from '../../packed/state.ts';
-import { countBetter, type FinalPlace, finalPlaces, wasReversed } from '../../postgres/corrections/final-places.ts';
+import {
+  countBetter,
+  type FinalPlace,
+  finalPlaces,
+  type FinalScore,
+  wasReversed,
+} from '../../postgres/corrections/final-places.ts';
 import type { StoredEvent } from '../../postgres/corrections/reversals.ts';
 import { isInside } from '../../rules/leaderboards.ts';
 import { rankRewardsOf } from '../notifications/payloads.ts';
@@ -31,8 +37,8 @@ export interface Correction {
 interface EndedRun {
   board: Leaderboard;
   runDay: number;
-  /** The score without the event, from the final one; `null` if none is left. */
-  scoreAfter: (place: FinalPlace) => { score: number; reached: number | null } | null;
+  /** The score without the event, from the final one, as in sorted sets: greater is better. `null` if none is left. */
+  scoreAfter: (place: FinalPlace) => FinalScore | null;
 }
 
 /**
@@ -53,7 +59,7 @@ export async function finalRunsWithout(
     const { board, scoreAfter } = ended.find((one) => one.board.no === place.boardNo && one.runDay === place.runDay)!;
     if (await wasReversed(pool, correction.root.id, finalMs(place.lastDay))) continue;
     const score = scoreAfter(place);
-    const better = score && (await countBetter(pool, place.groupId, { userId, ...score }));
+    const better = score && (await countBetter(pool, place.groupId, { userId, sign: turned(board, 1), ...score }));
     const rank = place.participates ? place.rank : null;
     const isOn = better !== null && better < (board.maxParticipants ?? Infinity);
     const rankWithout = isOn ? better + 1 : null;
@@ -122,21 +128,24 @@ function metricScore(
   root: StoredEvent,
   scores: ReadonlyMap<number, HistorySum>,
   place: FinalPlace,
-): ReturnType<EndedRun['scoreAfter']> {
+): FinalScore | null {
   const rest = scores.get(board.no);
   if (rest !== undefined && rest[HISTORY_SUM.whole] === NO_SCORE) return null;
   if (foldOf(board) === null) return sumScore(board, place, turned(board, -Number(root.value)));
   // Another event holds the score.
-  if (rest === undefined) return place;
-  const score = rest[HISTORY_SUM.whole] + rest[HISTORY_SUM.micros] / 1e6;
-  return { score, reached: place.reached === null ? null : (rest[HISTORY_SUM.reached] ?? place.reached) };
+  if (rest === undefined) return { ...place, score: turned(board, place.score) };
+  return {
+    score: rest[HISTORY_SUM.whole] + rest[HISTORY_SUM.micros] / 1e6,
+    reached: place.reached === null ? null : (rest[HISTORY_SUM.reached] ?? place.reached),
+    secondary: rest[HISTORY_SUM.secondary] ?? 0,
+  };
 }
 
 function sumScore(
   board: Leaderboard,
-  { score: before, reached }: FinalPlace,
+  { score: before, reached, secondary }: FinalPlace,
   change: number,
-): ReturnType<EndedRun['scoreAfter']> {
-  const score = Math.round((before + change) * 1e6) / 1e6;
-  return score <= floorOf(board) ? null : { score, reached };
+): FinalScore | null {
+  const score = Math.round((turned(board, before) + change) * 1e6) / 1e6;
+  return score <= floorOf(board) ? null : { score, reached, secondary };
 }

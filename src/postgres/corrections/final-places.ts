@@ -3,16 +3,22 @@ import type { Pool } from 'pg';
 import type { RankRule } from '../boards/rank-rewards.ts';
 import { storableText } from '../storable-json.ts';
 
-/** A user's place in a group of a final run, and what it earned. */
-export interface FinalPlace {
+/** What decides the order of a final group. */
+export interface FinalScore {
+  score: number;
+  /** When the score was reached, on boards on which this ranks equal scores. */
+  reached: number | null;
+  /** The rank number of the secondary score (`src/domain/secondary-score.ts`); 0 for none. */
+  secondary: number;
+}
+
+/** A user's place in a group of a final run, and what it earned. `score`: as it is shown. */
+export interface FinalPlace extends FinalScore {
   boardNo: number;
   runDay: number;
   lastDay: number;
   groupId: number;
   rank: number;
-  score: number;
-  /** When the score was reached, on boards on which this ranks equal scores. */
-  reached: number | null;
   /** Whether the rank was within the board's maximum of participants. */
   participates: boolean;
   participants: number;
@@ -30,7 +36,8 @@ export async function finalPlaces(
   if (runs.length === 0) return [];
   const { rows } = await pool.query<FinalPlace>(
     `SELECT run.board_no AS "boardNo", run.run_day AS "runDay", run.last_day AS "lastDay", own.group_id AS "groupId", own.rank,
-            own.score, own.reached::float8, own.place < grp.participants AS participates, grp.participants,
+            own.score, own.reached::float8, coalesce(own.secondary, 0)::float8 AS secondary,
+            own.place < grp.participants AS participates, grp.participants,
             coalesce(owed.rules, '[]') AS rules, coalesce(reward.points, '{}') AS points,
             coalesce(reward.achievements, '{}') AS achievements
        FROM unnest($3::int[], $4::int[]) AS named (board_no, run_day)
@@ -47,16 +54,17 @@ export async function finalPlaces(
   return rows;
 }
 
-/** How many other users of a final group are better than a score. Reads the group. */
+/** How many other users of a final group are better than a score, of which greater is better. `sign`: -1 if lower scores are shown first. Reads the group. */
 export async function countBetter(
   pool: Pool,
   groupId: number,
-  { userId, score, reached }: { userId: string; score: number; reached: number | null },
+  { userId, sign, score, reached, secondary }: FinalScore & { userId: string; sign: number },
 ): Promise<number> {
   const { rows } = await pool.query<{ n: number }>(
     `SELECT count(*)::int AS n FROM board_finals
-      WHERE group_id = $1 AND user_id <> $2 AND (score > $3 OR (score = $3 AND reached < $4))`,
-    [groupId, storableText(userId), score, reached],
+      WHERE group_id = $1 AND user_id <> $2
+        AND (score * $3::int > $4 OR (score * $3 = $4 AND (coalesce(secondary, 0) > $5 OR (coalesce(secondary, 0) = $5 AND reached < $6))))`,
+    [groupId, storableText(userId), sign, score, secondary, reached],
   );
   return rows[0]!.n;
 }

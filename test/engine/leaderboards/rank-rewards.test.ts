@@ -268,9 +268,10 @@ test('a correction after the end changes no rank, reward or award, and Redis hol
 
 test('a reversal names final runs of highest values and of points in which the rank would differ', async () => {
   const best = { ...daily, key: 'best', name: 'Best', aggregate: 'max', maxParticipants: 2 };
+  const fast = { ...daily, key: 'fast', name: 'Fast', aggregate: 'min', order: 'ascending' };
   const rich = { ...daily, key: 'rich', name: 'Rich', rankBy: 'points', metricKey: undefined, pointsSystemKey: 'xp' };
   const each = { type: 'metric', metricKey: 'm', metricThreshold: 1, points: 1, status: 'active' } as const;
-  boards = await BoardsByTheClock.start('2026-11-18T10:00:00Z', [daily, best, rich] as never, {
+  boards = await BoardsByTheClock.start('2026-11-18T10:00:00Z', [daily, best, fast, rich] as never, {
     pointsSystems: [{ key: 'xp', name: 'XP', triggers: [each] }],
   });
   const { laurel } = boards;
@@ -281,6 +282,7 @@ test('a reversal names final runs of highest values and of points in which the r
   const lowest = await send('a', 1);
   await send('b', 6);
   await send('c', 5);
+  await send('d', 2);
   await boards.store();
   await boards.at('2026-11-19T12:00:11Z');
   expect(await due()).toEqual([]);
@@ -298,7 +300,7 @@ test('a reversal names final runs of highest values and of points in which the r
     ['board', 1, 2],
     ['rich', 1, 2],
   ]);
-  expect(await runsWithout(lowest)).toEqual([]);
+  expect(await runsWithout(lowest)).toEqual([['fast', 1, 2]]);
 });
 
 test('awards and achievements for ranks are imported with their rules', async () => {
