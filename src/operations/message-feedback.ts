@@ -35,6 +35,7 @@ export const messagesFeedback = operation({
   admits: ({ feedback }, { token }) => void feedback.addressOf(token),
   body: SentReports,
   bodyBytes: BODY_BYTES,
+  refusesUnknownQuery: true,
   responses: { 200: FeedbackCounts },
   answer: ({ feedback }, { params, body }) => feedback.receive(params.token, body),
 });

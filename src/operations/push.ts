@@ -119,6 +119,7 @@ export const webPushKeyGet = operation({
   path: '/v1/push/web-key',
   summary: 'The key with which a browser subscribes to push notifications',
   description: 'Store the subscription, as JSON text, in the user’s `deviceTokens`.',
+  refusesUnknownQuery: true,
   responses: { 200: WebPushKey },
   answer: async ({ pushChannels }, { tenant }) => ({ publicKey: await pushChannels.webKey(tenant.no) }),
 });
