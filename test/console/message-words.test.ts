@@ -53,7 +53,7 @@ test('every kind and variable has words', () => {
 });
 
 test('a status or outcome that the console does not know is shown by its name', () => {
-  expect(statusWords('delivered')).toMatchObject({ text: 'delivered', tone: 'plain' });
+  expect(statusWords('read')).toMatchObject({ text: 'read', tone: 'plain' });
   expect(testWords('deferred', null)).toEqual({ hasWorked: false, text: 'deferred', advice: '' });
 });
 

@@ -14,7 +14,8 @@ beforeAll(async () => {
 afterAll(() => laurel.close());
 
 const uuid = (no: number): string => `00000000-0000-7000-8000-${String(no).padStart(12, '0')}`;
-const pathOf = ({ path }: Operation): string => path.replace('{systemId}', systemId).replace('{id}', uuid(0));
+const pathOf = ({ path }: Operation): string =>
+  path.replace('{systemId}', systemId).replace('{id}', uuid(0)).replace('{provider}', 'expo');
 const send = (operation: Operation, query = '', sent = {}) =>
   laurel.admin.send(operation.method.toUpperCase(), pathOf(operation) + query, sent);
 
