@@ -37,10 +37,12 @@ test('only batches of events and the configuration document may be as large as B
     'admin_metrics_batch_events',
   ]);
   for (const { id, surface, bodyBytes } of limits)
-    if (bodyBytes !== null && !['admin_imports_create', 'leaderboards_rankings'].includes(id))
+    if (bodyBytes !== null && !['admin_imports_create', 'leaderboards_rankings', 'messages_feedback'].includes(id))
       expect(bodyBytes).toBeLessThanOrEqual(surface === 'admin' ? BULK_BODY_BYTES : BODY_BYTES);
   // 500 user IDs.
   expect(limits.find(({ id }) => id === 'leaderboards_rankings')!.bodyBytes).toBe(4 * BODY_BYTES);
+  // 1,000 reports, for those who know the signed address only.
+  expect(limits.find(({ id }) => id === 'messages_feedback')!.bodyBytes).toBe(16 * BODY_BYTES);
   // User imports, for administrators only.
   expect(limits.find(({ id }) => id === 'admin_imports_create')!.bodyBytes).toBe(4 * BULK_BODY_BYTES);
 });
