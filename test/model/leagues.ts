@@ -38,7 +38,7 @@ export interface ShownLeague {
   rank: number | null;
   move: Move;
   isClosed: boolean;
-  cohort: (Place & { move: Move })[] | null;
+  cohort: (Omit<Place, 'secondary'> & { move: Move })[] | null;
 }
 
 interface World {
@@ -97,10 +97,12 @@ export class ModelLeagues {
     if (moves !== null && cohort === null && moved === undefined) return null;
     const tier = cohort?.tier ?? moved?.before ?? league.tiers.get(userId) ?? 0;
     const places = cohort === null ? [] : this.ranked(league, run, cohort.users);
-    const current = (place: Place): Move => moveOf(board, { tier, place, places });
+    // Cohorts do not show secondary scores.
     const rankings = places.map((place) => ({
-      ...place,
-      move: moves === null ? current(place) : (moves.get(place.userId)?.move ?? 'stay'),
+      userId: place.userId,
+      rank: place.rank,
+      value: place.value,
+      move: moves === null ? moveOf(board, { tier, place, places }) : (moves.get(place.userId)?.move ?? 'stay'),
     }));
     const own = rankings.find((place) => place.userId === userId);
     const absent = board.leagues!.inactive === 'fall' && tier > 0 ? 'down' : 'stay';

@@ -167,7 +167,10 @@ test('with --retries, events that were refused or recorded without an answer are
     expect(summary.events).toBeGreaterThan(0);
     // What was recorded by an earlier try is answered 202.
     const ofEach = summary.events;
-    expect(summary.statuses).toEqual({ 'event 202': ofEach, 'event 503': ofEach, 'event closed': ofEach });
+    // On a busy machine, tries also time out before the proxy closes them.
+    const { 'event closed': closed = 0, 'event timeout': timeouts = 0, ...statuses } = summary.statuses;
+    expect(statuses).toEqual({ 'event 202': ofEach, 'event 503': ofEach });
+    expect(closed + timeouts).toBeGreaterThanOrEqual(ofEach);
     expect(verification).toMatchObject({ differing: 0, unknown: 0 });
     expect([verification!.events, verification!.acknowledged]).toEqual([tries.size, tries.size]);
   } finally {
