@@ -5,7 +5,7 @@ import { CHANNEL_DEFAULTS, type SentMessageChannel } from '../../domain/notifica
 import { AppError } from '../../errors.ts';
 import type { ChannelRow, NewChannel } from '../../postgres/notifications/message-channels.ts';
 import { secretsOf } from './channel-sender.ts';
-import type { Sealer } from './sealed-secrets.ts';
+import { type Sealer, withoutKey } from './sealed-secrets.ts';
 import { sealedPassword } from './smtp-channel.ts';
 
 export type Target = Pick<NewChannel, 'host' | 'port' | 'security' | 'username' | 'http'>;
@@ -132,6 +132,3 @@ function headersFor(
 }
 
 const isEqual = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
-
-export const withoutKey = (): AppError =>
-  new AppError('conflict', 'SECRETS_KEY is not set, so the secrets of a channel cannot be stored or read');

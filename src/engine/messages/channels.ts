@@ -20,11 +20,12 @@ import {
 } from '../../postgres/notifications/message-channels.ts';
 import { type Announce, countRevision } from '../../postgres/revisions.ts';
 import { transaction } from '../../postgres/transaction.ts';
+import { auditedChange } from './channel-audit.ts';
 import { createEmailSender } from './channel-sender.ts';
-import { secretsFor, targetOf, withoutKey } from './channel-target.ts';
+import { secretsFor, targetOf } from './channel-target.ts';
 import { openedPassword } from './smtp-channel.ts';
 import type { SendResult } from './email-sender.ts';
-import type { Sealer } from './sealed-secrets.ts';
+import { type Sealer, withoutKey } from './sealed-secrets.ts';
 
 export interface MessageChannelsOptions {
   pool: Pool;
@@ -75,7 +76,8 @@ export function createMessageChannels({
       const nowMs = clock.now();
       const password = secretsFor(target, sent, { tenantNo, sealer, before });
       const channel = { tenantNo, enabled, ...target, password, senderAddress, senderName, replyTo, pace };
-      const changed = changedFields(before, channel);
+      const isSameSecret = before === null || isDeepStrictEqual(before.password, password);
+      const changed = auditedChange(before && shown(before), shown(channel), isSameSecret ? null : 'password');
       if (before !== null && changed === null) return before;
       const after = await writeChannel(client, channel, nowMs);
       await countRevision(client);
@@ -176,18 +178,3 @@ const shown = ({
   replyTo,
   pace,
 });
-
-/** The previous and new values of changed fields, and that a password changed, but not its values; `null` without changes. */
-function changedFields(before: ChannelRow | null, after: NewChannel): Pick<AuditEntry, 'before' | 'after'> | null {
-  if (before === null) return { after: shown(after) };
-  const old: Record<string, unknown> = shown(before);
-  const changed = Object.entries({ ...(before.http !== null && { http: null }), ...shown(after) }).filter(
-    ([name, value]) => !isDeepStrictEqual(old[name], value),
-  );
-  const isNewPassword = !(before.password === null ? after.password === null : after.password?.equals(before.password));
-  if (changed.length === 0 && !isNewPassword) return null;
-  return {
-    before: Object.fromEntries(changed.map(([name]) => [name, old[name]])),
-    after: { ...Object.fromEntries(changed), ...(isNewPassword && { password: 'changed' }) },
-  };
-}

@@ -40,41 +40,47 @@ const UNSUBSCRIBE_URL = 'https://example.org/unsubscribe';
  * Creates a function that renders an e-mail with a user's figures of this moment, whether or not the e-mail is due and the user
  * gets any. It throws 404 for an unknown user or a kind without a template, and 422 for a template with problems.
  */
-export function createMessagePreview(options: MessagePreviewOptions): PreviewMessage {
-  const { catalogs, users } = options;
-  return async (tenantNo, { userId, kind, template }) => {
-    const compiled = await catalogs.of(tenantNo);
-    const { attributes, messages } = compiled.catalog;
-    if (template !== undefined) {
-      const problems = templateProblems(template, { kind, attributeKeys: userAttributeKeys(attributes) });
-      if (problems.length > 0)
-        throw new AppError('unprocessable', problems.map(({ field, text }) => `template.${field}: ${text}`).join('; '));
-    }
-    const state = await users.state(tenantNo, userId);
-    const payload = JSON.parse(await payloadOf(options, { compiled, userId, state }, kind)) as Record<string, unknown>;
-    const used: (MessageTemplate & { locale?: string }) | null = template ?? templateFor(messages, kind, payload);
+export const createMessagePreview =
+  (options: MessagePreviewOptions): PreviewMessage =>
+  async (tenantNo, { userId, kind, template }) => {
+    const { compiled, payload } = await previewed(options, { tenantNo, userId, kind }, template, templateProblems);
+    const used: (MessageTemplate & { locale?: string }) | null =
+      template ?? templateFor(compiled.catalog.messages, kind, payload);
     if (used === null) throw new AppError('not_found', `There is no template of the kind ${kind}.`);
     return { locale: used.locale ?? null, ...renderMessage(used, { payload, unsubscribeUrl: UNSUBSCRIBE_URL }) };
   };
-}
 
 /** The same for push notifications. */
-export function createPushPreview(options: MessagePreviewOptions): PreviewPush {
-  const { catalogs, users } = options;
-  return async (tenantNo, { userId, kind, template }) => {
-    const compiled = await catalogs.of(tenantNo);
-    const { attributes, messages } = compiled.catalog;
-    if (template !== undefined) {
-      const problems = pushTemplateProblems(template, { kind, attributeKeys: userAttributeKeys(attributes) });
-      if (problems.length > 0)
-        throw new AppError('unprocessable', problems.map(({ field, text }) => `template.${field}: ${text}`).join('; '));
-    }
-    const state = await users.state(tenantNo, userId);
-    const payload = JSON.parse(await payloadOf(options, { compiled, userId, state }, kind)) as Record<string, unknown>;
-    const used: (PushTemplate & { locale?: string }) | null = template ?? pushTemplateFor(messages, kind, payload);
+export const createPushPreview =
+  (options: MessagePreviewOptions): PreviewPush =>
+  async (tenantNo, { userId, kind, template }) => {
+    const { compiled, payload } = await previewed(options, { tenantNo, userId, kind }, template, pushTemplateProblems);
+    const used: (PushTemplate & { locale?: string }) | null =
+      template ?? pushTemplateFor(compiled.catalog.messages, kind, payload);
     if (used === null) throw new AppError('not_found', `There is no push template of the kind ${kind}.`);
     return { locale: used.locale ?? null, ...renderPush(used, payload) };
   };
+
+type ProblemsOf<T> = (
+  template: T,
+  known: { kind: MessageKind; attributeKeys: ReadonlySet<string> },
+) => readonly { field: string; text: string }[];
+
+/** What a template is rendered with. Throws 422 for a draft with problems. */
+async function previewed<T>(
+  options: MessagePreviewOptions,
+  { tenantNo, userId, kind }: { tenantNo: number; userId: string; kind: MessageKind },
+  draft: T | undefined,
+  problemsOf: ProblemsOf<T>,
+): Promise<{ compiled: CompiledCatalog; payload: Record<string, unknown> }> {
+  const compiled = await options.catalogs.of(tenantNo);
+  const attributeKeys = userAttributeKeys(compiled.catalog.attributes);
+  const problems = draft === undefined ? [] : problemsOf(draft, { kind, attributeKeys });
+  if (problems.length > 0)
+    throw new AppError('unprocessable', problems.map(({ field, text }) => `template.${field}: ${text}`).join('; '));
+  const state = await options.users.state(tenantNo, userId);
+  const payload = await payloadOf(options, { compiled, userId, state }, kind);
+  return { compiled, payload: JSON.parse(payload) as Record<string, unknown> };
 }
 
 interface Previewed {

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { AppError } from '../../errors.ts';
 
 /** Encrypts secrets for Postgres with a key that is not there. */
 export interface Sealer {
@@ -35,3 +36,16 @@ export function createSealer(key: Buffer): Sealer {
     },
   };
 }
+
+/** Opens the secrets of a channel. Throws if they cannot be decrypted. `sealer`: `null` without `SECRETS_KEY`. */
+export function openedSecrets(sealer: Sealer | null, sealed: Buffer, context: string): string {
+  if (sealer === null) throw new Error('The secrets of a channel are stored, but SECRETS_KEY is not set');
+  try {
+    return sealer.open(sealed, context);
+  } catch (error) {
+    throw new Error('SECRETS_KEY is not the key with which the secrets of a channel were stored', { cause: error });
+  }
+}
+
+export const withoutKey = (): AppError =>
+  new AppError('conflict', 'SECRETS_KEY is not set, so the secrets of a channel cannot be stored or read');

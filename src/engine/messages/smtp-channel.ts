@@ -1,5 +1,5 @@
 import type { ChannelRow } from '../../postgres/notifications/message-channels.ts';
-import type { Sealer } from './sealed-secrets.ts';
+import { openedSecrets, type Sealer } from './sealed-secrets.ts';
 import type { SmtpChannel } from './smtp-sender.ts';
 
 const contextOf = (tenantNo: number): string => `password of the message channel of tenant ${tenantNo}`;
@@ -14,12 +14,5 @@ export function smtpChannelOf(row: ChannelRow, sealer: Sealer | null): SmtpChann
 }
 
 /** The secrets of a channel as text; `null` if it has none. Throws if they cannot be decrypted. */
-export function openedPassword({ tenantNo, password }: ChannelRow, sealer: Sealer | null): string | null {
-  if (password === null) return null;
-  if (sealer === null) throw new Error('The password of a message channel is stored, but SECRETS_KEY is not set');
-  try {
-    return sealer.open(password, contextOf(tenantNo));
-  } catch (error) {
-    throw new Error('SECRETS_KEY is not the key with which the password was stored', { cause: error });
-  }
-}
+export const openedPassword = ({ tenantNo, password }: ChannelRow, sealer: Sealer | null): string | null =>
+  password === null ? null : openedSecrets(sealer, password, contextOf(tenantNo));

@@ -1,5 +1,6 @@
 -- Push notifications that Laurel sends itself, beside the e-mails. docs/decisions/0050-one-push-notification-to-all-devices.md
 
+SET LOCAL lock_timeout = '5s';
 ALTER TABLE email_messages
   -- an occasion has at most one message of each medium
   ADD COLUMN medium text NOT NULL DEFAULT 'email' CHECK (medium IN ('email', 'push'));

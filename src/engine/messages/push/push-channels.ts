@@ -25,7 +25,8 @@ import { type Announce, countRevision } from '../../../postgres/revisions.ts';
 import { transaction } from '../../../postgres/transaction.ts';
 import type { UserReads } from '../../users/user-reads.ts';
 import { tokensOf } from '../../users/device-tokens.ts';
-import type { Sealer } from '../sealed-secrets.ts';
+import { auditedChange } from '../channel-audit.ts';
+import { type Sealer, withoutKey } from '../sealed-secrets.ts';
 import { openedCredentials, sealedCredentials } from './sealed-credentials.ts';
 import { credentialsOf, shownOf } from './sent-credentials.ts';
 import { createPushSender, type PushSenderOptions } from './push-senders.ts';
@@ -71,7 +72,12 @@ export function createPushChannels({ pool, announce, clock, sealer, users, sendi
       const before = await readPushChannel(client, { tenantNo, provider }, { lock: true });
       const nowMs = clock.now();
       const channel = { tenantNo, provider, enabled, pace, ...sealedBy(sealer, { tenantNo, provider }, sent, before) };
-      const changed = changedFields(before, channel);
+      const isSameSecret = before === null || before.credentials.equals(channel.credentials);
+      const changed = auditedChange(
+        before && auditedOf(before),
+        auditedOf(channel),
+        isSameSecret ? null : 'credentials',
+      );
       if (before !== null && changed === null) return before;
       const after = await writePushChannel(client, channel, nowMs);
       await countRevision(client);
@@ -177,9 +183,6 @@ const dropAll = (client: PoolClient, tenantNo: number, nowMs: number): Promise<v
 const noChannel = (provider: PushProvider): AppError =>
   new AppError('not_found', `The tenant has no push channel for ${provider}`);
 
-const withoutKey = (): AppError =>
-  new AppError('conflict', 'SECRETS_KEY is not set, so the credentials of a channel cannot be stored or read');
-
 const TEST_PUSH = {
   title: 'Test of push notifications',
   body: 'An administrator sent this to test how Laurel sends push notifications.',
@@ -187,17 +190,3 @@ const TEST_PUSH = {
 
 /** The fields of a channel for the audit log. */
 const auditedOf = ({ enabled, pace, shown }: NewPushChannel): Record<string, unknown> => ({ enabled, pace, ...shown });
-
-/** The previous and new values of changed fields, and that credentials changed, but not their secrets; `null` without changes. */
-function changedFields(
-  before: PushChannelRow | null,
-  after: NewPushChannel,
-): Pick<AuditEntry, 'before' | 'after'> | null {
-  if (before === null) return { after: auditedOf(after) };
-  const [was, is] = [auditedOf(before), auditedOf(after)];
-  const names = [...new Set([...Object.keys(was), ...Object.keys(is)])].filter((name) => was[name] !== is[name]);
-  const isNew = !before.credentials.equals(after.credentials);
-  if (names.length === 0 && !isNew) return null;
-  const those = (fields: Record<string, unknown>) => Object.fromEntries(names.map((name) => [name, fields[name]]));
-  return { before: those(was), after: { ...those(is), ...(isNew && { credentials: 'changed' }) } };
-}
