@@ -8,7 +8,8 @@ import { callerLimits, createFileLimit, createRateLimit, type RateLimits } from 
 import { Admission } from '../http/access/admission.ts';
 import { Shares } from '../http/access/shares.ts';
 import { createReadiness, type ReadinessCheck } from '../http/health.ts';
-import { createServer, type Server } from '../http/server.ts';
+import type { Server } from '../http/listening.ts';
+import { createServer } from '../http/server.ts';
 import { createSessionAuthenticator } from '../http/access/session-auth.ts';
 import { hostCheck } from '../domain/host-names.ts';
 import { createTenantResolver } from '../http/access/tenancy.ts';

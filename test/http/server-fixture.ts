@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { createAuthenticator } from '../../src/http/access/auth.ts';
-import { createServer, type Server, type ServerOptions } from '../../src/http/server.ts';
+import type { Server } from '../../src/http/listening.ts';
+import { createServer, type ServerOptions } from '../../src/http/server.ts';
 import { createTenantResolver } from '../../src/http/access/tenancy.ts';
 import { operation, type Operation, type Tenant } from '../../src/operations/operation.ts';
 import type { Services } from '../../src/operations/services.ts';
