@@ -1,4 +1,8 @@
 import { Type, type Static } from 'typebox';
+import { EFFECT_VERDICTS } from './message-effect.ts';
+import { MEDIA } from './notifications/medium.ts';
+import { MESSAGE_COUNTS, type MessageCount } from './notifications/message-counts.ts';
+import { MESSAGE_KINDS } from './notifications/message-variables.ts';
 import { LocalDate, Nullable, Uuid } from './schemas.ts';
 
 /** Answers of the analytics operations. Fields that end in `Before` are of the period of the same length before the range. */
@@ -217,3 +221,51 @@ export const AnalyticsLeaderboards = Type.Object({
   ),
 });
 export type AnalyticsLeaderboards = Static<typeof AnalyticsLeaderboards>;
+
+const messageFigures = Object.fromEntries(MESSAGE_COUNTS.map((count) => [count, Count])) as Record<
+  MessageCount,
+  typeof Count
+>;
+const MessageFigures = Type.Object(messageFigures);
+export type MessageFigures = Static<typeof MessageFigures>;
+
+export const AnalyticsMessages = Type.Object({
+  ...range,
+  messages: Type.Array(
+    Type.Object({
+      kind: Type.Enum([...MESSAGE_KINDS]),
+      medium: Type.Enum([...MEDIA]),
+      ...messageFigures,
+      before: MessageFigures,
+      days: Type.Array(Type.Object({ date: LocalDate, ...messageFigures })),
+    }),
+  ),
+});
+export type AnalyticsMessages = Static<typeof AnalyticsMessages>;
+
+export const AnalyticsMessageEffect = Type.Object({
+  from: LocalDate,
+  to: LocalDate,
+  kinds: Type.Array(
+    Type.Object({
+      kind: Type.Enum([...MESSAGE_KINDS]),
+      users: Count,
+      reached: Count,
+      controlUsers: Count,
+      isSampled: Type.Boolean(),
+      returned: Type.Array(
+        Type.Object({
+          afterDays: Count,
+          users: Count,
+          returned: Count,
+          controlUsers: Count,
+          controlReturned: Count,
+          ...difference,
+          verdict: Type.Enum([...EFFECT_VERDICTS]),
+          conclusion: Type.String(),
+        }),
+      ),
+    }),
+  ),
+});
+export type AnalyticsMessageEffect = Static<typeof AnalyticsMessageEffect>;

@@ -129,6 +129,8 @@ export const adminMessagesPreview = operation({
   answer: ({ previewMessage }, { tenant, body }) => previewMessage(tenant.no, body),
 });
 
+const timeOrNull = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+
 const messageAnswer = (row: EmailRow): Message => ({
   id: row.id,
   userId: row.userId,
@@ -138,9 +140,12 @@ const messageAnswer = (row: EmailRow): Message => ({
   tries: row.tries,
   reason: row.reason,
   at: new Date(row.atMs).toISOString(),
-  nextTry: row.dueMs === null ? null : new Date(row.dueMs).toISOString(),
+  nextTry: timeOrNull(row.dueMs),
   finished: row.finished?.toISOString() ?? null,
-  reported: row.reportedMs === null ? null : new Date(row.reportedMs).toISOString(),
+  reported: timeOrNull(row.reportedMs),
+  opened: timeOrNull(row.openedMs),
+  clicked: timeOrNull(row.clickedMs),
+  unsubscribed: timeOrNull(row.unsubscribedMs),
 });
 
 export const adminMessagesList = operation({
