@@ -58,6 +58,7 @@ import {
   adminMessagesReadiness,
   adminMessagesSuppressedDelete,
   adminMessagesSuppressedList,
+  usersMessageOpened,
 } from './messages.ts';
 import {
   adminPushChannelsDelete,
@@ -268,6 +269,7 @@ export const applicationOperations: readonly Operation[] = [
   webPushKeyGet,
   liveWs,
   messagesFeedback,
+  usersMessageOpened,
   openapiGet(() => applicationOperations),
 ];
 
