@@ -10,6 +10,7 @@ import { createPushOpener } from '../src/engine/messages/push/open-push.ts';
 import { PushSenders, type PushSenderOptions } from '../src/engine/messages/push/push-senders.ts';
 import { createEmailSender } from '../src/engine/messages/channel-sender.ts';
 import type { Email, SendResult } from '../src/engine/messages/email-sender.ts';
+import { trackingLinksOf } from '../src/engine/messages/tracking-links.ts';
 import { unsubscribeLinksOf } from '../src/engine/messages/unsubscribe-links.ts';
 import { Scripts } from '../src/engine/scripts.ts';
 import { readChannel } from '../src/postgres/notifications/message-channels.ts';
@@ -83,7 +84,8 @@ function startSmtp(core: SendingCore, settings: Shared & { publicUrl: string }):
   const { publicUrl, pool, sealer, delivery, emails = {} } = settings;
   const { timeoutMs, ...options } = emails;
   const sending = { allowPrivate: delivery?.allowPrivate ?? false, ...(timeoutMs !== undefined && { timeoutMs }) };
-  const preparing = { redis, pool, catalogs, clock, links: unsubscribeLinksOf(ids), publicUrl };
+  const tracking = trackingLinksOf(ids);
+  const preparing = { redis, pool, catalogs, clock, links: unsubscribeLinksOf(ids), tracking, publicUrl };
   const open = async (tenantNo: number): Promise<OpenChannel<Email, SendResult> | null> => {
     const channel = await readChannel(pool, tenantNo);
     if (channel === null) return null;

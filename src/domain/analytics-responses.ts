@@ -1,4 +1,8 @@
 import { Type, type Static } from 'typebox';
+import { EFFECT_VERDICTS } from './message-effect.ts';
+import { MEDIA } from './notifications/medium.ts';
+import { MESSAGE_COUNTS, type MessageCount } from './notifications/message-counts.ts';
+import { MESSAGE_KINDS } from './notifications/message-variables.ts';
 import { LocalDate, Nullable, Uuid } from './schemas.ts';
 
 /** Answers of the analytics operations. Fields that end in `Before` are of the period of the same length before the range. */
@@ -217,3 +221,81 @@ export const AnalyticsLeaderboards = Type.Object({
   ),
 });
 export type AnalyticsLeaderboards = Static<typeof AnalyticsLeaderboards>;
+
+const Described = (description: string) => Type.Integer({ description });
+const MESSAGE_TEXTS: Readonly<Record<MessageCount, string>> = {
+  due: 'Messages that fell due.',
+  sent: 'Messages that the mail server or a push provider took.',
+  delivered: 'E-mails that arrived, as the mail provider reports.',
+  bounced: 'E-mails that bounced for good, as the mail provider reports.',
+  complained: 'E-mails that their recipients called spam, as the mail provider reports.',
+  opened: 'Messages that were opened; mail programs that load pictures on their own count.',
+  clicked: 'E-mails with a link that was followed.',
+  unsubscribed: 'E-mails by whose link the user unsubscribed.',
+  withheld: 'Messages that users of the control group did not get.',
+};
+const messageFigures = Object.fromEntries(
+  MESSAGE_COUNTS.map((count) => [count, Described(MESSAGE_TEXTS[count])]),
+) as Record<MessageCount, typeof Count>;
+const MessageFigures = Type.Object(messageFigures, { description: 'The same in the period before.' });
+export type MessageFigures = Static<typeof MessageFigures>;
+const Kind = Type.Enum([...MESSAGE_KINDS], { description: 'Kind of the messages.' });
+
+export const AnalyticsMessages = Type.Object({
+  ...range,
+  messages: Type.Array(
+    Type.Object({
+      kind: Kind,
+      medium: Type.Enum([...MEDIA], { description: 'How they reach users.' }),
+      ...messageFigures,
+      before: MessageFigures,
+      days: Type.Array(
+        Type.Object({
+          date: { ...LocalDate, description: 'The UTC day on which the messages fell due.' },
+          ...messageFigures,
+        }),
+        { description: 'Days with messages, in order.' },
+      ),
+    }),
+    { description: 'The kinds and media with messages in the range or in the period before.' },
+  ),
+});
+export type AnalyticsMessages = Static<typeof AnalyticsMessages>;
+
+export const AnalyticsMessageEffect = Type.Object({
+  from: LocalDate,
+  to: LocalDate,
+  kinds: Type.Array(
+    Type.Object({
+      kind: Kind,
+      users: Described('Users for whom a message fell due.'),
+      reached: Described('Those of them who were looked at and were sent at least one.'),
+      controlUsers: Described('Users of the control group from whom one was withheld.'),
+      isSampled: Type.Boolean({ description: 'Whether not all of these users were looked at.' }),
+      returned: Type.Array(
+        Type.Object({
+          afterDays: Described('An event within this many times 24 hours counts.'),
+          users: Described('Users for whom a message fell due, if that time is over.'),
+          returned: Described('Those of them who had an event in it.'),
+          controlUsers: Described('Users of the control group for whom that time is over.'),
+          controlReturned: Described('Those of them who had an event in it.'),
+          difference: Nullable(Type.Number(), {
+            description:
+              'Share of the users who returned, minus that of the control group; null: one of them is empty.',
+          }),
+          low: Nullable(Type.Number(), { description: 'Lower bound of its 95 % confidence interval; null likewise.' }),
+          high: Nullable(Type.Number(), { description: 'Upper bound of its 95 % confidence interval; null likewise.' }),
+          verdict: Type.Enum([...EFFECT_VERDICTS], {
+            description:
+              '`too_few`: fewer than 50 users in a group. `unclear`: the interval contains 0. `more`, `fewer`: with messages, more or ' +
+              'fewer users return.',
+          }),
+          conclusion: Type.String({ description: 'The same as a sentence.' }),
+        }),
+        { description: 'By the days after the message.' },
+      ),
+    }),
+    { description: 'The kinds with messages in the range.' },
+  ),
+});
+export type AnalyticsMessageEffect = Static<typeof AnalyticsMessageEffect>;

@@ -46,6 +46,8 @@ export const COUNTED = {
   holdsEnded: 18,
   /** Users active on the day who were first seen `part` days before, for the numbers of days in `RETURN_DAYS`. */
   returned: 19,
+  /** Messages to users by the UTC day on which they fell due; `subject` and `part`: see `messageCountOf`. Only for everyone. */
+  messages: 20,
 } as const;
 export type Counted = (typeof COUNTED)[keyof typeof COUNTED];
 

@@ -16,6 +16,8 @@ export interface Response {
   status: number;
   /** JSON text; `null` without a body, only for statuses that have none (204). */
   json: string | null;
+  /** The body instead of `json` if it is not text. */
+  bytes?: Buffer;
   /** Set if the text is not JSON. */
   contentType?: string;
   headers?: Readonly<Record<string, string>>;
@@ -74,7 +76,8 @@ export function refusedAfterClose(res: HttpResponse): boolean {
 export function write(res: HttpResponse, response: Response, how: How): void {
   if (how.close) closes(res);
   res.cork(() => {
-    const { status, json, headers, contentType = 'application/json' } = response;
+    const { status, headers, contentType = 'application/json' } = response;
+    const json = response.bytes ?? response.json;
     if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? String(status));
     res.writeHeader('X-Request-Id', how.requestId ?? requestIdOf(null));
     writeCommonHeaders(res);

@@ -12,6 +12,7 @@ import { healthHandler, metricsHandler, type Readiness, readyHandler } from './h
 import { LIVE_SOCKET_PATH, liveSocket } from './live-connections.ts';
 import { mcpOperation } from './mcp/endpoint.ts';
 import { addPage, type Page } from './pages.ts';
+import { addTrackingPaths } from './tracking-paths.ts';
 import { addUnsubscribePage } from './unsubscribe-page.ts';
 import { type Handler, type OtherPort, otherPortHint, Paths } from './paths.ts';
 import type { FileLimit, RateLimit } from './access/rate-limit.ts';
@@ -64,8 +65,8 @@ export interface ServerOptions {
    */
   tools?: { operations: readonly Operation[]; secret: KeyObject };
   pages?: readonly Page[];
-  /** Serves the page of the links to unsubscribe, with this name of the organisation; absent: it does not. */
-  unsubscribePage?: { appName: () => string };
+  /** Serves the pages that links in e-mails lead to, with this name of the organisation; absent: it does not. */
+  mailPages?: { appName: () => string };
   /** Whether the server has the name in `Host`; `null` (default): every name is accepted. */
   acceptsHost?: AcceptsHost | null;
   /** Observes requests; shared with other surfaces. */
@@ -138,13 +139,12 @@ export function createServer(options: ServerOptions): Server {
   const notFound = refuse(new AppError('unknown_path', 'There is no such path'));
   for (const page of options.pages ?? [])
     addPage(paths, { page, context, wrap: (handler) => sized(context, handler), notFound });
-  if (options.unsubscribePage)
-    addUnsubscribePage(paths, {
-      ...options.unsubscribePage,
-      context,
-      unsubscribing: services.unsubscribing,
-      wrap: (handler) => sized(context, handler),
-    });
+  if (options.mailPages) {
+    const wrap = (handler: Handler): Handler => sized(context, handler);
+    const { unsubscribing, tracking, seenMessages } = services;
+    addUnsubscribePage(paths, { ...options.mailPages, context, unsubscribing, wrap });
+    addTrackingPaths(paths, { context, tracking, seenMessages, wrap });
+  }
   const app = uws().App();
   const { acceptsHost = null } = options;
   const otherHost = refuse(

@@ -4,6 +4,8 @@ import {
   AnalyticsAchievements,
   AnalyticsEngagement,
   AnalyticsLeaderboards,
+  AnalyticsMessageEffect,
+  AnalyticsMessages,
   AnalyticsMetric,
   AnalyticsMetrics,
   AnalyticsPoints,
@@ -192,6 +194,35 @@ export const adminAnalyticsLeaderboards = operation({
   responses: { 200: AnalyticsLeaderboards },
   answer: async ({ analytics, catalogs }, { tenant, query }) =>
     analytics.leaderboards(await catalogs.of(tenant.no), query),
+});
+
+export const adminAnalyticsMessages = operation({
+  id: 'admin_analytics_messages',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/messages',
+  summary: 'E-mails and push notifications by kind, medium and day: sent, delivered, opened, clicked and more',
+  description: `${RANGE} A message counts on the UTC day on which it fell due, once under each that applies to it, also after it left the log. Opens and clicks are counted only while the tenant records them (\`trackOpens\`, \`trackClicks\`). Days without messages are left out.`,
+  query: Type.Object(Range),
+  responses: { 200: AnalyticsMessages },
+  answer: async ({ analytics, catalogs }, { tenant, query }) => analytics.messages(await catalogs.of(tenant.no), query),
+});
+
+export const adminAnalyticsMessagesEffect = operation({
+  id: 'admin_analytics_messages_effect',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/messages/effect',
+  summary: 'Whether users return more often because of messages: against the control group, by kind',
+  description:
+    'By default the last 30 days up to today. Both days are included, at most 366, but only as far back as the log of messages (`MESSAGE_LOG_DAYS`) and ' +
+    'single events are kept. Counts users by the first message of the kind that fell due in the range, sent or not, and users of the control group by the ' +
+    'first one that was withheld. A user returned with an event within so many times 24 hours after it; only users for whom that time is over count. At ' +
+    'most 20,000 users of each kind and group are looked at, chosen by a hash of their IDs. The interval covers the true difference in 95 of 100 samples.',
+  query: Type.Object(Range),
+  responses: { 200: AnalyticsMessageEffect },
+  answer: async ({ analytics, catalogs }, { tenant, query }) =>
+    analytics.messageEffect(await catalogs.of(tenant.no), query),
 });
 
 export const adminActivityGet = operation({

@@ -58,6 +58,7 @@ import {
   adminMessagesReadiness,
   adminMessagesSuppressedDelete,
   adminMessagesSuppressedList,
+  usersMessageOpened,
 } from './messages.ts';
 import {
   adminPushChannelsDelete,
@@ -98,6 +99,8 @@ import {
   adminAnalyticsAchievements,
   adminAnalyticsEngagement,
   adminAnalyticsLeaderboards,
+  adminAnalyticsMessages,
+  adminAnalyticsMessagesEffect,
   adminAnalyticsMetric,
   adminAnalyticsMetrics,
   adminAnalyticsPoints,
@@ -266,6 +269,7 @@ export const applicationOperations: readonly Operation[] = [
   webPushKeyGet,
   liveWs,
   messagesFeedback,
+  usersMessageOpened,
   openapiGet(() => applicationOperations),
 ];
 
@@ -343,6 +347,8 @@ export const adminOperations: readonly Operation[] = [
   adminAnalyticsPointsSystem,
   adminAnalyticsStreaks,
   adminAnalyticsLeaderboards,
+  adminAnalyticsMessages,
+  adminAnalyticsMessagesEffect,
   adminAuditLogList,
   adminAttentionList,
   adminSystemGet,

@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import {
   KnownChannelFields,
   type Message,
@@ -13,6 +14,8 @@ import {
   SuppressionQuery,
 } from '../domain/notifications/message-channel.ts';
 import { MessagePreview, MessagePreviewRequest } from '../domain/notifications/message-settings.ts';
+import { Uuid } from '../domain/schemas.ts';
+import { UserId } from '../domain/user.ts';
 import type { EmailRow } from '../postgres/notifications/email-messages.ts';
 import type { ChannelRow } from '../postgres/notifications/message-channels.ts';
 import { operation } from './operation.ts';
@@ -129,6 +132,8 @@ export const adminMessagesPreview = operation({
   answer: ({ previewMessage }, { tenant, body }) => previewMessage(tenant.no, body),
 });
 
+const timeOrNull = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+
 const messageAnswer = (row: EmailRow): Message => ({
   id: row.id,
   userId: row.userId,
@@ -138,9 +143,12 @@ const messageAnswer = (row: EmailRow): Message => ({
   tries: row.tries,
   reason: row.reason,
   at: new Date(row.atMs).toISOString(),
-  nextTry: row.dueMs === null ? null : new Date(row.dueMs).toISOString(),
+  nextTry: timeOrNull(row.dueMs),
   finished: row.finished?.toISOString() ?? null,
-  reported: row.reportedMs === null ? null : new Date(row.reportedMs).toISOString(),
+  reported: timeOrNull(row.reportedMs),
+  opened: timeOrNull(row.openedMs),
+  clicked: timeOrNull(row.clickedMs),
+  unsubscribed: timeOrNull(row.unsubscribedMs),
 });
 
 export const adminMessagesList = operation({
@@ -155,6 +163,25 @@ export const adminMessagesList = operation({
   answer: async ({ emailLog }, { tenant, query }) => {
     const { rows, nextCursor } = await emailLog.list(tenant.no, query);
     return { messages: rows.map(messageAnswer), nextCursor };
+  },
+});
+
+export const usersMessageOpened = operation({
+  id: 'users_message_opened',
+  surface: 'application',
+  keyScopes: ['profile'],
+  method: 'post',
+  path: '/v1/users/{id}/messages/{messageId}/opened',
+  summary: 'Report that a user opened a push notification, for apps',
+  description:
+    'The app got `messageId` with the notification. Counts once, with the first time, if the tenant records opens (`trackOpens`) and the message ' +
+    'is one to this user; otherwise nothing happens. It is recorded within a second.',
+  params: Type.Object({ id: UserId, messageId: Uuid }),
+  responses: { 204: null },
+  namedUsers: ({ params }) => [params.id],
+  answer: ({ seenMessages }, { tenant, params: { id, messageId } }) => {
+    seenMessages.note('opened', { tenantNo: tenant.no, id: messageId, userId: id });
+    return undefined;
   },
 });
 

@@ -43,6 +43,8 @@ import type { MessageChannels } from '../engine/messages/channels.ts';
 import type { PreviewMessage, PreviewPush } from '../engine/messages/preview.ts';
 import type { PushChannelsService } from '../engine/messages/push/push-channels.ts';
 import type { EmailLog } from '../engine/messages/message-log.ts';
+import type { SeenMessages } from '../engine/messages/seen-messages.ts';
+import type { TrackingLinks } from '../engine/messages/tracking-links.ts';
 import type { Unsubscribing } from '../engine/messages/unsubscribe.ts';
 import type { Timeline } from '../engine/timeline/timeline.ts';
 import type { UserDeletion } from '../engine/users/user-deletion.ts';
@@ -105,6 +107,8 @@ export interface Services {
   previewPush: PreviewPush;
   emailLog: EmailLog;
   unsubscribing: Unsubscribing;
+  tracking: TrackingLinks;
+  seenMessages: SeenMessages;
   feedback: Feedback;
   feedbackSettings: FeedbackSettings;
   achievements: AchievementReads;

@@ -38,6 +38,8 @@ import { createPushChannels } from '../engine/messages/push/push-channels.ts';
 import { createSealer } from '../engine/messages/sealed-secrets.ts';
 import { createUnsubscribing } from '../engine/messages/unsubscribe.ts';
 import { createSignedTokens } from '../engine/messages/signed-tokens.ts';
+import { SeenMessages } from '../engine/messages/seen-messages.ts';
+import { trackingLinksOf } from '../engine/messages/tracking-links.ts';
 import { unsubscribeLinksOf } from '../engine/messages/unsubscribe-links.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
 import { Claims } from '../engine/rewards/claims.ts';
@@ -338,6 +340,8 @@ function createMessages(
   | 'previewPush'
   | 'emailLog'
   | 'unsubscribing'
+  | 'tracking'
+  | 'seenMessages'
   | 'feedback'
   | 'feedbackSettings'
 > {
@@ -350,6 +354,14 @@ function createMessages(
     'laurel message feedback',
   );
   const { users } = core;
+  const seen = new SeenMessages({
+    pool,
+    clock,
+    catalogs,
+    log: core.log,
+    onOutcome: (outcome, count) => core.metrics.seen(outcome, count),
+  });
+  core.onClose(() => seen.close());
   const previewed = { catalogs, users, streaks, clock, organisation: () => tenants.organisation() };
   const sending = { allowPrivate, baseUrls: core.settings.pushServers };
   return {
@@ -363,7 +375,10 @@ function createMessages(
       catalogs,
       profiles,
       isTenant,
+      seen,
     }),
+    tracking: trackingLinksOf(ids),
+    seenMessages: seen,
     feedback: createFeedback({
       redis,
       pool,

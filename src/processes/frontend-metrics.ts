@@ -30,7 +30,17 @@ export class FrontendMetrics {
       registers: [this.registry],
     });
     this.reported = (outcome, count) => reports.inc({ outcome }, count);
+    const seen = new Counter({
+      name: 'laurel_messages_seen_total',
+      help: 'What users did with messages: opened, clicked, unsubscribed; or repeated, ignored (not tracked, unknown or hidden), or lost.',
+      labelNames: ['outcome'],
+      registers: [this.registry],
+    });
+    this.seen = (outcome, count) => seen.inc({ outcome }, count);
   }
+
+  /** Counts what users do with messages. */
+  readonly seen: (outcome: string, count: number) => void;
 
   /** Counts what mail providers report about e-mails. */
   readonly reported: (outcome: string, count: number) => void;

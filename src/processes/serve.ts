@@ -187,7 +187,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
     operations: applicationOperations,
     otherPort: { operations: ofAdmin, port: options.adminPort },
     pages,
-    unsubscribePage: { appName: () => appNameOf(services.tenants.organisation()) },
+    mailPages: { appName: () => appNameOf(services.tenants.organisation()) },
   });
   const ofConsole = consolePage();
   const installation = createInstallationMetrics({

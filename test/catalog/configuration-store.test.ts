@@ -56,6 +56,8 @@ test('an empty tenant has an empty document with the default settings', async ()
       quietHours: null,
       emailsPerDay: 3,
       pushesPerDay: 3,
+      trackOpens: false,
+      trackClicks: false,
     },
     streaks: DEFAULT_STREAK_SETTINGS,
   });

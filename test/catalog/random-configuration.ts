@@ -152,6 +152,8 @@ function messages({ draw, userKeys }: Known): NonNullable<Configuration['message
     quietHours: draw(optional(fc.constantFrom(null, { from: '22:00', to: '07:30' }))),
     emailsPerDay: draw(optional(fc.integer({ min: 1, max: 100 }))),
     pushesPerDay: draw(optional(fc.integer({ min: 1, max: 100 }))),
+    trackOpens: draw(optional(fc.boolean())),
+    trackClicks: draw(optional(fc.boolean())),
   });
 }
 

@@ -2,6 +2,9 @@ import { readFile } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COUNTED, mondayOf, SEGMENT, utcDay } from '../../src/domain/analytics.ts';
+import { emailId } from '../../src/engine/messages/email-queue.ts';
+import { insertEmails } from '../../src/postgres/notifications/email-messages.ts';
+import { transaction } from '../../src/postgres/transaction.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
@@ -21,7 +24,25 @@ const VIEWS: Record<string, [search: string, text: string]> = {
   streaks: ['?view=streaks', 'Users by length of their streak'],
   'retention-segment': ['?view=retention&segment=plan:pro', 'Retention compared: plan:pro'],
   leaderboards: ['?view=leaderboards', 'Users whose rank changed: Flips'],
+  messages: ['?view=messages', 'The numbers are too small to compare'],
 };
+
+/** Reminders of the day before yesterday: due for 60 users and withheld from 30. */
+const addMessages = (laurel: TestLaurel): Promise<void> =>
+  transaction(laurel.pool, (client) =>
+    insertEmails(
+      client,
+      Array.from({ length: 90 }, (_, n) => ({
+        id: emailId(0, 'streak_reminder', `user-${n}`),
+        tenantNo: 0,
+        userId: `user-${n}`,
+        kind: 'streak_reminder' as const,
+        atMs: Date.now() - 2 * 86_400_000,
+        payload: '{}',
+        isWithheld: n % 3 === 0,
+      })),
+    ),
+  );
 
 describe.skipIf(!hasBrowser)('the analytics screens', () => {
   let laurel: TestLaurel;
@@ -41,6 +62,7 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     for (const [name, path] of Object.entries({ metric: 'metrics', achievement: 'achievements', points: 'points' }))
       ids[name] = (await laurel.admin.get(`/v1/${path}`)).body[0].id;
     await addPast(laurel);
+    await addMessages(laurel);
   });
   afterAll(async () => {
     await browser?.close();

@@ -87,6 +87,8 @@ describe('the status', () => {
       emailsPerDay: 3,
       pushTemplates: [],
       pushesPerDay: 3,
+      trackOpens: false,
+      trackClicks: false,
     },
     waiting: [],
   };
@@ -137,6 +139,9 @@ describe('the status', () => {
       nextTry: null,
       finished: null,
       reported: null,
+      opened: null,
+      clicked: null,
+      unsubscribed: null,
       medium: 'email',
     } as const;
     expect(found({ waiting: [{ ...message, tries: 0, reason: 'quiet hours' }] })).toEqual([]);

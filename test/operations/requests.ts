@@ -82,6 +82,7 @@ export const APPLICATION_REQUESTS: Record<string, ValidRequest> = {
   users_rewards: of((id) => `/v1/users/${id}/rewards`),
   users_leaderboard: of((id) => `/v1/users/${id}/leaderboards/flips`),
   users_leaderboard_leagues: of((id) => `/v1/users/${id}/leaderboards/league/leagues`),
+  users_message_opened: of((id) => `/v1/users/${id}/messages/00000000-0000-8000-8000-000000000000/opened`),
   users_metric_event_summary: of((id) => `/v1/users/${id}/metrics/flips/event-summary?${day}`),
   users_points: of((id) => `/v1/users/${id}/points/xp`),
   users_points_boosts: of((id) => `/v1/users/${id}/points/xp/boosts`),

@@ -126,11 +126,15 @@ const MESSAGE_STATUSES = [
   'sending',
   'sent',
   'delivered',
+  'opened',
+  'clicked',
+  'unsubscribed',
   'bounced',
   'complained',
   'failed',
   'dropped',
   'unknown',
+  'withheld',
 ] as const;
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 const Kind = (description: string) => Type.Enum([...MESSAGE_KINDS], { description });
@@ -144,8 +148,9 @@ export const Message = Type.Object({
   status: Type.Enum([...MESSAGE_STATUSES], {
     description:
       '`waiting`: not sent yet. `sending`: an attempt is running. `sent`: the mail server took it, or a push provider for at least one ' +
-      'device. `delivered`, `bounced`, `complained`: what the mail provider reported later. `failed`: nobody ever will take it. ' +
-      '`dropped`: it was not to be sent. `unknown`: it may have been sent; it is not sent again.',
+      'device. `delivered`, `bounced`, `complained`: what the mail provider reported later. `opened`, `clicked`, `unsubscribed`: what the ' +
+      'user did. `failed`: nobody ever will take it. `dropped`: it was not to be sent. `unknown`: it may have been sent; it is not sent ' +
+      'again. `withheld`: the user is in the control group.',
   }),
   tries: Type.Integer({ description: 'Attempts so far.' }),
   reason: Nullable(Type.String(), {
@@ -160,6 +165,15 @@ export const Message = Type.Object({
   }),
   reported: Nullable(Type.String({ format: 'date-time' }), {
     description: 'When it arrived, bounced or was complained about, as the provider reports; null: no report.',
+  }),
+  opened: Nullable(Type.String({ format: 'date-time' }), {
+    description: 'When the user first opened it; null: not, or the tenant does not record opens.',
+  }),
+  clicked: Nullable(Type.String({ format: 'date-time' }), {
+    description: 'When the user first followed a link in it; null: not, or the tenant does not record clicks.',
+  }),
+  unsubscribed: Nullable(Type.String({ format: 'date-time' }), {
+    description: 'When the user unsubscribed by its link; null: not.',
   }),
 });
 export type Message = Static<typeof Message>;

@@ -10,9 +10,9 @@ import { URL_VARIABLES } from './message-variables.ts';
  * permutation of the three states (outside quotes, in either kind of quote), so two beginnings never reach the same state, and
  * one that is outside of quotes ends at the next `<`. At most two can therefore go on beyond it.
  */
-const TAG = /<(?:[^"'<>]|"[^"]*"|'[^']*')*>/g;
-const TAG_NAME = /^<\/?([a-z][a-z0-9]*)(?=[\s/>])/i;
-const ATTRIBUTE = /\s([^\s"'<>/=]+)\s*=\s*("[^"]*"|'[^']*')/g;
+export const TAG = /<(?:[^"'<>]|"[^"]*"|'[^']*')*>/g;
+export const TAG_NAME = /^<\/?([a-z][a-z0-9]*)(?=[\s/>])/i;
+export const ATTRIBUTE = /\s([^\s"'<>/=]+)\s*=\s*("[^"]*"|'[^']*')/g;
 const WHOLE_VARIABLE = /^\{\{([^{}|]*)\}\}$/;
 /** The host ends before the first variable. */
 const HTTPS_HOST = /^https:\/\/[a-z0-9.-]+(?::\d+)?(?:[/?#]|$)/i;

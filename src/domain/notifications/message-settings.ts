@@ -113,6 +113,17 @@ const MESSAGES = {
     description: 'The most push notifications that a user gets on a local day, each on all devices.',
     default: 3,
   }),
+  trackOpens: field(Type.Boolean(), {
+    label: 'Record opens',
+    description:
+      'Whether it is recorded when a user opens a message: e-mails get an invisible picture, and apps report push notifications.',
+    default: false,
+  }),
+  trackClicks: field(Type.Boolean(), {
+    label: 'Record clicks',
+    description: 'Whether it is recorded when a user follows a link in an e-mail: links lead through PUBLIC_URL.',
+    default: false,
+  }),
 } as const;
 
 export const MessageSettings = objectOf(MESSAGES);

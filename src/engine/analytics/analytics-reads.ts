@@ -1,6 +1,7 @@
 import type { AnalyticsOptions } from './analytics-range.ts';
 import { createAchievementAnalytics } from './achievement-analytics.ts';
 import { createLeaderboardAnalytics } from './leaderboard-analytics.ts';
+import { createMessageAnalytics } from './message-analytics.ts';
 import { createMetricAnalytics } from './metric-analytics.ts';
 import { createPointsAnalytics } from './points-analytics.ts';
 import { createStreakAnalytics } from './streak-analytics.ts';
@@ -17,6 +18,7 @@ export const createAnalyticsReads = (options: AnalyticsOptions) => ({
   ...createPointsAnalytics(options),
   ...createStreakAnalytics(options),
   ...createLeaderboardAnalytics(options),
+  ...createMessageAnalytics(options),
 });
 
 export type AnalyticsReads = ReturnType<typeof createAnalyticsReads>;

@@ -4,6 +4,7 @@ import type { Catalogs } from '../../catalog/catalogs.ts';
 import type { Clock } from '../../clock.ts';
 import { type MessageSettings, quietHoursOf, templateFor } from '../../domain/notifications/message-settings.ts';
 import { renderMessage } from '../../domain/notifications/message-template.ts';
+import { withLinks, withPixel } from '../../domain/notifications/tracked-html.ts';
 import { AppError } from '../../errors.ts';
 import type { DueEmail } from '../../postgres/notifications/email-messages.ts';
 import { readMessageSettings } from '../../postgres/notifications/message-settings.ts';
@@ -17,6 +18,7 @@ import { userResponse } from '../responses.ts';
 import type { Prepared } from './email-queue.ts';
 import { recipientOf } from './recipient.ts';
 import type { Email } from './email-sender.ts';
+import { CLICK_PATH, OPEN_PATH, type TrackingLinks } from './tracking-links.ts';
 import type { UnsubscribeLinks } from './unsubscribe-links.ts';
 
 export interface PreparingOptions {
@@ -25,6 +27,7 @@ export interface PreparingOptions {
   catalogs: Catalogs;
   clock: Clock;
   links: UnsubscribeLinks;
+  tracking: TrackingLinks;
   /** The application port as users reach it. */
   publicUrl: string;
 }
@@ -53,10 +56,11 @@ export async function createPreparing(
     const user = userResponse(compiled, { userId, state: state!, controlShare });
     const message = rendered(settings, due, {
       payload: { ...(JSON.parse(due.payload) as object), user },
-      unsubscribeUrl: `${publicUrl}${UNSUBSCRIBE_PATH}/${links.token({ tenantNo, userId, kind })}`,
+      unsubscribeUrl: `${publicUrl}${UNSUBSCRIBE_PATH}/${links.token({ tenantNo, userId, kind, messageId: due.id })}`,
     });
     if (message === null) return NO_TEMPLATE;
-    const email = { id: due.id, to: recipient.address, ...message };
+    const html = tracked(options, settings, due, message);
+    const email = { id: due.id, to: recipient.address, ...message, html };
     return { message: email, localDay: recipient.localDay, mostPerDay: settings.emailsPerDay };
   };
 }
@@ -70,6 +74,22 @@ function rendered(
 ): { subject: string; text: string; html: string; unsubscribeUrl: string } | null {
   const template = templateFor(settings, kind, figures.payload);
   return template && { ...renderMessage(template, figures), unsubscribeUrl: figures.unsubscribeUrl };
+}
+
+/** The HTML with the links and the picture by which it reports what the tenant wants to know. */
+function tracked(
+  { tracking, publicUrl }: PreparingOptions,
+  { trackOpens, trackClicks }: MessageSettings,
+  { id, tenantNo }: DueEmail,
+  { html, unsubscribeUrl }: { html: string; unsubscribeUrl: string },
+): string {
+  const unsubscribeToken = unsubscribeUrl.slice(unsubscribeUrl.lastIndexOf('/') + 1);
+  const clickUrl = (url: string): string | null => {
+    const token = url.includes(unsubscribeToken) ? null : tracking.clickToken({ tenantNo, id }, url);
+    return token && `${publicUrl}${CLICK_PATH}/${token}`;
+  };
+  const shown = trackClicks ? withLinks(html, clickUrl) : html;
+  return trackOpens ? withPixel(shown, `${publicUrl}${OPEN_PATH}/${tracking.openToken({ tenantNo, id })}`) : shown;
 }
 
 /** The user's state; `undefined` for a deleted user. Rejects if it cannot be read at the moment. */

@@ -8,7 +8,7 @@ export interface SignedTokens {
 }
 
 /** A user's ID has at most 255 characters. */
-const LONGEST = 2_048;
+export const LONGEST_TOKEN = 2_048;
 
 /** Tokens signed with HMAC-SHA256. `key`: at least 32 random bytes. `purpose`: tokens of others are not valid. */
 export function createSignedTokens(key: Buffer, purpose: string): SignedTokens {
@@ -21,7 +21,7 @@ export function createSignedTokens(key: Buffer, purpose: string): SignedTokens {
       return `${content}.${signed(content).toString('base64url')}`;
     },
     read(token) {
-      const [content = '', signature = '', ...more] = token.length > LONGEST ? [] : token.split('.');
+      const [content = '', signature = '', ...more] = token.length > LONGEST_TOKEN ? [] : token.split('.');
       const bytes = Buffer.from(signature, 'base64url');
       const expected = signed(content);
       if (more.length > 0 || bytes.length !== expected.length || !timingSafeEqual(bytes, expected)) return null;

@@ -1,12 +1,15 @@
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
 import type { KeyedIds } from '../ids.ts';
 import { createSignedTokens } from './signed-tokens.ts';
+import { longId, shortId } from './tracking-links.ts';
 
 /** Who stops receiving what. */
 export interface Unsubscription {
   tenantNo: number;
   userId: string;
   kind: MessageKind;
+  /** The message with the link; `null` in links of older versions. */
+  messageId: string | null;
 }
 
 export interface UnsubscribeLinks {
@@ -27,13 +30,14 @@ export const unsubscribeLinksOf = (ids: Pick<KeyedIds, 'keyFor'>): UnsubscribeLi
 export function createUnsubscribeLinks(key: Buffer): UnsubscribeLinks {
   const tokens = createSignedTokens(key, 'laurel unsubscribe links');
   return {
-    token: ({ tenantNo, userId, kind }) => tokens.sign([tenantNo, KINDS.indexOf(kind), userId]),
+    token: ({ tenantNo, userId, kind, messageId }) =>
+      tokens.sign([tenantNo, KINDS.indexOf(kind), userId, ...(messageId === null ? [] : [shortId(messageId)])]),
     read(token) {
-      const content = tokens.read(token) as [number, number, string] | null;
+      const content = tokens.read(token) as [number, number, string, string?] | null;
       if (content === null) return null;
-      const [tenantNo, kindNo, userId] = content;
+      const [tenantNo, kindNo, userId, id] = content;
       const kind = KINDS[kindNo];
-      return kind === undefined ? null : { tenantNo, userId, kind };
+      return kind === undefined ? null : { tenantNo, userId, kind, messageId: id === undefined ? null : longId(id) };
     },
   };
 }

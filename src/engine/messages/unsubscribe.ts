@@ -2,6 +2,7 @@ import type { Catalogs } from '../../catalog/catalogs.ts';
 import { MESSAGE_KINDS, type MessageKind } from '../../domain/notifications/message-variables.ts';
 import { AppError } from '../../errors.ts';
 import type { UserProfiles } from '../users/user-profiles.ts';
+import type { SeenMessages } from './seen-messages.ts';
 import type { UnsubscribeLinks } from './unsubscribe-links.ts';
 
 export interface UnsubscribeOptions {
@@ -10,6 +11,7 @@ export interface UnsubscribeOptions {
   profiles: Pick<UserProfiles, 'preferences' | 'updatePreferences'>;
   /** Whether the tenant is active. */
   isTenant: (tenantNo: number) => boolean;
+  seen: Pick<SeenMessages, 'note'>;
 }
 
 export interface Unsubscribing {
@@ -23,13 +25,15 @@ export interface Unsubscribing {
 }
 
 /** Unsubscribing by links in e-mails, without a login. */
-export function createUnsubscribing({ links, catalogs, profiles, isTenant }: UnsubscribeOptions): Unsubscribing {
+export function createUnsubscribing({ links, catalogs, profiles, isTenant, seen }: UnsubscribeOptions): Unsubscribing {
   return {
     read: (token) => links.read(token),
     async unsubscribe(token) {
       const link = links.read(token);
       if (link === null || !isTenant(link.tenantNo)) return;
       await endEmails({ catalogs, profiles }, { ...link, kinds: [link.kind] });
+      const { tenantNo, messageId } = link;
+      if (messageId !== null) seen.note('unsubscribed', { tenantNo, id: messageId });
     },
   };
 }

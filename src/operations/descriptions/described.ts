@@ -259,6 +259,7 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   'admin_application_api_keys_list:userId': 'Only keys of this user.',
   'admin_quarantine_list:userId': 'Only events of this user.',
   'admin_messages_list:userId': 'Only messages to this user.',
+  'users_message_opened:messageId': '`data.messageId` of the push notification: its ID in the log.',
   medium: 'Only e-mails, or only push notifications.',
   provider: 'The provider of push notifications.',
   token: 'The end of the address that the administrator got.',

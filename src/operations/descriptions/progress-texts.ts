@@ -180,6 +180,8 @@ export const OF_RANGE = [
   'points_system',
   'streaks',
   'leaderboards',
+  'messages',
+  'messages_effect',
 ];
 
 /** What fields of analytics mean, by name, or by `<field around it>.<name>` or `<operation>.<name>` where that decides. */

@@ -272,6 +272,8 @@ const adminNames: Readonly<Record<string, Places>> = {
   PointsSystemAnalytics: 'admin_analytics_points_system 200',
   StreakAnalytics: 'admin_analytics_streaks 200',
   LeaderboardAnalytics: 'admin_analytics_leaderboards 200',
+  MessageAnalytics: 'admin_analytics_messages 200',
+  MessageEffectAnalytics: 'admin_analytics_messages_effect 200',
 
   Organisation: 'admin_organisation_get 200',
   OrganisationChanges: 'admin_organisation_update body',

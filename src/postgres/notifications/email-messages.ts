@@ -1,11 +1,12 @@
 /** The e-mails and push notifications that Laurel sends itself: those that wait, and the log of the others. */
 import type { Pool, PoolClient } from 'pg';
 import type { MessageStatus } from '../../domain/notifications/message-channel.ts';
-import { FEEDBACK_STATUSES } from '../../domain/notifications/message-feedback.ts';
+import { FEEDBACK_STATUSES, WEIGHTS } from '../../domain/notifications/message-feedback.ts';
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
 import type { Medium } from '../../domain/notifications/medium.ts';
 import { storableText } from '../storable-json.ts';
 import { transaction } from '../transaction.ts';
+import { countMessages } from './message-counts.ts';
 
 export interface NewEmail {
   /** Derives from medium, tenant, kind and occasion. */
@@ -19,9 +20,11 @@ export interface NewEmail {
   atMs: number;
   /** JSON text of the notification. */
   payload: string;
+  /** Whether the user is in the control group, so that only the occasion is recorded. Default: false. */
+  isWithheld?: boolean;
 }
 
-export interface DueEmail extends Omit<NewEmail, 'medium'> {
+export interface DueEmail extends Omit<NewEmail, 'medium' | 'isWithheld'> {
   medium: Medium;
   /** Attempts so far. */
   tries: number;
@@ -31,11 +34,16 @@ export interface DueEmail extends Omit<NewEmail, 'medium'> {
 export async function insertEmails(client: PoolClient, emails: readonly NewEmail[]): Promise<void> {
   if (emails.length === 0) return;
   await client.query(
-    `INSERT INTO email_messages (id, tenant_no, user_id, kind, medium, at, status, payload, due_ms)
-     SELECT id, tenant_no, user_id, kind, medium, to_timestamp(at_ms / 1000.0), 'waiting', payload, at_ms
-       FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[])
-         AS new (id, tenant_no, user_id, kind, at_ms, payload, medium)
-     ON CONFLICT DO NOTHING`,
+    `WITH added AS (
+       INSERT INTO email_messages (id, tenant_no, user_id, kind, medium, at, status, payload, due_ms, finished)
+       SELECT id, tenant_no, user_id, kind, medium, to_timestamp(at_ms / 1000.0),
+              CASE WHEN is_withheld THEN 'withheld' ELSE 'waiting' END, CASE WHEN NOT is_withheld THEN payload END,
+              CASE WHEN NOT is_withheld THEN at_ms END, CASE WHEN is_withheld THEN to_timestamp(at_ms / 1000.0) END
+         FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::bool[])
+           AS new (id, tenant_no, user_id, kind, at_ms, payload, medium, is_withheld)
+       ON CONFLICT DO NOTHING
+       RETURNING tenant_no, kind, medium, at, CASE status WHEN 'withheld' THEN status ELSE 'due' END AS counted)
+     ${countMessages('added')}`,
     [
       emails.map(({ id }) => id),
       emails.map(({ tenantNo }) => tenantNo),
@@ -44,6 +52,7 @@ export async function insertEmails(client: PoolClient, emails: readonly NewEmail
       emails.map(({ atMs }) => atMs),
       emails.map(({ payload }) => storableText(payload)),
       emails.map(({ medium = 'email' }) => medium),
+      emails.map(({ isWithheld = false }) => isWithheld),
     ],
   );
 }
@@ -113,15 +122,19 @@ export async function recordEmail(
   { id, from, end, nowMs }: { id: string; from: 'waiting' | 'sending'; end: EmailEnd; nowMs: number },
 ): Promise<boolean> {
   const dueMs = end.status === 'waiting' ? end.dueMs : null;
-  const { rowCount } = await pool.query(
-    `UPDATE email_messages
-        SET status = $3, reason = CASE WHEN feedback IS NULL THEN $4 ELSE reason END, due_ms = $5::bigint,
-            payload = CASE WHEN $5::bigint IS NULL THEN NULL ELSE payload END,
-            finished = CASE WHEN $5::bigint IS NULL THEN to_timestamp($6::float8 / 1000) END
-      WHERE id = $1 AND status = $2`,
+  const { rows } = await pool.query<{ ended: number }>(
+    `WITH ended AS (
+       UPDATE email_messages
+          SET status = $3, reason = CASE WHEN feedback IS NULL THEN $4 ELSE reason END, due_ms = $5::bigint,
+              payload = CASE WHEN $5::bigint IS NULL THEN NULL ELSE payload END,
+              finished = CASE WHEN $5::bigint IS NULL THEN to_timestamp($6::float8 / 1000) END
+        WHERE id = $1 AND status = $2
+       RETURNING tenant_no, kind, medium, at, CASE status WHEN 'sent' THEN status END AS counted
+     ), counted AS (${countMessages('ended')})
+     SELECT count(*)::int AS ended FROM ended`,
     [id, from, end.status, end.reason === null ? null : storableText(end.reason), dueMs, nowMs],
   );
-  return rowCount === 1;
+  return rows[0]!.ended === 1;
 }
 
 /** Ends attempts that began before a time and have no result: their process died, and nobody knows whether it sent. */
@@ -210,6 +223,10 @@ export interface EmailRow {
   finished: Date | null;
   /** When the provider says that it arrived, bounced or was complained about (epoch ms). */
   reportedMs: number | null;
+  /** When the user first did it (epoch ms); `null`: not, or nobody looks. */
+  openedMs: number | null;
+  clickedMs: number | null;
+  unsubscribedMs: number | null;
 }
 
 export interface EmailQuery {
@@ -223,16 +240,20 @@ export interface EmailQuery {
   userId: string | null;
 }
 
-/** The status in the log: what the provider reported about an e-mail that was handed over comes before that. */
-const STATUS = `CASE WHEN feedback IS NULL OR status NOT IN ('sending', 'sent', 'unknown') THEN status
-  ELSE ('{${FEEDBACK_STATUSES.join(',')}}'::text[])[feedback] END`;
+/** The status in the log: the last step of a message that was handed over. Bounces for good and complaints come after all others. */
+const STATUS = `CASE WHEN status NOT IN ('sending', 'sent', 'unknown') THEN status
+  WHEN coalesce(feedback, 0) <= ${WEIGHTS.delivered} AND unsubscribed_ms IS NOT NULL THEN 'unsubscribed'
+  WHEN coalesce(feedback, 0) <= ${WEIGHTS.delivered} AND clicked_ms IS NOT NULL THEN 'clicked'
+  WHEN coalesce(feedback, 0) <= ${WEIGHTS.delivered} AND opened_ms IS NOT NULL THEN 'opened'
+  WHEN feedback IS NULL THEN status ELSE ('{${FEEDBACK_STATUSES.join(',')}}'::text[])[feedback] END`;
 
 /** A page of a tenant's e-mails, newest first. An index has the order; other filters than the user skip rows. */
 export async function listEmails(pool: Pool, query: EmailQuery): Promise<EmailRow[]> {
   const { tenantNo, limit, before, status, kind, medium, userId } = query;
   const { rows } = await pool.query<EmailRow>(
     `SELECT id, user_id AS "userId", kind, medium, ${STATUS} AS status, tries, reason, epoch_ms(at)::float8 AS "atMs",
-            due_ms::float8 AS "dueMs", finished, feedback_ms::float8 AS "reportedMs"
+            due_ms::float8 AS "dueMs", finished, feedback_ms::float8 AS "reportedMs", opened_ms::float8 AS "openedMs",
+            clicked_ms::float8 AS "clickedMs", unsubscribed_ms::float8 AS "unsubscribedMs"
        FROM email_messages
       WHERE tenant_no = $1 AND ($3::text IS NULL OR ${STATUS} = $3) AND ($4::text IS NULL OR kind = $4)
         AND ($5::text IS NULL OR user_id = $5) AND ($6::text IS NULL OR medium = $6)

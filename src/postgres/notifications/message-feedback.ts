@@ -1,8 +1,14 @@
 /** The addresses at which tenants' mail providers report, and what they reported. */
 import type { Pool, PoolClient } from 'pg';
-import type { FeedbackFormat, Weight } from '../../domain/notifications/message-feedback.ts';
+import {
+  FEEDBACK_STATUSES,
+  type FeedbackFormat,
+  type Weight,
+  WEIGHTS,
+} from '../../domain/notifications/message-feedback.ts';
 import { storableText } from '../storable-json.ts';
 import { searchKeys } from '../users/user-search.ts';
+import { countMessages } from './message-counts.ts';
 
 export interface FeedbackRow {
   nonce: string;
@@ -104,10 +110,17 @@ export async function recordFeedback(
 ): Promise<void> {
   if (reported.length === 0) return;
   await pool.query(
-    `UPDATE email_messages AS message
-        SET feedback = report.weight, feedback_ms = report.at_ms, reason = coalesce(report.reason, message.reason)
-       FROM unnest($2::uuid[], $3::smallint[], $4::text[], $5::bigint[]) AS report (id, weight, reason, at_ms)
-      WHERE message.id = report.id AND tenant_no = $1 AND coalesce(feedback, 0) < report.weight`,
+    `WITH locked AS MATERIALIZED (
+       SELECT id FROM email_messages WHERE id = ANY ($2) AND tenant_no = $1 ORDER BY id FOR UPDATE
+     ), changed AS (
+       UPDATE email_messages AS message
+          SET feedback = report.weight, feedback_ms = report.at_ms, reason = coalesce(report.reason, message.reason)
+         FROM unnest($2::uuid[], $3::smallint[], $4::text[], $5::bigint[]) AS report (id, weight, reason, at_ms)
+         JOIN locked ON locked.id = report.id
+        WHERE message.id = report.id AND coalesce(feedback, 0) < report.weight
+       RETURNING tenant_no, kind, medium, at,
+                 CASE WHEN weight > ${WEIGHTS.bouncedForNow} THEN ('{${FEEDBACK_STATUSES.join(',')}}'::text[])[weight] END AS counted)
+     ${countMessages('changed')}`,
     [
       tenantNo,
       reported.map(({ id }) => id),

@@ -1,5 +1,5 @@
-import type { ComponentType } from 'react';
-import { Screen } from '../../ui/parts.tsx';
+import { type ComponentType, lazy, Suspense } from 'react';
+import { Screen, Waiting } from '../../ui/parts.tsx';
 import { TAB, TAB_BAR } from '../../ui/tabs.ts';
 import { AchievementsView } from './achievements-view.tsx';
 import { Controls, useShow, useShown } from './controls.tsx';
@@ -19,6 +19,7 @@ const SHOWN: Readonly<Record<View, { name: string; of: ComponentType; isSegmente
   points: { name: 'Points', of: PointsView },
   streaks: { name: 'Streaks', of: StreaksView },
   leaderboards: { name: 'Leaderboards', of: LeaderboardsView, isSegmented: false },
+  messages: { name: 'Messages', of: lazy(() => import('./messages-view.tsx')), isSegmented: false },
 };
 
 /** On a phone, the current tab may be beyond the edge. */
@@ -49,7 +50,9 @@ export function Analytics() {
         ))}
       </nav>
       <Controls isSegmented={isSegmented} />
-      <Shown />
+      <Suspense fallback={<Waiting of="charts" />}>
+        <Shown />
+      </Suspense>
     </Screen>
   );
 }

@@ -4,6 +4,8 @@ import { admin } from '../../api/client.ts';
 import type { AdminRead } from '../../api/queries.ts';
 
 export type AnalyticsMetric = AdminRead<'/v1/analytics/metrics/{id}'>;
+export type Messages = AdminRead<'/v1/analytics/messages'>;
+export type MessageEffect = AdminRead<'/v1/analytics/messages/effect'>;
 export type Retention = AdminRead<'/v1/analytics/retention'>;
 
 interface Range {
@@ -53,3 +55,7 @@ export const streaksQuery = (query: Asked) =>
   options(['streaks', query], () => answer(admin.GET('/v1/analytics/streaks', { params: { query } })));
 export const leaderboardsQuery = (query: Range) =>
   options(['leaderboards', query], () => answer(admin.GET('/v1/analytics/leaderboards', { params: { query } })));
+export const messagesQuery = (query: Range) =>
+  options(['messages', query], () => answer(admin.GET('/v1/analytics/messages', { params: { query } })));
+export const messageEffectQuery = (query: Range) =>
+  options(['message effect', query], () => answer(admin.GET('/v1/analytics/messages/effect', { params: { query } })));

@@ -8,7 +8,16 @@ export interface AnalyticsSearch {
   segment?: string;
 }
 
-export const VIEWS = ['users', 'retention', 'metrics', 'achievements', 'points', 'streaks', 'leaderboards'] as const;
+export const VIEWS = [
+  'users',
+  'retention',
+  'metrics',
+  'achievements',
+  'points',
+  'streaks',
+  'leaderboards',
+  'messages',
+] as const;
 export type View = (typeof VIEWS)[number];
 
 export const DAY = /^\d{4}-\d{2}-\d{2}$/;

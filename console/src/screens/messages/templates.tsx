@@ -15,6 +15,7 @@ import { Labelled, TextInput } from '../../ui/fields.tsx';
 import { Failed, Panel, Tag, Waiting } from '../../ui/parts.tsx';
 import { MessagesScreen } from './frame.tsx';
 import { ALL, applySettings, localeText, sameLocale, settingsQuery, type Settings, type Template } from './queries.ts';
+import { Tracking } from './tracking.tsx';
 import { KIND_NAMES, KINDS, type Kind } from './words.ts';
 
 /** The templates by kind and language, and the rules of sending. */
@@ -32,6 +33,7 @@ export function Templates() {
             ))}
           </div>
           <Rules settings={settings.data} />
+          <Tracking settings={settings.data} />
         </>
       )}
     </MessagesScreen>

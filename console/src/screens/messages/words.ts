@@ -53,6 +53,9 @@ export const STATUSES: Readonly<Record<string, StatusWords>> = {
   sending: { text: 'sending', tone: 'warn', meaning: 'An attempt is running.' },
   sent: { text: 'sent', tone: 'good', meaning: 'The mail server took it. Whether it arrived is not known.' },
   delivered: { text: 'delivered', tone: 'good', meaning: 'The provider reports that it arrived.' },
+  opened: { text: 'opened', tone: 'good', meaning: 'The user opened it.' },
+  clicked: { text: 'clicked', tone: 'good', meaning: 'The user followed a link in it.' },
+  unsubscribed: { text: 'unsubscribed', tone: 'warn', meaning: 'The user unsubscribed from this kind by its link.' },
   bounced: { text: 'bounced', tone: 'bad', meaning: 'The provider reports that it did not arrive.' },
   complained: {
     text: 'complaint',
@@ -62,6 +65,7 @@ export const STATUSES: Readonly<Record<string, StatusWords>> = {
   failed: { text: 'failed', tone: 'bad', meaning: 'The mail server refused it for good, or all attempts failed.' },
   dropped: { text: 'not sent', tone: 'plain', meaning: 'It was not to be sent any longer.' },
   unknown: { text: 'unknown', tone: 'warn', meaning: 'It may have been sent. It is not sent again.' },
+  withheld: { text: 'withheld', tone: 'plain', meaning: 'The user is in the control group and gets no messages.' },
 };
 
 export const statusWords = (status: string): StatusWords =>

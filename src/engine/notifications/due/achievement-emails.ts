@@ -13,7 +13,7 @@ import type { ScheduledWork } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { achievementDue, userJson } from '../payloads.ts';
 import { aboutAchievement, type Wants } from '../rules.ts';
-import { mediaOf } from './email-kinds.ts';
+import { reachOf } from './email-kinds.ts';
 import type { Publisher } from './publisher.ts';
 
 export interface AchievementEmailsOptions {
@@ -63,7 +63,8 @@ export class AchievementEmails implements ScheduledWork {
       await this.pieces.attempt(tenantPiece(tenantNo), ending, async () => {
         const compiled = await publisher.catalog(tenantNo, wanting.get(tenantNo)?.version ?? 0);
         const wantsOf = (userId: string): Wants => publisher.wants(compiled, userId);
-        const context = { compiled, controlShare, wantsOf, isPushed: wanting.get(tenantNo)?.isPushed === true };
+        const { isEmailed = false, isPushed = false } = wanting.get(tenantNo) ?? {};
+        const context = { compiled, controlShare, wantsOf, isEmailed, isPushed };
         await publisher.publish(compiled, upToMs, async (client) => {
           const due = await takeDueCompletions(client, { tenantNo, upToMs: lastMs, limit: AT_ONCE });
           const userIds = [...new Set(due.map(({ userId }) => userId))];
@@ -81,13 +82,14 @@ export class AchievementEmails implements ScheduledWork {
 interface Context {
   compiled: CompiledCatalog;
   controlShare: number;
+  isEmailed: boolean;
   isPushed: boolean;
   wantsOf: (userId: string) => Wants;
 }
 
 /** `null` if the achievement is gone, no receiver wants the notification, or the user may not be written to. */
 function notification(
-  { compiled, controlShare, isPushed, wantsOf }: Context,
+  { compiled, controlShare, isEmailed, isPushed, wantsOf }: Context,
   { userId, achievementNo, dueMs }: DueCompletion,
   packed: Buffer,
 ): Notification | null {
@@ -97,10 +99,12 @@ function notification(
   const state = decodeUser(packed);
   const completedMs = state.completions.get(achievementNo);
   if (completedMs === undefined || !wantsOf(userId)(TYPE, about)) return null;
-  const media = mediaOf({ userId, state }, 'achievement_completed', { controlShare, isPushed });
+  const settings = { controlShare, isEmailed, isPushed };
+  const { media, isWithheld } = reachOf({ userId, state }, 'achievement_completed', settings);
   if (media.length === 0) return null;
-  const user = userJson(compiled, { userId, state, controlShare });
-  const payload = achievementDue(user, { compiled, achievement, state, dueMs });
+  const payload = isWithheld
+    ? ''
+    : achievementDue(userJson(compiled, { userId, state, controlShare }), { compiled, achievement, state, dueMs });
   const { tenantNo } = compiled.catalog;
   return {
     type: TYPE,
@@ -110,6 +114,7 @@ function notification(
     source: `${userId}:${achievementNo}:${completedMs}`,
     about,
     media,
+    isWithheld,
     payload,
   };
 }

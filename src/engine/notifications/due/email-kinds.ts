@@ -28,7 +28,8 @@ export interface EmailSettings {
   aggregation: Settings['aggregationPeriod'];
   /** Share of the users, 0 to 1, who are in the control group. */
   controlShare: number;
-  /** Whether push notifications report the kind. */
+  /** Whether Laurel sends e-mails, or push notifications, of the kind itself. */
+  isEmailed: boolean;
   isPushed: boolean;
 }
 
@@ -46,6 +47,9 @@ export interface DueEmail {
   /** The occasion. A user gets one message of each medium for each, even after changing zones. */
   dueFor: string;
   media: readonly Medium[];
+  /** Whether the user is in the control group, so that only the occasion is recorded. */
+  isWithheld: boolean;
+  /** Empty if withheld. */
   payload: string;
 }
 
@@ -71,10 +75,11 @@ export const RECAPS: EmailKind = {
     const users = await activeUsers(pool, { tenantNo, userIds, isPushed }, { metricNos, from, to: dateOf(days.toDay) });
     return users.flatMap(({ userId, state: packed }) => {
       const state = decodeUser(packed);
-      const media = mediaOf({ userId, state }, 'recap', asked);
-      if (media.length === 0) return [];
-      const payload = recapDue(userJson(compiled, { userId, state, controlShare }), { dueMs: moment.atMs, ...days });
-      return [{ userId, dueFor: `${aggregation} ${from}`, media, payload }];
+      const reach = reachOf({ userId, state }, 'recap', asked);
+      if (reach.media.length === 0) return [];
+      const payload = (): string =>
+        recapDue(userJson(compiled, { userId, state, controlShare }), { dueMs: moment.atMs, ...days });
+      return [dueEmail({ userId, dueFor: `${aggregation} ${from}`, reach, payload })];
     });
   },
 };
@@ -93,13 +98,14 @@ export const STREAK_REMINDERS: EmailKind = {
     const due: DueEmail[] = [];
     for (const { userId, state: packed } of await usersInDanger(asked.pool, users, endDay)) {
       const state = decodeUser(packed);
-      const media = mediaOf({ userId, state }, 'streak_reminder', asked);
-      if (media.length === 0) continue;
+      const reach = reachOf({ userId, state }, 'streak_reminder', asked);
+      if (reach.media.length === 0) continue;
       const streak = streakInDanger(asked, state, endDay);
       if (streak === null) continue;
-      const user = userJson(compiled, { userId, state, controlShare: asked.controlShare });
-      const payload = streakReminderDue(user, streak, moment.atMs);
-      due.push({ userId, dueFor: `${frequency} ${dateOf(periodStart(period, frequency, weekStart))}`, media, payload });
+      const payload = (): string =>
+        streakReminderDue(userJson(compiled, { userId, state, controlShare: asked.controlShare }), streak, moment.atMs);
+      const dueFor = `${frequency} ${dateOf(periodStart(period, frequency, weekStart))}`;
+      due.push(dueEmail({ userId, dueFor, reach, payload }));
     }
     return due;
   },
@@ -149,42 +155,64 @@ export const REACTIVATIONS: EmailKind = {
       const last = lastDay === null ? dayIn(zone, state.createdMs) : dayOf(lastDay);
       const daysSinceLastActive = moment.day - last;
       const messageNumber = REACTIVATION_DAYS.indexOf(daysSinceLastActive) + 1;
-      const media = messageNumber === 0 ? [] : mediaOf({ userId, state }, 'reactivation', asked);
-      if (media.length === 0) return [];
-      const user = userJson(compiled, { userId, state, controlShare });
-      const payload = reactivationDue(user, { dueMs: moment.atMs, messageNumber, daysSinceLastActive });
-      return [{ userId, dueFor: `${dateOf(last)} ${messageNumber}`, media, payload }];
+      if (messageNumber === 0) return [];
+      const reach = reachOf({ userId, state }, 'reactivation', asked);
+      if (reach.media.length === 0) return [];
+      const payload = (): string =>
+        reactivationDue(userJson(compiled, { userId, state, controlShare }), {
+          dueMs: moment.atMs,
+          messageNumber,
+          daysSinceLastActive,
+        });
+      return [dueEmail({ userId, dueFor: `${dateOf(last)} ${messageNumber}`, reach, payload })];
     });
   },
 };
 
-/** The media by which a message of a kind may reach a user. */
-export const mediaOf = (
-  user: { userId: string; state: User },
+/** The media by which a message of a kind may reach a user, and whether it is withheld to compare the user with others. */
+export interface Reach {
+  media: readonly Medium[];
+  isWithheld: boolean;
+}
+
+/** Users of the control group count only for what Laurel sends itself: only that can be compared. */
+export function reachOf(
+  { userId, state }: { userId: string; state: User },
   kind: keyof NotificationPreferences,
-  { controlShare, isPushed }: Pick<EmailSettings, 'controlShare' | 'isPushed'>,
-): Medium[] => [
-  ...(isReachable(user, kind, controlShare) ? (['email'] as const) : []),
-  ...(isPushed && isReachableByPush(user, kind, controlShare) ? (['push'] as const) : []),
-];
+  { controlShare, isEmailed, isPushed }: Pick<EmailSettings, 'controlShare' | 'isEmailed' | 'isPushed'>,
+): Reach {
+  const isWithheld = isControl(userId, controlShare);
+  const isByEmail = wantsEmails(state, kind) && (isEmailed || !isWithheld);
+  const isByPush = isPushed && wantsPush(state, kind);
+  return { media: [...(isByEmail ? (['email'] as const) : []), ...(isByPush ? (['push'] as const) : [])], isWithheld };
+}
+
+const dueEmail = ({
+  reach,
+  payload,
+  ...due
+}: Pick<DueEmail, 'userId' | 'dueFor'> & { reach: Reach; payload: () => string }): DueEmail => ({
+  ...due,
+  ...reach,
+  payload: reach.isWithheld ? '' : payload(),
+});
+
+const wantsPush = (state: User, kind: keyof NotificationPreferences): boolean =>
+  state.deviceTokens !== null && notificationPreferences(state)[kind].includes('push');
+
+const wantsEmails = (state: User, kind: keyof NotificationPreferences): boolean =>
+  state.email !== null && !state.unsubscribed && notificationPreferences(state)[kind].includes('email');
 
 /** Whether a user has a device, wants push notifications of the kind, and is not in the control group. */
 export const isReachableByPush = (
   { userId, state }: { userId: string; state: User },
   kind: keyof NotificationPreferences,
   controlShare: number,
-): boolean =>
-  state.deviceTokens !== null &&
-  notificationPreferences(state)[kind].includes('push') &&
-  !isControl(userId, controlShare);
+): boolean => wantsPush(state, kind) && !isControl(userId, controlShare);
 
 /** Whether a user has an address, subscribed to the kind of e-mail, and is not in the control group. */
 export const isReachable = (
   { userId, state }: { userId: string; state: User },
   kind: keyof NotificationPreferences,
   controlShare: number,
-): boolean =>
-  state.email !== null &&
-  !state.unsubscribed &&
-  notificationPreferences(state)[kind].includes('email') &&
-  !isControl(userId, controlShare);
+): boolean => wantsEmails(state, kind) && !isControl(userId, controlShare);

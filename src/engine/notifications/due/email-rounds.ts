@@ -155,11 +155,11 @@ async function claimed(
   const { type } = zone.kind;
   const { tenantNo } = zone.progress;
   const users = await claimEmails(client, { tenantNo, kind: type }, due);
-  return due.flatMap(({ userId, dueFor, media, payload }) =>
-    users.has(userId)
-      ? [{ type, tenantNo, userId, atMs: moment.atMs, source: `${userId}:${dueFor}`, about: {}, media, payload }]
-      : [],
-  );
+  return due.flatMap(({ userId, dueFor, media, isWithheld, payload }) => {
+    if (!users.has(userId)) return [];
+    const source = `${userId}:${dueFor}`;
+    return [{ type, tenantNo, userId, atMs: moment.atMs, source, about: {}, media, isWithheld, payload }];
+  });
 }
 
 /** Processes users whose zone changed: an e-mail due today in the new zone, before they came, is due now. */

@@ -106,10 +106,10 @@ export class FollowedZones {
     const wanted = new Map<string, Wanted>();
     if (wanting.length === 0) return wanted;
     const { aggregationPeriod: aggregation, controlShare } = await readOrganisation(pool);
-    for (const { tenantNo, type, version, sinceMs, users, isPushed } of wanting) {
+    for (const { tenantNo, type, version, sinceMs, users, isEmailed, isPushed } of wanting) {
       const kind = this.kinds.find((each) => each.type === type)!;
       const compiled = await this.publisher.catalog(tenantNo, version);
-      const settings = { compiled, aggregation, controlShare, isPushed };
+      const settings = { compiled, aggregation, controlShare, isEmailed, isPushed };
       const time = kind.time(settings);
       if (time !== null) wanted.set(`${tenantNo}:${type}`, { tenantNo, kind, settings, time, sinceMs, users });
     }

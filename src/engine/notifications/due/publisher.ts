@@ -112,7 +112,7 @@ export class Publisher {
   }
 
   /** The e-mail and push notification about a notification; none if no kind is about its type. */
-  private messagesOf({ tenantNo, type, userId, atMs, source, media, payload }: Notification): NewEmail[] {
+  private messagesOf({ tenantNo, type, userId, atMs, source, media, isWithheld, payload }: Notification): NewEmail[] {
     const kind = KIND_OF_TYPE.get(type);
     if (kind === undefined || userId === null || media === undefined) return [];
     return media
@@ -125,6 +125,7 @@ export class Publisher {
         medium,
         atMs,
         payload,
+        isWithheld: isWithheld === true,
       }));
   }
 
@@ -175,7 +176,9 @@ export class Publisher {
       if (notifications === null) throw new Overtaken();
       await onStep?.('made');
       const listeners = listenersOf(compiled);
-      const reported = notifications.filter(({ media }) => media?.includes('email') !== false);
+      const reported = notifications.filter(
+        ({ media, isWithheld }) => media?.includes('email') !== false && isWithheld !== true,
+      );
       const messages = reported.flatMap((notification) => listeners.messagesFor(notification));
       await insertMessages(client, messages, nowMs);
       await insertEmails(

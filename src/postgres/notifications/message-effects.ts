@@ -1,0 +1,68 @@
+import type { Pool } from 'pg';
+import { EFFECT_DAYS } from '../../domain/message-effect.ts';
+import type { MessageKind } from '../../domain/notifications/message-variables.ts';
+import { DAY_MS, type Days } from '../../domain/periods.ts';
+import { isEarlier, readSinceDay } from '../partitions.ts';
+import { metricNumbers } from './emails.ts';
+
+/** Users of one kind and group whose first message in a range fell due, or was withheld. */
+export interface EffectGroup {
+  kind: MessageKind;
+  isControl: boolean;
+  /** All of them, those who were looked at, and those of these who were sent a message of the kind in the range. */
+  users: number;
+  looked: number;
+  reached: number;
+  /** For each of `EFFECT_DAYS`: of those for whom the days are over, how many there are, and how many had an event in them. */
+  over: number[];
+  returned: number[];
+}
+
+const MOST_DAYS = Math.max(...EFFECT_DAYS);
+const array = (each: (days: number) => string): string => `ARRAY[${EFFECT_DAYS.map(each).join(', ')}]`;
+
+// The order in `own` is only for the planner; see `eventsAndSums`. Users whose group changed in the range are left out.
+const READ = `
+  WITH occasion AS (
+    SELECT kind, user_id, min(at) AS at, bool_or(status = 'withheld') AS is_control,
+           bool_or(status = 'sent') AS reached
+      FROM email_messages
+     WHERE tenant_no = $1 AND at >= to_timestamp($2::float8) AND at < to_timestamp($3::float8)
+     GROUP BY kind, user_id HAVING bool_and(status = 'withheld') OR NOT bool_or(status = 'withheld')
+  ), placed AS (
+    SELECT *, count(*) OVER (PARTITION BY kind, is_control) AS users,
+           row_number() OVER (PARTITION BY kind, is_control ORDER BY hashtextextended(user_id, 0), user_id) AS place
+      FROM occasion
+  ), looked AS MATERIALIZED (SELECT * FROM placed WHERE place <= $7)
+  SELECT kind, is_control AS "isControl", max(users)::int AS users, count(*)::int AS looked,
+         (count(*) FILTER (WHERE reached))::int AS reached,
+         ${array((days) => `(count(*) FILTER (WHERE looked.at <= to_timestamp($4::float8) - interval '${days} days'))::int`)} AS over,
+         ${array((days) => `(count(*) FILTER (WHERE looked.at <= to_timestamp($4::float8) - interval '${days} days' AND event.at <= looked.at + interval '${days} days'))::int`)} AS returned
+    FROM looked CROSS JOIN LATERAL (
+      SELECT min(happened) AS at FROM (
+        SELECT coalesce(occurred_at, events.at) AS happened FROM events
+         WHERE tenant_no = $1 AND user_id = looked.user_id AND metric_no = ANY ($5::int[])
+           AND local_date BETWEEN (looked.at AT TIME ZONE 'UTC')::date - 1 AND (looked.at AT TIME ZONE 'UTC')::date + ${MOST_DAYS + 1}
+           AND id >= $6::uuid AND reverses IS NULL AND NOT imported
+         ORDER BY metric_no, local_date) AS own
+       WHERE happened > looked.at AND happened <= looked.at + interval '${MOST_DAYS} days') AS event
+   GROUP BY kind, is_control`;
+
+/**
+ * Who returned after a message or after the occasion of one. Of each kind and group at most `most` users are looked at, chosen by a
+ * hash of their IDs. Reads the log of the range, and a part of an index for each of these users.
+ */
+export async function effectGroups(
+  pool: Pool,
+  { tenantNo, fromDay, toDay, nowMs, most }: Days & { tenantNo: number; nowMs: number; most: number },
+): Promise<EffectGroup[]> {
+  const metricNos = await metricNumbers(pool, tenantNo);
+  const seconds = (day: number): number => (day * DAY_MS) / 1_000;
+  return readSinceDay(fromDay, {
+    rows: async (firstId) => {
+      const range = [seconds(fromDay), seconds(toDay + 1), nowMs / 1_000];
+      return (await pool.query<EffectGroup>(READ, [tenantNo, ...range, metricNos, firstId, most])).rows;
+    },
+    missed: () => isEarlier(pool, fromDay),
+  });
+}
