@@ -498,6 +498,8 @@ export const CONFIGURATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_configuration_diff.messages': 'Templates and settings of e-mails and push notifications.',
   'admin_messages_preview.template': 'A draft to render instead of the stored template.',
   'admin_push_preview.template': 'A draft to render instead of the stored template.',
+  'admin_messages_test.template': 'A draft to send instead of the stored template.',
+  'admin_push_test.template': 'A draft to send instead of the stored template.',
   'admin_users_export.events': 'The user’s events.',
   'streak.metrics': 'The metrics that count for the streak, each with its threshold.',
   'streaks.metrics': 'The metrics that count for the streak, each with its threshold.',
