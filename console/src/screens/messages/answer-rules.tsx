@@ -1,5 +1,6 @@
 import { Plus, X } from 'lucide-react';
 import { useState } from 'react';
+import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { Labelled, SelectInput, TextInput } from '../../ui/fields.tsx';
 import type { Channel } from './queries.ts';
@@ -52,6 +53,7 @@ export function AnswerRules({
   onChange: (rules: Rule[]) => void;
   problem: string | undefined;
 }) {
+  const mayChange = useMayChange();
   const [rows, setRows] = useState(() => ((value ?? []) as Rule[]).map(rowOf));
   const set = (changed: Row[]): void => {
     setRows(changed);
@@ -103,24 +105,28 @@ export function AnswerRules({
                 onChange={({ target }) => change({ values: target.value })}
               />
             </Labelled>
-            <Button
-              look="bare"
-              className="justify-self-start"
-              aria-label={`Remove the rule ${at + 1}`}
-              onClick={() => set(rows.filter((_, index) => index !== at))}
-            >
-              <X size={15} aria-hidden /> Remove
-            </Button>
+            {mayChange && (
+              <Button
+                look="bare"
+                className="justify-self-start"
+                aria-label={`Remove the rule ${at + 1}`}
+                onClick={() => set(rows.filter((_, index) => index !== at))}
+              >
+                <X size={15} aria-hidden /> Remove
+              </Button>
+            )}
           </div>
         );
       })}
-      <Button
-        className="self-start"
-        aria-label="Add a rule"
-        onClick={() => set([...rows, { statuses: '', field: '', values: '', outcome: 'bad_address' }])}
-      >
-        <Plus size={15} aria-hidden /> Add a rule
-      </Button>
+      {mayChange && (
+        <Button
+          className="self-start"
+          aria-label="Add a rule"
+          onClick={() => set([...rows, { statuses: '', field: '', values: '', outcome: 'bad_address' }])}
+        >
+          <Plus size={15} aria-hidden /> Add a rule
+        </Button>
+      )}
       {problem !== undefined && (
         <p role="alert" className="text-danger">
           {problem}

@@ -83,6 +83,7 @@ const initialsOf = (fields: readonly Field[]): Values =>
 const TRANSPORTS = { smtp: 'Mail server', http: 'Provider over HTTP' } as const;
 
 function ChannelPanel({ channel }: { channel: Channel | null }) {
+  const mayChange = useMayChange();
   const readiness = useQuery(readinessQuery).data;
   const [transport, setTransport] = useState(channel?.transport ?? 'smtp');
   // Without PUBLIC_URL, a channel can be entered and tested, but not switched on.
@@ -114,18 +115,20 @@ function ChannelPanel({ channel }: { channel: Channel | null }) {
       }
     >
       {channel !== null && <p className="mb-3 text-xs text-muted">Last changed {moment(channel.updated)}</p>}
-      <div role="group" aria-label="Send through" className="mb-3 flex flex-wrap gap-1">
-        {Object.entries(TRANSPORTS).map(([one, text]) => (
-          <Button
-            key={one}
-            aria-pressed={one === transport}
-            className="aria-pressed:border-transparent aria-pressed:bg-accent-soft aria-pressed:text-accent-strong"
-            onClick={() => setTransport(one as keyof typeof TRANSPORTS)}
-          >
-            {text}
-          </Button>
-        ))}
-      </div>
+      {mayChange && (
+        <div role="group" aria-label="Send through" className="mb-3 flex flex-wrap gap-1">
+          {Object.entries(TRANSPORTS).map(([one, text]) => (
+            <Button
+              key={one}
+              aria-pressed={one === transport}
+              className="aria-pressed:border-transparent aria-pressed:bg-accent-soft aria-pressed:text-accent-strong"
+              onClick={() => setTransport(one as keyof typeof TRANSPORTS)}
+            >
+              {text}
+            </Button>
+          ))}
+        </div>
+      )}
       <FieldsForm
         key={transport}
         fields={fields}

@@ -16,6 +16,10 @@ const TABS = [
   { to: '/messages/log', text: 'Log', medium: 'email' },
 ] as const;
 
+/** On a phone, the bar scrolls to the tab that is open. */
+const showCurrent = (bar: HTMLElement | null): void =>
+  bar?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+
 /** A tab of the messages, with what keeps its medium from being sent. */
 export function MessagesScreen({ tab, children }: { tab: (typeof TABS)[number]['text']; children: ReactNode }) {
   const { to: here, medium } = TABS.find(({ text }) => text === tab)!;
@@ -25,7 +29,7 @@ export function MessagesScreen({ tab, children }: { tab: (typeof TABS)[number]['
       name={tab === 'Templates' ? 'Messages' : `${tab} of messages`}
       about="E-mails and push notifications that Laurel sends itself, to bring users back: you write templates, your mail server and push providers deliver them."
     >
-      <nav aria-label="Messages" className={TAB_BAR}>
+      <nav ref={showCurrent} aria-label="Messages" className={TAB_BAR}>
         {TABS.map(({ to, text }) => (
           <Link key={to} to={to} activeOptions={{ exact: true }} className={TAB}>
             {text}

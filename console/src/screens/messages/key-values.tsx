@@ -1,5 +1,6 @@
 import { Plus, X } from 'lucide-react';
 import { useState } from 'react';
+import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { TextInput } from '../../ui/fields.tsx';
 
@@ -22,6 +23,7 @@ export function KeyValuesInput({
   onChange: (value: KeyValues) => void;
   problem: string | undefined;
 }) {
+  const mayChange = useMayChange();
   const [rows, setRows] = useState(() => Object.entries((value ?? {}) as KeyValues));
   const [stored] = useState(() => new Set(rows.flatMap(([name, one]) => (one === null ? [name] : []))));
   const set = (changed: typeof rows): void => {
@@ -54,19 +56,23 @@ export function KeyValuesInput({
               value={one ?? ''}
               onChange={({ target }) => change([name, target.value === '' && stored.has(name) ? null : target.value])}
             />
-            <Button
-              look="bare"
-              aria-label={`Remove: ${name === '' ? 'the new one' : name}`}
-              onClick={() => set(rows.filter((_, index) => index !== at))}
-            >
-              <X size={15} aria-hidden />
-            </Button>
+            {mayChange && (
+              <Button
+                look="bare"
+                aria-label={`Remove: ${name === '' ? 'the new one' : name}`}
+                onClick={() => set(rows.filter((_, index) => index !== at))}
+              >
+                <X size={15} aria-hidden />
+              </Button>
+            )}
           </div>
         );
       })}
-      <Button className="self-start" aria-label={`Add: ${label}`} onClick={() => setRows([...rows, ['', '']])}>
-        <Plus size={15} aria-hidden /> Add
-      </Button>
+      {mayChange && (
+        <Button className="self-start" aria-label={`Add: ${label}`} onClick={() => setRows([...rows, ['', '']])}>
+          <Plus size={15} aria-hidden /> Add
+        </Button>
+      )}
       {problem !== undefined && (
         <p role="alert" className="text-danger">
           {problem}

@@ -181,7 +181,7 @@ const RULES: readonly Field[] = [
     name: 'pushesPerDay',
     label: 'Push notifications a day',
     input: 'number',
-    hint: 'The same for push notifications. One to several devices of a user counts once.',
+    hint: 'The same for push notifications. One that goes to several devices counts once.',
     required: true,
   },
   {
