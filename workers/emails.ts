@@ -8,6 +8,7 @@ import {
 import { createPreparing } from '../src/engine/messages/prepare-email.ts';
 import { createPushOpener } from '../src/engine/messages/push/open-push.ts';
 import { PushSenders, type PushSenderOptions } from '../src/engine/messages/push/push-senders.ts';
+import { AttemptRun, openedOrNoted } from '../src/engine/messages/attempt-run.ts';
 import { createEmailSender } from '../src/engine/messages/channel-sender.ts';
 import type { Email, SendResult } from '../src/engine/messages/email-sender.ts';
 import { trackingLinksOf } from '../src/engine/messages/tracking-links.ts';
@@ -90,17 +91,27 @@ function startSmtp(core: SendingCore, settings: Shared & { publicUrl: string }):
     const channel = await readChannel(pool, tenantNo);
     if (channel === null) return null;
     const prepare = await createPreparing(preparing, tenantNo);
-    const sender = createEmailSender(channel, sealer, sending);
+    const run = new AttemptRun();
+    const attempted = { tenantNo, channel: 'email', updated: channel.updated } as const;
+    const opening = { pool, nowMs: clock.now(), channel: attempted };
+    const sender = await openedOrNoted(() => createEmailSender(channel, sealer, sending), opening);
     return {
       pace: channel.pace,
       prepare,
-      send: (email) => sender.send(email),
+      send: async (email) => {
+        const result = await sender.send(email);
+        run.note(result, clock.now());
+        return result;
+      },
       onResult: async ({ userId }, { to }, { outcome, reason }) => {
         if (outcome !== 'bad_address') return;
         await suppressAddress(pool, { tenantNo, address: to, userId, reason: reason ?? '', nowMs: clock.now() });
       },
       cutOff: () => sender.cutOff(),
-      close: () => sender.close(),
+      close: async () => {
+        sender.close();
+        await run.record(pool, attempted);
+      },
     };
   };
   const counts = new OutcomeCounts(redis, EMAIL_COUNTS_KEY);

@@ -86,6 +86,18 @@ const tree = root.addChildren([
     lazyRouteComponent(() => import('./screens/messages/channel.tsx'), 'ChannelScreen'),
   ),
   at(
+    '/messages/push',
+    lazyRouteComponent(() => import('./screens/messages/templates.tsx'), 'PushTemplates'),
+  ),
+  at(
+    '/messages/push-channels',
+    lazyRouteComponent(() => import('./screens/messages/push-channels.tsx'), 'PushChannels'),
+  ),
+  at(
+    '/messages/push/$kind/$locale',
+    lazyRouteComponent(() => import('./screens/messages/template.tsx'), 'PushTemplateScreen'),
+  ),
+  at(
     '/messages/log',
     lazyRouteComponent(() => import('./screens/messages/log.tsx'), 'MessageLog'),
   ),

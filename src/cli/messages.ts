@@ -6,6 +6,8 @@ import type {
   MessagePreview,
   PushPreview,
 } from '../domain/notifications/message-settings.ts';
+import type { MessageTestResult } from '../domain/notifications/message-channel.ts';
+import type { PushTestResults } from '../domain/notifications/push-channel.ts';
 import type { PushTemplate } from '../domain/notifications/push-template.ts';
 import type { MessageTemplate } from '../domain/notifications/message-template.ts';
 import { comparableLocale, MESSAGE_KINDS, type MessageKind } from '../domain/notifications/message-variables.ts';
@@ -16,6 +18,7 @@ import { readDocument } from './config.ts';
 export function addMessages(laurel: Command): void {
   const messages = laurel.command('messages').description('e-mails and push notifications that Laurel sends');
   addPreview(messages);
+  addTest(messages);
 }
 
 interface PreviewOptions extends AdminOptions {
@@ -70,6 +73,50 @@ async function previewPush(userId: string, kind: MessageKind, options: PreviewOp
   const previewed = (await askAdmin(options, { method: 'POST', path, body })) as PushPreview;
   const opens = previewed.url === null ? '' : `\nOpens: ${previewed.url}`;
   print(options.json, previewed, `${previewed.title}\n\n${previewed.body}\n${opens}`);
+}
+
+interface TestOptions extends AdminOptions {
+  file?: string;
+  locale?: string;
+  to?: string;
+  token?: string;
+  toUser?: string;
+}
+
+function addTest(messages: Command): void {
+  withAdminOptions(messages.command('test'))
+    .description('sends a message with the figures of a user (personal data) to you, marked as a test')
+    .argument('<user>', 'the ID of the user with the figures, who gets nothing')
+    .addArgument(new Argument('<kind>', 'the kind of message').choices(MESSAGE_KINDS))
+    .option('--to <address>', 'an e-mail to this address')
+    .option('--token <token>', 'a push notification to the device with this token')
+    .option('--to-user <id>', 'a push notification to the devices of this user')
+    .option('--file <file>', 'a configuration document with the template, instead of the configuration in force')
+    .option('--locale <locale>', 'with --file: the locale of the template')
+    .addHelpText(
+      'after',
+      examples(
+        'messages test ada streak_reminder --to you@example.com',
+        'messages test ada streak_reminder --to-user you --file laurel.json',
+      ),
+    )
+    .action(async (userId: string, kind: MessageKind, options: TestOptions) => {
+      const { to, token, toUser, file, locale } = options;
+      if ([to, token, toUser].filter((each) => each !== undefined).length !== 1)
+        throw new CommandError('Give one of --to, --token and --to-user.');
+      if (locale !== undefined && file === undefined)
+        throw new CommandError('--locale needs --file: otherwise the user has a locale.');
+      const path = to === undefined ? '/v1/messages/test/push' : '/v1/messages/test';
+      const templateOf = to === undefined ? pushTemplateIn : templateIn;
+      const template = file === undefined ? undefined : await templateOf(file, kind, locale);
+      const body = { userId, kind, to, token, toUserId: toUser, template };
+      const answer = (await askAdmin(options, { method: 'POST', path, body })) as MessageTestResult | PushTestResults;
+      const results = 'devices' in answer ? answer.devices : [answer];
+      const lines = results.map(({ outcome, reason }) => (reason === null ? outcome : `${outcome}: ${reason}`));
+      print(options.json, answer, `${lines.join('\n')}\n`);
+      // A script must notice that nothing arrives.
+      if (results.every(({ outcome }) => outcome !== 'sent')) process.exitCode = 1;
+    });
 }
 
 /** The template of a kind and locale in a document. Ends the command if there is none. */

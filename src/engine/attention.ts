@@ -5,6 +5,7 @@ import { MOST_COUNTED } from '../domain/administration/most-counted.ts';
 import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { countWaitingEvents } from '../postgres/corrections/quarantine.ts';
 import { countFailingJobs, type SeenJobs } from '../postgres/jobs.ts';
+import { failingChannels, type FailingChannel } from '../postgres/notifications/failing-channels.ts';
 import { troubledWebhooks, type TroubledWebhook } from '../postgres/webhooks/deliveries.ts';
 import type { BacklogWatch } from './events/backlog-watch.ts';
 import { OPENS_AFTER } from './webhooks/endpoint.ts';
@@ -16,7 +17,7 @@ const FAILED_WITHIN_MS = 7 * 86_400_000;
 /** As in the alert about late messages. */
 const LATE_AFTER_MS = 3_600_000;
 
-const NOTHING = { webhook: null, since: null, reason: null };
+const NOTHING = { webhook: null, channel: null, since: null, reason: null };
 
 /**
  * Returns what needs an administrator of a tenant, the most urgent first. `ofAll` adds what concerns the whole installation.
@@ -29,7 +30,7 @@ export function createAttention(
 ): (seen: SeenJobs) => Promise<AttentionItem[]> {
   return async (seen) => {
     const nowMs = clock.now();
-    const [letters, webhooks, jobs, events] = await Promise.all([
+    const [letters, webhooks, channels, jobs, events] = await Promise.all([
       seen.ofAll ? countLetters(pool) : null,
       troubledWebhooks(pool, {
         tenantNo: seen.tenantNo,
@@ -37,6 +38,7 @@ export function createAttention(
         lateBeforeMs: nowMs - LATE_AFTER_MS,
         most: MOST_COUNTED,
       }),
+      failingChannels(pool, seen.tenantNo, nowMs),
       countFailingJobs(pool, { ...seen, attempts: FAILING_ATTEMPTS, sinceMs: nowMs - FAILED_WITHIN_MS }),
       countWaitingEvents(pool, seen.tenantNo, MOST_COUNTED),
     ]);
@@ -46,6 +48,7 @@ export function createAttention(
         : []),
       ...counted('dead_letters', letters?.waiting ?? 0),
       ...webhooks.map(webhookItem),
+      ...channels.map(channelItem),
       ...counted('jobs_failing', jobs),
       ...counted('quarantine', events),
     ];
@@ -56,9 +59,19 @@ const counted = (kind: AttentionKind, count: number): AttentionItem[] =>
   count === 0 ? [] : [{ kind, count, ...NOTHING }];
 
 const webhookItem = ({ id, name, trouble, pending, since, reason }: TroubledWebhook): AttentionItem => ({
+  ...NOTHING,
   kind: `webhook_${trouble}`,
   count: pending,
   webhook: { id, name },
   since: since?.toISOString() ?? null,
+  reason,
+});
+
+const channelItem = ({ channel, failures, since, reason }: FailingChannel): AttentionItem => ({
+  ...NOTHING,
+  kind: 'channel_failing',
+  count: failures,
+  channel,
+  since: since.toISOString(),
   reason,
 });

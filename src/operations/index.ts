@@ -48,6 +48,7 @@ import {
   adminMessagesFeedbackPut,
   messagesFeedback,
 } from './message-feedback.ts';
+import { adminMessagesTest, adminPushTest } from './message-tests.ts';
 import {
   adminMessagesChannelDelete,
   adminMessagesChannelGet,
@@ -317,6 +318,8 @@ export const adminOperations: readonly Operation[] = [
   adminMessagesChannelTest,
   adminMessagesReadiness,
   adminMessagesPreview,
+  adminMessagesTest,
+  adminPushTest,
   adminMessagesList,
   adminMessagesSuppressedList,
   adminMessagesSuppressedDelete,

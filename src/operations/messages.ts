@@ -21,7 +21,7 @@ import type { ChannelRow } from '../postgres/notifications/message-channels.ts';
 import { operation } from './operation.ts';
 
 /** A template of the greatest length, in JSON. */
-const PREVIEW_BODY_BYTES = 524_288;
+export const PREVIEW_BODY_BYTES = 524_288;
 
 const channelAnswer = (row: ChannelRow): MessageChannel => ({
   enabled: row.enabled,

@@ -41,6 +41,7 @@ import type { Feedback } from '../engine/messages/feedback.ts';
 import type { FeedbackSettings } from '../engine/messages/feedback-settings.ts';
 import type { MessageChannels } from '../engine/messages/channels.ts';
 import type { PreviewMessage, PreviewPush } from '../engine/messages/preview.ts';
+import type { TemplateTests } from '../engine/messages/template-tests.ts';
 import type { PushChannelsService } from '../engine/messages/push/push-channels.ts';
 import type { EmailLog } from '../engine/messages/message-log.ts';
 import type { SeenMessages } from '../engine/messages/seen-messages.ts';
@@ -105,6 +106,8 @@ export interface Services {
   previewMessage: PreviewMessage;
   pushChannels: PushChannelsService;
   previewPush: PreviewPush;
+  /** Sends rendered templates to an administrator. */
+  testTemplates: TemplateTests;
   emailLog: EmailLog;
   unsubscribing: Unsubscribing;
   tracking: TrackingLinks;

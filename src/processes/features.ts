@@ -33,6 +33,7 @@ import { createFeedback } from '../engine/messages/feedback.ts';
 import { createFeedbackSettings } from '../engine/messages/feedback-settings.ts';
 import { createMessageChannels } from '../engine/messages/channels.ts';
 import { createEmailLog } from '../engine/messages/message-log.ts';
+import { createTemplateTests } from '../engine/messages/template-tests.ts';
 import { createMessagePreview, createPushPreview } from '../engine/messages/preview.ts';
 import { createPushChannels } from '../engine/messages/push/push-channels.ts';
 import { createSealer } from '../engine/messages/sealed-secrets.ts';
@@ -338,6 +339,7 @@ function createMessages(
   | 'pushChannels'
   | 'previewMessage'
   | 'previewPush'
+  | 'testTemplates'
   | 'emailLog'
   | 'unsubscribing'
   | 'tracking'
@@ -364,11 +366,15 @@ function createMessages(
   core.onClose(() => seen.close());
   const previewed = { catalogs, users, streaks, clock, organisation: () => tenants.organisation() };
   const sending = { allowPrivate, baseUrls: core.settings.pushServers };
-  return {
+  const testing = {
     messageChannels: createMessageChannels({ pool, announce, clock, sealer, publicUrl, allowPrivate }),
     pushChannels: createPushChannels({ pool, announce, clock, sealer, users, sending }),
     previewMessage: createMessagePreview(previewed),
     previewPush: createPushPreview(previewed),
+  };
+  return {
+    ...testing,
+    testTemplates: createTemplateTests({ ...testing, users }),
     emailLog: createEmailLog({ pool, clock }),
     unsubscribing: createUnsubscribing({
       links: unsubscribeLinksOf(ids),

@@ -8,6 +8,8 @@ import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { partitionsState } from '../postgres/partitions.ts';
 import { postgresUsedBytes } from '../postgres/server-state.ts';
 import { waitingEmails } from '../postgres/notifications/email-messages.ts';
+import { PUSH_PROVIDERS } from '../domain/notifications/device-tokens.ts';
+import { countFailingChannels } from '../postgres/notifications/failing-channels.ts';
 import { countDisabledByLaurel, waitingMessages } from '../postgres/webhooks/tries.ts';
 import { waitingBatches } from '../redis/batches.ts';
 import { failedWork, outcomeCounts, isPostgresNotedFull } from '../redis/work-counts.ts';
@@ -172,6 +174,8 @@ function firstRedisMetrics(redis: Redis): () => Promise<Family[]> {
   };
 }
 
+const CHANNELS = ['email', ...PUSH_PROVIDERS] as const;
+
 /** Measuring the size of Postgres takes some milliseconds, and it changes slowly. */
 const SIZE_MS = 60_000;
 
@@ -233,6 +237,12 @@ function postgresMetrics(pool: Pool, clock: Clock, diskBytes: number | null): ()
     help: 'Webhooks that Laurel disabled because of their receivers, until they are enabled again.',
     registers,
   });
+  const failing = new Gauge({
+    name: 'laurel_message_channels_failing',
+    help: 'Channels for e-mails and push notifications whose last attempts all failed for minutes, by channel.',
+    labelNames: ['channel'],
+    registers,
+  });
   const used = new Gauge({
     name: 'laurel_postgres_used_bytes',
     help: "Size of Postgres's databases and, if Laurel's role has pg_monitor, of its write-ahead log. Measured once a minute.",
@@ -248,23 +258,24 @@ function postgresMetrics(pool: Pool, clock: Clock, diskBytes: number | null): ()
   return async () => {
     const nowMs = clock.now();
     const isSizeOld = performance.now() - sizedMs >= SIZE_MS;
-    const [counted, { count, oldestMs }, mails, { endDay, bytesOutside }, disabledCount, usedBytes] = await Promise.all(
-      [
+    const [counted, { count, oldestMs }, mails, { endDay, bytesOutside }, disabledCount, failingCounts, usedBytes] =
+      await Promise.all([
         countLetters(pool),
         waitingMessages(pool, nowMs),
         waitingEmails(pool, nowMs),
         partitionsState(pool),
         countDisabledByLaurel(pool),
+        countFailingChannels(pool, nowMs),
         // A database that is being dropped has no size; the others say whether Postgres answers.
         isSizeOld ? postgresUsedBytes(pool).catch(() => null) : null,
-      ],
-    );
+      ]);
     if (usedBytes !== null) {
       sizedMs = performance.now();
       used.set(usedBytes);
       if (diskBytes !== null) usedRatio.set(usedBytes / diskBytes);
     }
     disabled.set(disabledCount);
+    for (const channel of CHANNELS) failing.set({ channel }, failingCounts.get(channel) ?? 0);
     left.set((endDay * DAY_MS - nowMs) / 1000);
     outside.set(bytesOutside);
     letters.set(counted.waiting);

@@ -12,7 +12,7 @@ type Item = AdminRead<'/v1/attention'>[number];
 /** Something that an administrator should look at. */
 export interface Concern {
   /** The screen that shows it, by its link in the navigation. */
-  screen: '/webhooks' | '/quarantine' | '/jobs' | '/system';
+  screen: '/webhooks' | '/messages' | '/quarantine' | '/jobs' | '/system';
   /** The webhook concerned. */
   webhookId: string | null;
   /** The problem, with its size: `3 dead letters`. */
@@ -25,7 +25,7 @@ export interface Concern {
 
 const READ_MS = 30_000;
 
-const attentionQuery = queryOptions({
+export const attentionQuery = queryOptions({
   queryKey: ['attention'],
   refetchInterval: READ_MS,
   queryFn: () => answer(admin.GET('/v1/attention')),
@@ -66,6 +66,8 @@ const WEBHOOKS: Readonly<
   },
 };
 
+const CHANNELS = { email: 'e-mail', fcm: 'FCM', apns: 'APNs', expo: 'Expo', web_push: 'Web Push' };
+
 const isOfWebhook = (kind: Item['kind']): kind is WebhookKind => kind in WEBHOOKS;
 
 function concernOf(item: Item): Concern {
@@ -92,6 +94,15 @@ function concernOf(item: Item): Concern {
         detail: `${number(count)} outbox entries wait for Postgres`,
         count: 1,
         isUrgent: true,
+      };
+    case 'channel_failing':
+      return {
+        ...rest,
+        screen: '/messages',
+        text: `Messages by ${CHANNELS[item.channel!]} fail`,
+        detail: sentence(`since ${moment(item.since)}`, item.reason ?? ''),
+        count: 1,
+        isUrgent: false,
       };
     case 'dead_letters':
       return {

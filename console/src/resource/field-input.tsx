@@ -42,6 +42,7 @@ export function FieldInput({
   problem: string | undefined;
 }) {
   const { label, hint, input, options = [], lists = [] } = field;
+  if (field.custom !== undefined) return field.custom({ value, onChange, problem });
   const shared = { required, disabled, 'aria-invalid': problem !== undefined };
   const text = typeof value === 'number' || typeof value === 'string' ? String(value) : '';
   if (input === 'yes')
@@ -147,7 +148,7 @@ export function FieldInput({
           ))}
         </SelectInput>
       ) : input === 'area' ? (
-        <TextArea {...shared} rows={2} value={text} onChange={({ target }) => onChange(target.value)} />
+        <TextArea {...shared} rows={field.rows ?? 2} value={text} onChange={({ target }) => onChange(target.value)} />
       ) : (
         <TextInput
           {...shared}

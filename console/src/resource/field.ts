@@ -15,6 +15,10 @@ export interface Field extends Omit<FormField, 'choices'> {
   lists?: readonly { name: string; label: string; options: readonly Option[] }[];
   /** The problem of a filled-in value as a sentence; `null` if there is none. */
   check?: (value: unknown) => string | null;
+  /** Lines of an area. */
+  rows?: number;
+  /** The input, for a value that no other input fits. */
+  custom?: (input: { value: unknown; onChange: (value: unknown) => void; problem: string | undefined }) => ReactNode;
   /** Shown below the input for the current value. */
   below?: (value: unknown) => ReactNode;
 }

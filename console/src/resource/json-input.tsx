@@ -34,7 +34,13 @@ export function JsonInput({
   const isOpen = typeof value === 'string' && value !== '';
   return (
     <Labelled label={label} hint={hint} problem={isOpen ? 'This is not JSON yet.' : problem}>
-      <TextArea rows={4} spellCheck={false} value={text} onChange={({ target }) => change(target.value)} />
+      <TextArea
+        rows={Math.min(20, Math.max(4, text.split('\n').length))}
+        spellCheck={false}
+        className="font-mono text-xs"
+        value={text}
+        onChange={({ target }) => change(target.value)}
+      />
     </Labelled>
   );
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { PUSH_PROVIDERS } from '../notifications/device-tokens.ts';
 import { Nullable, Uuid } from '../schemas.ts';
 
 /** What an administrator should look at, the most urgent first. */
@@ -8,6 +9,7 @@ export const ATTENTION_KINDS = [
   'webhook_disabled',
   'webhook_full',
   'webhook_failing',
+  'channel_failing',
   'webhook_late',
   'jobs_failing',
   'quarantine',
@@ -16,13 +18,15 @@ export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
 export const AttentionItem = Type.Object({
   kind: Type.Enum([...ATTENTION_KINDS]),
-  /** Waiting outbox entries, dead letters, pending messages of the webhook, jobs, or quarantined events. */
+  /** Waiting outbox entries, dead letters, pending messages of the webhook, failed attempts in a row of the channel, jobs, or quarantined events. */
   count: Type.Integer({ minimum: 0 }),
   /** The webhook concerned; `null` for other kinds. */
   webhook: Nullable(Type.Object({ id: Uuid, name: Type.String() })),
-  /** When the webhook was disabled, when it began to fail, or when its oldest pending message was created. */
+  /** The channel for messages concerned, `email` or a push provider; `null` for other kinds. */
+  channel: Nullable(Type.Enum(['email', ...PUSH_PROVIDERS])),
+  /** When the webhook was disabled, when it or the channel began to fail, or when its oldest pending message was created. */
   since: Nullable(Type.String({ format: 'date-time' })),
-  /** Why Laurel disabled the webhook. */
+  /** Why Laurel disabled the webhook, or why the last attempt of the channel failed. */
   reason: Nullable(Type.String()),
 });
 export type AttentionItem = Static<typeof AttentionItem>;

@@ -120,6 +120,7 @@ export const MessageTestResult = Type.Object({
   }),
   reason: Nullable(Type.String(), { description: 'The mail server’s answer, or what went wrong; null: sent.' }),
 });
+export type MessageTestResult = Static<typeof MessageTestResult>;
 
 const MESSAGE_STATUSES = [
   'waiting',

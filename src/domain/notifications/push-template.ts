@@ -86,20 +86,24 @@ export function renderPush(template: PushTemplate, payload: Readonly<Record<stri
   return {
     title: cut(oneLine(replaceVariables(template.title, figures, oneLine)), MOST_BYTES.title),
     body: cut(replaceVariables(template.body, figures, (value) => value).trim(), MOST_BYTES.body),
-    url: url !== null && Buffer.byteLength(url) <= MOST_BYTES.url ? url : null,
+    url: url !== null && byteLength(url) <= MOST_BYTES.url ? url : null,
   };
 }
 
 /** Unpaired surrogates have no encoding. */
 const encoded = (value: string): string => encodeURIComponent(value.replaceAll(/\p{Surrogate}/gu, '\uFFFD'));
 
+const ENCODER = new TextEncoder();
+/** Bytes in UTF-8. Browsers, which check templates too, have no `Buffer`. */
+const byteLength = (text: string): number => ENCODER.encode(text).length;
+
 /** The text, or its beginning and `…` if it has more bytes. */
 function cut(text: string, mostBytes: number): string {
-  if (Buffer.byteLength(text) <= mostBytes) return text;
-  let bytes = Buffer.byteLength('…');
+  if (byteLength(text) <= mostBytes) return text;
+  let bytes = byteLength('…');
   let end = 0;
   for (const character of text) {
-    bytes += Buffer.byteLength(character);
+    bytes += byteLength(character);
     if (bytes > mostBytes) break;
     end += character.length;
   }

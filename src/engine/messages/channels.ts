@@ -24,7 +24,7 @@ import { auditedChange } from './channel-audit.ts';
 import { createEmailSender } from './channel-sender.ts';
 import { secretsFor, targetOf } from './channel-target.ts';
 import { openedPassword } from './smtp-channel.ts';
-import type { SendResult } from './email-sender.ts';
+import type { Email, SendResult } from './email-sender.ts';
 import { type Sealer, withoutKey } from './sealed-secrets.ts';
 
 export interface MessageChannelsOptions {
@@ -41,6 +41,12 @@ export interface MessageChannelsOptions {
 interface Of {
   tenantNo: number;
   by: Author;
+}
+
+/** What a test contains, and what the audit log has of it besides the channel. Absent: a fixed text. */
+interface SentTest {
+  content?: Pick<Email, 'subject' | 'html' | 'text'>;
+  about?: Pick<AuditEntry, 'userId' | 'after'>;
 }
 
 /** The administrators who wait for a test need an answer within seconds. */
@@ -106,7 +112,7 @@ export function createMessageChannels({
   }
 
   /** Sends a test e-mail through the channel, enabled or not, and waits for the result. It is in no log of e-mails. */
-  async function test({ tenantNo, by }: Of, to: string): Promise<SendResult> {
+  async function test({ tenantNo, by }: Of, to: string, sent: SentTest = {}): Promise<SendResult> {
     const channel = await get(tenantNo);
     if (channel.password !== null && sealer === null) throw withoutKey();
     const sender = createEmailSender(channel, sealer, { allowPrivate, ...TEST_MS });
@@ -115,9 +121,9 @@ export function createMessageChannels({
         tenantNo,
         nowMs: clock.now(),
         by,
-        entries: [{ action: 'test', kind: 'message_channel', name: channel.host }],
+        entries: [{ action: 'test', kind: 'message_channel', name: channel.host, ...sent.about }],
       });
-      return await sender.send({ id: uuid(), to, ...TEST_EMAIL, unsubscribeUrl: null });
+      return await sender.send({ id: uuid(), to, ...(sent.content ?? TEST_EMAIL), unsubscribeUrl: null });
     } finally {
       sender.close();
     }

@@ -34,8 +34,8 @@ export interface OpenChannel<M, R extends Result> {
   onResult: (due: DueEmail, message: M, result: R) => Promise<void>;
   /** Ends the attempts in progress, each with the result that it has so far. */
   cutOff(): void;
-  /** Called at the end of the turn. */
-  close(): void;
+  /** Called at the end of the turn. Rejects if Postgres does not answer. */
+  close(): Promise<void>;
 }
 
 export interface MessageDeliveriesOptions<M, R extends Result> {
@@ -200,7 +200,7 @@ export class MessageDeliveries<M, R extends Result> {
       while (!over.aborted && (await sendDueEmails(queue)));
     } finally {
       this.open.delete(channel);
-      channel.close();
+      await channel.close();
     }
     if (health.failures > 0) this.failing.set(tenantNo, { version: leased.version, health });
     else this.failing.delete(tenantNo);

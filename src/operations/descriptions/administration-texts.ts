@@ -274,16 +274,18 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_webhooks_resends_list.status': 'Which messages: those that failed, or those that were delivered.',
   'admin_attention_list.kind':
     'What is wrong: `backlog_full` events are refused until Postgres has stored some, `dead_letters` entries could not be stored, a webhook was ' +
-    'disabled by Laurel, its queue is full, it failed 10 times in a row, or its oldest message has waited for an hour, `jobs_failing`, or events are ' +
-    'in `quarantine`.',
+    'disabled by Laurel, its queue is full, it failed 10 times in a row, or its oldest message has waited for an hour, `channel_failing` the ' +
+    'last attempts to send e-mails or push notifications failed, `jobs_failing`, or events are in `quarantine`.',
   'admin_attention_list.count':
-    'Entries that wait to be stored, dead letters, pending messages of the webhook, jobs, or events in quarantine.',
+    'Entries that wait to be stored, dead letters, pending messages of the webhook, failed attempts in a row of the channel, jobs, or events in ' +
+    'quarantine.',
   'admin_attention_list.webhook': 'The webhook concerned; null for the other kinds.',
+  'admin_attention_list.channel': '`email`, or the provider of the push channel concerned; null for the other kinds.',
   'webhook.id': 'ID of the webhook.',
   'webhook.name': 'Name of the webhook.',
   'admin_attention_list.since':
-    'When Laurel disabled the webhook, when its failures began, or when its oldest pending message was created.',
-  'admin_attention_list.reason': 'Why Laurel disabled the webhook.',
+    'When Laurel disabled the webhook, when its failures or those of the channel began, or when its oldest pending message was created.',
+  'admin_attention_list.reason': 'Why Laurel disabled the webhook, or why the last attempt of the channel failed.',
   'admin_dead_letters_list.status': '`waiting`: not all of it is stored. `stored`: a retry stored the whole entry.',
   'admin_dead_letters_get.status': '`waiting`: not all of it is stored. `stored`: a retry stored the whole entry.',
   'admin_dead_letters_retry.status': '`waiting`: not all of it is stored. `stored`: a retry stored the whole entry.',
@@ -498,6 +500,8 @@ export const CONFIGURATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_configuration_diff.messages': 'Templates and settings of e-mails and push notifications.',
   'admin_messages_preview.template': 'A draft to render instead of the stored template.',
   'admin_push_preview.template': 'A draft to render instead of the stored template.',
+  'admin_messages_test.template': 'A draft to send instead of the stored template.',
+  'admin_push_test.template': 'A draft to send instead of the stored template.',
   'admin_users_export.events': 'The user’s events.',
   'streak.metrics': 'The metrics that count for the streak, each with its threshold.',
   'streaks.metrics': 'The metrics that count for the streak, each with its threshold.',

@@ -240,6 +240,8 @@ const adminNames: Readonly<Record<string, Places>> = {
   MessagePreview: 'admin_messages_preview 200',
   PushPreviewRequest: 'admin_push_preview body',
   PushPreview: 'admin_push_preview 200',
+  TemplateTestRequest: 'admin_messages_test body',
+  PushTemplateTestRequest: 'admin_push_test body',
 
   Recomputation: 'admin_recomputations_list 200 []',
   RecomputationDetails: 'admin_recomputations_get 200',

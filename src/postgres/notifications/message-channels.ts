@@ -55,6 +55,7 @@ export async function writeChannel(client: PoolClient, channel: NewChannel, nowM
            username = excluded.username, password = excluded.password, http = excluded.http, sender_address = excluded.sender_address,
            sender_name = excluded.sender_name, reply_to = excluded.reply_to, per_second = excluded.per_second,
            updated = excluded.updated, version = channel.version + 1,
+           failures = 0, failing_since = NULL, failing_reason = NULL,
            lease_until = CASE WHEN channel.lease_holder IS NOT NULL THEN channel.lease_until END
      RETURNING ${COLUMNS}`,
     [

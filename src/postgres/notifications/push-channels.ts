@@ -55,7 +55,8 @@ export async function writePushChannel(
      VALUES ($1, $2, $3, $4, $5, $6, to_timestamp($7::float8 / 1000), to_timestamp($7::float8 / 1000))
      ON CONFLICT (tenant_no, provider) DO UPDATE
        SET enabled = excluded.enabled, credentials = excluded.credentials, shown = excluded.shown,
-           per_second = excluded.per_second, updated = excluded.updated
+           per_second = excluded.per_second, updated = excluded.updated,
+           failures = 0, failing_since = NULL, failing_reason = NULL
      RETURNING ${COLUMNS}`,
     [
       channel.tenantNo,

@@ -322,6 +322,8 @@ export const NOT_SENT: Readonly<Record<string, string>> = {
   admin_live_ws: 'as live_get',
   admin_messages_channel_test: 'waits for a mail server outside',
   admin_push_channels_test: 'waits for a provider outside',
+  admin_messages_test: 'waits for a mail server outside',
+  admin_push_test: 'waits for a provider outside',
   admin_clock_get: 'exists only with TEST_CLOCK, which production refuses',
   admin_clock_put: 'as admin_clock_get',
   admin_clock_delete: 'as admin_clock_get',

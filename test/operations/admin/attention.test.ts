@@ -6,7 +6,7 @@ import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 22, 9);
 const HOUR_MS = 3_600_000;
-const NOTHING = { webhook: null, since: null, reason: null };
+const NOTHING = { webhook: null, channel: null, since: null, reason: null };
 
 // Without workers: states change only when the test changes them.
 let laurel: TestLaurel;

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { answer } from '../../api/answer.ts';
+import { answer, Problem } from '../../api/answer.ts';
 import { useChange } from '../../api/change.ts';
 import { admin } from '../../api/client.ts';
 import { useMayChange } from '../../api/session.ts';
@@ -11,12 +11,15 @@ import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Labelled, TextInput } from '../../ui/fields.tsx';
 import { moment } from '../../ui/format.ts';
-import { Code, Failed, Panel, Tag, Waiting } from '../../ui/parts.tsx';
+import { Failed, Panel, Tag, Waiting } from '../../ui/parts.tsx';
+import { HTTP_FIELDS, smtpFields } from './channel-fields.tsx';
+import { Feedback } from './feedback.tsx';
 import { MessagesScreen } from './frame.tsx';
 import { channelQuery, readinessQuery, type Channel } from './queries.ts';
+import { TestResults } from './test-result.tsx';
 import { testWords } from './words.ts';
 
-/** The mail server that sends. */
+/** The mail server or provider that sends. */
 export function ChannelScreen() {
   const channel = useQuery(channelQuery);
   return (
@@ -27,6 +30,7 @@ export function ChannelScreen() {
         <>
           <ChannelPanel key={JSON.stringify(channel.data)} channel={channel.data} />
           {channel.data !== null && <Test channel={channel.data} />}
+          {channel.data !== null && <Feedback />}
         </>
       )}
     </MessagesScreen>
@@ -35,98 +39,71 @@ export function ChannelScreen() {
 
 type Body = paths['/v1/messages/channel']['put']['requestBody']['content']['application/json'];
 
-const SECURITY = [
-  { value: 'starttls', text: 'STARTTLS (usually port 587)' },
-  { value: 'tls', text: 'TLS from the start (usually port 465)' },
-  { value: 'none', text: 'none: not encrypted, without a login' },
-];
-const ENCRYPTED = { field: 'security', is: ['tls', 'starttls'] };
-
-const fieldsOf = (hasPassword: boolean): readonly Field[] => [
-  {
-    name: 'enabled',
-    label: 'Send e-mails',
-    input: 'yes',
-    hint: 'Off: nothing falls due, and e-mails that wait are dropped when it is too late for them.',
-    initial: true,
-  },
-  {
-    name: 'host',
-    label: 'Mail server',
-    input: 'text',
-    hint: 'The name of the SMTP server of your e-mail provider, such as smtp.example.com.',
-    required: true,
-  },
-  { name: 'security', label: 'Encryption', input: 'choice', options: SECURITY, initial: 'starttls', required: true },
-  { name: 'port', label: 'Port', input: 'number', initial: 587, required: true },
-  {
-    name: 'username',
-    label: 'User name',
-    input: 'text',
-    hint: 'For the login. Empty: Laurel does not log in.',
-    clearable: true,
-    when: ENCRYPTED,
-  },
-  {
-    name: 'password',
-    label: 'Password',
-    input: 'secret',
-    hint: hasPassword
-      ? 'Stored encrypted, and never shown. Leave it empty to keep the stored one.'
-      : 'Stored encrypted, and never shown again.',
-    when: { field: 'username', is: [] },
-  },
-  {
-    name: 'senderAddress',
-    label: 'Sender’s address',
-    input: 'text',
-    hint: 'Your provider must allow it. Its domain needs SPF, DKIM and DMARC records, or e-mails become spam.',
-    required: true,
-  },
-  {
-    name: 'senderName',
-    label: 'Sender’s name',
-    input: 'text',
-    hint: 'As users see it, such as the name of your app.',
-    clearable: true,
-  },
-  { name: 'replyTo', label: 'Address for replies', input: 'text', hint: 'Empty: the sender’s.', clearable: true },
-  {
-    name: 'pace',
-    label: 'E-mails a second',
-    input: 'number',
-    hint: 'The most that your provider allows, from 0.01 to 100.',
-    initial: 5,
-    required: true,
-  },
-];
-
-/** What only a mail server has. */
-const OF_SERVER = ['host', 'security', 'port', 'username', 'password'];
-
-const saveChannel = (channel: Channel | null, sent: Values) => {
-  const isOpen = (sent['security'] ?? channel?.security) === 'none';
+const saveServer = (channel: Channel | null, sent: Values) => {
+  const isOpen = (sent['security'] ?? (isPosted(channel) ? undefined : channel?.security)) === 'none';
   // As a whole: fields that are left out would get their defaults.
-  const body = { ...channel, ...sent, ...(isOpen && { username: null }) } as unknown as Body;
+  const before = isPosted(channel) ? { ...initialsOf(smtpFields(false)), ...senderOf(channel!) } : channel;
+  const body = { ...before, ...sent, transport: 'smtp', ...(isOpen && { username: null }) } as unknown as Body;
   return answer(admin.PUT('/v1/messages/channel', { body }));
 };
 
+const OF_REQUEST = ['url', 'headers', 'secretHeaders', 'body', 'answers'];
+
+async function saveProvider(channel: Channel | null, sent: Values): Promise<void> {
+  const isOfRequest = ([name]: [string, unknown]): boolean => OF_REQUEST.includes(name);
+  const request = Object.fromEntries(Object.entries(sent).filter(isOfRequest));
+  const others = Object.fromEntries(Object.entries(sent).filter((field) => !isOfRequest(field)));
+  const { body: template } = initialsOf(HTTP_FIELDS);
+  const http = { body: template, ...channel?.http, ...request };
+  const body = { ...(channel && senderOf(channel)), ...others, transport: 'http', http } as unknown as Body;
+  try {
+    await answer(admin.PUT('/v1/messages/channel', { body }));
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    // Problems name the fields of the form.
+    throw new Problem(error.status, error.message.replace(/\bhttp\./, ''));
+  }
+}
+
+const isPosted = (channel: Channel | null): boolean => channel?.transport === 'http';
+
+/** What stays if another server sends. */
+const senderOf = ({ enabled, senderAddress, senderName, replyTo, pace }: Channel) => ({
+  enabled,
+  senderAddress,
+  senderName,
+  replyTo,
+  pace,
+});
+
+/** Values with which a form begins. It does not send those that nobody changes. */
+const initialsOf = (fields: readonly Field[]): Values =>
+  Object.fromEntries(fields.flatMap(({ name, initial }) => (initial === undefined ? [] : [[name, initial]])));
+
+const TRANSPORTS = { smtp: 'Mail server', http: 'Provider over HTTP' } as const;
+
 function ChannelPanel({ channel }: { channel: Channel | null }) {
+  const mayChange = useMayChange();
   const readiness = useQuery(readinessQuery).data;
-  const hasPassword = channel?.hasPassword === true;
+  const [transport, setTransport] = useState(channel?.transport ?? 'smtp');
   // Without PUBLIC_URL, a channel can be entered and tested, but not switched on.
   const isPossible = readiness?.publicUrl !== null;
-  const isPosted = channel?.transport === 'http';
-  const own = fieldsOf(hasPassword).filter(({ name }) => !isPosted || !OF_SERVER.includes(name));
+  const isHttp = transport === 'http';
+  const own = isHttp ? HTTP_FIELDS : smtpFields(channel?.hasPassword === true);
   const fields = own.map((field) =>
     field.name === 'enabled' && !isPossible
       ? { ...field, initial: false, hint: 'Only with PUBLIC_URL: see above. You can save and test the channel before.' }
       : field,
   );
+  // Another transport begins with the sender alone.
+  const item =
+    channel === null || channel.transport === transport
+      ? channel && { ...channel, ...channel.http }
+      : senderOf(channel);
   if (readiness === undefined) return <Waiting of="fields" />;
   return (
     <Panel
-      title={isPosted ? 'Provider' : 'Mail server'}
+      title={TRANSPORTS[transport]}
       className="max-w-3xl"
       actions={
         channel !== null && (
@@ -138,15 +115,25 @@ function ChannelPanel({ channel }: { channel: Channel | null }) {
       }
     >
       {channel !== null && <p className="mb-3 text-xs text-muted">Last changed {moment(channel.updated)}</p>}
-      {isPosted && (
-        <p className="mb-3">
-          E-mails are posted to {channel.http!.url}. Change the request with <Code>PUT /v1/messages/channel</Code>.
-        </p>
+      {mayChange && (
+        <div role="group" aria-label="Send through" className="mb-3 flex flex-wrap gap-1">
+          {Object.entries(TRANSPORTS).map(([one, text]) => (
+            <Button
+              key={one}
+              aria-pressed={one === transport}
+              className="aria-pressed:border-transparent aria-pressed:bg-accent-soft aria-pressed:text-accent-strong"
+              onClick={() => setTransport(one as keyof typeof TRANSPORTS)}
+            >
+              {text}
+            </Button>
+          ))}
+        </div>
       )}
       <FieldsForm
+        key={transport}
         fields={fields}
-        item={channel as Values | null}
-        save={(sent) => saveChannel(channel, sent)}
+        item={item as Values | null}
+        save={(sent) => (isHttp ? saveProvider(channel, sent) : saveServer(channel, sent))}
         done="The channel is saved."
       />
     </Panel>
@@ -181,7 +168,6 @@ function Test({ channel }: { channel: Channel }) {
   });
   if (!mayChange) return null;
   const { outcome, reason = null } = test.data ?? {};
-  const words = outcome && testWords(outcome, reason);
   return (
     <Panel title="Test" className="max-w-3xl">
       <form
@@ -210,20 +196,7 @@ function Test({ channel }: { channel: Channel }) {
             </Button>
           </span>
         </Labelled>
-        <div role="status" className="empty:hidden">
-          {words !== undefined && (
-            <div
-              className={`rounded-md px-3 py-2 ${words.hasWorked ? 'bg-accent-soft text-accent-strong' : 'bg-danger-soft text-danger'}`}
-            >
-              <strong>{words.text}</strong> {words.advice}
-              {reason !== null && (
-                <p className="mt-1">
-                  The answer: <Code>{reason}</Code>
-                </p>
-              )}
-            </div>
-          )}
-        </div>
+        <TestResults of={outcome === undefined ? [] : [{ ...testWords(outcome, reason), reason }]} />
         {test.error !== null && <Failed error={test.error} />}
       </form>
     </Panel>

@@ -3,7 +3,7 @@ import type { MessageChannel, MessageReadiness } from '../../../../src/domain/no
 // oxlint-disable-next-line no-restricted-imports -- likewise
 import type { MessageSettings as Settings } from '../../../../src/domain/notifications/message-settings.ts';
 import { counted } from '../../ui/format.ts';
-import { adviceOn, KIND_NAMES, kindName, type Message } from './words.ts';
+import { adviceOn, channelName, KIND_NAMES, kindName, type Message, providerAdviceOn } from './words.ts';
 
 /** Something without which e-mails are not sent, or are late. */
 export interface Check {
@@ -13,7 +13,14 @@ export interface Check {
   /** What to do. */
   advice: string;
   /** Where it can be done in the console. */
-  to: '/messages' | '/messages/channel' | '/messages/log' | null;
+  to: '/messages' | '/messages/channel' | '/messages/push' | '/messages/push-channels' | null;
+}
+
+/** A channel that keeps failing, as `GET /v1/attention` says. */
+export interface FailingChannel {
+  channel: string;
+  count: number;
+  reason: string | null;
 }
 
 interface Known {
@@ -22,18 +29,67 @@ interface Known {
   settings: Settings;
   /** E-mails that wait, the newest first. */
   waiting: readonly Message[];
+  /** Channels of all media. */
+  failing?: readonly FailingChannel[];
+}
+
+interface PushKnown extends Pick<Known, 'settings' | 'readiness' | 'waiting' | 'failing'> {
+  channels: readonly { provider: string; enabled: boolean }[];
 }
 
 /** What keeps e-mails from being sent, in the order in which it is mended. */
-export function checksOf({ channel, readiness, settings, waiting }: Known): Check[] {
+export function checksOf({ channel, readiness, settings, waiting, failing = [] }: Known): Check[] {
+  const isFailing = failing.some((one) => one.channel === 'email');
   return [
     ...channelChecks(channel),
     ...installationChecks(readiness),
-    ...templateChecks(settings),
+    ...templateChecks(settings.templates, EMAIL_TEXTS),
     ...quietChecks(settings),
-    ...(channel?.enabled === true ? failureChecks(waiting) : []),
+    ...failing.map(failingCheck),
+    ...(channel?.enabled === true && !isFailing ? failureChecks(waiting) : []),
   ];
 }
+
+/** The same for push notifications. */
+export function pushChecksOf({ channels, readiness, settings, waiting, failing = [] }: PushKnown): Check[] {
+  const isEnabled = channels.some(({ enabled }) => enabled);
+  const place = { to: '/messages/push-channels' } as const;
+  return [
+    ...(channels.length === 0
+      ? [
+          {
+            ...place,
+            state: 'missing',
+            text: 'There is no channel.',
+            advice: 'Enter your access to a provider.',
+          } as const,
+        ]
+      : isEnabled
+        ? []
+        : [{ ...place, state: 'missing', text: 'All channels are switched off.', advice: 'Switch one on.' } as const]),
+    ...(readiness.hasSecretsKey ? [] : [withoutSecretsKey('missing', 'Credentials of providers are')]),
+    ...templateChecks(settings.pushTemplates, PUSH_TEXTS),
+    ...failing.map(failingCheck),
+    ...(isEnabled && failing.length === 0 ? pushFailureChecks(waiting) : []),
+  ];
+}
+
+function failingCheck({ channel, count, reason }: FailingChannel): Check {
+  const isEmail = channel === 'email';
+  return {
+    state: 'warn',
+    text: `${channelName(channel)}: the last ${counted(count, 'attempt')} failed: ${reason ?? 'no reason is known'}.`,
+    advice: isEmail ? (adviceOn(reason) ?? 'Send a test under Channel.') : providerAdviceOn(reason),
+    to: isEmail ? '/messages/channel' : '/messages/push-channels',
+  };
+}
+
+const withoutSecretsKey = (state: Check['state'], secrets: string): Check => ({
+  state,
+  text: 'The installation has no SECRETS_KEY.',
+  advice: `${secrets} encrypted with it. Ask your operator to set SECRETS_KEY for all frontends and workers.`,
+  to: null,
+});
 
 const channelChecks = (channel: Known['channel']): Check[] =>
   channel === null
@@ -67,13 +123,7 @@ function installationChecks({ publicUrl, hasSecretsKey, opensPassword }: Message
       to: null,
     });
   if (!hasSecretsKey)
-    checks.push({
-      state: opensPassword === null ? 'warn' : 'missing',
-      text: 'The installation has no SECRETS_KEY.',
-      advice:
-        'Passwords of mail servers are encrypted with it. Ask your operator to set SECRETS_KEY for all frontends and workers.',
-      to: null,
-    });
+    checks.push(withoutSecretsKey(opensPassword === null ? 'warn' : 'missing', 'Passwords of mail servers are'));
   else if (opensPassword === false)
     checks.push({
       state: 'missing',
@@ -84,26 +134,26 @@ function installationChecks({ publicUrl, hasSecretsKey, opensPassword }: Message
   return checks;
 }
 
-function templateChecks({ templates }: Settings): Check[] {
+const EMAIL_TEXTS = {
+  none: 'Write one for each kind of e-mail that users should get.',
+  some: 'E-mails of these kinds are not sent.',
+  to: '/messages',
+} as const;
+const PUSH_TEXTS = {
+  none: 'Write one for each kind of push notification that users should get.',
+  some: 'Push notifications of these kinds are not sent.',
+  to: '/messages/push',
+} as const;
+
+function templateChecks(
+  templates: readonly { kind: string }[],
+  { none, some, to }: typeof EMAIL_TEXTS | typeof PUSH_TEXTS,
+): Check[] {
   const missing = KIND_NAMES.filter((kind) => templates.every((template) => template.kind !== kind));
   if (missing.length === 0) return [];
   if (missing.length === KIND_NAMES.length)
-    return [
-      {
-        state: 'missing',
-        text: 'There are no templates.',
-        advice: 'Write one for each kind of e-mail that users should get.',
-        to: '/messages',
-      },
-    ];
-  return [
-    {
-      state: 'warn',
-      text: `Without a template: ${missing.map(kindName).join(', ')}.`,
-      advice: 'E-mails of these kinds are not sent.',
-      to: '/messages',
-    },
-  ];
+    return [{ state: 'missing', text: 'There are no templates.', advice: none, to }];
+  return [{ state: 'warn', text: `Without a template: ${missing.map(kindName).join(', ')}.`, advice: some, to }];
 }
 
 function failureChecks(waiting: readonly Message[]): Check[] {
@@ -117,6 +167,20 @@ function failureChecks(waiting: readonly Message[]): Check[] {
       text: `${counted(failing.length, 'e-mail')} failed and will be tried again: ${latest.reason ?? 'no reason is known'}.`,
       advice: advice ?? 'Send a test under Channel to see whether the mail server works now.',
       to: '/messages/channel',
+    },
+  ];
+}
+
+function pushFailureChecks(waiting: readonly Message[]): Check[] {
+  const failing = waiting.filter(({ tries }) => tries > 0);
+  if (failing.length === 0) return [];
+  const { reason } = failing[0]!;
+  return [
+    {
+      state: 'warn',
+      text: `${counted(failing.length, 'push notification')} failed and will be tried again: ${reason ?? 'no reason is known'}.`,
+      advice: providerAdviceOn(reason),
+      to: '/messages/push-channels',
     },
   ];
 }

@@ -1,45 +1,78 @@
 /** A template that is being edited. */
 // oxlint-disable-next-line no-restricted-imports -- the rules of templates, as the API checks them
 import { type MessageTemplate, templateProblems } from '../../../../src/domain/notifications/message-template.ts';
+// oxlint-disable-next-line no-restricted-imports -- likewise
+import { type PushTemplate, pushTemplateProblems } from '../../../../src/domain/notifications/push-template.ts';
 import { Problem } from '../../api/answer.ts';
-import { applySettings, readSettings, sameLocale, type Settings, type Template } from './queries.ts';
-import type { Kind } from './words.ts';
+import { applySettings, readSettings, sameLocale, type Settings } from './queries.ts';
+import type { Kind, Medium } from './words.ts';
 
-export type Draft = MessageTemplate;
-export type Part = keyof Draft;
+const PARTS = { email: ['subject', 'html', 'text'], push: ['title', 'body', 'url'] } as const;
 
-export interface Place {
+export type Part<M extends Medium = Medium> = (typeof PARTS)[M][number];
+
+/** The texts by part; empty: none. */
+export type Draft<M extends Medium = Medium> = Readonly<Record<Part<M>, string>>;
+
+export interface Place<M extends Medium = Medium> {
+  medium: M;
   kind: Kind;
   /** `undefined`: for all users without a language of their own. */
   locale: string | undefined;
 }
 
-export const templateAt = ({ templates }: Settings, { kind, locale }: Place): Template | undefined =>
-  templates.find((template) => template.kind === kind && sameLocale(template.locale, locale));
+type Texts = Readonly<Partial<Record<Part, string>>>;
+/** A template of any medium. */
+export type StoredTemplate = Texts & { kind: Kind; locale?: string };
 
-export const draftOf = ({ subject, html, text }: Draft): Draft => ({ subject, html, text });
+const LISTS = { email: 'templates', push: 'pushTemplates' } as const;
+
+export const templatesOf = (settings: Settings, medium: Medium): readonly StoredTemplate[] => settings[LISTS[medium]];
+
+export const templateAt = (settings: Settings, { medium, kind, locale }: Place): StoredTemplate | undefined =>
+  templatesOf(settings, medium).find((template) => template.kind === kind && sameLocale(template.locale, locale));
+
+export const draftOf = <M extends Medium>(medium: M, template: Texts): Draft<M> =>
+  Object.fromEntries(PARTS[medium].map((part) => [part, template[part] ?? ''])) as Draft<M>;
+
+/** A draft as the API takes it: without a link that is empty. */
+export const sentOf = (draft: Draft): MessageTemplate & PushTemplate =>
+  Object.fromEntries(Object.entries(draft).filter(([part, text]) => part !== 'url' || text !== '')) as never;
 
 export const isSame = (one: Draft | undefined, other: Draft | undefined): boolean =>
-  one?.subject === other?.subject && one?.html === other?.html && one?.text === other?.text;
+  JSON.stringify(one) === JSON.stringify(other);
 
 /** The problems of a draft by part, as sentences. */
-export function problemsOf(draft: Draft, kind: Kind, attributeKeys: readonly string[]): Partial<Record<Part, string>> {
+export function problemsOf(
+  draft: Draft,
+  { medium, kind }: Pick<Place, 'medium' | 'kind'>,
+  attributeKeys: readonly string[],
+): Partial<Record<Part, string>> {
+  const of = { kind, attributeKeys: new Set(attributeKeys) };
+  const sent = sentOf(draft);
+  const found = medium === 'email' ? templateProblems(sent, of) : pushTemplateProblems(sent, of);
   const problems: Partial<Record<Part, string>> = {};
-  for (const { field, text } of templateProblems(draft, { kind, attributeKeys: new Set(attributeKeys) })) {
+  for (const { field, text } of found) {
     const sentence = `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
     problems[field] = problems[field] === undefined ? sentence : `${problems[field]} ${sentence}`;
   }
   return problems;
 }
 
-/** The templates with one that is new, changed or, as `null`, left out. */
-export function templatesWith(settings: Settings, place: Place, draft: Draft | null): Template[] {
-  const { kind, locale } = place;
+/** The part of the settings with a template that is new, changed or, as `null`, left out. */
+export function settingsWith(settings: Settings, place: Place, draft: Draft | null): Partial<Settings> {
+  const { medium, kind, locale } = place;
   const stored = templateAt(settings, place);
-  const changed: Template[] =
-    draft === null ? [] : [{ kind, ...(locale !== undefined && { locale: stored?.locale ?? locale }), ...draft }];
-  if (stored === undefined) return [...settings.templates, ...changed];
-  return settings.templates.flatMap((template) => (template === stored ? changed : [template]));
+  const changed: StoredTemplate[] =
+    draft === null
+      ? []
+      : [{ kind, ...(locale !== undefined && { locale: stored?.locale ?? locale }), ...sentOf(draft) }];
+  const before = templatesOf(settings, medium);
+  const list =
+    stored === undefined
+      ? [...before, ...changed]
+      : before.flatMap((template) => (template === stored ? changed : [template]));
+  return { [LISTS[medium]]: list };
 }
 
 /**
@@ -48,10 +81,11 @@ export function templatesWith(settings: Settings, place: Place, draft: Draft | n
  */
 export async function saveTemplate(place: Place, draft: Draft | null, before: Draft | undefined): Promise<void> {
   const present = await readSettings();
-  if (!isSame(templateAt(present, place), before))
+  const stored = templateAt(present, place);
+  if (!isSame(stored && draftOf(place.medium, stored), before))
     throw new Problem(
       409,
       'Somebody else changed this template since you opened it. Copy your texts, and load the page again.',
     );
-  await applySettings({ templates: templatesWith(present, place, draft) });
+  await applySettings(settingsWith(present, place, draft));
 }

@@ -4,42 +4,73 @@ import { CircleCheck, CircleX, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Screen } from '../../ui/parts.tsx';
 import { TAB, TAB_BAR } from '../../ui/tabs.ts';
-import { checksOf, type Check } from './checks.ts';
-import { channelQuery, readinessQuery, settingsQuery, waitingQuery } from './queries.ts';
+import { attentionQuery } from '../../api/attention.ts';
+import { type Check, checksOf, type FailingChannel, pushChecksOf } from './checks.ts';
+import { channelQuery, pushChannelsQuery, readinessQuery, settingsQuery, waitingQuery } from './queries.ts';
 
 const TABS = [
-  { to: '/messages', text: 'Templates' },
-  { to: '/messages/channel', text: 'Channel' },
-  { to: '/messages/log', text: 'Log' },
+  { to: '/messages', text: 'Templates', medium: 'email' },
+  { to: '/messages/channel', text: 'Channel', medium: 'email' },
+  { to: '/messages/push', text: 'Push templates', medium: 'push' },
+  { to: '/messages/push-channels', text: 'Push channels', medium: 'push' },
+  { to: '/messages/log', text: 'Log', medium: 'email' },
 ] as const;
 
-/** A tab of the messages, with what keeps e-mails from being sent. */
-export const MessagesScreen = ({ tab, children }: { tab: (typeof TABS)[number]['text']; children: ReactNode }) => (
-  <Screen
-    title="Messages"
-    name={tab === 'Templates' ? 'Messages' : `${tab} of messages`}
-    about="E-mails that Laurel sends itself, to bring users back: you write templates, your mail server delivers them."
-  >
-    <nav aria-label="Messages" className={TAB_BAR}>
-      {TABS.map(({ to, text }) => (
-        <Link key={to} to={to} activeOptions={{ exact: true }} className={TAB}>
-          {text}
-        </Link>
-      ))}
-    </nav>
-    <Checks here={TABS.find(({ text }) => text === tab)!.to} />
-    {children}
-  </Screen>
-);
+/** On a phone, the bar scrolls to the tab that is open. */
+const showCurrent = (bar: HTMLElement | null): void =>
+  bar?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 
-/** Says whether e-mails are sent, and what to do if not. */
-function Checks({ here }: { here: string }) {
+/** A tab of the messages, with what keeps its medium from being sent. */
+export function MessagesScreen({ tab, children }: { tab: (typeof TABS)[number]['text']; children: ReactNode }) {
+  const { to: here, medium } = TABS.find(({ text }) => text === tab)!;
+  return (
+    <Screen
+      title="Messages"
+      name={tab === 'Templates' ? 'Messages' : `${tab} of messages`}
+      about="E-mails and push notifications that Laurel sends itself, to bring users back: you write templates, your mail server and push providers deliver them."
+    >
+      <nav ref={showCurrent} aria-label="Messages" className={TAB_BAR}>
+        {TABS.map(({ to, text }) => (
+          <Link key={to} to={to} activeOptions={{ exact: true }} className={TAB}>
+            {text}
+          </Link>
+        ))}
+      </nav>
+      {medium === 'email' ? <EmailChecks here={here} /> : <PushChecks here={here} />}
+      {children}
+    </Screen>
+  );
+}
+
+/** Channels that keep failing. */
+function useFailing(): FailingChannel[] | undefined {
+  const items = useQuery(attentionQuery).data;
+  return items?.flatMap(({ channel, count, reason }) => (channel === null ? [] : [{ channel, count, reason }]));
+}
+
+function EmailChecks({ here }: { here: string }) {
   const channel = useQuery(channelQuery).data;
   const readiness = useQuery(readinessQuery).data;
   const settings = useQuery(settingsQuery).data;
-  const waiting = useQuery(waitingQuery).data;
-  if (channel === undefined || readiness === undefined || settings === undefined || waiting === undefined) return null;
-  const checks = checksOf({ channel, readiness, settings, waiting });
+  const waiting = useQuery(waitingQuery('email')).data;
+  const failing = useFailing();
+  if (channel === undefined || !readiness || !settings || !waiting || !failing) return null;
+  return <Checks of="e-mails" checks={checksOf({ channel, readiness, settings, waiting, failing })} here={here} />;
+}
+
+function PushChecks({ here }: { here: string }) {
+  const channels = useQuery(pushChannelsQuery).data;
+  const readiness = useQuery(readinessQuery).data;
+  const settings = useQuery(settingsQuery).data;
+  const waiting = useQuery(waitingQuery('push')).data;
+  const failing = useFailing();
+  if (!channels || !readiness || !settings || !waiting || !failing) return null;
+  const checks = pushChecksOf({ channels, readiness, settings, waiting, failing });
+  return <Checks of="push notifications" checks={checks} here={here} />;
+}
+
+/** Says whether messages are sent, and what to do if not. */
+function Checks({ of, checks, here }: { of: string; checks: readonly Check[]; here: string }) {
   const isSending = checks.every(({ state }) => state !== 'missing');
   return (
     <section
@@ -52,7 +83,7 @@ function Checks({ here }: { here: string }) {
         ) : (
           <CircleX size={16} className="mt-0.5 shrink-0 text-danger" aria-hidden />
         )}
-        {isSending ? 'E-mails are sent.' : 'No e-mails are sent.'}
+        {isSending ? `${of.charAt(0).toUpperCase()}${of.slice(1)} are sent.` : `No ${of} are sent.`}
       </p>
       {checks.length > 0 && (
         <ul className="flex flex-col gap-2">
@@ -68,7 +99,8 @@ function Checks({ here }: { here: string }) {
 const PLACES = {
   '/messages': 'Open the templates',
   '/messages/channel': 'Open the channel',
-  '/messages/log': 'Open the log',
+  '/messages/push': 'Open the push templates',
+  '/messages/push-channels': 'Open the push channels',
 } as const;
 
 const CheckLine = ({ check: { state, text, advice, to }, here }: { check: Check; here: string }) => (

@@ -2,9 +2,9 @@
 import { variablesOf } from '../../../../src/domain/notifications/message-variables.ts';
 import { useMayChange } from '../../api/session.ts';
 import { useIsPhone } from '../../ui/table-frame.tsx';
-import type { Part } from './draft.ts';
+import type { Part, Place } from './draft.ts';
 import { buttonHtml, PARAGRAPH_STYLE, type Look } from './starters.ts';
-import { VARIABLES, type Kind } from './words.ts';
+import { VARIABLES } from './words.ts';
 
 /** What variables become without a value, for those that often have none. */
 const FALLBACKS: Readonly<Record<string, string>> = { 'user.name': 'there' };
@@ -19,20 +19,27 @@ const blocksOf = (look: Look): readonly (readonly [string, string])[] => [
   ['Link to unsubscribe', '<p style="margin:0;font-size:13px"><a href="{{unsubscribeUrl}}">Unsubscribe</a></p>\n'],
 ];
 
-const PARTS: Readonly<Record<Part, string>> = { subject: 'the subject', html: 'the HTML', text: 'the text' };
+const PARTS: Readonly<Record<Part, string>> = {
+  subject: 'the subject',
+  html: 'the HTML',
+  text: 'the text',
+  title: 'the title',
+  body: 'the text',
+  url: 'the link',
+};
 
 const CHIP =
   'rounded-full border border-line bg-surface px-2.5 py-0.5 text-left hover:bg-hover max-md:px-3.5 disabled:opacity-50';
 
 /** Variables, and pieces of HTML, that are inserted where the cursor is. */
 export function Insertions({
-  kind,
+  place: { medium, kind },
   attributes,
   into,
   onInsert,
   look,
 }: {
-  kind: Kind;
+  place: Place;
   attributes: readonly { key: string; name: string }[];
   /** The part that had the focus last. */
   into: Part;
@@ -41,10 +48,11 @@ export function Insertions({
 }) {
   const isPhone = useIsPhone();
   if (!useMayChange()) return null;
-  const names = variablesOf(kind);
+  // Users end push notifications in the app.
+  const names = variablesOf(kind).filter((name) => medium === 'email' || name !== 'unsubscribeUrl');
   return (
     <details open={!isPhone} className="rounded-md bg-hover px-2.5">
-      <summary className="py-1.5 font-medium">Insert a variable or a piece of HTML</summary>
+      <summary className="py-1.5 font-medium">Insert a variable{medium === 'email' && ' or a piece of HTML'}</summary>
       <p className="mb-2 text-xs text-muted">
         Press one to insert it into <strong>{PARTS[into]}</strong>, where the cursor is. Each becomes the user’s own
         value; what follows <code>|</code> stands there if the user has none.

@@ -6,7 +6,11 @@ import { useSettled } from '../../api/use-settled.ts';
 import { Button } from '../../ui/button.tsx';
 import { Panel, Waiting } from '../../ui/parts.tsx';
 import { UserInput } from '../../ui/user-input.tsx';
-import type { Draft } from './draft.ts';
+import { type Draft, type Place, sentOf } from './draft.ts';
+import { PhoneShown } from './phone.tsx';
+import type { EmailPreview, PushPreview } from './queries.ts';
+import { SendTest } from './send-test.tsx';
+import type { Look } from './starters.ts';
 import type { Kind } from './words.ts';
 
 /** A user with figures for a kind: for an achievement, who completed one last; otherwise any. `null` if there is none. */
@@ -25,71 +29,101 @@ function useSomebody(kind: Kind): string | null | undefined {
   }).data;
 }
 
-const SHAPES = { desktop: 'Desktop', phone: 'Phone', text: 'Text' } as const;
+interface PreviewProps {
+  place: Place;
+  draft: Draft;
+  /** The draft has problems, which are shown at its fields. */
+  isFaulty: boolean;
+  look: Look;
+}
 
-/** What a user would get, with the user's own figures. `isFaulty`: the draft has problems, which are shown at its fields. */
-export function PreviewPanel({ kind, draft, isFaulty }: { kind: Kind; draft: Draft; isFaulty: boolean }) {
+const previewOf = async ({ medium, kind }: Place, userId: string, draft: Draft): Promise<Shown> => {
+  const body = { userId, kind, template: sentOf(draft) };
+  return medium === 'email'
+    ? { medium, ...(await answer(admin.POST('/v1/messages/preview', { body }))) }
+    : { medium, ...(await answer(admin.POST('/v1/messages/preview/push', { body }))) };
+};
+
+type Shown = ({ medium: 'email' } & EmailPreview) | ({ medium: 'push' } & PushPreview);
+
+/** What a user would get, with the user's own figures, and a test of it. */
+export function PreviewPanel({ place, draft, isFaulty, look }: PreviewProps) {
+  const { medium, kind } = place;
   const somebody = useSomebody(kind);
   const [chosen, setChosen] = useState<string | null>(null);
-  const [shape, setShape] = useState<keyof typeof SHAPES>('desktop');
   const user = chosen ?? somebody ?? '';
   const userId = useSettled(user);
   const preview = useQuery({
-    queryKey: ['messages', 'preview', kind, userId, draft],
-    queryFn: () => answer(admin.POST('/v1/messages/preview', { body: { userId, kind, template: draft } })),
+    queryKey: ['messages', 'preview', medium, kind, userId, draft],
+    queryFn: () => previewOf(place, userId, draft),
     enabled: userId !== '' && !isFaulty,
     placeholderData: keepPreviousData,
     retry: false,
   });
   if (somebody === undefined) return <Waiting of="fields" />;
-  const shown = preview.data;
+  const isShown = preview.data !== undefined && !(preview.isError && !isFaulty);
   return (
-    <Panel title="Preview" className="lg:sticky lg:top-16">
-      <div className="flex flex-col gap-3">
-        <UserInput
-          label="As this user gets it"
-          hint="A user’s ID. Type the beginning of an ID or name to find users. Nothing is sent."
-          problem={isFaulty ? undefined : problemOf(preview.error)}
-          value={user}
-          onChange={setChosen}
-        />
-        {isFaulty && <p className="text-warn">The preview follows when the problems of the template are solved.</p>}
-        {user === '' && <p className="text-muted">Choose a user to see the e-mail with that user’s figures.</p>}
-        {shown !== undefined && !(preview.isError && !isFaulty) && (
-          <>
-            <div role="group" aria-label="Show as" className="flex flex-wrap gap-1">
-              {Object.entries(SHAPES).map(([one, text]) => (
-                <Button
-                  key={one}
-                  aria-pressed={one === shape}
-                  className="aria-pressed:border-transparent aria-pressed:bg-accent-soft aria-pressed:text-accent-strong"
-                  onClick={() => setShape(one as keyof typeof SHAPES)}
-                >
-                  {text}
-                </Button>
-              ))}
-            </div>
-            <p className="break-words">
-              <span className="text-muted">Subject: </span>
-              <strong>{shown.subject}</strong>
-            </p>
-            {shape === 'text' ? (
-              <pre className="rounded-md border border-line bg-hover px-3 py-2 font-sans break-words whitespace-pre-wrap">
-                {shown.text}
-              </pre>
+    <div className="flex min-w-0 flex-col gap-4 lg:sticky lg:top-16">
+      <Panel title="Preview">
+        <div className="flex flex-col gap-3">
+          <UserInput
+            label="As this user gets it"
+            hint="A user’s ID. Type the beginning of an ID or name to find users. Nothing is sent."
+            problem={isFaulty ? undefined : problemOf(preview.error)}
+            value={user}
+            onChange={setChosen}
+          />
+          {isFaulty && <p className="text-warn">The preview follows when the problems of the template are solved.</p>}
+          {user === '' && <p className="text-muted">Choose a user to see the message with that user’s figures.</p>}
+          {isShown &&
+            (preview.data.medium === 'email' ? (
+              <EmailShown of={preview.data} />
             ) : (
-              <iframe
-                title="The e-mail"
-                // No scripts, no forms, no way out: neither a new window nor the window around.
-                sandbox=""
-                srcDoc={documentOf(shown.html)}
-                className={`h-[26rem] max-w-full rounded-md border border-line bg-white ${shape === 'phone' ? 'w-[22.5rem] self-center' : 'w-full'}`}
-              />
-            )}
-          </>
-        )}
+              <PhoneShown of={preview.data} look={look} />
+            ))}
+        </div>
+      </Panel>
+      <SendTest place={place} draft={draft} userId={userId} isReady={isShown && !isFaulty} />
+    </div>
+  );
+}
+
+const SHAPES = { desktop: 'Desktop', phone: 'Phone', text: 'Text' } as const;
+
+function EmailShown({ of: { subject, html, text } }: { of: EmailPreview }) {
+  const [shape, setShape] = useState<keyof typeof SHAPES>('desktop');
+  return (
+    <>
+      <div role="group" aria-label="Show as" className="flex flex-wrap gap-1">
+        {Object.entries(SHAPES).map(([one, name]) => (
+          <Button
+            key={one}
+            aria-pressed={one === shape}
+            className="aria-pressed:border-transparent aria-pressed:bg-accent-soft aria-pressed:text-accent-strong"
+            onClick={() => setShape(one as keyof typeof SHAPES)}
+          >
+            {name}
+          </Button>
+        ))}
       </div>
-    </Panel>
+      <p className="break-words">
+        <span className="text-muted">Subject: </span>
+        <strong>{subject}</strong>
+      </p>
+      {shape === 'text' ? (
+        <pre className="rounded-md border border-line bg-hover px-3 py-2 font-sans break-words whitespace-pre-wrap">
+          {text}
+        </pre>
+      ) : (
+        <iframe
+          title="The e-mail"
+          // No scripts, no forms, no way out: neither a new window nor the window around.
+          sandbox=""
+          srcDoc={documentOf(html)}
+          className={`h-[26rem] max-w-full rounded-md border border-line bg-white ${shape === 'phone' ? 'w-[22.5rem] self-center' : 'w-full'}`}
+        />
+      )}
+    </>
   );
 }
 

@@ -3,6 +3,8 @@
 import { escapeHtml } from '../../../../src/domain/notifications/message-html.ts';
 // oxlint-disable-next-line no-restricted-imports -- a type that the API does not name
 import type { MessageTemplate } from '../../../../src/domain/notifications/message-template.ts';
+// oxlint-disable-next-line no-restricted-imports -- likewise
+import type { PushTemplate } from '../../../../src/domain/notifications/push-template.ts';
 import type { Kind } from './words.ts';
 
 /** The branding of the settings. */
@@ -64,6 +66,22 @@ const WORDS: Readonly<Record<Kind, Words>> = {
   },
 };
 
+const PUSH: Readonly<Record<Kind, PushTemplate>> = {
+  streak_reminder: {
+    title: 'Keep your streak of {{streak.length}}',
+    body: '{{user.name|Hello}}, it ends soon. A few minutes are enough.',
+  },
+  achievement_completed: {
+    title: 'Well done: {{achievement.name}}',
+    body: 'You completed this achievement. See what is next.',
+  },
+  reactivation: {
+    title: '{{user.name|Hello}}, we miss you',
+    body: 'Everything is where you left it.',
+  },
+  recap: { title: 'Your recap is here', body: 'Look at what you achieved since {{recap.periodStart}}.' },
+};
+
 const HEX_COLOUR = /^#[\da-f]{6}$/i;
 const HTTPS_URL = /^https:\/\/[a-z\d.-]+(?::\d+)?(?:[/?#][^\s"'<>{}]*)?$/i;
 const DEFAULT_COLOUR = '#22704f';
@@ -81,6 +99,12 @@ const linkOf = ({ appUrl, brandColor }: Look): { url: string; colour: string } =
   url: HTTPS_URL.test(appUrl) ? appUrl : PLACEHOLDER_URL,
   colour: HEX_COLOUR.test(brandColor) ? brandColor : DEFAULT_COLOUR,
 });
+
+/** The app as a phone shows it. */
+export function brandOf(look: Look): { name: string; colour: string; ink: string } {
+  const { colour } = linkOf(look);
+  return { name: look.appName.trim() || 'Your app', colour, ink: inkOn(colour) };
+}
 
 export function buttonHtml(text: string, of: Look): string {
   const { url, colour } = linkOf(of);
@@ -125,4 +149,10 @@ export function textOf(html: string): string {
     .replaceAll(/[^\S\n]*\n[^\S\n]*/g, '\n')
     .replaceAll(/\n{3,}/g, '\n\n')
     .trim();
+}
+
+/** A push template of a kind that can be saved unchanged. It opens the app that the branding names. */
+export function pushStarterOf(kind: Kind, of: Look): PushTemplate {
+  const { url } = linkOf(of);
+  return { ...PUSH[kind], ...(url !== PLACEHOLDER_URL && { url }) };
 }

@@ -4,55 +4,65 @@ import { useEffect, useRef, useState } from 'react';
 import { curlOf } from '../../api/client.ts';
 import { useChange } from '../../api/change.ts';
 import { attributesQuery, settingsQuery as brandingQuery } from '../../api/queries.ts';
-import { useMayChange } from '../../api/session.ts';
 import { useSettled } from '../../api/use-settled.ts';
-import { Button } from '../../ui/button.tsx';
 import { ConfirmedButton } from '../../ui/confirmed.tsx';
-import { Labelled, TextArea, TextInput } from '../../ui/fields.tsx';
 import { Form } from '../../ui/form.tsx';
 import { Empty, Failed, Panel, Screen, Tag, Waiting } from '../../ui/parts.tsx';
 import {
+  type Draft,
   draftOf,
   isSame,
+  type Part,
+  type Place,
   problemsOf,
   saveTemplate,
+  settingsWith,
   templateAt,
-  templatesWith,
-  type Draft,
-  type Part,
+  templatesOf,
 } from './draft.ts';
 import { Insertions } from './insertions.tsx';
 import { PreviewPanel } from './preview.tsx';
 import { ALL, applySettings, localeText, settingsQuery, type Settings } from './queries.ts';
-import { PLACEHOLDER_URL, starterOf, textOf, type Look } from './starters.ts';
-import { KINDS, type Kind } from './words.ts';
+import { type Look, pushStarterOf, starterOf } from './starters.ts';
+import { EmailParts, type Input, PushParts } from './template-parts.tsx';
+import { KINDS, type Kind, type Medium } from './words.ts';
 
-const route = getRouteApi('/messages/$kind/$locale');
-const PARENT = { to: '/messages', text: 'Messages' } as const;
+const emailRoute = getRouteApi('/messages/$kind/$locale');
+const pushRoute = getRouteApi('/messages/push/$kind/$locale');
 
-/** The template of a kind and language. */
-export function TemplateScreen() {
-  const { kind, locale } = route.useParams();
+/** The template of an e-mail's kind and language. */
+export const TemplateScreen = () => <TemplateOf {...emailRoute.useParams()} medium="email" />;
+
+/** The same for a push notification. */
+export const PushTemplateScreen = () => <TemplateOf {...pushRoute.useParams()} medium="push" />;
+
+const PARENTS = {
+  email: { to: '/messages', text: 'Messages' },
+  push: { to: '/messages/push', text: 'Push templates' },
+} as const;
+
+function TemplateOf({ medium, kind, locale }: { medium: Medium; kind: string; locale: string }) {
   const settings = useQuery(settingsQuery);
   const attributes = useQuery(attributesQuery);
   const branding = useQuery(brandingQuery);
   const error = settings.error ?? attributes.error ?? branding.error;
+  const parent = PARENTS[medium];
   if (!Object.hasOwn(KINDS, kind))
     return (
-      <Screen title={kind} parent={PARENT}>
-        <Empty title="There are no e-mails of this kind" />
+      <Screen title={kind} parent={parent}>
+        <Empty title="There are no messages of this kind" />
       </Screen>
     );
   if (error !== null || !settings.data || !attributes.data || !branding.data)
     return (
-      <Screen title={KINDS[kind as Kind].name} parent={PARENT}>
+      <Screen title={KINDS[kind as Kind].name} parent={parent}>
         {error === null ? <Waiting of="fields" /> : <Failed error={error} />}
       </Screen>
     );
   return (
     <Editor
-      key={`${kind} ${locale}`}
-      place={{ kind: kind as Kind, locale: locale === ALL ? undefined : locale }}
+      key={`${medium} ${kind} ${locale}`}
+      place={{ medium, kind: kind as Kind, locale: locale === ALL ? undefined : locale }}
       settings={settings.data}
       attributes={attributes.data.filter(({ type }) => type === 'user')}
       look={branding.data.branding}
@@ -61,35 +71,41 @@ export function TemplateScreen() {
 }
 
 interface EditorProps {
-  place: { kind: Kind; locale: string | undefined };
+  place: Place;
   settings: Settings;
   attributes: readonly { key: string; name: string }[];
   look: Look;
 }
 
 function Editor({ place, settings, attributes, look }: EditorProps) {
-  const { kind, locale } = place;
-  const mayChange = useMayChange();
+  const { medium, kind, locale } = place;
   const navigate = useNavigate();
   /** The stored template when the editor was opened, or last saved. */
-  const [before, setBefore] = useState<Draft | undefined>(() => templateAt(settings, place));
-  const [draft, setDraft] = useState<Draft>(() =>
-    draftOf(before ?? templateAt(settings, { kind, locale: undefined }) ?? starterOf(kind, look)),
-  );
+  const [before, setBefore] = useState<Draft | undefined>(() => {
+    const stored = templateAt(settings, place);
+    return stored && draftOf(medium, stored);
+  });
+  const [draft, setDraft] = useState<Draft>(() => {
+    const general = templateAt(settings, { ...place, locale: undefined });
+    return before ?? draftOf(medium, general ?? (medium === 'email' ? starterOf : pushStarterOf)(kind, look));
+  });
   const [initial, setInitial] = useState(draft);
   const settled = useSettled(draft);
   const keys = attributes.map(({ key }) => key);
-  const problems = problemsOf(settled, kind, keys);
-  const { active, insert, inputOf } = useInsertion(draft, setDraft);
+  const problems = problemsOf(settled, place, keys);
+  const { active, insert, inputOf } = useInsertion(draft, setDraft, medium === 'email' ? 'html' : 'body');
   const save = useChange({
     run: () => saveTemplate(place, draft, before),
     done: 'The template is saved.',
     quiet: true,
   });
   const remove = useChange({ run: () => saveTemplate(place, null, before), done: 'The template is deleted.' });
-  const others = settings.templates.filter((template) => template.kind === kind && template.locale !== undefined);
-  const name = `${KINDS[kind].name}: ${localeText(locale, others.length === 0)}`;
-  const set = (part: Part, value: string): void => setDraft({ ...draft, [part]: value });
+  const others = templatesOf(settings, medium).filter(
+    (template) => template.kind === kind && template.locale !== undefined,
+  );
+  const insertions = <Insertions place={place} attributes={attributes} into={active} onInsert={insert} look={look} />;
+  const name = `${medium === 'push' ? 'Push: ' : ''}${KINDS[kind].name}: ${localeText(locale, others.length === 0)}`;
+  const parts = { draft, problems, inputOf };
   return (
     <Screen
       title={
@@ -98,7 +114,7 @@ function Editor({ place, settings, attributes, look }: EditorProps) {
         </>
       }
       name={name}
-      parent={PARENT}
+      parent={PARENTS[medium]}
       about={`${KINDS[kind].when} In the user’s time zone.`}
       actions={
         before !== undefined &&
@@ -108,13 +124,13 @@ function Editor({ place, settings, attributes, look }: EditorProps) {
             change={{
               ...remove,
               mutate: (input, { onSettled }) =>
-                remove.mutate(input, { onSettled, onSuccess: () => void navigate({ to: '/messages' }) }),
+                remove.mutate(input, { onSettled, onSuccess: () => void navigate({ to: PARENTS[medium].to }) }),
             }}
             title="Delete the template?"
             action="Delete"
             about={
               locale === undefined
-                ? 'E-mails of this kind are no longer sent.'
+                ? 'Messages of this kind are no longer sent.'
                 : 'Users of this language get the template for all other users.'
             }
           >
@@ -130,12 +146,12 @@ function Editor({ place, settings, attributes, look }: EditorProps) {
             change={{
               ...save,
               // Saving first reads the other templates, which the command must not show.
-              curl: () => curlOf(() => applySettings({ templates: templatesWith(settings, place, draft) })),
+              curl: () => curlOf(() => applySettings(settingsWith(settings, place, draft))),
             }}
             submit="Save"
             isDirty={!isSame(draft, initial)}
             onSubmit={(form) => {
-              const wrong = Object.keys(problemsOf(draft, kind, keys))[0];
+              const wrong = Object.keys(problemsOf(draft, place, keys))[0];
               if (wrong !== undefined) return form.querySelector<HTMLElement>(`[data-part="${wrong}"]`)?.focus();
               save.mutate(undefined, {
                 onSuccess: () => {
@@ -145,34 +161,10 @@ function Editor({ place, settings, attributes, look }: EditorProps) {
               });
             }}
           >
-            <Labelled label="Subject" problem={problems.subject}>
-              <TextInput {...inputOf('subject')} aria-invalid={problems.subject !== undefined} />
-            </Labelled>
-            <Insertions kind={kind} attributes={attributes} into={active} onInsert={insert} look={look} />
-            <Labelled label="HTML" hint="What most users see. Links begin with https://." problem={problems.html}>
-              <TextArea
-                {...inputOf('html')}
-                rows={14}
-                className="font-mono text-xs"
-                aria-invalid={problems.html !== undefined}
-              />
-            </Labelled>
-            {draft.html.includes(PLACEHOLDER_URL) && (
-              <p className="rounded-md bg-warn-soft px-3 py-2 text-warn">
-                Write the address of your app instead of <code>{PLACEHOLDER_URL}</code>. If the{' '}
-                <Link to="/organisation" className="underline">
-                  branding
-                </Link>{' '}
-                has it, new templates begin with it.
-              </p>
-            )}
-            <Labelled label="Text" hint="The same for readers without HTML." problem={problems.text}>
-              <TextArea {...inputOf('text')} rows={8} aria-invalid={problems.text !== undefined} />
-            </Labelled>
-            {mayChange && (
-              <Button className="self-start" onClick={() => set('text', textOf(draft.html))}>
-                Write the text from the HTML
-              </Button>
+            {medium === 'email' ? (
+              <EmailParts {...parts} insertions={insertions} write={(text) => setDraft({ ...draft, text } as Draft)} />
+            ) : (
+              <PushParts {...parts} insertions={insertions} />
             )}
             <p className="text-xs text-muted">
               Saving makes a new version of the{' '}
@@ -183,17 +175,15 @@ function Editor({ place, settings, attributes, look }: EditorProps) {
             </p>
           </Form>
         </Panel>
-        <PreviewPanel kind={kind} draft={settled} isFaulty={Object.keys(problems).length > 0} />
+        <PreviewPanel place={place} draft={settled} isFaulty={Object.keys(problems).length > 0} look={look} />
       </div>
     </Screen>
   );
 }
 
-type Input = HTMLInputElement | HTMLTextAreaElement;
-
 /** Inserts text where the cursor was last, and puts the cursor behind it. */
-function useInsertion(draft: Draft, setDraft: (draft: Draft) => void) {
-  const [active, setActive] = useState<Part>('html');
+function useInsertion(draft: Draft, setDraft: (draft: Draft) => void, first: Part) {
+  const [active, setActive] = useState<Part>(first);
   const inputs = useRef<Partial<Record<Part, Input>>>({});
   const caret = useRef<number | null>(null);
   useEffect(() => {
@@ -212,8 +202,8 @@ function useInsertion(draft: Draft, setDraft: (draft: Draft) => void) {
   };
   const inputOf = (part: Part) => ({
     'data-part': part,
-    spellCheck: part !== 'html',
-    required: true,
+    spellCheck: part !== 'html' && part !== 'url',
+    required: part !== 'url',
     value: draft[part],
     ref: (input: Input | null) => {
       if (input !== null) inputs.current[part] = input;

@@ -14,22 +14,28 @@ import { Sheet, SheetContext } from '../../ui/dialogs.tsx';
 import { Labelled, TextInput } from '../../ui/fields.tsx';
 import { Failed, Panel, Tag, Waiting } from '../../ui/parts.tsx';
 import { MessagesScreen } from './frame.tsx';
-import { ALL, applySettings, localeText, sameLocale, settingsQuery, type Settings, type Template } from './queries.ts';
+import { type StoredTemplate, templatesOf } from './draft.ts';
+import { ALL, applySettings, localeText, sameLocale, settingsQuery, type Settings } from './queries.ts';
 import { Tracking } from './tracking.tsx';
-import { KIND_NAMES, KINDS, type Kind } from './words.ts';
+import { KIND_NAMES, KINDS, type Kind, type Medium } from './words.ts';
 
-/** The templates by kind and language, and the rules of sending. */
-export function Templates() {
+/** The templates of e-mails by kind and language, and the rules of sending. */
+export const Templates = () => <TemplatesScreen medium="email" />;
+
+/** The same for push notifications. */
+export const PushTemplates = () => <TemplatesScreen medium="push" />;
+
+function TemplatesScreen({ medium }: { medium: Medium }) {
   const settings = useQuery(settingsQuery);
   return (
-    <MessagesScreen tab="Templates">
+    <MessagesScreen tab={medium === 'email' ? 'Templates' : 'Push templates'}>
       {settings.isPending && <Waiting />}
       {settings.isError && <Failed error={settings.error} retry={() => void settings.refetch()} />}
       {settings.data && (
         <>
           <div className="grid items-start gap-4 lg:grid-cols-2">
             {KIND_NAMES.map((kind) => (
-              <KindPanel key={kind} kind={kind} settings={settings.data} />
+              <KindPanel key={kind} medium={medium} kind={kind} settings={settings.data} />
             ))}
           </div>
           <Rules settings={settings.data} />
@@ -40,12 +46,15 @@ export function Templates() {
   );
 }
 
-function KindPanel({ kind, settings }: { kind: Kind; settings: Settings }) {
+/** The address of the editor. */
+const EDITORS = { email: '/messages/$kind/$locale', push: '/messages/push/$kind/$locale' } as const;
+
+function KindPanel({ medium, kind, settings }: { medium: Medium; kind: Kind; settings: Settings }) {
   const mayChange = useMayChange();
   const [adding, setAdding] = useState(false);
   const { name, about, when } = KINDS[kind];
   // The one for all other users comes first.
-  const templates = settings.templates
+  const templates = templatesOf(settings, medium)
     .filter((template) => template.kind === kind)
     .toSorted((one, other) => (one.locale ?? '').localeCompare(other.locale ?? ''));
   return (
@@ -60,7 +69,12 @@ function KindPanel({ kind, settings }: { kind: Kind; settings: Settings }) {
       {templates.length > 0 && (
         <ul className="mt-2 divide-y divide-line border-y border-line">
           {templates.map((template) => (
-            <TemplateRow key={template.locale ?? ''} template={template} isOnly={templates.length === 1} />
+            <TemplateRow
+              key={template.locale ?? ''}
+              to={EDITORS[medium]}
+              template={template}
+              isOnly={templates.length === 1}
+            />
           ))}
         </ul>
       )}
@@ -68,7 +82,7 @@ function KindPanel({ kind, settings }: { kind: Kind; settings: Settings }) {
         <div className="mt-3 flex flex-wrap items-center gap-2 empty:hidden">
           {templates.length === 0 ? (
             <Link
-              to="/messages/$kind/$locale"
+              to={EDITORS[medium]}
               params={{ kind, locale: ALL }}
               className={`${buttonLook('primary')} max-md:h-11`}
             >
@@ -82,29 +96,35 @@ function KindPanel({ kind, settings }: { kind: Kind; settings: Settings }) {
         </div>
       )}
       <Sheet open={adding} onClose={() => setAdding(false)} title={`Add a language: ${name}`}>
-        <NewLanguage kind={kind} templates={templates} />
+        <NewLanguage to={EDITORS[medium]} kind={kind} templates={templates} />
       </Sheet>
     </Panel>
   );
 }
 
-const TemplateRow = ({ template: { kind, locale, subject }, isOnly }: { template: Template; isOnly: boolean }) => (
+type EditorPath = (typeof EDITORS)[Medium];
+
+const TemplateRow = ({
+  to,
+  template: { kind, locale, subject, title },
+  isOnly,
+}: {
+  to: EditorPath;
+  template: StoredTemplate;
+  isOnly: boolean;
+}) => (
   <li className="flex flex-wrap items-baseline gap-x-3 py-1.5">
-    <Link
-      to="/messages/$kind/$locale"
-      params={{ kind, locale: locale ?? ALL }}
-      className="font-medium text-accent hover:underline"
-    >
+    <Link to={to} params={{ kind, locale: locale ?? ALL }} className="font-medium text-accent hover:underline">
       {localeText(locale, isOnly)}
     </Link>
-    <span className="min-w-0 grow basis-48 truncate text-muted">{subject}</span>
+    <span className="min-w-0 grow basis-48 truncate text-muted">{subject ?? title}</span>
   </li>
 );
 
 const LOCALE = new RegExp(LOCALE_PATTERN);
 
 /** Asks for a language, and opens its template. */
-function NewLanguage({ kind, templates }: { kind: Kind; templates: readonly Template[] }) {
+function NewLanguage({ to, kind, templates }: { to: EditorPath; kind: Kind; templates: readonly StoredTemplate[] }) {
   const navigate = useNavigate();
   const [locale, setLocale] = useState('');
   const [isAsked, setAsked] = useState(false);
@@ -121,7 +141,7 @@ function NewLanguage({ kind, templates }: { kind: Kind; templates: readonly Temp
       onSubmit={(event) => {
         event.preventDefault();
         setAsked(true);
-        if (problem === undefined) void navigate({ to: '/messages/$kind/$locale', params: { kind, locale } });
+        if (problem === undefined) void navigate({ to, params: { kind, locale } });
       }}
     >
       <Labelled
@@ -160,10 +180,17 @@ const RULES: readonly Field[] = [
     required: true,
   },
   {
+    name: 'pushesPerDay',
+    label: 'Push notifications a day',
+    input: 'number',
+    hint: 'The same for push notifications. One that goes to several devices counts once.',
+    required: true,
+  },
+  {
     name: 'from',
     label: 'Quiet hours from',
     input: 'time',
-    hint: 'In the user’s time zone. E-mails wait until the quiet hours end. Leave both times empty for none.',
+    hint: 'In the user’s time zone. Messages wait until the quiet hours end. Leave both times empty for none.',
     clearable: true,
   },
   { name: 'to', label: 'Quiet hours until', input: 'time', hint: 'May be on the next day.', clearable: true },
@@ -172,8 +199,9 @@ const RULES: readonly Field[] = [
 /** The rules that hold for all kinds. */
 function Rules({ settings }: { settings: Settings }) {
   const attributes = useQuery(attributesQuery).data?.filter(({ type }) => type === 'user') ?? [];
-  const { localeAttribute, emailsPerDay, quietHours } = settings;
-  const item: Values = { localeAttribute, emailsPerDay, from: quietHours?.from ?? null, to: quietHours?.to ?? null };
+  const { localeAttribute, emailsPerDay, pushesPerDay, quietHours } = settings;
+  const { from = null, to = null } = quietHours ?? {};
+  const item: Values = { localeAttribute, emailsPerDay, pushesPerDay, from, to };
   const language: Field = {
     name: 'localeAttribute',
     label: 'Attribute with the language',
@@ -195,10 +223,10 @@ function Rules({ settings }: { settings: Settings }) {
   );
 }
 
-const NAMES = /messages\.(?:quietHours\.)?(?=emailsPerDay|from|to|localeAttribute)/;
+const NAMES = /messages\.(?:quietHours\.)?(?=emailsPerDay|pushesPerDay|from|to|localeAttribute)/;
 
 /** Saves the rules. Problems name the fields of the form. */
-async function saveRules({ localeAttribute, emailsPerDay, from, to }: Values): Promise<void> {
+async function saveRules({ localeAttribute, emailsPerDay, pushesPerDay, from, to }: Values): Promise<void> {
   if (isEmpty(from) !== isEmpty(to))
     throw new Problem(0, `${isEmpty(from) ? 'from' : 'to'}: enter both times, or none.`);
   const quietHours = isEmpty(from) ? null : { from: from as string, to: to as string };
@@ -206,6 +234,7 @@ async function saveRules({ localeAttribute, emailsPerDay, from, to }: Values): P
     await applySettings({
       localeAttribute: isEmpty(localeAttribute) ? null : (localeAttribute as string),
       emailsPerDay: emailsPerDay as number,
+      pushesPerDay: pushesPerDay as number,
       quietHours,
     });
   } catch (error) {

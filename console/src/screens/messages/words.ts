@@ -5,6 +5,8 @@ import type { Message } from '../../../../src/domain/notifications/message-chann
 import type { MessageKind as Kind } from '../../../../src/domain/notifications/message-variables.ts';
 
 export type { Kind, Message };
+/** How a message reaches the user. */
+export type Medium = Message['medium'];
 
 interface KindWords {
   name: string;
@@ -71,7 +73,7 @@ export const STATUSES: Readonly<Record<string, StatusWords>> = {
 export const statusWords = (status: string): StatusWords =>
   STATUSES[status] ?? { text: status, tone: 'plain', meaning: '' };
 
-/** What to do about an answer of a mail server; the first pattern that matches counts. */
+/** What to do about an answer of a mail server or provider; the first pattern that matches counts. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/address is not public/i, 'Laurel sends only to mail servers with a public address.'],
   [/ENOTFOUND|EAI_AGAIN|getaddrinfo|query[A-Z]/, 'There is no mail server of this name. Check the name under Channel.'],
@@ -93,9 +95,37 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
+/** The same for push providers. */
+const PROVIDER_ADVICE: typeof ADVICE = [
+  [/SECRETS_KEY/, 'SECRETS_KEY was changed. Enter the credentials again.'],
+  [
+    /\b40[013]\b|access token|UNAUTHORIZED|InvalidCredentials|SenderId|Topic|ProviderToken/i,
+    'The provider refused the credentials. Check that they belong to this app, and enter them again.',
+  ],
+  [
+    /ECONN|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|timeout|too long|socket/i,
+    'The provider does not answer. Check the network of the workers.',
+  ],
+];
+
+/** What to do about a failing push channel. */
+export const providerAdviceOn = (reason: string | null): string =>
+  PROVIDER_ADVICE.find(([pattern]) => pattern.test(reason ?? ''))?.[1] ?? 'Correct the channel if this happens again.';
+
 /** What to do about a failure; `null` if its own text must do. */
 export const adviceOn = (reason: string | null): string | null =>
   ADVICE.find(([pattern]) => pattern.test(reason ?? ''))?.[1] ?? null;
+
+export const PROVIDERS: Readonly<Record<string, { name: string; about: string }>> = {
+  fcm: { name: 'FCM', about: 'Android, and apps and browsers that are registered there.' },
+  apns: { name: 'APNs', about: 'iPhones, iPads and Macs, without a service in between.' },
+  expo: { name: 'Expo', about: 'Apps whose tokens come from Expo’s push service.' },
+  web_push: { name: 'Web Push', about: 'Browsers, without a service in between.' },
+};
+
+/** `E-mails`, or the name of a push provider. */
+export const channelName = (channel: string | null): string =>
+  channel === 'email' ? 'E-mails' : (PROVIDERS[channel ?? '']?.name ?? channel ?? '');
 
 /** The result of a test e-mail. `hasWorked`: the mail server took it. */
 export interface TestWords {
@@ -129,6 +159,26 @@ const OUTCOMES: Readonly<Record<string, Omit<TestWords, 'hasWorked'>>> = {
 export function testWords(outcome: string, reason: string | null): TestWords {
   const { text, advice } = OUTCOMES[outcome] ?? { text: outcome, advice: '' };
   return { hasWorked: outcome === 'sent', text, advice: adviceOn(reason) ?? advice };
+}
+
+const PUSH_OUTCOMES: typeof OUTCOMES = {
+  sent: { text: 'The provider took it.', advice: 'It should appear on the device now.' },
+  later: { text: 'It was not sent.', advice: '' },
+  refused: {
+    text: 'The provider refused it.',
+    advice: 'The answer says why. The device may belong to another app, or to the other environment.',
+  },
+  token_gone: {
+    text: 'The provider does not know this device any longer.',
+    advice: 'Open the app on the device, so that it stores a new token.',
+  },
+  unknown: { text: 'The connection broke before the provider answered.', advice: 'It may still arrive.' },
+};
+
+/** The result of a test on a device. */
+export function pushTestWords(outcome: string, reason: string | null): TestWords {
+  const { text, advice } = PUSH_OUTCOMES[outcome] ?? { text: outcome, advice: '' };
+  return { hasWorked: outcome === 'sent', text, advice: outcome === 'later' ? providerAdviceOn(reason) : advice };
 }
 
 /** Names of variables in plain words. */

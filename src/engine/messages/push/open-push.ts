@@ -3,6 +3,7 @@ import type { PushProvider } from '../../../domain/notifications/device-tokens.t
 import { type PushChannelRow, readPushChannels } from '../../../postgres/notifications/push-channels.ts';
 import type { Scripts } from '../../scripts.ts';
 import { forgetTokens } from '../../users/device-tokens.ts';
+import { AttemptRun, openedOrNoted } from '../attempt-run.ts';
 import type { OpenChannel } from '../message-deliveries.ts';
 import type { Sealer } from '../sealed-secrets.ts';
 import {
@@ -13,6 +14,7 @@ import {
   sendToDevices,
 } from './device-sends.ts';
 import { createPushPreparing, type PushPreparingOptions } from './prepare-push.ts';
+import type { PushResult, PushSender } from './push-sender.ts';
 import type { PushSenders } from './push-senders.ts';
 import { openedCredentials } from './sealed-credentials.ts';
 
@@ -37,7 +39,8 @@ export function createPushOpener(options: PushOpenerOptions) {
   return async (tenantNo: number): Promise<OpenChannel<PushDelivery, DeliveryResult> | null> => {
     const channels = (await readPushChannels(pool, tenantNo)).filter(({ enabled }) => enabled);
     if (channels.length === 0) return null;
-    const providers = new Map(channels.map((channel) => [channel.provider, openProvider(options, failing, channel)]));
+    const opened = await Promise.all(channels.map((channel) => openProvider(options, failing, channel)));
+    const providers = new Map(channels.map(({ provider }, at) => [provider, opened[at]!]));
     const prepare = await createPushPreparing(options, tenantNo, providers);
     const ending = new AbortController();
     // One listener per device that waits for its turn.
@@ -55,24 +58,42 @@ export function createPushOpener(options: PushOpenerOptions) {
         ending.abort();
         for (const { sender } of providers.values()) sender.cutOff();
       },
-      close: () => keepFailing(failing, channels, providers),
+      close: async () => {
+        keepFailing(failing, channels, providers);
+        await Promise.all(channels.map((channel, at) => opened[at]!.run.record(pool, attemptedOf(channel))));
+      },
     };
   };
 }
 
 const keyOf = ({ tenantNo, provider }: PushChannelRow): string => `${tenantNo} ${provider}`;
 
-function openProvider(
-  { sealer, senders, firstPauseMs = FIRST_PAUSE_MS }: PushOpenerOptions,
+const attemptedOf = ({ tenantNo, provider, updated }: PushChannelRow) => ({ tenantNo, channel: provider, updated });
+
+async function openProvider(
+  { pool, clock, sealer, senders, firstPauseMs = FIRST_PAUSE_MS }: PushOpenerOptions,
   failing: FailingLanes,
   channel: PushChannelRow,
-): OpenProvider {
+): Promise<OpenProvider & { run: AttemptRun }> {
   const known = failing.get(keyOf(channel));
   // A changed channel gets a new chance.
   const lane =
     known?.updatedMs === channel.updated.getTime() ? known.lane : new ProviderLane(channel.pace, firstPauseMs);
-  return { lane, sender: senders.of(openedCredentials(channel, sealer)) };
+  const opening = { pool, nowMs: clock.now(), channel: attemptedOf(channel) };
+  const sender = await openedOrNoted(() => senders.of(openedCredentials(channel, sealer)), opening);
+  const run = new AttemptRun();
+  return { lane, run, sender: noting(sender, (result) => run.note(result, clock.now())) };
 }
+
+const noting = (sender: PushSender, note: (result: PushResult) => void): PushSender => ({
+  send: async (token, push) => {
+    const result = await sender.send(token, push);
+    note(result);
+    return result;
+  },
+  cutOff: () => sender.cutOff(),
+  close: () => sender.close(),
+});
 
 function keepFailing(
   failing: FailingLanes,

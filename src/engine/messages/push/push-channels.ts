@@ -9,6 +9,7 @@ import {
   type PushTestResults,
   type SentPushChannel,
 } from '../../../domain/notifications/push-channel.ts';
+import type { RenderedPush } from '../../../domain/notifications/push-template.ts';
 import { AppError } from '../../../errors.ts';
 import { type AuditEntry, writeAudit } from '../../../postgres/access/audit.ts';
 import { dropWaiting } from '../../../postgres/notifications/email-messages.ts';
@@ -46,6 +47,12 @@ interface Of {
   tenantNo: number;
   provider: PushProvider;
   by: Author;
+}
+
+/** What a test contains, and what the audit log has of it besides the channel. Absent: a fixed text. */
+interface SentTest {
+  content?: RenderedPush;
+  about?: Pick<AuditEntry, 'userId' | 'after'>;
 }
 
 /** The administrators who wait for a test need an answer within seconds. */
@@ -109,15 +116,20 @@ export function createPushChannels({ pool, announce, clock, sealer, users, sendi
    * Sends a test through a channel, enabled or not, and waits for the results. It is in no log, and removes no token. Throws 404 for an
    * unknown user, 422 for a token of another provider, and if the user has none of this one.
    */
-  async function test({ tenantNo, provider, by }: Of, to: PushTest): Promise<PushTestResults> {
+  async function test(of: Of, to: PushTest): Promise<PushTestResults> {
+    await get(of.tenantNo, of.provider);
+    return send(of, await tokensFor(of.tenantNo, of.provider, to));
+  }
+
+  /** Sends a test to tokens of the channel's provider; see `test`. */
+  async function send({ tenantNo, provider, by }: Of, tokens: readonly string[], sent: SentTest = {}) {
     const channel = await get(tenantNo, provider);
     if (sealer === null) throw withoutKey();
-    const tokens = await tokensFor(tenantNo, provider, to);
     const sender = createPushSender(openedCredentials(channel, sealer), { ...sending, attemptMs: TEST_MS });
     try {
-      const entries: AuditEntry[] = [{ action: 'test', kind: 'push_channel', name: provider }];
+      const entries: AuditEntry[] = [{ action: 'test', kind: 'push_channel', name: provider, ...sent.about }];
       await writeAudit(pool, { tenantNo, nowMs: clock.now(), by, entries });
-      const push = { ...TEST_PUSH, id: uuid(), url: null, ttlSeconds: HOUR_SECONDS, collapseKey: null };
+      const push = { ...(sent.content ?? TEST_PUSH), id: uuid(), ttlSeconds: HOUR_SECONDS, collapseKey: null };
       const results = await Promise.all(tokens.map((token) => sender.send(token, push)));
       return { devices: results.map(({ outcome, reason }) => ({ outcome, reason })) };
     } finally {
@@ -143,6 +155,7 @@ export function createPushChannels({ pool, announce, clock, sealer, users, sendi
     put,
     delete: remove,
     test,
+    send,
     /** The public key of Web Push, for apps; `null` if no channel of Web Push is enabled. */
     webKey: (tenantNo: number) => webPushKey(pool, tenantNo),
   };
@@ -183,9 +196,10 @@ const dropAll = (client: PoolClient, tenantNo: number, nowMs: number): Promise<v
 const noChannel = (provider: PushProvider): AppError =>
   new AppError('not_found', `The tenant has no push channel for ${provider}`);
 
-const TEST_PUSH = {
+const TEST_PUSH: RenderedPush = {
   title: 'Test of push notifications',
   body: 'An administrator sent this to test how Laurel sends push notifications.',
+  url: null,
 };
 
 /** The fields of a channel for the audit log. */
