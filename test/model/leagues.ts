@@ -38,7 +38,8 @@ export interface ShownLeague {
   rank: number | null;
   move: Move;
   isClosed: boolean;
-  cohort: (Omit<Place, 'secondary'> & { move: Move })[] | null;
+  secondary: number | null;
+  cohort: (Place & { move: Move })[] | null;
 }
 
 interface World {
@@ -97,11 +98,8 @@ export class ModelLeagues {
     if (moves !== null && cohort === null && moved === undefined) return null;
     const tier = cohort?.tier ?? moved?.before ?? league.tiers.get(userId) ?? 0;
     const places = cohort === null ? [] : this.ranked(league, run, cohort.users);
-    // Cohorts do not show secondary scores.
     const rankings = places.map((place) => ({
-      userId: place.userId,
-      rank: place.rank,
-      value: place.value,
+      ...place,
       move: moves === null ? moveOf(board, { tier, place, places }) : (moves.get(place.userId)?.move ?? 'stay'),
     }));
     const own = rankings.find((place) => place.userId === userId);
@@ -109,6 +107,7 @@ export class ModelLeagues {
     return {
       tier: tier + 1,
       rank: own?.rank ?? null,
+      secondary: own?.secondary ?? null,
       move: moves === null ? (own?.move ?? absent) : (moved?.move ?? 'stay'),
       isClosed: moves !== null,
       cohort: cohort === null ? null : rankings,

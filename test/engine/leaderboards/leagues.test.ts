@@ -201,6 +201,45 @@ test('groups have cohorts of their own, and ties rank as the leaderboard says', 
   expect(await tierNames(['a', 'b', 'c', 'x', 'y'])).toEqual(['Bronze', 'Silver', 'Bronze', 'Silver', 'Bronze']);
 });
 
+test('cohorts show secondary scores', async () => {
+  boards = await BoardsByTheClock.start(
+    '2026-11-18T12:30:00Z',
+    [
+      {
+        ...daily,
+        aggregate: 'max',
+        ties: 'first',
+        secondaryAttributeKey: 'moves',
+        secondaryOrder: 'ascending',
+        leagues: { ...leagues, promoted: 1 },
+      } as never,
+    ],
+    { attributes: [{ key: 'moves', name: 'Moves', type: 'event' }] },
+  );
+  for (const [id, moves] of Object.entries({ a: '31', b: '7', c: 'many' })) {
+    const body = { user: { id }, value: 5, attributes: { moves } };
+    expect((await boards.laurel.app.post('/v1/metrics/m/event', body)).status).toBe(201);
+  }
+  await boards.store();
+  expect(await leagueOf('a')).toMatchObject({
+    rank: 2,
+    secondaryScore: 31,
+    cohort: {
+      rankings: [
+        { userId: 'b', rank: 1, secondaryScore: 7, move: 'up' },
+        { userId: 'a', rank: 2, secondaryScore: 31, move: 'stay' },
+        { userId: 'c', rank: 3 },
+      ],
+    },
+  });
+  expect((await leagueOf('c')).cohort!.rankings[2]).not.toHaveProperty('secondaryScore');
+  expect((await leagueOf('c')).secondaryScore).toBeNull();
+  await boards.at('2026-11-19T12:00:11Z');
+  expect(await due()).toEqual([]);
+  expect(await tierNames(['a', 'b'])).toEqual(['Bronze', 'Silver']);
+  expect(await leagueOf('b', 'run=2026-11-18')).toMatchObject({ rank: 1, secondaryScore: 7, move: 'up' });
+});
+
 test('hidden users have no rank, deleted ones leave nothing, and corrections count until the end of the run', async () => {
   boards = await start();
   for (const [user, value] of Object.entries({ a: 9, b: 8, c: 7, d: 6, e: 5 })) await boards.event(user, value);
