@@ -39,7 +39,7 @@ export interface ShownLeague {
   move: Move;
   isClosed: boolean;
   secondary: number | null;
-  cohort: (Place & { move: Move })[] | null;
+  cohort: (Omit<Place, 'metadata'> & { move: Move })[] | null;
 }
 
 interface World {
@@ -98,7 +98,8 @@ export class ModelLeagues {
     if (moves !== null && cohort === null && moved === undefined) return null;
     const tier = cohort?.tier ?? moved?.before ?? league.tiers.get(userId) ?? 0;
     const places = cohort === null ? [] : this.ranked(league, run, cohort.users);
-    const rankings = places.map((place) => ({
+    // Cohorts show no metadata.
+    const rankings = places.map(({ metadata: _, ...place }) => ({
       ...place,
       move: moves === null ? moveOf(board, { tier, place, places }) : (moves.get(place.userId)?.move ?? 'stay'),
     }));
@@ -175,7 +176,7 @@ function seat({ board, tiers }: League, { entered, cohorts }: RunOfLeague): void
 /** How a user with a rank in a cohort moves. */
 function moveOf(
   { leagues }: Leaderboard,
-  { tier, place, places }: { tier: number; place: Place; places: readonly Place[] },
+  { tier, place, places }: { tier: number; place: Pick<Place, 'rank'>; places: readonly Pick<Place, 'rank'>[] },
 ): Move {
   const { promoted, demoted, tiers } = leagues!;
   if (place.rank <= promoted) return tier + 1 < tiers.length ? 'up' : 'stay';
