@@ -58,6 +58,8 @@ const LeagueRanking = Type.Object({
   rank: Type.Integer(),
   // Decimal if the metric is.
   value: WholeNumber(),
+  // On leaderboards that have one; absent for entries without.
+  secondaryScore: Type.Optional(Type.Number()),
   move: LeagueMove,
 });
 
@@ -80,6 +82,8 @@ export const UserLeague = Type.Object({
   tiers: Type.Integer({ description: 'How many tiers there are.' }),
   rank: Nullable(Type.Integer(), { description: 'The user’s rank in the cohort; null: no score, or no cohort.' }),
   value: Nullable(WholeNumber()),
+  // Only on leaderboards that have one.
+  secondaryScore: Type.Optional(Nullable(Type.Number())),
   move: LeagueMove,
   cohort: Nullable(
     Type.Object({

@@ -51,8 +51,8 @@ export class Batches {
       for (const event of sent) all.push(await this.take([event]));
       return { engine: all.map(({ engine }) => engine), model: all.map(({ model }) => model) };
     }
-    const events = sent.map(({ metricKey, user, value, attributes, key }) => {
-      const event = { key: metricKey, user, value, attributes };
+    const events = sent.map(({ metricKey, user, value, attributes, key, metadata }) => {
+      const event = { key: metricKey, user, value, attributes, ...(metadata !== null && { metadata }) };
       return key === null ? event : { ...event, idempotencyKey: key };
     });
     const results = await this.intake.accept(this.tenantNo, events, { wait: true });

@@ -1,13 +1,14 @@
 import type { Catalog, Leaderboard } from '../../src/domain/catalog.ts';
 import { inHours, runOf, type LocalDate, type Run } from './calendar.ts';
 import { sum, wire } from './decimals.ts';
-import type { ModelUser } from './user.ts';
+import type { Metadata, ModelUser } from './user.ts';
 
 export interface Place {
   userId: string;
   rank: number;
   value: number;
   secondary: number | null;
+  metadata: Metadata | null;
 }
 
 /** Whether only scores above 0 are on a leaderboard. Otherwise everybody with an event in the run is. */
@@ -158,10 +159,18 @@ export function standings(
   return rankedAmong(board, { run, users: members }).filter(({ rank }) => rank <= (board.maxParticipants ?? Infinity));
 }
 
+const metadataOf = ({ id, keepsMetadata }: Leaderboard, { metadata }: ModelUser, run: Run): Metadata | null =>
+  keepsMetadata === true ? (metadata.get(`${id} ${run.start}`) ?? null) : null;
+
 /** Those of some users who have a score in a leaderboard's run, best first, ranked among themselves. */
 export function rankedAmong(board: Leaderboard, { run, users }: { run: Run; users: readonly ModelUser[] }): Place[] {
   const scored = users
-    .map((user) => ({ userId: user.id, score: scoreOf(board, user, run), at: deciding(board, user, run) }))
+    .map((user) => ({
+      userId: user.id,
+      metadata: metadataOf(board, user, run),
+      score: scoreOf(board, user, run),
+      at: deciding(board, user, run),
+    }))
     .flatMap(({ score, ...of }) => (score === null || (isUsual(board) && score <= 0n) ? [] : [{ ...of, score }]));
   type Scored = (typeof scored)[number];
   const secondary = ({ at }: Scored): number => (at === undefined ? 0 : secondaryOf(board, at));
@@ -176,6 +185,7 @@ export function rankedAmong(board: Leaderboard, { run, users }: { run: Run; user
       rank: 1 + scored.filter((other) => isBetter(other, own)).length,
       value: wire(own.score),
       secondary: secondaryShown(board, own.at),
+      metadata: own.metadata,
     }))
     .sort((a, b) => a.rank - b.rank);
 }

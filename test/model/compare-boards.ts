@@ -8,7 +8,7 @@ import { groupOf, rankedAmong, standings, teamsOn, type Place } from './boards.t
 import { addDays, latestRuns, runOf, wall, type Run } from './calendar.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import type { Said } from './seen.ts';
-import type { ModelUser } from './user.ts';
+import type { Metadata, ModelUser } from './user.ts';
 
 /** More than the number of participants. */
 const ALL = 100;
@@ -147,11 +147,12 @@ export class CompareBoards {
   }
 }
 
-const placeOf = ({ userId, rank, value, secondaryScore }: LeaderboardRanking): Place => ({
+const placeOf = ({ userId, rank, value, secondaryScore, metadata }: LeaderboardRanking): Place => ({
   userId,
   rank,
   value,
   secondary: secondaryScore ?? null,
+  metadata: (metadata as Metadata | undefined) ?? null,
 });
 
 /** The order of users with the same rank is undefined. */

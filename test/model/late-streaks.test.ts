@@ -84,7 +84,7 @@ function inOrder({ catalog, tz, createdMs, endMs, events, calls }: Happenings) {
     model.nowMs = step.atMs;
     if ('metricKey' in step) {
       const { metricKey, amount: value } = step;
-      model.event({ metricKey, user: { id: 'u' }, value, attributes: {}, key: null });
+      model.event({ metricKey, user: { id: 'u' }, value, attributes: {}, key: null, metadata: null });
       continue;
     }
     const { streaks } = model.settledStreaks('u')!;

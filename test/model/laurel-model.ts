@@ -1,8 +1,8 @@
-import type { Catalog } from '../../src/domain/catalog.ts';
+import type { Catalog, Leaderboard } from '../../src/domain/catalog.ts';
 import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 import { completes } from './achievements.ts';
 import { groupOf, noScore, reachedAt, scoreOf, showLength, standings, thresholdOf } from './boards.ts';
-import { addDays, runOf, wall, type LocalDate } from './calendar.ts';
+import { addDays, runOf, wall, type LocalDate, type Run } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, expire, expiryTimes, isOutOfPoints, levelOf, type Step } from './points.ts';
 import type { ModelLeagues } from './leagues.ts';
@@ -10,7 +10,7 @@ import { completedPeriod, isQuest } from './quests.ts';
 import { streakAnswer } from './streak-answer.ts';
 import { bringTo, countsFor, extend, firstStreaks, jump, type Streaks } from './streak.ts';
 import { endedPeriods } from './time-passing.ts';
-import { pointsOf, totalOf, type ModelUser } from './user.ts';
+import { pointsOf, totalOf, type Metadata, type ModelUser } from './user.ts';
 import { beginWeeksOn } from './week-start.ts';
 import { nextCount, yearsOver } from './years.ts';
 
@@ -28,6 +28,7 @@ export interface SentEvent {
   value: number;
   attributes: Record<string, string>;
   key: string | null;
+  metadata: Metadata | null;
 }
 
 /** A user's preferences about streaks. */
@@ -115,7 +116,7 @@ export class LaurelModel {
   }
 
   /** Records an event; null: refused. */
-  event({ metricKey, user: sent, value, attributes, key }: SentEvent): Answer | null {
+  event({ metricKey, user: sent, value, attributes, key, metadata }: SentEvent): Answer | null {
     // A day that has not begun in any zone is invalid: this precedes replays.
     if (sent.signUpDate !== undefined && sent.signUpDate > wall(this.nowMs, EARLIEST_ZONE).date) return null;
     const metricId = this.catalog.metrics.find((metric) => metric.key === metricKey)!.id;
@@ -160,6 +161,7 @@ export class LaurelModel {
     };
     if (isOutOfPoints(this.catalog, step)) return null;
     const points = this.settle(step);
+    this.noteMetadata(known ?? null, after, metadata);
     return {
       status: 201,
       total: wire(totalOf(after, metricId)),
@@ -274,6 +276,7 @@ export class LaurelModel {
             tz: tz ?? null,
             attributes: {},
             looks: [],
+            metadata: new Map(),
             events: [],
             awards: [],
             levels: [],
@@ -348,6 +351,17 @@ export class LaurelModel {
     return changed;
   }
 
+  /** An entry of one event has what that event sent; another one what the last event sent that sent anything and changed the score. */
+  private noteMetadata(before: ModelUser | null, after: ModelUser, sent: Metadata | null): void {
+    for (const board of this.catalog.leaderboards) {
+      const run = runOf(board, wall(this.nowMs, after.tz).date);
+      if (board.status !== 'active' || run === null || !isChanged(board, run, before, after)) continue;
+      const entry = `${board.id} ${run.start}`;
+      if (sent !== null) after.metadata.set(entry, sent);
+      else if (board.aggregate !== null) after.metadata.delete(entry);
+    }
+  }
+
   private boards(before: ModelUser | null, after: ModelUser): Answer {
     const changed: Answer = {};
     for (const board of this.catalog.leaderboards) {
@@ -355,10 +369,7 @@ export class LaurelModel {
       if (board.status !== 'active' || run === null) continue;
       const group = groupOf(this.catalog, board, { user: after, run });
       if (group === null) continue;
-      const score = scoreOf(board, after, run);
-      const scoreBefore = before === null ? noScore(board) : scoreOf(board, before, run);
-      const reached = [before, after].map((user) => (user === null ? 0 : reachedAt(board, user, run)));
-      if (score === scoreBefore && reached[0] === reached[1]) continue;
+      if (!isChanged(board, run, before, after)) continue;
       const world = (me: ModelUser | null) => {
         const users = new Map(this.users);
         users.delete(after.id);
@@ -380,4 +391,11 @@ export class LaurelModel {
     }
     return changed;
   }
+}
+
+/** Whether a step changed the user's score in a run, or when it was reached. */
+function isChanged(board: Leaderboard, run: Run, before: ModelUser | null, after: ModelUser): boolean {
+  const score = before === null ? noScore(board) : scoreOf(board, before, run);
+  const reached = before === null ? 0 : reachedAt(board, before, run);
+  return score !== scoreOf(board, after, run) || reached !== reachedAt(board, after, run);
 }

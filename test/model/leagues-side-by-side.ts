@@ -75,14 +75,30 @@ export class CompareLeagues {
     const model = this.model.leagues!.shown(board, run, user.id);
     if (model === null) return { engine: null, model };
     const query = { key: board.key, run: run.start };
-    const { tier, rank, move, cohort, ...read } = await this.reads.ofUser(this.engine.compiled(), user.id, query);
+    const {
+      tier,
+      rank,
+      secondaryScore = null,
+      move,
+      cohort,
+      ...read
+    } = await this.reads.ofUser(this.engine.compiled(), user.id, query);
     const rankings =
-      cohort?.rankings.map((of) => ({ userId: of.userId, rank: of.rank, value: of.value, move: of.move })) ?? null;
+      cohort?.rankings.map(({ userName: _, secondaryScore: secondary = null, ...of }) => ({ ...of, secondary })) ??
+      null;
     const what = { board: board.key, run: run.start, user: user.id };
     const inOrder = <P extends { rank: number; userId: string }>(places: P[] | null): P[] | null =>
       places?.toSorted((a, b) => a.rank - b.rank || (a.userId < b.userId ? -1 : 1)) ?? null;
     return {
-      engine: { ...what, tier: tier.number, rank, move, isClosed: read.run.isClosed, cohort: inOrder(rankings) },
+      engine: {
+        ...what,
+        tier: tier.number,
+        rank,
+        secondary: secondaryScore,
+        move,
+        isClosed: read.run.isClosed,
+        cohort: inOrder(rankings),
+      },
       model: { ...what, ...model, cohort: inOrder(model.cohort) },
     };
   }

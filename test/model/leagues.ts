@@ -38,7 +38,8 @@ export interface ShownLeague {
   rank: number | null;
   move: Move;
   isClosed: boolean;
-  cohort: (Omit<Place, 'secondary'> & { move: Move })[] | null;
+  secondary: number | null;
+  cohort: (Omit<Place, 'metadata'> & { move: Move })[] | null;
 }
 
 interface World {
@@ -97,11 +98,9 @@ export class ModelLeagues {
     if (moves !== null && cohort === null && moved === undefined) return null;
     const tier = cohort?.tier ?? moved?.before ?? league.tiers.get(userId) ?? 0;
     const places = cohort === null ? [] : this.ranked(league, run, cohort.users);
-    // Cohorts do not show secondary scores.
-    const rankings = places.map((place) => ({
-      userId: place.userId,
-      rank: place.rank,
-      value: place.value,
+    // Cohorts show no metadata.
+    const rankings = places.map(({ metadata: _, ...place }) => ({
+      ...place,
       move: moves === null ? moveOf(board, { tier, place, places }) : (moves.get(place.userId)?.move ?? 'stay'),
     }));
     const own = rankings.find((place) => place.userId === userId);
@@ -109,6 +108,7 @@ export class ModelLeagues {
     return {
       tier: tier + 1,
       rank: own?.rank ?? null,
+      secondary: own?.secondary ?? null,
       move: moves === null ? (own?.move ?? absent) : (moved?.move ?? 'stay'),
       isClosed: moves !== null,
       cohort: cohort === null ? null : rankings,
@@ -176,7 +176,7 @@ function seat({ board, tiers }: League, { entered, cohorts }: RunOfLeague): void
 /** How a user with a rank in a cohort moves. */
 function moveOf(
   { leagues }: Leaderboard,
-  { tier, place, places }: { tier: number; place: Place; places: readonly Place[] },
+  { tier, place, places }: { tier: number; place: Pick<Place, 'rank'>; places: readonly Pick<Place, 'rank'>[] },
 ): Move {
   const { promoted, demoted, tiers } = leagues!;
   if (place.rank <= promoted) return tier + 1 < tiers.length ? 'up' : 'stay';

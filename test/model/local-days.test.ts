@@ -146,7 +146,7 @@ test.each(TABLE)('%s', async (_, settings, acts) => {
     const user = { id: 'u', tz };
     const said = (await engine.event('m', user, 1)).currentStreak;
     expect([at, said.length, said.extended]).toEqual([at, length, extended]);
-    const expected = model.event({ metricKey: 'm', user, value: 1, attributes: {}, key: null });
+    const expected = model.event({ metricKey: 'm', user, value: 1, attributes: {}, key: null, metadata: null });
     expect(said).toEqual(expected!['currentStreak']);
   }
 });

@@ -10,6 +10,8 @@ export const PLANS = ['free', 'pro'] as const;
 export const DECKS = ['nouns', 'verbs'] as const;
 /** Values of the attribute with secondary scores; not all are numbers. */
 export const MOVES = ['3', '12', '12.0', '-1.5', 'many'] as const;
+/** What events send for their entries. */
+export const HATS = ['red', 'blue'] as const;
 export const METRICS = ['flips', 'minutes'] as const;
 
 const metric = fc.constantFrom(0, 1);
@@ -98,6 +100,7 @@ const board = fc.record({
   days: maybe(fc.integer({ min: 0, max: 800 })),
   hours: fc.constantFrom(null, ['06:00', '18:00'], ['22:00', '04:30:30'], [null, '12:00'], ['12:00', null]),
   split: fc.boolean(),
+  keepsMetadata: fc.constantFrom(null, true),
   leagues: maybe(
     fc.record({
       tiers: fc.integer({ min: 2, max: 3 }),
@@ -231,6 +234,7 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
       startTime: isPlain ? null : (one.hours?.[0] ?? null),
       endTime: isPlain ? null : (one.hours?.[1] ?? null),
       breakdownAttributes: one.split ? [planId] : [],
+      keepsMetadata: one.keepsMetadata,
       ...(!one.split &&
         !isPlain &&
         !(by === 'metric' && (one.aggregate !== null || one.order !== null || one.ties !== null)) && {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { DECKS, freezes, maybe, METRICS, MOVES, PLANS, weekdays } from './random-catalog.ts';
+import { DECKS, freezes, HATS, maybe, METRICS, MOVES, PLANS, weekdays } from './random-catalog.ts';
 
 /** Zones of every kind: both ends of the date line, half and quarter hours, both hemispheres, clocks changed at midnight. */
 export const ZONES = [
@@ -74,6 +74,7 @@ const event = fc.record({
   signUp: maybe(signUp, 15),
   deck: maybe(fc.constantFrom(...DECKS), 50),
   moves: maybe(fc.constantFrom(...MOVES), 60),
+  hat: maybe(fc.constantFrom(...HATS), 40),
 });
 const nthSystem = fc.nat(1);
 /** A number of points, or a share of the balance in percent. */

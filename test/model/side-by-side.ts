@@ -155,8 +155,8 @@ export class SideBySide {
 
   private async event(step: EventStep): Promise<Said> {
     const event = this.sentEvent(step);
-    const { metricKey, user, value, attributes, key } = event;
-    const more = { attributes, ...(key !== null && { key }) };
+    const { metricKey, user, value, attributes, key, metadata } = event;
+    const more = { attributes, ...(key !== null && { key }), ...(metadata !== null && { metadata }) };
     const answer = await this.engine.event(metricKey, user, value, more).catch((error) => refused(error, 422));
     return { engine: answer && seenEvent(answer), model: this.model.event(event) };
   }
@@ -189,9 +189,10 @@ export class SideBySide {
   }
 
   private sentEvent(step: EventStep): SentEvent {
-    const { metric: metricKey, value, key, deck, moves } = step;
+    const { metric: metricKey, value, key, deck, moves, hat } = step;
     const attributes = { ...(deck !== null && { deck }), ...(moves !== null && { moves }) };
-    return { metricKey, user: this.sentUser(step), value, attributes, key };
+    const metadata = hat === null ? null : { hat };
+    return { metricKey, user: this.sentUser(step), value, attributes, key, metadata };
   }
 
   /** The first event of a user sets the zone. */

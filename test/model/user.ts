@@ -68,6 +68,9 @@ export interface Look extends Happened {
   on: 'all' | 'streaks' | { systemId: string };
 }
 
+/** An object that an event sent for its entries. */
+export type Metadata = { hat: string };
+
 /** All data of a user. Nothing is derived: totals, peaks and scores are computed on demand. */
 export interface ModelUser {
   id: string;
@@ -79,6 +82,8 @@ export interface ModelUser {
    * length for those of streaks.
    */
   looks: Look[];
+  /** What entries on leaderboards show, by leaderboard ID and first day of the run. */
+  metadata: Map<string, Metadata>;
   events: RecordedEvent[];
   awards: Award[];
   /** IDs of the levels that were reached while a trigger for levels watched them. */

@@ -22,6 +22,7 @@ import { DataTable } from '../ui/table.tsx';
 import { OpenJob } from './open-job.tsx';
 
 const Leagues = lazy(async () => ({ default: (await import('./leagues.tsx')).Leagues }));
+import { scoreText } from './score-text.ts';
 
 const route = getRouteApi('/leaderboards/$key');
 const PARENT = { to: '/leaderboards', text: 'Leaderboards' } as const;
@@ -47,11 +48,6 @@ const COLUMNS: readonly Column<Place>[] = [
   { id: 'id', header: 'ID', onlyWide: true, cell: ({ userId }) => <span className="text-muted">{userId}</span> },
   { id: 'value', header: 'Score', align: 'right', cell: scoreText },
 ];
-
-/** `900 (31)`: the score and, if there is one, the secondary score. */
-function scoreText({ value, secondaryScore }: Place): string {
-  return secondaryScore === undefined ? number(value) : `${number(value)} (${number(secondaryScore)})`;
-}
 
 /** A user's name. On a phone, where the IDs have no column, with the ID below. */
 function UserLink({ userId, userName }: Place) {

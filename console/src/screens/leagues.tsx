@@ -12,6 +12,7 @@ import { Empty, Failed, Panel, Waiting } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { DataTable } from '../ui/table.tsx';
 import { UserInput } from '../ui/user-input.tsx';
+import { scoreText } from './score-text.ts';
 
 type Tier = AdminRead<'/v1/leaderboards/{id}/leagues'>['tiers'][number];
 type League = ApplicationRead<'/v1/users/{id}/leaderboards/{key}/leagues'>;
@@ -145,7 +146,7 @@ const columnsOf = (user: string): readonly Column<Ranking>[] => [
     ),
   },
   { id: 'id', header: 'ID', onlyWide: true, cell: ({ userId }) => <span className="text-muted">{userId}</span> },
-  { id: 'value', header: 'Score', align: 'right', cell: ({ value }) => number(value) },
+  { id: 'value', header: 'Score', align: 'right', cell: scoreText },
   { id: 'move', header: 'Move', unseen: true, narrow: true, cell: ({ move }) => <Arrow move={move} /> },
 ];
 

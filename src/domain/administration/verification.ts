@@ -17,6 +17,7 @@ export const DIFFERENCE_KINDS = [
   'quarantine',
   'mergedUsers',
   'claims',
+  'leagueCohort',
   'outbox',
 ] as const;
 

@@ -67,6 +67,7 @@ export function createLeagueReads({ pool, leaderboards, clock, users, redis }: L
       tiers: leagues.tiers.length,
       rank: own?.rank ?? null,
       value: own?.value ?? null,
+      ...(board.secondaryAttributeId !== null && { secondaryScore: own?.secondaryScore ?? null }),
       move: place.isClosed ? moveAtEnd(place.moved) : (own?.move ?? moveOfInactive(rule, tierIn(rule, place.tier))),
       cohort: place.members === null ? null : { users: rankings.length, rankings },
     };
@@ -117,9 +118,10 @@ export function createLeagueReads({ pool, leaderboards, clock, users, redis }: L
     const shown = await shownRankings(redis, { tenantNo, board, runDay: run.startDay }, page);
     const rule = ruleOf(leagues);
     const moved = new Map(members.map((member) => [member.userId, moveAtEnd(member.moved)]));
-    return shown.map(({ userId, userName, rank, value }) => {
-      const move = moveOf(rule, { tier: place.tier, rank, users: scores.length });
-      return { userId, userName, rank, value, move: place.isClosed ? moved.get(userId)! : move };
+    // Cohorts show no metadata.
+    return shown.map(({ metadata: _, ...entry }) => {
+      const move = moveOf(rule, { tier: place.tier, rank: entry.rank, users: scores.length });
+      return { ...entry, move: place.isClosed ? moved.get(entry.userId)! : move };
     });
   }
 

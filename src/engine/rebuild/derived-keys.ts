@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import type { Leaderboard } from '../../domain/catalog.ts';
 import { decimalOfMicros, decimalText, microsOf } from '../../domain/decimal.ts';
 import { floorOf } from '../../domain/leaderboard.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
@@ -23,6 +24,7 @@ import { QUARANTINED } from '../../packed/guard-fields.ts';
 import { isPackedState, numbered } from '../../packed/unpack-state.ts';
 import { hasPlace, memberInState, type PackedState, scoresOf, staysOf, unpackState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
+import { type LeagueRule, ruleOf } from '../../rules/leagues.ts';
 import { idempotencyDigest, timeOf } from '../ids.ts';
 
 /*
@@ -59,7 +61,7 @@ export interface Place {
   listedIn: { key: string; group: string } | null;
 }
 
-interface BoardSets {
+export interface BoardSets {
   /** Whether users are ranked in groups. */
   grouped: boolean;
   /** Whether teams are ranked. */
@@ -72,6 +74,13 @@ interface BoardSets {
   floor: number;
   /** First days of the runs that Redis no longer holds. */
   cleared: ReadonlySet<number>;
+  /** Which of two scores is better. */
+  ranking: Pick<Leaderboard, 'order'>;
+  ofStreaks: boolean;
+  /** `null`: there are no leagues. */
+  league: LeagueRule | null;
+  /** When the leaderboard was last changed. */
+  updatedMs: number;
 }
 
 /** A tenant's boards by number. */
@@ -89,6 +98,10 @@ async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
         hasSecondary: board.secondaryAttributeId !== null,
         floor: floorOf(board),
         cleared: cleared.get(board.no) ?? new Set(),
+        ranking: board,
+        ofStreaks: board.rankBy === 'streak',
+        league: board.leagues === null ? null : ruleOf(board.leagues),
+        updatedMs: board.updated,
       },
     ]),
   );

@@ -3,6 +3,7 @@ import type { PackedState } from '../../packed/state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { tenantKey, type TenantKey } from '../../redis/keys.ts';
 import { readState } from './derived-keys.ts';
+import { COHORT } from './suspect-leagues.ts';
 import { CLAIM_COUNT } from './suspect-rewards.ts';
 import type { Difference } from './suspects.ts';
 
@@ -31,19 +32,28 @@ export function shownDifference(difference: Difference): VerificationDifference 
   const { key } = difference;
   const of = tenantKey(key);
   const kindOfKey = of?.kind ?? null;
-  const ofAll = key.startsWith(CLAIM_COUNT) ? 'claims' : 'outbox';
-  const kind = kindOfKey === null ? ofAll : KINDS[kindOfKey];
-  const userId = kind === 'user' ? of!.rest : kind === 'leaderboard' ? difference.part : null;
+  const kind = kindOfKey === null ? kindOfTable(key) : KINDS[kindOfKey];
   const { part, redis, postgres } =
     kind === 'user' ? ofStates(difference) : kind === 'quarantine' ? ofQuarantine(difference) : difference;
   return {
     kind,
     key: short(key, MOST_KEY_CHARACTERS),
     part: short(part, MOST_KEY_CHARACTERS),
-    userId,
+    userId: userOf(kind, difference),
     redis: short(redis),
     postgres: short(postgres),
   };
+}
+
+const kindOfTable = (key: string): VerificationDifference['kind'] => {
+  if (key.startsWith(COHORT)) return 'leagueCohort';
+  return key.startsWith(CLAIM_COUNT) ? 'claims' : 'outbox';
+};
+
+/** The user concerned; `null` if it is none. */
+function userOf(kind: VerificationDifference['kind'], { key, part }: Difference): string | null {
+  if (kind === 'user') return tenantKey(key)!.rest;
+  return kind === 'leaderboard' || (kind === 'leagueCohort' && part !== '') ? part : null;
 }
 
 type Sides = Pick<Difference, 'part' | 'redis' | 'postgres'>;

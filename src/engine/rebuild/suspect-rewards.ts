@@ -10,7 +10,7 @@ import { stateOf } from './derived-keys.ts';
 import type { Sides, Suspect } from './suspects.ts';
 
 /** In place of a value of Redis if two tables of Postgres contradict each other. */
-const ONLY_POSTGRES = 'not compared';
+export const ONLY_POSTGRES = 'not compared';
 
 /** The first word of the key of a reward's count, which only Postgres has. */
 export const CLAIM_COUNT = 'reward_counts';

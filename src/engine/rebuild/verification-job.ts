@@ -5,6 +5,7 @@ import type { Clock } from '../../clock.ts';
 import { MOST_DIFFERENCES } from '../../domain/administration/verification.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { USER } from '../../packed/user-fields.ts';
+import type { CohortPosition } from '../../postgres/boards/league-checks.ts';
 import { resourceNumbers } from '../../postgres/catalog.ts';
 import { type UsedKey, usedKeysAfter } from '../../postgres/used-keys.ts';
 import { countUsers, usersAfter } from '../../postgres/users/selections.ts';
@@ -28,6 +29,7 @@ import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { BoardsOfTenants, Generations, readState, TeamSums } from './derived-keys.ts';
 import { QuestsOfTenants, suspectQuests } from './quests.ts';
 import { shownDifference } from './shown-difference.ts';
+import { suspectCohorts, suspectLeagueUsers } from './suspect-leagues.ts';
 import { suspectClaimCounts, suspectRewards } from './suspect-rewards.ts';
 import { hotUses, type HotUse, superfluousKeys, superfluousMembers, usesWithoutEvent } from './superfluous.ts';
 import {
@@ -64,7 +66,7 @@ const COUNTERS_A_SLICE = 10;
 
 /** Where a verification continues: a step, and the position in it (`''`: its beginning). */
 interface Position {
-  step: 'users' | 'used keys' | 'keys' | 'counters' | 'points' | 'rest';
+  step: 'users' | 'used keys' | 'keys' | 'counters' | 'points' | 'cohorts' | 'rest';
   at: string;
 }
 
@@ -151,6 +153,8 @@ export class Verifying implements JobWork<VerificationJob> {
         return this.counters(sides, job, at);
       case 'points':
         return this.points(sides, job, at);
+      case 'cohorts':
+        return this.cohorts(sides, job, at);
       case 'rest':
         return this.rest(sides, job);
     }
@@ -197,6 +201,7 @@ export class Verifying implements JobWork<VerificationJob> {
       ...(await suspectUsers(sides, readable, noted)),
       ...(await suspectQuests(sides, new QuestsOfTenants(this.pool), readable)),
       ...(await suspectRewards(sides, readable)),
+      ...(await suspectLeagueUsers(sides, readable)),
     ];
     // Existing hashes are found among the keys.
     for (const key of noted.teams.hashes.keys())
@@ -344,11 +349,19 @@ export class Verifying implements JobWork<VerificationJob> {
   private async points(sides: Sides, { tenantNo }: VerificationJob, after: string): Promise<Compared> {
     const systems = await resourceNumbers(this.pool, tenantNo, 'points_system');
     const next = systems.find((no) => no > Number(after));
-    if (next === undefined) return { next: { step: 'rest', at: '' }, done: 0 };
+    if (next === undefined) return { next: { step: 'cohorts', at: '' }, done: 0 };
     const suspects: Suspect[] = [];
     for (const part of knownParts(this.redis, tenantNo))
       suspects.push(...(await suspectPoints(sides, pointsKey(part, next), new SetMembers())));
     return { next: { step: 'points', at: String(next) }, done: 0, suspects };
+  }
+
+  /** Cohorts of leagues, a page a slice. */
+  private async cohorts(sides: Sides, { tenantNo }: VerificationJob, at: string): Promise<Compared> {
+    const after = at === '' ? null : (JSON.parse(at) as CohortPosition);
+    const { suspects, next } = await suspectCohorts(sides, [tenantNo], after);
+    const rest: Position = { step: 'rest', at: '' };
+    return { next: next === null ? rest : { step: 'cohorts', at: JSON.stringify(next) }, done: 0, suspects };
   }
 
   /** Events in quarantine, merged users, and counts of claims. */

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readCursors, readSpreads } from '../../postgres/shards.ts';
+import type { CohortPosition } from '../../postgres/boards/league-checks.ts';
 import { readIdempotencyKeys, type UsedKey } from '../../postgres/used-keys.ts';
 import { tenantsWithMerges } from '../../postgres/users/merges.ts';
 import { waitingTenants } from '../../postgres/corrections/quarantine.ts';
@@ -39,6 +40,7 @@ import {
 } from './suspects.ts';
 import { BoardsOfTenants, countersOf, Generations, readState, TeamSums, totalsOf } from './derived-keys.ts';
 import { QuestsOfTenants, suspectQuests } from './quests.ts';
+import { suspectCohorts, suspectLeagueUsers } from './suspect-leagues.ts';
 import { suspectClaimCounts, suspectRewards } from './suspect-rewards.ts';
 import { superfluous } from './superfluous.ts';
 import type { OnUnreadable } from './shard-filling.ts';
@@ -84,6 +86,7 @@ export async function verify(options: VerifyOptions): Promise<number> {
   await verification.quarantines();
   await verification.mergedUsers();
   await verification.claimCounts();
+  await verification.cohorts();
   return verification.count;
 }
 
@@ -153,6 +156,7 @@ class Verification {
       await this.settle(await suspectUsers(sides, own, { members, teams }));
       await this.settle(await suspectQuests(sides, this.quests, readable));
       await this.settle(await suspectRewards(sides, readable));
+      await this.settle(await suspectLeagueUsers(sides, readable));
       done += page.length;
       onProgress?.({ step: 'users', done, total: total && Math.max(total, done) });
     }
@@ -244,6 +248,16 @@ class Verification {
   /** How many claims each reward has. */
   async claimCounts(): Promise<void> {
     await this.settle(await suspectClaimCounts(this.sides, this.tenants));
+  }
+
+  /** The cohorts of leagues, page by page. */
+  async cohorts(): Promise<void> {
+    let after: CohortPosition | null = null;
+    do {
+      const { suspects, next } = await suspectCohorts(this.sides, this.tenants, after);
+      await this.settle(suspects);
+      after = next;
+    } while (after !== null);
   }
 
   private async settle(suspects: readonly Suspect[]): Promise<void> {

@@ -127,7 +127,7 @@ const finalOf = (user: string): string => `
 
 /** The members of cohorts who have a final score, with that score. */
 export async function scoredMembers(
-  client: PoolClient,
+  client: Pool | PoolClient,
   { tenantNo, runId }: Pick<OwedClosing, 'tenantNo' | 'runId'>,
   cohorts: readonly number[],
 ): Promise<CohortMember[]> {

@@ -87,7 +87,7 @@ export class TestEngine {
           email?: string;
         },
     value: number,
-    more: { attributes?: Record<string, string>; key?: string; occurredAt?: string } = {},
+    more: { attributes?: Record<string, string>; key?: string; occurredAt?: string; metadata?: object } = {},
   ): Promise<EventResponse & { status: number }> {
     await this.ready();
     const { status, json } = await this.engine.record(this.catalog.tenantNo, metricKey, {
@@ -96,6 +96,7 @@ export class TestEngine {
         value,
         ...(more.attributes !== undefined && { attributes: more.attributes }),
         ...(more.occurredAt !== undefined && { occurredAt: more.occurredAt }),
+        ...(more.metadata !== undefined && { metadata: more.metadata as Record<string, unknown> }),
       },
       idempotencyKey: more.key ?? null,
     });

@@ -1,10 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
-import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import type { Leagues, UserLeague } from '../../../src/domain/leagues.ts';
-import { type ClosingStep, LeagueClosing } from '../../../src/engine/leaderboards/league-closing.ts';
-import { LeagueReports } from '../../../src/engine/leaderboards/league-reports.ts';
-import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
+import type { ClosingStep } from '../../../src/engine/leaderboards/league-closing.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
+import { closeLeagues } from './leagues-by-the-clock.ts';
 
 let boards: BoardsByTheClock;
 afterEach(() => boards.laurel.close());
@@ -27,31 +25,7 @@ const daily = {
 const start = (more: object = {}, now = '2026-11-18T12:30:00Z'): Promise<BoardsByTheClock> =>
   BoardsByTheClock.start(now, [{ ...daily, ...more } as never]);
 
-/** Declares runs final, closes their leagues and reports moves. `onStep` may throw, as if the worker died. */
-async function due(onStep?: (step: ClosingStep) => void): Promise<unknown[]> {
-  await boards.due();
-  const { redis, pool } = boards.laurel;
-  const catalogs = new Catalogs({ pool });
-  const failures: unknown[] = [];
-  const publisher = new Publisher({ redis, pool, catalogs });
-  const onFailed = ({ error }: { error: unknown }): void => void failures.push((error as Error).message);
-  const works = [
-    new LeagueClosing({ publisher, onFailed, ...(onStep && { onStep }) }),
-    new LeagueReports({ redis, publisher, onFailed }),
-  ];
-  const nowMs = boards.clock.now();
-  try {
-    for (const work of works)
-      for (;;) {
-        const dueMs = await work.due(nowMs);
-        if (dueMs === null) break;
-        await work.perform(dueMs, new AbortController().signal, nowMs + 1, nowMs);
-      }
-  } finally {
-    catalogs.close();
-  }
-  return failures;
-}
+const due = (onStep?: (step: ClosingStep) => void): Promise<unknown[]> => closeLeagues(boards, onStep);
 
 async function leagueOf(user: string, query = '', board = 'board'): Promise<UserLeague> {
   const { status, body } = await boards.laurel.app.get(`/v1/users/${user}/leaderboards/${board}/leagues?${query}`);
@@ -225,6 +199,45 @@ test('groups have cohorts of their own, and ties rank as the leaderboard says', 
   await boards.at('2026-11-19T12:00:11Z');
   expect(await due()).toEqual([]);
   expect(await tierNames(['a', 'b', 'c', 'x', 'y'])).toEqual(['Bronze', 'Silver', 'Bronze', 'Silver', 'Bronze']);
+});
+
+test('cohorts show secondary scores', async () => {
+  boards = await BoardsByTheClock.start(
+    '2026-11-18T12:30:00Z',
+    [
+      {
+        ...daily,
+        aggregate: 'max',
+        ties: 'first',
+        secondaryAttributeKey: 'moves',
+        secondaryOrder: 'ascending',
+        leagues: { ...leagues, promoted: 1 },
+      } as never,
+    ],
+    { attributes: [{ key: 'moves', name: 'Moves', type: 'event' }] },
+  );
+  for (const [id, moves] of Object.entries({ a: '31', b: '7', c: 'many' })) {
+    const body = { user: { id }, value: 5, attributes: { moves } };
+    expect((await boards.laurel.app.post('/v1/metrics/m/event', body)).status).toBe(201);
+  }
+  await boards.store();
+  expect(await leagueOf('a')).toMatchObject({
+    rank: 2,
+    secondaryScore: 31,
+    cohort: {
+      rankings: [
+        { userId: 'b', rank: 1, secondaryScore: 7, move: 'up' },
+        { userId: 'a', rank: 2, secondaryScore: 31, move: 'stay' },
+        { userId: 'c', rank: 3 },
+      ],
+    },
+  });
+  expect((await leagueOf('c')).cohort!.rankings[2]).not.toHaveProperty('secondaryScore');
+  expect((await leagueOf('c')).secondaryScore).toBeNull();
+  await boards.at('2026-11-19T12:00:11Z');
+  expect(await due()).toEqual([]);
+  expect(await tierNames(['a', 'b'])).toEqual(['Bronze', 'Silver']);
+  expect(await leagueOf('b', 'run=2026-11-18')).toMatchObject({ rank: 1, secondaryScore: 7, move: 'up' });
 });
 
 test('hidden users have no rank, deleted ones leave nothing, and corrections count until the end of the run', async () => {

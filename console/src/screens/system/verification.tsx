@@ -29,6 +29,7 @@ const KINDS: Readonly<Record<Difference['kind'], string>> = {
   quarantine: 'Quarantine',
   mergedUsers: 'Merged users',
   claims: 'Claims of rewards',
+  leagueCohort: 'League cohort',
   outbox: 'Outbox',
 };
 
