@@ -197,6 +197,7 @@ function createUsers(
       noteMerges: (tenantNo) => core.tenants.noteMerges(tenantNo),
       setsOfBoards: setsOfPart,
       recordAudit,
+      wakeJobs: core.wakeJobs,
     }),
   };
 }

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { CALL_WORK } from '../../catalog/event-work.ts';
 import type { BatchMetricEvent } from '../../domain/event.ts';
@@ -6,12 +7,12 @@ import { AppError } from '../../errors.ts';
 import { STEP, UNSENT_EVENT } from '../../packed/call-fields.ts';
 import { unsentEvent, type UnsentEvent } from '../../packed/packed-arrays.ts';
 import { pack } from '../../packed/pack-state.ts';
-import { kindField, RECORD } from '../../packed/record-fields.ts';
-import type { ScriptReply } from '../../packed/record.ts';
-import { MERGED_INTO, REFUSAL, UNSENT } from '../../packed/refusal-fields.ts';
+import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
+import type { HappenedRecord, ScriptReply } from '../../packed/record.ts';
+import { MERGED_INTO, REFUSAL, REPLAY, UNSENT } from '../../packed/refusal-fields.ts';
 import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../../redis/batches.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, listenedKey } from '../../redis/keys.ts';
-import { knownPart, partOnShard } from '../../redis/parts.ts';
+import { knownPart, partOnShard, userPart } from '../../redis/parts.ts';
 import { around, scriptSpan } from '../../telemetry/spans.ts';
 import type { Traces } from '../../telemetry/traces.ts';
 import type { LateEvents } from '../corrections/late-events.ts';
@@ -21,7 +22,7 @@ import { callsOnce } from '../changes/calls.ts';
 import { COMMIT_SCRIPT } from '../changes/change-users.ts';
 import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import type { ReadyEvent } from './ready-event.ts';
-import { ofMergedUser, prepareEvent } from './prepared-event.ts';
+import { ofMergedUser, prepareEvent, withKey } from './prepared-event.ts';
 import type { LookUpKeys } from './stored-replies.ts';
 
 /** The progress of a step: its call was sent, or was answered. */
@@ -53,6 +54,9 @@ export interface BatchProcessorOptions {
 const EVENTS_A_STEP = 100;
 /** Events with `occurredAt` in a step: the history of their users is read once. */
 const LATE_EVENTS_A_STEP = 50;
+
+/** Pause before a step is sent again because a user is being merged. */
+const HELD_MS = 50;
 
 /** How a step ended (STEP). */
 type Outcome =
@@ -119,8 +123,11 @@ export class BatchProcessor {
       if (outcome.ended === STEP.passed) return false;
       if (outcome.ended === STEP.held) {
         const { replies } = outcome;
-        step = this.withMerged(await this.withAnswers(step, replies), replies);
+        step = await this.withAnswers(step, replies);
         step = { ...step, ready: step.ready.map((event, index) => withAllowed(event, replies[index])) };
+        step = await this.withMerged(step, replies);
+        // A merge across shards takes about a second.
+        if (replies.some((reply) => reply?.[kindField] === REFUSAL.held)) await sleep(HELD_MS);
         const outdated = replies.findIndex((reply) => reply?.[kindField] === REFUSAL.outdated);
         // An earlier event of the user was not applied, or the user has changed.
         if (outdated !== -1) lateCount = 1;
@@ -174,7 +181,10 @@ export class BatchProcessor {
         after: progressText(batch.id, to),
         finished: to === batch.events.length ? batch.id : '',
         indexes: batch.awaited ? step.at : null,
-        unsent: step.refused.map((event) => ({ index: event[UNSENT_EVENT.index], answer: unsentReply(event) })),
+        unsent: [
+          ...step.refused.map((event) => ({ index: event[UNSENT_EVENT.index], answer: unsentReply(event) })),
+          ...step.applied.map(({ index, reply }) => ({ index, answer: pack(reply) })),
+        ],
       },
     );
     if (ended === 'held') return { ended: STEP.held, replies };
@@ -194,25 +204,61 @@ export class BatchProcessor {
   }
 
   /**
-   * The step with the events of merged users as events of the others. Since the tenant was spread over more shards, the other may be on
-   * another one, whose events this step must not apply.
+   * The step with the events of merged users as events of the others. Those of another shard are applied there at once, each exactly once:
+   * an event without an idempotency key gets one, because this step may be repeated.
    */
-  private withMerged(step: BatchStep, replies: readonly (ScriptReply | null)[]): BatchStep {
+  private async withMerged(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
     const { redis, ids } = this.options;
     const { tenantNo, shard } = step.batch;
     if (!replies.some((reply) => reply?.[kindField] === REFUSAL.merged)) return step;
-    const next: BatchStep = { ...step, ready: [], at: [], refused: [...step.refused] };
+    const { occurredMs } = step;
+    const next: BatchStep = { ...step, ready: [], at: [], occurredMs: occurredMs && [], applied: [...step.applied] };
     for (const [nth, event] of step.ready.entries()) {
       const reply = replies[nth];
+      const index = step.at[nth]!;
+      const atMs = occurredMs?.[nth] ?? null;
       const into = reply?.[kindField] === REFUSAL.merged ? reply[MERGED_INTO.userId] : null;
       if (into !== null && knownPart(redis, tenantNo, into).shard !== shard) {
-        next.refused.push(unsentEvent(step.at[nth]!, 'conflict', `The user was merged: send the event for '${into}'.`));
+        next.applied.push({ index, reply: await this.applyElsewhere(step.batch, { event, index, atMs, into }) });
         continue;
       }
       next.ready.push(into === null ? event : ofMergedUser(event, into, ids));
-      next.at.push(step.at[nth]!);
+      next.at.push(index);
+      next.occurredMs?.push(atMs!);
     }
     return next;
+  }
+
+  /** Applies an event on the shard of the user into whom its user was merged. */
+  private async applyElsewhere(
+    batch: QueuedBatch,
+    { event, index, atMs, into }: { event: ReadyEvent; index: number; atMs: number | null; into: string },
+  ): Promise<ScriptReply> {
+    const { redis, ids, late, lookUpKeys, onWritten, idempotencyKeysPerDay = 0 } = this.options;
+    const { tenantNo, shard, id, acceptedMs } = batch;
+    const isKeyed = event.idempotency !== null;
+    const submit = async (one: ReadyEvent): Promise<ScriptReply> => {
+      const part = userPart(redis, tenantNo, one.userId);
+      const calls = callsOnce(redis, { onWritten: () => onWritten(part.shard) });
+      const call = { nowMs: acceptedMs, keysPerDay: idempotencyKeysPerDay, reached: this.reached };
+      return (await recordEvents(calls, part, [one], call)).replies[0]!;
+    };
+    let ready = ofMergedUser(isKeyed ? event : withKey(event, `batch:${shard}:${id}:${index}`), into, ids);
+    for (;;) {
+      const reply = atMs === null ? await submit(ready) : await late.submit(ready, atMs, submit);
+      if (reply[kindField] === REFUSAL.merged) ready = ofMergedUser(ready, reply[MERGED_INTO.userId], ids);
+      else if (reply[kindField] === REFUSAL.held) await sleep(HELD_MS);
+      else if (reply[kindField] === REFUSAL.unknownUse)
+        ready = (await lookUpKeys(tenantNo, [{ event: ready, asked: reply }]))[0]!;
+      // An earlier try of this step was applied.
+      else if (reply[kindField] === REFUSAL.replay && !isKeyed)
+        return {
+          [kindField]: KIND.event,
+          [RECORD.id]: ready.id,
+          [RECORD.total]: reply[REPLAY.total],
+        } as HappenedRecord;
+      else return reply;
+    }
   }
 
   /** The current catalog, at least as new as the one that the batch was checked with; or the reason why the tenant has none. */
@@ -239,6 +285,8 @@ interface BatchStep {
   occurredMs: number[] | null;
   /** The events that the current catalog does not allow. */
   refused: UnsentEvent[];
+  /** The events that were applied on other shards, with their answers. */
+  applied: { index: number; reply: ScriptReply }[];
 }
 
 /** Where a step starts, and how many events with `occurredAt` it may have. */
@@ -253,7 +301,15 @@ function batchStep(
   { catalog, ids, ...size }: StepSize & { catalog: CompiledCatalog | AppError; ids: KeyedIds },
 ): BatchStep {
   const { to, isOccurred } = extentOf(batch, size);
-  const step: BatchStep = { batch, to, ready: [], at: [], occurredMs: isOccurred ? [] : null, refused: [] };
+  const step: BatchStep = {
+    batch,
+    to,
+    ready: [],
+    at: [],
+    occurredMs: isOccurred ? [] : null,
+    refused: [],
+    applied: [],
+  };
   let work = 0;
   for (let index = size.from; index < step.to; index += 1) {
     try {
@@ -295,6 +351,7 @@ function cutStep(step: BatchStep, count: number): BatchStep {
     at: step.at.slice(0, count),
     occurredMs: step.occurredMs?.slice(0, count) ?? null,
     refused: step.refused.filter((event) => event[UNSENT_EVENT.index] < to),
+    applied: step.applied.filter(({ index }) => index < to),
   };
 }
 
