@@ -53,6 +53,7 @@ import { createStreakReads } from '../engine/streaks/streak-reads.ts';
 import { createTimeline } from '../engine/timeline/timeline.ts';
 import { UserMerges } from '../engine/users/user-merges.ts';
 import { aliasOf } from '../redis/aliases.ts';
+import { knownParts } from '../redis/parts.ts';
 import { createHiding } from '../engine/users/hiding.ts';
 import { createUserDeletion } from '../engine/users/user-deletion.ts';
 import { createUserDirectory } from '../engine/users/user-directory.ts';
@@ -155,6 +156,7 @@ function createUsers(
 ): Feature<
   | 'users'
   | 'aliasOf'
+  | 'isWide'
   | 'merges'
   | 'profiles'
   | 'hiding'
@@ -187,6 +189,7 @@ function createUsers(
     }),
     imports: new Imports({ redis, pool, scripts, recordAudit, clock }),
     aliasOf: (tenantNo, userId) => aliasOf(redis, tenantNo, userId),
+    isWide: (tenantNo) => knownParts(redis, tenantNo).length > 1,
     merges: new UserMerges({
       redis,
       pool,

@@ -7,12 +7,12 @@ import { AppError } from '../../errors.ts';
 import { STEP, UNSENT_EVENT } from '../../packed/call-fields.ts';
 import { unsentEvent, type UnsentEvent } from '../../packed/packed-arrays.ts';
 import { pack } from '../../packed/pack-state.ts';
-import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
-import type { HappenedRecord, ScriptReply } from '../../packed/record.ts';
-import { MERGED_INTO, REFUSAL, REPLAY, UNSENT } from '../../packed/refusal-fields.ts';
+import { kindField, RECORD } from '../../packed/record-fields.ts';
+import type { ScriptReply } from '../../packed/record.ts';
+import { MERGED_INTO, REFUSAL, UNSENT } from '../../packed/refusal-fields.ts';
 import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../../redis/batches.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, listenedKey } from '../../redis/keys.ts';
-import { knownPart, partOnShard, userPart } from '../../redis/parts.ts';
+import { knownPart, partOnShard } from '../../redis/parts.ts';
 import { around, scriptSpan } from '../../telemetry/spans.ts';
 import type { Traces } from '../../telemetry/traces.ts';
 import type { LateEvents } from '../corrections/late-events.ts';
@@ -22,7 +22,8 @@ import { callsOnce } from '../changes/calls.ts';
 import { COMMIT_SCRIPT } from '../changes/change-users.ts';
 import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import type { ReadyEvent } from './ready-event.ts';
-import { ofMergedUser, prepareEvent, withKey } from './prepared-event.ts';
+import { type ApplyElsewhere, createApplyElsewhere, HELD_MS } from './apply-elsewhere.ts';
+import { ofMergedUser, prepareEvent } from './prepared-event.ts';
 import type { LookUpKeys } from './stored-replies.ts';
 
 /** The progress of a step: its call was sent, or was answered. */
@@ -55,9 +56,6 @@ const EVENTS_A_STEP = 100;
 /** Events with `occurredAt` in a step: the history of their users is read once. */
 const LATE_EVENTS_A_STEP = 50;
 
-/** Pause before a step is sent again because a user is being merged. */
-const HELD_MS = 50;
-
 /** How a step ended (STEP). */
 type Outcome =
   | { ended: typeof STEP.done; refused: number }
@@ -73,9 +71,11 @@ export class BatchProcessor {
   private readonly options: BatchProcessorOptions;
   private readonly atWork = new Set<number>();
   private readonly reached = createReachedClock();
+  private readonly elsewhere: ApplyElsewhere;
 
   constructor(options: BatchProcessorOptions) {
     this.options = options;
+    this.elsewhere = createApplyElsewhere({ ...options, reached: this.reached });
   }
 
   /**
@@ -203,10 +203,7 @@ export class BatchProcessor {
     return { ...step, ready };
   }
 
-  /**
-   * The step with the events of merged users as events of the others. Those of another shard are applied there at once, each exactly once:
-   * an event without an idempotency key gets one, because this step may be repeated.
-   */
+  /** The step with the events of merged users as events of the others. Those of another shard are applied there at once. */
   private async withMerged(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
     const { redis, ids } = this.options;
     const { tenantNo, shard } = step.batch;
@@ -219,7 +216,7 @@ export class BatchProcessor {
       const atMs = occurredMs?.[nth] ?? null;
       const into = reply?.[kindField] === REFUSAL.merged ? reply[MERGED_INTO.userId] : null;
       if (into !== null && knownPart(redis, tenantNo, into).shard !== shard) {
-        next.applied.push({ index, reply: await this.applyElsewhere(step.batch, { event, index, atMs, into }) });
+        next.applied.push({ index, reply: await this.elsewhere(step.batch, { event, index, atMs, into }) });
         continue;
       }
       next.ready.push(into === null ? event : ofMergedUser(event, into, ids));
@@ -227,38 +224,6 @@ export class BatchProcessor {
       next.occurredMs?.push(atMs!);
     }
     return next;
-  }
-
-  /** Applies an event on the shard of the user into whom its user was merged. */
-  private async applyElsewhere(
-    batch: QueuedBatch,
-    { event, index, atMs, into }: { event: ReadyEvent; index: number; atMs: number | null; into: string },
-  ): Promise<ScriptReply> {
-    const { redis, ids, late, lookUpKeys, onWritten, idempotencyKeysPerDay = 0 } = this.options;
-    const { tenantNo, shard, id, acceptedMs } = batch;
-    const isKeyed = event.idempotency !== null;
-    const submit = async (one: ReadyEvent): Promise<ScriptReply> => {
-      const part = userPart(redis, tenantNo, one.userId);
-      const calls = callsOnce(redis, { onWritten: () => onWritten(part.shard) });
-      const call = { nowMs: acceptedMs, keysPerDay: idempotencyKeysPerDay, reached: this.reached };
-      return (await recordEvents(calls, part, [one], call)).replies[0]!;
-    };
-    let ready = ofMergedUser(isKeyed ? event : withKey(event, `batch:${shard}:${id}:${index}`), into, ids);
-    for (;;) {
-      const reply = atMs === null ? await submit(ready) : await late.submit(ready, atMs, submit);
-      if (reply[kindField] === REFUSAL.merged) ready = ofMergedUser(ready, reply[MERGED_INTO.userId], ids);
-      else if (reply[kindField] === REFUSAL.held) await sleep(HELD_MS);
-      else if (reply[kindField] === REFUSAL.unknownUse)
-        ready = (await lookUpKeys(tenantNo, [{ event: ready, asked: reply }]))[0]!;
-      // An earlier try of this step was applied.
-      else if (reply[kindField] === REFUSAL.replay && !isKeyed)
-        return {
-          [kindField]: KIND.event,
-          [RECORD.id]: ready.id,
-          [RECORD.total]: reply[REPLAY.total],
-        } as HappenedRecord;
-      else return reply;
-    }
   }
 
   /** The current catalog, at least as new as the one that the batch was checked with; or the reason why the tenant has none. */

@@ -10,11 +10,10 @@ import { loadCatalog } from '../../postgres/catalog.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { deleteMergeJob, type MergeJob, readMergeJob } from '../../postgres/users/merge-jobs.ts';
 import { lockMergeOf, usedKeysOf } from '../../postgres/users/merges.ts';
-import { connectionOf } from '../../redis/endpoints.ts';
 import { forgetUsedKeys } from '../../redis/idempotency.ts';
-import { mergePermitsKey, quarantineKey } from '../../redis/keys.ts';
+import { mergePermitsKey } from '../../redis/keys.ts';
 import { isMergePermitted, PERMIT } from '../../redis/merge-permits.ts';
-import { isConverting, isCurrent, packedUser, TenantConverting, userPart } from '../../redis/parts.ts';
+import { knownPart } from '../../redis/parts.ts';
 import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import { type Block, mapPart } from '../changes/block.ts';
 import { callsOnce } from '../changes/calls.ts';
@@ -79,7 +78,6 @@ export class MergeEnding implements JobWork<MergeJob> {
     const { redis, pool } = this.options;
     const merge = { tenantNo, from, into, seal: id.replaceAll('-', '') };
     for (let steps = 0; steps < MOST_STEPS; steps += 1) {
-      if (isConverting(redis, tenantNo)) return;
       // First: a permit that was used up since is in Postgres once both are persisted.
       const isPermitted = await isMergePermitted(redis, merge);
       if (!(await this.isStored(tenantNo, from)) || !(await this.isStored(tenantNo, into))) return;
@@ -93,20 +91,17 @@ export class MergeEnding implements JobWork<MergeJob> {
 
   private isStored(tenantNo: number, userId: string): Promise<boolean> {
     const { redis, pool } = this.options;
-    return isPersisted({ redis, pool }, userPart(redis, tenantNo, userId).shard);
+    return isPersisted({ redis, pool }, knownPart(redis, tenantNo, userId).shard);
   }
 
   /** Gives `into` everything. Does nothing if `into` has changed meanwhile; gives up what cannot be merged. `holds`: events of `into` wait. */
   private async transfer(merge: Merge, holds: boolean): Promise<void> {
     const { redis, pool, clock, onMergeStep } = this.options;
     const { tenantNo, from, into, seal } = merge;
-    const part = userPart(redis, tenantNo, into);
+    const part = knownPart(redis, tenantNo, into);
     try {
       if (holds) await this.change(tenantNo, holdOf(into, clock.now()));
-      const [fromQuarantine, ofInto] = await Promise.all([
-        this.quarantined(tenantNo, from),
-        this.quarantined(tenantNo, into),
-      ]);
+      const [ofFrom, ofInto] = await Promise.all([this.read(tenantNo, from), this.read(tenantNo, into)]);
       if (!(await this.isStored(tenantNo, into))) return;
       await requireQuiet(pool, tenantNo, { from, into });
       const compiled = await this.catalogOf(tenantNo);
@@ -121,23 +116,29 @@ export class MergeEnding implements JobWork<MergeJob> {
         isGuarded: true,
         // Only once: after a conflict, the merge is computed again.
         compute: once((now: ReadUser) =>
-          isSameUser(now, computed.two.into.packed, ofInto)
-            ? blockOfInto(pair, change, { read: now, fromQuarantine: fromQuarantine ?? '' })
+          isSameUser(now, computed.two.into.packed, ofInto.quarantine.events)
+            ? blockOfInto(pair, change, { read: now, fromQuarantine: ofFrom.quarantine.events })
             : null,
         ),
       });
       if (ended === 'held') return;
     } catch (error) {
       // The other user is gone, merged or sealed as well, or something has to come first.
-      if (!(error instanceof AppError) || isUnavailable(error) || error instanceof TenantConverting) throw error;
+      if (!(error instanceof AppError) || isUnavailable(error)) throw error;
       return this.giveUp(merge);
     }
     await onMergeStep?.('transferred');
   }
 
-  private quarantined(tenantNo: number, userId: string): Promise<string | null> {
-    const part = userPart(this.options.redis, tenantNo, userId);
-    return connectionOf(this.options.redis, part.shard).hget(quarantineKey(part), userId);
+  /** A user as Redis has it. Throws RedisNotReady while the shard is rebuilt. */
+  private async read(tenantNo: number, userId: string): Promise<ReadUser> {
+    let user: ReadUser | undefined;
+    const compute = (read: ReadUser): { block: null } => {
+      user = read;
+      return { block: null };
+    };
+    await this.change(tenantNo, { userId, keys: [], isGuarded: true, compute });
+    return user!;
   }
 
   /**
@@ -147,7 +148,7 @@ export class MergeEnding implements JobWork<MergeJob> {
   private async giveUp(merge: Merge): Promise<void> {
     const { redis, pool, clock, onMergeStep } = this.options;
     const { tenantNo, from, into, seal } = merge;
-    const key = mergePermitsKey(userPart(redis, tenantNo, into));
+    const key = mergePermitsKey(knownPart(redis, tenantNo, into));
     const nowMs = clock.now();
     const fields = (await isMergePermitted(redis, merge)) ? [{ key, field: seal, before: PERMIT, value: '' }] : [];
     const revoke = once(({ packed: expected, generation }) => ({
@@ -173,13 +174,13 @@ export class MergeEnding implements JobWork<MergeJob> {
   private async removeFrom(merge: Merge): Promise<void> {
     const { redis, pool, clock } = this.options;
     const { tenantNo, from } = merge;
-    const part = userPart(redis, tenantNo, from);
+    const part = knownPart(redis, tenantNo, from);
     const { isCleared } = await boardsOfMerge(pool, await this.catalogOf(tenantNo));
     const sets = await setsOfBoards({ redis, pool, clock }, part);
     await transaction(pool, async (client) => {
       // Whoever deletes the other user waits, and forgets the alias then. No row: the other user was deleted.
       const row = await lockMergeOf(client, tenantNo, from);
-      const packed = await packedUser(redis, tenantNo, from);
+      const { packed } = await this.read(tenantNo, from);
       if (row !== null && packed !== null && isSealed(packed)) {
         const generation = decodeUser(packed).generation ?? undefined;
         // Those of the other user include them.
@@ -235,14 +236,8 @@ export class MergeEnding implements JobWork<MergeJob> {
     { handlesSealed = false } = {},
   ): Promise<string> {
     const { redis, onWritten } = this.options;
-    const part = userPart(redis, tenantNo, subject.userId);
-    const calls = callsOnce(redis, {
-      onWritten: () => onWritten(part.shard),
-      around: (run) => {
-        if (!isCurrent(redis, part)) throw new TenantConverting();
-        return run();
-      },
-    });
+    const part = knownPart(redis, tenantNo, subject.userId);
+    const calls = callsOnce(redis, { onWritten: () => onWritten(part.shard) });
     const { ended } = await changeUsers(calls, part, [subject], { together: true, handlesSealed });
     return ended;
   }
