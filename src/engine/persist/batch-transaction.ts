@@ -218,10 +218,9 @@ async function mergeWhole(client: PoolClient, redis: Redis, merge: Merge): Promi
     const scoped = { tenantNo, userId: into, metricNo: own.metricNo, key: own.key };
     return { ...own, id: ids.make(timeOf(own.usedBy), scoped) };
   });
-  if (merge.seal === null) {
-    const former = (await usedKeysOf(client, tenantNo, from)).map((key) => usedKey({ userId: from, generation }, key));
-    await forgetUsedKeys(redis, knownPart(redis, tenantNo, from), former);
-  } else await noteMoved(client, merge.seal);
+  const former = (await usedKeysOf(client, tenantNo, from)).map((key) => usedKey({ userId: from, generation }, key));
+  if (merge.seal === null) await forgetUsedKeys(redis, knownPart(redis, tenantNo, from), former);
+  else await noteMoved(client, merge.seal, former);
   // First: a warehouse moves what it has before it learns that the user is gone.
   await insertMerge(client, merge, merge);
   await moveUser(client, merge, merge.streaks);

@@ -9,8 +9,8 @@ import type { MergeRecord } from '../../packed/record.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { deleteMergeJob, type MergeJob, readMergeJob } from '../../postgres/users/merge-jobs.ts';
-import { lockMergeOf, usedKeysOf } from '../../postgres/users/merges.ts';
-import { forgetUsedKeys } from '../../redis/idempotency.ts';
+import { lockMergeOf } from '../../postgres/users/merges.ts';
+import { forgetUsedKeys, type UsedKey } from '../../redis/idempotency.ts';
 import { mergePermitsKey } from '../../redis/keys.ts';
 import { isMergePermitted, PERMIT } from '../../redis/merge-permits.ts';
 import { knownPart } from '../../redis/parts.ts';
@@ -21,7 +21,6 @@ import { changeUsers, type ReadUser, type Subject } from '../changes/change-user
 import { isSealed } from '../changes/sealed.ts';
 import { eventId } from '../ids.ts';
 import { setsOfBoards } from '../leaderboards/stray-sets.ts';
-import { usedKey } from '../persist/batch.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
 import type { JobWork } from '../schedule/job-runner.ts';
 import { isUnavailable } from '../unavailable.ts';
@@ -83,7 +82,7 @@ export class MergeEnding implements JobWork<MergeJob> {
       if (!(await this.isStored(tenantNo, from)) || !(await this.isStored(tenantNo, into))) return;
       const job = await readMergeJob(pool, merge.seal);
       if (job === null) return;
-      if (job.isMoved) await this.removeFrom(merge);
+      if (job.isMoved) await this.removeFrom(merge, job.usedKeys);
       else if (!isPermitted || attempts >= MOST_FAILURES) await this.giveUp(merge);
       else await this.transfer(merge, steps >= FREE_TRIES);
     }
@@ -171,29 +170,18 @@ export class MergeEnding implements JobWork<MergeJob> {
   }
 
   /** Removes `from`, whose rows belong to `into`. */
-  private async removeFrom(merge: Merge): Promise<void> {
+  private async removeFrom(merge: Merge, usedKeys: readonly UsedKey[]): Promise<void> {
     const { redis, pool, clock } = this.options;
     const { tenantNo, from } = merge;
     const part = knownPart(redis, tenantNo, from);
     const { isCleared } = await boardsOfMerge(pool, await this.catalogOf(tenantNo));
     const sets = await setsOfBoards({ redis, pool, clock }, part);
+    await forgetUsedKeys(redis, part, usedKeys);
     await transaction(pool, async (client) => {
-      // Whoever deletes the other user waits, and forgets the alias then. No row: the other user was deleted.
-      const row = await lockMergeOf(client, tenantNo, from);
-      const { packed } = await this.read(tenantNo, from);
-      if (row !== null && packed !== null && isSealed(packed)) {
-        const generation = decodeUser(packed).generation ?? undefined;
-        // Those of the other user include them.
-        const keys = await usedKeysOf(client, tenantNo, row.userId);
-        await forgetUsedKeys(
-          redis,
-          part,
-          keys.map((key) => usedKey({ userId: from, generation }, key)),
-        );
-      }
+      // Whoever deletes the other user waits, and forgets the alias then. `null`: the other user was deleted.
+      const alias = await lockMergeOf(client, tenantNo, from);
       await this.unseal(merge, (read) => {
         const user = decodeUser(read.packed!);
-        const alias = row?.intoId ?? null;
         return blockOfFrom(part, read, { userId: from, user, alias, isCleared, sets, record: this.endOf(merge) });
       });
     });

@@ -18,7 +18,7 @@ import { inOwnTurn } from '../../turns.ts';
 import { mapPart } from '../changes/block.ts';
 import { changeUser, UNKNOWN_USER, unwritten, type UserChange } from '../changes/change-user.ts';
 import type { ReadUser } from '../changes/change-users.ts';
-import { UserSealed } from '../changes/sealed.ts';
+import { isSealed, UserSealed } from '../changes/sealed.ts';
 import { eventId } from '../ids.ts';
 import type { Scripts } from '../scripts.ts';
 import { computeMerge, requireQuiet } from './merge-computation.ts';
@@ -64,7 +64,9 @@ export function createMergesAcross({
     const check = async (): Promise<UserMerge> => {
       await requireQuiet(pool, tenantNo, two);
       await Promise.all([persisted(tenantNo, two.from), persisted(tenantNo, two.into)]);
-      return (await computeMerge(pool, compiled, { ...two, dryRun, nowMs: clock.now() })).answer;
+      const { two: users, answer } = await computeMerge(pool, compiled, { ...two, dryRun, nowMs: clock.now() });
+      if (!dryRun && [users.from, users.into].some(({ packed }) => isSealed(packed))) throw new UserSealed();
+      return answer;
     };
     const preview = await check();
     if (dryRun) return preview;

@@ -294,17 +294,13 @@ export async function mergeOf(pool: Pool, tenantNo: number, oldId: string): Prom
   return rows[0] ?? null;
 }
 
-/** The merge in which a user went, which stays as it is during the transaction. `userId`: who has everything now. */
-export async function lockMergeOf(
-  client: PoolClient,
-  tenantNo: number,
-  oldId: string,
-): Promise<{ userId: string; intoId: string } | null> {
-  const { rows } = await client.query<{ userId: string; intoId: string }>(
-    `SELECT user_id AS "userId", into_id AS "intoId" FROM user_merges WHERE tenant_no = $1 AND old_id = $2 FOR SHARE`,
+/** The user into whom one was merged, which stays so during the transaction; `null` for none. */
+export async function lockMergeOf(client: PoolClient, tenantNo: number, oldId: string): Promise<string | null> {
+  const { rows } = await client.query<{ intoId: string }>(
+    `SELECT into_id AS "intoId" FROM user_merges WHERE tenant_no = $1 AND old_id = $2 FOR SHARE`,
     [tenantNo, storableText(oldId)],
   );
-  return rows[0] ?? null;
+  return rows[0]?.intoId ?? null;
 }
 
 /** The merges whose users a user has become, oldest first. `lock`: see `lockMergeOf`. */
