@@ -48,6 +48,7 @@ import { Resends } from '../src/engine/webhooks/webhook-deliveries.ts';
 import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, MESSAGE_LOG_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { exclusively } from '../src/postgres/transaction.ts';
 import { Converting } from '../src/engine/rebuild/conversion.ts';
+import { MergeEnding } from '../src/engine/users/merge-ending.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
 import type { Rounds } from '../src/rounds.ts';
 import type { Delivery } from './delivery.ts';
@@ -141,6 +142,7 @@ export function createJobs(
         new Resends({ pool, clock, onQueued: delivery.queued }),
         new Verifying({ redis, pool, clock }),
         new PartitionDropping({ pool, onDropped: wakeSchedule }),
+        new MergeEnding({ redis, pool, clock, onWritten, onMergeStep: options.onMergeStep }),
         new Converting({ redis, pool, onUnreadable: () => undefined, announce: () => core.announce('*') }),
       ],
     }),

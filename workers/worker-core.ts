@@ -1,3 +1,4 @@
+import type { MergeStep } from '../src/engine/users/merge-ending.ts';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { systemClock } from '../src/clock.ts';
@@ -49,6 +50,7 @@ export interface WorkersOptions extends Omit<CoreSettings, 'clock'> {
   onBatchMoment?: BatchProcessorOptions['onMoment'];
   onPublishStep?: PublisherOptions['onStep'];
   onJobMoment?: JobRunnerOptions['onMoment'];
+  onMergeStep?: (step: MergeStep) => void | Promise<void>;
   /** See `JobRunnerOptions.leaseMs`. */
   jobLeaseMs?: number;
   /** This process and its predecessors that have exited, whose jobs it takes over. */

@@ -1,12 +1,14 @@
 /** Calls that name users by IDs that stand for others, after merges. */
 
+const BATCH = 'admin_metrics_batch_events';
+
 /**
- * Events find out by themselves, at no cost for those of other users. Imports refuse such IDs, merges resolve them, and the audit log has
+ * Events find out by themselves, at no cost for those of other users; batches of a wide tenant would find out on another shard. Imports refuse such IDs, merges resolve them, and the audit log has
  * the IDs of that time.
  */
 const OWN_RULE: ReadonlySet<string> = new Set([
   'metrics_event',
-  'admin_metrics_batch_events',
+  BATCH,
   'admin_imports_create',
   'admin_users_merge',
   'admin_audit_log_list',
@@ -30,6 +32,7 @@ interface NamingCall {
 
 interface Aliases {
   aliasOf: (tenantNo: number, userId: string) => Promise<string>;
+  isWide: (tenantNo: number) => boolean;
 }
 
 /** The handler of an operation, for calls in which every ID that stands for another user is replaced. */
@@ -37,7 +40,7 @@ export function forMergedUsers<S extends Aliases, C extends NamingCall, A>(
   { id, path }: { id: string; path: string },
   handle: (services: S, call: C) => Promise<A>,
 ): (services: S, call: C) => Promise<A> {
-  if (OWN_RULE.has(id)) return handle;
+  if (OWN_RULE.has(id) && id !== BATCH) return handle;
   // `users_create` names its user in the body, and a deletion names several in the query.
   const holds = {
     params: path.startsWith('/v1/users/{id}'),
@@ -45,7 +48,8 @@ export function forMergedUsers<S extends Aliases, C extends NamingCall, A>(
     query: id === 'admin_users_delete',
   };
   return async (services, call) => {
-    if (call.tenant.hasMerges !== true) return handle(services, call);
+    if (call.tenant.hasMerges !== true || (id === BATCH && !services.isWide(call.tenant.no)))
+      return handle(services, call);
     const named = new Set<string>();
     const visit = (rename: (userId: string) => string): C => ({
       ...call,

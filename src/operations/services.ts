@@ -94,6 +94,8 @@ export interface Services {
   users: UserReads;
   /** The user for whom an ID stands: another one after merges. */
   aliasOf: (tenantNo: number, userId: string) => Promise<string>;
+  /** Whether a tenant is spread over several shards. */
+  isWide: (tenantNo: number) => boolean;
   merges: UserMerges;
   profiles: UserProfiles;
   hiding: Hiding;

@@ -127,6 +127,10 @@ export const RECORD = {
   tiers: 'ti',
   /** MERGED, of the record about the remaining user of a merge. */
   merged: 'mg',
+  /** Of a user who is sealed for a merge across shards: the user who remains. */
+  sealed: 'sl',
+  /** The ID of the seal (32 hex digits) that ends: the user was merged, or the merge was given up. */
+  unsealed: 'us',
   /** BALANCE_CHANGE. */
   balance: 'ba',
   /** RANKED, of a reward for a rank in a final run. */
@@ -144,10 +148,10 @@ export const RECORDED_TIER = { board: 0, tier: 1 } as const;
 export const RECORDED_LEAGUE = { board: 0, runDay: 1, group: 2 } as const;
 
 /**
- * A merge: the ID of the user who is gone, that user's generation (-1 for the first), whose changes of streaks hold (MERGED_STREAKS), and
- * the answer as JSON text.
+ * A merge: the ID of the user who is gone, that user's generation (-1 for the first), whose changes of streaks hold (MERGED_STREAKS), the
+ * answer as JSON text, and the ID of the seal if the users were on different shards.
  */
-export const MERGED = { from: 0, generation: 1, streaks: 2, answer: 3 } as const;
+export const MERGED = { from: 0, generation: 1, streaks: 2, answer: 3, seal: 4 } as const;
 
 /** Whose changes of streaks hold after a merge: those of the remaining user, which the record may replace, or those of the other. */
 export const MERGED_STREAKS = { into: 0, from: 1 } as const;

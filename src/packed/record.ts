@@ -124,6 +124,8 @@ export interface MergeRecord {
   [RECORD.userId]: string;
   [RECORD.atMs]: number;
   [RECORD.merged]?: RecordedMerge;
+  [RECORD.sealed]?: string;
+  [RECORD.unsealed]?: string;
   [RECORD.settlements]?: RecordedSettlement[];
   [RECORD.beside]?: RecordedSettlement[];
   [RECORD.superseded]?: string[];
@@ -135,6 +137,7 @@ export interface RecordedMerge {
   [MERGED.generation]: number;
   [MERGED.streaks]: 0 | 1;
   [MERGED.answer]: string;
+  [MERGED.seal]?: string;
 }
 
 /** An event that a guard stopped or, without the event's fields, one that was dropped from quarantine. */

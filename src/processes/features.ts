@@ -56,6 +56,7 @@ import { createStreakReads } from '../engine/streaks/streak-reads.ts';
 import { createTimeline } from '../engine/timeline/timeline.ts';
 import { UserMerges } from '../engine/users/user-merges.ts';
 import { aliasOf } from '../redis/aliases.ts';
+import { knownParts } from '../redis/parts.ts';
 import { createHiding } from '../engine/users/hiding.ts';
 import { createUserDeletion } from '../engine/users/user-deletion.ts';
 import { createUserDirectory } from '../engine/users/user-directory.ts';
@@ -158,6 +159,7 @@ function createUsers(
 ): Feature<
   | 'users'
   | 'aliasOf'
+  | 'isWide'
   | 'merges'
   | 'profiles'
   | 'hiding'
@@ -190,6 +192,7 @@ function createUsers(
     }),
     imports: new Imports({ redis, pool, scripts, recordAudit, clock }),
     aliasOf: (tenantNo, userId) => aliasOf(redis, tenantNo, userId),
+    isWide: (tenantNo) => knownParts(redis, tenantNo).length > 1,
     merges: new UserMerges({
       redis,
       pool,
@@ -200,6 +203,7 @@ function createUsers(
       noteMerges: (tenantNo) => core.tenants.noteMerges(tenantNo),
       setsOfBoards: setsOfPart,
       recordAudit,
+      wakeJobs: core.wakeJobs,
     }),
   };
 }

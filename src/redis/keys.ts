@@ -142,6 +142,12 @@ export const countersKey = (part: TenantPart): string => `${ofPart(part)}:n`;
 export const aliasesKey = (part: TenantPart): string => `${ofPart(part)}:a`;
 
 /**
+ * hash: IDs of seals whose merges may still change a user of this part (decision 54); expires. A merge that lost its permit is given up,
+ * so rebuilds leave it out.
+ */
+export const mergePermitsKey = (part: TenantPart): string => `${ofPart(part)}:m`;
+
+/**
  * hash: quarantined events, user → QUARANTINED, and their total number. Scripts derive the key from `boardKeyPrefix`, with
  * `QUARANTINED.keyEnd` in place of its `b:`.
  */

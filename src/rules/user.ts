@@ -206,6 +206,9 @@ export const copyStreak = (streak: Streak): Streak => ({
 });
 
 /** A user who is seen for the first time. `freezes`: those that a streak begins with. */
+/** `heldUntilMs` of a user whose merge across shards has begun: nothing changes the user but the end of the merge. */
+export const SEALED_MS = Number.MAX_SAFE_INTEGER;
+
 export const newUser = (
   nowMs: number,
   { freezes, generation }: { freezes: number; generation: number | null },

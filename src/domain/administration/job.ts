@@ -11,6 +11,7 @@ export const JOB_KINDS = [
   'verification',
   'event_retention',
   'tenant_spreading',
+  'user_merge',
 ] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 

@@ -12,6 +12,7 @@ import { Slices } from '../../slices.ts';
 import type { IdempotencyDigest } from '../ids.ts';
 import { type Block, commitCall, type StepPart } from './block.ts';
 import type { RecentStates } from './recent-states.ts';
+import { isSealed, UserSealed } from './sealed.ts';
 
 /** What `lua/read.lua` knows of a user. */
 export interface ReadUser {
@@ -73,6 +74,8 @@ export interface ChangeOptions<C> {
   step?: (changes: readonly C[]) => StepPart | null;
   /** The blocks of all subjects are written or none: none if a change has no block. */
   together?: boolean;
+  /** Users who are sealed get no `UserSealed`: the changes refuse them (events), or belong to the merge that sealed them. */
+  handlesSealed?: boolean;
   /** Computes in slices, because many users take more than a few milliseconds. */
   inSlices?: boolean;
 }
@@ -85,15 +88,17 @@ const MOST_CONFLICTS = 1_000;
 
 /**
  * Changes users of a tenant's part. Returns how each change ended, in order; 'passed' if the step's batch has another progress;
- * 'held' if `step` returned `null`, or a change without a block holds the others; 'stored' if Postgres has what an earlier try wrote. Throws 503 if Redis does not answer.
+ * 'held' if `step` returned `null`, or a change without a block holds the others; 'stored' if Postgres has what an earlier try wrote. Throws 503 if Redis does not answer;
+ * `UserSealed`.
  */
 export async function changeUsers<C extends { block: Block | null }>(
   calls: Calls,
   part: TenantPart,
-  subjects: readonly Subject<C>[],
-  { onOvertaken, step, together = false, inSlices = false }: ChangeOptions<C> = {},
+  asked: readonly Subject<C>[],
+  { onOvertaken, step, together = false, handlesSealed = false, inSlices = false }: ChangeOptions<C> = {},
 ): Promise<{ changed: Changed<C>[]; ended: 'done' | 'passed' | 'held' | 'stored' }> {
   const { recent } = calls;
+  const subjects = handlesSealed ? asked : asked.map(unlessSealed);
   const { reads, recalled, changed } = await compute(calls, part, subjects, inSlices);
   let open = subjects.map((_, at) => at);
   for (let conflicts = 0; conflicts < MOST_CONFLICTS; conflicts += 1) {
@@ -138,6 +143,16 @@ export async function changeUsers<C extends { block: Block | null }>(
   }
   throw new AppError('unavailable', 'The user is changed too often at once; try again in a moment.');
 }
+
+/** A subject whose change throws `UserSealed` if it would change a sealed user. */
+const unlessSealed = <C extends { block: Block | null }>(subject: Subject<C>): Subject<C> => ({
+  ...subject,
+  compute: (read) => {
+    const change = subject.compute(read);
+    if (change.block !== null && read.packed !== null && isSealed(read.packed)) throw new UserSealed();
+    return change;
+  },
+});
 
 /**
  * Reads or recalls users, and computes their changes. Returns which are recalled: only a commit finds out whether they are current, so

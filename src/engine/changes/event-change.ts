@@ -27,7 +27,7 @@ import { isRefusal, type Refusal } from '../../rules/refusal.ts';
 import { applyRequest } from '../../rules/request.ts';
 import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import { oneMoreKey } from '../../rules/used-keys.ts';
-import { newUser, type User } from '../../rules/user.ts';
+import { newUser, SEALED_MS, type User } from '../../rules/user.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
 import { stateDigest } from '../scripts.ts';
 import { type Block, countsOf, eventPart, mapPart } from './block.ts';
@@ -207,7 +207,8 @@ class UserEvents {
       return { refusal: 'outdated' };
     const user = this.takeUser(event.plan);
     if (user.heldUntilMs !== null) {
-      if (user.heldUntilMs > nowMs && this.around.mayWait) return { refusal: 'held' };
+      const isHeld = user.heldUntilMs === SEALED_MS || (user.heldUntilMs > nowMs && this.around.mayWait);
+      if (isHeld) return { refusal: 'held' };
       user.heldUntilMs = null;
     }
     const used = field === null ? null : oneMoreKey(user, this.around);

@@ -54,7 +54,7 @@ export interface EventReplies {
 
 /**
  * Applies events in the order of each user. With a step: all or nothing, and not at all if an event waits for an answer of Postgres, for
- * another replay or, since its user was merged, for the other user (`held`).
+ * another replay or, since its user was or is being merged, for the other user (`held`).
  */
 export async function recordEvents(
   calls: Calls,
@@ -83,6 +83,7 @@ export async function recordEvents(
     compute: (read) => eventsChange(own, read, around),
   }));
   const { changed, ended } = await changeUsers(calls, part, subjects, {
+    handlesSealed: true,
     onOvertaken: (latest, at) => {
       for (const event of users[at]!) times.set(event, reached.next(nowMs, latest));
     },
@@ -121,7 +122,7 @@ function replyTo({ change, boards, earlier }: Changed<EventsChange>, nth: number
   return ranked === null ? reply : ({ ...reply, [RECORD.boards]: ranked } as ScriptReply);
 }
 
-const WAITING: ReadonlySet<unknown> = new Set([REFUSAL.unknownUse, REFUSAL.outdated, REFUSAL.merged]);
+const WAITING: ReadonlySet<unknown> = new Set([REFUSAL.unknownUse, REFUSAL.outdated, REFUSAL.merged, REFUSAL.held]);
 
 /** The step's part of a commit; `null` if it must wait. */
 function stepPart(

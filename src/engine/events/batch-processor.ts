@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { CALL_WORK } from '../../catalog/event-work.ts';
 import type { BatchMetricEvent } from '../../domain/event.ts';
@@ -21,6 +22,7 @@ import { callsOnce } from '../changes/calls.ts';
 import { COMMIT_SCRIPT } from '../changes/change-users.ts';
 import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import type { ReadyEvent } from './ready-event.ts';
+import { type ApplyElsewhere, createApplyElsewhere, HELD_MS } from './apply-elsewhere.ts';
 import { ofMergedUser, prepareEvent } from './prepared-event.ts';
 import type { LookUpKeys } from './stored-replies.ts';
 
@@ -69,9 +71,11 @@ export class BatchProcessor {
   private readonly options: BatchProcessorOptions;
   private readonly atWork = new Set<number>();
   private readonly reached = createReachedClock();
+  private readonly elsewhere: ApplyElsewhere;
 
   constructor(options: BatchProcessorOptions) {
     this.options = options;
+    this.elsewhere = createApplyElsewhere({ ...options, reached: this.reached });
   }
 
   /**
@@ -119,8 +123,11 @@ export class BatchProcessor {
       if (outcome.ended === STEP.passed) return false;
       if (outcome.ended === STEP.held) {
         const { replies } = outcome;
-        step = this.withMerged(await this.withAnswers(step, replies), replies);
+        step = await this.withAnswers(step, replies);
         step = { ...step, ready: step.ready.map((event, index) => withAllowed(event, replies[index])) };
+        step = await this.withMerged(step, replies);
+        // A merge across shards takes about a second.
+        if (replies.some((reply) => reply?.[kindField] === REFUSAL.held)) await sleep(HELD_MS);
         const outdated = replies.findIndex((reply) => reply?.[kindField] === REFUSAL.outdated);
         // An earlier event of the user was not applied, or the user has changed.
         if (outdated !== -1) lateCount = 1;
@@ -174,7 +181,10 @@ export class BatchProcessor {
         after: progressText(batch.id, to),
         finished: to === batch.events.length ? batch.id : '',
         indexes: batch.awaited ? step.at : null,
-        unsent: step.refused.map((event) => ({ index: event[UNSENT_EVENT.index], answer: unsentReply(event) })),
+        unsent: [
+          ...step.refused.map((event) => ({ index: event[UNSENT_EVENT.index], answer: unsentReply(event) })),
+          ...step.applied.map(({ index, reply }) => ({ index, answer: pack(reply) })),
+        ],
       },
     );
     if (ended === 'held') return { ended: STEP.held, replies };
@@ -193,24 +203,25 @@ export class BatchProcessor {
     return { ...step, ready };
   }
 
-  /**
-   * The step with the events of merged users as events of the others. Since the tenant was spread over more shards, the other may be on
-   * another one, whose events this step must not apply.
-   */
-  private withMerged(step: BatchStep, replies: readonly (ScriptReply | null)[]): BatchStep {
+  /** The step with the events of merged users as events of the others. Those of another shard are applied there at once. */
+  private async withMerged(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
     const { redis, ids } = this.options;
     const { tenantNo, shard } = step.batch;
     if (!replies.some((reply) => reply?.[kindField] === REFUSAL.merged)) return step;
-    const next: BatchStep = { ...step, ready: [], at: [], refused: [...step.refused] };
+    const { occurredMs } = step;
+    const next: BatchStep = { ...step, ready: [], at: [], occurredMs: occurredMs && [], applied: [...step.applied] };
     for (const [nth, event] of step.ready.entries()) {
       const reply = replies[nth];
+      const index = step.at[nth]!;
+      const atMs = occurredMs?.[nth] ?? null;
       const into = reply?.[kindField] === REFUSAL.merged ? reply[MERGED_INTO.userId] : null;
       if (into !== null && knownPart(redis, tenantNo, into).shard !== shard) {
-        next.refused.push(unsentEvent(step.at[nth]!, 'conflict', `The user was merged: send the event for '${into}'.`));
+        next.applied.push({ index, reply: await this.elsewhere(step.batch, { event, index, atMs, into }) });
         continue;
       }
       next.ready.push(into === null ? event : ofMergedUser(event, into, ids));
-      next.at.push(step.at[nth]!);
+      next.at.push(index);
+      next.occurredMs?.push(atMs!);
     }
     return next;
   }
@@ -239,6 +250,8 @@ interface BatchStep {
   occurredMs: number[] | null;
   /** The events that the current catalog does not allow. */
   refused: UnsentEvent[];
+  /** The events that were applied on other shards, with their answers. */
+  applied: { index: number; reply: ScriptReply }[];
 }
 
 /** Where a step starts, and how many events with `occurredAt` it may have. */
@@ -253,7 +266,15 @@ function batchStep(
   { catalog, ids, ...size }: StepSize & { catalog: CompiledCatalog | AppError; ids: KeyedIds },
 ): BatchStep {
   const { to, isOccurred } = extentOf(batch, size);
-  const step: BatchStep = { batch, to, ready: [], at: [], occurredMs: isOccurred ? [] : null, refused: [] };
+  const step: BatchStep = {
+    batch,
+    to,
+    ready: [],
+    at: [],
+    occurredMs: isOccurred ? [] : null,
+    refused: [],
+    applied: [],
+  };
   let work = 0;
   for (let index = size.from; index < step.to; index += 1) {
     try {
@@ -295,6 +316,7 @@ function cutStep(step: BatchStep, count: number): BatchStep {
     at: step.at.slice(0, count),
     occurredMs: step.occurredMs?.slice(0, count) ?? null,
     refused: step.refused.filter((event) => event[UNSENT_EVENT.index] < to),
+    applied: step.applied.filter(({ index }) => index < to),
   };
 }
 

@@ -86,6 +86,14 @@ export function ofMergedUser(event: ReadyEvent, userId: string, ids: KeyedIds): 
   return { ...ofOther, id, idempotency: { ...idempotencyDigest(userId, metricNo, key), key, use } };
 }
 
+/** An event without an idempotency key as one with a key. */
+export function withKey(event: ReadyEvent, key: string): ReadyEvent {
+  const { tenantNo } = event.compiled.catalog;
+  const scoped = idempotencyDigest(event.userId, event.plan.plan.metric, key);
+  const body = bodyDigest(JSON.stringify([tenantNo, key]));
+  return { ...event, idempotency: { ...scoped, key, use: packedUse(timeOf(event.id), body) } };
+}
+
 /** Metadata as it is stored. Throws 422 if it is too large. */
 export function metadataText(metadata: NonNullable<MetricEvent['metadata']>): string {
   const text = JSON.stringify(metadata);

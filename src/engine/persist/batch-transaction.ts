@@ -48,6 +48,7 @@ import { confirmClaims } from '../../postgres/rewards.ts';
 import { lockCursor, moveCursor } from '../../postgres/shards.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { insertUsedKeys, readEventIdSecret } from '../../postgres/used-keys.ts';
+import { addMergeJob, deleteMergeJob, noteMoved } from '../../postgres/users/merge-jobs.ts';
 import {
   insertMerge,
   insertMergedKeys,
@@ -129,7 +130,9 @@ export function writeBatch(
 export async function writeRows(client: PoolClient, redis: Redis, batch: Batch): Promise<void> {
   const lateDays = await batch.lateDays.read(client);
   for (const deletion of batch.deletions) await deleteWhole(client, redis, deletion);
+  if (batch.seal !== null) await addMergeJob(client, batch.seal);
   if (batch.merge !== null) await mergeWhole(client, redis, batch.merge);
+  if (batch.unsealed !== null) await deleteMergeJob(client, batch.unsealed);
   await insertEvents(client, batch.events);
   await insertUsedKeys(client, batch.events);
   await insertQuarantined(client, batch.quarantined);
@@ -181,7 +184,7 @@ async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion)
   await beforeDeletion(client, tenantNo);
   await forgetCopies(client, deletion);
   await forgetInLetters(client, redis, deletion);
-  for (const { oldId: from, intoId } of await mergesInto(client, deletion))
+  for (const { oldId: from, intoId } of await mergesInto(client, deletion, { lock: true }))
     await forgetAlias(redis, tenantNo, { from, into: intoId });
   const part = knownPart(redis, tenantNo, userId);
   await forgetUsedKeys(redis, part, deletion.usedKeys);
@@ -204,7 +207,7 @@ async function forgetCopies(client: PoolClient, { tenantNo, userId }: NamedUser)
 
 /**
  * Moves a user's rows to the one into whom the user was merged. The used keys of the former user go from Redis before the commit; the
- * commit of the merge has added them as keys of the other.
+ * commit of the merge has added them as keys of the other. The keys of a sealed user, which are on another shard, go with the user.
  */
 async function mergeWhole(client: PoolClient, redis: Redis, merge: Merge): Promise<void> {
   const { tenantNo, from, into, generation } = merge;
@@ -215,9 +218,9 @@ async function mergeWhole(client: PoolClient, redis: Redis, merge: Merge): Promi
     const scoped = { tenantNo, userId: into, metricNo: own.metricNo, key: own.key };
     return { ...own, id: ids.make(timeOf(own.usedBy), scoped) };
   });
-  const part = knownPart(redis, tenantNo, from);
   const former = (await usedKeysOf(client, tenantNo, from)).map((key) => usedKey({ userId: from, generation }, key));
-  await forgetUsedKeys(redis, part, former);
+  if (merge.seal === null) await forgetUsedKeys(redis, knownPart(redis, tenantNo, from), former);
+  else await noteMoved(client, merge.seal, former);
   // First: a warehouse moves what it has before it learns that the user is gone.
   await insertMerge(client, merge, merge);
   await moveUser(client, merge, merge.streaks);

@@ -54,6 +54,9 @@ import { addImported, type ImportedRows, pauseRow } from './imported-rows.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 
 export interface Batch extends GuardedRows, ImportedRows {
+  /** A seal, and the ID of one that has ended. Each has a batch of its own, as merges have. */
+  seal: Seal | null;
+  unsealed: string | null;
   /** A merge, which has a batch of its own: the entries before it are stored first. */
   merge: Merge | null;
   /** Users to delete before anything is written. The entries' data about them from before the deletion is omitted. */
@@ -104,6 +107,13 @@ export interface Merge extends Merged {
   streaks: 'from' | 'into';
   /** JSON text. */
   answer: string;
+  /** The ID of the seal (32 hex digits) if the users were on different shards. */
+  seal: string | null;
+}
+
+/** A user who is sealed for a merge across shards (decision 54). `id`: 32 hex digits. */
+export interface Seal extends Merged {
+  id: string;
 }
 
 /** Where Redis stores that a user of a generation used an idempotency key. */
@@ -162,6 +172,8 @@ export function recordsBatch(tenantNo: number, records: readonly unknown[], afte
 
 const noRows = (lateDays = new LateActiveDays()): Rows => ({
   merge: null,
+  seal: null,
+  unsealed: null,
   deletions: [],
   events: [],
   quarantined: [],
@@ -233,6 +245,9 @@ function add(
 
 function addMerge(batch: Rows, tenantNo: number, record: MergeRecord): void {
   const merged = record[RECORD.merged];
+  const into = record[RECORD.sealed];
+  if (into !== undefined) batch.seal = { tenantNo, id: record[RECORD.id], from: record[RECORD.userId], into };
+  batch.unsealed = record[RECORD.unsealed] ?? null;
   // The record about the user who is gone says nothing else.
   if (merged === undefined) return;
   const generation = merged[MERGED.generation];
@@ -245,6 +260,7 @@ function addMerge(batch: Rows, tenantNo: number, record: MergeRecord): void {
     generation: generation === -1 ? undefined : generation,
     streaks: merged[MERGED.streaks] === MERGED_STREAKS.from ? 'from' : 'into',
     answer: merged[MERGED.answer],
+    seal: merged[MERGED.seal] ?? null,
   };
   addStreakChanges(batch, tenantNo, record);
 }

@@ -4,6 +4,7 @@ import type { Pool, PoolClient } from 'pg';
 import { redisProcessIdOf } from '../../domain/shard-state.ts';
 import { AppError } from '../../errors.ts';
 import { readCursor, readStorageEpoch } from '../../postgres/shards.ts';
+import { hasOpenMerge } from '../../postgres/users/merge-jobs.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import type { TenantPart } from '../../redis/keys.ts';
 import { knownPart, knownParts, tenantParts } from '../../redis/parts.ts';
@@ -181,7 +182,7 @@ export async function untilPersisted(
 /**
  * Reads something of a tenant that will be stored in Postgres. A shard that is being rebuilt, was moved away or came
  * back empty looks as if nobody ever had a score; functions are refused there, but plain reads are not. Throws
- * RedisNotReady if a shard of the tenant was not complete throughout.
+ * RedisNotReady if a shard of the tenant was not complete throughout, or while a merge across shards has both users on leaderboards.
  */
 export async function whileWhole<T>(
   client: Pool | PoolClient,
@@ -190,8 +191,10 @@ export async function whileWhole<T>(
 ): Promise<T> {
   const epochs = async (): Promise<string> => {
     const found: string[] = [];
+    const parts = tenantParts(redis, tenantNo);
+    if (parts.length > 1 && (await hasOpenMerge(client, tenantNo))) throw new RedisNotReady();
     // One after another: the client may be in a transaction.
-    for (const { shard } of tenantParts(redis, tenantNo)) found.push(await epochOfComplete(client, redis, shard));
+    for (const { shard } of parts) found.push(await epochOfComplete(client, redis, shard));
     return found.join();
   };
   const before = await epochs();

@@ -17,6 +17,7 @@ import {
   setStorageEpochs,
 } from '../../postgres/shards.ts';
 import { inTurn, transaction } from '../../postgres/transaction.ts';
+import { hasOpenMerge } from '../../postgres/users/merge-jobs.ts';
 import { countUsers } from '../../postgres/users/selections.ts';
 import { batchesOfTenant } from '../../redis/batches.ts';
 import { byServer, connectionOf, isOfCluster, scanServers } from '../../redis/endpoints.ts';
@@ -46,7 +47,7 @@ const KEYS_A_STEP = 1_000;
  * Converts tenants. Each step is idempotent, and the tenant's row says which comes next:
  *
  * 1. The tenant closes: requests about it get 503 until the end.
- * 2. Its queued batches are processed, and everything about it is stored in Postgres. Then its keys are removed.
+ * 2. Its queued batches are processed, merges of its users end, and everything about it is stored in Postgres. Then its keys are removed.
  * 3. The new spread comes into force.
  * 4. Its keys are made again from Postgres, as in a rebuild.
  * 5. The tenant opens.
@@ -90,12 +91,12 @@ export class Converting implements JobWork<Conversion> {
     }
   }
 
-  /** Whether no batch of the tenant waits, and Postgres holds everything about it. */
+  /** Whether no batch of the tenant waits, Postgres holds everything about it, and no merge is under way. */
   private async isSettled(tenantNo: number, shards: readonly number[]): Promise<boolean> {
     const { redis, pool } = this.options;
     for (const shard of shards) if ((await batchesOfTenant(redis, shard, tenantNo)) > 0) return false;
     const persisted = await Promise.all(shards.map((shard) => isPersisted({ redis, pool }, shard)));
-    return !persisted.includes(false);
+    return !persisted.includes(false) && !(await hasOpenMerge(pool, tenantNo));
   }
 
   /** Throws RedisNotReady if a shard is closed. */

@@ -294,13 +294,23 @@ export async function mergeOf(pool: Pool, tenantNo: number, oldId: string): Prom
   return rows[0] ?? null;
 }
 
-/** The merges whose users a user has become, oldest first. */
+/** The user into whom one was merged, which stays so during the transaction; `null` for none. */
+export async function lockMergeOf(client: PoolClient, tenantNo: number, oldId: string): Promise<string | null> {
+  const { rows } = await client.query<{ intoId: string }>(
+    `SELECT into_id AS "intoId" FROM user_merges WHERE tenant_no = $1 AND old_id = $2 FOR SHARE`,
+    [tenantNo, storableText(oldId)],
+  );
+  return rows[0]?.intoId ?? null;
+}
+
+/** The merges whose users a user has become, oldest first. `lock`: see `lockMergeOf`. */
 export async function mergesInto(
   client: Pool | PoolClient,
   { tenantNo, userId }: { tenantNo: number; userId: string },
+  { lock = false } = {},
 ): Promise<MergeRow[]> {
   const { rows } = await client.query<MergeRow>(
-    `SELECT ${COLUMNS} FROM user_merges WHERE tenant_no = $1 AND user_id = $2 ORDER BY id`,
+    `SELECT ${COLUMNS} FROM user_merges WHERE tenant_no = $1 AND user_id = $2 ORDER BY id ${lock ? 'FOR UPDATE' : ''}`,
     [tenantNo, storableText(userId)],
   );
   return rows;

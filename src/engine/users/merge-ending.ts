@@ -1,0 +1,242 @@
+/** Ends merges across shards, from the seal of the old user on (decision 54). */
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
+import { RECORD } from '../../packed/record-fields.ts';
+import type { MergeRecord } from '../../packed/record.ts';
+import { loadCatalog } from '../../postgres/catalog.ts';
+import { transaction } from '../../postgres/transaction.ts';
+import { deleteMergeJob, type MergeJob, readMergeJob } from '../../postgres/users/merge-jobs.ts';
+import { lockMergeOf } from '../../postgres/users/merges.ts';
+import { forgetUsedKeys, type UsedKey } from '../../redis/idempotency.ts';
+import { mergePermitsKey } from '../../redis/keys.ts';
+import { isMergePermitted, PERMIT } from '../../redis/merge-permits.ts';
+import { knownPart } from '../../redis/parts.ts';
+import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
+import { type Block, mapPart } from '../changes/block.ts';
+import { callsOnce } from '../changes/calls.ts';
+import { changeUsers, type ReadUser, type Subject } from '../changes/change-users.ts';
+import { isSealed } from '../changes/sealed.ts';
+import { eventId } from '../ids.ts';
+import { setsOfBoards } from '../leaderboards/stray-sets.ts';
+import { isPersisted } from '../persist/cursor-wait.ts';
+import type { JobWork } from '../schedule/job-runner.ts';
+import { isUnavailable } from '../unavailable.ts';
+import { blockOfFrom, blockOfInto, recordAbout } from './merge-blocks.ts';
+import { boardsOfMerge, computeMerge, holdOf, isSameUser, requireQuiet } from './merge-computation.ts';
+
+/** The remaining user has everything; the seal has ended, with or without a merge; the permit of a merge is taken back. */
+export type MergeStep = 'transferred' | 'unsealed' | 'revoked';
+
+interface MergeEndingOptions {
+  redis: Redis;
+  pool: Pool;
+  clock: Clock;
+  /** Called with the shard of a commit that wrote. */
+  onWritten: (shard: number) => void;
+  /** Called after each step, so that tests can stop there. */
+  onMergeStep?: ((step: MergeStep) => void | Promise<void>) | undefined;
+}
+
+/** Steps of a slice: a merge without conflicts takes two. */
+const MOST_STEPS = 16;
+/** After this many conflicts, events of the remaining user wait. */
+const FREE_TRIES = 2;
+/** A merge whose slices failed so often is given up. */
+const MOST_FAILURES = 5;
+
+/** A merge under way. */
+interface Merge {
+  tenantNo: number;
+  from: string;
+  into: string;
+  /** 32 hex digits. */
+  seal: string;
+}
+
+/**
+ * What Postgres and the permit say decides what comes next, so any number of workers may try, and any of them may stop at any time:
+ *
+ * 1. The merge is stored (`isMoved`): the old user is removed, and the ID stands for the other.
+ * 2. There is a permit: the remaining user gets everything.
+ * 3. There is none, and none that was used up is on its way to Postgres: the merge is given up, and the old user goes on.
+ */
+export class MergeEnding implements JobWork<MergeJob> {
+  readonly kinds = ['user_merge'] as const;
+  readonly title = 'merge of users of two shards';
+  readonly waitMs = 100;
+  private readonly options: MergeEndingOptions;
+
+  constructor(options: MergeEndingOptions) {
+    this.options = options;
+  }
+
+  async slice({ id, tenantNo, attempts, result: { from, into } }: MergeJob): Promise<void> {
+    const { redis, pool } = this.options;
+    const merge = { tenantNo, from, into, seal: id.replaceAll('-', '') };
+    for (let steps = 0; steps < MOST_STEPS; steps += 1) {
+      // First: a permit that was used up since is in Postgres once both are persisted.
+      const isPermitted = await isMergePermitted(redis, merge);
+      if (!(await this.isStored(tenantNo, from)) || !(await this.isStored(tenantNo, into))) return;
+      const job = await readMergeJob(pool, merge.seal);
+      if (job === null) return;
+      if (job.isMoved) await this.removeFrom(merge, job.usedKeys);
+      else if (!isPermitted || attempts >= MOST_FAILURES) await this.giveUp(merge);
+      else await this.transfer(merge, steps >= FREE_TRIES);
+    }
+  }
+
+  private isStored(tenantNo: number, userId: string): Promise<boolean> {
+    const { redis, pool } = this.options;
+    return isPersisted({ redis, pool }, knownPart(redis, tenantNo, userId).shard);
+  }
+
+  /** Gives `into` everything. Does nothing if `into` has changed meanwhile; gives up what cannot be merged. `holds`: events of `into` wait. */
+  private async transfer(merge: Merge, holds: boolean): Promise<void> {
+    const { redis, pool, clock, onMergeStep } = this.options;
+    const { tenantNo, from, into, seal } = merge;
+    const part = knownPart(redis, tenantNo, into);
+    try {
+      if (holds) await this.change(tenantNo, holdOf(into, clock.now()));
+      const [ofFrom, ofInto] = await Promise.all([this.read(tenantNo, from), this.read(tenantNo, into)]);
+      if (!(await this.isStored(tenantNo, into))) return;
+      await requireQuiet(pool, tenantNo, { from, into });
+      const compiled = await this.catalogOf(tenantNo);
+      const nowMs = clock.now();
+      const computed = await computeMerge(pool, compiled, { from, into, dryRun: false, nowMs });
+      if (!isSealed(computed.two.from.packed)) throw new Error('The user who is merged is not sealed.');
+      const change = { ...computed, ...(await boardsOfMerge(pool, compiled)), id: eventId(nowMs), seal };
+      const pair = { compiled, part, from, into };
+      const ended = await this.change(tenantNo, {
+        userId: into,
+        keys: [],
+        isGuarded: true,
+        // Only once: after a conflict, the merge is computed again.
+        compute: once((now: ReadUser) =>
+          isSameUser(now, computed.two.into.packed, ofInto.quarantine.events)
+            ? blockOfInto(pair, change, { read: now, fromQuarantine: ofFrom.quarantine.events })
+            : null,
+        ),
+      });
+      if (ended === 'held') return;
+    } catch (error) {
+      // The other user is gone, merged or sealed as well, or something has to come first.
+      if (!(error instanceof AppError) || isUnavailable(error)) throw error;
+      return this.giveUp(merge);
+    }
+    await onMergeStep?.('transferred');
+  }
+
+  /** A user as Redis has it. Throws RedisNotReady while the shard is rebuilt. */
+  private async read(tenantNo: number, userId: string): Promise<ReadUser> {
+    let user: ReadUser | undefined;
+    const compute = (read: ReadUser): { block: null } => {
+      user = read;
+      return { block: null };
+    };
+    await this.change(tenantNo, { userId, keys: [], isGuarded: true, compute });
+    return user!;
+  }
+
+  /**
+   * Ends the seal without a merge. First, the permit goes, so that no process that has computed the merge can commit it any more. Does
+   * nothing if the permit was used up.
+   */
+  private async giveUp(merge: Merge): Promise<void> {
+    const { redis, pool, clock, onMergeStep } = this.options;
+    const { tenantNo, from, into, seal } = merge;
+    const key = mergePermitsKey(knownPart(redis, tenantNo, into));
+    const nowMs = clock.now();
+    const fields = (await isMergePermitted(redis, merge)) ? [{ key, field: seal, before: PERMIT, value: '' }] : [];
+    const revoke = once(({ packed: expected, generation }) => ({
+      ...{ userId: into, expected, generation, state: null, uses: [], counts: [], fields },
+      records: [mapPart(recordAbout(into, eventId(nowMs), nowMs), null)],
+    }));
+    const subject = { userId: into, keys: [], isGuarded: false, compute: revoke };
+    const ended = await this.change(tenantNo, subject, { handlesSealed: true });
+    await onMergeStep?.('revoked');
+    // A master that takes over has what is persisted: with this record, also a transfer before it, and the permit does not come back.
+    if (ended === 'held' || !(await this.isStored(tenantNo, into)) || (await isMergePermitted(redis, merge))) return;
+    if ((await readMergeJob(pool, seal))?.isMoved !== false) return;
+    await this.unseal(merge, ({ packed, generation }) => {
+      const user = decodeUser(packed!);
+      user.heldUntilMs = null;
+      const records = [mapPart(this.endOf(merge), null)];
+      const state = encodeUser(user);
+      return { userId: from, expected: packed, generation, state, uses: [], counts: [], fields: [], records };
+    });
+  }
+
+  /** Removes `from`, whose rows belong to `into`. */
+  private async removeFrom(merge: Merge, usedKeys: readonly UsedKey[]): Promise<void> {
+    const { redis, pool, clock } = this.options;
+    const { tenantNo, from } = merge;
+    const part = knownPart(redis, tenantNo, from);
+    const { isCleared } = await boardsOfMerge(pool, await this.catalogOf(tenantNo));
+    const sets = await setsOfBoards({ redis, pool, clock }, part);
+    await forgetUsedKeys(redis, part, usedKeys);
+    await transaction(pool, async (client) => {
+      // Whoever deletes the other user waits, and forgets the alias then. `null`: the other user was deleted.
+      const alias = await lockMergeOf(client, tenantNo, from);
+      await this.unseal(merge, (read) => {
+        const user = decodeUser(read.packed!);
+        return blockOfFrom(part, read, { userId: from, user, alias, isCleared, sets, record: this.endOf(merge) });
+      });
+    });
+  }
+
+  /** Changes `from`, who is sealed. If Redis was rebuilt without the user meanwhile, only the job is left. */
+  private async unseal(merge: Merge, blockOf: (read: ReadUser) => Block): Promise<void> {
+    const { pool, onMergeStep } = this.options;
+    const { tenantNo, from, seal } = merge;
+    const ended = await this.change(
+      tenantNo,
+      {
+        userId: from,
+        keys: [],
+        isGuarded: true,
+        compute: (read) => ({ block: read.packed !== null && isSealed(read.packed) ? blockOf(read) : null }),
+      },
+      { handlesSealed: true },
+    );
+    await onMergeStep?.('unsealed');
+    if (ended === 'held' && (await this.isStored(tenantNo, from))) await deleteMergeJob(pool, seal);
+  }
+
+  /** The record with which the persister deletes the job. */
+  private endOf({ from, seal }: Merge): MergeRecord {
+    const nowMs = this.options.clock.now();
+    return { ...recordAbout(from, eventId(nowMs), nowMs), [RECORD.unsealed]: seal };
+  }
+
+  private async catalogOf(tenantNo: number): Promise<CompiledCatalog> {
+    const catalog = await loadCatalog(this.options.pool, tenantNo);
+    if (catalog === null) throw new Error(`Tenant ${tenantNo} has no catalog.`);
+    return compileCatalog(catalog);
+  }
+
+  /** 'held': nothing was written. */
+  private async change(
+    tenantNo: number,
+    subject: Subject<{ block: Block | null }>,
+    { handlesSealed = false } = {},
+  ): Promise<string> {
+    const { redis, onWritten } = this.options;
+    const part = knownPart(redis, tenantNo, subject.userId);
+    const calls = callsOnce(redis, { onWritten: () => onWritten(part.shard) });
+    const { ended } = await changeUsers(calls, part, [subject], { together: true, handlesSealed });
+    return ended;
+  }
+}
+
+/** A change that is computed once: a conflict ends it. */
+function once(blockOf: (read: ReadUser) => Block | null): (read: ReadUser) => { block: Block | null } {
+  let isFirst = true;
+  return (read) => {
+    const block = isFirst ? blockOf(read) : null;
+    isFirst = false;
+    return { block };
+  };
+}
