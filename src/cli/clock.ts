@@ -13,7 +13,7 @@ const STEPS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86
 /** Adds `laurel clock`: reads and moves the test clock. */
 export function addClock(laurel: Command): void {
   const clock = laurel.command('clock').description('the test clock of a Laurel that was started with TEST_CLOCK=1');
-  withAdminOptions(clock.command('show'))
+  withAdminOptions(clock.command('show', { isDefault: true }))
     .description('print the time')
     .addHelpText('after', examples('clock show'))
     .action((options: AdminOptions) => show(options, 'GET'));
@@ -31,6 +31,8 @@ export function addClock(laurel: Command): void {
 /** The time that a text names. A step begins at the time of the clock. */
 async function timeOf(text: string, options: AdminOptions): Promise<string> {
   const [, count, unit] = /^\+(\d{1,6})([mhdw])$/.exec(text) ?? [];
+  if (count === undefined && text.startsWith('+'))
+    throw new CommandError(`${text} is not a step: use +90m, +6h, +1d or +2w (minutes, hours, days, weeks).`);
   if (count === undefined) return text;
   const { now } = await ask(options, 'GET');
   return new Date(Date.parse(now) + Number(count) * STEPS[unit!]!).toISOString();

@@ -135,7 +135,10 @@ export function createServer(options: ServerOptions): Server {
   };
   for (const [path, handler] of Object.entries(health))
     paths.add(path, 'get', (headOnly) => sized(context, handler(headOnly)));
-  const refuse = refusal(context, options.otherPort && otherPortHint(surface, options.otherPort));
+  const otherPort = options.otherPort && otherPortHint(surface, options.otherPort);
+  const refuse = refusal(context, (method, path) =>
+    path === '/' ? rootHint(options.pages ?? []) : otherPort?.(method, path),
+  );
   const notFound = refuse(new AppError('unknown_path', 'There is no such path'));
   for (const page of options.pages ?? [])
     addPage(paths, { page, context, wrap: (handler) => sized(context, handler), notFound });
@@ -172,8 +175,12 @@ export function createServer(options: ServerOptions): Server {
   });
 }
 
+/** For somebody who opens the bare address in a browser. */
+const rootHint = (pages: readonly Page[]): string | undefined =>
+  pages.length === 0 ? undefined : `For a browser: ${pages.map(({ at }) => at).join(', ')}.`;
+
 const refusal =
-  (context: ExchangeContext, hintOf: ReturnType<typeof otherPortHint> = () => undefined) =>
+  (context: ExchangeContext, hintOf: ReturnType<typeof otherPortHint>) =>
   (error: AppError): Handler =>
     sized(context, (res, req) => {
       context.requests.refused(error);

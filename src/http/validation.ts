@@ -28,7 +28,12 @@ export function bodyCheck(schema: TSchema, known: TSchema | null = null): Check 
     if (fault === null) return;
     const { field, unusable } = fault;
     const isBulk = isObjectOfArray || (isArray && field === '');
-    throw new AppError(unusable || isBulk ? 'unprocessable' : 'invalid', textOf(fault));
+    const isBareItem = isArray && field === '' && typeof value === 'object' && value !== null && !Array.isArray(value);
+    throw new AppError(
+      unusable || isBulk ? 'unprocessable' : 'invalid',
+      textOf(fault),
+      isBareItem ? { hint: 'Put the object into a list: [{…}].' } : {},
+    );
   };
 }
 

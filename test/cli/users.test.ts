@@ -111,7 +111,12 @@ test('clock shows, moves and resets the test clock', async () => {
   expect(await clock('set', '2035-12-01T00:00:00Z')).toEqual({ code: 0, out: '2035-12-01T00:00:00.000Z\n', err: '' });
   expect((await clock('set', '+1d')).out).toBe('2035-12-02T00:00:00.000Z\n');
   expect((await clock('show', '--json')).out).toBe('{\n  "now": "2035-12-02T00:00:00.000Z"\n}\n');
-  expect(await clock('set', '+1y')).toMatchObject({ code: 2, err: expect.stringContaining('now') });
+  expect((await clock('--json')).out).toBe('{\n  "now": "2035-12-02T00:00:00.000Z"\n}\n');
+  expect(await clock('set', '+1y')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('+1y is not a step: use +90m'),
+  });
+  expect(await clock('set', 'soon')).toMatchObject({ code: 2, err: expect.stringContaining('now') });
   expect((await clock('reset')).code).toBe(0);
   expect((await clock('show')).out).not.toContain('2035');
 });

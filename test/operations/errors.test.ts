@@ -20,7 +20,11 @@ const event = { user: { id: 'ada' }, value: 1 };
 describe('the key', () => {
   test('distinguishes a missing one from an invalid one', async () => {
     const missing = await laurel.app.post(EVENT, event, { key: null });
-    expect([missing.status, missing.body]).toEqual([401, { error: 'The API key is missing', code: 'missing_key' }]);
+    const hint = 'Send the key in the header X-API-KEY.';
+    expect([missing.status, missing.body]).toEqual([
+      401,
+      { error: 'The API key is missing', code: 'missing_key', hint },
+    ]);
     for (const key of ['nonsense', `${userKey.split('.')[0]}.${'x'.repeat(40)}`, 'app_x.unknown']) {
       const { status, body } = await laurel.app.post(EVENT, event, { key });
       expect([status, body]).toEqual([401, { error: 'The API key is not valid', code: 'invalid_key' }]);
@@ -30,10 +34,10 @@ describe('the key', () => {
   test('explains one in Authorization: Bearer, and never repeats it', async () => {
     const headers = { Authorization: `Bearer ${userKey}` };
     const { status, body } = await laurel.app.post(EVENT, event, { key: null, headers });
-    expect([status, body.code, body.hint]).toEqual([401, 'missing_key', expect.stringContaining('X-API-KEY')]);
+    expect([status, body.code, body.hint]).toEqual([401, 'missing_key', expect.stringContaining('without Bearer')]);
     expect(JSON.stringify(body)).not.toContain(userKey.slice(0, 8));
     const other = { Authorization: 'Basic YTpi' };
-    expect((await laurel.app.post(EVENT, event, { key: null, headers: other })).body).not.toHaveProperty('hint');
+    expect((await laurel.app.post(EVENT, event, { key: null, headers: other })).body.hint).not.toContain('Bearer');
     // A key in the right header counts, regardless of other headers.
     expect((await laurel.app.post(EVENT, event, { headers })).status).toBe(201);
   });
@@ -59,6 +63,17 @@ describe('the port', () => {
     const hinted = hint === null ? {} : { hint: expect.stringMatching(hint) };
     expect([answer.status, answer.body]).toEqual([status, { error: expect.any(String), code, ...hinted }]);
   });
+});
+
+test('names the pages at the bare address', async () => {
+  const answer = await laurel.admin.send('GET', '/', { key: null });
+  expect([answer.status, answer.body.hint]).toEqual([404, expect.stringMatching(/^For a browser: \/\S+/)]);
+});
+
+test('asks for a list where an object was sent', async () => {
+  const answer = await laurel.admin.post('/v1/metrics', { key: 'laps', name: 'Laps' } as never);
+  expect([answer.status, answer.body]).toMatchObject([422, { hint: 'Put the object into a list: [{…}].' }]);
+  expect((await laurel.admin.post('/v1/metrics', 'laps' as never)).body).not.toHaveProperty('hint');
 });
 
 test('names the port if it is known', () => {

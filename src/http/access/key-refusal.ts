@@ -20,6 +20,8 @@ const REFUSAL_REASONS = {
 } as const;
 type RefusalReason = keyof typeof REFUSAL_REASONS;
 
+const IN_HEADER = 'Send the key in the header X-API-KEY.';
+
 /** A key was refused. A 401 says whether a key was sent, but not why it is invalid: that would help somebody who guesses keys. */
 export class KeyRefusal extends AppError {
   readonly reason: RefusalReason;
@@ -31,7 +33,10 @@ export class KeyRefusal extends AppError {
     { prefix, message, hint }: { prefix: string | null; message?: string; hint?: string } = { prefix: null },
   ) {
     const code = REFUSAL_REASONS[reason];
-    super(code, message ?? (code === 'missing_key' ? 'The API key is missing' : 'The API key is not valid'), { hint });
+    const isMissing = code === 'missing_key';
+    super(code, message ?? (isMissing ? 'The API key is missing' : 'The API key is not valid'), {
+      hint: hint ?? (isMissing ? IN_HEADER : undefined),
+    });
     this.reason = reason;
     this.prefix = prefix;
   }
