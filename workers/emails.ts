@@ -91,6 +91,8 @@ function startSmtp(core: SendingCore, settings: Shared & { publicUrl: string }):
     const sender = createEmailSender(channel, sealer, sending);
     return {
       pace: channel.pace,
+      // Mail servers allow few connections from one address.
+      mostAtATime: channel.http === null ? 4 : 16,
       prepare,
       send: (email) => sender.send(email),
       onResult: async ({ userId }, { to }, { outcome, reason }) => {

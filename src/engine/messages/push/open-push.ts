@@ -7,6 +7,7 @@ import type { OpenChannel } from '../message-deliveries.ts';
 import type { Sealer } from '../sealed-secrets.ts';
 import {
   type DeliveryResult,
+  MOST_NOTIFICATIONS,
   type OpenProvider,
   ProviderLane,
   type PushDelivery,
@@ -38,13 +39,14 @@ export function createPushOpener(options: PushOpenerOptions) {
     const channels = (await readPushChannels(pool, tenantNo)).filter(({ enabled }) => enabled);
     if (channels.length === 0) return null;
     const providers = new Map(channels.map((channel) => [channel.provider, openProvider(options, failing, channel)]));
-    const prepare = await createPushPreparing(options, tenantNo, providers);
     const ending = new AbortController();
     // One listener per device that waits for its turn.
     setMaxListeners(0, ending.signal);
+    const prepare = await createPushPreparing(options, tenantNo, providers, ending.signal);
     return {
       // Each provider has a pace of its own.
       pace: Infinity,
+      mostAtATime: MOST_NOTIFICATIONS,
       prepare,
       send: (delivery) => sendToDevices(providers, delivery, ending.signal),
       onResult: async ({ userId }, _delivery, { gone }) => {
@@ -70,7 +72,7 @@ function openProvider(
   const known = failing.get(keyOf(channel));
   // A changed channel gets a new chance.
   const lane =
-    known?.updatedMs === channel.updated.getTime() ? known.lane : new ProviderLane(channel.pace, firstPauseMs);
+    known?.updatedMs === channel.updated.getTime() ? known.lane : new ProviderLane({ ...channel, firstPauseMs });
   return { lane, sender: senders.of(openedCredentials(channel, sealer)) };
 }
 
