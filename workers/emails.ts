@@ -97,6 +97,8 @@ function startSmtp(core: SendingCore, settings: Shared & { publicUrl: string }):
     const sender = await openedOrNoted(() => createEmailSender(channel, sealer, sending), opening);
     return {
       pace: channel.pace,
+      // Mail servers allow few connections from one address.
+      mostAtATime: channel.http === null ? 4 : 16,
       prepare,
       send: async (email) => {
         const result = await sender.send(email);

@@ -72,7 +72,11 @@ function wakeOnChanges(
   changes.listen({
     catalogChanged: wakeAll,
     anyCatalogChanged: wakeAll,
-    organisationChanged: wakeAll,
+    organisationChanged: () => {
+      wakeAll();
+      // Also when a channel was changed.
+      emails.look();
+    },
     written: lookForAll,
   });
   testClock?.onChange(delivery.look);

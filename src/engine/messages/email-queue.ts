@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
 import type { Medium } from '../../domain/notifications/medium.ts';
@@ -26,6 +27,8 @@ export const LATEST_MS: Readonly<Record<MessageKind, number>> = {
 /** An attempt that takes longer counts as interrupted. Must exceed the longest attempt. */
 const INTERRUPTED_AFTER_MS = 15 * 60_000;
 const AT_ONCE = 100;
+/** Interval of looking for further messages while slow attempts run. */
+const MEANWHILE_MS = 500;
 
 /**
  * What to do with a message that is due, as of the user's present state: send it, never send it (the user unsubscribed, for
@@ -87,23 +90,38 @@ export const emailId = (tenantNo: number, kind: MessageKind, source: string, med
 /**
  * Sends a tenant's messages of a medium that are due, each at most once: the attempt is stored before the e-mail is handed over, and an
  * attempt without a result is never repeated. So a process that dies in between can lose the e-mails in its hands, and sends
- * none twice. Several processes may call it at a time. Rejects if Postgres does not answer, after the attempts have ended.
- * @returns whether there may be further due e-mails
+ * none twice. Several processes may call it at a time. A slow attempt does not hold up messages that fall due meanwhile. Resolves
+ * when nothing is due and no attempt runs, or `pacing` allows no further one. Rejects if Postgres does not answer, after the
+ * attempts have ended.
  */
-export async function sendDueEmails<M, R extends AttemptResult>(options: EmailQueueOptions<M, R>): Promise<boolean> {
+export async function sendDueEmails<M, R extends AttemptResult>(options: EmailQueueOptions<M, R>): Promise<void> {
   const { pool, tenantNo, medium, now, pacing } = options;
-  const due = await dueEmails(pool, { tenantNo, medium, upToMs: now(), limit: AT_ONCE });
-  const attempts: Promise<void>[] = [];
+  const running = new Set<Promise<void>>();
   const errors: unknown[] = [];
   const note = (error: unknown): void => void errors.push(error);
-  for (const email of due) {
-    if (errors.length > 0 || !(await pacing.next())) break;
-    const attempt = await begin(options, email).catch(note);
-    if (attempt) attempts.push(pacing.run(attempt).catch(note));
+  const start = (attempt: () => Promise<void>): void => {
+    const ended: Promise<void> = pacing
+      .run(attempt)
+      .catch(note)
+      .finally(() => running.delete(ended));
+    running.add(ended);
+  };
+  for (let mayGoOn = true; mayGoOn;) {
+    const due = await dueEmails(pool, { tenantNo, medium, upToMs: now(), limit: AT_ONCE }).catch(note);
+    for (const email of due ?? []) {
+      mayGoOn = errors.length === 0 && (await pacing.next());
+      if (!mayGoOn) break;
+      const attempt = await begin(options, email).catch(note);
+      if (attempt) start(attempt);
+    }
+    if (errors.length > 0) break;
+    if (due?.length === AT_ONCE) continue;
+    if (running.size === 0) break;
+    await Promise.race([Promise.all(running), sleep(MEANWHILE_MS)]);
+    mayGoOn &&= await pacing.next();
   }
-  await Promise.all(attempts);
+  await Promise.all(running);
   if (errors.length > 0) throw errors[0] as Error;
-  return due.length === AT_ONCE;
 }
 
 /** Ends attempts that began long ago and have no result, because their process died. */

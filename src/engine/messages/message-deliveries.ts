@@ -4,7 +4,7 @@ import { v7 as uuid } from 'uuid';
 import type { Clock } from '../../clock.ts';
 import type { Medium } from '../../domain/notifications/medium.ts';
 import type { DueEmail, EmailEnd } from '../../postgres/notifications/email-messages.ts';
-import { leaseChannels, type LeasedChannel, releaseChannel } from '../../postgres/notifications/channel-leases.ts';
+import { hasChannels, leaseChannels, type LeasedChannel, releaseChannel } from '../../postgres/notifications/channel-leases.ts';
 import { rounds, type Rounds } from '../../rounds.ts';
 import { type Log, LogThrottle } from '../../telemetry/log.ts';
 import { withTimeLimit } from '../../time-limit.ts';
@@ -27,6 +27,8 @@ interface Result extends AttemptResult {
 export interface OpenChannel<M, R extends Result> {
   /** Most attempts a second. */
   pace: number;
+  /** Most attempts at a time, once the server works. The pace times the time of an attempt is what a channel needs. */
+  mostAtATime: number;
   prepare: (due: DueEmail) => Promise<Prepared<M>>;
   /** Tries once, for a limited time. Never rejects. */
   send: (message: M) => Promise<R>;
@@ -60,13 +62,15 @@ export interface MessageDeliveriesOptions<M, R extends Result> {
 
 /** Interval of looking for due messages. */
 const EVERY_MS = 2_000;
+/** The same while no tenant has a channel. Changes of channels are announced; this is for announcements that are lost. */
+const UNUSED_EVERY_MS = 60_000;
+/** Rounds without a due message after which it is asked again whether there are channels. */
+const QUIET_ROUNDS = 30;
 const LEASE_MS = 15_000;
 /** A channel is served for this long; then others that wait come first. */
 const TURN_MS = 60_000;
 /** Channels that a process serves at a time. A broken one leaves its place after some attempts. */
 const MOST_CHANNELS = 64;
-/** Attempts at a time through a channel whose server works. */
-const MOST_AT_A_TIME = 4;
 const FIRST_PAUSE_MS = 30_000;
 /** After an error of Laurel or Postgres. */
 const RETRY_MS = 10_000;
@@ -98,14 +102,19 @@ export class MessageDeliveries<M, R extends Result> {
   private readonly logThrottle = new LogThrottle(REPEAT_MS);
   private readonly open = new Set<{ cutOff(): void }>();
   private closed = false;
+  /** Rounds until it is asked whether a tenant has a channel. */
+  private roundsLeft = 0;
 
   constructor(options: MessageDeliveriesOptions<M, R>) {
     this.options = options;
     this.rounds = rounds(() => this.round());
   }
 
-  /** Call this when messages may be due. */
-  readonly look = (): void => this.rounds.wake();
+  /** Call this when messages may be due, or channels were changed. */
+  readonly look = (): void => {
+    this.roundsLeft = 0;
+    this.rounds.wake();
+  };
 
   /** Begins no further attempt, waits some seconds for those in progress, and cuts off the rest. */
   async close(): Promise<void> {
@@ -126,6 +135,7 @@ export class MessageDeliveries<M, R extends Result> {
       if (!mayWork()) return everyMs;
       const nowMs = clock.now();
       await endInterruptedEmails(pool, nowMs);
+      if (this.roundsLeft === 0 && !(await hasChannels(pool, medium)) && this.turns.size === 0) return UNUSED_EVERY_MS;
       const held = [...this.turns.keys()];
       const leased = await leaseChannels(pool, medium, {
         holder: this.holder,
@@ -134,6 +144,7 @@ export class MessageDeliveries<M, R extends Result> {
         most: MOST_CHANNELS,
         held,
       });
+      this.roundsLeft = leased.length > 0 || this.roundsLeft === 0 ? QUIET_ROUNDS : this.roundsLeft - 1;
       const versions = new Map(leased.map(({ tenantNo, version }) => [tenantNo, version]));
       // Changed, disabled or deleted, or another process has the lease.
       for (const [tenantNo, { version, ending }] of this.turns) if (versions.get(tenantNo) !== version) ending.abort();
@@ -181,7 +192,7 @@ export class MessageDeliveries<M, R extends Result> {
     this.open.add(channel);
     const health = this.healthOf(leased);
     const over = withTimeLimit(ending, turnMs);
-    const pace = new Pace(channel.pace, health, over);
+    const pace = new Pace(channel, health, over);
     try {
       const queue = {
         pool,
@@ -197,7 +208,7 @@ export class MessageDeliveries<M, R extends Result> {
           this.warn(tenantNo, error, 'a message could not be prepared; it is tried again', { id }),
         onStep,
       };
-      while (!over.aborted && (await sendDueEmails(queue)));
+      await sendDueEmails(queue);
     } finally {
       this.open.delete(channel);
       await channel.close();
@@ -224,20 +235,23 @@ export class MessageDeliveries<M, R extends Result> {
 /** The pace of a channel in a turn, and how many attempts run at a time. Times are of `performance.now()`. */
 class Pace implements Pacing {
   private readonly spacingMs: number;
+  private readonly mostAtATime: number;
   private readonly health: WebhookHealth;
   private readonly over: AbortSignal;
-  private readonly running = new Set<Promise<unknown>>();
+  private running = 0;
+  private onEnd: (() => void) | null = null;
   private nextMs = 0;
 
   /** @param over aborts at the end of the turn */
-  constructor(perSecond: number, health: WebhookHealth, over: AbortSignal) {
-    this.spacingMs = 1_000 / perSecond;
+  constructor({ pace, mostAtATime }: { pace: number; mostAtATime: number }, health: WebhookHealth, over: AbortSignal) {
+    this.spacingMs = 1_000 / pace;
+    this.mostAtATime = mostAtATime;
     this.health = health;
     this.over = over;
   }
 
   async next(): Promise<boolean> {
-    while (this.running.size >= this.health.concurrency) await Promise.race(this.running);
+    while (this.running >= this.health.concurrency) await new Promise<void>((ended) => (this.onEnd = ended));
     // The server may ask for a longer wait meanwhile.
     for (let waitMs = this.waitMs(); waitMs > 0 && !this.over.aborted; waitMs = this.waitMs())
       await sleep(waitMs, undefined, { signal: this.over }).catch(() => undefined);
@@ -246,10 +260,13 @@ class Pace implements Pacing {
 
   async run(attempt: () => Promise<void>): Promise<void> {
     this.nextMs = Math.max(this.nextMs, performance.now() + this.spacingMs);
-    const running = attempt();
-    const settled = running.catch(() => undefined).finally(() => this.running.delete(settled));
-    this.running.add(settled);
-    await running;
+    this.running += 1;
+    try {
+      await attempt();
+    } finally {
+      this.running -= 1;
+      this.onEnd?.();
+    }
   }
 
   /** Notes how an attempt ended. */
@@ -258,7 +275,7 @@ class Pace implements Pacing {
     const result = await attempt;
     const endedMs = performance.now();
     if (result.concernsServer) this.health.failedTry({ beganMs, endedMs, nowMs: endedMs });
-    else this.health.succeeded(MOST_AT_A_TIME);
+    else this.health.succeeded(this.mostAtATime);
     const askedMs = result.concernsServer ? Math.min(result.retryAfterMs ?? 0, MOST_ASKED_MS) : 0;
     this.nextMs = Math.max(this.nextMs, endedMs + askedMs);
     return result;

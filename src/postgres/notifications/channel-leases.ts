@@ -52,6 +52,14 @@ export async function leaseChannels(
   return rows;
 }
 
+/** Whether a tenant has an enabled channel of a medium. The table has a row for each tenant that ever had one. */
+export async function hasChannels(pool: Pool, medium: Medium): Promise<boolean> {
+  const { rows } = await pool.query<{ exists: boolean }>(
+    `SELECT EXISTS (SELECT FROM ${TABLES[medium]} WHERE enabled) AS exists`,
+  );
+  return rows[0]!.exists;
+}
+
 /** Gives a lease back. For `restMs`, no process sends through the channel, unless it was changed since `version`. */
 export async function releaseChannel(
   pool: Pool,

@@ -20,21 +20,68 @@ export interface DeliveryResult {
   concernsServer: false;
   /** Tokens that providers no longer know. */
   gone: string[];
+  /** Devices whose provider says later what became of it. */
+  tickets: { ticket: string; token: string }[];
+  /** Number of devices that took it. */
+  taken: number;
 }
 
-/** Attempts at a time that a working provider gets. The queue limits them by its own. */
-const MOST_AT_A_TIME = 1_000;
+/** Push notifications of a tenant at a time, if the providers work. */
+export const MOST_NOTIFICATIONS = 64;
+/**
+ * Attempts at a time at a provider that works, and at one that fails. The pace is kept if it is less than this number divided by the time
+ * of an attempt. APNs takes them over one connection; Expo asks for few connections.
+ */
+const MOST_AT_A_TIME: Readonly<Record<PushProvider, number>> = { apns: 64, fcm: 64, web_push: 64, expo: 16 };
+const LEAST_AT_A_TIME = 4;
+/** How early a notification may wait for a lane's pace, and how long notifications of all lanes wait for a place in one. */
+const EARLY_MS = 20;
+const PLACE_MS = 250;
+const CONGESTED_MS = 1_000;
 
 /** A provider as a tenant uses it: its pace and its breaker. Times are of `performance.now()`. */
 export class ProviderLane {
   readonly health: WebhookHealth;
+  private readonly most: number;
   private readonly spacingMs: number;
   private nextMs = 0;
+  private running = 0;
+  private congestedUntilMs = 0;
+  private onEnd: (() => void) | null = null;
 
-  /** @param firstPauseMs how long the breaker is open for the first time */
-  constructor(perSecond: number, firstPauseMs: number) {
-    this.spacingMs = 1_000 / perSecond;
+  /** @param options.firstPauseMs how long the breaker is open for the first time */
+  constructor({ provider, pace, firstPauseMs }: { provider: PushProvider; pace: number; firstPauseMs: number }) {
+    this.most = MOST_AT_A_TIME[provider];
+    this.spacingMs = 1_000 / pace;
     this.health = new WebhookHealth({ failures: 0, failingSinceMs: null, firstPauseMs });
+  }
+
+  /**
+   * Waits until an attempt may begin soon. Returns false if the lane has no place for some time, because its provider is slow: other
+   * lanes should not wait for it.
+   */
+  async hasPlace(ending: AbortSignal): Promise<boolean> {
+    const waitMs = this.nextMs - performance.now() - EARLY_MS;
+    if (waitMs > 0) await sleep(waitMs, undefined, { signal: ending }).catch(() => undefined);
+    if (this.isFull && performance.now() >= this.congestedUntilMs) await this.ended();
+    if (this.isFull && performance.now() >= this.congestedUntilMs)
+      this.congestedUntilMs = performance.now() + CONGESTED_MS;
+    return !this.isFull && !ending.aborted;
+  }
+
+  private get isFull(): boolean {
+    return this.running >= Math.max(LEAST_AT_A_TIME, Math.min(this.most, this.health.concurrency));
+  }
+
+  /** Waits until an attempt ends, but not for long. */
+  private ended(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, PLACE_MS);
+      this.onEnd = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** Tries once, at the lane's pace. Never rejects. `ending`: no attempt begins after it. */
@@ -42,15 +89,26 @@ export class ProviderLane {
     const nowMs = performance.now();
     const openUntilMs = this.health.openUntilMs(nowMs);
     if (openUntilMs !== null) return notNow('the provider failed too often', openUntilMs - nowMs);
+    const pauseMs = sender.pauseMs?.(token) ?? null;
+    if (pauseMs !== null) return notNow('the server of the device did not answer repeatedly', pauseMs);
     const atMs = Math.max(nowMs, this.nextMs);
     this.nextMs = atMs + this.spacingMs;
-    if (atMs > nowMs) await sleep(atMs - nowMs, undefined, { signal: ending }).catch(() => undefined);
-    if (ending.aborted) return notNow('the process ended', 0);
+    this.running += 1;
+    try {
+      if (atMs > nowMs) await sleep(atMs - nowMs, undefined, { signal: ending }).catch(() => undefined);
+      return ending.aborted ? notNow('the process ended', 0) : await this.attempt(sender.send(token, push));
+    } finally {
+      this.running -= 1;
+      this.onEnd?.();
+    }
+  }
+
+  private async attempt(sending: Promise<PushResult>): Promise<PushResult> {
     const beganMs = performance.now();
-    const result = await sender.send(token, push);
+    const result = await sending;
     const endedMs = performance.now();
     if (result.concernsServer) this.health.failedTry({ beganMs, endedMs, nowMs: endedMs });
-    else this.health.succeeded(MOST_AT_A_TIME);
+    else this.health.succeeded(this.most);
     return result;
   }
 }
@@ -88,8 +146,9 @@ export async function sendToDevices(
  */
 export function resultOf(devices: readonly (PushResult & { token: string })[]): DeliveryResult {
   const gone = devices.flatMap(({ token, outcome }) => (outcome === 'token_gone' ? [token] : []));
-  const common = { concernsServer: false as const, gone, retryAfterMs: null };
   const sent = devices.filter(({ outcome }) => outcome === 'sent').length;
+  const tickets = devices.flatMap(({ token, ticket }) => (ticket === undefined ? [] : [{ ticket, token }]));
+  const common = { concernsServer: false as const, gone, tickets, taken: sent, retryAfterMs: null };
   const [failed] = devices.filter(({ outcome }) => outcome !== 'sent');
   if (failed === undefined) return { ...common, outcome: 'sent', reason: null };
   if (sent > 0)

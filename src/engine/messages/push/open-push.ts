@@ -8,6 +8,7 @@ import type { OpenChannel } from '../message-deliveries.ts';
 import type { Sealer } from '../sealed-secrets.ts';
 import {
   type DeliveryResult,
+  MOST_NOTIFICATIONS,
   type OpenProvider,
   ProviderLane,
   type PushDelivery,
@@ -41,13 +42,14 @@ export function createPushOpener(options: PushOpenerOptions) {
     if (channels.length === 0) return null;
     const opened = await Promise.all(channels.map((channel) => openProvider(options, failing, channel)));
     const providers = new Map(channels.map(({ provider }, at) => [provider, opened[at]!]));
-    const prepare = await createPushPreparing(options, tenantNo, providers);
     const ending = new AbortController();
     // One listener per device that waits for its turn.
     setMaxListeners(0, ending.signal);
+    const prepare = await createPushPreparing(options, tenantNo, providers, ending.signal);
     return {
       // Each provider has a pace of its own.
       pace: Infinity,
+      mostAtATime: MOST_NOTIFICATIONS,
       prepare,
       send: (delivery) => sendToDevices(providers, delivery, ending.signal),
       onResult: async ({ userId }, _delivery, { gone }) => {
@@ -78,21 +80,21 @@ async function openProvider(
   const known = failing.get(keyOf(channel));
   // A changed channel gets a new chance.
   const lane =
-    known?.updatedMs === channel.updated.getTime() ? known.lane : new ProviderLane(channel.pace, firstPauseMs);
+    known?.updatedMs === channel.updated.getTime() ? known.lane : new ProviderLane({ ...channel, firstPauseMs });
   const opening = { pool, nowMs: clock.now(), channel: attemptedOf(channel) };
   const sender = await openedOrNoted(() => senders.of(openedCredentials(channel, sealer)), opening);
   const run = new AttemptRun();
   return { lane, run, sender: noting(sender, (result) => run.note(result, clock.now())) };
 }
 
+/** The sender, which also reports how each attempt ended. */
 const noting = (sender: PushSender, note: (result: PushResult) => void): PushSender => ({
+  ...sender,
   send: async (token, push) => {
     const result = await sender.send(token, push);
     note(result);
     return result;
   },
-  cutOff: () => sender.cutOff(),
-  close: () => sender.close(),
 });
 
 function keepFailing(

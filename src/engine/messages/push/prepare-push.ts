@@ -12,11 +12,15 @@ import type { OpenProvider, PushDelivery } from './device-sends.ts';
 
 export type PushPreparingOptions = Pick<PreparingOptions, 'redis' | 'pool' | 'catalogs' | 'clock'>;
 
+/** How long a notification waits whose provider has no place for it, at least. */
+const BUSY_MS = 3_000;
+
 /** A function that prepares a tenant's push notifications with its present settings. For a minute at most, as settings may change. */
 export async function createPushPreparing(
   options: PushPreparingOptions,
   tenantNo: number,
   providers: ReadonlyMap<PushProvider, OpenProvider>,
+  ending: AbortSignal,
 ): Promise<(due: DueEmail) => Promise<Prepared<PushDelivery>>> {
   const { pool, clock, catalogs } = options;
   const settings = await readMessageSettings(pool, tenantNo);
@@ -30,8 +34,14 @@ export async function createPushPreparing(
     if (!('tokens' in recipient)) return recipient;
     const tokens = recipient.tokens.filter((token) => providers.has(providerOf(token)));
     if (tokens.length === 0) return { drop: 'the user has no device of a provider with an enabled channel' };
-    const pauseMs = pauseOf(tokens.map((token) => providers.get(providerOf(token))!));
+    const open = [...new Set(tokens.map((token) => providers.get(providerOf(token))!))];
+    const pauseMs = pauseOf(open);
     if (pauseMs !== null) return { waitUntilMs: clock.now() + pauseMs, reason: 'the provider failed too often' };
+    for (const { lane } of open) {
+      if (lane.health.openUntilMs(performance.now()) !== null || (await lane.hasPlace(ending))) continue;
+      const waitMs = BUSY_MS * (1 + Math.random());
+      return { waitUntilMs: Math.ceil(clock.now() + waitMs), reason: 'the provider is slow' };
+    }
     const compiled = await catalogs.of(tenantNo);
     // The user may have changed the name or an attribute since the notification fell due.
     const user = userResponse(compiled, { userId, state: state!, controlShare });

@@ -27,12 +27,29 @@ export interface PushResult extends Omit<SendResult, 'outcome'> {
   outcome: PushOutcome;
   /** With `later`: the delay that the provider asked for; `null` if none. */
   retryAfterMs: number | null;
+  /** With `sent`: under which ID the provider says later what became of the message. */
+  ticket?: string;
+}
+
+/** What became of a message that a provider took. `token_gone`: as in `PushOutcome`. */
+export interface PushReceipt {
+  ticket: string;
+  outcome: 'delivered' | 'failed' | 'token_gone';
+  /** `null` if delivered. */
+  reason: string | null;
 }
 
 /** Sends the messages of one channel. It keeps connections and access tokens, so keep it while its credentials stay the same. */
 export interface PushSender {
   /** Tries once, for a limited time. Never rejects. */
   send(token: string, message: PushMessage): Promise<PushResult>;
+  /** For how long an attempt would be pointless (ms); `null` or absent if it would not. */
+  pauseMs?(token: string): number | null;
+  /**
+   * What became of messages, by the tickets of up to `MOST_TICKETS`; those of which the provider does not know yet are missing. Absent if the
+   * provider has no tickets. Rejects with a reason if it did not answer.
+   */
+  receipts?(tickets: readonly string[]): Promise<PushReceipt[]>;
   /** Ends the attempts in progress, each with the result that it has so far. */
   cutOff(): void;
   /** Closes all connections. Attempts in progress fail. */

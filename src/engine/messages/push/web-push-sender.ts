@@ -4,7 +4,8 @@ import { signedJwt } from './jwt.ts';
 import { vapidKey } from './push-credentials.ts';
 import { ProviderHttp, type ProviderHttpOptions } from '../provider-http.ts';
 import { reasonOf } from '../email-sender.ts';
-import { failed, later, SENT, shortKey, tooLong } from './push-result.ts';
+import { EndpointHosts } from './endpoint-hosts.ts';
+import { failed, jsonOf, later, SENT, shortKey, textAt, tooLong } from './push-result.ts';
 import type { PushMessage, PushResult, PushSender, WebPushCredentials } from './push-sender.ts';
 import { type Subscription, subscriptionOf } from './push-tokens.ts';
 
@@ -28,6 +29,7 @@ export function createWebPushSender(credentials: WebPushCredentials, options: We
   const { now, ...httpOptions } = options;
   const vapid = new Vapid(credentials, now);
   const http = new ProviderHttp(httpOptions);
+  const hosts = new EndpointHosts();
 
   async function send(token: string, message: PushMessage): Promise<PushResult> {
     const subscription = subscriptionOf(token, httpOptions);
@@ -36,6 +38,9 @@ export function createWebPushSender(credentials: WebPushCredentials, options: We
     const bytes = content.length + OVERHEAD_BYTES;
     if (bytes > MOST_BYTES) return tooLong(bytes, MOST_BYTES);
     const { endpoint } = subscription;
+    const attempt = await hosts.enter(endpoint.host, message.id);
+    if ('reason' in attempt)
+      return later(reasonOf(attempt.reason), { concernsServer: false, retryAfterMs: attempt.retryAfterMs });
     const answered = await http.post(endpoint, {
       headers: {
         'Content-Type': 'application/octet-stream',
@@ -46,13 +51,22 @@ export function createWebPushSender(credentials: WebPushCredentials, options: We
       },
       body: encrypted(content, subscription),
     });
+    hosts.leave(attempt, answered.status !== null);
     if (answered.status !== null) return resultOf({ ...answered, endpoint });
     const { reason, handedOver, isRefused } = answered;
     if (isRefused) return failed('refused', reason);
     return handedOver ? failed('unknown', reason) : later(reason, { concernsServer: false });
   }
 
-  return { send, cutOff: () => http.cutOff(), close: () => http.close() };
+  return {
+    send,
+    pauseMs: (token) => {
+      const endpoint = textAt(jsonOf(token), 'endpoint') ?? '';
+      return URL.canParse(endpoint) ? hosts.skippedMs(new URL(endpoint).host) : null;
+    },
+    cutOff: () => http.cutOff(),
+    close: () => http.close(),
+  };
 }
 
 /** What the app's service worker gets. `tag` is for the notification, so that it replaces an older one. */

@@ -57,7 +57,7 @@ describe('the providers of a user', () => {
   const provider = (answer: () => PushResult, pace = 500): OpenProvider & { sent: number } => {
     const open = {
       sent: 0,
-      lane: new ProviderLane(pace, 60_000),
+      lane: new ProviderLane({ provider: 'fcm', pace, firstPauseMs: 60_000 }),
       sender: {
         send: async () => {
           open.sent += 1;
