@@ -84,7 +84,7 @@ function startSending(credentials: PushCredentials, options: Partial<PushSenderO
       send: (delivery) => sendToDevices(providers, delivery, never),
       onResult: async () => undefined,
       cutOff: () => sender.cutOff(),
-      close: () => undefined,
+      close: async () => undefined,
     }),
   });
   closing.push(async () => {
