@@ -176,8 +176,17 @@ describe('a tenant that records opens and clicks', () => {
     expect((await message('ada')).status).toBe('complained');
 
     expect(await counts()).toMatchObject({
-      ...{ kind: 'recap', medium: 'email', due: 2, sent: 2, delivered: 1, bounced: 0, complained: 1 },
-      ...{ opened: 1, clicked: 1, unsubscribed: 1, withheld: 0 },
+      kind: 'recap',
+      medium: 'email',
+      due: 2,
+      sent: 2,
+      delivered: 1,
+      bounced: 0,
+      complained: 1,
+      opened: 1,
+      clicked: 1,
+      unsubscribed: 1,
+      withheld: 0,
       days: [{ date: '2030-03-01', clicked: 1 }],
     });
     const exported = await ok(laurel.admin.get('/v1/users/ada/export'));
