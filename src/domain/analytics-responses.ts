@@ -268,9 +268,9 @@ export const AnalyticsMessageEffect = Type.Object({
   kinds: Type.Array(
     Type.Object({
       kind: Kind,
-      users: Described('Users for whom a message fell due.'),
-      reached: Described('Those of them who were looked at and were sent at least one.'),
-      controlUsers: Described('Users of the control group from whom one was withheld.'),
+      users: Described('Users for whom a message fell due, as far as they were looked at.'),
+      reached: Described('Those of them who were sent at least one.'),
+      controlUsers: Described('Users of the control group from whom one was withheld, likewise.'),
       isSampled: Type.Boolean({ description: 'Whether not all of these users were looked at.' }),
       returned: Type.Array(
         Type.Object({

@@ -218,7 +218,7 @@ export const adminAnalyticsMessagesEffect = operation({
     'By default the last 30 days up to today. Both days are included, at most 366, but only as far back as the log of messages (`MESSAGE_LOG_DAYS`) and ' +
     'single events are kept. Counts users by the first message of the kind that fell due in the range, sent or not, and users of the control group by the ' +
     'first one that was withheld. A user returned with an event within so many times 24 hours after it; only users for whom that time is over count. At ' +
-    'most 20,000 users of each kind and group are looked at, chosen by a hash of their IDs. The interval covers the true difference in 95 of 100 samples.',
+    'most 20,000 users of each kind and group are looked at, chosen by a hash of their IDs (`isSampled`). The interval covers the true difference in 95 of 100 samples.',
   query: Type.Object(Range),
   responses: { 200: AnalyticsMessageEffect },
   answer: async ({ analytics, catalogs }, { tenant, query }) =>

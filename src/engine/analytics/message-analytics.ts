@@ -8,8 +8,9 @@ import {
   MESSAGE_COUNTS,
   messageCountOf,
 } from '../../domain/notifications/message-counts.ts';
+import type { MessageKind } from '../../domain/notifications/message-variables.ts';
 import { dateOf } from '../../domain/periods.ts';
-import { readSums } from '../../postgres/analytics.ts';
+import { readSums, readSumsTogether } from '../../postgres/analytics.ts';
 import { type EffectGroup, effectGroups } from '../../postgres/notifications/message-effects.ts';
 import { detailsFromDay } from '../../postgres/partitions.ts';
 import { comparedDays, type AnalyticsOptions, type AnalyticsQuery } from './analytics-range.ts';
@@ -70,8 +71,9 @@ export function createMessageAnalytics({ pool, clock, caughtUp, costly }: Analyt
     await caughtUp.tenant(tenantNo);
     // Whoever returned before is unknown: the events of earlier days are no longer kept one by one.
     const firstDay = Math.max(fromDay, (await detailsFromDay(pool)) ?? fromDay);
+    const counts = await countsOf({ tenantNo, fromDay: firstDay, toDay });
     const groups = await costly.run(tenantNo, `effect of messages ${firstDay} ${toDay}`, () =>
-      effectGroups(pool, { tenantNo, fromDay: firstDay, toDay, nowMs, most: MOST_USERS }),
+      effectGroups(pool, { tenantNo, fromDay: firstDay, toDay, nowMs, most: MOST_USERS, counts }),
     );
     const kinds = COUNTED_KINDS.flatMap((kind) => {
       const of = (isControl: boolean): EffectGroup | undefined =>
@@ -80,6 +82,25 @@ export function createMessageAnalytics({ pool, clock, caughtUp, costly }: Analyt
       return due === undefined && control === undefined ? [] : [{ kind, ...compared(due, control) }];
     });
     return { from: dates.from, to: dates.to, kinds };
+  }
+
+  /** Messages that fell due or were withheld, by kind. */
+  async function countsOf(range: {
+    tenantNo: number;
+    fromDay: number;
+    toDay: number;
+  }): Promise<{ kind: MessageKind; isControl: boolean; count: number }[]> {
+    const sums = await readSumsTogether(pool, { ...range, segment: SEGMENT.everyone, kinds: [COUNTED.messages] });
+    return COUNTED_KINDS.flatMap((kind) =>
+      (['due', 'withheld'] as const).flatMap((counted) => {
+        const own = sums.filter((sum) => {
+          const of = messageCountOf(sum);
+          return of?.kind === kind && of.count === counted;
+        });
+        const count = own.reduce((total, { events }) => total + events, 0);
+        return count === 0 ? [] : [{ kind, isControl: counted === 'withheld', count }];
+      }),
+    );
   }
 
   return { messages, messageEffect };
@@ -93,7 +114,7 @@ function compared(
     users: due?.users ?? 0,
     reached: due?.reached ?? 0,
     controlUsers: control?.users ?? 0,
-    isSampled: [due, control].some((group) => group !== undefined && group.looked < group.users),
+    isSampled: [due, control].some((group) => group?.isSampled === true),
     returned: EFFECT_DAYS.map((afterDays, index) => {
       const figures = (group: EffectGroup | undefined): { users: number; returned: number } => ({
         users: group?.over[index] ?? 0,

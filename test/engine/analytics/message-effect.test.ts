@@ -36,7 +36,7 @@ function wilson(count: number, of: number): [number, number] {
 
 let listening: Listening;
 /** About whom the webhook was told. */
-let reported: (string | null)[];
+let reported: string[];
 beforeAll(async () => {
   listening = await Listening.start('2030-03-01T09:00', {
     metrics: [{ key: 'flips', name: 'Flips' }],
@@ -53,7 +53,7 @@ beforeAll(async () => {
   // Without an address there is no occasion, in neither group.
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'mute' }, value: 1 });
   await listening.to('2030-03-01T17:00:01');
-  reported = (await listening.messages()).map(({ user }) => user);
+  reported = (await listening.messages()).map(({ user }) => user ?? '');
   for (const hours of [20, 60, 100, 200]) {
     await listening.to(new Date(Date.parse('2030-03-01T17:00Z') + hours * 3_600_000).toISOString().slice(0, 19));
     await Promise.all(USERS.filter((id) => returnsAfter(id) === hours).map((id) => event(id)));
@@ -84,7 +84,9 @@ describe('users of the control group', () => {
     const figures = await read('/v1/analytics/messages?from=2030-03-01&to=2030-03-01');
     expect(figures.messages).toMatchObject([
       {
-        ...{ kind: 'achievement_completed', medium: 'email', sent: 0 },
+        kind: 'achievement_completed',
+        medium: 'email',
+        sent: 0,
         due: USERS.filter((id) => !isControl(id)).length,
         withheld: USERS.filter(isControl).length,
         before: { due: 0, withheld: 0 },
@@ -99,7 +101,10 @@ test('the effect is the difference of the shares of users who returned, with the
   const [effect] = kinds;
   const groups = [false, true].map((control) => USERS.filter((id) => isControl(id) === control));
   expect(effect).toMatchObject({
-    ...{ users: groups[0]!.length, controlUsers: groups[1]!.length, reached: 0, isSampled: false },
+    users: groups[0]!.length,
+    controlUsers: groups[1]!.length,
+    reached: 0,
+    isSampled: false,
   });
   for (const [index, days] of [1, 3, 7].entries()) {
     const [due, control] = groups.map((ids) => {
@@ -111,8 +116,11 @@ test('the effect is the difference of the shares of users who returned, with the
     const high = difference + Math.hypot(due!.wilson[1] - due!.share, control!.share - control!.wilson[0]);
     const found = effect.returned[index];
     expect(found).toMatchObject({
-      ...{ afterDays: days, users: due!.of, returned: due!.returned },
-      ...{ controlUsers: control!.of, controlReturned: control!.returned },
+      afterDays: days,
+      users: due!.of,
+      returned: due!.returned,
+      controlUsers: control!.of,
+      controlReturned: control!.returned,
     });
     expect([found.difference, found.low, found.high].map((each) => each.toFixed(6))).toEqual(
       [difference, low, high].map((each) => each.toFixed(6)),

@@ -176,8 +176,17 @@ describe('a tenant that records opens and clicks', () => {
     expect((await message('ada')).status).toBe('complained');
 
     expect(await counts()).toMatchObject({
-      ...{ kind: 'recap', medium: 'email', due: 2, sent: 2, delivered: 1, bounced: 0, complained: 1 },
-      ...{ opened: 1, clicked: 1, unsubscribed: 1, withheld: 0 },
+      kind: 'recap',
+      medium: 'email',
+      due: 2,
+      sent: 2,
+      delivered: 1,
+      bounced: 0,
+      complained: 1,
+      opened: 1,
+      clicked: 1,
+      unsubscribed: 1,
+      withheld: 0,
       days: [{ date: '2030-03-01', clicked: 1 }],
     });
     const exported = await ok(laurel.admin.get('/v1/users/ada/export'));
@@ -185,6 +194,10 @@ describe('a tenant that records opens and clicks', () => {
 
     // Nothing is recorded about a deleted user, and the other one's e-mail is not affected.
     await ok(laurel.admin.delete('/v1/users/bo'));
+    await until(
+      () => message('bo'),
+      (found) => found === undefined,
+    );
     expect((await get(clickOf(other!))).headers.get('location')).toBe(
       'https://shop.example/a?from=mail&user=bo%20%26%20co#top',
     );
@@ -234,4 +247,36 @@ test('a forged link leads nowhere, and a true one also while Postgres is away', 
     () => message('ada'),
     ({ status }) => status === 'clicked',
   );
+});
+
+describe('an opened push notification', () => {
+  const EMPTY = { id: '', tenantNo: 0, userId: '', kind: 'recap', atMs: Date.parse(START), payload: '{}' } as const;
+  const report = (userId: string, id: string, options: object = {}) =>
+    laurel.app.post(`/v1/users/${userId}/messages/${id}/opened`, undefined, options);
+
+  test('is reported by the app, about messages to its user alone, if the tenant records opens', async () => {
+    await configure({ trackOpens: true });
+    const id = emailId(0, 'recap', 'ada', 'push');
+    await ok(laurel.app.put('/v1/users/ada', { name: 'Ada' }));
+    await transaction(laurel.pool, async (client) => {
+      await insertEmails(client, [{ ...EMPTY, id, userId: 'ada', medium: 'push' }]);
+      await client.query("UPDATE email_messages SET status = 'sent', due_ms = NULL WHERE id = $1", [id]);
+    });
+    expect((await report('bo', id)).status).toBe(204);
+    expect((await report('ada', emailId(0, 'recap', 'other', 'push'))).status).toBe(204);
+    await until(outcomes, ({ ignored = 0 }) => ignored === 2);
+    expect(await message('ada')).toMatchObject({ status: 'sent', opened: null });
+    for (let time = 0; time < 3; time += 1) expect((await report('ada', id)).status).toBe(204);
+    await until(
+      () => message('ada'),
+      ({ status }) => status === 'opened',
+    );
+    expect(await outcomes()).toMatchObject({ opened: 1, repeated: 2 });
+    expect((await report('ada', 'x')).status).toBe(404);
+
+    const { body } = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada', scope: 'profile' }]);
+    const key = body.created[0].key;
+    expect((await report('ada', id, { key })).status).toBe(204);
+    expect((await report('bo', id, { key })).status).toBe(403);
+  });
 });

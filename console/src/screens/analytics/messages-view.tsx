@@ -103,7 +103,9 @@ function Effects({ kinds, from, to }: MessageEffect) {
                 </li>
               ))}
             </ul>
-            {isSampled && <p className="text-xs text-muted">From 20,000 users of each group.</p>}
+            {isSampled && (
+              <p className="text-xs text-muted">From a sample of the users, at most 20,000 of each group.</p>
+            )}
           </Fragment>
         ))
       )}
