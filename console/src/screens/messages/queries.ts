@@ -22,7 +22,7 @@ type Post<Path extends keyof paths> = paths[Path] extends {
 export type EmailPreview = Post<'/v1/messages/preview'>;
 export type PushPreview = Post<'/v1/messages/preview/push'>;
 
-/** What is read; `null` if there is none. */
+/** The answer of a read; `null` if it is 404. */
 async function orNone<T>(read: Promise<T>): Promise<T | null> {
   try {
     return await read;
