@@ -9,8 +9,6 @@ import type { Medium } from './words.ts';
 
 export type Channel = AdminRead<'/v1/messages/channel'>;
 export type Settings = Required<NonNullable<AdminRead<'/v1/configuration'>['messages']>>;
-export type Template = Settings['templates'][number];
-export type PushTemplate = Settings['pushTemplates'][number];
 export type PushChannel = AdminRead<'/v1/messages/push-channels'>['channels'][number];
 export type Feedback = AdminRead<'/v1/messages/feedback'>;
 
