@@ -285,6 +285,9 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
     await page.getByText('The provider refused the credentials.').waitFor();
     await page.getByRole('link', { name: 'Open the push channels' }).waitFor();
     await look(page, 'messages-failing');
+    await page.getByRole('link', { name: 'Open the push channels' }).click();
+    await page.getByRole('button', { name: 'Edit: Expo' }).waitFor();
+    expect(new URL(page.url()).pathname).toBe('/console/messages/push-channels');
     await context.close();
   });
 

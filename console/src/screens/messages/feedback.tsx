@@ -49,8 +49,8 @@ export function Feedback() {
           <div className="flex flex-col gap-1">
             <CopyText label="Address for reports">{url}</CopyText>
             <p className="text-xs text-muted">
-              Enter it at your provider, for deliveries, bounces and complaints. It is a secret: whoever knows it can
-              report bounces.
+              Enter it at your provider, for deliveries, bounces and complaints. It is a secret: everyone who knows it
+              can report bounces.
             </p>
           </div>
         )}

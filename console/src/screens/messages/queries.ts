@@ -9,8 +9,6 @@ import type { Medium } from './words.ts';
 
 export type Channel = AdminRead<'/v1/messages/channel'>;
 export type Settings = Required<NonNullable<AdminRead<'/v1/configuration'>['messages']>>;
-export type Template = Settings['templates'][number];
-export type PushTemplate = Settings['pushTemplates'][number];
 export type PushChannel = AdminRead<'/v1/messages/push-channels'>['channels'][number];
 export type Feedback = AdminRead<'/v1/messages/feedback'>;
 
@@ -22,7 +20,7 @@ type Post<Path extends keyof paths> = paths[Path] extends {
 export type EmailPreview = Post<'/v1/messages/preview'>;
 export type PushPreview = Post<'/v1/messages/preview/push'>;
 
-/** What is read; `null` if there is none. */
+/** The answer of a read; `null` if it is 404. */
 async function orNone<T>(read: Promise<T>): Promise<T | null> {
   try {
     return await read;
