@@ -32,6 +32,7 @@ import {
 } from './points.ts';
 import {
   adminLeaderboardFillingsList,
+  adminLeaderboardsCohorts,
   adminLeaderboardsGroups,
   adminLeaderboardsLeagues,
   leaderboards,
@@ -329,6 +330,7 @@ export const adminOperations: readonly Operation[] = [
   adminAttributesValues,
   adminLeaderboardsGroups,
   adminLeaderboardsLeagues,
+  adminLeaderboardsCohorts,
   adminActivityGet,
   adminActivityCompletions,
   adminAnalyticsSegments,
