@@ -95,6 +95,23 @@ export const UserLeague = Type.Object({
 });
 export type UserLeague = Static<typeof UserLeague>;
 
+/** The cohorts of a leaderboard in a run. */
+export const LeagueCohorts = Type.Object({
+  run: { ...LocalDate, description: 'First day of the run.' },
+  cohorts: Type.Array(
+    Type.Object({
+      id: Type.Integer({ description: 'ID of the cohort.' }),
+      tier: LeagueTier,
+      users: Type.Integer({ description: 'Users who entered the cohort, including those who were deleted since.' }),
+      userAttributes: Type.Record(Type.String(), Type.String(), {
+        description: 'The values that the users had in common when they entered, by the key of the attribute.',
+      }),
+    }),
+    { description: 'The cohorts, in the order in which they were created.' },
+  ),
+});
+export type LeagueCohorts = Static<typeof LeagueCohorts>;
+
 /** How many users and cohorts each tier of a leaderboard has in a run. */
 export const LeagueOverview = Type.Object({
   run: { ...LocalDate, description: 'First day of the run.' },

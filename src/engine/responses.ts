@@ -331,6 +331,12 @@ export function triggerResponse(
 export const breakdownKeys = (compiled: CompiledCatalog, board: Leaderboard): string[] =>
   board.breakdownAttributes.map((id) => compiled.attributesById.get(id)?.key ?? '');
 
+/** The values that make up a group of a board, by the key of the attribute; empty without a breakdown. */
+export function groupAttributes(compiled: CompiledCatalog, board: Leaderboard, group: string): Record<string, string> {
+  const values = groupValues(group);
+  return Object.fromEntries(breakdownKeys(compiled, board).map((key, at) => [key, values[at] ?? '']));
+}
+
 /** The fields that name a group of a board, in the order of the board's attributes; empty without a breakdown. */
 export function groupFields(
   compiled: CompiledCatalog,

@@ -32,6 +32,7 @@ import {
 } from './points.ts';
 import {
   adminLeaderboardFillingsList,
+  adminLeaderboardsCohorts,
   adminLeaderboardsGroups,
   adminLeaderboardsLeagues,
   leaderboards,
@@ -336,6 +337,7 @@ export const adminOperations: readonly Operation[] = [
   adminAttributesValues,
   adminLeaderboardsGroups,
   adminLeaderboardsLeagues,
+  adminLeaderboardsCohorts,
   adminActivityGet,
   adminActivityCompletions,
   adminAnalyticsSegments,

@@ -9,7 +9,7 @@ import {
   TeamRankings,
   UserLeaderboardResponseWithHistory,
 } from '../domain/leaderboard.ts';
-import { LeagueOverview, UserLeague } from '../domain/leagues.ts';
+import { LeagueCohorts, LeagueOverview, UserLeague } from '../domain/leagues.ts';
 import { boardStatus } from '../domain/runs.ts';
 import { LocalDate, Uuid } from '../domain/schemas.ts';
 import { AttributeFilter, StringMap } from '../domain/user.ts';
@@ -90,6 +90,28 @@ export const adminLeaderboardsLeagues = operation({
   answer: async ({ catalogs, leagues }, { tenant, params, query: { run } }) => {
     const compiled = await catalogs.of(tenant.no);
     return leagues.overview(compiled, keyOf(compiled, params.id), run);
+  },
+});
+
+export const adminLeaderboardsCohorts = operation({
+  id: 'admin_leaderboards_cohorts',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/leaderboards/{id}/cohorts',
+  summary: 'The cohorts of the leagues of a leaderboard, in the order in which they were created',
+  description:
+    'Of the present run, or of that which begins on `run`. A page that has fewer cohorts than `limit` is the last. `after` takes the ' +
+    'ID of the last cohort of the page before. 422 for a leaderboard without `leagues`.',
+  params: Type.Object({ id: Uuid }),
+  query: Type.Object({
+    run: Type.Optional(LocalDate),
+    after: Type.Integer({ minimum: 0, default: 0 }),
+    limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }),
+  }),
+  responses: { 200: LeagueCohorts },
+  answer: async ({ catalogs, leagues }, { tenant, params, query }) => {
+    const compiled = await catalogs.of(tenant.no);
+    return leagues.cohorts(compiled, keyOf(compiled, params.id), query);
   },
 });
 

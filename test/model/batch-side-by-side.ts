@@ -40,12 +40,8 @@ export class Batches {
   }
 
   async take(sent: readonly SentEvent[]): Promise<Said> {
-    // The parts of a wide tenant process a batch side by side, so that the order of equal scores is undefined. The second event of a
-    // batch counts as a microsecond later, so a later event at the same time of the test's clock would not be the last one.
-    const { leaderboards } = this.model.catalog;
-    const isUnordered = leaderboards.some(
-      ({ ties, aggregate }) => (this.isWide && ties === 'first') || aggregate === 'last',
-    );
+    // The parts of a wide tenant process a batch side by side, so that the order of equal scores is undefined.
+    const isUnordered = this.isWide && this.model.catalog.leaderboards.some(({ ties }) => ties === 'first');
     if (sent.length > 1 && isUnordered) {
       const all: Said[] = [];
       for (const event of sent) all.push(await this.take([event]));

@@ -164,7 +164,16 @@ export class SideBySide {
   private async batch({ events }: Extract<Step, { do: 'batch' }>): Promise<Said> {
     // A day that has not begun in any zone refuses the whole batch.
     const past = (signUp: EventStep['signUp']) => signUp && { daysAgo: Math.max(0, signUp.daysAgo) };
-    return this.batches.take(events.map((event) => this.sentEvent({ ...event, signUp: past(event.signUp) })));
+    const sent = events.map((event) => this.sentEvent({ ...event, signUp: past(event.signUp) }));
+    if (this.model.catalog.leaderboards.every(({ aggregate }) => aggregate !== 'last')) return this.batches.take(sent);
+    // Within a millisecond, an event of a batch need not count as later than one that came alone, nor as earlier.
+    const all: Said[] = [];
+    for (const event of sent) {
+      await this.clockTo(this.model.nowMs + 1);
+      all.push(await this.batches.take([event]));
+    }
+    await this.clockTo(this.model.nowMs + 1);
+    return { engine: all.map(({ engine }) => engine), model: all.map(({ model }) => model) };
   }
 
   private async prefer({ user, enabled, mode, daysOff }: Extract<Step, { do: 'prefer' }>): Promise<Said> {
@@ -181,7 +190,9 @@ export class SideBySide {
   }
 
   private async complete(step: Extract<Step, { do: 'complete' }>): Promise<Said> {
-    const possible = this.model.catalog.achievements.filter((one) => one.trigger === 'api' && one.status === 'active');
+    const possible = this.model.catalog.achievements.filter(
+      (one) => one.trigger === 'api' && one.status === 'active' && one.leaderboardId === null,
+    );
     const key = possible[step.nth % possible.length]?.key ?? null;
     if (key === null) return NOTHING;
     const answer = await this.engine.complete(key, step.user).catch((error) => refused(error, 422, 409));

@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// b4ddb56fb30975086cf0ee653c94fa9cd03aac7285fd2a9f51efd6edd4b3fa53
-// 2a1c61f2da72d3d15a2f567cebca9fddcd072742d757fd3f4e7960c1667be9a1
+// cf992c6c2d27edbe200189806c39ebea9f243d657e5808fd238108966970b1f4
+// c25e6d20a0e7dae58cda27cb5ea012dad2d24aae2689daf2f3faa2e4cb928be1
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -1455,6 +1455,8 @@ export interface UserLeague {
   rank: number | null;
   /** Value of the leaderboard. */
   value: number | null;
+  /** The number of the event of the score that decides between equal scores; absent or null: it sent none. */
+  secondaryScore?: number | null;
   /** How the user would move if the run ended now; of a closed run: how the user moved. */
   move: "up" | "stay" | "down";
   /** The user’s cohort; null: none yet. */
@@ -1471,6 +1473,8 @@ export interface UserLeague {
       rank: number;
       /** The user’s score. */
       value: number;
+      /** The number of the event of the score that decides between equal scores; absent or null: it sent none. */
+      secondaryScore?: number;
       /** How the user would move if the run ended now; of a closed run: how the user moved. */
       move: "up" | "stay" | "down";
     }[];

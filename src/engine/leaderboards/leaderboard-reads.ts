@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Static } from 'typebox';
-import { type AttributeFilter, groupName, groupValues } from '../../domain/user.ts';
+import { type AttributeFilter, groupName } from '../../domain/user.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import type {
   BoardStatus,
@@ -26,7 +26,7 @@ import { statesInSlices, tenantParts } from '../../redis/parts.ts';
 import { boardGroupsKey, boardKey, type TenantPart } from '../../redis/keys.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import { visibleBoards } from '../find-configured.ts';
-import { breakdownKeys, leaderboardResponse } from '../responses.ts';
+import { breakdownKeys, groupAttributes, leaderboardResponse } from '../responses.ts';
 import { groupOfUser, type UserReads } from '../users/user-reads.ts';
 import { rankRewardsOf } from '../notifications/payloads.ts';
 import { groupsOfRun, NO_PAST, type PastRuns, type Snapshot } from './runs.ts';
@@ -347,16 +347,15 @@ export class LeaderboardReads {
     const { board } = this.find(compiled, key);
     const { tenantNo } = compiled.catalog;
     const boardRun = { boardNo: board.no, runDay: this.run(board, runDate, null).startDay };
-    const keys = breakdownKeys(compiled, board);
-    if (keys.length === 0) return [];
+    if (board.breakdownAttributes.length === 0) return [];
     const counts = new Map<string, number>();
     for (const part of tenantParts(this.redis, tenantNo))
       for (const [group, users] of await this.groupsIn(part, boardRun))
         if (counts.has(group) || counts.size < MAX_GROUPS) counts.set(group, (counts.get(group) ?? 0) + users);
-    return Array.from(counts, ([group, users]): CountedGroup => {
-      const values = groupValues(group);
-      return { userAttributes: Object.fromEntries(keys.map((name, at) => [name, values[at] ?? ''])), users };
-    })
+    return Array.from(counts, ([group, users]): CountedGroup => ({
+      userAttributes: groupAttributes(compiled, board, group),
+      users,
+    }))
       .filter(({ users }) => users > 0)
       .toSorted((a, b) => b.users - a.users);
   }

@@ -4,13 +4,26 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import type { BoardStatus } from '../../domain/leaderboard.ts';
-import { type LeagueOverview, type Leagues, tierOf, type UserLeague } from '../../domain/leagues.ts';
+import {
+  type LeagueCohorts,
+  type LeagueOverview,
+  type Leagues,
+  tierOf,
+  type UserLeague,
+} from '../../domain/leagues.ts';
 import { dateOf } from '../../domain/periods.ts';
 import { finalMs, type Run } from '../../domain/runs.ts';
 import { dayStartMs } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import { countLeagues, type LeaguePlace, leaguePlace, type TierChange } from '../../postgres/boards/leagues.ts';
+import {
+  countLeagues,
+  listCohorts,
+  type LeaguePlace,
+  leaguePlace,
+  type TierChange,
+} from '../../postgres/boards/leagues.ts';
 import { moveOf, moveOfInactive, ruleOf, tierIn } from '../../rules/leagues.ts';
+import { groupAttributes } from '../responses.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import type { LeaderboardReads } from './leaderboard-reads.ts';
 import { shownRankings } from './shown-rankings.ts';
@@ -88,6 +101,26 @@ export function createLeagueReads({ pool, leaderboards, clock, users, redis }: L
     return { run: dateOf(run.startDay), waiting: counted.waiting, tiers };
   }
 
+  /** Cohorts of a run, page by page. Errors as `ofUser`. */
+  async function cohorts(
+    compiled: CompiledCatalog,
+    key: string,
+    { run: runDate, after, limit }: { run?: string | undefined; after: number; limit: number },
+  ): Promise<LeagueCohorts> {
+    const { board, run, leagues } = find(compiled, key, { run: runDate, zone: null });
+    const { tenantNo } = compiled.catalog;
+    const listed = await listCohorts(pool, { tenantNo, boardNo: board.no, runDay: run.startDay }, { after, limit });
+    return {
+      run: dateOf(run.startDay),
+      cohorts: listed.map(({ id, tier, group, members }) => ({
+        id,
+        tier: tierOf(leagues, tier),
+        users: members,
+        userAttributes: groupAttributes(compiled, board, group),
+      })),
+    };
+  }
+
   function find(
     compiled: CompiledCatalog,
     key: string,
@@ -125,7 +158,7 @@ export function createLeagueReads({ pool, leaderboards, clock, users, redis }: L
     });
   }
 
-  return { ofUser, overview };
+  return { ofUser, overview, cohorts };
 }
 
 export type LeagueReads = ReturnType<typeof createLeagueReads>;

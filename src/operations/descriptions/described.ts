@@ -277,6 +277,8 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   seenBefore: 'Only users whose progress or profile last changed before this time.',
   'admin_leaderboards_groups:run': 'First day of the run; by default the current run.',
   'admin_leaderboards_leagues:run': 'First day of the run; by default the current run.',
+  'admin_leaderboards_cohorts:run': 'First day of the run; by default the current run.',
+  'admin_leaderboards_cohorts:after': 'ID of the last cohort of the page before.',
   'users_leaderboard_leagues:run': 'First day of the run; by default the current run.',
 
   version: 'Number of the {noun}.',

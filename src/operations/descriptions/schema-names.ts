@@ -127,6 +127,7 @@ const adminNames: Readonly<Record<string, Places>> = {
   CreatedPointsSystem: 'AdminPointsSystemCreation created []',
   LeaderboardGroup: 'admin_leaderboards_groups 200 []',
   LeagueOverview: 'admin_leaderboards_leagues 200',
+  LeagueCohorts: 'admin_leaderboards_cohorts 200',
 
   Configuration: 'admin_configuration_get 200',
   ConfigurationRequest: 'admin_configuration_put body',

@@ -258,6 +258,29 @@ export async function leaguePlace(
   return rows[0]!;
 }
 
+/** A cohort of a run. */
+export interface ListedCohort {
+  id: number;
+  tier: number;
+  group: string;
+  /** Who entered it, users included who are deleted by now. */
+  members: number;
+}
+
+/** The cohorts of a run after one of them, in the order in which they were created. */
+export async function listCohorts(
+  pool: Pool,
+  { tenantNo, boardNo, runDay }: LeagueRun,
+  { after, limit }: { after: number; limit: number },
+): Promise<ListedCohort[]> {
+  const { rows } = await pool.query<ListedCohort>(
+    `SELECT id, tier, group_name AS "group", members FROM league_cohorts
+      WHERE tenant_no = $1 AND board_no = $2 AND run_day = $3 AND id > $4 ORDER BY id LIMIT $5`,
+    [tenantNo, boardNo, runDay, after, limit],
+  );
+  return rows;
+}
+
 /** By tier: users and cohorts of a run; and how many users wait for a cohort. */
 export async function countLeagues(
   pool: Pool,

@@ -220,6 +220,7 @@ export const OF_ADMINS: Readonly<Record<string, Case>> = {
   admin_attributes_values: LARGEST,
   admin_leaderboards_groups: LARGEST,
   admin_leaderboards_leagues: { given: ({ ids }) => ({ id: ids[LEAGUE] }) },
+  admin_leaderboards_cohorts: { given: ({ ids }) => ({ id: ids[LEAGUE], after: undefined }) },
   admin_activity_get: given(DAYS),
   admin_activity_completions: LARGEST,
   admin_analytics_segments: LARGEST,

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import type { Leagues, UserLeague } from '../../../src/domain/leagues.ts';
+import type { LeagueCohorts, Leagues, UserLeague } from '../../../src/domain/leagues.ts';
 import type { ClosingStep } from '../../../src/engine/leaderboards/league-closing.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 import { closeLeagues } from './leagues-by-the-clock.ts';
@@ -31,6 +31,15 @@ async function leagueOf(user: string, query = '', board = 'board'): Promise<User
   const { status, body } = await boards.laurel.app.get(`/v1/users/${user}/leaderboards/${board}/leagues?${query}`);
   if (status !== 200) throw new Error(JSON.stringify(body));
   return body;
+}
+
+/** A page of the cohorts that administrators see. */
+async function listed(query: string): Promise<LeagueCohorts['cohorts']> {
+  const { admin } = boards.laurel;
+  const [{ id }] = (await admin.get('/v1/leaderboards')).body;
+  const { status, body } = await admin.get(`/v1/leaderboards/${id}/cohorts?${query}`);
+  if (status !== 200) throw new Error(JSON.stringify(body));
+  return body.cohorts;
 }
 
 const tierNames = (users: readonly string[]): Promise<string[]> =>
@@ -192,6 +201,14 @@ test('groups have cohorts of their own, and ties rank as the leaderboard says', 
     ['b', 2],
     ['c', 3],
   ]);
+  expect(await listed('limit=1')).toMatchObject([
+    { tier: { number: 1, name: 'Bronze' }, users: 3, userAttributes: { land: 'de' } },
+  ]);
+  const [first] = await listed('limit=1');
+  expect(await listed(`run=2026-11-18&after=${first!.id}`)).toMatchObject([
+    { users: 2, userAttributes: { land: 'fr' } },
+  ]);
+  expect(await listed('run=2026-11-17')).toEqual([]);
   // A user who moves to another group keeps the cohort of the run.
   await event('b', 'fr', 5);
   await boards.store();
