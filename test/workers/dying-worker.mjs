@@ -29,6 +29,7 @@ const workers = await startWorkers({
   onStep: die,
   onBatchMoment: die,
   onPublishStep: die,
+  onMergeStep: (step) => die(`merge ${step}`),
   onJobMoment: (moment, { kind }) => die(`${kind} ${moment}`),
   ...(LEASE_MS && { jobLeaseMs: Number(LEASE_MS) }),
   delivery: { allowPrivate: true, onStep: die, ...(LEASE_MS && { leaseMs: Number(LEASE_MS) }) },

@@ -1,5 +1,6 @@
 /** The two blocks of a merge, which are committed together. */
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { UserMerge } from '../../domain/administration/merge.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
 import { KIND, kindField, MERGED_STREAKS, RECORD } from '../../packed/record-fields.ts';
@@ -18,7 +19,7 @@ import { type Block, countsOfUser, type KeyUse, mapPart, movesPart } from '../ch
 import type { ReadUser } from '../changes/change-users.ts';
 import { idempotencyDigest, timeOf } from '../ids.ts';
 import { boardSetOf } from './hiding.ts';
-import type { ComputedMerge } from './merge-computation.ts';
+import type { TwoUsers } from './merge-facts.ts';
 
 /** The two users of a merge, resolved, and the part of `into`. */
 export interface Pair {
@@ -26,6 +27,15 @@ export interface Pair {
   part: TenantPart;
   from: string;
   into: string;
+}
+
+/** A merge as computed from a snapshot of Postgres. */
+export interface ComputedMerge {
+  two: TwoUsers;
+  after: User;
+  packed: Buffer;
+  answer: UserMerge;
+  nowMs: number;
 }
 
 /** A merge as computed, and what the block of `into` needs to know. */

@@ -2,7 +2,6 @@
 import type { Pool } from 'pg';
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { UserMerge } from '../../domain/administration/merge.ts';
 import { LIMITS } from '../../domain/user.ts';
 import { AppError } from '../../errors.ts';
 import { listFills } from '../../postgres/boards/progress.ts';
@@ -19,17 +18,8 @@ import { lackOfRoom } from '../changes/event-change.ts';
 import { eventId } from '../ids.ts';
 import { openBoards } from '../recomputations/open-boards.ts';
 import { mergeAnswer } from './merge-answer.ts';
-import { recordAbout } from './merge-blocks.ts';
+import { type ComputedMerge, recordAbout } from './merge-blocks.ts';
 import { MOST_MERGED, readTwoUsers, type TwoUsers } from './merge-facts.ts';
-
-/** A merge as computed from a snapshot of Postgres. */
-export interface ComputedMerge {
-  two: TwoUsers;
-  after: User;
-  packed: Buffer;
-  answer: UserMerge;
-  nowMs: number;
-}
 
 /** Throws 409 or 503 while something else must come first. */
 export async function requireQuiet(pool: Pool, tenantNo: number, users: { from: string; into: string }): Promise<void> {

@@ -151,7 +151,13 @@ export class MergeEnding implements JobWork<MergeJob> {
     const nowMs = clock.now();
     const fields = (await isMergePermitted(redis, merge)) ? [{ key, field: seal, before: PERMIT, value: '' }] : [];
     const revoke = once(({ packed: expected, generation }) => ({
-      ...{ userId: into, expected, generation, state: null, uses: [], counts: [], fields },
+      userId: into,
+      expected,
+      generation,
+      state: null,
+      uses: [],
+      counts: [],
+      fields,
       records: [mapPart(recordAbout(into, eventId(nowMs), nowMs), null)],
     }));
     const subject = { userId: into, keys: [], isGuarded: false, compute: revoke };

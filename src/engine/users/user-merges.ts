@@ -19,16 +19,15 @@ import { eventId } from '../ids.ts';
 import { Overload } from '../refusals.ts';
 import { isControl } from '../responses.ts';
 import type { Scripts } from '../scripts.ts';
-import { blockOfFrom, blockOfInto, type MergeChange, type Pair, recordAbout } from './merge-blocks.ts';
 import {
-  boardsOfMerge,
+  blockOfFrom,
+  blockOfInto,
   type ComputedMerge,
-  computeMerge,
-  HOLD_MS,
-  holdOf,
-  isSameUser,
-  requireQuiet,
-} from './merge-computation.ts';
+  type MergeChange,
+  type Pair,
+  recordAbout,
+} from './merge-blocks.ts';
+import { boardsOfMerge, computeMerge, HOLD_MS, holdOf, isSameUser, requireQuiet } from './merge-computation.ts';
 import { createMergesAcross, type SealMoment } from './merges-across.ts';
 
 interface UserMergesOptions {
