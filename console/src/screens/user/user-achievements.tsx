@@ -27,6 +27,9 @@ export function UserAchievements({ id }: { id: string }) {
     const found = configured?.find((one) => one.id === achievement);
     return found && causeText(achievementRule(found, rules));
   };
+  // Final ranks complete it, and no call can.
+  const isForRanks = (achievement: string): boolean =>
+    Boolean(configured?.find((one) => one.id === achievement)?.leaderboardId);
   const done = achievements.data?.filter(({ achievedAt }) => achievedAt !== null).length ?? 0;
   return (
     <Panel title={achievements.data ? `Achievements: ${done} of ${achievements.data.length}` : 'Achievements'}>
@@ -74,7 +77,7 @@ export function UserAchievements({ id }: { id: string }) {
                   </span>
                 )}
               </span>
-              {achievedAt === null && trigger === 'api' && key !== undefined && (
+              {achievedAt === null && trigger === 'api' && key !== undefined && !isForRanks(achievement) && (
                 <Complete user={id} achievement={key} name={name} />
               )}
             </li>
