@@ -36,6 +36,7 @@ It also says what scrolls sideways and which scripts failed; then the exit code 
 `;
 
 const SIZES = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
+const SETTLED_MS = 700;
 const KEY = 'adm_screenshots.only-for-screenshots';
 /** The user with the longest history. */
 const USER = 'user-3';
@@ -106,6 +107,9 @@ async function pictures(
     await page.goto('about:blank');
     await page.goto(`${adminUrl}/console${address}`);
     await page.locator('#main').waitFor();
+    await quiet();
+    // A preview asks only after a moment without input.
+    await page.waitForTimeout(SETTLED_MS);
     await quiet();
     await page.screenshot({ path: join(folder, `${picture}.png`), fullPage: true });
     problems.push(...(await tooWide(page)).map((line) => `${picture} scrolls sideways: ${line}`));

@@ -131,7 +131,7 @@ export const creationEntry = (position: string, createdMs: number): ClockEntry =
 });
 
 export function streakEntry(position: string, row: TimelineStreakRow): StreakEntry {
-  const change = SETTLEMENT_KINDS[row.kind - 1] ?? 'lost';
+  const change = SETTLEMENT_KINDS[row.kind - 1]!;
   return {
     kind: 'streak',
     position,

@@ -1,5 +1,6 @@
 import { msOf, type TimelineBounds } from '../../domain/administration/timeline.ts';
 import { storableText } from '../storable-json.ts';
+import { SETTLEMENT_KINDS } from '../persist/streaks.ts';
 import type { Pool } from 'pg';
 
 /** Rows of one kind between two pairs of time and number. */
@@ -70,6 +71,9 @@ const parametersOf = ({ tenantNo, userId, bounds: { above, below }, limit }: Row
 /** Kinds of changes by administrators: restored, replaced, reset. */
 const BY_ADMINISTRATORS = '4, 5, 7';
 
+/** Earned and given freezes and moves to another time zone have higher numbers. They are not changes of a streak. */
+const OF_STREAKS = `kind <= ${SETTLEMENT_KINDS.length}`;
+
 /** Changes to the user's streaks by the clock and administrators. O(the user's changes). */
 export async function streakRows(pool: Pool, query: RowsQuery): Promise<TimelineStreakRow[]> {
   const { rows } = await pool.query<TimelineStreakRow>(
@@ -80,7 +84,8 @@ export async function streakRows(pool: Pool, query: RowsQuery): Promise<Timeline
                WHERE audit.tenant_no = $1 AND about_user = $2 AND audit.kind = 'streak'
                  AND audit.at >= change.at AND audit.at < change.at + INTERVAL '1 minute'
                ORDER BY audit.no LIMIT 1) END AS who
-       FROM streak_changes AS change WHERE tenant_no = $1 AND user_id = $2 ${between('change.at', 'change.no', query.newest)}`,
+       FROM streak_changes AS change
+      WHERE tenant_no = $1 AND user_id = $2 AND ${OF_STREAKS} ${between('change.at', 'change.no', query.newest)}`,
     parametersOf(query),
   );
   return rows;

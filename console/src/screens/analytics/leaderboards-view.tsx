@@ -4,7 +4,7 @@ import type { AdminRead } from '../../api/queries.ts';
 import { EditLink } from '../../resource/edit-link.tsx';
 import { buttonLook } from '../../ui/button.tsx';
 import { Empty } from '../../ui/parts.tsx';
-import { number } from '../../ui/format.ts';
+import { calendarDays, number } from '../../ui/format.ts';
 import { useAsked, useShown } from './controls.tsx';
 import { FigureTable, Figures, Read, Saved, TimeChart } from './parts.tsx';
 import { leaderboardsQuery } from './queries.ts';
@@ -71,8 +71,8 @@ function AllBoards(all: Boards) {
             key: board.id,
             cells: [
               <Chosen key="name" id={board.id} name={board.name} />,
-              board.start,
-              board.end ?? '–',
+              calendarDays(board.start),
+              board.end === null ? '–' : calendarDays(board.end),
               board.groups === 0 ? '–' : number(board.groups),
               number(board.participants),
               number(board.changed),

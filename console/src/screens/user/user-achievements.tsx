@@ -8,7 +8,7 @@ import { useNamed } from '../../api/use-named.ts';
 import { achievementRule, causeText } from '../../rule-text.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { ConfirmedButton } from '../../ui/confirmed.tsx';
-import { ago, counted, moment, number, percent } from '../../ui/format.ts';
+import { ago, calendarDays, counted, moment, number, percent } from '../../ui/format.ts';
 import { Failed, Panel } from '../../ui/parts.tsx';
 
 export function UserAchievements({ id }: { id: string }) {
@@ -27,6 +27,9 @@ export function UserAchievements({ id }: { id: string }) {
     const found = configured?.find((one) => one.id === achievement);
     return found && causeText(achievementRule(found, rules));
   };
+  // Final ranks complete it, and no call can.
+  const isForRanks = (achievement: string): boolean =>
+    Boolean(configured?.find((one) => one.id === achievement)?.leaderboardId);
   const done = achievements.data?.filter(({ achievedAt }) => achievedAt !== null).length ?? 0;
   return (
     <Panel title={achievements.data ? `Achievements: ${done} of ${achievements.data.length}` : 'Achievements'}>
@@ -74,7 +77,7 @@ export function UserAchievements({ id }: { id: string }) {
                   </span>
                 )}
               </span>
-              {achievedAt === null && trigger === 'api' && key !== undefined && (
+              {achievedAt === null && trigger === 'api' && key !== undefined && !isForRanks(achievement) && (
                 <Complete user={id} achievement={key} name={name} />
               )}
             </li>
@@ -85,7 +88,7 @@ export function UserAchievements({ id }: { id: string }) {
   );
 }
 
-/** `12 from 2026-11-23 to 2026-11-29`, or that the period is completed. */
+/** `12 now: 23–29 Nov 2026`, or that the period is completed. */
 function progressText({
   start,
   end,
@@ -97,8 +100,11 @@ function progressText({
   progress: number;
   completed: boolean;
 }): string {
-  const days = start === end ? `on ${start}` : [start && `from ${start}`, end && `to ${end}`].filter(Boolean).join(' ');
-  return completed ? `completed ${days}` : `${number(progress)} ${days}`;
+  const days =
+    start !== null && end !== null
+      ? calendarDays(start, end)
+      : [start && `from ${calendarDays(start)}`, end && `until ${calendarDays(end)}`].filter(Boolean).join(' ');
+  return completed ? `completed: ${days}` : `${number(progress)} now: ${days}`;
 }
 
 /** Completes an achievement of the trigger `api`. */

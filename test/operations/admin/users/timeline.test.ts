@@ -178,6 +178,21 @@ test('entries without an event: a call, the first sight, administrators', async 
   expect(causedKinds(one(entries, 'user_creation'))).toEqual(['award', 'level', 'leaderboard']);
 });
 
+test('a freeze that an administrator gives is no change of a streak', async () => {
+  const freezes = (enabled: boolean) =>
+    laurel.admin.put('/v1/configuration', { streaks: { freezes: { enabled, initial: 0, max: 3 } } });
+  await freezes(true);
+  await event('gil', 1);
+  expect(await laurel.admin.post('/v1/streaks/freezes', { freezes: [{ userId: 'gil' }] })).toMatchObject({
+    status: 201,
+  });
+  const recorded = async () =>
+    (await laurel.pool.query("SELECT kind FROM streak_changes WHERE user_id = 'gil'")).rows.map(({ kind }) => kind);
+  await expect.poll(recorded).toEqual([9]);
+  expect((await timeline('gil')).map(({ kind }) => kind)).toEqual(['administration', 'event', 'user_creation']);
+  await freezes(false);
+});
+
 test('pages in both directions, which new entries do not move', async () => {
   for (let n = 0; n < 10; n += 1) {
     clock.set(clock.now() + 60_000);
