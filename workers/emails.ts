@@ -95,6 +95,7 @@ function startSmtp(core: SendingCore, settings: Shared & { publicUrl: string }):
     return {
       pace: channel.pace,
       // Mail servers allow few connections from one address.
+      leastAtATime: 1,
       mostAtATime: channel.http === null ? 4 : 16,
       prepare,
       send: (email) => sender.send(email),

@@ -47,7 +47,9 @@ export function createPushOpener(options: PushOpenerOptions) {
     return {
       // Each provider has a pace of its own.
       pace: Infinity,
+      // Lanes limit the attempts at each provider.
       mostAtATime: MOST_NOTIFICATIONS,
+      leastAtATime: MOST_NOTIFICATIONS,
       prepare,
       send: (delivery) => sendToDevices(providers, delivery, ending.signal),
       onResult: async ({ id: messageId, userId }, _delivery, result) => {
