@@ -7,6 +7,7 @@ import {
 } from '../src/engine/messages/message-deliveries.ts';
 import { createPreparing } from '../src/engine/messages/prepare-email.ts';
 import { createPushOpener } from '../src/engine/messages/push/open-push.ts';
+import { startReceipts } from '../src/engine/messages/push/receipts.ts';
 import { PushSenders, type PushSenderOptions } from '../src/engine/messages/push/push-senders.ts';
 import { AttemptRun, openedOrNoted } from '../src/engine/messages/attempt-run.ts';
 import { createEmailSender } from '../src/engine/messages/channel-sender.ts';
@@ -26,6 +27,8 @@ export type EmailOptions = Pick<
   'everyMs' | 'leaseMs' | 'turnMs' | 'firstPauseMs' | 'onStep'
 > & {
   timeoutMs?: number;
+  /** Interval of reading what providers say later. */
+  receiptsEveryMs?: number;
 };
 
 interface EmailSettings {
@@ -83,7 +86,7 @@ interface Shared extends EmailSettings {
 function startSmtp(core: SendingCore, settings: Shared & { publicUrl: string }): Emails {
   const { redis, catalogs, clock, ids } = core;
   const { publicUrl, pool, sealer, delivery, emails = {} } = settings;
-  const { timeoutMs, ...options } = emails;
+  const { timeoutMs, receiptsEveryMs: _, ...options } = emails;
   const sending = { allowPrivate: delivery?.allowPrivate ?? false, ...(timeoutMs !== undefined && { timeoutMs }) };
   const tracking = trackingLinksOf(ids);
   const preparing = { redis, pool, catalogs, clock, links: unsubscribeLinksOf(ids), tracking, publicUrl };
@@ -98,6 +101,7 @@ function startSmtp(core: SendingCore, settings: Shared & { publicUrl: string }):
     return {
       pace: channel.pace,
       // Mail servers allow few connections from one address.
+      leastAtATime: 1,
       mostAtATime: channel.http === null ? 4 : 16,
       prepare,
       send: async (email) => {
@@ -122,7 +126,7 @@ function startSmtp(core: SendingCore, settings: Shared & { publicUrl: string }):
 
 function startPush(core: SendingCore, { pool, sealer, delivery, emails = {}, pushServers = {} }: Shared): Emails {
   const { redis, catalogs, clock } = core;
-  const { timeoutMs: attemptMs, ...options } = emails;
+  const { timeoutMs: attemptMs, receiptsEveryMs, ...options } = emails;
   const senders = new PushSenders({
     allowPrivate: delivery?.allowPrivate ?? false,
     ...(attemptMs !== undefined && { attemptMs }),
@@ -133,26 +137,43 @@ function startPush(core: SendingCore, { pool, sealer, delivery, emails = {}, pus
   const open = createPushOpener({ redis, pool, catalogs, clock, scripts, sealer, senders, firstPauseMs });
   const counts = new OutcomeCounts(redis, PUSH_COUNTS_KEY);
   const pushes = deliver(core, counts, { ...options, medium: 'push', pool, open });
+  const mayWork = mayChangeUsers(core);
+  const receipts = startReceipts({
+    pool,
+    clock,
+    catalogs,
+    scripts,
+    sealer,
+    senders,
+    log: core.log,
+    mayWork,
+    everyMs: receiptsEveryMs,
+  });
   return {
     look: pushes.look,
     close: async () => {
-      await pushes.close();
+      await Promise.all([pushes.close(), receipts.close()]);
       senders.close();
     },
   };
 }
 
+/** A user who is missing in an incomplete Redis would look deleted. */
+const mayChangeUsers =
+  ({ guard, isClockRight }: SendingCore) =>
+  (): boolean =>
+    guard.isWhole && isClockRight();
+
 function deliver<M, R extends { outcome: string; reason: string | null; concernsServer: boolean }>(
-  { clock, log, guard, isClockRight }: SendingCore,
+  core: SendingCore,
   counts: OutcomeCounts,
   options: Omit<MessageDeliveriesOptions<M, R>, 'clock' | 'log' | 'mayWork' | 'onEnd'>,
 ): Emails {
   const deliveries = new MessageDeliveries({
     ...options,
-    clock,
-    log,
-    // A user who is missing in an incomplete Redis would look deleted.
-    mayWork: () => guard.isWhole && isClockRight(),
+    clock: core.clock,
+    log: core.log,
+    mayWork: mayChangeUsers(core),
     onEnd: (status) => counts.note(status === 'waiting' ? 'retried' : status),
   });
   return {

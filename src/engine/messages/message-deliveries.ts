@@ -4,7 +4,12 @@ import { v7 as uuid } from 'uuid';
 import type { Clock } from '../../clock.ts';
 import type { Medium } from '../../domain/notifications/medium.ts';
 import type { DueEmail, EmailEnd } from '../../postgres/notifications/email-messages.ts';
-import { hasChannels, leaseChannels, type LeasedChannel, releaseChannel } from '../../postgres/notifications/channel-leases.ts';
+import {
+  hasChannels,
+  leaseChannels,
+  type LeasedChannel,
+  releaseChannel,
+} from '../../postgres/notifications/channel-leases.ts';
 import { rounds, type Rounds } from '../../rounds.ts';
 import { type Log, LogThrottle } from '../../telemetry/log.ts';
 import { withTimeLimit } from '../../time-limit.ts';
@@ -29,6 +34,8 @@ export interface OpenChannel<M, R extends Result> {
   pace: number;
   /** Most attempts at a time, once the server works. The pace times the time of an attempt is what a channel needs. */
   mostAtATime: number;
+  /** The same for a server that fails, or only begins. */
+  leastAtATime: number;
   prepare: (due: DueEmail) => Promise<Prepared<M>>;
   /** Tries once, for a limited time. Never rejects. */
   send: (message: M) => Promise<R>;
@@ -236,6 +243,7 @@ export class MessageDeliveries<M, R extends Result> {
 class Pace implements Pacing {
   private readonly spacingMs: number;
   private readonly mostAtATime: number;
+  private readonly leastAtATime: number;
   private readonly health: WebhookHealth;
   private readonly over: AbortSignal;
   private running = 0;
@@ -243,15 +251,21 @@ class Pace implements Pacing {
   private nextMs = 0;
 
   /** @param over aborts at the end of the turn */
-  constructor({ pace, mostAtATime }: { pace: number; mostAtATime: number }, health: WebhookHealth, over: AbortSignal) {
+  constructor(
+    { pace, mostAtATime, leastAtATime }: { pace: number; mostAtATime: number; leastAtATime: number },
+    health: WebhookHealth,
+    over: AbortSignal,
+  ) {
     this.spacingMs = 1_000 / pace;
     this.mostAtATime = mostAtATime;
+    this.leastAtATime = leastAtATime;
     this.health = health;
     this.over = over;
   }
 
   async next(): Promise<boolean> {
-    while (this.running >= this.health.concurrency) await new Promise<void>((ended) => (this.onEnd = ended));
+    while (this.running >= Math.max(this.leastAtATime, this.health.concurrency))
+      await new Promise<void>((ended) => (this.onEnd = ended));
     // The server may ask for a longer wait meanwhile.
     for (let waitMs = this.waitMs(); waitMs > 0 && !this.over.aborted; waitMs = this.waitMs())
       await sleep(waitMs, undefined, { signal: this.over }).catch(() => undefined);

@@ -8,18 +8,17 @@ export const tokensOf = ({ deviceTokens }: User): string[] =>
   deviceTokens === null ? [] : (JSON.parse(deviceTokens) as string[]);
 
 /**
- * Removes tokens from a user, as far as the user still has them; others stay, also those that the app adds at the same time. Writes
+ * Removes tokens that are gone from a user, as far as the user still has them; others stay, also those that the app adds at the same time. Writes
  * nothing if there are none of them, or the user is gone. Idempotent. Throws 503.
  */
 export async function forgetTokens(
   scripts: Scripts,
   compiled: CompiledCatalog,
-  { userId, tokens, nowMs }: { userId: string; tokens: readonly string[]; nowMs: number },
+  { userId, isGone, nowMs }: { userId: string; isGone: (token: string) => boolean; nowMs: number },
 ): Promise<void> {
-  const gone = new Set(tokens);
   const without = (user: User) => {
     const present = tokensOf(user);
-    const left = present.filter((token) => !gone.has(token));
+    const left = present.filter((token) => !isGone(token));
     if (left.length === present.length) return null;
     return { deviceTokens: left.length === 0 ? null : JSON.stringify(left) };
   };

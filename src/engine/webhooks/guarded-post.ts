@@ -71,7 +71,7 @@ export function unansweredText(error: Error): string {
 /** Shorter answers are read to the end, so that the connection can serve the next message. */
 const READ_BYTES = 65_536;
 
-/** The first bytes of an answer as text. Closes the connection of one longer than 64 KiB. */
+/** The first bytes of an answer as text. Closes the connection of one longer than 64 KiB, or what is kept if that is more. */
 async function readAnswer(body: Readable, keptBytes: number): Promise<string> {
   const kept: Buffer[] = [];
   let bytes = 0;
@@ -79,7 +79,7 @@ async function readAnswer(body: Readable, keptBytes: number): Promise<string> {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       if (bytes < keptBytes) kept.push(chunk.subarray(0, keptBytes - bytes));
       bytes += chunk.length;
-      if (bytes > READ_BYTES) break;
+      if (bytes > Math.max(READ_BYTES, keptBytes)) break;
     }
   } catch {
     // The status, which counts, has already arrived.

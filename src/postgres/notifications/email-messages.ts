@@ -5,7 +5,6 @@ import { FEEDBACK_STATUSES, WEIGHTS } from '../../domain/notifications/message-f
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
 import type { Medium } from '../../domain/notifications/medium.ts';
 import { storableText } from '../storable-json.ts';
-import { transaction } from '../transaction.ts';
 import { countMessages } from './message-counts.ts';
 
 export interface NewEmail {
@@ -85,27 +84,16 @@ export interface EmailClaim {
  * Claims an e-mail for one attempt. `claimed`: the caller alone may hand it over, and only until it records the result.
  * `gone`: another process was faster, or the user was deleted. `limit`: the user already got as many today.
  */
-export function claimEmail(
+export async function claimEmail(
   pool: Pool,
   { email: { id, tenantNo, userId, medium, tries }, nowMs, localDay, mostPerDay }: EmailClaim,
 ): Promise<'claimed' | 'gone' | 'limit'> {
-  return transaction(pool, async (client) => {
-    // Two claims of one user count one after the other.
-    await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [tenantNo, storableText(userId)]);
-    const { rows } = await client.query<{ count: number }>(
-      `SELECT count(*)::int AS count FROM email_messages
-        WHERE tenant_no = $1 AND user_id = $2 AND local_day = $3 AND id <> $4 AND medium = $5
-          AND status IN ('sending', 'sent', 'unknown')`,
-      [tenantNo, storableText(userId), localDay, id, medium],
-    );
-    if (rows[0]!.count >= mostPerDay) return 'limit';
-    const { rowCount } = await client.query(
-      `UPDATE email_messages SET status = 'sending', tries = tries + 1, due_ms = NULL, begun_ms = $2, local_day = $3
-        WHERE id = $1 AND status = 'waiting' AND tries = $4`,
-      [id, nowMs, localDay, tries],
-    );
-    return rowCount === 1 ? 'claimed' : 'gone';
+  const { rows } = await pool.query<{ claim: 'claimed' | 'gone' | 'limit' }>({
+    name: 'claim_message',
+    text: 'SELECT claim_message($1, $2, $3, $4, $5, $6, $7, $8) AS claim',
+    values: [id, tenantNo, storableText(userId), medium, localDay, mostPerDay, nowMs, tries],
   });
+  return rows[0]!.claim;
 }
 
 /** What becomes of an e-mail: its final status, or another attempt at `dueMs` (epoch ms). */
@@ -245,7 +233,9 @@ const STATUS = `CASE WHEN status NOT IN ('sending', 'sent', 'unknown') THEN stat
   WHEN coalesce(feedback, 0) <= ${WEIGHTS.delivered} AND unsubscribed_ms IS NOT NULL THEN 'unsubscribed'
   WHEN coalesce(feedback, 0) <= ${WEIGHTS.delivered} AND clicked_ms IS NOT NULL THEN 'clicked'
   WHEN coalesce(feedback, 0) <= ${WEIGHTS.delivered} AND opened_ms IS NOT NULL THEN 'opened'
-  WHEN feedback IS NULL THEN status ELSE ('{${FEEDBACK_STATUSES.join(',')}}'::text[])[feedback] END`;
+  WHEN feedback IS NULL THEN status
+  WHEN medium = 'push' AND feedback = ${WEIGHTS.bouncedForNow} THEN 'failed'
+  ELSE ('{${FEEDBACK_STATUSES.join(',')}}'::text[])[feedback] END`;
 
 /** A page of a tenant's e-mails, newest first. An index has the order; other filters than the user skip rows. */
 export async function listEmails(pool: Pool, query: EmailQuery): Promise<EmailRow[]> {

@@ -79,6 +79,8 @@ export async function deletePushChannel(
   nowMs: number,
 ): Promise<boolean> {
   await client.query('DELETE FROM push_channels WHERE tenant_no = $1 AND provider = $2', [tenantNo, provider]);
+  // Tickets of other providers do not exist.
+  if (provider === 'expo') await client.query('DELETE FROM push_receipts WHERE tenant_no = $1', [tenantNo]);
   await countChange(client, tenantNo, nowMs);
   const { rowCount } = await client.query('SELECT FROM push_channels WHERE tenant_no = $1 LIMIT 1', [tenantNo]);
   return rowCount === 1;

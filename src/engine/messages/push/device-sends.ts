@@ -29,11 +29,12 @@ export interface DeliveryResult {
 /** Push notifications of a tenant at a time, if the providers work. */
 export const MOST_NOTIFICATIONS = 64;
 /**
- * Attempts at a time at a provider that works, and at one that fails. The pace is kept if it is less than this number divided by the time
+ * Attempts at a time at a provider that works. The pace is kept if it is less than this number divided by the time
  * of an attempt. APNs takes them over one connection; Expo asks for few connections.
  */
 const MOST_AT_A_TIME: Readonly<Record<PushProvider, number>> = { apns: 64, fcm: 64, web_push: 64, expo: 16 };
-const LEAST_AT_A_TIME = 4;
+/** At a provider that fails, or is only beginning. The servers of Web Push are limited each by itself. */
+const LEAST_AT_A_TIME: Readonly<Record<PushProvider, number>> = { apns: 4, fcm: 4, web_push: 64, expo: 4 };
 /** How early a notification may wait for a lane's pace, and how long notifications of all lanes wait for a place in one. */
 const EARLY_MS = 20;
 const PLACE_MS = 250;
@@ -43,6 +44,7 @@ const CONGESTED_MS = 1_000;
 export class ProviderLane {
   readonly health: WebhookHealth;
   private readonly most: number;
+  private readonly least: number;
   private readonly spacingMs: number;
   private nextMs = 0;
   private running = 0;
@@ -52,6 +54,7 @@ export class ProviderLane {
   /** @param options.firstPauseMs how long the breaker is open for the first time */
   constructor({ provider, pace, firstPauseMs }: { provider: PushProvider; pace: number; firstPauseMs: number }) {
     this.most = MOST_AT_A_TIME[provider];
+    this.least = LEAST_AT_A_TIME[provider];
     this.spacingMs = 1_000 / pace;
     this.health = new WebhookHealth({ failures: 0, failingSinceMs: null, firstPauseMs });
   }
@@ -70,7 +73,7 @@ export class ProviderLane {
   }
 
   private get isFull(): boolean {
-    return this.running >= Math.max(LEAST_AT_A_TIME, Math.min(this.most, this.health.concurrency));
+    return this.running >= Math.max(this.least, Math.min(this.most, this.health.concurrency));
   }
 
   /** Waits until an attempt ends, but not for long. */

@@ -1,5 +1,6 @@
 /** An attempt at a server of Web Push. Times are of `performance.now()`. */
 export interface HostAttempt {
+  /** Its domain. */
   host: string;
   /** ID of the push notification, which has one user. */
   messageId: string;
@@ -29,12 +30,21 @@ const MOST = 32;
 /** Attempts at a time at all such servers together, and of one user. */
 const DOUBTFUL = 16;
 const DOUBTFUL_OF_USER = 2;
+/** Further ones, for servers with none running of which nothing bad is known. */
+const FIRST_TRIES = 8;
 /** So many timeouts in a row, and a server is skipped, at first for a minute. */
 const TIMEOUTS = 3;
 const SKIPPED_MS = 60_000;
 const LONGEST_SKIPPED_MS = 15 * 60_000;
 /** Servers that are remembered. */
 const MOST_HOSTS = 1_000;
+
+/**
+ * The domain that stands for a server: the last two labels of its name, so that names below one domain share what is known, or its whole
+ * address.
+ */
+export const domainOf = ({ hostname }: URL): string =>
+  /^\[|^[\d.]+$/.test(hostname) ? hostname : hostname.split('.').slice(-2).join('.');
 
 /**
  * Divides a channel's attempts among the servers of Web Push. End users choose these servers, so a server has to earn its attempts:
@@ -98,10 +108,12 @@ export class EndpointHosts {
   private ahead(host: string, messageId: string, nowMs: number): HostAttempt[] {
     const running = [...this.running];
     const atHost = running.filter((one) => one.host === host);
-    if (atHost.length >= this.hostOf(host).limit) return atHost;
+    const { limit, timeouts } = this.hostOf(host);
+    if (atHost.length >= limit) return atHost;
     if (this.isQuick(host, nowMs)) return [];
     const doubtful = running.filter((one) => !this.isQuick(one.host, nowMs));
-    if (doubtful.length >= DOUBTFUL) return doubtful;
+    const isFirst = atHost.length === 0 && timeouts === 0;
+    if (doubtful.length >= DOUBTFUL + (isFirst ? FIRST_TRIES : 0)) return doubtful;
     const ofUser = doubtful.filter((one) => one.messageId === messageId);
     return ofUser.length >= DOUBTFUL_OF_USER ? ofUser : [];
   }

@@ -17,6 +17,7 @@ import {
 import { createPushPreparing, type PushPreparingOptions } from './prepare-push.ts';
 import type { PushResult, PushSender } from './push-sender.ts';
 import type { PushSenders } from './push-senders.ts';
+import { noteTickets } from './receipts.ts';
 import { openedCredentials } from './sealed-credentials.ts';
 
 export interface PushOpenerOptions extends PushPreparingOptions {
@@ -49,12 +50,17 @@ export function createPushOpener(options: PushOpenerOptions) {
     return {
       // Each provider has a pace of its own.
       pace: Infinity,
+      // Lanes limit the attempts at each provider.
       mostAtATime: MOST_NOTIFICATIONS,
+      leastAtATime: MOST_NOTIFICATIONS,
       prepare,
       send: (delivery) => sendToDevices(providers, delivery, ending.signal),
-      onResult: async ({ userId }, _delivery, { gone }) => {
-        if (gone.length === 0) return;
-        await forgetTokens(scripts, await catalogs.of(tenantNo), { userId, tokens: gone, nowMs: clock.now() });
+      onResult: async ({ id: messageId, userId }, _delivery, result) => {
+        const nowMs = clock.now();
+        await noteTickets(pool, { tenantNo, messageId, nowMs }, result);
+        if (result.gone.length === 0) return;
+        const isGone = (token: string): boolean => result.gone.includes(token);
+        await forgetTokens(scripts, await catalogs.of(tenantNo), { userId, isGone, nowMs });
       },
       cutOff: () => {
         ending.abort();

@@ -4,7 +4,7 @@ import { signedJwt } from './jwt.ts';
 import { vapidKey } from './push-credentials.ts';
 import { ProviderHttp, type ProviderHttpOptions } from '../provider-http.ts';
 import { reasonOf } from '../email-sender.ts';
-import { EndpointHosts } from './endpoint-hosts.ts';
+import { domainOf, EndpointHosts } from './endpoint-hosts.ts';
 import { failed, jsonOf, later, SENT, shortKey, textAt, tooLong } from './push-result.ts';
 import type { PushMessage, PushResult, PushSender, WebPushCredentials } from './push-sender.ts';
 import { type Subscription, subscriptionOf } from './push-tokens.ts';
@@ -38,7 +38,7 @@ export function createWebPushSender(credentials: WebPushCredentials, options: We
     const bytes = content.length + OVERHEAD_BYTES;
     if (bytes > MOST_BYTES) return tooLong(bytes, MOST_BYTES);
     const { endpoint } = subscription;
-    const attempt = await hosts.enter(endpoint.host, message.id);
+    const attempt = await hosts.enter(domainOf(endpoint), message.id);
     if ('reason' in attempt)
       return later(reasonOf(attempt.reason), { concernsServer: false, retryAfterMs: attempt.retryAfterMs });
     const answered = await http.post(endpoint, {
@@ -62,7 +62,7 @@ export function createWebPushSender(credentials: WebPushCredentials, options: We
     send,
     pauseMs: (token) => {
       const endpoint = textAt(jsonOf(token), 'endpoint') ?? '';
-      return URL.canParse(endpoint) ? hosts.skippedMs(new URL(endpoint).host) : null;
+      return URL.canParse(endpoint) ? hosts.skippedMs(domainOf(new URL(endpoint))) : null;
     },
     cutOff: () => http.cutOff(),
     close: () => http.close(),

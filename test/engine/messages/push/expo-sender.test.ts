@@ -33,7 +33,7 @@ function open(accessToken: string | null = ACCESS, attemptMs = 2_000): PushSende
 
 describe('a message', () => {
   test('is sent, with an access token if the channel has one', async () => {
-    expect(await sender.send(TOKEN, message({ ttlSeconds: 59.9 }))).toEqual(SENT);
+    expect(await sender.send(TOKEN, message({ ttlSeconds: 59.9 }))).toEqual({ ...SENT, ticket: 'ticket' });
     const [{ path, headers, body }] = receiver.received as [(typeof receiver.received)[0]];
     expect(path).toBe('/--/api/v2/push/send');
     expect(headers).toMatchObject({ 'content-type': 'application/json', authorization: `Bearer ${ACCESS}` });
