@@ -1,4 +1,4 @@
-/** What is counted of messages, by day, kind and medium: the sums of `COUNTED.messages` in `analytics_days`. */
+/** Counts of messages, by day, kind and medium: the sums of `COUNTED.messages` in `analytics_days`. */
 import type { Medium } from './medium.ts';
 import type { MessageKind } from './message-variables.ts';
 

@@ -37,7 +37,7 @@ export interface Notification {
    * because they are about e-mails.
    */
   media?: readonly Medium[];
-  /** Whether the user is in the control group: nobody is told, and only the log has the messages. Default: false. */
+  /** Whether the user is in the control group: nothing is reported or sent, and only the log has the messages. Default: false. */
   isWithheld?: boolean;
   /** The contract's payload as JSON text, including `type`. */
   payload: string;

@@ -69,7 +69,7 @@ export function createMessageAnalytics({ pool, clock, caughtUp, costly }: Analyt
     const nowMs = clock.now();
     const { fromDay, toDay, dates } = comparedDays(query, nowMs);
     await caughtUp.tenant(tenantNo);
-    // Whoever returned before is unknown: the events of earlier days are no longer kept one by one.
+    // Events of earlier days are no longer kept one by one, so it is unknown who returned.
     const firstDay = Math.max(fromDay, (await detailsFromDay(pool)) ?? fromDay);
     const counts = await countsOf({ tenantNo, fromDay: firstDay, toDay });
     const groups = await costly.run(tenantNo, `effect of messages ${firstDay} ${toDay}`, () =>

@@ -35,7 +35,7 @@ function wilson(count: number, of: number): [number, number] {
 }
 
 let listening: Listening;
-/** About whom the webhook was told. */
+/** The users about whom the webhook got messages. */
 let reported: string[];
 beforeAll(async () => {
   listening = await Listening.start('2030-03-01T09:00', {
@@ -76,7 +76,7 @@ async function read(path: string): Promise<any> {
 }
 
 describe('users of the control group', () => {
-  test('are told nothing, and their occasions are in the log', async () => {
+  test('are in no webhook, and their occasions are in the log', async () => {
     expect(reported.toSorted()).toEqual(USERS.filter((id) => !isControl(id)).toSorted());
     const control = USERS.find(isControl)!;
     const { messages } = await read(`/v1/messages?userId=${control}&kind=achievement_completed`);

@@ -11,6 +11,8 @@ import { VIEWS, type View } from './search.ts';
 import { StreaksView } from './streaks-view.tsx';
 import { UsersView } from './users-view.tsx';
 
+const MessagesView = lazy(async () => ({ default: (await import('./messages-view.tsx')).MessagesView }));
+
 const SHOWN: Readonly<Record<View, { name: string; of: ComponentType; isSegmented?: false }>> = {
   users: { name: 'Users', of: UsersView },
   retention: { name: 'Retention', of: RetentionView },
@@ -19,7 +21,7 @@ const SHOWN: Readonly<Record<View, { name: string; of: ComponentType; isSegmente
   points: { name: 'Points', of: PointsView },
   streaks: { name: 'Streaks', of: StreaksView },
   leaderboards: { name: 'Leaderboards', of: LeaderboardsView, isSegmented: false },
-  messages: { name: 'Messages', of: lazy(() => import('./messages-view.tsx')), isSegmented: false },
+  messages: { name: 'Messages', of: MessagesView, isSegmented: false },
 };
 
 /** On a phone, the current tab may be beyond the edge. */

@@ -19,7 +19,7 @@ const NAMES: Readonly<Record<(typeof COUNTS)[number], string>> = {
 };
 const MEDIA = { email: 'e-mail', push: 'push' } as const;
 
-export default function MessagesView() {
+export function MessagesView() {
   const { range } = useAsked();
   const messages = useQuery(messagesQuery(range));
   return (
