@@ -21,6 +21,10 @@ const users = createRoute({
   validateSearch: usersSearch,
 });
 
+// Named, so that the first load has their lists of files once.
+const messageTemplates = () => import('./screens/messages/templates.tsx');
+const messageTemplate = () => import('./screens/messages/template.tsx');
+
 /** Every screen is loaded when it is first opened. */
 const tree = root.addChildren([
   at(
@@ -77,34 +81,22 @@ const tree = root.addChildren([
     '/webhooks/$id',
     lazyRouteComponent(() => import('./screens/webhook.tsx'), 'WebhookScreen'),
   ),
-  at(
-    '/messages',
-    lazyRouteComponent(() => import('./screens/messages/templates.tsx'), 'Templates'),
-  ),
+  at('/messages', lazyRouteComponent(messageTemplates, 'Templates')),
   at(
     '/messages/channel',
     lazyRouteComponent(() => import('./screens/messages/channel.tsx'), 'ChannelScreen'),
   ),
-  at(
-    '/messages/push',
-    lazyRouteComponent(() => import('./screens/messages/templates.tsx'), 'PushTemplates'),
-  ),
+  at('/messages/push', lazyRouteComponent(messageTemplates, 'PushTemplates')),
   at(
     '/messages/push-channels',
     lazyRouteComponent(() => import('./screens/messages/push-channels.tsx'), 'PushChannels'),
   ),
-  at(
-    '/messages/push/$kind/$locale',
-    lazyRouteComponent(() => import('./screens/messages/template.tsx'), 'PushTemplateScreen'),
-  ),
+  at('/messages/push/$kind/$locale', lazyRouteComponent(messageTemplate, 'PushTemplateScreen')),
   at(
     '/messages/log',
     lazyRouteComponent(() => import('./screens/messages/log.tsx'), 'MessageLog'),
   ),
-  at(
-    '/messages/$kind/$locale',
-    lazyRouteComponent(() => import('./screens/messages/template.tsx'), 'TemplateScreen'),
-  ),
+  at('/messages/$kind/$locale', lazyRouteComponent(messageTemplate, 'TemplateScreen')),
   at(
     '/keys',
     lazyRouteComponent(() => import('./screens/keys.tsx'), 'Keys'),

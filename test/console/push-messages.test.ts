@@ -278,9 +278,9 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
     const { page, context, at } = await signedInPage(browser, laurel);
     await at('/');
     const card = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Needs attention' }) });
-    await card.getByText('Messages by Expo fail').waitFor();
+    await card.getByText('Messages by expo fail').waitFor();
     await look(page, 'attention-channel');
-    await card.getByRole('link', { name: /Expo/ }).click();
+    await card.getByRole('link', { name: /by expo/ }).click();
     await page.getByText('Expo: the last 7 attempts failed: Expo answered 401 UNAUTHORIZED.').waitFor();
     await page.getByText('The provider refused the credentials.').waitFor();
     await page.getByRole('link', { name: 'Open the push channels' }).waitFor();

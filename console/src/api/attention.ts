@@ -66,8 +66,6 @@ const WEBHOOKS: Readonly<
   },
 };
 
-const CHANNELS = { email: 'e-mail', fcm: 'FCM', apns: 'APNs', expo: 'Expo', web_push: 'Web Push' };
-
 const isOfWebhook = (kind: Item['kind']): kind is WebhookKind => kind in WEBHOOKS;
 
 function concernOf(item: Item): Concern {
@@ -99,8 +97,8 @@ function concernOf(item: Item): Concern {
       return {
         ...rest,
         screen: '/messages',
-        text: `Messages by ${CHANNELS[item.channel!]} fail`,
-        detail: sentence(`since ${moment(item.since)}`, item.reason ?? ''),
+        text: `Messages by ${item.channel!.replace('_', ' ')} fail`,
+        detail: sentence(ago(item.since), item.reason ?? ''),
         count: 1,
         isUrgent: false,
       };
