@@ -101,7 +101,7 @@ export const LeagueCohorts = Type.Object({
   cohorts: Type.Array(
     Type.Object({
       id: Type.Integer({ description: 'ID of the cohort.' }),
-      tier: LeagueTier,
+      tier: { ...LeagueTier, description: 'The tier of its users.' },
       users: Type.Integer({ description: 'Users who entered the cohort, including those who were deleted since.' }),
       userAttributes: Type.Record(Type.String(), Type.String(), {
         description: 'The values that the users had in common when they entered, by the key of the attribute.',

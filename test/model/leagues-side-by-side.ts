@@ -84,8 +84,13 @@ export class CompareLeagues {
       ...read
     } = await this.reads.ofUser(this.engine.compiled(), user.id, query);
     const rankings =
-      cohort?.rankings.map(({ userName: _, secondaryScore: secondary = null, ...of }) => ({ ...of, secondary })) ??
-      null;
+      cohort?.rankings.map(({ userId, rank: at, value, secondaryScore: secondary = null, move: moves }) => ({
+        userId,
+        rank: at,
+        value,
+        secondary,
+        move: moves,
+      })) ?? null;
     const what = { board: board.key, run: run.start, user: user.id };
     const inOrder = <P extends { rank: number; userId: string }>(places: P[] | null): P[] | null =>
       places?.toSorted((a, b) => a.rank - b.rank || (a.userId < b.userId ? -1 : 1)) ?? null;

@@ -99,8 +99,11 @@ export class ModelLeagues {
     const tier = cohort?.tier ?? moved?.before ?? league.tiers.get(userId) ?? 0;
     const places = cohort === null ? [] : this.ranked(league, run, cohort.users);
     // Cohorts show no metadata.
-    const rankings = places.map(({ metadata: _, ...place }) => ({
-      ...place,
+    const rankings = places.map((place) => ({
+      userId: place.userId,
+      rank: place.rank,
+      value: place.value,
+      secondary: place.secondary,
       move: moves === null ? moveOf(board, { tier, place, places }) : (moves.get(place.userId)?.move ?? 'stay'),
     }));
     const own = rankings.find((place) => place.userId === userId);

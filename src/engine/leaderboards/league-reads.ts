@@ -152,9 +152,16 @@ export function createLeagueReads({ pool, leaderboards, clock, users, redis }: L
     const rule = ruleOf(leagues);
     const moved = new Map(members.map((member) => [member.userId, moveAtEnd(member.moved)]));
     // Cohorts show no metadata.
-    return shown.map(({ metadata: _, ...entry }) => {
-      const move = moveOf(rule, { tier: place.tier, rank: entry.rank, users: scores.length });
-      return { ...entry, move: place.isClosed ? moved.get(entry.userId)! : move };
+    return shown.map(({ userId, userName, rank, value, secondaryScore }) => {
+      const move = moveOf(rule, { tier: place.tier, rank, users: scores.length });
+      return {
+        userId,
+        userName,
+        rank,
+        value,
+        ...(secondaryScore !== undefined && { secondaryScore }),
+        move: place.isClosed ? moved.get(userId)! : move,
+      };
     });
   }
 

@@ -26,7 +26,7 @@ import type { Sides, Suspect } from './suspects.ts';
 /** The first word of the key of a cohort. */
 export const COHORT = 'league_cohorts';
 
-/** What is wrong with a row. `text`: what is stored, and what it should be. */
+/** A row that contradicts others. `text`: the stored and the expected value. */
 interface Wrong {
   key: string;
   part: string;
@@ -86,7 +86,7 @@ const shownTier = (tier: number | null): number => (tier ?? 0) + 1;
 /** Whether the leaderboard is the same since before a time, also for users whose local day is ahead of UTC. */
 const isSameSince = ({ updatedMs }: BoardSets, atMs: number): boolean => updatedMs < atMs - DAY_MS;
 
-/** What is wrong with a user's seat in the open run; `null` if nothing is. */
+/** The fault of a user's seat in the open run; `null` if it has none. */
 function wrongSeat(seat: Seat, board: BoardSets, state: PackedState): string | null {
   if (board.league === null) return null;
   const { cohort, cohortTier, tier, runDay, boardNo } = seat;
