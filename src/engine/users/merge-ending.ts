@@ -61,7 +61,7 @@ interface Merge {
  *
  * 1. The merge is stored (`isMoved`): the old user is removed, and the ID stands for the other.
  * 2. There is a permit: the remaining user gets everything.
- * 3. There is none, and none that was used up is on its way to Postgres: the merge is given up, and the old user goes on.
+ * 3. No permit is left, and no transfer that used it is on its way to Postgres: the merge is given up, and the old user goes on.
  */
 export class MergeEnding implements JobWork<MergeJob> {
   readonly kinds = ['user_merge'] as const;
@@ -184,7 +184,7 @@ export class MergeEnding implements JobWork<MergeJob> {
     const sets = await setsOfBoards({ redis, pool, clock }, part);
     await forgetUsedKeys(redis, part, usedKeys);
     await transaction(pool, async (client) => {
-      // Whoever deletes the other user waits, and forgets the alias then. `null`: the other user was deleted.
+      // A deletion of the other user waits, and forgets the alias then. `null`: the other user was deleted.
       const alias = await lockMergeOf(client, tenantNo, from);
       await this.unseal(merge, (read) => {
         const user = decodeUser(read.packed!);
