@@ -43,7 +43,7 @@ import { type PassOutcome, Schedule } from '../src/engine/schedule/schedule.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
 import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
 import { MessageLog, SecretErasure } from '../src/engine/webhooks/message-log.ts';
-import { EmailRetention } from '../src/engine/messages/message-log.ts';
+import { MessageRetention } from '../src/engine/messages/message-log.ts';
 import { Resends } from '../src/engine/webhooks/webhook-deliveries.ts';
 import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, MESSAGE_LOG_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { exclusively } from '../src/postgres/transaction.ts';
@@ -282,6 +282,6 @@ function scheduledUpkeep(core: WorkerCore, { jobs, options }: Pick<With, 'jobs' 
     new EventRetention({ pool, days: eventRetentionDays, onAdded: () => jobs.wake() }),
     new AuditRetention({ pool, days: auditRetentionDays }),
     new MessageLog({ pool, days: webhookLogDays }),
-    new EmailRetention({ pool, days: messageLogDays }),
+    new MessageRetention({ pool, days: messageLogDays }),
   ];
 }

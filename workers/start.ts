@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { shardsWithEntries } from '../src/redis/outbox.ts';
 import { startDelivery, type Delivery } from './delivery.ts';
-import { type Emails, startEmails } from './emails.ts';
+import { type MessageSending, startMessages } from './messages.ts';
 import type { Rounds } from '../src/rounds.ts';
 import { BACKSTOP_MS, createBatches, createJobs, createPersisting, createSchedule } from './features.ts';
 import { createWorkerCore, type WorkerCore, type WorkersOptions } from './worker-core.ts';
@@ -25,7 +25,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   setMaxListeners(0, ending.signal);
   const core = await createWorkerCore(options, ending.signal);
   const delivery = startDelivery(core, options.delivery ?? {});
-  const emails = startEmails(core, options);
+  const emails = startMessages(core, options);
   const persisting = createPersisting(core, { delivery, options });
   const { persister } = persisting;
   const jobs = createJobs(core, { delivery, persister, options });
@@ -58,7 +58,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
 /** Wakes work when a change may concern it, and when signals may have been lost. */
 function wakeOnChanges(
   { changes, signals, guard, testClock }: WorkerCore,
-  { delivery, emails, jobs, schedule }: { delivery: Delivery; emails: Emails; jobs: Rounds; schedule: Rounds },
+  { delivery, emails, jobs, schedule }: { delivery: Delivery; emails: MessageSending; jobs: Rounds; schedule: Rounds },
 ): void {
   const wakeAll = (): void => {
     for (const each of [jobs, schedule]) each.wake();

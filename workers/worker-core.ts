@@ -16,7 +16,7 @@ import { countFailedWork } from '../src/redis/work-counts.ts';
 import { forgetOtherScripts } from '../src/redis/script.ts';
 import type { DeliveryOptions } from './delivery.ts';
 import type { PushSenderOptions } from '../src/engine/messages/push/push-senders.ts';
-import type { EmailOptions } from './emails.ts';
+import type { MessageSendingOptions } from './messages.ts';
 import type { Rounds } from '../src/rounds.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
@@ -41,7 +41,7 @@ export interface WorkersOptions extends Omit<CoreSettings, 'clock'> {
   /** Days for which individual events and awards are kept; forever if absent. */
   eventRetentionDays?: number | null;
   delivery?: DeliveryOptions;
-  emails?: EmailOptions;
+  emails?: MessageSendingOptions;
   /** Other addresses of push providers, for tests. */
   pushServers?: PushSenderOptions['baseUrls'];
   /** Observes the work, if present. */

@@ -16,7 +16,7 @@ import {
 import { MessagePreview, MessagePreviewRequest } from '../domain/notifications/message-settings.ts';
 import { Uuid } from '../domain/schemas.ts';
 import { UserId } from '../domain/user.ts';
-import type { EmailRow } from '../postgres/notifications/email-messages.ts';
+import type { LoggedMessage } from '../postgres/notifications/messages.ts';
 import type { ChannelRow } from '../postgres/notifications/message-channels.ts';
 import { operation } from './operation.ts';
 
@@ -134,7 +134,7 @@ export const adminMessagesPreview = operation({
 
 const timeOrNull = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
 
-const messageAnswer = (row: EmailRow): Message => ({
+const messageAnswer = (row: LoggedMessage): Message => ({
   id: row.id,
   userId: row.userId,
   kind: row.kind,

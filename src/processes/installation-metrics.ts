@@ -7,7 +7,7 @@ import { familiesOf, type Family } from '../telemetry/metrics.ts';
 import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { partitionsState } from '../postgres/partitions.ts';
 import { postgresUsedBytes } from '../postgres/server-state.ts';
-import { waitingEmails } from '../postgres/notifications/email-messages.ts';
+import { waitingMessageCounts } from '../postgres/notifications/messages.ts';
 import { PUSH_PROVIDERS } from '../domain/notifications/device-tokens.ts';
 import { countFailingChannels } from '../postgres/notifications/failing-channels.ts';
 import { countDisabledByLaurel, waitingMessages } from '../postgres/webhooks/tries.ts';
@@ -262,7 +262,7 @@ function postgresMetrics(pool: Pool, clock: Clock, diskBytes: number | null): ()
       await Promise.all([
         countLetters(pool),
         waitingMessages(pool, nowMs),
-        waitingEmails(pool, nowMs),
+        waitingMessageCounts(pool, nowMs),
         partitionsState(pool),
         countDisabledByLaurel(pool),
         countFailingChannels(pool, nowMs),

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COUNTED, mondayOf, SEGMENT, utcDay } from '../../src/domain/analytics.ts';
-import { emailId } from '../../src/engine/messages/email-queue.ts';
-import { insertEmails } from '../../src/postgres/notifications/email-messages.ts';
+import { occasionMessageId } from '../../src/engine/messages/message-queue.ts';
+import { addMessagesToSend } from '../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
@@ -30,10 +30,10 @@ const VIEWS: Record<string, [search: string, text: string]> = {
 /** Reminders of the day before yesterday: due for 60 users and withheld from 30. */
 const addMessages = (laurel: TestLaurel): Promise<void> =>
   transaction(laurel.pool, (client) =>
-    insertEmails(
+    addMessagesToSend(
       client,
       Array.from({ length: 90 }, (_, n) => ({
-        id: emailId(0, 'streak_reminder', `user-${n}`),
+        id: occasionMessageId(0, 'streak_reminder', `user-${n}`),
         tenantNo: 0,
         userId: `user-${n}`,
         kind: 'streak_reminder' as const,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { emailId } from '../../src/engine/messages/email-queue.ts';
-import { insertEmails } from '../../src/postgres/notifications/email-messages.ts';
+import { occasionMessageId } from '../../src/engine/messages/message-queue.ts';
+import { addMessagesToSend } from '../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 
@@ -30,9 +30,9 @@ async function sent(status = 'sent', tenantNo = 0): Promise<{ userId: string; ad
   const userId = `u${(users += 1)}`;
   const address = `${userId}@example.com`;
   await laurel.app.put(`/v1/users/${userId}`, { email: address });
-  const id = emailId(tenantNo, 'recap', userId);
+  const id = occasionMessageId(tenantNo, 'recap', userId);
   await transaction(laurel.pool, async (client) => {
-    await insertEmails(client, [{ id, tenantNo, userId, kind: 'recap', atMs: 1, payload: '{}' }]);
+    await addMessagesToSend(client, [{ id, tenantNo, userId, kind: 'recap', atMs: 1, payload: '{}' }]);
     await client.query('UPDATE email_messages SET status = $2, tries = 1, due_ms = NULL WHERE id = $1', [id, status]);
   });
   return { userId, address, id };

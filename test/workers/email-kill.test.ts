@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PublishStep } from '../../src/engine/notifications/due/publisher.ts';
-import { type EmailRow, emailRows, setChannel, TEMPLATES } from '../engine/messages/channel.ts';
+import { type LoggedMessage, emailRows, setChannel, TEMPLATES } from '../engine/messages/channel.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
 
@@ -36,9 +36,9 @@ test('a worker that is killed while e-mails fall due leaves each of them once', 
   });
   expect(configured.status).toBe(200);
 
-  const expected: EmailRow[] = [];
+  const expected: LoggedMessage[] = [];
   const users = Array.from({ length: USERS }, (_, n) => `u${String(n).padStart(2, '0')}`);
-  const add = (at: string, kind: EmailRow['kind']): void =>
+  const add = (at: string, kind: LoggedMessage['kind']): void =>
     void expected.push(...users.map((user) => ({ at: at.slice(0, 16), kind, user })));
   for (const [round, step] of STEPS.entries()) {
     // An event a week, on Sunday: a reminder of the streak falls due on Monday evening, the recap on Monday morning.

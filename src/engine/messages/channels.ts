@@ -10,7 +10,7 @@ import {
 } from '../../domain/notifications/message-channel.ts';
 import { AppError } from '../../errors.ts';
 import { type AuditEntry, writeAudit } from '../../postgres/access/audit.ts';
-import { dropWaiting } from '../../postgres/notifications/email-messages.ts';
+import { dropWaiting } from '../../postgres/notifications/messages.ts';
 import {
   type ChannelRow,
   deleteChannel,

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuid } from 'uuid';
 import type { Clock } from '../../clock.ts';
 import type { Medium } from '../../domain/notifications/medium.ts';
-import type { DueEmail, EmailEnd } from '../../postgres/notifications/email-messages.ts';
+import type { WaitingMessage, MessageEnd } from '../../postgres/notifications/messages.ts';
 import {
   hasChannels,
   leaseChannels,
@@ -13,15 +13,15 @@ import {
 import { rounds, type Rounds } from '../../rounds.ts';
 import { type Log, LogThrottle } from '../../telemetry/log.ts';
 import { withTimeLimit } from '../../time-limit.ts';
-import { WebhookHealth } from '../webhooks/endpoint.ts';
+import { ServerHealth } from '../webhooks/endpoint.ts';
 import {
   type AttemptResult,
-  type EmailStep,
-  endInterruptedEmails,
+  type SendStep,
+  endInterruptedMessages,
   type Pacing,
   type Prepared,
-  sendDueEmails,
-} from './email-queue.ts';
+  sendDueMessages,
+} from './message-queue.ts';
 
 /** How an attempt ended. `concernsServer`: further ones through the channel would fail as well. */
 interface Result extends AttemptResult {
@@ -36,11 +36,11 @@ export interface OpenChannel<M, R extends Result> {
   mostAtATime: number;
   /** The same for a server that fails, or only begins. */
   leastAtATime: number;
-  prepare: (due: DueEmail) => Promise<Prepared<M>>;
+  prepare: (due: WaitingMessage) => Promise<Prepared<M>>;
   /** Tries once, for a limited time. Never rejects. */
   send: (message: M) => Promise<R>;
   /** Called when an attempt has ended, before its result is recorded. */
-  onResult: (due: DueEmail, message: M, result: R) => Promise<void>;
+  onResult: (due: WaitingMessage, message: M, result: R) => Promise<void>;
   /** Ends the attempts in progress, each with the result that it has so far. */
   cutOff(): void;
   /** Called at the end of the turn. Rejects if Postgres does not answer. */
@@ -58,8 +58,8 @@ export interface MessageDeliveriesOptions<M, R extends Result> {
   /** Opens a tenant's channel; `null` if it has none any longer. Rejects if its secrets cannot be read. */
   open: (tenantNo: number) => Promise<OpenChannel<M, R> | null>;
   /** Called with what becomes of each message: its final status, or `waiting` for another attempt. */
-  onEnd?: (status: EmailEnd['status']) => void;
-  onStep?: ((step: EmailStep) => void | Promise<void>) | undefined;
+  onEnd?: (status: MessageEnd['status']) => void;
+  onStep?: ((step: SendStep) => void | Promise<void>) | undefined;
   everyMs?: number | undefined;
   leaseMs?: number | undefined;
   turnMs?: number | undefined;
@@ -104,7 +104,7 @@ export class MessageDeliveries<M, R extends Result> {
   private readonly holder = uuid();
   private readonly turns = new Map<number, Turn>();
   /** Channels whose server failed lately. */
-  private readonly failing = new Map<number, { version: number; health: WebhookHealth }>();
+  private readonly failing = new Map<number, { version: number; health: ServerHealth }>();
   private readonly rounds: Rounds;
   private readonly logThrottle = new LogThrottle(REPEAT_MS);
   private readonly open = new Set<{ cutOff(): void }>();
@@ -141,7 +141,7 @@ export class MessageDeliveries<M, R extends Result> {
     try {
       if (!mayWork()) return everyMs;
       const nowMs = clock.now();
-      await endInterruptedEmails(pool, nowMs);
+      await endInterruptedMessages(pool, nowMs);
       if (this.roundsLeft === 0 && !(await hasChannels(pool, medium)) && this.turns.size === 0) return UNUSED_EVERY_MS;
       const held = [...this.turns.keys()];
       const leased = await leaseChannels(pool, medium, {
@@ -210,12 +210,12 @@ export class MessageDeliveries<M, R extends Result> {
         pacing: pace,
         send: (message: M) => pace.watch(channel.send(message)),
         onResult: channel.onResult,
-        onEnd: ({ status }: EmailEnd) => onEnd?.(status),
-        onFailed: ({ id }: DueEmail, error: unknown) =>
+        onEnd: ({ status }: MessageEnd) => onEnd?.(status),
+        onFailed: ({ id }: WaitingMessage, error: unknown) =>
           this.warn(tenantNo, error, 'a message could not be prepared; it is tried again', { id }),
         onStep,
       };
-      await sendDueEmails(queue);
+      await sendDueMessages(queue);
     } finally {
       this.open.delete(channel);
       await channel.close();
@@ -226,11 +226,11 @@ export class MessageDeliveries<M, R extends Result> {
   }
 
   /** The breaker of a channel. A changed channel gets a new chance. */
-  private healthOf({ tenantNo, version }: LeasedChannel): WebhookHealth {
+  private healthOf({ tenantNo, version }: LeasedChannel): ServerHealth {
     const failing = this.failing.get(tenantNo);
     if (failing?.version === version) return failing.health;
     const { firstPauseMs = FIRST_PAUSE_MS } = this.options;
-    return new WebhookHealth({ failures: 0, failingSinceMs: null, firstPauseMs });
+    return new ServerHealth({ failures: 0, failingSinceMs: null, firstPauseMs });
   }
 
   private warn(kind: string | number, error: unknown, text: string, detail: object = {}): void {
@@ -244,7 +244,7 @@ class Pace implements Pacing {
   private readonly spacingMs: number;
   private readonly mostAtATime: number;
   private readonly leastAtATime: number;
-  private readonly health: WebhookHealth;
+  private readonly health: ServerHealth;
   private readonly over: AbortSignal;
   private running = 0;
   private onEnd: (() => void) | null = null;
@@ -253,7 +253,7 @@ class Pace implements Pacing {
   /** @param over aborts at the end of the turn */
   constructor(
     { pace, mostAtATime, leastAtATime }: { pace: number; mostAtATime: number; leastAtATime: number },
-    health: WebhookHealth,
+    health: ServerHealth,
     over: AbortSignal,
   ) {
     this.spacingMs = 1_000 / pace;

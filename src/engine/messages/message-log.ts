@@ -6,11 +6,11 @@ import { DAY_MS } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
 import { writeAudit } from '../../postgres/access/audit.ts';
 import {
-  deleteFinishedEmails,
+  deleteFinishedMessages,
   dropLate,
-  type EmailRow,
-  listEmails,
-} from '../../postgres/notifications/email-messages.ts';
+  type LoggedMessage,
+  listLoggedMessages,
+} from '../../postgres/notifications/messages.ts';
 import {
   deleteSuppression,
   listSuppressions,
@@ -19,7 +19,7 @@ import {
 import { transaction } from '../../postgres/transaction.ts';
 import { type Page, pageOf } from '../page.ts';
 import type { DueWork } from '../schedule/due-work.ts';
-import { LATEST_MS } from './email-queue.ts';
+import { LATEST_MS } from './message-queue.ts';
 import { MESSAGE_KINDS } from '../../domain/notifications/message-variables.ts';
 
 /** Administrators' view of the e-mails: the log, and the addresses that get none. */
@@ -27,9 +27,9 @@ export function createEmailLog({ pool, clock }: { pool: Pool; clock: Clock }) {
   async function list(
     tenantNo: number,
     { limit, cursor, status, kind, medium, userId }: MessageQuery,
-  ): Promise<Page<EmailRow>> {
+  ): Promise<Page<LoggedMessage>> {
     const [atMs, id] = cursor?.split('.') ?? [];
-    const rows = await listEmails(pool, {
+    const rows = await listLoggedMessages(pool, {
       tenantNo,
       limit: limit + 1,
       before: atMs === undefined || id === undefined ? null : { atMs: Number(atMs), id },
@@ -73,7 +73,7 @@ const HOUR_MS = 3_600_000;
  * Once an hour, drops e-mails that wait although it is too late for them, and deletes those that are older than the
  * retention period from the log. Idempotent.
  */
-export class EmailRetention implements DueWork {
+export class MessageRetention implements DueWork {
   readonly name = 'log of e-mails';
   readonly isUpkeep = true;
   private readonly pool: Pool;
@@ -100,7 +100,7 @@ export class EmailRetention implements DueWork {
     for (const kind of MESSAGE_KINDS)
       await dropLate(this.pool, { kind, beforeMs: upToMs - LATEST_MS[kind], nowMs: upToMs });
     const beforeMs = upToMs - this.days * DAY_MS;
-    const deleted = await deleteFinishedEmails(this.pool, { beforeMs, limit: STEP });
+    const deleted = await deleteFinishedMessages(this.pool, { beforeMs, limit: STEP });
     if (deleted < STEP) this.doneHour = Math.floor(upToMs / HOUR_MS);
   }
 }

@@ -6,7 +6,7 @@ import { type MessageSettings, quietHoursOf, templateFor } from '../../domain/no
 import { renderMessage } from '../../domain/notifications/message-template.ts';
 import { withLinks, withPixel } from '../../domain/notifications/tracked-html.ts';
 import { AppError } from '../../errors.ts';
-import type { DueEmail } from '../../postgres/notifications/email-messages.ts';
+import type { WaitingMessage } from '../../postgres/notifications/messages.ts';
 import { readMessageSettings } from '../../postgres/notifications/message-settings.ts';
 import { isSuppressed } from '../../postgres/notifications/message-suppressions.ts';
 import { readOrganisation } from '../../postgres/tenants.ts';
@@ -15,7 +15,7 @@ import { packedUser } from '../../redis/parts.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
 import { userResponse } from '../responses.ts';
-import type { Prepared } from './email-queue.ts';
+import type { Prepared } from './message-queue.ts';
 import { recipientOf } from './recipient.ts';
 import type { Email } from './email-sender.ts';
 import { CLICK_PATH, OPEN_PATH, type TrackingLinks } from './tracking-links.ts';
@@ -39,7 +39,7 @@ export const UNSUBSCRIBE_PATH = '/unsubscribe';
 export async function createPreparing(
   options: PreparingOptions,
   tenantNo: number,
-): Promise<(due: DueEmail) => Promise<Prepared<Email>>> {
+): Promise<(due: WaitingMessage) => Promise<Prepared<Email>>> {
   const { pool, clock, links, publicUrl, catalogs } = options;
   const settings = await readMessageSettings(pool, tenantNo);
   const { controlShare } = await readOrganisation(pool);
@@ -69,7 +69,7 @@ export const NO_TEMPLATE = { drop: 'the tenant has no template for it' };
 
 function rendered(
   settings: MessageSettings,
-  { kind }: DueEmail,
+  { kind }: WaitingMessage,
   figures: { payload: Record<string, unknown>; unsubscribeUrl: string },
 ): { subject: string; text: string; html: string; unsubscribeUrl: string } | null {
   const template = templateFor(settings, kind, figures.payload);
@@ -80,7 +80,7 @@ function rendered(
 function tracked(
   { tracking, publicUrl }: PreparingOptions,
   { trackOpens, trackClicks }: MessageSettings,
-  { id, tenantNo }: DueEmail,
+  { id, tenantNo }: WaitingMessage,
   { html, unsubscribeUrl }: { html: string; unsubscribeUrl: string },
 ): string {
   const unsubscribeToken = unsubscribeUrl.slice(unsubscribeUrl.lastIndexOf('/') + 1);

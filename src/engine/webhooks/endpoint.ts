@@ -19,7 +19,7 @@ interface HealthOptions {
  * through; each failure doubles the pause, up to 15 minutes, and a success closes the breaker. Times of the breaker are
  * of `performance.now()`.
  */
-export class WebhookHealth {
+export class ServerHealth {
   private readonly firstPauseMs: number;
   private failed: number;
   private since: number | null;
@@ -172,7 +172,7 @@ const FIRST_BYTES = 8_192;
 export class Endpoint {
   readonly webhookId: string;
   readonly tenantNo: number;
-  readonly health: WebhookHealth;
+  readonly health: ServerHealth;
   readonly lanes = new Lanes();
   /** `null` if nothing may be sent at the moment. */
   target: WebhookTarget | null = null;
@@ -186,7 +186,7 @@ export class Endpoint {
   constructor(leased: LeasedWebhook, firstPauseMs: number) {
     this.webhookId = leased.webhookId;
     this.tenantNo = leased.tenantNo;
-    this.health = new WebhookHealth({ ...leased, firstPauseMs });
+    this.health = new ServerHealth({ ...leased, firstPauseMs });
   }
 
   maySend(nowMs: number): boolean {

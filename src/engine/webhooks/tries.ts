@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { signingAt } from '../../postgres/webhooks/secrets.ts';
-import { type DueMessage, type RecordedTry, recordTries, type WebhookHealth } from '../../postgres/webhooks/tries.ts';
+import { type DueMessage, type RecordedTry, recordTries, type ServerHealth } from '../../postgres/webhooks/tries.ts';
 import { type Endpoint, MOST_AT_A_TIME, OPENS_AFTER, type ReadyMessage } from './endpoint.ts';
 import { type Outcome, retryDelayMs, type Sender, type Try } from './sender.ts';
 
@@ -278,7 +278,7 @@ const RETRY_MS = 500;
 export class TryRecorder {
   private readonly options: TryRecorderOptions;
   private waiting: Entry[] = [];
-  private health = new Map<string, WebhookHealth>();
+  private health = new Map<string, ServerHealth>();
   private timer: NodeJS.Timeout | null = null;
   private writing: Promise<void> | null = null;
   private failed = false;
@@ -293,7 +293,7 @@ export class TryRecorder {
   }
 
   /** Records an outcome and calls `onRecorded`. `health`: the webhook's health since, if it changed. */
-  add(tried: RecordedTry, health: WebhookHealth | null, onRecorded: () => void): void {
+  add(tried: RecordedTry, health: ServerHealth | null, onRecorded: () => void): void {
     this.waiting.push({ tried, onRecorded });
     if (health !== null) this.health.set(health.webhookId, health);
     if (this.writing === null && !this.failed && this.waiting.length >= MOST_TOGETHER) this.begin();

@@ -102,7 +102,7 @@ export async function metricNumbers(pool: Pool, tenantNo: number): Promise<numbe
 }
 
 /** What a user's email is about: the period of a streak or a recap, or a user's inactivity. */
-interface EmailClaim {
+interface MessageClaim {
   userId: string;
   dueFor: string;
 }
@@ -111,7 +111,7 @@ interface EmailClaim {
 export async function claimEmails(
   client: PoolClient,
   { tenantNo, kind }: { tenantNo: number; kind: string },
-  claims: readonly EmailClaim[],
+  claims: readonly MessageClaim[],
 ): Promise<Set<string>> {
   if (claims.length === 0) return new Set();
   const { rows } = await client.query<{ userId: string }>(

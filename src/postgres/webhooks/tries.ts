@@ -240,7 +240,7 @@ export interface RecordedTry {
   dueMs: number | null;
 }
 
-export interface WebhookHealth {
+export interface ServerHealth {
   webhookId: string;
   failures: number;
   failingSinceMs: number | null;
@@ -294,7 +294,7 @@ const NOTE_HEALTH = `
 export function recordTries(
   pool: Pool,
   tries: readonly RecordedTry[],
-  health: readonly WebhookHealth[],
+  health: readonly ServerHealth[],
   nowMs: number,
 ): Promise<void> {
   return transaction(pool, async (client) => {

@@ -32,15 +32,15 @@ export const setChannel = (pool: Pool, { enabled = true, nowMs = 0, tenantNo = 0
   });
 
 /** An e-mail's row, in the order in which they fell due. */
-export interface EmailRow {
+export interface LoggedMessage {
   /** `YYYY-MM-DDTHH:MM` in UTC. */
   at: string;
   kind: MessageKind;
   user: string;
 }
 
-export async function emailRows(pool: Pool): Promise<EmailRow[]> {
-  const { rows } = await pool.query<EmailRow>(
+export async function emailRows(pool: Pool): Promise<LoggedMessage[]> {
+  const { rows } = await pool.query<LoggedMessage>(
     `SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI') AS at, kind, user_id AS user
        FROM email_messages ORDER BY at, kind, user_id`,
   );

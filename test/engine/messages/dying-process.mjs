@@ -1,5 +1,5 @@
 /** Sends due e-mails, reports a step to its parent, and stops there to be killed. Uses the build. */
-import { sendDueEmails } from '../../../dist/src/engine/messages/email-queue.js';
+import { sendDueMessages } from '../../../dist/src/engine/messages/message-queue.js';
 import { SmtpSender } from '../../../dist/src/engine/messages/smtp-sender.js';
 import { createPool } from '../../../dist/src/postgres/pool.js';
 
@@ -18,7 +18,7 @@ const sender = new SmtpSender(
 );
 const email = { to: 'ada@example.org', subject: 'Your week', text: 'Hello', html: '<p>Hello</p>' };
 
-await sendDueEmails({
+await sendDueMessages({
   pool: createPool(DATABASE, { max: 2 }),
   tenantNo: 0,
   medium: 'email',

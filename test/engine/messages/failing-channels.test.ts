@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { emailId } from '../../../src/engine/messages/email-queue.ts';
-import { insertEmails } from '../../../src/postgres/notifications/email-messages.ts';
+import { occasionMessageId } from '../../../src/engine/messages/message-queue.ts';
+import { addMessagesToSend } from '../../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { TEMPLATES } from './channel.ts';
@@ -65,7 +65,7 @@ async function due(...userIds: string[]): Promise<void> {
     });
   const messages = userIds.flatMap((userId) =>
     (['email', 'push'] as const).map((medium) => ({
-      id: emailId(0, 'recap', userId, medium),
+      id: occasionMessageId(0, 'recap', userId, medium),
       tenantNo: 0,
       userId,
       kind: 'recap' as const,
@@ -74,7 +74,7 @@ async function due(...userIds: string[]): Promise<void> {
       payload: JSON.stringify({ type: 'emails.recap_due', user: {} }),
     })),
   );
-  await transaction(laurel.pool, (client) => insertEmails(client, messages));
+  await transaction(laurel.pool, (client) => addMessagesToSend(client, messages));
 }
 
 test('channels whose attempts fail need attention after five minutes, until one succeeds', async () => {

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { SMTPServerOptions } from 'smtp-server';
-import { insertEmails } from '../../../src/postgres/notifications/email-messages.ts';
+import { addMessagesToSend } from '../../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
-import { emailId } from '../../../src/engine/messages/email-queue.ts';
+import { occasionMessageId } from '../../../src/engine/messages/message-queue.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { TEMPLATES } from './channel.ts';
 import { answer, smtpServer } from './smtp-server.ts';
@@ -75,14 +75,14 @@ async function due(...userIds: string[]): Promise<void> {
   const atMs = Date.parse(START);
   const payload = JSON.stringify({ type: 'emails.recap_due', user: { name: 'old name' } });
   const emails = userIds.map((userId) => ({
-    id: emailId(0, 'recap', userId),
+    id: occasionMessageId(0, 'recap', userId),
     tenantNo: 0,
     userId,
     kind: 'recap' as const,
     atMs,
     payload,
   }));
-  await transaction(laurel.pool, (client) => insertEmails(client, emails));
+  await transaction(laurel.pool, (client) => addMessagesToSend(client, emails));
 }
 
 const unfolded = (content: string): string => content.replaceAll(/\r\n[ \t]+/g, ' ');
@@ -173,9 +173,9 @@ describe('a server', () => {
     await ok(laurel.app.put('/v1/users/ada', { email: 'other@example.com' }, as));
     const { rows } = await laurel.pool.query<{ no: number }>("SELECT no FROM tenants WHERE customer_id = 'other'");
     const tenantNo = rows[0]!.no;
-    const email = { id: emailId(tenantNo, 'recap', '1'), tenantNo, userId: 'ada', kind: 'recap' as const };
+    const email = { id: occasionMessageId(tenantNo, 'recap', '1'), tenantNo, userId: 'ada', kind: 'recap' as const };
     await transaction(laurel.pool, (client) =>
-      insertEmails(client, [{ ...email, atMs: Date.parse(START), payload: '{}' }]),
+      addMessagesToSend(client, [{ ...email, atMs: Date.parse(START), payload: '{}' }]),
     );
     await until(() => slow.connections() > 0);
     const body = { host: '127.0.0.1', port: quick.port, security: 'none', senderAddress: 'other@example.org' };

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { emailId } from '../../../src/engine/messages/email-queue.ts';
-import { insertEmails } from '../../../src/postgres/notifications/email-messages.ts';
+import { occasionMessageId } from '../../../src/engine/messages/message-queue.ts';
+import { addMessagesToSend } from '../../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { smtpServer } from './smtp-server.ts';
@@ -67,14 +67,14 @@ async function sendTo(...userIds: string[]): Promise<string[]> {
   for (const id of userIds)
     await ok(laurel.app.put(`/v1/users/${id}`, { email: `${id}@example.com`, name: `${id} & co` }));
   const emails = userIds.map((userId) => ({
-    id: emailId(0, 'recap', userId),
+    id: occasionMessageId(0, 'recap', userId),
     tenantNo: 0,
     userId,
     kind: 'recap' as const,
     atMs: Date.parse(START),
     payload: JSON.stringify({ type: 'emails.recap_due' }),
   }));
-  await transaction(laurel.pool, (client) => insertEmails(client, emails));
+  await transaction(laurel.pool, (client) => addMessagesToSend(client, emails));
   const channel = { host: '127.0.0.1', port, security: 'none', senderAddress: 'hello@example.org', pace: 50 };
   await ok(laurel.admin.put('/v1/messages/channel', channel));
   await until(
@@ -256,14 +256,14 @@ describe('an opened push notification', () => {
 
   test('is reported by the app, about messages to its user alone, if the tenant records opens', async () => {
     await configure({ trackOpens: true });
-    const id = emailId(0, 'recap', 'ada', 'push');
+    const id = occasionMessageId(0, 'recap', 'ada', 'push');
     await ok(laurel.app.put('/v1/users/ada', { name: 'Ada' }));
     await transaction(laurel.pool, async (client) => {
-      await insertEmails(client, [{ ...EMPTY, id, userId: 'ada', medium: 'push' }]);
+      await addMessagesToSend(client, [{ ...EMPTY, id, userId: 'ada', medium: 'push' }]);
       await client.query("UPDATE email_messages SET status = 'sent', due_ms = NULL WHERE id = $1", [id]);
     });
     expect((await report('bo', id)).status).toBe(204);
-    expect((await report('ada', emailId(0, 'recap', 'other', 'push'))).status).toBe(204);
+    expect((await report('ada', occasionMessageId(0, 'recap', 'other', 'push'))).status).toBe(204);
     await until(outcomes, ({ ignored = 0 }) => ignored === 2);
     expect(await message('ada')).toMatchObject({ status: 'sent', opened: null });
     for (let time = 0; time < 3; time += 1) expect((await report('ada', id)).status).toBe(204);

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { WebhookHealth } from '../../../src/engine/webhooks/endpoint.ts';
+import { ServerHealth } from '../../../src/engine/webhooks/endpoint.ts';
 
 const DAY_MS = 86_400_000;
 const healthy = { failures: 0, failingSinceMs: null, firstPauseMs: 30_000 };
-const fail = (health: WebhookHealth, atMs: number, nowMs = 0): void =>
+const fail = (health: ServerHealth, atMs: number, nowMs = 0): void =>
   health.failedTry({ beganMs: atMs, endedMs: atMs, nowMs });
 
 test('the number of messages in flight is that of successes in a row, up to a bound; one after a failure', () => {
-  const health = new WebhookHealth(healthy);
+  const health = new ServerHealth(healthy);
   const seen = [health.concurrency];
   for (let n = 0; n < 4; n += 1) {
     health.succeeded(4);
@@ -18,7 +18,7 @@ test('the number of messages in flight is that of successes in a row, up to a bo
 });
 
 test('the breaker opens at the tenth failure in a row, and for twice as long at each further one, up to 15 minutes', () => {
-  const health = new WebhookHealth(healthy);
+  const health = new ServerHealth(healthy);
   for (let n = 1; n < 10; n += 1) fail(health, 0);
   expect(health.openUntilMs(0)).toBeNull();
   let nowMs = 0;
@@ -38,7 +38,7 @@ test('the breaker opens at the tenth failure in a row, and for twice as long at 
 });
 
 test('tries that began before the breaker opened do not open it for longer', () => {
-  const health = new WebhookHealth(healthy);
+  const health = new ServerHealth(healthy);
   for (let n = 1; n <= 10; n += 1) fail(health, 100);
   for (let n = 1; n <= 10; n += 1) health.failedTry({ beganMs: 50, endedMs: 200, nowMs: 0 });
   expect(health.failures).toBe(10);
@@ -46,7 +46,7 @@ test('tries that began before the breaker opened do not open it for longer', () 
 });
 
 test("continues another process's count: the next failure opens the breaker, and five days after the first it gives up", () => {
-  const health = new WebhookHealth({ failures: 11, failingSinceMs: 1_000, firstPauseMs: 30_000 });
+  const health = new ServerHealth({ failures: 11, failingSinceMs: 1_000, firstPauseMs: 30_000 });
   expect(health.openUntilMs(0)).toBeNull();
   fail(health, 0, 5 * DAY_MS);
   expect(health.openUntilMs(0)).toBe(120_000);

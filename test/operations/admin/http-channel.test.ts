@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { emailId } from '../../../src/engine/messages/email-queue.ts';
-import { insertEmails } from '../../../src/postgres/notifications/email-messages.ts';
+import { occasionMessageId } from '../../../src/engine/messages/message-queue.ts';
+import { addMessagesToSend } from '../../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { TEMPLATES } from '../../engine/messages/channel.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -164,10 +164,10 @@ test('e-mails are posted by workers, and a bad address is suppressed', async () 
     const users = ['ada', 'bad'];
     for (const id of users) await sending.app.put(`/v1/users/${id}`, { email: `${id}@example.com` });
     await transaction(sending.pool, (client) =>
-      insertEmails(
+      addMessagesToSend(
         client,
         users.map((userId) => ({
-          id: emailId(0, 'recap', userId),
+          id: occasionMessageId(0, 'recap', userId),
           tenantNo: 0,
           userId,
           kind: 'recap' as const,

@@ -1,7 +1,7 @@
 /** Sending a push notification to all devices of a user: by provider, paced, with a breaker for each provider. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { providerOf, type PushProvider } from '../../../domain/notifications/device-tokens.ts';
-import { WebhookHealth } from '../../webhooks/endpoint.ts';
+import { ServerHealth } from '../../webhooks/endpoint.ts';
 import type { PushMessage, PushResult, PushSender } from './push-sender.ts';
 
 /** A push notification and the devices that get it. */
@@ -42,7 +42,7 @@ const CONGESTED_MS = 1_000;
 
 /** A provider as a tenant uses it: its pace and its breaker. Times are of `performance.now()`. */
 export class ProviderLane {
-  readonly health: WebhookHealth;
+  readonly health: ServerHealth;
   private readonly most: number;
   private readonly least: number;
   private readonly spacingMs: number;
@@ -56,7 +56,7 @@ export class ProviderLane {
     this.most = MOST_AT_A_TIME[provider];
     this.least = LEAST_AT_A_TIME[provider];
     this.spacingMs = 1_000 / pace;
-    this.health = new WebhookHealth({ failures: 0, failingSinceMs: null, firstPauseMs });
+    this.health = new ServerHealth({ failures: 0, failingSinceMs: null, firstPauseMs });
   }
 
   /**

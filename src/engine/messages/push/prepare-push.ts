@@ -1,11 +1,11 @@
 import { providerOf, type PushProvider } from '../../../domain/notifications/device-tokens.ts';
 import { type MessageSettings, pushTemplateFor, quietHoursOf } from '../../../domain/notifications/message-settings.ts';
 import { renderPush } from '../../../domain/notifications/push-template.ts';
-import type { DueEmail } from '../../../postgres/notifications/email-messages.ts';
+import type { WaitingMessage } from '../../../postgres/notifications/messages.ts';
 import { readMessageSettings } from '../../../postgres/notifications/message-settings.ts';
 import { readOrganisation } from '../../../postgres/tenants.ts';
 import { userResponse } from '../../responses.ts';
-import { LATEST_MS, type Prepared } from '../email-queue.ts';
+import { LATEST_MS, type Prepared } from '../message-queue.ts';
 import { NO_TEMPLATE, type PreparingOptions, readState } from '../prepare-email.ts';
 import { pushRecipientOf } from '../recipient.ts';
 import type { OpenProvider, PushDelivery } from './device-sends.ts';
@@ -21,7 +21,7 @@ export async function createPushPreparing(
   tenantNo: number,
   providers: ReadonlyMap<PushProvider, OpenProvider>,
   ending: AbortSignal,
-): Promise<(due: DueEmail) => Promise<Prepared<PushDelivery>>> {
+): Promise<(due: WaitingMessage) => Promise<Prepared<PushDelivery>>> {
   const { pool, clock, catalogs } = options;
   const settings = await readMessageSettings(pool, tenantNo);
   const { controlShare } = await readOrganisation(pool);
@@ -63,7 +63,7 @@ function pauseOf(providers: readonly OpenProvider[]): number | null {
 
 function pushOf(
   settings: MessageSettings,
-  { id, kind, atMs }: DueEmail,
+  { id, kind, atMs }: WaitingMessage,
   { payload, nowMs }: { payload: Record<string, unknown>; nowMs: number },
 ): PushDelivery['push'] | null {
   const template = pushTemplateFor(settings, kind, payload);

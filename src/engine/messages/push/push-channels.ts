@@ -12,7 +12,7 @@ import {
 import type { RenderedPush } from '../../../domain/notifications/push-template.ts';
 import { AppError } from '../../../errors.ts';
 import { type AuditEntry, writeAudit } from '../../../postgres/access/audit.ts';
-import { dropWaiting } from '../../../postgres/notifications/email-messages.ts';
+import { dropWaiting } from '../../../postgres/notifications/messages.ts';
 import {
   deletePushChannel,
   type NewPushChannel,

@@ -23,7 +23,7 @@ import { streakHistory } from '../../streaks/streak-reads.ts';
 import { notificationPreferences } from '../../users/preferences.ts';
 import { reactivationDue, recapDue, streakReminderDue, userJson } from '../payloads.ts';
 
-export interface EmailSettings {
+export interface MessageSendingSettings {
   compiled: CompiledCatalog;
   aggregation: Settings['aggregationPeriod'];
   /** Share of the users, 0 to 1, who are in the control group. */
@@ -34,7 +34,7 @@ export interface EmailSettings {
 }
 
 /** Some users of a zone in which it is time for e-mails. */
-interface Asked extends EmailSettings {
+interface Asked extends MessageSendingSettings {
   pool: Pool;
   userIds: readonly string[];
   /** IANA name; `null` means UTC. */
@@ -42,7 +42,7 @@ interface Asked extends EmailSettings {
   moment: LocalMoment;
 }
 
-export interface DueEmail {
+export interface WaitingMessage {
   userId: string;
   /** The occasion. A user gets one message of each medium for each, even after changing zones. */
   dueFor: string;
@@ -57,9 +57,9 @@ export interface DueEmail {
 export interface EmailKind {
   readonly type: NotificationType;
   /** The time of day; `null` if the settings switch this kind off. */
-  time(settings: EmailSettings): LocalTime | null;
+  time(settings: MessageSendingSettings): LocalTime | null;
   /** The e-mails that are due for some users. Reads Postgres, writes nothing. */
-  due(asked: Asked): Promise<DueEmail[]>;
+  due(asked: Asked): Promise<WaitingMessage[]>;
 }
 
 /** Recaps of the last week or month, by the organisation's setting, for users with an event in it. */
@@ -95,7 +95,7 @@ export const STREAK_REMINDERS: EmailKind = {
     const endDay = periodEnd(period, frequency, weekStart) + 1;
     const { userIds, isPushed } = asked;
     const users = { tenantNo: compiled.catalog.tenantNo, userIds, isPushed };
-    const due: DueEmail[] = [];
+    const due: WaitingMessage[] = [];
     for (const { userId, state: packed } of await usersInDanger(asked.pool, users, endDay)) {
       const state = decodeUser(packed);
       const reach = reachOf({ userId, state }, 'streak_reminder', asked);
@@ -179,7 +179,7 @@ export interface Reach {
 export function reachOf(
   { userId, state }: { userId: string; state: User },
   kind: keyof NotificationPreferences,
-  { controlShare, isEmailed, isPushed }: Pick<EmailSettings, 'controlShare' | 'isEmailed' | 'isPushed'>,
+  { controlShare, isEmailed, isPushed }: Pick<MessageSendingSettings, 'controlShare' | 'isEmailed' | 'isPushed'>,
 ): Reach {
   const isWithheld = isControl(userId, controlShare);
   const isByEmail = wantsEmails(state, kind) && (isEmailed || !isWithheld);
@@ -191,7 +191,7 @@ const dueEmail = ({
   reach,
   payload,
   ...due
-}: Pick<DueEmail, 'userId' | 'dueFor'> & { reach: Reach; payload: () => string }): DueEmail => ({
+}: Pick<WaitingMessage, 'userId' | 'dueFor'> & { reach: Reach; payload: () => string }): WaitingMessage => ({
   ...due,
   ...reach,
   payload: reach.isWithheld ? '' : payload(),

@@ -12,7 +12,7 @@ import {
 import { moveNotificationProgress, type NotificationProgress } from '../../../postgres/notifications/due.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces, tenantPiece } from '../../schedule/pieces.ts';
-import { type DueEmail, type EmailKind, REACTIVATIONS, RECAPS, STREAK_REMINDERS } from './email-kinds.ts';
+import { type WaitingMessage, type EmailKind, REACTIVATIONS, RECAPS, STREAK_REMINDERS } from './email-kinds.ts';
 import { type FollowedZone, FollowedZones } from './followed-zones.ts';
 import type { Publisher } from './publisher.ts';
 
@@ -142,7 +142,7 @@ async function dueIn(
   zone: FollowedZone,
   moment: LocalMoment,
   userIds: readonly string[],
-): Promise<DueEmail[]> {
+): Promise<WaitingMessage[]> {
   if (userIds.length === 0) return [];
   return zone.kind.due({ ...zone.settings, pool, userIds, zone: zone.name, moment });
 }
@@ -150,7 +150,7 @@ async function dueIn(
 /** The notifications of e-mails whose occasion is new, in the client's transaction. */
 async function claimed(
   client: PoolClient,
-  { zone, moment, due }: { zone: FollowedZone; moment: LocalMoment; due: readonly DueEmail[] },
+  { zone, moment, due }: { zone: FollowedZone; moment: LocalMoment; due: readonly WaitingMessage[] },
 ): Promise<Notification[]> {
   const { type } = zone.kind;
   const { tenantNo } = zone.progress;
@@ -173,7 +173,7 @@ async function processMovedUsers(
   const { tenantNo } = first.progress;
   const users = await movedUsers(publisher.pool, tenantNo, limit);
   if (users.length === 0) return;
-  const found: { zone: FollowedZone; moment: LocalMoment; due: DueEmail[] }[] = [];
+  const found: { zone: FollowedZone; moment: LocalMoment; due: WaitingMessage[] }[] = [];
   for (const zone of zones) {
     const isAsked = (userId: string): boolean => zone.users?.has(userId) !== false;
     const inZone = users.filter((user) => user.zone === zone.progress.zone);

@@ -8,13 +8,13 @@ import {
 } from '../../../postgres/notifications/due.ts';
 import { readOrganisation } from '../../../postgres/tenants.ts';
 import { zonesOf } from '../../../postgres/streak-sweep.ts';
-import type { EmailKind, EmailSettings } from './email-kinds.ts';
+import type { EmailKind, MessageSendingSettings } from './email-kinds.ts';
 import type { Publisher, Wanting } from './publisher.ts';
 
 interface Wanted {
   tenantNo: number;
   kind: EmailKind;
-  settings: EmailSettings;
+  settings: MessageSendingSettings;
   time: LocalTime;
   /** E-mails that fell due up to this time (epoch ms) are not wanted. */
   sinceMs: number;

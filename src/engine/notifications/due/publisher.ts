@@ -8,13 +8,13 @@ import { KIND_OF_TYPE } from '../../../domain/notifications/message-variables.ts
 import { MEDIA, type Medium } from '../../../domain/notifications/medium.ts';
 import { catalogVersions } from '../../../postgres/catalog.ts';
 import { type WantingTenant, wantingTenants } from '../../../postgres/notifications/due.ts';
-import { insertEmails, type NewEmail } from '../../../postgres/notifications/email-messages.ts';
+import { addMessagesToSend, type MessageToSend } from '../../../postgres/notifications/messages.ts';
 import { awaitCursors } from '../../../postgres/shards.ts';
 import { transaction } from '../../../postgres/transaction.ts';
 import { insertMessages } from '../../../postgres/webhooks/messages.ts';
 import { knownParts } from '../../../redis/parts.ts';
 import type { ListenedUsers } from '../../../redis/live-streams.ts';
-import { emailId } from '../../messages/email-queue.ts';
+import { occasionMessageId } from '../../messages/message-queue.ts';
 import { listenersOf } from '../listeners.ts';
 import type { Wants } from '../rules.ts';
 
@@ -112,13 +112,22 @@ export class Publisher {
   }
 
   /** The e-mail and push notification about a notification; none if no kind is about its type. */
-  private messagesOf({ tenantNo, type, userId, atMs, source, media, isWithheld, payload }: Notification): NewEmail[] {
+  private messagesOf({
+    tenantNo,
+    type,
+    userId,
+    atMs,
+    source,
+    media,
+    isWithheld,
+    payload,
+  }: Notification): MessageToSend[] {
     const kind = KIND_OF_TYPE.get(type);
     if (kind === undefined || userId === null || media === undefined) return [];
     return media
       .filter((medium) => this.has(medium, tenantNo, type))
       .map((medium) => ({
-        id: emailId(tenantNo, kind, source, medium),
+        id: occasionMessageId(tenantNo, kind, source, medium),
         tenantNo,
         userId,
         kind,
@@ -181,7 +190,7 @@ export class Publisher {
       );
       const messages = reported.flatMap((notification) => listeners.messagesFor(notification));
       await insertMessages(client, messages, nowMs);
-      await insertEmails(
+      await addMessagesToSend(
         client,
         notifications.flatMap((notification) => this.messagesOf(notification)),
       );

@@ -7,7 +7,7 @@ import { type AddressInfo, createServer as createSilentServer, type Server as Ne
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { emailId } from '../../../../src/engine/messages/email-queue.ts';
+import { occasionMessageId } from '../../../../src/engine/messages/message-queue.ts';
 import { MessageDeliveries } from '../../../../src/engine/messages/message-deliveries.ts';
 import {
   type DeliveryResult,
@@ -20,7 +20,7 @@ import { domainOf, EndpointHosts, type HostAttempt } from '../../../../src/engin
 import { createVapidKeys } from '../../../../src/engine/messages/push/push-credentials.ts';
 import type { PushCredentials } from '../../../../src/engine/messages/push/push-sender.ts';
 import { createPushSender, type PushSenderOptions } from '../../../../src/engine/messages/push/push-senders.ts';
-import { insertEmails } from '../../../../src/postgres/notifications/email-messages.ts';
+import { addMessagesToSend } from '../../../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../../../src/postgres/transaction.ts';
 import { testDatabase, type TestDatabase } from '../../../postgres/database.ts';
 import { type Certificates, makeCertificates } from '../../../stack/certificates.ts';
@@ -51,7 +51,7 @@ async function due(tokens: readonly string[]): Promise<void> {
     'INSERT INTO push_senders (tenant_no, enabled, updated) VALUES (0, true, now()) ON CONFLICT DO NOTHING',
   );
   const rows = tokens.map((userId, n) => ({
-    id: emailId(0, 'recap', String(n), 'push'),
+    id: occasionMessageId(0, 'recap', String(n), 'push'),
     tenantNo: 0,
     userId,
     kind: 'recap' as const,
@@ -59,7 +59,7 @@ async function due(tokens: readonly string[]): Promise<void> {
     atMs: NOW_MS - tokens.length + n,
     payload: '{}',
   }));
-  await transaction(database.pool, (client) => insertEmails(client, rows));
+  await transaction(database.pool, (client) => addMessagesToSend(client, rows));
 }
 
 /** Starts to send all that is due through one provider at the greatest pace. */

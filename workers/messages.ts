@@ -22,7 +22,7 @@ import { EMAIL_COUNTS_KEY, PUSH_COUNTS_KEY } from '../src/redis/keys.ts';
 import type { KeyedIds } from '../src/engine/ids.ts';
 import type { Core } from '../src/processes/core.ts';
 
-export type EmailOptions = Pick<
+export type MessageSendingOptions = Pick<
   MessageDeliveriesOptions<never, SendResult>,
   'everyMs' | 'leaseMs' | 'turnMs' | 'firstPauseMs' | 'onStep'
 > & {
@@ -31,16 +31,16 @@ export type EmailOptions = Pick<
   receiptsEveryMs?: number;
 };
 
-interface EmailSettings {
+interface MessageSendingSettings {
   publicUrl?: string | null;
   secretsKey?: Buffer | null;
   delivery?: { allowPrivate?: boolean };
-  emails?: EmailOptions;
+  emails?: MessageSendingOptions;
   /** Other addresses of push providers, for tests. */
   pushServers?: PushSenderOptions['baseUrls'];
 }
 
-export interface Emails {
+export interface MessageSending {
   /** Call this when e-mails or push notifications may be due. */
   readonly look: () => void;
   /** Begins no further message, and waits some seconds for those in progress. */
@@ -61,7 +61,7 @@ const POOL_SIZE = 3;
  * Sends the messages of tenants with a channel: push notifications and, with `PUBLIC_URL`, which the links to unsubscribe need,
  * e-mails.
  */
-export function startEmails(core: SendingCore, settings: EmailSettings): Emails {
+export function startMessages(core: SendingCore, settings: MessageSendingSettings): MessageSending {
   const pool = core.createPool({ max: POOL_SIZE });
   const sealer = settings.secretsKey ? createSealer(settings.secretsKey) : null;
   const started = [
@@ -78,12 +78,12 @@ export function startEmails(core: SendingCore, settings: EmailSettings): Emails 
   };
 }
 
-interface Shared extends EmailSettings {
+interface Shared extends MessageSendingSettings {
   pool: Pool;
   sealer: Sealer | null;
 }
 
-function startSmtp(core: SendingCore, settings: Shared & { publicUrl: string }): Emails {
+function startSmtp(core: SendingCore, settings: Shared & { publicUrl: string }): MessageSending {
   const { redis, catalogs, clock, ids } = core;
   const { publicUrl, pool, sealer, delivery, emails = {} } = settings;
   const { timeoutMs, receiptsEveryMs: _, ...options } = emails;
@@ -124,7 +124,10 @@ function startSmtp(core: SendingCore, settings: Shared & { publicUrl: string }):
   return deliver(core, counts, { ...options, medium: 'email', pool, open });
 }
 
-function startPush(core: SendingCore, { pool, sealer, delivery, emails = {}, pushServers = {} }: Shared): Emails {
+function startPush(
+  core: SendingCore,
+  { pool, sealer, delivery, emails = {}, pushServers = {} }: Shared,
+): MessageSending {
   const { redis, catalogs, clock } = core;
   const { timeoutMs: attemptMs, receiptsEveryMs, ...options } = emails;
   const senders = new PushSenders({
@@ -168,7 +171,7 @@ function deliver<M, R extends { outcome: string; reason: string | null; concerns
   core: SendingCore,
   counts: OutcomeCounts,
   options: Omit<MessageDeliveriesOptions<M, R>, 'clock' | 'log' | 'mayWork' | 'onEnd'>,
-): Emails {
+): MessageSending {
   const deliveries = new MessageDeliveries({
     ...options,
     clock: core.clock,

@@ -7,7 +7,7 @@ import type { Medium } from '../../domain/notifications/medium.ts';
 import { storableText } from '../storable-json.ts';
 import { countMessages } from './message-counts.ts';
 
-export interface NewEmail {
+export interface MessageToSend {
   /** Derives from medium, tenant, kind and occasion. */
   id: string;
   tenantNo: number;
@@ -23,14 +23,14 @@ export interface NewEmail {
   isWithheld?: boolean;
 }
 
-export interface DueEmail extends Omit<NewEmail, 'medium' | 'isWithheld'> {
+export interface WaitingMessage extends Omit<MessageToSend, 'medium' | 'isWithheld'> {
   medium: Medium;
   /** Attempts so far. */
   tries: number;
 }
 
 /** Adds e-mails in the client's transaction. Those whose occasion is known stay unchanged. */
-export async function insertEmails(client: PoolClient, emails: readonly NewEmail[]): Promise<void> {
+export async function addMessagesToSend(client: PoolClient, emails: readonly MessageToSend[]): Promise<void> {
   if (emails.length === 0) return;
   await client.query(
     `WITH added AS (
@@ -57,11 +57,11 @@ export async function insertEmails(client: PoolClient, emails: readonly NewEmail
 }
 
 /** A tenant's messages of a medium that are due by a time (epoch ms), longest due first. */
-export async function dueEmails(
+export async function messagesDue(
   pool: Pool,
   { tenantNo, medium, upToMs, limit }: { tenantNo: number; medium: Medium; upToMs: number; limit: number },
-): Promise<DueEmail[]> {
-  const { rows } = await pool.query<DueEmail>(
+): Promise<WaitingMessage[]> {
+  const { rows } = await pool.query<WaitingMessage>(
     `SELECT id, tenant_no AS "tenantNo", user_id AS "userId", kind, medium, epoch_ms(at)::float8 AS "atMs", payload,
             tries
        FROM email_messages WHERE tenant_no = $3 AND medium = $4 AND status = 'waiting' AND due_ms <= $1
@@ -71,8 +71,8 @@ export async function dueEmails(
   return rows;
 }
 
-export interface EmailClaim {
-  email: DueEmail;
+export interface MessageClaim {
+  email: WaitingMessage;
   nowMs: number;
   /** The user's local day (epoch day). */
   localDay: number;
@@ -84,9 +84,9 @@ export interface EmailClaim {
  * Claims an e-mail for one attempt. `claimed`: the caller alone may hand it over, and only until it records the result.
  * `gone`: another process was faster, or the user was deleted. `limit`: the user already got as many today.
  */
-export async function claimEmail(
+export async function claimMessage(
   pool: Pool,
-  { email: { id, tenantNo, userId, medium, tries }, nowMs, localDay, mostPerDay }: EmailClaim,
+  { email: { id, tenantNo, userId, medium, tries }, nowMs, localDay, mostPerDay }: MessageClaim,
 ): Promise<'claimed' | 'gone' | 'limit'> {
   const { rows } = await pool.query<{ claim: 'claimed' | 'gone' | 'limit' }>({
     name: 'claim_message',
@@ -97,7 +97,7 @@ export async function claimEmail(
 }
 
 /** What becomes of an e-mail: its final status, or another attempt at `dueMs` (epoch ms). */
-export type EmailEnd =
+export type MessageEnd =
   | { status: 'sent' | 'failed' | 'dropped' | 'unknown'; reason: string | null }
   | { status: 'waiting'; reason: string; dueMs: number };
 
@@ -105,9 +105,9 @@ export type EmailEnd =
  * Records what became of an e-mail. `from`: its status before; false if it has another, because the attempt took so long
  * that it counts as unknown, or because the user was deleted.
  */
-export async function recordEmail(
+export async function recordMessage(
   pool: Pool,
-  { id, from, end, nowMs }: { id: string; from: 'waiting' | 'sending'; end: EmailEnd; nowMs: number },
+  { id, from, end, nowMs }: { id: string; from: 'waiting' | 'sending'; end: MessageEnd; nowMs: number },
 ): Promise<boolean> {
   const dueMs = end.status === 'waiting' ? end.dueMs : null;
   const { rows } = await pool.query<{ ended: number }>(
@@ -171,7 +171,7 @@ export async function dropLate(
 }
 
 /** Deletes up to `limit` e-mails of the log that got their final status before a time. Returns how many. */
-export async function deleteFinishedEmails(
+export async function deleteFinishedMessages(
   pool: Pool,
   { beforeMs, limit }: { beforeMs: number; limit: number },
 ): Promise<number> {
@@ -184,7 +184,7 @@ export async function deleteFinishedEmails(
 }
 
 /** Number of messages of each medium that wait, and how long the oldest has been due (ms). */
-export async function waitingEmails(
+export async function waitingMessageCounts(
   pool: Pool,
   nowMs: number,
 ): Promise<Record<Medium, { count: number; oldestMs: number }>> {
@@ -197,7 +197,7 @@ export async function waitingEmails(
   return { email: of('email'), push: of('push') };
 }
 
-export interface EmailRow {
+export interface LoggedMessage {
   id: string;
   userId: string;
   kind: MessageKind;
@@ -217,12 +217,12 @@ export interface EmailRow {
   unsubscribedMs: number | null;
 }
 
-export interface EmailQuery {
+export interface MessageLogQuery {
   tenantNo: number;
   limit: number;
   /** The last e-mail of the previous page. */
   before: { atMs: number; id: string } | null;
-  status: EmailRow['status'] | null;
+  status: LoggedMessage['status'] | null;
   kind: MessageKind | null;
   medium: Medium | null;
   userId: string | null;
@@ -238,9 +238,9 @@ const STATUS = `CASE WHEN status NOT IN ('sending', 'sent', 'unknown') THEN stat
   ELSE ('{${FEEDBACK_STATUSES.join(',')}}'::text[])[feedback] END`;
 
 /** A page of a tenant's e-mails, newest first. An index has the order; other filters than the user skip rows. */
-export async function listEmails(pool: Pool, query: EmailQuery): Promise<EmailRow[]> {
+export async function listLoggedMessages(pool: Pool, query: MessageLogQuery): Promise<LoggedMessage[]> {
   const { tenantNo, limit, before, status, kind, medium, userId } = query;
-  const { rows } = await pool.query<EmailRow>(
+  const { rows } = await pool.query<LoggedMessage>(
     `SELECT id, user_id AS "userId", kind, medium, ${STATUS} AS status, tries, reason, epoch_ms(at)::float8 AS "atMs",
             due_ms::float8 AS "dueMs", finished, feedback_ms::float8 AS "reportedMs", opened_ms::float8 AS "openedMs",
             clicked_ms::float8 AS "clickedMs", unsubscribed_ms::float8 AS "unsubscribedMs"

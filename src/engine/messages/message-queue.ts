@@ -5,13 +5,13 @@ import type { MessageKind } from '../../domain/notifications/message-variables.t
 import type { Medium } from '../../domain/notifications/medium.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import {
-  claimEmail,
-  dueEmails,
-  type DueEmail,
-  type EmailEnd,
+  claimMessage,
+  messagesDue,
+  type WaitingMessage,
+  type MessageEnd,
   endInterrupted,
-  recordEmail,
-} from '../../postgres/notifications/email-messages.ts';
+  recordMessage,
+} from '../../postgres/notifications/messages.ts';
 import { retryDelayMs } from '../webhooks/sender.ts';
 
 const HOUR_MS = 3_600_000;
@@ -48,7 +48,7 @@ export interface AttemptResult {
 }
 
 /** The steps at which tests stop a process. */
-export type EmailStep = 'claimed' | 'sent' | 'recorded';
+export type SendStep = 'claimed' | 'sent' | 'recorded';
 
 /** Paces attempts, and limits how many run at a time. */
 export interface Pacing {
@@ -59,27 +59,32 @@ export interface Pacing {
 }
 
 /** `M`: the message that is sent, `R`: how an attempt ends. */
-export interface EmailQueueOptions<M, R extends AttemptResult> {
+export interface MessageQueueOptions<M, R extends AttemptResult> {
   pool: Pool;
   tenantNo: number;
   medium: Medium;
   /** Laurel's clock (epoch ms). */
   now: () => number;
-  prepare: (due: DueEmail) => Promise<Prepared<M>>;
+  prepare: (due: WaitingMessage) => Promise<Prepared<M>>;
   send: (message: M) => Promise<R>;
   pacing: Pacing;
   /** Called when an attempt has ended, before its result is recorded. */
-  onResult?: ((due: DueEmail, message: M, result: R) => Promise<void>) | undefined;
+  onResult?: ((due: WaitingMessage, message: M, result: R) => Promise<void>) | undefined;
   /** Called when it is recorded what becomes of an e-mail. */
-  onEnd?: ((end: EmailEnd) => void) | undefined;
+  onEnd?: ((end: MessageEnd) => void) | undefined;
   /** Called with the error of an e-mail that could not be prepared, or of `onResult`. */
-  onFailed?: ((due: DueEmail, error: unknown) => void) | undefined;
-  onStep?: ((step: EmailStep) => void | Promise<void>) | undefined;
+  onFailed?: ((due: WaitingMessage, error: unknown) => void) | undefined;
+  onStep?: ((step: SendStep) => void | Promise<void>) | undefined;
   random?: () => number;
 }
 
 /** The ID of the e-mail or push notification about an occasion. `source`: see `Notification`. */
-export const emailId = (tenantNo: number, kind: MessageKind, source: string, medium: Medium = 'email'): string => {
+export const occasionMessageId = (
+  tenantNo: number,
+  kind: MessageKind,
+  source: string,
+  medium: Medium = 'email',
+): string => {
   const digest = hash('sha256', `${medium}\0${tenantNo}\0${kind}\0${source}`, 'buffer');
   // A UUID of version 8 (RFC 9562).
   digest[6] = (digest[6]! & 0x0f) | 0x80;
@@ -94,7 +99,7 @@ export const emailId = (tenantNo: number, kind: MessageKind, source: string, med
  * when nothing is due and no attempt runs, or `pacing` allows no further one. Rejects if Postgres does not answer, after the
  * attempts have ended.
  */
-export async function sendDueEmails<M, R extends AttemptResult>(options: EmailQueueOptions<M, R>): Promise<void> {
+export async function sendDueMessages<M, R extends AttemptResult>(options: MessageQueueOptions<M, R>): Promise<void> {
   const { pool, tenantNo, medium, now, pacing } = options;
   const running = new Set<Promise<void>>();
   const errors: unknown[] = [];
@@ -107,7 +112,7 @@ export async function sendDueEmails<M, R extends AttemptResult>(options: EmailQu
     running.add(ended);
   };
   for (let mayGoOn = true; mayGoOn;) {
-    const due = await dueEmails(pool, { tenantNo, medium, upToMs: now(), limit: AT_ONCE }).catch(note);
+    const due = await messagesDue(pool, { tenantNo, medium, upToMs: now(), limit: AT_ONCE }).catch(note);
     for (const email of due ?? []) {
       mayGoOn = errors.length === 0 && (await pacing.next());
       if (!mayGoOn) break;
@@ -125,13 +130,13 @@ export async function sendDueEmails<M, R extends AttemptResult>(options: EmailQu
 }
 
 /** Ends attempts that began long ago and have no result, because their process died. */
-export const endInterruptedEmails = (pool: Pool, nowMs: number): Promise<number> =>
+export const endInterruptedMessages = (pool: Pool, nowMs: number): Promise<number> =>
   endInterrupted(pool, { begunBeforeMs: nowMs - INTERRUPTED_AFTER_MS, nowMs });
 
 /** Claims a message, if it is to be sent now. Returns the attempt, which has to be run. */
 async function begin<M, R extends AttemptResult>(
-  options: EmailQueueOptions<M, R>,
-  due: DueEmail,
+  options: MessageQueueOptions<M, R>,
+  due: WaitingMessage,
 ): Promise<(() => Promise<void>) | null> {
   const { pool, prepare, onFailed, onStep } = options;
   const nowMs = options.now();
@@ -140,12 +145,12 @@ async function begin<M, R extends AttemptResult>(
     onFailed?.(due, error);
     return null;
   });
-  const waits = (ended: EmailEnd): Promise<null> => end(options, due.id, { from: 'waiting', ended });
+  const waits = (ended: MessageEnd): Promise<null> => end(options, due.id, { from: 'waiting', ended });
   if (prepared === null) return waits(later(due, 'it could not be prepared', { nowMs }));
   if ('drop' in prepared) return waits({ status: 'dropped', reason: prepared.drop });
   if ('waitUntilMs' in prepared) return waits(until(due, prepared.waitUntilMs, prepared.reason));
   const { message, localDay, mostPerDay } = prepared;
-  const claim = await claimEmail(pool, { email: due, nowMs, localDay, mostPerDay });
+  const claim = await claimMessage(pool, { email: due, nowMs, localDay, mostPerDay });
   if (claim === 'gone') return null;
   if (claim === 'limit') return waits({ status: 'dropped', reason: 'the user already got as many today' });
   return async () => {
@@ -156,8 +161,8 @@ async function begin<M, R extends AttemptResult>(
 
 /** Sends a message that this process claimed, and records the result. */
 async function attempt<M, R extends AttemptResult>(
-  options: EmailQueueOptions<M, R>,
-  due: DueEmail,
+  options: MessageQueueOptions<M, R>,
+  due: WaitingMessage,
   message: M,
 ): Promise<void> {
   const { send, now, onResult, onFailed, onStep, random = Math.random } = options;
@@ -170,41 +175,41 @@ async function attempt<M, R extends AttemptResult>(
 }
 
 async function end(
-  { pool, now, onEnd }: Pick<EmailQueueOptions<never, AttemptResult>, 'pool' | 'now' | 'onEnd'>,
+  { pool, now, onEnd }: Pick<MessageQueueOptions<never, AttemptResult>, 'pool' | 'now' | 'onEnd'>,
   id: string,
-  { from, ended }: { from: 'waiting' | 'sending'; ended: EmailEnd },
+  { from, ended }: { from: 'waiting' | 'sending'; ended: MessageEnd },
 ): Promise<null> {
-  if (await recordEmail(pool, { id, from, end: ended, nowMs: now() })) onEnd?.(ended);
+  if (await recordMessage(pool, { id, from, end: ended, nowMs: now() })) onEnd?.(ended);
   return null;
 }
 
-const TOO_LATE: EmailEnd = { status: 'dropped', reason: 'too late' };
+const TOO_LATE: MessageEnd = { status: 'dropped', reason: 'too late' };
 
 /** Another attempt at a time, unless that is too late. */
-const until = ({ atMs, kind }: DueEmail, dueMs: number, reason: string): EmailEnd =>
+const until = ({ atMs, kind }: WaitingMessage, dueMs: number, reason: string): MessageEnd =>
   dueMs > atMs + LATEST_MS[kind]
     ? { status: 'dropped', reason: `too late: ${reason}` }
     : { status: 'waiting', reason, dueMs };
 
 /** Another attempt with the delays of webhooks. `tries`: failed attempts, at least 1. */
 function later(
-  due: DueEmail,
+  due: WaitingMessage,
   reason: string,
   {
     nowMs,
     random = Math.random(),
     retryAfterMs = null,
   }: { nowMs: number; random?: number; retryAfterMs?: number | null },
-): EmailEnd {
+): MessageEnd {
   const delayMs = retryDelayMs(Math.max(1, due.tries), { retryAfterMs, random });
   return delayMs === null ? { status: 'failed', reason } : until(due, nowMs + delayMs, reason);
 }
 
 function endOf(
-  due: DueEmail,
+  due: WaitingMessage,
   { outcome, reason, retryAfterMs = null }: AttemptResult,
   now: { nowMs: number; random: number },
-): EmailEnd {
+): MessageEnd {
   if (outcome === 'sent' || outcome === 'unknown') return { status: outcome, reason };
   if (outcome === 'later') return later(due, reason ?? '', { ...now, retryAfterMs });
   return { status: 'failed', reason };

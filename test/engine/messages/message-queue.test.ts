@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { MessageKind } from '../../../src/domain/notifications/message-variables.ts';
 import {
-  type EmailQueueOptions,
-  emailId,
-  type EmailStep,
-  endInterruptedEmails,
+  type MessageQueueOptions,
+  occasionMessageId,
+  type SendStep,
+  endInterruptedMessages,
   type Prepared,
-  sendDueEmails,
-} from '../../../src/engine/messages/email-queue.ts';
+  sendDueMessages,
+} from '../../../src/engine/messages/message-queue.ts';
 import type { Email, SendResult } from '../../../src/engine/messages/email-sender.ts';
 import { SmtpSender } from '../../../src/engine/messages/smtp-sender.ts';
 import { PACKAGE_ROOT } from '../../../src/package-root.ts';
-import { insertEmails } from '../../../src/postgres/notifications/email-messages.ts';
+import { addMessagesToSend } from '../../../src/postgres/notifications/messages.ts';
 import { deleteUser } from '../../../src/postgres/persist/users.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
@@ -61,9 +61,9 @@ async function add(
   changes: { userId?: string; kind?: MessageKind; atMs?: number } = {},
 ): Promise<string> {
   const { userId = 'ada', kind = 'recap', atMs = NOW_MS } = changes;
-  const id = emailId(0, kind, source);
+  const id = occasionMessageId(0, kind, source);
   const email = { id, tenantNo: 0, userId, kind, atMs, payload: '{"type":"emails.recap_due"}' };
-  await transaction(database.pool, (client) => insertEmails(client, [email]));
+  await transaction(database.pool, (client) => addMessagesToSend(client, [email]));
   return id;
 }
 
@@ -78,7 +78,7 @@ const emailOf = (id: string) => ({
 
 const pacing = { next: async () => true, run: (attempt: () => Promise<void>) => attempt() };
 
-interface Work extends Partial<Omit<EmailQueueOptions<Email, SendResult>, 'prepare' | 'now'>> {
+interface Work extends Partial<Omit<MessageQueueOptions<Email, SendResult>, 'prepare' | 'now'>> {
   nowMs?: number;
   mostPerDay?: number;
   prepared?: Prepared<Email>;
@@ -92,8 +92,8 @@ const preparedFor = (id: string, mostPerDay = 10): Prepared<Email> => ({
 });
 
 async function work({ nowMs = NOW_MS, mostPerDay, prepared, ...hooks }: Work = {}): Promise<void> {
-  await endInterruptedEmails(database.pool, nowMs);
-  await sendDueEmails({
+  await endInterruptedMessages(database.pool, nowMs);
+  await sendDueMessages({
     pool: database.pool,
     tenantNo: 0,
     medium: 'email',
@@ -226,7 +226,7 @@ describe('a process that dies', () => {
   const SCRIPT = join(PACKAGE_ROOT, 'test/engine/messages/dying-process.mjs');
 
   /** Starts a process that sends, and kills it at a step. */
-  async function killedAt(step: EmailStep): Promise<void> {
+  async function killedAt(step: SendStep): Promise<void> {
     const child = fork(SCRIPT, [], {
       env: {
         ...process.env,

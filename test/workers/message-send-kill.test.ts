@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { emailId, type EmailStep } from '../../src/engine/messages/email-queue.ts';
+import { occasionMessageId, type SendStep } from '../../src/engine/messages/message-queue.ts';
 import type { Medium } from '../../src/domain/notifications/medium.ts';
-import { insertEmails } from '../../src/postgres/notifications/email-messages.ts';
+import { addMessagesToSend } from '../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
 import { startWorkers } from '../../workers/start.ts';
 import { TEMPLATES } from '../engine/messages/channel.ts';
@@ -17,7 +17,7 @@ import { DyingWorkers } from './dying-workers.ts';
 const PUBLIC_URL = 'https://laurel.example';
 const START_MS = Date.UTC(2030, 2, 1, 9);
 const DAY_MS = 86_400_000;
-const STEPS: EmailStep[] = ['claimed', 'sent', 'recorded'];
+const STEPS: SendStep[] = ['claimed', 'sent', 'recorded'];
 const USERS = 12;
 /** Names the worker's connections to Postgres. */
 const DYING = 'dying';
@@ -88,10 +88,10 @@ const receivedIds = (medium: Medium): (string | undefined)[] =>
 
 const due = (occasion: string, { users = USERS, medium = 'email' as Medium, atMs = START_MS } = {}): Promise<void> =>
   transaction(laurel.pool, (client) =>
-    insertEmails(
+    addMessagesToSend(
       client,
       Array.from({ length: users }, (_, n) => ({
-        id: emailId(0, 'recap', `${occasion} ${n}`, medium),
+        id: occasionMessageId(0, 'recap', `${occasion} ${n}`, medium),
         tenantNo: 0,
         userId: `u${n}`,
         kind: 'recap' as const,
