@@ -70,9 +70,9 @@ export interface MessageQueueOptions<M, R extends AttemptResult> {
   pacing: Pacing;
   /** Called when an attempt has ended, before its result is recorded. */
   onResult?: ((due: WaitingMessage, message: M, result: R) => Promise<void>) | undefined;
-  /** Called when it is recorded what becomes of an e-mail. */
+  /** Called when it is recorded what becomes of a message. */
   onEnd?: ((end: MessageEnd) => void) | undefined;
-  /** Called with the error of an e-mail that could not be prepared, or of `onResult`. */
+  /** Called with the error of a message that could not be prepared, or of `onResult`. */
   onFailed?: ((due: WaitingMessage, error: unknown) => void) | undefined;
   onStep?: ((step: SendStep) => void | Promise<void>) | undefined;
   random?: () => number;
@@ -93,8 +93,8 @@ export const occasionMessageId = (
 };
 
 /**
- * Sends a tenant's messages of a medium that are due, each at most once: the attempt is stored before the e-mail is handed over, and an
- * attempt without a result is never repeated. So a process that dies in between can lose the e-mails in its hands, and sends
+ * Sends a tenant's messages of a medium that are due, each at most once: the attempt is stored before the message is handed over, and an
+ * attempt without a result is never repeated. So a process that dies in between can lose the messages in its hands, and sends
  * none twice. Several processes may call it at a time. A slow attempt does not hold up messages that fall due meanwhile. Resolves
  * when nothing is due and no attempt runs, or `pacing` allows no further one. Rejects if Postgres does not answer, after the
  * attempts have ended.
@@ -113,10 +113,10 @@ export async function sendDueMessages<M, R extends AttemptResult>(options: Messa
   };
   for (let mayGoOn = true; mayGoOn;) {
     const due = await messagesDue(pool, { tenantNo, medium, upToMs: now(), limit: AT_ONCE }).catch(note);
-    for (const email of due ?? []) {
+    for (const message of due ?? []) {
       mayGoOn = errors.length === 0 && (await pacing.next());
       if (!mayGoOn) break;
-      const attempt = await begin(options, email).catch(note);
+      const attempt = await begin(options, message).catch(note);
       if (attempt) start(attempt);
     }
     if (errors.length > 0) break;
@@ -150,7 +150,7 @@ async function begin<M, R extends AttemptResult>(
   if ('drop' in prepared) return waits({ status: 'dropped', reason: prepared.drop });
   if ('waitUntilMs' in prepared) return waits(until(due, prepared.waitUntilMs, prepared.reason));
   const { message, localDay, mostPerDay } = prepared;
-  const claim = await claimMessage(pool, { email: due, nowMs, localDay, mostPerDay });
+  const claim = await claimMessage(pool, { message: due, nowMs, localDay, mostPerDay });
   if (claim === 'gone') return null;
   if (claim === 'limit') return waits({ status: 'dropped', reason: 'the user already got as many today' });
   return async () => {

@@ -29,9 +29,9 @@ export interface WaitingMessage extends Omit<MessageToSend, 'medium' | 'isWithhe
   tries: number;
 }
 
-/** Adds e-mails in the client's transaction. Those whose occasion is known stay unchanged. */
-export async function addMessagesToSend(client: PoolClient, emails: readonly MessageToSend[]): Promise<void> {
-  if (emails.length === 0) return;
+/** Adds messages in the client's transaction. Those whose occasion is known stay unchanged. */
+export async function addMessagesToSend(client: PoolClient, messages: readonly MessageToSend[]): Promise<void> {
+  if (messages.length === 0) return;
   await client.query(
     `WITH added AS (
        INSERT INTO email_messages (id, tenant_no, user_id, kind, medium, at, status, payload, due_ms, finished)
@@ -44,14 +44,14 @@ export async function addMessagesToSend(client: PoolClient, emails: readonly Mes
        RETURNING tenant_no, kind, medium, at, CASE status WHEN 'withheld' THEN status ELSE 'due' END AS counted)
      ${countMessages('added')}`,
     [
-      emails.map(({ id }) => id),
-      emails.map(({ tenantNo }) => tenantNo),
-      emails.map(({ userId }) => storableText(userId)),
-      emails.map(({ kind }) => kind),
-      emails.map(({ atMs }) => atMs),
-      emails.map(({ payload }) => storableText(payload)),
-      emails.map(({ medium = 'email' }) => medium),
-      emails.map(({ isWithheld = false }) => isWithheld),
+      messages.map(({ id }) => id),
+      messages.map(({ tenantNo }) => tenantNo),
+      messages.map(({ userId }) => storableText(userId)),
+      messages.map(({ kind }) => kind),
+      messages.map(({ atMs }) => atMs),
+      messages.map(({ payload }) => storableText(payload)),
+      messages.map(({ medium = 'email' }) => medium),
+      messages.map(({ isWithheld = false }) => isWithheld),
     ],
   );
 }
@@ -72,7 +72,7 @@ export async function messagesDue(
 }
 
 export interface MessageClaim {
-  email: WaitingMessage;
+  message: WaitingMessage;
   nowMs: number;
   /** The user's local day (epoch day). */
   localDay: number;
@@ -81,12 +81,12 @@ export interface MessageClaim {
 }
 
 /**
- * Claims an e-mail for one attempt. `claimed`: the caller alone may hand it over, and only until it records the result.
+ * Claims a message for one attempt. `claimed`: the caller alone may hand it over, and only until it records the result.
  * `gone`: another process was faster, or the user was deleted. `limit`: the user already got as many today.
  */
 export async function claimMessage(
   pool: Pool,
-  { email: { id, tenantNo, userId, medium, tries }, nowMs, localDay, mostPerDay }: MessageClaim,
+  { message: { id, tenantNo, userId, medium, tries }, nowMs, localDay, mostPerDay }: MessageClaim,
 ): Promise<'claimed' | 'gone' | 'limit'> {
   const { rows } = await pool.query<{ claim: 'claimed' | 'gone' | 'limit' }>({
     name: 'claim_message',
@@ -96,13 +96,13 @@ export async function claimMessage(
   return rows[0]!.claim;
 }
 
-/** What becomes of an e-mail: its final status, or another attempt at `dueMs` (epoch ms). */
+/** What becomes of a message: its final status, or another attempt at `dueMs` (epoch ms). */
 export type MessageEnd =
   | { status: 'sent' | 'failed' | 'dropped' | 'unknown'; reason: string | null }
   | { status: 'waiting'; reason: string; dueMs: number };
 
 /**
- * Records what became of an e-mail. `from`: its status before; false if it has another, because the attempt took so long
+ * Records what became of a message. `from`: its status before; false if it has another, because the attempt took so long
  * that it counts as unknown, or because the user was deleted.
  */
 export async function recordMessage(
@@ -154,7 +154,7 @@ export async function dropWaiting(
 }
 
 /**
- * Drops e-mails of a kind that fell due before a time and still wait, because their tenant's channel is disabled or its
+ * Drops messages of a kind that fell due before a time and still wait, because their tenant's channel is disabled or its
  * server does not answer. Returns how many.
  */
 export async function dropLate(
@@ -170,7 +170,7 @@ export async function dropLate(
   return rowCount ?? 0;
 }
 
-/** Deletes up to `limit` e-mails of the log that got their final status before a time. Returns how many. */
+/** Deletes up to `limit` messages of the log that got their final status before a time. Returns how many. */
 export async function deleteFinishedMessages(
   pool: Pool,
   { beforeMs, limit }: { beforeMs: number; limit: number },
@@ -220,7 +220,7 @@ export interface LoggedMessage {
 export interface MessageLogQuery {
   tenantNo: number;
   limit: number;
-  /** The last e-mail of the previous page. */
+  /** The last message of the previous page. */
   before: { atMs: number; id: string } | null;
   status: LoggedMessage['status'] | null;
   kind: MessageKind | null;
@@ -237,7 +237,7 @@ const STATUS = `CASE WHEN status NOT IN ('sending', 'sent', 'unknown') THEN stat
   WHEN medium = 'push' AND feedback = ${WEIGHTS.bouncedForNow} THEN 'failed'
   ELSE ('{${FEEDBACK_STATUSES.join(',')}}'::text[])[feedback] END`;
 
-/** A page of a tenant's e-mails, newest first. An index has the order; other filters than the user skip rows. */
+/** A page of a tenant's messages, newest first. An index has the order; other filters than the user skip rows. */
 export async function listLoggedMessages(pool: Pool, query: MessageLogQuery): Promise<LoggedMessage[]> {
   const { tenantNo, limit, before, status, kind, medium, userId } = query;
   const { rows } = await pool.query<LoggedMessage>(
