@@ -22,7 +22,8 @@ const HELP = `npm run screenshots -- [options]
 
 Starts a Laurel with a test clock and a data directory of its own, lives through 30 days with 300 users and about 10,000
 events, and takes a picture of every screen of the console: 1280 × 800 and 390 × 844, light and dark, the whole page.
-The users, dates and values are the same in each run, so pictures of two versions can be compared:
+The users and events are the same in each run (e-mails and failed webhooks depend on the pace of the machine), so pictures
+of two versions can be compared:
 
   git switch main && npm run screenshots -- --out before
   git switch my-branch && npm run screenshots -- --out after
