@@ -50,8 +50,8 @@ export function createPushSender(credentials: PushCredentials, options: PushSend
         return failed('refused', reasonOf(`the message could not be prepared: ${(error as Error).message}`, [token]));
       }
     },
-    ...(sender.pauseMs && { pauseMs: sender.pauseMs }),
-    ...(sender.receipts && { receipts: sender.receipts }),
+    ...(sender.pauseMs && { pauseMs: (token) => sender.pauseMs!(token) }),
+    ...(sender.receipts && { receipts: (tickets) => sender.receipts!(tickets) }),
     cutOff: () => sender.cutOff(),
     close: () => sender.close(),
   };
