@@ -177,6 +177,7 @@ export const usersMessageOpened = operation({
     'The app got `messageId` with the notification. Counts once, with the first time, if the tenant records opens (`trackOpens`) and the message ' +
     'is one to this user; otherwise nothing happens. It is recorded within a second.',
   params: Type.Object({ id: UserId, messageId: Uuid }),
+  refusesUnknownQuery: true,
   responses: { 204: null },
   namedUsers: ({ params }) => [params.id],
   answer: ({ seenMessages }, { tenant, params: { id, messageId } }) => {

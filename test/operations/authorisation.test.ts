@@ -140,7 +140,8 @@ describe.each(Object.keys(APPLICATION_REQUESTS))('%s', (id) => {
 const HELD: Record<string, (operation: { id: string; method: string }) => boolean> = {
   read: ({ id, method }) => method === 'get' || READING.has(id),
   events: ({ id }) => id === 'metrics_event',
-  profile: ({ id }) => /^users_(create|get|identify|update|get_preferences|update_preferences)$/.test(id),
+  profile: ({ id }) =>
+    /^users_(create|get|identify|update|get_preferences|update_preferences|message_opened)$/.test(id),
 };
 
 describe.each(Object.keys(HELD))('a key of the scope %s', (scope) => {

@@ -50,7 +50,7 @@ const kindOfTable = (key: string): VerificationDifference['kind'] => {
   return key.startsWith(CLAIM_COUNT) ? 'claims' : 'outbox';
 };
 
-/** The user concerned; `null` if it is none. */
+/** The user concerned; `null` if it concerns no user. */
 function userOf(kind: VerificationDifference['kind'], { key, part }: Difference): string | null {
   if (kind === 'user') return tenantKey(key)!.rest;
   return kind === 'leaderboard' || (kind === 'leagueCohort' && part !== '') ? part : null;

@@ -171,7 +171,7 @@ const adminNames: Readonly<Record<string, Places>> = {
   MessageFeedbackFormat: ['MessageFeedback format', 'MessageFeedbackAddress format', 'MessageFeedbackRequest format'],
   MessageFeedbackAddress: 'admin_messages_feedback_put 200',
   MessageFeedbackRequest: 'admin_messages_feedback_put body',
-  MessageSending: 'admin_messages_list 200',
+  Emails: 'admin_messages_list 200',
   Email: 'Emails messages []',
   PushChannels: 'admin_push_channels_list 200',
   PushChannel: 'PushChannels channels []',

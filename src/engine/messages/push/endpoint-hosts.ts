@@ -126,7 +126,7 @@ export class EndpointHosts {
     return slow < FIRST;
   }
 
-  /** What is known about a server. */
+  /** A server as far as it is known. */
   private hostOf(name: string): Host {
     const host = this.hosts.get(name) ?? { limit: FIRST, timeouts: 0, skippedUntilMs: 0 };
     // The one used last is at the end.

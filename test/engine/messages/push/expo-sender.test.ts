@@ -47,7 +47,7 @@ describe('a message', () => {
     });
     sender.close();
     sender = open(null);
-    expect(await sender.send(TOKEN, message())).toEqual(SENT);
+    expect(await sender.send(TOKEN, message())).toEqual({ ...SENT, ticket: 'ticket' });
     expect(receiver.received[1]!.headers).not.toHaveProperty('authorization');
   });
 
