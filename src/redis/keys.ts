@@ -147,6 +147,9 @@ export const aliasesKey = (part: TenantPart): string => `${ofPart(part)}:a`;
  */
 export const mergePermitsKey = (part: TenantPart): string => `${ofPart(part)}:m`;
 
+/** string, in the tenant's first part: as long as it exists, no merge across shards begins; expires. */
+export const mergesHeldKey = (part: TenantPart): string => `${ofPart(part)}:w`;
+
 /**
  * hash: quarantined events, user → QUARANTINED, and their total number. Scripts derive the key from `boardKeyPrefix`, with
  * `QUARANTINED.keyEnd` in place of its `b:`.

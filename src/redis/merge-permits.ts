@@ -1,8 +1,8 @@
 /** Permits of merges across shards (decision 54): a merge changes the remaining user only with its permit, which it uses up. */
 import type { Redis } from 'ioredis';
 import { connectionOf } from './endpoints.ts';
-import { mergePermitsKey } from './keys.ts';
-import { knownPart } from './parts.ts';
+import { mergePermitsKey, mergesHeldKey, type TenantPart } from './keys.ts';
+import { knownPart, knownParts } from './parts.ts';
 
 export const PERMIT = '1';
 
@@ -28,4 +28,20 @@ export async function permitMerge(redis: Redis, { tenantNo, into, seal }: Permit
 export async function isMergePermitted(redis: Redis, { tenantNo, into, seal }: Permitted): Promise<boolean> {
   const part = knownPart(redis, tenantNo, into);
   return (await connectionOf(redis, part.shard).hget(mergePermitsKey(part), seal)) !== null;
+}
+
+/** Long enough for the merges under way to end, and for a copy of a run afterwards. */
+const HELD_MS = 5_000;
+
+const firstPart = (redis: Redis, tenantNo: number): TenantPart => knownParts(redis, tenantNo)[0]!;
+
+/** For some seconds, no merge across a tenant's shards begins: something waits for the end of those under way. */
+export async function holdMerges(redis: Redis, tenantNo: number): Promise<void> {
+  const part = firstPart(redis, tenantNo);
+  await connectionOf(redis, part.shard).set(mergesHeldKey(part), '1', 'PX', HELD_MS);
+}
+
+export async function areMergesHeld(redis: Redis, tenantNo: number): Promise<boolean> {
+  const part = firstPart(redis, tenantNo);
+  return (await connectionOf(redis, part.shard).exists(mergesHeldKey(part))) === 1;
 }

@@ -9,6 +9,7 @@ import { connectionOf } from '../../redis/endpoints.ts';
 import type { TenantPart } from '../../redis/keys.ts';
 import { knownPart, knownParts, tenantParts } from '../../redis/parts.ts';
 import { gateOf, RedisNotReady } from '../../redis/gate.ts';
+import { holdMerges } from '../../redis/merge-permits.ts';
 import { comparePositions, lastPosition, noteAwaited } from '../../redis/outbox.ts';
 import { forAll, inOwnTurn } from '../../turns.ts';
 
@@ -181,8 +182,9 @@ export async function untilPersisted(
 
 /**
  * Reads something of a tenant that will be stored in Postgres. A shard that is being rebuilt, was moved away or came
- * back empty looks as if nobody ever had a score; functions are refused there, but plain reads are not. Throws
- * RedisNotReady if a shard of the tenant was not complete throughout, or while a merge across shards has both users on leaderboards.
+ * back empty looks as if nobody ever had a score; functions are refused there, but plain reads are not. A merge across shards has both
+ * users on leaderboards for a moment: waits for its end. Throws RedisNotReady if a shard of the tenant was not complete throughout, or
+ * merges do not end.
  */
 export async function whileWhole<T>(
   client: Pool | PoolClient,
@@ -191,17 +193,37 @@ export async function whileWhole<T>(
 ): Promise<T> {
   const epochs = async (): Promise<string> => {
     const found: string[] = [];
-    const parts = tenantParts(redis, tenantNo);
-    if (parts.length > 1 && (await hasOpenMerge(client, tenantNo))) throw new RedisNotReady();
     // One after another: the client may be in a transaction.
-    for (const { shard } of parts) found.push(await epochOfComplete(client, redis, shard));
+    for (const { shard } of tenantParts(redis, tenantNo)) found.push(await epochOfComplete(client, redis, shard));
     return found.join();
   };
+  await untilMerged(client, { redis, tenantNo, waitMs: MERGES_MS });
   const before = await epochs();
   const answer = await read();
+  await untilMerged(client, { redis, tenantNo, waitMs: 0 });
   // A rebuild sets another storage epoch before it removes anything; so does accepting another Redis process.
   if ((await epochs()) !== before) throw new RedisNotReady();
   return answer;
+}
+
+/** Usually a merge takes less than a second. */
+const MERGES_MS = 3_000;
+const MERGES_LOOK_MS = 50;
+
+/** Waits until no merge across a tenant's shards is under way, and lets no further one begin. Throws RedisNotReady if that takes longer. */
+async function untilMerged(
+  client: Pool | PoolClient,
+  { redis, tenantNo, waitMs }: { redis: Redis; tenantNo: number; waitMs: number },
+): Promise<void> {
+  if (tenantParts(redis, tenantNo).length === 1 || !(await hasOpenMerge(client, tenantNo))) return;
+  // Without that, a tenant that merges users all the time would never have final runs.
+  await holdMerges(redis, tenantNo);
+  const endMs = performance.now() + waitMs;
+  while (performance.now() < endMs) {
+    await sleep(MERGES_LOOK_MS);
+    if (!(await hasOpenMerge(client, tenantNo))) return;
+  }
+  throw new RedisNotReady();
 }
 
 /** The storage epoch of a complete shard in Postgres; a guarded connection must have the same. */

@@ -11,7 +11,7 @@ import type { MergeRecord } from '../../packed/record.ts';
 import { hasMergeJob } from '../../postgres/users/merge-jobs.ts';
 import { mergeOf } from '../../postgres/users/merges.ts';
 import { directAlias } from '../../redis/aliases.ts';
-import { permitMerge } from '../../redis/merge-permits.ts';
+import { areMergesHeld, permitMerge } from '../../redis/merge-permits.ts';
 import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import { SEALED_MS } from '../../rules/user.ts';
 import { inOwnTurn } from '../../turns.ts';
@@ -70,6 +70,8 @@ export function createMergesAcross({
     };
     const preview = await check();
     if (dryRun) return preview;
+    if (await areMergesHeld(redis, tenantNo))
+      throw new AppError('unavailable', 'Rankings are being copied; try again in a moment.');
     const seal = eventId(clock.now());
     await permitMerge(redis, { tenantNo, into: two.into, seal });
     await onMoment('permitted');

@@ -2,12 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
+import { whileWhole } from '../../../src/engine/persist/cursor-wait.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { Converting } from '../../../src/engine/rebuild/conversion.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { MergeEnding, type MergeStep } from '../../../src/engine/users/merge-ending.ts';
 import type { MergeMoment, UserMerges } from '../../../src/engine/users/user-merges.ts';
+import { RedisNotReady } from '../../../src/redis/gate.ts';
+import { mergesHeldKey } from '../../../src/redis/keys.ts';
+import { areMergesHeld } from '../../../src/redis/merge-permits.ts';
 import { knownPart, knownParts } from '../../../src/redis/parts.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
@@ -204,6 +208,33 @@ test.each<MergeStep>(['transferred', 'unsealed'])('a worker that stops after "%s
   expect((await send(from, 9, stop === 'transferred' ? 'c' : 'a')).status).toBe(stop === 'transferred' ? 503 : 202);
   await finish();
   await expectMerged(from, into);
+});
+
+test('whoever copies rankings waits for the merge, and no other begins meanwhile', async () => {
+  const [from, into] = await pair('copied');
+  await seal(from, into);
+  await persist();
+  const at = { redis: laurel.redis, tenantNo: 0 };
+  const boards = async (): Promise<string[]> => {
+    const [fr, de] = await Promise.all(
+      ['fr', 'de'].map((land) => laurel.app.get(`/v1/leaderboards/sum?limit=100&userAttributes=land:${land}`)),
+    );
+    return [...fr!.body.rankings, ...de!.body.rankings].map(({ userId }) => userId);
+  };
+  const copying = whileWhole(laurel.pool, at, boards);
+  await expect.poll(() => areMergesHeld(laurel.redis, 0)).toBe(true);
+  const others = await pair('meanwhile');
+  expect((await ask(...others)).body.error).toBe('Rankings are being copied; try again in a moment.');
+  await finish();
+  const names = await copying;
+  expect([names.includes(from), names.includes(into)]).toEqual([false, true]);
+  // One that does not end is not waited for.
+  await redis.del(mergesHeldKey(knownParts(laurel.redis, 0)[0]!));
+  await seal(...others);
+  await persist();
+  await expect(whileWhole(laurel.pool, at, boards)).rejects.toThrow(RedisNotReady);
+  await finish();
+  await redis.del(mergesHeldKey(knownParts(laurel.redis, 0)[0]!));
 });
 
 test('two workers that do the same steps at once merge once', async () => {
