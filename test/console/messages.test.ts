@@ -226,16 +226,17 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
     await page.getByRole('alertdialog').getByRole('button', { name: 'Discard' }).click();
 
     // Rules, whose problems are shown at their field.
+    const rules = page.locator('form').filter({ has: page.getByLabel('E-mails a day') });
     await page.getByLabel('E-mails a day').fill('0');
-    await page.getByRole('button', { name: 'Save' }).click();
+    await rules.getByRole('button', { name: 'Save' }).click();
     await page.locator('[data-field=emailsPerDay]').getByRole('alert').waitFor();
     await page.getByLabel('E-mails a day').fill('2');
     await page.getByLabel('Quiet hours from').fill('19:00');
-    await page.getByRole('button', { name: 'Save' }).click();
+    await rules.getByRole('button', { name: 'Save' }).click();
     await page.locator('[data-field=to]').getByRole('alert').waitFor();
     await page.getByLabel('Quiet hours until').fill('07:30');
     await page.getByLabel('Attribute with the language').selectOption({ label: 'Language' });
-    await page.getByRole('button', { name: 'Save' }).click();
+    await rules.getByRole('button', { name: 'Save' }).click();
     await expect.poll(settings).toMatchObject({
       emailsPerDay: 2,
       localeAttribute: 'language',
