@@ -190,6 +190,30 @@ async function upgraded(installation: StoredInstallation, after: (laurel: TestLa
   }
 }
 
+interface TimelinePage {
+  entries: { kind: string; change?: string; position: string }[];
+}
+
+/**
+ * Asks again what was asked before the upgrade. The timelines of 1.0 also showed an earned freeze as a lost streak; they are compared
+ * without these entries, as far as their page reaches.
+ */
+async function expectSameAnswers(laurel: TestLaurel, before: readonly StoredAnswer[]): Promise<void> {
+  const { rows } = await laurel.pool.query<{ no: string | number }>('SELECT no FROM streak_changes WHERE kind > 7');
+  const freezes = new Set(rows.map(({ no }) => Number(no)));
+  const isFreeze = ({ kind, change, position }: TimelinePage['entries'][number]): boolean =>
+    kind === 'streak' && change === 'lost' && freezes.has(Number(`0x${position.slice(-12)}`));
+  const answers = await answersOf(laurel, before);
+  const expected = before.map((stored, nth) => {
+    if (!stored.path.endsWith('/timeline')) return stored;
+    const entries = (stored.answer as TimelinePage).entries.filter((entry) => !isFreeze(entry));
+    const page = answers[nth]!.answer as TimelinePage;
+    page.entries = page.entries.slice(0, entries.length);
+    return { ...stored, answer: { ...(stored.answer as TimelinePage), entries, nextCursor: expect.any(String) } };
+  });
+  expect(answers).toMatchObject(expected);
+}
+
 const version = process.env['STORE'];
 beforeAll(async () => {
   if (version !== undefined) await store(version);
@@ -203,7 +227,7 @@ describe.each([...files])('an installation of %s', (file) => {
   test('gives the same answers after the upgrade, and keeps counting', async () => {
     const installation = await read();
     await upgraded(installation, async (laurel) => {
-      expect(await answersOf(laurel, installation.answers)).toMatchObject(installation.answers);
+      await expectSameAnswers(laurel, installation.answers);
       await stored(laurel);
     });
   });
@@ -215,7 +239,7 @@ describe.each([...files])('an installation of %s', (file) => {
       await emptyRedis(redis);
       await rebuildByHand(laurel, redis);
       redis.disconnect();
-      expect(await answersOf(laurel, installation.answers)).toMatchObject(installation.answers);
+      await expectSameAnswers(laurel, installation.answers);
       await stored(laurel);
     });
   });
