@@ -1,3 +1,8 @@
+import { type Exchange, requestPath } from '../../src/operations/descriptions/examples.ts';
+import type { Operation } from '../../src/operations/operation.ts';
+import type { SeenResponse } from '../http/client.ts';
+import type { TestLaurel } from '../laurel.ts';
+
 /** Differences between a test's Laurel and the documented examples, which are of another year, and shorter. */
 
 /** Years of the story and of the documentation, whose days fall on the same weekdays. */
@@ -67,4 +72,27 @@ export function learn(example: unknown, answer: unknown, names: Map<string, stri
   } else if (example !== null && answer !== null && typeof example === 'object' && typeof answer === 'object') {
     for (const [key, field] of Object.entries(example)) learn(field, (answer as Record<string, unknown>)[key], names);
   }
+}
+
+/** Names in the examples of texts of a Laurel. Something with two names keeps the first. */
+export const namesShown = (names: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
+  new Map([...names].toReversed().map(([example, ours]) => [ours, example]));
+
+/** The path and query of an exchange's request to a Laurel. */
+export const pathOf = ({ path }: Operation, { params, query }: Exchange, names: ReadonlyMap<string, string>): string =>
+  requestPath(path, sent({ params, query }, names) as Pick<Exchange, 'params' | 'query'>);
+
+/** Sends the request of an exchange to a Laurel, and learns the names of what the answer has. */
+export async function sendExchange(
+  laurel: TestLaurel,
+  { operation, exchange, names }: { operation: Operation; exchange: Exchange; names: Map<string, string> },
+): Promise<SeenResponse> {
+  const client = operation.surface === 'admin' ? laurel.admin : laurel.app;
+  const answer = await client.send(operation.method.toUpperCase(), pathOf(operation, exchange, names), {
+    ...(exchange.body !== undefined && { body: sent(exchange.body, names) }),
+    ...(exchange.idempotencyKey !== undefined && { headers: { 'Idempotency-Key': exchange.idempotencyKey } }),
+    ...(operation.scope === 'public' && { key: null }),
+  });
+  learn(exchange.answer, answer.body, names);
+  return answer;
 }
