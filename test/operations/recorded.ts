@@ -40,7 +40,7 @@ export function shown(answer: unknown, names: ReadonlyMap<string, string>): unkn
 }
 
 /** The request of an example. `names`: texts of the examples, and their values in this Laurel. */
-export function sent(example: unknown, names: ReadonlyMap<string, string>): unknown {
+function sent(example: unknown, names: ReadonlyMap<string, string>): unknown {
   const one = (text: string): string => names.get(text) ?? inYears(SHOWN_YEARS)(text);
   // Several IDs may be in one parameter.
   return replaced(
@@ -64,7 +64,7 @@ const UNSPACED = /^[\w.:+/=-]{8,}$/;
 const isName = (text: string): boolean => UNSPACED.test(text) && /\d/.test(text) && !/^20\d\d-/.test(text);
 
 /** Learns the values of an example's IDs in this Laurel from both answers. */
-export function learn(example: unknown, answer: unknown, names: Map<string, string>): void {
+function learn(example: unknown, answer: unknown, names: Map<string, string>): void {
   if (typeof example === 'string' && typeof answer === 'string') {
     // The first answer with it is that of its creation: later lists may have another order.
     if (example !== answer && isName(example) && UNSPACED.test(answer) && !names.has(example))

@@ -170,7 +170,7 @@ export function requestPath(path: string, { params = {}, query = {} }: Pick<Exch
   const search = new URLSearchParams(
     Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
   );
-  return search.size > 0 ? `${filled}?${search}` : filled;
+  return search.size > 0 ? `${filled}?${search.toString()}` : filled;
 }
 
 /**
