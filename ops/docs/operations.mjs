@@ -122,14 +122,19 @@ function fieldTable(fields, mark) {
 const required = ({ isRequired }) => (isRequired ? ', **required**' : '');
 const optional = ({ isRequired }) => (isRequired ? '' : ', may be missing');
 
-/** The fields of JSON content, or its type if it has none, and its example. */
+/** Examples of JSON content; the further ones with their titles and requests. */
+const exampleTexts = ({ Example: example, ...further } = {}) => [
+  example === undefined ? '' : json(example.value),
+  ...Object.entries(further).flatMap(([title, one]) => [`${title}, ${code(one.description)}:`, json(one.value)]),
+];
+
+/** The fields of JSON content, or its type if it has none, and its examples. */
 function contentText({ schema, examples }, { mark, withExample }) {
   const fields = fieldsOf(schema);
   const type = schema.type === 'object' ? '' : `A ${typeOf(schema)}.`;
-  const example = examples?.Example.value;
   return [
     type,
-    withExample && example !== undefined ? json(example) : '',
+    ...(withExample ? exampleTexts(examples) : []),
     fields.length > 0 ? fieldTable(fields, mark) : '',
   ].filter(Boolean);
 }

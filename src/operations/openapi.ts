@@ -5,7 +5,7 @@ import { WEBHOOK_EVENTS } from '../domain/notifications/webhook.ts';
 import { errorCodes, type ErrorStatus } from '../errors.ts';
 import { version } from '../version.ts';
 import { describedParameter, describedSchema } from './descriptions/described.ts';
-import { type Exchange, exchangeOf, plainSchema } from './descriptions/examples.ts';
+import { type Exchange, exchangeOf, furtherExchangesOf, plainSchema, requestPath } from './descriptions/examples.ts';
 import { INTERFACE_VERSION, landingText } from './descriptions/landing.ts';
 import { type DescribedOperation, nameSchemas, type Paths } from './descriptions/named-schemas.ts';
 import { TAGS } from './descriptions/tags.ts';
@@ -15,10 +15,28 @@ import { jsonFile, type StaticFile } from './static-file.ts';
 
 const TITLES = { application: 'Laurel Application API', admin: 'Laurel Admin API' } as const;
 
-/** `example`: omitted if there is none; otherwise named, since viewers then show it unchanged. */
-const json = <S>(schema: S, example?: unknown) => ({
-  'application/json': { schema, ...(example !== undefined && { examples: { Example: { value: example } } }) },
+interface FurtherExamples {
+  [title: string]: { description: string; value: unknown };
+}
+
+/** `example`: omitted if there is none; otherwise named, since viewers then show it unchanged. `further`: shown after it. */
+const json = <S>(schema: S, example?: unknown, further: FurtherExamples = {}) => ({
+  'application/json': {
+    schema,
+    ...(example !== undefined && { examples: { Example: { value: example }, ...further } }),
+  },
 });
+
+/** Further answers of an operation with a status, each with its request. */
+const furtherAnswers = ({ id, method, path }: Operation, status: number): FurtherExamples =>
+  Object.fromEntries(
+    furtherExchangesOf(id)
+      .filter((exchange) => exchange.status === status)
+      .map((exchange) => {
+        const description = `${method.toUpperCase()} ${requestPath(path, exchange)}`;
+        return [exchange.title, { description, value: exchange.answer }];
+      }),
+  );
 
 /** A parameter's value in the operation's example, which takes precedence over an example by name. */
 function exampleIn(sent: Exchange['query'], name: string, { type }: { type?: string }): { example?: unknown } {
@@ -66,7 +84,11 @@ function responses(operation: Operation): DescribedOperation['responses'] {
     all[status] = {
       description: 'Done',
       ...(schema && {
-        content: json(describedSchema(plainSchema(schema), { operation: id, path, names: ['answer'] }), example),
+        content: json(
+          describedSchema(plainSchema(schema), { operation: id, path, names: ['answer'] }),
+          example,
+          furtherAnswers(operation, Number(status)),
+        ),
       }),
     };
   }

@@ -140,6 +140,12 @@ describe('pages of operations', () => {
     expect(page).toContain('"idempotentReplayed"');
   });
 
+  test('show further examples with their titles and requests', () => {
+    const page = pageOf(applicationOperations.find(({ id }) => id === 'leaderboards_get')!);
+    expect(page).toContain('A final run with rewards, `GET /v1/leaderboards/weekly-cards?run=2026-02-23`:\n\n```json');
+    expect(page.match(/^```json$/gm)).toHaveLength(3);
+  });
+
   test('every message to webhooks has one, with an example', () => {
     const { webhooks } = specifications.application as { webhooks: Record<string, object> };
     for (const type of Object.keys(webhooks))

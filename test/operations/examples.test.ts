@@ -11,7 +11,7 @@ import { suppressAddress } from '../../src/postgres/notifications/message-suppre
 import { outboxKey } from '../../src/redis/keys.ts';
 import { eventRecord, pack, packedState } from '../engine/persist/outbox-writer.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
-import { learn, sent, shown } from './recorded.ts';
+import { namesShown, pathOf, sendExchange, shown } from './recorded.ts';
 
 // Sends the examples of the reference page, in order, to their own Laurel. UPDATE_EXAMPLES=1 writes the answers into them: a
 // new example is an exchange without `answer`, inserted where the story has what it needs.
@@ -52,12 +52,10 @@ afterAll(async () => {
 });
 
 function update(): void {
-  // Something with two names keeps the first.
-  const shownAs = new Map([...names].toReversed().map(([example, ours]) => [ours, example]));
   for (const { file, exchanges } of CHAPTERS) {
     const now = exchanges.map((exchange) => {
       const answer = answers.get(exchange) ?? null;
-      return answer === null ? exchange : { ...exchange, answer: shown(answer, shownAs) };
+      return answer === null ? exchange : { ...exchange, answer: shown(answer, namesShown(names)) };
     });
     writeFileSync(file, `${JSON.stringify(now, null, 2)}\n`);
   }
@@ -119,15 +117,6 @@ const BEFORE: Record<string, () => Promise<void>> = {
   },
 };
 
-function pathOf({ path }: Operation, { params = {}, query = {} }: Exchange): string {
-  const text = (value: unknown): string => String(sent(value, names));
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(text(params[name])));
-  const sentQuery = new URLSearchParams(
-    Object.entries(query).map(([name, value]): [string, string] => [name, text(value)]),
-  ).toString();
-  return sentQuery === '' ? filled : `${filled}?${sentQuery}`;
-}
-
 async function openStream(operation: Operation, path: string): Promise<number> {
   const base = operation.surface === 'admin' ? laurel.adminUrl : laurel.appUrl;
   if (operation.id.endsWith('_ws')) {
@@ -150,18 +139,11 @@ describe('the examples, one after the other', () => {
   test.each(STORY.map((exchange) => [exchange.operation, exchange] as const))('%s', async (id, exchange) => {
     const operation = operations.get(id)!;
     await BEFORE[id]?.();
-    const path = pathOf(operation, exchange);
     if (operation.opensStream) {
-      expect(await openStream(operation, path)).toBe(exchange.status);
+      expect(await openStream(operation, pathOf(operation, exchange, names))).toBe(exchange.status);
       return;
     }
-    const client = operation.surface === 'admin' ? laurel.admin : laurel.app;
-    const { status, body } = await client.send(operation.method.toUpperCase(), path, {
-      ...(exchange.body !== undefined && { body: sent(exchange.body, names) }),
-      ...(exchange.idempotencyKey !== undefined && { headers: { 'Idempotency-Key': exchange.idempotencyKey } }),
-      ...(operation.scope === 'public' && { key: null }),
-    });
-    learn(exchange.answer, body, names);
+    const { status, body } = await sendExchange(laurel, { operation, exchange, names });
     expect([status, body]).toEqual([exchange.status, operation.responses[status] ? expect.anything() : null]);
     expect(body?.issues ?? []).toEqual([]);
     // Documents about the API itself would be too long for an example.

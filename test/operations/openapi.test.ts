@@ -227,6 +227,21 @@ test.each([
   expect(parameters.find((one: { name: string }) => one.name === name).description).toBe(text);
 });
 
+test('further examples of an answer have their request, and fit', () => {
+  const { get } = documentOf('application', applicationOperations).paths['/v1/leaderboards/{key}'];
+  const { examples } = get.responses[200].content['application/json'];
+  expect(Object.keys(examples)).toEqual(['Example', 'With secondary scores', 'A final run with rewards']);
+  const { description, value } = examples['A final run with rewards'];
+  expect(description).toBe('GET /v1/leaderboards/weekly-cards?run=2026-02-23');
+  expect(value.rankings[0].rewards).toEqual({ points: { xp: 500 }, achievements: ['podium'] });
+  const ajv = makeAjv();
+  const [answers] = applicationOperations
+    .filter(({ id }) => id === 'leaderboards_get')
+    .map(({ responses }) => responses);
+  for (const one of Object.values<{ value: unknown }>(examples))
+    expect([ajv.validate(answers![200]!, one.value), ajv.errorsText()]).toEqual([true, 'No errors']);
+});
+
 test('a field is about the innermost thing around it, and the same name means something else elsewhere', () => {
   const { paths } = documentOf('admin', [...applicationOperations, ...adminOperations]);
   const answerOf = (path: string, method: string, status: number): Schema =>

@@ -1,3 +1,8 @@
+import { type Exchange, requestPath } from '../../src/operations/descriptions/examples.ts';
+import type { Operation } from '../../src/operations/operation.ts';
+import type { SeenResponse } from '../http/client.ts';
+import type { TestLaurel } from '../laurel.ts';
+
 /** Differences between a test's Laurel and the documented examples, which are of another year, and shorter. */
 
 /** Years of the story and of the documentation, whose days fall on the same weekdays. */
@@ -35,7 +40,7 @@ export function shown(answer: unknown, names: ReadonlyMap<string, string>): unkn
 }
 
 /** The request of an example. `names`: texts of the examples, and their values in this Laurel. */
-export function sent(example: unknown, names: ReadonlyMap<string, string>): unknown {
+function sent(example: unknown, names: ReadonlyMap<string, string>): unknown {
   const one = (text: string): string => names.get(text) ?? inYears(SHOWN_YEARS)(text);
   // Several IDs may be in one parameter.
   return replaced(
@@ -59,7 +64,7 @@ const UNSPACED = /^[\w.:+/=-]{8,}$/;
 const isName = (text: string): boolean => UNSPACED.test(text) && /\d/.test(text) && !/^20\d\d-/.test(text);
 
 /** Learns the values of an example's IDs in this Laurel from both answers. */
-export function learn(example: unknown, answer: unknown, names: Map<string, string>): void {
+function learn(example: unknown, answer: unknown, names: Map<string, string>): void {
   if (typeof example === 'string' && typeof answer === 'string') {
     // The first answer with it is that of its creation: later lists may have another order.
     if (example !== answer && isName(example) && UNSPACED.test(answer) && !names.has(example))
@@ -67,4 +72,27 @@ export function learn(example: unknown, answer: unknown, names: Map<string, stri
   } else if (example !== null && answer !== null && typeof example === 'object' && typeof answer === 'object') {
     for (const [key, field] of Object.entries(example)) learn(field, (answer as Record<string, unknown>)[key], names);
   }
+}
+
+/** Names in the examples of texts of a Laurel. Something with two names keeps the first. */
+export const namesShown = (names: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
+  new Map([...names].toReversed().map(([example, ours]) => [ours, example]));
+
+/** The path and query of an exchange's request to a Laurel. */
+export const pathOf = ({ path }: Operation, { params, query }: Exchange, names: ReadonlyMap<string, string>): string =>
+  requestPath(path, sent({ params, query }, names) as Pick<Exchange, 'params' | 'query'>);
+
+/** Sends the request of an exchange to a Laurel, and learns the names of what the answer has. */
+export async function sendExchange(
+  laurel: TestLaurel,
+  { operation, exchange, names }: { operation: Operation; exchange: Exchange; names: Map<string, string> },
+): Promise<SeenResponse> {
+  const client = operation.surface === 'admin' ? laurel.admin : laurel.app;
+  const answer = await client.send(operation.method.toUpperCase(), pathOf(operation, exchange, names), {
+    ...(exchange.body !== undefined && { body: sent(exchange.body, names) }),
+    ...(exchange.idempotencyKey !== undefined && { headers: { 'Idempotency-Key': exchange.idempotencyKey } }),
+    ...(operation.scope === 'public' && { key: null }),
+  });
+  learn(exchange.answer, answer.body, names);
+  return answer;
 }

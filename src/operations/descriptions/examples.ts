@@ -142,18 +142,45 @@ export const CHAPTERS = [
 
 export const STORY: readonly Exchange[] = CHAPTERS.flatMap(({ exchanges }) => exchanges);
 
+/** What takes weeks, or many users: exchanges with a Laurel of their own (`test/operations/examples-of-weeks.test.ts`). */
+export const WEEKS = chapter('weeks');
+
 const FIRST = new Map<string, Exchange>();
-for (const exchange of STORY) if (!FIRST.has(exchange.operation)) FIRST.set(exchange.operation, exchange);
+const FURTHER = new Map<string, TitledExchange[]>();
+for (const exchange of [...STORY, ...WEEKS.exchanges]) {
+  const { operation } = exchange;
+  if (isTitled(exchange)) FURTHER.set(operation, [...(FURTHER.get(operation) ?? []), exchange]);
+  else if (!FIRST.has(operation)) FIRST.set(operation, exchange);
+}
 
 /** The example of an operation: its first exchange. `undefined` only for operations outside Laurel's tables. */
 export const exchangeOf = (operation: string): Exchange | undefined => FIRST.get(operation);
 
+/** Examples of an operation that are shown after `exchangeOf`, which may be none. */
+export const furtherExchangesOf = (operation: string): readonly TitledExchange[] => FURTHER.get(operation) ?? [];
+
+type TitledExchange = Exchange & { title: string };
+function isTitled(exchange: Exchange): exchange is TitledExchange {
+  return exchange.title !== undefined;
+}
+
+/** The path and query of an exchange's request. `path`: that of its operation. */
+export function requestPath(path: string, { params = {}, query = {} }: Pick<Exchange, 'params' | 'query'>): string {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name]!));
+  const search = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+  );
+  return search.size > 0 ? `${filled}?${search.toString()}` : filled;
+}
+
 /**
- * A request and its answer, as the OpenAPI documents show them. The exchanges form a story in order. They were recorded
- * from one Laurel, and a test sends them to another (`test/operations/examples.test.ts`).
+ * A request and its answer, as the OpenAPI documents show them. The exchanges of `STORY` form a story in order. They were
+ * recorded from one Laurel, and a test sends them to another (`test/operations/examples.test.ts`).
  */
 export interface Exchange {
   operation: string;
+  /** Of a further example of the operation. */
+  title?: string;
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string | number | boolean>>;
   idempotencyKey?: string;

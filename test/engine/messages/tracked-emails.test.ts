@@ -6,6 +6,7 @@ import { addMessagesToSend } from '../../../src/postgres/notifications/messages.
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { smtpServer } from './smtp-server.ts';
+import { clickUrl, htmlOf, pixelUrl } from './tracked-html.ts';
 
 const PUBLIC_URL = 'https://laurel.example/base';
 const START = '2030-03-01T09:00:00.000Z';
@@ -84,20 +85,12 @@ async function sendTo(...userIds: string[]): Promise<string[]> {
   return userIds.map((id) => htmlOf(received.find(({ to }) => to[0] === `${id}@example.com`)!.content));
 }
 
-/** The part with the HTML, of quoted-printable. */
-function htmlOf(content: string): string {
-  const part = content.split(/^Content-Type: text\/html.*$/m)[1]!;
-  return part
-    .replaceAll(/=\r\n/g, '')
-    .replaceAll(/=([\dA-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
-}
-
 const local = (url: string): string => {
   expect(url.startsWith(PUBLIC_URL)).toBe(true);
   return laurel.appUrl + url.slice(PUBLIC_URL.length);
 };
-const clickOf = (html: string): string => local(/<a href="([^"]*\/clicked\/[^"]*)"/.exec(html)![1]!);
-const pixelOf = (html: string): string => local(/<img src="([^"]*\/opened\/[^"]*)"/.exec(html)![1]!);
+const clickOf = (html: string): string => local(clickUrl(html));
+const pixelOf = (html: string): string => local(pixelUrl(html));
 const get = (url: string, options: RequestInit = {}): Promise<Response> =>
   fetch(url, { redirect: 'manual', ...options });
 
