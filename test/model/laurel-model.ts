@@ -55,8 +55,8 @@ export class LaurelModel {
   }
 
   /**
-   * Advances time: pays users for periods of `time` triggers that end meanwhile, counts their years, and lets points expire at
-   * the start of each UTC day.
+   * Advances time: pays users for periods of `time` triggers that end meanwhile, counts their years, lets points expire at the
+   * start of each UTC day, and rewards the ranks of runs that become final.
    */
   clockTo(nowMs: number): void {
     let afterMs = this.nowMs;
@@ -70,6 +70,7 @@ export class LaurelModel {
     this.leagues?.clockTo(nowMs);
   }
 
+  /** Everything but rewards for ranks, between two times. Holds that are open at `nowMs` keep their points. */
   private passAll({ afterMs: fromMs, toMs, nowMs }: { afterMs: number; toMs: number; nowMs: number }): void {
     for (const user of this.users.values()) {
       let afterMs = fromMs;

@@ -2,8 +2,8 @@ import type { Pool } from 'pg';
 import type { Catalog, PointsTrigger } from '../../src/domain/catalog.ts';
 import { isRewarded } from './rank-rewards.ts';
 
-/** The clock's work covers all tenants: from now on only this one exists, with its points systems, `time` triggers and
- * leaderboards with leagues. */
+/** The clock's work covers all tenants: from now on only this one exists, with its points systems, `time` triggers,
+ * leaderboards with leagues or rewarded ranks, and the rules for these ranks. */
 export async function onlyTenant(
   pool: Pool,
   { tenantNo, triggers, pointsSystems, leaderboards, achievements }: Catalog,

@@ -12,7 +12,10 @@ import { followedBoards, runWorks, trackRuns } from './leagues-side-by-side.ts';
 import { stored } from './stored.ts';
 import { keepTrigger } from './only-tenant.ts';
 
-/** Time that passes on both sides: the points paid for it and those that expire, the counted years, and the leagues of ended runs. */
+/**
+ * Time that passes on both sides: the points paid for it and those that expire, the counted years, and the rewarded ranks and
+ * leagues of ended runs.
+ */
 export class Payday {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;

@@ -20,7 +20,7 @@ export const isRewarded = (rules: Rules, board: Leaderboard): boolean =>
   board.status === 'active' && rulesOf(rules, board).length > 0;
 
 /** A user with a rank, and the IDs of the rules for it. */
-export interface Rewarded {
+interface Rewarded {
   user: ModelUser;
   rules: string[];
 }
