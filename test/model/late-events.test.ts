@@ -69,6 +69,7 @@ const history = fc.record({
     })),
     achievements: [],
     systems: [],
+    ranks: null,
   })),
   events: fc.array(event, { minLength: 1, maxLength: 30, size: 'max' }),
   calls: fc.array(call, { maxLength: 4 }),

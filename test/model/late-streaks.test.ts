@@ -39,7 +39,7 @@ const call = fc.oneof(
 const history = fc.record({
   start: fc.constantFrom(...STARTS),
   tz: fc.constantFrom(...ZONES).map((tz) => tz || 'UTC'),
-  drawn: randomCatalog.map(({ streaks }) => ({ streaks, achievements: [], systems: [], boards: [] })),
+  drawn: randomCatalog.map(({ streaks }) => ({ streaks, achievements: [], systems: [], ranks: null, boards: [] })),
   events: fc.array(event, { minLength: 1, maxLength: 60, size: 'max' }),
   calls: fc.array(call, { maxLength: 6 }),
 });
@@ -119,6 +119,7 @@ const REPLACED_AND_RESET: Drawn = {
     },
     achievements: [],
     systems: [],
+    ranks: null,
     boards: [],
   },
   events: [

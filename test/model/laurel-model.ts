@@ -5,8 +5,9 @@ import { groupOf, noScore, reachedAt, scoreOf, showLength, standings, thresholdO
 import { addDays, runOf, wall, type LocalDate, type Run } from './calendar.ts';
 import { micros, wire } from './decimals.ts';
 import { awards, expire, expiryTimes, isOutOfPoints, levelOf, type Step } from './points.ts';
-import type { ModelLeagues } from './leagues.ts';
+import { finalMs, type ModelLeagues } from './leagues.ts';
 import { completedPeriod, isQuest } from './quests.ts';
+import { rewardedIn, runsToReward } from './rank-rewards.ts';
 import { streakAnswer } from './streak-answer.ts';
 import { bringTo, countsFor, extend, firstStreaks, jump, type Streaks } from './streak.ts';
 import { endedPeriods } from './time-passing.ts';
@@ -54,21 +55,52 @@ export class LaurelModel {
   }
 
   /**
-   * Advances time: pays users for periods of `time` triggers that end meanwhile, counts their years, and lets points expire at
-   * the start of each UTC day.
+   * Advances time: pays users for periods of `time` triggers that end meanwhile, counts their years, lets points expire at the
+   * start of each UTC day, and rewards the ranks of runs that become final.
    */
   clockTo(nowMs: number): void {
+    let afterMs = this.nowMs;
+    for (const { board, run } of runsToReward(this.catalog, { afterMs, toMs: nowMs })) {
+      this.passAll({ afterMs, toMs: finalMs(run), nowMs });
+      afterMs = finalMs(run);
+      for (const { user, rules } of rewardedIn(this, board, run)) this.rewardRank(user, rules, afterMs);
+    }
+    this.passAll({ afterMs, toMs: nowMs, nowMs });
+    this.nowMs = nowMs;
+    this.leagues?.clockTo(nowMs);
+  }
+
+  /** Everything but rewards for ranks, between two times. Holds that are open at `nowMs` keep their points. */
+  private passAll({ afterMs: fromMs, toMs, nowMs }: { afterMs: number; toMs: number; nowMs: number }): void {
     for (const user of this.users.values()) {
-      let afterMs = this.nowMs;
-      for (const midnightMs of expiryTimes(this.catalog, { afterMs, toMs: nowMs })) {
+      let afterMs = fromMs;
+      for (const midnightMs of expiryTimes(this.catalog, { afterMs, toMs })) {
         this.pass(user, { afterMs, toMs: midnightMs });
         expire(this.catalog, user, { midnightMs, nowMs });
         afterMs = midnightMs;
       }
-      this.pass(user, { afterMs, toMs: nowMs });
+      this.pass(user, { afterMs, toMs });
     }
-    this.nowMs = nowMs;
-    this.leagues?.clockTo(nowMs);
+  }
+
+  /** Gives a user what rules for a final rank say, and what follows from it. */
+  private rewardRank(user: ModelUser, rules: readonly string[], atMs: number): void {
+    const here = wall(atMs, user.tz);
+    const given = this.catalog.achievements
+      .filter(
+        ({ id, requires }) =>
+          rules.includes(id) && !user.completed.has(id) && requires.every((each) => user.completed.has(each)),
+      )
+      .map(({ id }) => id);
+    const completed = given.length === 0 ? [] : completes(this.catalog, user, null, given, { today: here.date });
+    const ranked = this.catalog.triggers.filter(({ id }) => rules.includes(id)).map(({ id }) => id);
+    if (completed.length === 0 && ranked.length === 0) return;
+    bringTo(user, here.date, this.catalog);
+    const step = { atMs, ...here, created: false, before: user, after: user, extendedTo: null, completed, ranked };
+    const changed = this.award(step);
+    if (completed.length === 0 && Object.keys(changed).length === 0) return;
+    this.noteCompleted(user, completed, { atMs, date: here.date });
+    this.show(user, atMs);
   }
 
   private pass(user: ModelUser, { afterMs, toMs }: { afterMs: number; toMs: number }): void {

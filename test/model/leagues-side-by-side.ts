@@ -1,11 +1,13 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { boardsToTrack } from '../../src/catalog/boards-to-track.ts';
-import type { Leaderboard } from '../../src/domain/catalog.ts';
+import type { Catalog, Leaderboard } from '../../src/domain/catalog.ts';
+import { boardPieces } from '../../src/engine/leaderboards/board-pieces.ts';
 import { FinalRuns } from '../../src/engine/leaderboards/final-runs.ts';
 import { KeptRuns } from '../../src/engine/leaderboards/kept-runs.ts';
 import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import { LeagueClosing } from '../../src/engine/leaderboards/league-closing.ts';
+import { createRankRewards, type RankRewardsOptions } from '../../src/engine/leaderboards/rank-rewards.ts';
 import { createLeagueReads } from '../../src/engine/leaderboards/league-reads.ts';
 import type { Publisher } from '../../src/engine/notifications/due/publisher.ts';
 import type { DueWork } from '../../src/engine/schedule/due-work.ts';
@@ -17,6 +19,7 @@ import { transaction } from '../../src/postgres/transaction.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import { latestRuns, runOf, wall, type Run } from './calendar.ts';
 import type { LaurelModel } from './laurel-model.ts';
+import { isRewarded } from './rank-rewards.ts';
 import type { Said } from './seen.ts';
 import type { ModelUser } from './user.ts';
 
@@ -24,23 +27,44 @@ import type { ModelUser } from './user.ts';
 export const leagueBoards = (boards: readonly Leaderboard[]): Leaderboard[] =>
   boards.filter(({ leagues, status }) => leagues !== null && status === 'active');
 
-/** What the worker does for leagues: declaring runs final and closing them. */
-export function leagueWorks(engine: TestUsers, pool: Pool, publisher: Publisher): DueWork[] {
+/** What the worker does at the end of runs: declaring them final, rewarding ranks and closing leagues. */
+export function runWorks(options: Omit<RankRewardsOptions, 'pieces' | 'graceMs'>, publisher: Publisher): DueWork[] {
   const onFailed = ({ error }: { error: unknown }): never => {
     throw error;
   };
-  return [new FinalRuns({ redis: engine.redis, pool, graceMs: 0 }), new LeagueClosing({ publisher, onFailed })];
+  const pieces = boardPieces('final runs', onFailed);
+  const finals = new FinalRuns({ ...options, graceMs: 0, pieces });
+  const rewards = createRankRewards({ ...options, graceMs: 0, pieces });
+  // As `BoardsDue`, without daily snapshots, which take a step for each zone and day.
+  const boards: DueWork = {
+    name: 'final runs and rewards for ranks',
+    async due(upToMs) {
+      const times = [await finals.due(upToMs), ...(await rewards.owing()).map(rewards.dueMs)];
+      const first = Math.min(...times.map((time) => time ?? Infinity));
+      return first <= upToMs ? first : null;
+    },
+    async perform(dueMs, ending, beforeMs) {
+      await finals.perform(dueMs, ending);
+      await rewards.upTo(Math.max(dueMs, beforeMs - 1), ending);
+    },
+  };
+  return [boards, new LeagueClosing({ publisher, onFailed })];
 }
 
-/** Follows the leaderboards with leagues from now on. Their final runs are only copied from shards that are known to be complete. */
-export async function trackLeagues(redis: Redis, pool: Pool, { catalog, nowMs }: LaurelModel): Promise<void> {
+/** Whether the worker has something to do at the end of a leaderboard's runs. */
+const isFollowed = (catalog: Catalog, board: Leaderboard): boolean =>
+  (board.leagues !== null && board.status === 'active') || isRewarded(catalog, board);
+
+export const followedBoards = (catalog: Catalog): Leaderboard[] =>
+  catalog.leaderboards.filter((board) => isFollowed(catalog, board));
+
+/** Follows these leaderboards from now on. Their final runs are only copied from shards that are known to be complete. */
+export async function trackRuns(redis: Redis, pool: Pool, { catalog, nowMs }: LaurelModel): Promise<void> {
   const { tenantNo } = catalog;
   const shards = tenantParts(redis, tenantNo).map(({ shard }) => shard);
   for (const shard of shards) await readCursor(pool, shard);
   await setStorageEpochs(pool, shards, { storageEpoch: storageEpochOf(1, 'model') });
-  await transaction(pool, (client) =>
-    trackBoards(client, tenantNo, boardsToTrack(leagueBoards(catalog.leaderboards), nowMs)),
-  );
+  await transaction(pool, (client) => trackBoards(client, tenantNo, boardsToTrack(followedBoards(catalog), nowMs)));
 }
 
 /** Reads everyone's leagues on both sides. */

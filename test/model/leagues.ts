@@ -1,6 +1,6 @@
 import type { Catalog, Leaderboard } from '../../src/domain/catalog.ts';
 import { groupOf, rankedAmong, type Place } from './boards.ts';
-import { addDays, midnight, runOf, wall, type LocalDate, type Run } from './calendar.ts';
+import { addDays, latest, midnight, runOf, wall, type LocalDate, type Run } from './calendar.ts';
 import type { ModelUser } from './user.ts';
 
 const HALF_A_DAY_MS = 12 * 3_600_000;
@@ -49,7 +49,7 @@ interface World {
 }
 
 /** When a run is final. */
-const finalMs = ({ end }: Run): number => midnight(addDays(end!, 1), null) + HALF_A_DAY_MS;
+export const finalMs = ({ end }: Run): number => midnight(addDays(end!, 1), null) + HALF_A_DAY_MS;
 
 /** Leagues as docs/leagues.md describes them. */
 export class ModelLeagues {
@@ -145,9 +145,9 @@ export class ModelLeagues {
   }
 }
 
-/** The first run that is not final. */
-function firstOpen(board: Leaderboard, nowMs: number): Run | null {
-  let day = board.start;
+/** The first run that is not final. Runs that ended three days ago are, however many there were. */
+export function firstOpen(board: Leaderboard, nowMs: number): Run | null {
+  let day = latest(board.start, addDays(wall(nowMs, null).date, -3));
   for (;;) {
     const run = runOf(board, day);
     if (run === null || finalMs(run) > nowMs) return run;

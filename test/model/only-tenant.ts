@@ -1,11 +1,12 @@
 import type { Pool } from 'pg';
 import type { Catalog, PointsTrigger } from '../../src/domain/catalog.ts';
+import { isRewarded } from './rank-rewards.ts';
 
-/** The clock's work covers all tenants: from now on only this one exists, with its points systems, `time` triggers and
- * leaderboards with leagues. */
+/** The clock's work covers all tenants: from now on only this one exists, with its points systems, `time` triggers,
+ * leaderboards with leagues or rewarded ranks, and the rules for these ranks. */
 export async function onlyTenant(
   pool: Pool,
-  { tenantNo, triggers, pointsSystems, leaderboards }: Catalog,
+  { tenantNo, triggers, pointsSystems, leaderboards, achievements }: Catalog,
 ): Promise<void> {
   await pool.query('UPDATE organisation SET multi_tenancy = true');
   await pool.query('DELETE FROM streak_zones WHERE tenant_no <> $1', [tenantNo]);
@@ -16,9 +17,13 @@ export async function onlyTenant(
   await pool.query('DELETE FROM catalog_resources');
   await pool.query('DELETE FROM tenants WHERE no > 0');
   await pool.query(`INSERT INTO tenants (no, id, name) VALUES ($1, gen_random_uuid(), 'modelled')`, [tenantNo]);
-  for (const trigger of triggers) if (trigger.type === 'time') await keepTrigger(pool, tenantNo, trigger);
+  for (const trigger of triggers)
+    if (trigger.type === 'time' || trigger.leaderboardId !== null) await keepTrigger(pool, tenantNo, trigger);
+  for (const achievement of achievements)
+    if (achievement.leaderboardId !== null) await keep(pool, tenantNo, { kind: 'achievement', ...achievement });
   for (const board of leaderboards)
-    if (board.leagues !== null) await keep(pool, tenantNo, { kind: 'leaderboard', ...board });
+    if (board.leagues !== null || isRewarded({ triggers, achievements }, board))
+      await keep(pool, tenantNo, { kind: 'leaderboard', ...board });
   for (const system of pointsSystems) await keep(pool, tenantNo, { kind: 'points_system', ...system });
 }
 

@@ -8,11 +8,14 @@ import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel } from './laurel-model.ts';
 import { Anniversaries, createYearCounts } from '../../src/engine/achievements/anniversaries.ts';
 import type { DueWork } from '../../src/engine/schedule/due-work.ts';
-import { leagueWorks, trackLeagues } from './leagues-side-by-side.ts';
+import { followedBoards, runWorks, trackRuns } from './leagues-side-by-side.ts';
 import { stored } from './stored.ts';
 import { keepTrigger } from './only-tenant.ts';
 
-/** Time that passes on both sides: the points paid for it and those that expire, the counted years, and the leagues of ended runs. */
+/**
+ * Time that passes on both sides: the points paid for it and those that expire, the counted years, and the rewarded ranks and
+ * leagues of ended runs.
+ */
 export class Payday {
   private readonly engine: TestUsers;
   private readonly model: LaurelModel;
@@ -38,13 +41,13 @@ export class Payday {
       new TimeTriggers({ pool, payments, atOnce: 20 }),
       new Anniversaries({ pool, counts }),
       this.expiries,
-      ...(model.leagues === undefined ? [] : leagueWorks(engine, pool, publisher)),
+      ...(followedBoards(model.catalog).length === 0 ? [] : runWorks({ ...options, pool }, publisher)),
     ];
   }
 
   /** Notes that points expire from the next day on, and that runs end. */
   async begin(): Promise<void> {
-    await trackLeagues(this.engine.redis, this.pool, this.model);
+    await trackRuns(this.engine.redis, this.pool, this.model);
     await this.expiries.due(this.engine.clock.now());
   }
 
@@ -56,8 +59,7 @@ export class Payday {
     this.model.clockTo(nowMs);
     this.engine.clock.set(nowMs);
     const expires = catalog.pointsSystems.some(({ expiresAfterDays }) => expiresAfterDays !== null);
-    if (!isPaid && !isCounted && !expires && this.model.leagues === undefined) return;
-    const ending = new AbortController().signal;
+    if (!isPaid && !isCounted && !expires && followedBoards(catalog).length === 0) return;
     for (;;) {
       // Postgres says who is due.
       await this.store();
@@ -66,7 +68,9 @@ export class Payday {
       if (first === undefined) return;
       const beforeMs = Math.max(first.dueMs + 1, second?.dueMs ?? nowMs + 1);
       let isDone = false;
-      const performed = first.kind.perform(first.dueMs, ending, beforeMs, nowMs).finally(() => (isDone = true));
+      const performed = first.kind
+        .perform(first.dueMs, new AbortController().signal, beforeMs, nowMs)
+        .finally(() => (isDone = true));
       await Promise.all([performed, this.storeUntil(() => isDone)]);
     }
   }

@@ -19,6 +19,8 @@ export interface Step {
   completed: readonly string[];
   /** The `time` triggers of which a period ended. */
   ended?: readonly string[];
+  /** The triggers for a final rank that the user has. */
+  ranked?: readonly string[];
 }
 
 const ORDER: readonly PointsTrigger['type'][] = ['user_creation', 'metric', 'streak', 'achievement', 'time'];
@@ -30,7 +32,10 @@ interface Fired {
 
 /** The triggers of a system that fire, in order, with their points before boosts. */
 function fired(catalog: Catalog, systemId: string, step: Step): Fired[] {
-  return ORDER.flatMap((type) => catalog.triggers.filter((trigger) => trigger.type === type))
+  const byType = ORDER.flatMap((type) => catalog.triggers.filter((trigger) => trigger.type === type));
+  // Those for final ranks come first.
+  return byType
+    .toSorted((a, b) => Number(a.leaderboardId === null) - Number(b.leaderboardId === null))
     .filter(({ systemId: of, status }) => of === systemId && status === 'active')
     .filter(({ userAttributes }) => matches(step.after.attributes, named(catalog, userAttributes)))
     .map((trigger) => ({ trigger, points: trigger.points * times(catalog, trigger, step) }))
@@ -44,6 +49,7 @@ function times(catalog: Catalog, trigger: PointsTrigger, step: Step): number {
     case 'streak':
       return step.extendedTo !== null && step.extendedTo % trigger.streakLength! === 0 ? 1 : 0;
     case 'achievement':
+      if (trigger.leaderboardId !== null) return step.ranked?.includes(trigger.id) === true ? 1 : 0;
       return step.completed.includes(trigger.achievementId!) ? 1 : 0;
     case 'time':
       return step.ended?.includes(trigger.id) === true ? 1 : 0;

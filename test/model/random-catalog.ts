@@ -113,6 +113,39 @@ const board = fc.record({
   run: fc.constantFrom(null, ['day', 1], ['day', 7], ['month', 1], ['month', 3], ['year', 1]),
 });
 
+/** A leaderboard of which runs with scores end in most histories. Shorter runs would have few scores, and take long. */
+const shortBoard = fc
+  .tuple(
+    board,
+    fc.record({
+      by: fc.constant('metric' as const),
+      status: fc.constant('active' as const),
+      from: fc.integer({ min: -20, max: 0 }),
+      days: fc.constant(null),
+      hours: fc.constantFrom(null, null, null, null, ['06:00', '18:00']),
+      split: fc.constantFrom(false, false, false, true),
+      max: maybe(fc.integer({ min: 2, max: 3 }), 25),
+      run: fc.constantFrom(['day', 3], ['day', 7]),
+    }),
+  )
+  .map(([any, short]) => ({ ...any, ...short }));
+
+/** A points trigger or an achievement for final ranks. */
+const rankRule = fc.record({
+  points: maybe(fc.constantFrom(1, 10, 50), 66),
+  /** Of the leaderboards for which ranks are rewarded, counted from the last one. */
+  board: fc.constantFrom(0, 0, 1),
+  system: fc.nat(1),
+  from: maybe(fc.constantFrom(1, 2), 33),
+  to: fc.oneof(
+    fc.record({ rank: fc.integer({ min: 1, max: 3 }) }),
+    fc.record({ percent: fc.constantFrom(34, 50, 100) }),
+  ),
+  requires: maybe(fc.nat(7), 25),
+  plan,
+  status,
+});
+
 export const freezes = maybe(
   fc.record({
     initial: fc.nat(2),
@@ -141,6 +174,10 @@ export const randomCatalog = fc.record({
   achievements: fc.array(achievement, { maxLength: 6 }),
   systems: fc.array(system, { maxLength: 2, size: 'max' }),
   boards: fc.array(board, { maxLength: 3 }),
+  ranks: maybe(
+    fc.record({ board: shortBoard, rules: fc.array(rankRule, { minLength: 1, maxLength: 4, size: 'max' }) }),
+    66,
+  ),
   streaks,
 });
 type Drawn = typeof randomCatalog extends fc.Arbitrary<infer T> ? T : never;
@@ -209,9 +246,11 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
   }
   // The order in which users are paid at the same moment is undefined, and with it the order of their cohorts.
   const isPaidByTheClock =
+    drawn.ranks !== null ||
     builder.catalog.triggers.some(({ type }) => type === 'time') ||
     builder.catalog.achievements.some(({ trigger }) => trigger === 'anniversary');
-  for (const [index, one] of drawn.boards.entries()) {
+  const boards = drawn.ranks === null ? drawn.boards : [...drawn.boards, drawn.ranks.board];
+  for (const [index, one] of boards.entries()) {
     const systems = builder.catalog.pointsSystems;
     const by = one.by === 'points' && systems.length === 0 ? 'metric' : one.by;
     const isPlain = by === 'streak';
@@ -252,6 +291,7 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
       runInterval: isPlain ? null : ((one.run?.[1] ?? null) as number | null),
     });
   }
+  for (const [index, one] of (drawn.ranks?.rules ?? []).entries()) addRankRule(one, index);
   const { thresholds, freezes: drawnFreezes, daysOff, ...settings } = drawn.streaks;
   builder.streaks({
     ...settings,
@@ -262,6 +302,31 @@ export function catalogOf(drawn: Drawn, tenantNo: number, todayMs: number): Cata
     ),
   });
   return builder.catalog;
+
+  /** Only of leaderboards that have runs and that the clock pays nothing for. */
+  function addRankRule(one: NonNullable<Drawn['ranks']>['rules'][number], index: number): void {
+    const { leaderboards, pointsSystems } = builder.catalog;
+    const possible = leaderboards.filter(({ runUnit, rankBy }) => runUnit !== null && rankBy === 'metric');
+    const on = possible.at(-1 - (one.board % possible.length))!;
+    const owner = pointsSystems[one.system % Math.max(1, pointsSystems.length)];
+    const ranks = {
+      status: one.status,
+      leaderboardId: on.id,
+      rankFrom: one.from,
+      rankTo: 'rank' in one.to ? one.to.rank : null,
+      rankPercent: 'percent' in one.to ? one.to.percent : null,
+      userAttributes: ofPlan(one.plan),
+    };
+    const required = one.requires === null ? null : achievementId(one.requires);
+    if (one.points === null || owner === undefined)
+      builder.achievement('api', {
+        ...ranks,
+        key: `rank${index}`,
+        name: `rank ${index}`,
+        requires: required === null ? [] : [required],
+      });
+    else builder.trigger(owner, 'achievement', { ...ranks, points: one.points });
+  }
 
   function addTrigger(one: Drawn['systems'][number]['triggers'][number], owner: Parameters<typeof builder.trigger>[0]) {
     const of = achievementId(one.achievement);

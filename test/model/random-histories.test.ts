@@ -5,11 +5,15 @@ import { CatalogBuilder } from '../engine/catalog-builder.ts';
 import { TestUsers } from '../engine/users/test-users.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 import { catalogOf, randomCatalog } from './random-catalog.ts';
-import { randomHistory } from './random-history.ts';
+import { randomHistory, type Step } from './random-history.ts';
 import { SideBySide } from './side-by-side.ts';
 
 /** A sample on every run; `npm run test:long` is a thorough one. */
 const RUNS = Number(process.env['RUNS'] ?? 20);
+
+const READ: Step = { do: 'read' };
+/** After this, the last run that has scores and whose ranks are rewarded is final: at noon of the day after at most a week. */
+const LONGEST_RUN: Step = { do: 'wait', ms: 9 * 86_400_000 };
 
 let database: TestDatabase;
 let engine: TestUsers;
@@ -36,7 +40,7 @@ test('the engine agrees with the model for any history', { timeout: 300_000 + RU
         const catalog = catalogOf(drawn, (tenantNo += 1), startMs);
         noteSpreads(engine.redis, [{ tenantNo, spread, epoch: 1, converting: false }]);
         const both = await SideBySide.start(engine, database.pool, { catalog, startMs, homes });
-        for (const step of [...steps, { do: 'read' as const }]) {
+        for (const step of [...steps, READ, ...(drawn.ranks === null ? [] : [LONGEST_RUN, READ])]) {
           const said = await both.take(step);
           expect(said.engine).toEqual(said.model);
         }
