@@ -107,7 +107,7 @@ test('each is permitted, and its time is charged to its operation', async () => 
   const statuses = async (): Promise<string[]> =>
     ((await send(filling, LARGE)).body as { status: string }[]).map(({ status }) => status);
   await expect
-    .poll(async () => new Set(await statuses()), { timeout: 120_000, interval: 500 })
+    .poll(async () => new Set(await statuses()), { timeout: 240_000, interval: 500 })
     .toEqual(new Set(['done']));
   for (const { by, request, status } of cases) {
     const answer = await send(request, LARGE, by === 'user' ? userKey : KEY);

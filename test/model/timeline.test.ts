@@ -44,9 +44,12 @@ const sum = (values: readonly number[]): number => values.reduce((all, value) =>
 
 let tenantNo = 500;
 
+/** Without rewards for final ranks: those need a catalog in Postgres, and the entries would have names instead of numbers. */
+const catalogs = randomCatalog.map((drawn) => ({ ...drawn, ranks: null }));
+
 test('a timeline accounts for all totals, points and achievements', { timeout: 300_000 + RUNS * 5_000 }, () =>
   fc.assert(
-    fc.asyncProperty(randomCatalog, randomHistory, fc.integer({ min: 1, max: 9 }), async (drawn, history, limit) => {
+    fc.asyncProperty(catalogs, randomHistory, fc.integer({ min: 1, max: 9 }), async (drawn, history, limit) => {
       const { start, homes, steps } = history;
       const startMs = Date.parse(start);
       const catalog = catalogOf(drawn, (tenantNo += 1), startMs);

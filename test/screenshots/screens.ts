@@ -38,6 +38,7 @@ export const SCREENS: readonly { name: string; path: string }[] = [
   { name: 'messages-channel', path: '/messages/channel' },
   { name: 'messages-log', path: '/messages/log' },
   { name: 'messages-template', path: '/messages/achievement_completed/all' },
+  { name: 'messages-push-channels', path: '/messages/push-channels' },
   { name: 'webhooks', path: '/webhooks' },
   { name: 'webhook', path: '/webhooks/{webhookId}' },
   { name: 'configuration', path: '/configuration' },

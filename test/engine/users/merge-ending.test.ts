@@ -210,7 +210,7 @@ test.each<MergeStep>(['transferred', 'unsealed'])('a worker that stops after "%s
   await expectMerged(from, into);
 });
 
-test('whoever copies rankings waits for the merge, and no other begins meanwhile', async () => {
+test('a copy of rankings waits for the merge, and no other begins meanwhile', async () => {
   const [from, into] = await pair('copied');
   await seal(from, into);
   await persist();

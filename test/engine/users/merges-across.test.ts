@@ -10,7 +10,7 @@ import { STUDY_APP } from '../../study-app.ts';
 
 const DAY_MS = 86_400_000;
 let laurel: TestLaurel;
-const clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
+const clock = new FixedClock(Date.UTC(2026, 10, 19, 12));
 beforeAll(async () => {
   const configuration = {
     ...STUDY_APP,
