@@ -3,8 +3,8 @@
 const BATCH = 'admin_metrics_batch_events';
 
 /**
- * Events find out by themselves, at no cost for those of other users; batches of a wide tenant would find out on another shard. Imports refuse such IDs, merges resolve them, and the audit log has
- * the IDs of that time.
+ * Events find out by themselves, at no cost for those of other users; batches of a wide tenant would find out on another shard. Imports
+ * refuse such IDs, merges resolve them, and the audit log has the IDs of that time.
  */
 const OWN_RULE: ReadonlySet<string> = new Set([
   'metrics_event',

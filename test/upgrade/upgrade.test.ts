@@ -8,6 +8,7 @@ import type { Configuration } from '../../src/domain/configuration.ts';
 import { verify } from '../../src/engine/rebuild/verify.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
+import { SETTLEMENT_KINDS } from '../../src/postgres/persist/streaks.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { emptyRedis } from '../stack/all-servers.ts';
@@ -199,7 +200,9 @@ interface TimelinePage {
  * without these entries, as far as their page reaches.
  */
 async function askedAgain(laurel: TestLaurel, before: readonly StoredAnswer[]) {
-  const { rows } = await laurel.pool.query<{ no: string | number }>('SELECT no FROM streak_changes WHERE kind > 7');
+  const { rows } = await laurel.pool.query<{ no: string | number }>('SELECT no FROM streak_changes WHERE kind > $1', [
+    SETTLEMENT_KINDS.length,
+  ]);
   const freezes = new Set(rows.map(({ no }) => Number(no)));
   const isFreeze = ({ kind, change, position }: TimelinePage['entries'][number]): boolean =>
     kind === 'streak' && change === 'lost' && freezes.has(Number(`0x${position.slice(-12)}`));

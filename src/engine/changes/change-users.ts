@@ -88,8 +88,8 @@ const MOST_CONFLICTS = 1_000;
 
 /**
  * Changes users of a tenant's part. Returns how each change ended, in order; 'passed' if the step's batch has another progress;
- * 'held' if `step` returned `null`, or a change without a block holds the others; 'stored' if Postgres has what an earlier try wrote. Throws 503 if Redis does not answer;
- * `UserSealed`.
+ * 'held' if `step` returned `null`, or a change without a block holds the others; 'stored' if Postgres has what an earlier try wrote.
+ * Throws 503 if Redis does not answer; `UserSealed`.
  */
 export async function changeUsers<C extends { block: Block | null }>(
   calls: Calls,

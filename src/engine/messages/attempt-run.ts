@@ -5,37 +5,26 @@ import { CUT_OFF } from './email-sender.ts';
 /** They say nothing about the channel: other addresses and devices may work. */
 const OF_RECIPIENT = new Set(['bad_address', 'token_gone']);
 
+const SUCCEEDED: Attempts = { succeeded: true, failures: 0, sinceMs: null, reason: null };
+
 /** What the attempts of a turn say about a channel. */
 export class AttemptRun {
-  private succeeded = false;
-  private failures = 0;
-  private sinceMs: number | null = null;
-  private reason: string | null = null;
+  private attempts: Attempts = { ...SUCCEEDED, succeeded: false };
 
   /** Notes how an attempt ended at `nowMs` of Laurel's clock. */
   note({ outcome, reason }: { outcome: string; reason: string | null }, nowMs: number): void {
     if (OF_RECIPIENT.has(outcome) || reason === CUT_OFF) return;
-    if (outcome === 'sent') {
-      this.succeeded = true;
-      this.failures = 0;
-      this.sinceMs = null;
-      this.reason = null;
-      return;
-    }
-    this.failures += 1;
-    this.sinceMs ??= nowMs;
-    this.reason = reason ?? outcome;
+    const { succeeded, failures, sinceMs } = this.attempts;
+    this.attempts =
+      outcome === 'sent'
+        ? SUCCEEDED
+        : { succeeded, failures: failures + 1, sinceMs: sinceMs ?? nowMs, reason: reason ?? outcome };
   }
 
-  /** Records the attempts, which are forgotten here. */
+  /** Records the attempts. Call this once, at the end of the turn. */
   async record(pool: Pool, channel: AttemptedChannel): Promise<void> {
-    const { succeeded, failures, sinceMs, reason } = this;
-    this.succeeded = false;
-    this.failures = 0;
-    this.sinceMs = null;
-    this.reason = null;
-    const attempts: Attempts = { succeeded, failures, sinceMs, reason };
-    if (succeeded || failures > 0) await recordAttempts(pool, channel, attempts);
+    const { succeeded, failures } = this.attempts;
+    if (succeeded || failures > 0) await recordAttempts(pool, channel, this.attempts);
   }
 }
 

@@ -16,7 +16,7 @@ export type Seen = keyof SeenTimes;
 
 /**
  * How a report ended. `repeated`: known already. `ignored`: the tenant does not track it, the message is unknown, or an
- * administrator hides the user. `lost`: Postgres was away for too long.
+ * administrator hides the user. `lost`: Postgres was away for too long, or an app reported too much about one user.
  */
 export type SeenOutcome = Seen | 'repeated' | 'ignored' | 'lost';
 
@@ -44,8 +44,9 @@ const RETRY_MS = 2_000;
 const REPEAT_MS = 60_000;
 /** Reports in a transaction. */
 const AT_ONCE = 500;
-/** Reports that wait for Postgres. */
+/** Reports that wait for Postgres, and those of an app about one user, who may send any number of IDs. */
 const MOST_WAITING = 10_000;
+const MOST_OF_USER = 20;
 /** Reports that are remembered, so that repeated ones reach no database. */
 const MOST_KNOWN = 50_000;
 
@@ -63,6 +64,8 @@ export class SeenMessages {
   private readonly options: SeenMessagesOptions;
   private readonly waiting = new Map<string, Noted>();
   private readonly known = new Set<string>();
+  /** How many reports of apps wait, by user. */
+  private readonly ofUsers = new Map<string, number>();
   private readonly rounds: Rounds;
   private readonly logThrottle = new LogThrottle(REPEAT_MS);
 
@@ -75,7 +78,10 @@ export class SeenMessages {
     const { clock, onOutcome } = this.options;
     const key = `${seen}:${tenantNo}:${id}:${userId ?? ''}`;
     if (this.known.has(key)) return onOutcome('repeated', 1);
-    if (this.waiting.size >= MOST_WAITING) return onOutcome('lost', 1);
+    const user = userId === undefined ? null : `${tenantNo}:${userId}`;
+    const ofUser = user === null ? 0 : (this.ofUsers.get(user) ?? 0);
+    if (this.waiting.size >= MOST_WAITING || ofUser >= MOST_OF_USER) return onOutcome('lost', 1);
+    if (user !== null) this.ofUsers.set(user, ofUser + 1);
     if (this.known.size >= MOST_KNOWN)
       for (const oldest of [...this.known].slice(0, MOST_KNOWN / 2)) this.known.delete(oldest);
     this.known.add(key);
@@ -106,9 +112,18 @@ export class SeenMessages {
       this.waiting.delete(key);
       // Behind the others, so that a tenant whose settings cannot be read holds up no other one.
       if (again.has(report)) this.waiting.set(key, report);
+      else this.forgetOne(report);
     }
     if (this.waiting.size === 0) return Infinity;
     return failed.length > 0 ? RETRY_MS : WAIT_MS;
+  }
+
+  private forgetOne({ tenantNo, userId }: Noted): void {
+    if (userId === undefined) return;
+    const user = `${tenantNo}:${userId}`;
+    const left = this.ofUsers.get(user)! - 1;
+    if (left === 0) this.ofUsers.delete(user);
+    else this.ofUsers.set(user, left);
   }
 
   /** The reports that their tenants want, and those of tenants whose settings cannot be read at the moment. */

@@ -72,8 +72,8 @@ export class UserMerges {
 
   /**
    * Merges `from` into `into`, once. Users of one shard change in one atomic step, which is computed from Postgres and holds only if
-   * neither has changed since; others are merged by a worker. A repeated request gets the first answer (`unchanged`). Throws 404 for an unknown user; 409 for one who cannot be
-   * merged now, or was merged into another; 422 for a user who is too large, or the same one; 503 if they change too often.
+   * neither has changed since; others are merged by a worker. A repeated request gets the first answer (`unchanged`). Throws 404 for an
+   * unknown user; 409 for one who cannot be merged now, or was merged into another; 422 for a user who is too large, or the same one; 503 if they change too often.
    */
   async merge(compiled: CompiledCatalog, asked: MergeUsersRequest, by: Author): Promise<UserMerge> {
     const { tenantNo } = compiled.catalog;

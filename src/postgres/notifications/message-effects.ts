@@ -21,12 +21,13 @@ export interface EffectGroup {
 const MOST_DAYS = Math.max(...EFFECT_DAYS);
 const array = (each: (days: number) => string): string => `ARRAY[${EFFECT_DAYS.map(each).join(', ')}]`;
 
-// The order in `own` is only for the planner; see `eventsAndSums`. Users whose group changed in the range are left out, as far as both groups are read.
 /** Parts of the users, by a hash of their IDs. */
 const SAMPLES = 1_024;
 /** Messages of a kind and group that are read; of more, only those of some parts of the users. */
 const MOST_MESSAGES = 100_000;
 
+// The order in `own` is only for the planner; see `eventsAndSums`. Users whose group changed in the range are left out, as far as
+// both groups are read.
 const READ = `
   WITH occasion AS (
     SELECT message.kind, user_id, min(at) AS at, bool_or(status = 'withheld') AS is_control,
@@ -34,7 +35,8 @@ const READ = `
       FROM email_messages AS message
       LEFT JOIN unnest($8::text[], $9::bool[], $10::int[]) AS sample (kind, is_control, bits)
              ON sample.kind = message.kind AND sample.is_control = (status = 'withheld')
-     WHERE (hashtextextended(user_id, 0) & ${SAMPLES - 1}) < coalesce(bits, ${SAMPLES}) AND tenant_no = $1 AND at >= to_timestamp($2::float8) AND at < to_timestamp($3::float8)
+     WHERE (hashtextextended(user_id, 0) & ${SAMPLES - 1}) < coalesce(bits, ${SAMPLES})
+       AND tenant_no = $1 AND at >= to_timestamp($2::float8) AND at < to_timestamp($3::float8)
      GROUP BY message.kind, user_id HAVING bool_and(status = 'withheld') OR NOT bool_or(status = 'withheld')
   ), placed AS (
     SELECT *, row_number() OVER (PARTITION BY kind, is_control ORDER BY hashtextextended(user_id, 0), user_id) AS place

@@ -272,4 +272,24 @@ describe('an opened push notification', () => {
     expect((await report('ada', id, { key })).status).toBe(204);
     expect((await report('bo', id, { key })).status).toBe(403);
   });
+
+  test('takes no places of others, however many IDs a user reports', async () => {
+    await configure({ trackOpens: true });
+    const before = (await outcomes())['lost'] ?? 0;
+    const client = await laurel.pool.connect();
+    await client.query('BEGIN');
+    await client.query('LOCK TABLE email_messages IN ACCESS EXCLUSIVE MODE');
+    const ids = Array.from({ length: 30 }, (_, n) => occasionMessageId(0, 'recap', `none ${n}`, 'push'));
+    const statuses = await Promise.all(ids.map(async (id) => (await report('bo', id)).status));
+    expect(new Set(statuses)).toEqual(new Set([204]));
+    expect((await outcomes())['lost']).toBe(before + 10);
+    expect((await report('cy', ids[0]!)).status).toBe(204);
+    expect((await outcomes())['lost']).toBe(before + 10);
+    await client.query('ROLLBACK');
+    client.release();
+    // Its places are free again.
+    await until(outcomes, ({ ignored = 0 }) => ignored >= 21);
+    await report('bo', occasionMessageId(0, 'recap', 'later', 'push'));
+    expect((await outcomes())['lost']).toBe(before + 10);
+  });
 });

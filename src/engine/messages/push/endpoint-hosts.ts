@@ -48,8 +48,8 @@ export const domainOf = ({ hostname }: URL): string =>
 
 /**
  * Divides a channel's attempts among the servers of Web Push. End users choose these servers, so a server has to earn its attempts:
- * each quick answer allows one more at a time. Servers that are slow or not known yet share a few, so they cannot take the places of the others, however
- * many names they have. A server that times out repeatedly is skipped for a while.
+ * each quick answer allows one more at a time. Servers that are slow or not known yet share a few, so they cannot take the places of
+ * the others, however many names they have. A server that times out repeatedly is skipped for a while.
  */
 export class EndpointHosts {
   private readonly hosts = new Map<string, Host>();
