@@ -10,6 +10,7 @@ import type {
   PointsTrigger,
   Reward,
 } from '../domain/catalog.ts';
+import { groupedBy } from '../grouped.ts';
 
 const byNo = <T extends { no: number }>(items: T[]): Map<number, T> => new Map(items.map((item) => [item.no, item]));
 const byId = <T extends { id: string }>(items: T[]): Map<string, T> => new Map(items.map((item) => [item.id, item]));
@@ -61,13 +62,8 @@ export class CatalogIndex {
     this.leaderboardsByNo = byNo(catalog.leaderboards);
     this.rewards = byKey(catalog.rewards);
     this.rewardsByNo = byNo(catalog.rewards);
-    const levels = new Map<string, PointsLevel[]>();
-    for (const level of catalog.levels.toSorted((a, b) => a.points - b.points)) {
-      const lower = levels.get(level.systemId);
-      if (lower === undefined) levels.set(level.systemId, [level]);
-      else lower.push(level);
-    }
-    this.levels = levels;
+    const levels = catalog.levels.toSorted((a, b) => a.points - b.points);
+    this.levels = groupedBy(levels, ({ systemId }) => systemId);
   }
 
   /** The level of a total: the highest level whose points do not exceed it; `null` below the first. */

@@ -15,6 +15,7 @@ import {
   tableText,
 } from './command.ts';
 import { counted } from '../domain/words.ts';
+import { addTo } from '../grouped.ts';
 
 interface Options extends AdminOptions {
   metric?: string;
@@ -159,9 +160,7 @@ class Sending {
     this.counts.refused += 1;
     // Without the index in the batch, so that equal errors are counted together.
     const reason = error.replace(/\[\d+\](\.|: )?/, '');
-    const lines = this.refusals.get(reason);
-    if (lines === undefined) this.refusals.set(reason, [no]);
-    else lines.push(no);
+    addTo(this.refusals, reason, no);
   }
 
   finish(): void {

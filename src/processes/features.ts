@@ -23,7 +23,7 @@ import { WrappedReads } from '../engine/history/wrapped-reads.ts';
 import { Imports } from '../engine/imports/imports.ts';
 import { createJobs } from '../engine/schedule/jobs.ts';
 import { createLeagueReads } from '../engine/leaderboards/league-reads.ts';
-import { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
+import { createLeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import { setsOfBoards } from '../engine/leaderboards/stray-sets.ts';
 import { Live } from '../engine/live/live.ts';
 import { MessageIds } from '../engine/live/message-id.ts';
@@ -271,7 +271,7 @@ function createStreaks(core: FrontendCore): Feature<'streaks' | 'streakRankings'
 
 function createLeaderboards(core: FrontendCore): Feature<'leaderboards' | 'leagues' | 'boardFills'> {
   const { redis, pool, clock, users, past } = core;
-  const reads = new LeaderboardReads({ redis, users, clock, past });
+  const reads = createLeaderboardReads({ redis, users, clock, past });
   return {
     leaderboards: reads,
     leagues: createLeagueReads({ redis, pool, clock, users, leaderboards: reads }),

@@ -5,6 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { fieldsOf } from '../redis-address.ts';
 import { SharedRuns } from '../shared-runs.ts';
 import { INSTALLATION_TAG, isShardKey, SHARD_NUMBERS, shardOfKey, shardTag } from './keys.ts';
+import { addTo } from '../grouped.ts';
 
 export interface Address {
   host: string;
@@ -90,7 +91,7 @@ export function parseLayout(
   }
   const ranges = new Map<string, [first: number, last: number][]>();
   for (const [first, last, [, , id]] of slots as [number, number, [endpoint: unknown, port: unknown, id: string]][])
-    ranges.set(id, [...(ranges.get(id) ?? []), [first, last]]);
+    addTo(ranges, id, [first, last]);
   const masters = [...ranges].flatMap(([id, served]) => {
     const address = addresses.get(id);
     return address === undefined ? [] : [{ ...address, slots: served }];

@@ -18,6 +18,7 @@ import { comparePositions, OUTBOX_START, type RawEntry, RECENT_BYTES, RECENT_MS 
 import { Script } from './script.ts';
 import { channelOf, publishSignal } from './signals.ts';
 import { knownPart, knownParts } from './parts.ts';
+import { groupedBy } from '../grouped.ts';
 
 /** How long a tenant counts as having listeners after a frontend's last report: longer than a reconnect takes. */
 const LISTENED_MS = 120_000;
@@ -215,14 +216,9 @@ export function parseAnnounced([id, fields]: RawEntry): { id: string; notificati
 
 /** Announces the clock's notifications to tenants with listeners, after the commit. Never rejects. */
 export async function announceLive(redis: Redis, notifications: readonly Notification[]): Promise<void> {
-  const byShard = new Map<number, Notification[]>();
-  for (const notification of notifications) {
-    const { tenantNo, userId } = notification;
-    const { shard } = userId === null ? knownParts(redis, tenantNo)[0]! : knownPart(redis, tenantNo, userId);
-    const some = byShard.get(shard);
-    if (some === undefined) byShard.set(shard, [notification]);
-    else some.push(notification);
-  }
+  const byShard = groupedBy(notifications, ({ tenantNo, userId }) =>
+    userId === null ? knownParts(redis, tenantNo)[0]!.shard : knownPart(redis, tenantNo, userId).shard,
+  );
   await Promise.all([...byShard].map(([shard, some]) => announceTo(redis, shard, some).catch(() => undefined)));
 }
 

@@ -4,6 +4,7 @@ import { scanServers } from './endpoints.ts';
 import type { Belief } from './gate.ts';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEYS_PATTERN, oldKeysKey, shardOfKey } from './keys.ts';
 import { Script } from './script.ts';
+import { groupedBy } from '../grouped.ts';
 
 /** Used idempotency keys of one bucket. */
 export interface BucketKeys {
@@ -42,7 +43,7 @@ export async function findAgedKeys(
   beforeMs: number,
 ): Promise<BucketKeys[]> {
   const found: BucketKeys[] = [];
-  for (const same of groups(buckets, ({ bucket }) => shardOfKey(bucket))) {
+  for (const same of groupedBy(buckets, ({ bucket }) => shardOfKey(bucket)).values()) {
     for (let at = 0; at < same.length; at += BUCKETS_A_CALL) {
       const some = same.slice(at, at + BUCKETS_A_CALL);
       const reply = (await findScript.run(
@@ -91,7 +92,7 @@ export async function oldKeysHeld(
   keys: readonly { tenantNo: number; bucket: string; field: string }[],
 ): Promise<boolean[]> {
   const held = new Map<object, boolean>();
-  for (const same of groups(keys, ({ bucket }) => shardOfKey(bucket))) {
+  for (const same of groupedBy(keys, ({ bucket }) => shardOfKey(bucket)).values()) {
     for (let at = 0; at < same.length; at += KEYS_A_CALL) {
       const some = same.slice(at, at + KEYS_A_CALL);
       const reply = (await heldScript.run(
@@ -115,7 +116,7 @@ const oldKeysOf = ({ tenantNo, bucket }: { tenantNo: number; bucket: string }): 
 /** Splits keys into bounded calls, each for one part of a tenant; a large bucket is divided. */
 function calls(keys: readonly BucketKeys[]): BucketKeys[][] {
   const made: BucketKeys[][] = [];
-  for (const same of groups(keys, oldKeysOf)) {
+  for (const same of groupedBy(keys, oldKeysOf).values()) {
     let some: BucketKeys[] = [];
     let fields = 0;
     for (const { tenantNo, bucket, fields: all } of same) {
@@ -131,14 +132,4 @@ function calls(keys: readonly BucketKeys[]): BucketKeys[][] {
     }
   }
   return made;
-}
-
-function groups<T, K>(items: readonly T[], by: (item: T) => K): T[][] {
-  const found = new Map<K, T[]>();
-  for (const item of items) {
-    const group = found.get(by(item));
-    if (group === undefined) found.set(by(item), [item]);
-    else group.push(item);
-  }
-  return [...found.values()];
 }

@@ -7,6 +7,7 @@ import { isOpen, RedisNotReady } from './gate.ts';
 import { countersKey, SHARDS, type TenantPart, userKey } from './keys.ts';
 import { Slices } from '../slices.ts';
 import { unlessSilent } from './outage.ts';
+import { groupedBy } from '../grouped.ts';
 
 /** How a tenant is spread over shards. */
 export interface Spread {
@@ -141,14 +142,7 @@ export function byPart<T>(
   of: readonly T[],
   userId: (each: T) => string,
 ): Map<TenantPart, T[]> {
-  const groups = new Map<TenantPart, T[]>();
-  for (const each of of) {
-    const part = userPart(redis, tenantNo, userId(each));
-    const group = groups.get(part);
-    if (group === undefined) groups.set(part, [each]);
-    else group.push(each);
-  }
-  return groups;
+  return groupedBy(of, (each) => userPart(redis, tenantNo, userId(each)));
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { compileCatalog, type CompiledCatalog } from '../../src/catalog/compiled-catalog.ts';
-import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
+import { createLeaderboardReads, type LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import type { PastRuns } from '../../src/engine/leaderboards/runs.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
 import { PointsReads } from '../../src/engine/points/points-reads.ts';
@@ -28,7 +28,7 @@ export class ReadFixture {
     this.points = new PointsReads({ redis, pool, clock });
     this.userPoints = createUserPoints(pool, users, clock);
     this.streaks = createStreakReads(redis, pool, users, clock);
-    this.leaderboards = new LeaderboardReads({ redis, users, clock, ...(past !== undefined && { past }) });
+    this.leaderboards = createLeaderboardReads({ redis, users, clock, ...(past !== undefined && { past }) });
   }
 
   get compiled(): CompiledCatalog {

@@ -2,6 +2,7 @@ import type { Catalog, Leaderboard } from '../../src/domain/catalog.ts';
 import { inHours, runOf, type LocalDate, type Run } from './calendar.ts';
 import { sum, wire } from './decimals.ts';
 import type { Metadata, ModelUser } from './user.ts';
+import { addTo } from '../../src/grouped.ts';
 
 export interface Place {
   userId: string;
@@ -93,7 +94,7 @@ export function teamsOn({ users }: { users: Map<string, ModelUser> }, board: Lea
   const all = new Map<string, bigint[]>();
   for (const user of users.values())
     for (const [team, amount] of earnedForTeams(board, user, run))
-      if (team !== '' && amount !== 0n) all.set(team, [...(all.get(team) ?? []), amount]);
+      if (team !== '' && amount !== 0n) addTo(all, team, amount);
   const teams = Array.from(all, ([team, amounts]) => ({
     team,
     members: amounts.length,

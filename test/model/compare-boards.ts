@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Leaderboard } from '../../src/domain/catalog.ts';
 import { KeptRuns } from '../../src/engine/leaderboards/kept-runs.ts';
-import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
+import { createLeaderboardReads, type LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LeaderboardRanking } from '../../src/domain/leaderboard.ts';
 import { groupOf, rankedAmong, standings, teamsOn, type Place } from './boards.ts';
@@ -29,7 +29,7 @@ export class CompareBoards {
     const { redis, users, clock } = engine;
     this.engine = engine;
     this.model = model;
-    this.leaderboards = new LeaderboardReads({ redis, users, clock, past: new KeptRuns(pool), reusesTeams: false });
+    this.leaderboards = createLeaderboardReads({ redis, users, clock, past: new KeptRuns(pool), reusesTeams: false });
   }
 
   async all(): Promise<Said[]> {

@@ -5,7 +5,7 @@ import type { Catalog, Leaderboard } from '../../src/domain/catalog.ts';
 import { boardPieces } from '../../src/engine/leaderboards/board-pieces.ts';
 import { FinalRuns } from '../../src/engine/leaderboards/final-runs.ts';
 import { KeptRuns } from '../../src/engine/leaderboards/kept-runs.ts';
-import { LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
+import { createLeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import { LeagueClosing } from '../../src/engine/leaderboards/league-closing.ts';
 import { createRankRewards, type RankRewardsOptions } from '../../src/engine/leaderboards/rank-rewards.ts';
 import { createLeagueReads } from '../../src/engine/leaderboards/league-reads.ts';
@@ -77,7 +77,7 @@ export class CompareLeagues {
     const { redis, users, clock } = engine;
     this.engine = engine;
     this.model = model;
-    const leaderboards = new LeaderboardReads({ redis, users, clock, past: new KeptRuns(pool), reusesTeams: false });
+    const leaderboards = createLeaderboardReads({ redis, users, clock, past: new KeptRuns(pool), reusesTeams: false });
     this.reads = createLeagueReads({ redis, pool, clock, users, leaderboards });
   }
 

@@ -1,5 +1,6 @@
 import type { Catalog } from '../../src/domain/catalog.ts';
 import type { ModelUser } from './user.ts';
+import { addTo } from '../../src/grouped.ts';
 
 const UNIT_MS = { hours: 3_600_000, days: 24 * 3_600_000 } as const;
 
@@ -16,9 +17,8 @@ export function endedPeriods(
   for (const { type, status, id, activated, timeUnit, timeInterval } of triggers) {
     if (type !== 'time' || status !== 'active') continue;
     const periodMs = timeInterval! * UNIT_MS[timeUnit!];
-    for (let atMs = firstMs + periodMs; atMs <= toMs; atMs += periodMs) {
-      if (atMs > Math.max(afterMs, activated!)) ended.set(atMs, [...(ended.get(atMs) ?? []), id]);
-    }
+    for (let atMs = firstMs + periodMs; atMs <= toMs; atMs += periodMs)
+      if (atMs > Math.max(afterMs, activated!)) addTo(ended, atMs, id);
   }
   return [...ended].toSorted(([a], [b]) => a - b);
 }

@@ -7,6 +7,7 @@ import { UserReplay } from '../../src/engine/recomputations/user-replay.ts';
 import { changedAchievements, completeAchievements } from '../../src/rules/achievements.ts';
 import { addToTotal } from '../../src/rules/sums.ts';
 import { freshUser } from './surroundings.ts';
+import { addTo } from '../../src/grouped.ts';
 
 // src/rules/achievements.ts completes achievements for the user as each event leaves it; changedAchievements
 // finds those for which a user ever qualified.
@@ -75,7 +76,7 @@ function replayed(
 ): UserReplay {
   const counters = new Map<number, Counter[]>();
   for (const { no, metric: of, counted } of achievements)
-    if (counted) counters.set(of!, [...(counters.get(of!) ?? []), { no, conditions: [[name(no), 'yes']] }]);
+    if (counted) addTo(counters, of!, { no, conditions: [[name(no), 'yes']] });
   const replay = new UserReplay({
     rules: {
       systems: [],

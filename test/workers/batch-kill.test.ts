@@ -5,6 +5,7 @@ import type { BatchMoment } from '../../src/engine/events/batch-processor.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { DyingWorkers } from './dying-workers.ts';
+import { addTo } from '../../src/grouped.ts';
 
 const MOMENTS: BatchMoment[] = ['sent', 'applied'];
 const KILLS = 8;
@@ -32,7 +33,7 @@ test('killing a worker in the middle of batches, again and again, leaves every e
       const user = number % 2 === 0 ? 'hot' : `user-${number % 37}`;
       const value = number / 4;
       const key = number % 5 === 0 ? { idempotencyKey: `key ${number}` } : {};
-      sent.set(user, [...(sent.get(user) ?? []), value]);
+      addTo(sent, user, value);
       return { key: 'flips', user: { id: user }, value, ...key };
     });
     const replays = events.filter((event) => 'idempotencyKey' in event).slice(0, 50);

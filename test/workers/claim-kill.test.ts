@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PersistStep } from '../../src/engine/persist/persister.ts';
-import { verify } from '../../src/engine/rebuild/verify.ts';
 import type { ClaimMoment } from '../../src/engine/rewards/claims.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
+import { differencesIn } from '../differences.ts';
 
 // The frontend that claims a reward and the worker that stores the spending are killed. One claim of each test is the last of the stock.
 
@@ -99,7 +99,5 @@ test.each(DEATHS)('a frontend killed when a claim is %s, and a worker when a bat
     [reward],
   );
   expect(rows).toEqual([{ claimed: 1, claims: 1 }]);
-  const found: unknown[] = [];
-  await verify({ redis, pool: laurel.pool, onDifference: (each) => found.push(each) });
-  expect(found).toEqual([]);
+  expect(await differencesIn({ redis, pool: laurel.pool })).toEqual([]);
 });

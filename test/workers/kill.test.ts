@@ -15,6 +15,7 @@ import { countedDays, storedDays } from '../engine/activity/stored-days.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { USER } from '../../src/packed/user-fields.ts';
+import { addTo } from '../../src/grouped.ts';
 
 const STEPS: PersistStep[] = ['read', 'written', 'committed', 'trimmed'];
 const KILLS = 8;
@@ -93,7 +94,7 @@ async function writeSome(expected: Expected, entries: number): Promise<void> {
       });
       records.push(record);
       const id = messageId({ webhookId, type: 'streak.extended', source: `${record.i}:0` });
-      if (tenantNo === 0) expected.messages.set(userId, [...(expected.messages.get(userId) ?? []), id]);
+      if (tenantNo === 0) addTo(expected.messages, userId, id);
       expected.events.push(record.i);
       expected.awards.push(...['0001', '0002'].map((ordinal) => record.i.slice(0, -4) + ordinal));
       expected.completions.push(`${tenantNo}:${userId}:${number + 1}`);

@@ -21,16 +21,10 @@ import { storedName } from '../../domain/fields/wire.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { DocumentKind } from '../resource-fields.ts';
 import { unkeyedNamesIn } from '../rules/references.ts';
+import { groupedBy } from '../../grouped.ts';
 
-function bySystem<T extends { systemId: string }>(parts: readonly T[]): Map<string, T[]> {
-  const found = new Map<string, T[]>();
-  for (const part of parts) {
-    const others = found.get(part.systemId);
-    if (others === undefined) found.set(part.systemId, [part]);
-    else others.push(part);
-  }
-  return found;
-}
+const bySystem = <T extends { systemId: string }>(parts: readonly T[]): Map<string, T[]> =>
+  groupedBy(parts, ({ systemId }) => systemId);
 
 interface ItemOf {
   attribute: ConfiguredAttribute;

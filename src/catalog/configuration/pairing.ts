@@ -8,6 +8,7 @@ import { POINTS_TRIGGER } from '../../domain/fields/points.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { Fields, ResourceOf } from '../resource-fields.ts';
+import { addTo } from '../../grouped.ts';
 
 export interface Placed<K extends Kind, Item> {
   path: string;
@@ -39,9 +40,7 @@ export function pair<Item, Resource>(
     for (const resource of resources.toReversed()) {
       const text = taken.has(resource) ? null : rule.resource(resource);
       if (text === null) continue;
-      const sharing = left.get(text);
-      if (sharing === undefined) left.set(text, [resource]);
-      else sharing.push(resource);
+      addTo(left, text, resource);
     }
     for (const [index, item] of items.entries()) {
       if (pairs[index] !== undefined) continue;

@@ -13,6 +13,7 @@ import { POINTS_TRIGGER } from '../../domain/fields/points.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import { namesAttribute } from '../../domain/notifications/message-settings.ts';
 import type { AttributeCondition, WebhookFilter, WritableBy } from '../../domain/schemas.ts';
+import { addTo } from '../../grouped.ts';
 
 /**
  * Memoises lookups per list; a draft replaces its lists and never changes them in place. Without this, rules would search one list for each member
@@ -76,9 +77,7 @@ export const endlessIn = once((list: readonly Achievement[]): ReadonlySet<string
   const partOf = new Map<string, string[]>();
   for (const achievement of list) {
     for (const part of neededBy(achievement)) {
-      const whole = partOf.get(part);
-      if (whole === undefined) partOf.set(part, [achievement.id]);
-      else whole.push(achievement.id);
+      addTo(partOf, part, achievement.id);
     }
   }
   const ended = list.filter(({ id }) => open.get(id) === 0).map(({ id }) => id);

@@ -13,6 +13,7 @@ import { changeEach, type ChangeEachOptions } from '../changes/change-each.ts';
 import { eventId } from '../ids.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
+import { groupedBy } from '../../grouped.ts';
 
 interface AnniversariesOptions {
   pool: Pool;
@@ -54,11 +55,11 @@ export class Anniversaries implements ScheduledWork {
 
   async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
     const users = await this.users(Math.max(dueMs, beforeMs - 1), AT_ONCE);
-    for (const [tenantNo, ofTenant] of groups(users, (user) => user.tenantNo)) {
+    for (const [tenantNo, ofTenant] of groupedBy(users, (user) => user.tenantNo)) {
       if (ending.aborted) return;
       await this.pieces.attempt(tenantPiece(tenantNo), ending, async (signal) => {
         // One call covers one UTC day.
-        for (const ofDay of groups(ofTenant, (user) => Math.floor(user.dueMs / DAY_MS)).values())
+        for (const ofDay of groupedBy(ofTenant, (user) => Math.floor(user.dueMs / DAY_MS)).values())
           if (!(await this.options.counts.count(ofDay, signal))) return;
       });
     }
@@ -68,16 +69,6 @@ export class Anniversaries implements ScheduledWork {
     const except = this.pieces.aside.map(({ key }) => Number(key));
     return dueUsers(this.options.pool, { upToMs, except, limit });
   }
-}
-
-function groups<T>(all: readonly T[], keyOf: (one: T) => number): Map<number, T[]> {
-  const found = new Map<number, T[]>();
-  for (const one of all) {
-    const group = found.get(keyOf(one));
-    if (group === undefined) found.set(keyOf(one), [one]);
-    else group.push(one);
-  }
-  return found;
 }
 
 interface YearCountsOptions extends ChangeEachOptions {

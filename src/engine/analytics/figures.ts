@@ -18,6 +18,7 @@ import { groupsOfRun } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/standings.ts';
 import type { BalanceChanges } from './balance-figures.ts';
 import { daysOf, Tallies, type ComparedDays } from './analytics-range.ts';
+import { groupedBy } from '../../grouped.ts';
 
 const SHARES = 10;
 
@@ -44,20 +45,6 @@ export function talliesBy(sums: readonly AnalyticsSum[], by: 'day' | 'subject' |
   const tallies = new Tallies();
   for (const sum of sums) tallies.add(sum[by], sum);
   return tallies;
-}
-
-/** The sums in groups, each in the given order. */
-export function groupedBy(
-  sums: readonly AnalyticsSum[],
-  keyOf: (sum: AnalyticsSum) => number,
-): Map<number, AnalyticsSum[]> {
-  const groups = new Map<number, AnalyticsSum[]>();
-  for (const sum of sums) {
-    const group = groups.get(keyOf(sum));
-    if (group === undefined) groups.set(keyOf(sum), [sum]);
-    else group.push(sum);
-  }
-  return groups;
 }
 
 export const bySubject = (sums: readonly AnalyticsSum[]): Map<number, AnalyticsSum[]> =>

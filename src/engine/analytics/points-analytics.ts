@@ -14,7 +14,8 @@ import {
   type AnalyticsOptions,
 } from './analytics-range.ts';
 import { balanceChangesOf, balanceOfAll, changesUpTo, netUpTo, type BalanceChanges } from './balance-figures.ts';
-import { bothMoved, bothSpent, bySubject, found, groupedBy, inRange, sumOf, talliesBy } from './figures.ts';
+import { groupedBy } from '../../grouped.ts';
+import { bothMoved, bothSpent, bySubject, found, inRange, sumOf, talliesBy } from './figures.ts';
 
 /** Of all users in a points system. */
 interface Standing {

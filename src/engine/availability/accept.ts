@@ -22,6 +22,7 @@ import {
   PostgresIsOlder,
   type Inspection,
 } from './inspection.ts';
+import { addTo } from '../../grouped.ts';
 
 /** The Redis holds the data of another Laurel installation; Laurel leaves it untouched. */
 export class ForeignRedis extends StartError {
@@ -142,7 +143,7 @@ function compare(redis: Redis, pool: Pool, shards: readonly number[]): Promise<C
     const completeByEpoch = new Map<number, number[]>();
     for (const { shard, cursor } of seen.shards) {
       const epoch = epochNumberOf(cursor.storageEpoch);
-      if (!reasons.has(shard)) completeByEpoch.set(epoch, [...(completeByEpoch.get(epoch) ?? []), shard]);
+      if (!reasons.has(shard)) addTo(completeByEpoch, epoch, shard);
     }
     for (const [epoch, complete] of completeByEpoch)
       await setStorageEpochs(client, complete, { storageEpoch: storageEpochOf(epoch, seen.redisProcessId) });

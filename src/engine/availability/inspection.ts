@@ -127,6 +127,14 @@ export async function readGaps(
   return shards.flatMap((shard, index) => gapOf({ shard, handed: ends[index]!.handed, cursor: cursors[shard]! }) ?? []);
 }
 
+/** Another Redis was accepted in place of this one, so new writes to this one would be lost. */
+export class RedisIsSuperseded extends Error {
+  constructor() {
+    super('Another Redis has replaced the one at REDIS_URL, which is a former master.');
+    this.name = 'RedisIsSuperseded';
+  }
+}
+
 /** Postgres was restored from an older state and Redis no longer holds all that it lost. An operator must decide. */
 export class PostgresIsOlder extends Error {
   readonly gaps: readonly Gap[];

@@ -1,26 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Socket } from 'node:net';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { type Accepted, type ClosedReason, lastAccepted, redisProcessIdOf, runIdOf } from '../../domain/shard-state.ts';
-import { type Log, LogThrottle, OUTAGE_MS } from '../../telemetry/log.ts';
+import { type Accepted, type ClosedReason, lastAccepted, redisProcessIdOf } from '../../domain/shard-state.ts';
+import type { Log } from '../../telemetry/log.ts';
 import { readCursors, readSpreads, spreadAtFirst, type StoredCursor } from '../../postgres/shards.ts';
-import { numberRanges } from '../../number-ranges.ts';
 import { OtherVersionRuns } from '../../postgres/running-versions.ts';
 import { connectAgain, isElsewhere } from '../../redis/outage.ts';
 import { followCluster, isOfCluster } from '../../redis/endpoints.ts';
 import { Gate, RedisNotReady } from '../../redis/gate.ts';
 import { markKey } from '../../redis/keys.ts';
 import { noteSpreads } from '../../redis/parts.ts';
-import { connectedReplicas } from '../../redis/replicas.ts';
-import { readRedisProcessId, RedisIsReplica, tookOverFrom } from '../../redis/server-info.ts';
+import { readRedisProcessId, RedisIsReplica } from '../../redis/server-info.ts';
 import { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { leftOut } from '../notifications/left-out.ts';
 import { logSetAside } from '../persist/refused-entries.ts';
 import { LOOK_MS } from '../rebuild/marks.ts';
 import type { RebuildProgress } from '../rebuild/rebuild.ts';
 import { accept, ForeignRedis } from './accept.ts';
-import { lostWrites, PostgresIsOlder, readGaps, readMarks } from './inspection.ts';
+import { createGuardLog, REPEAT_MS } from './guard-log.ts';
+import { lostWrites, PostgresIsOlder, readGaps, readMarks, RedisIsSuperseded } from './inspection.ts';
 
 export interface RedisGuardOptions {
   redis: Redis;
@@ -50,17 +48,6 @@ const ELSEWHERE_MS = 500;
 const CHECK_MS = 5_000;
 const CHECK_AT_REST_MS = 60_000;
 const ANSWER_MS = 1_000;
-/** Interval between two equal lines in the log, or between two lines about a rebuild's progress. */
-const REPEAT_MS = 5_000;
-
-/** Another Redis was accepted in place of this one, so new writes to this one would be lost. */
-class RedisIsSuperseded extends Error {
-  constructor() {
-    super('Another Redis has replaced the one at REDIS_URL, which is a former master.');
-    this.name = 'RedisIsSuperseded';
-  }
-}
-
 /**
  * Watches one server and drives the states of its shards (`shard-state.ts`). Checks Redis often while a shard is closed
  * and twice a second otherwise, inspects shards that changed, and has incomplete ones rebuilt (by one process; the
@@ -72,10 +59,7 @@ export class RedisGuard {
   rebuilds = 0;
   private readonly options: RedisGuardOptions;
   private readonly ending = new AbortController();
-  private readonly logThrottle = new LogThrottle(REPEAT_MS);
-  private readonly closedThrottle = new LogThrottle(OUTAGE_MS);
-  /** When the first closed shard closed; `null` if all are open. */
-  private closedSinceMs: number | null = null;
+  private readonly lines: ReturnType<typeof createGuardLog>;
   private running: Promise<void> | null = null;
   private readonly inspections = new Set<Promise<void>>();
   /** Ends the wait for the next check. */
@@ -84,8 +68,6 @@ export class RedisGuard {
   private checkedMs = -Infinity;
   /** The acknowledged positions at the last comparison with Postgres. */
   private checkedAt = '';
-  /** The Redis process that last had shards accepted, and its address. */
-  private followed: { redisProcessId: string; address: string } | null = null;
 
   constructor(options: RedisGuardOptions) {
     this.options = options;
@@ -93,23 +75,16 @@ export class RedisGuard {
     this.gate = new Gate(redis, options.shards);
     this.gate.listen(() => this.wake());
     redis.on('ready', () => this.wake());
+    this.lines = createGuardLog({ redis, name: this.name, gate: this.gate, log });
     if (acknowledgeMs === null) return;
     this.gate.acknowledgement = new ReplicaAcknowledgement({
       redis,
       gate: this.gate,
       timeoutMs: acknowledgeMs,
-      // Not throttled: otherwise the log could end with the opposite of the current state.
-      onChange: (isAway) => {
-        if (!isAway) return log.info(this.where, 'the replicas acknowledge writes again: writes are accepted');
-        log.error(
-          { acknowledgeMs, ...this.where },
-          'no replica acknowledges writes: they are answered 503 until one does',
-        );
-        void this.noteMissingReplica();
-      },
+      onChange: (isAway) => this.lines.acknowledgement(isAway, acknowledgeMs),
       onGone: (replicas) =>
         log.warn(
-          { replicas, ...this.where },
+          { replicas, ...this.lines.where() },
           'replicas are gone, as all Sentinels say: writes go on with the other replicas',
         ),
       onElsewhere: () => void this.leave(),
@@ -118,16 +93,6 @@ export class RedisGuard {
 
   get name(): string {
     return this.options.name ?? '';
-  }
-
-  /** Logs if the server has no replica at all, as after slots were moved to a new master too early. Never rejects. */
-  private async noteMissingReplica(): Promise<void> {
-    const { redis, log } = this.options;
-    if ((await connectedReplicas(redis).catch(() => 1)) > 0 || this.gate.acknowledgement?.isAway !== true) return;
-    const advice = isOfCluster(redis)
-      ? 'Add one, and next time before slots are moved to a new master (docs/operating/servers.md, Add a node).'
-      : 'Start one.';
-    log.error(this.where, `this Redis has no replica, which REDIS_ACKNOWLEDGE=replica needs. ${advice}`);
   }
 
   /** Resolves when all shards are open or after `waitMs`; goes on meanwhile. Rejects for another installation's Redis. */
@@ -153,17 +118,17 @@ export class RedisGuard {
     const { signal } = this.ending;
     while (!signal.aborted) {
       try {
-        if (this.options.redis.status === 'ready') await this.look();
+        if (this.options.redis.status === 'ready') await this.check();
       } catch (error) {
         await this.failed(error);
       }
-      this.logClosed();
+      this.lines.closedShards();
       if (!signal.aborted) await this.untilWoken(gate.isWhole ? LOOK_MS : RETRY_MS);
     }
   }
 
   /** Inspects shards that changed. Reopens unchanged ones at once: only their connection broke. */
-  private async look(): Promise<void> {
+  private async check(): Promise<void> {
     const { gate } = this;
     const { redis } = this.options;
     const { connection, own } = gate;
@@ -174,13 +139,13 @@ export class RedisGuard {
       return;
     }
     const asOf = gate.accepted;
-    const asked = this.shardsToLookAt();
+    const inspected = this.shardsToCheck();
     const [redisProcessId, marks] = await Promise.all([
       readRedisProcessId(redis, this.options.onRedisTime),
-      readMarks(redis, asked),
+      readMarks(redis, inspected),
     ]);
     // The connection has already closed the shards that the server refused.
-    const refused = new Set(asked.filter((shard) => !marks.has(shard)));
+    const refused = new Set(inspected.filter((shard) => !marks.has(shard)));
     const same = own.filter(
       (shard) => !refused.has(shard) && gate.isAsAccepted(shard, { redisProcessId, mark: marks.get(shard) }),
     );
@@ -204,7 +169,7 @@ export class RedisGuard {
   }
 
   /** Shards to check: those that hold tenants, and those about to open. Functions check the shards that they write to. */
-  private shardsToLookAt(): readonly number[] {
+  private shardsToCheck(): readonly number[] {
     const { gate } = this;
     return gate.isWhole ? this.used : [...new Set([...this.used, ...gate.closedShards])];
   }
@@ -256,7 +221,7 @@ export class RedisGuard {
       }
       gate.accept(attempt, accepted);
       const [first] = accepted.values();
-      if (first !== undefined) await this.logFollowed(redisProcessIdOf(first.storageEpoch));
+      if (first !== undefined) await this.lines.accepted(first.storageEpoch);
       opened();
     } catch (error) {
       await this.failed(error, { shards, attempt });
@@ -279,7 +244,7 @@ export class RedisGuard {
   private async discard(shards: readonly number[]): Promise<void> {
     if (shards.length === 0) return;
     this.options.log.warn(
-      { shards, ...this.where },
+      { shards, ...this.lines.where() },
       'a move of keys one by one was aborted, so keys may be missing here: the shards are rebuilt from Postgres',
     );
     await Promise.all(shards.map((shard) => this.options.redis.del(markKey(shard))));
@@ -294,7 +259,7 @@ export class RedisGuard {
     const { gate } = this;
     const startedMs = performance.now();
     const seconds = (): number => Math.round((performance.now() - startedMs) / 100) / 10;
-    const which = shards.length === gate.own.length ? this.where : { ...this.where, shards };
+    const which = shards.length === gate.own.length ? this.lines.where() : { ...this.lines.where(), shards };
     let isRebuilt = false;
     let toldMs = startedMs;
     const accepted = await accept({
@@ -342,21 +307,6 @@ export class RedisGuard {
     }
   }
 
-  /** Logs that a different Redis process was accepted. A change of the master alone is not an error. */
-  private async logFollowed(redisProcessId: string): Promise<void> {
-    const { redis, log } = this.options;
-    const { remoteAddress = '', remotePort = '' } = redis.stream as Partial<Socket>;
-    const address = `${remoteAddress}:${remotePort}`;
-    const earlier = this.followed;
-    this.followed = { redisProcessId, address };
-    if (earlier === null || earlier.redisProcessId === redisProcessId) return;
-    if (runIdOf(earlier.redisProcessId) === runIdOf(redisProcessId))
-      return log.info(this.where, 'Redis was a replica and leads again');
-    const isMoved =
-      earlier.address !== address || (await tookOverFrom(redis, earlier.redisProcessId).catch(() => false));
-    log.info(this.where, isMoved ? 'followed the new master' : 'Redis was started again');
-  }
-
   /**
    * The cursors in Postgres; `null` if Postgres does not answer in time, since reopening after a broken connection does
    * not need it. Throws RedisIsSuperseded if another process accepted another Redis for one of the shards.
@@ -389,11 +339,11 @@ export class RedisGuard {
   }
 
   /** The promise's value if it resolves in time, else `otherwise`. */
-  private async inTime<T>(asked: Promise<T>, otherwise: T): Promise<T> {
+  private async inTime<T>(answer: Promise<T>, otherwise: T): Promise<T> {
     const answered = new AbortController();
     const late = sleep(ANSWER_MS, otherwise, { signal: AbortSignal.any([answered.signal, this.ending.signal]) });
     try {
-      return await Promise.race([asked.catch(() => otherwise), late.catch(() => otherwise)]);
+      return await Promise.race([answer.catch(() => otherwise), late.catch(() => otherwise)]);
     } finally {
       answered.abort();
     }
@@ -407,7 +357,7 @@ export class RedisGuard {
     const isMoved =
       isOfCluster(this.options.redis) &&
       (error instanceof RedisNotReady || error instanceof RedisIsReplica || isElsewhere(error as Error));
-    if (!isMoved) this.logFailure(error);
+    if (!isMoved) this.lines.failure(error);
     const retryAtMs = performance.now() + CHECK_MS;
     if (error instanceof RedisIsReplica || error instanceof RedisIsSuperseded) return this.leave();
     if (error instanceof ForeignRedis) this.refused = error;
@@ -427,42 +377,12 @@ export class RedisGuard {
     );
   }
 
-  private logFailure(error: unknown): void {
-    const isNamed = [ForeignRedis, PostgresIsOlder, OtherVersionRuns, RedisIsReplica, RedisIsSuperseded].some(
-      (kind) => error instanceof kind,
-    );
-    const message = isNamed ? (error as Error).message : 'Redis could not be checked; trying again';
-    this.logThrottle.log('', () => this.options.log.error({ err: error, ...this.where }, message));
-  }
-
-  private logClosed(): void {
-    const { gate } = this;
-    const nowMs = performance.now();
-    this.closedSinceMs = gate.isWhole ? null : (this.closedSinceMs ?? nowMs);
-    if (this.closedSinceMs === null || nowMs - this.closedSinceMs < REPEAT_MS) return;
-    const reasons = new Map<string, number[]>();
-    for (const shard of gate.closedShards) {
-      const state = gate.state(shard);
-      if (state.name === 'open') continue;
-      const reason = state.name === 'rebuilding' ? state.name : state.reason;
-      reasons.set(reason, [...(reasons.get(reason) ?? []), shard]);
-    }
-    const named = Object.fromEntries(Array.from(reasons, ([reason, shards]) => [reason, numberRanges(shards)]));
-    this.closedThrottle.log('', () =>
-      this.options.log.warn({ reasons: named, ...this.where }, 'shards are closed: their tenants are answered 503'),
-    );
-  }
-
   /** Connects again, to the address that the name or the Sentinels now lead to, or follows the cluster. */
   private async leave(): Promise<void> {
     this.gate.dispatch({ type: 'redirected' });
     await followCluster(this.options.redis);
     await this.pause(ELSEWHERE_MS);
     if (!this.ending.signal.aborted) connectAgain(this.options.redis);
-  }
-
-  private get where(): { redis?: string } {
-    return isOfCluster(this.options.redis) ? { redis: this.name } : {};
   }
 
   private async pause(ms: number): Promise<void> {

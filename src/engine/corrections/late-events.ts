@@ -29,6 +29,7 @@ import {
   withOccurred,
 } from './late-replay.ts';
 import { LateTurns } from './late-turns.ts';
+import { addTo } from '../../grouped.ts';
 
 interface LateEventsOptions {
   redis: Redis;
@@ -118,9 +119,7 @@ export class LateEvents {
     const wanted = step.tries === 0 ? events : events.slice(0, 1);
     const ofUser = new Map<string, number[]>();
     for (const [at, { ready }] of wanted.entries()) {
-      const own = ofUser.get(ready.userId);
-      if (own === undefined) ofUser.set(ready.userId, [at]);
-      else own.push(at);
+      addTo(ofUser, ready.userId, at);
     }
     const users: { places: number[]; own: PreparedInTurn }[] = [];
     const all = [...ofUser.values()];

@@ -16,6 +16,7 @@ import { uuidText } from '../../domain/schemas.ts';
 import { type KeyedIds, partOf } from '../ids.ts';
 import { spanOf } from '../span.ts';
 import type { Reversals } from './reversals.ts';
+import { addTo } from '../../grouped.ts';
 
 export interface ManyReversalsOptions {
   pool: Pool;
@@ -96,7 +97,7 @@ export function createManyReversals(options: ManyReversalsOptions) {
     const found = new Map<string, string[]>();
     for (const [at, { key }] of asked.entries()) {
       const id = used[at];
-      if (id !== null && id !== undefined) found.set(key, [...(found.get(key) ?? []), id]);
+      if (id !== null && id !== undefined) addTo(found, key, id);
     }
     const reversed = keys.flatMap((key) => found.get(key) ?? []);
     if (reversed.length > MOST_REVERSED)

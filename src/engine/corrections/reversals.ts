@@ -70,6 +70,7 @@ import type { Scripts } from '../scripts.ts';
 import { type Correction, finalRunsWithout } from './final-runs.ts';
 import { repairsOf, replayedStreaks } from './packed-replay.ts';
 import { readStreakFacts } from './streak-facts.ts';
+import { addTo } from '../../grouped.ts';
 
 interface ReversalsOptions {
   pool: Pool;
@@ -397,7 +398,7 @@ function boardMoves(compiled: CompiledCatalog, planned: PlannedReversal, earned:
     const byRun = new Map<number, { id: string; atMs: number }[]>();
     for (const each of taken) {
       const run = each.system === planBoard.system ? runAt(each) : null;
-      if (run !== null) byRun.set(run, [...(byRun.get(run) ?? []), { id: each.award, atMs: each.atMs }]);
+      if (run !== null) addTo(byRun, run, { id: each.award, atMs: each.atMs });
     }
     for (const [run, awards] of byRun) moves.push({ board: planBoard, run, awards });
   }

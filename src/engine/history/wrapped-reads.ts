@@ -18,6 +18,7 @@ import type { ReadLimits } from './read-limits.ts';
 import type { ComparedDays } from './wrapped-changes.ts';
 import { type Percentiles, PERIODS, userPlaces, windowOf, wrappedPeriod } from './wrapped-period.ts';
 import { daysBefore, daysOfYear, eventsByDay, yearActivity } from './year-activity.ts';
+import { groupedBy } from '../../grouped.ts';
 
 const MAX_YEAR = 9999;
 /** All days that exist, in epoch days. */
@@ -126,8 +127,7 @@ export class WrappedReads {
     { catalog, eventAttributes }: CompiledCatalog,
     { userId, compared, any }: { userId: string; compared: readonly ComparedDays[]; any: boolean },
   ): Promise<ReadonlyMap<number, AttributeSum[]>> {
-    const byMetric = new Map<number, AttributeSum[]>();
-    if (!any || eventAttributes.size === 0) return byMetric;
+    if (!any || eventAttributes.size === 0) return new Map();
     const windows = [EVER, ...compared.flatMap(({ days, before }) => [days, before])];
     const sums = await userAttributeSums(this.options.pool, {
       tenantNo: catalog.tenantNo,
@@ -136,12 +136,7 @@ export class WrappedReads {
       shown: PERIODS.map((_, index) => windowOf(index)),
       keys: [...eventAttributes.keys()],
     });
-    for (const sum of sums) {
-      const others = byMetric.get(sum.metricNo);
-      if (others === undefined) byMetric.set(sum.metricNo, [sum]);
-      else others.push(sum);
-    }
-    return byMetric;
+    return groupedBy(sums, ({ metricNo }) => metricNo);
   }
 
   private async percentiles(tenantNo: number, days: Days, shown: boolean): Promise<Percentiles | null> {

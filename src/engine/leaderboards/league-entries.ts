@@ -18,6 +18,7 @@ import type { Leagues } from '../../domain/leagues.ts';
 import { knownPart } from '../../redis/parts.ts';
 import { type OpenCohort, ruleOf, seatUsers, tierIn } from '../../rules/leagues.ts';
 import type { HappenedEntry } from '../notifications/entry-notifications.ts';
+import { groupedBy } from '../../grouped.ts';
 
 /**
  * Gives cohorts to the users whose first scores in a run some entries contain, in the transaction that stores the entries, so
@@ -93,14 +94,9 @@ const boardKey = ({ tenantNo, boardNo }: { tenantNo: number; boardNo: number }):
 
 /** By leaderboard, in the order in which all transactions lock them. */
 function byBoard(entrants: readonly Entrant[]): [string, Entrant[]][] {
-  const found = new Map<string, Entrant[]>();
-  for (const entrant of entrants) {
-    const key = boardKey(entrant);
-    const known = found.get(key);
-    if (known === undefined) found.set(key, [entrant]);
-    else known.push(entrant);
-  }
-  return [...found].toSorted(([, [a]], [, [b]]) => a!.tenantNo - b!.tenantNo || a!.boardNo - b!.boardNo);
+  return [...groupedBy(entrants, boardKey)].toSorted(
+    ([, [a]], [, [b]]) => a!.tenantNo - b!.tenantNo || a!.boardNo - b!.boardNo,
+  );
 }
 
 /** The users whose scores changed on leaderboards with leagues, once per run, in the order of their records. */

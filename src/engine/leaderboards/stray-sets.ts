@@ -20,6 +20,7 @@ import { type Boards, BoardsOfTenants } from '../rebuild/derived-keys.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Pieces, tenantPiece } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece, boardPieces } from './board-pieces.ts';
+import { addTo } from '../../grouped.ts';
 
 /** Keys in a step: about 0.3 ms of Redis. */
 const KEYS_A_STEP = 1_000;
@@ -100,9 +101,7 @@ export class StraySets implements ScheduledWork {
     for (const key of keys) {
       const tenantNo = boardOfKey(key)?.tenantNo;
       if (tenantNo === undefined) continue;
-      const own = byTenant.get(tenantNo);
-      if (own === undefined) byTenant.set(tenantNo, [key]);
-      else own.push(key);
+      addTo(byTenant, tenantNo, key);
     }
     const stray: string[] = [];
     for (const [tenantNo, own] of byTenant) {

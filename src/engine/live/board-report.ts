@@ -30,6 +30,7 @@ import {
 import { type BoardMove, rankOf } from './live-notifications.ts';
 import type { ChangedGroup } from './pending-boards.ts';
 import { scoreIn } from '../../rules/leaderboards.ts';
+import { addTo } from '../../grouped.ts';
 
 /** Rankings in a `leaderboard.changed`. It comes up to four times a second, and clients can read the rest. */
 const LIVE_RANKINGS = 10;
@@ -174,7 +175,7 @@ export async function ranksChanged(
       },
     );
     const unsent: Unsent = { type: 'leaderboard.rank_changed', payload, reports: [board.no, place] };
-    made.set(listener, [...(made.get(listener) ?? []), unsent]);
+    addTo(made, listener, unsent);
   }
   return made;
 }

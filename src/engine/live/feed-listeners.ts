@@ -11,6 +11,7 @@ import { boardChanged, type BoardSources, comparePlaces, moved, rankMoves, ranks
 import type { LiveGrant } from './grants.ts';
 import type { LiveListener, Unsent } from './live-listener.ts';
 import type { ChangedGroup, PendingBoards } from './pending-boards.ts';
+import { addTo } from '../../grouped.ts';
 
 /** The listeners of a feed, and the leaderboards that they follow. */
 
@@ -93,8 +94,8 @@ export class FeedListeners {
       if (listener.wantsType('event')) this.ofEvents.add(listener);
       return;
     }
-    addTo(this.users, userId!, listener);
-    for (const boardId of boardIds) addTo(this.boards, boardId, listener);
+    addListener(this.users, userId!, listener);
+    for (const boardId of boardIds) addListener(this.boards, boardId, listener);
     if (listener.followsPlaces) this.comparing.add(listener);
   }
 
@@ -117,7 +118,7 @@ export class FeedListeners {
   }
 }
 
-function addTo(sets: Map<string, Set<LiveListener>>, name: string, listener: LiveListener): void {
+function addListener(sets: Map<string, Set<LiveListener>>, name: string, listener: LiveListener): void {
   const set = sets.get(name);
   if (set === undefined) sets.set(name, new Set([listener]));
   else set.add(listener);
@@ -179,21 +180,21 @@ export async function reportBoards(
     const wanting = to.filter((one) => one.wantsType('leaderboard.changed'));
     if (wanting.length > 0) {
       const message = await boardChanged(sources, board, at);
-      for (const one of wanting) put(made, one, [message]);
+      for (const one of wanting) addTo(made, one, message);
     }
     const admins = to.filter((one) => one.grant.kind === 'admin' && one.wantsType('leaderboard.rank_changed'));
     if (admins.length === 0) continue;
     for (const move of at.moved.values()) {
       const of = admins.filter(({ grant: { userId } }) => userId === null || userId === move.userId);
       const message = of.length === 0 ? null : moved(sources, board, move);
-      if (message !== null) for (const one of of) put(made, one, [message]);
+      if (message !== null) for (const one of of) addTo(made, one, message);
     }
   }
 
   const asked = [...compare].flatMap(([listener, boards]) => [...boards].map((board) => ({ listener, board })));
   const compared = await comparePlaces(sources, asked);
   for (const [one, messages] of await ranksChanged(sources, compared))
-    if (one.wantsType('leaderboard.rank_changed')) put(made, one, messages);
+    if (one.wantsType('leaderboard.rank_changed')) addTo(made, one, ...messages);
     else for (const { reports } of messages) one.places.set(...reports!);
   return made;
 }
@@ -222,12 +223,6 @@ function note(compare: Map<LiveListener, Set<Leaderboard>>, listener: LiveListen
   const boards = compare.get(listener);
   if (boards === undefined) compare.set(listener, new Set([board]));
   else boards.add(board);
-}
-
-function put(made: Made, listener: LiveListener, messages: readonly Unsent[]): void {
-  const own = made.get(listener);
-  if (own === undefined) made.set(listener, [...messages]);
-  else own.push(...messages);
 }
 
 /** Events per second that a stream shows: enough to see what is going on, without copying the history. */

@@ -9,6 +9,7 @@ import type { Plan } from '../../rules/plan.ts';
 import { requestRecord } from '../../rules/record.ts';
 import { changeEach, type ChangeEachOptions } from '../changes/change-each.ts';
 import { eventId } from '../ids.ts';
+import { addTo } from '../../grouped.ts';
 
 export interface TimePaymentsOptions extends ChangeEachOptions {
   catalogs: Pick<Catalogs, 'of' | 'atLeast'>;
@@ -48,9 +49,7 @@ export function createTimePayments(options: TimePaymentsOptions) {
     const users = new Map<string, NumberedPayment[]>();
     for (const [place, payment] of payments.entries()) {
       const numbered = { ...payment, place, id: eventId(payment.dueMs) };
-      const own = users.get(payment.userId);
-      if (own === undefined) users.set(payment.userId, [numbered]);
-      else own.push(numbered);
+      addTo(users, payment.userId, numbered);
     }
     const each = Array.from(users, ([userId, own]) => ({ userId, payments: own }));
     await changeEach(options, compiled.catalog.tenantNo, each, (user, { userId, payments: own }) => {

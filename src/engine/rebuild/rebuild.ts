@@ -43,6 +43,7 @@ import { Persister } from '../persist/persister.ts';
 import type { SetAside } from '../persist/refused-entries.ts';
 import { fillShards, flushed, Loader, type Loaders, type OnUnreadable, RebuildOvertaken } from './shard-filling.ts';
 import { LOOK_MS, markOf, ownVersion } from './marks.ts';
+import { addTo } from '../../grouped.ts';
 
 export interface RebuildProgress {
   step: RebuildStep | 'done';
@@ -281,9 +282,7 @@ async function wipe(redis: Redis, loaders: Loaders, onRemoved: (keys: number) =>
     for (const key of found) {
       const loader = loaders.get(shardOfKey(key));
       if (loader === undefined || kept.has(key)) continue;
-      const keys = old.get(loader);
-      if (keys === undefined) old.set(loader, [key]);
-      else keys.push(key);
+      addTo(old, loader, key);
     }
     for (const [loader, keys] of old) {
       await loader.addPairs(['UNLINK'], keys);

@@ -32,6 +32,7 @@ import {
   TeamSums,
   totalsOf,
 } from './derived-keys.ts';
+import { addTo } from '../../grouped.ts';
 
 /**
  * Called for each user whose stored state cannot be read. The state is loaded unchanged, since no other source has it.
@@ -95,9 +96,7 @@ class Filling {
         if (this.isLeftOut(user.tenantNo)) continue;
         const part = knownPart(redis, user.tenantNo, user.id);
         if (!loaders.has(part.shard)) continue;
-        const users = byPart.get(part);
-        if (users === undefined) byPart.set(part, [user]);
-        else users.push(user);
+        addTo(byPart, part, user);
       }
       for (const [part, users] of byPart) await this.loadPage(part, users);
       await counts.relieve();
@@ -130,9 +129,7 @@ class Filling {
       }
       generations.note(part, user.id, state);
       for (const { key, member, score, listedIn } of placesOf(part, user.id, state, boards)) {
-        const members = sets.get(key);
-        if (members === undefined) sets.set(key, [score, member]);
-        else members.push(score, member);
+        addTo(sets, key, score, member);
         if (listedIn !== null) groups.set(listedIn.key, (groups.get(listedIn.key) ?? new Set()).add(listedIn.group));
       }
       this.teams.add(part, state, boards);

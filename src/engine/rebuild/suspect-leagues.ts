@@ -22,6 +22,7 @@ import { COHORT_USERS } from '../../domain/leagues.ts';
 import { type BoardSets, readState } from './derived-keys.ts';
 import { ONLY_POSTGRES } from './suspect-rewards.ts';
 import type { Sides, Suspect } from './suspects.ts';
+import { groupedBy } from '../../grouped.ts';
 
 /** The first word of the key of a cohort. */
 export const COHORT = 'league_cohorts';
@@ -163,14 +164,8 @@ async function wrongCohorts(sides: Sides, cohorts: readonly StoredCohort[]): Pro
 }
 
 /** Cohorts by the ID of their closed run; `null` for those of runs that go on. */
-function byClosedRun(cohorts: readonly StoredCohort[]): Map<number | null, StoredCohort[]> {
-  const found = new Map<number | null, StoredCohort[]>();
-  for (const cohort of cohorts) {
-    const runId = cohort.closed?.runId ?? null;
-    found.set(runId, [...(found.get(runId) ?? []), cohort]);
-  }
-  return found;
-}
+const byClosedRun = (cohorts: readonly StoredCohort[]): Map<number | null, StoredCohort[]> =>
+  groupedBy(cohorts, ({ closed }) => closed?.runId ?? null);
 
 /** A cohort counts users who were deleted or merged since, so it may have fewer rows than members. */
 function wrongSize(cohort: StoredCohort, board: BoardSets): string | null {

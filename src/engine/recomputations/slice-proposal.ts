@@ -26,6 +26,7 @@ import { directionsOf, type UserPlan } from './planned-user.ts';
 import { type Rules, rulesOf } from './rules.ts';
 import { type PlanRules, type UserHistory, UserPlanning } from './user-proposal.ts';
 import { importedPasts } from './user-replay.ts';
+import { groupedBy } from '../../grouped.ts';
 
 export interface PlannedSlice {
   /** The last user examined; `null` if none was left. */
@@ -146,12 +147,12 @@ async function begin(
   const since = by.sinceDay === -Infinity ? null : new Date(by.sinceDay * DAY_MS).toISOString().slice(0, 10);
   const { frequency } = compiled.catalog.streaks;
   const frequencyNo = FREQUENCIES.indexOf(frequency) + 1;
-  const awards = grouped(await awardSums(client, { ...who, since, importedMs, bounds: by.bounds }));
+  const awards = groupedBy(await awardSums(client, { ...who, since, importedMs, bounds: by.bounds }), userOf);
   const except = [...by.triggers.keys()];
-  const fixed = grouped(by.points ? await fixedAwards(client, { ...who, since, importedMs, except }) : []);
+  const fixed = groupedBy(by.points ? await fixedAwards(client, { ...who, since, importedMs, except }) : [], userOf);
   const triggerNos = by.points || !by.mayRevoke ? [] : questTriggers(by.rules);
-  const questAwards = grouped(await awardsOfTriggers(client, { ...who, triggerNos, bounds: by.bounds }));
-  const completions = grouped(await completionsOf(client, who));
+  const questAwards = groupedBy(await awardsOfTriggers(client, { ...who, triggerNos, bounds: by.bounds }), userOf);
+  const completions = groupedBy(await completionsOf(client, who), userOf);
   const ended = await longestEnded(client, { ...who, frequencyNo, kinds: ENDED });
   const paysStreaks = by.points && [...by.triggers.values()].includes('streak');
   const late = paysStreaks ? await usersWithLateEvents(client, who) : new Set();
@@ -188,15 +189,7 @@ function questTriggers({ quests, systems }: Rules): number[] {
   );
 }
 
-function grouped<T extends { userId: string }>(rows: readonly T[]): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const row of rows) {
-    const group = groups.get(row.userId);
-    if (group === undefined) groups.set(row.userId, [row]);
-    else group.push(row);
-  }
-  return groups;
-}
+const userOf = ({ userId }: { userId: string }): string => userId;
 
 /**
  * The part of a request that is impossible once events and awards before a day (epoch day; `null`: none) were dropped,

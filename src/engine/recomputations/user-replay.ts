@@ -10,6 +10,7 @@ import type { Peaks } from '../../rules/sums.ts';
 import type { User } from '../../rules/user.ts';
 import type { HistoryLedger } from './ledger.ts';
 import type { Rules } from './rules.ts';
+import { addTo } from '../../grouped.ts';
 
 /** Something other than an event: a completion that no replayed event caused, or an award that stays. */
 type Timed = { atMs: number } & ({ completion: PackedCompletion } | { fixed: FixedAward });
@@ -70,7 +71,7 @@ export class UserReplay {
     this.importedMs = options.imported?.atMs ?? -Infinity;
     for (const completion of options.completions) {
       const cause = completion[COMPLETED.causedBy];
-      if (cause) this.byCause.set(cause, [...(this.byCause.get(cause) ?? []), completion]);
+      if (cause) addTo(this.byCause, cause, completion);
     }
     this.paysLevels = options.ledgers.some(({ system }) => (system.level ?? []).length > 0);
     this.levels = new Set(

@@ -1,6 +1,7 @@
 import type { TimelineAwardRow, TimelineCompletionRow, TimelineEventRow } from '../../postgres/timeline/events.ts';
 import type { TimelineRecomputationRow } from '../../postgres/timeline/entries.ts';
 import type { Then } from '../../postgres/timeline/catalog-then.ts';
+import { groupedBy } from '../../grouped.ts';
 
 export interface Happening {
   position: string;
@@ -30,8 +31,7 @@ export function happenings(
   },
 ): Happening[] {
   const events = new Map(rows.events.map((event) => [event.id, event]));
-  const awards = new Map<string, TimelineAwardRow[]>();
-  for (const award of rows.awards) awards.set(award.cause, [...(awards.get(award.cause) ?? []), award]);
+  const awards = groupedBy(rows.awards, (award) => award.cause);
   return positions.map((position) => ({
     position,
     event: events.get(position) ?? null,

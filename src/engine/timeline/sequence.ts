@@ -1,4 +1,5 @@
 import type { Happening } from './happening.ts';
+import { addTo } from '../../grouped.ts';
 
 /** A change of a total: of a metric by an event, or of a points system by awards. */
 interface Step {
@@ -45,7 +46,7 @@ export function inSequence(happenings: readonly Happening[]): string[] {
 /** The steps of each metric and points system. */
 function stepsOf(happenings: readonly Happening[]): Step[][] {
   const steps = new Map<string, Step[]>();
-  const add = (of: string, step: Step): void => void steps.set(of, [...(steps.get(of) ?? []), step]);
+  const add = (of: string, step: Step): void => addTo(steps, of, step);
   for (const { position, event, awards } of happenings) {
     if (event !== null)
       add(`metric ${event.metricNo}`, { position, before: event.total - event.value, after: event.total });
@@ -64,7 +65,7 @@ function chained(steps: readonly Step[]): string[] {
   const ends = new Map<string, number>();
   for (const step of steps.toSorted((a, b) => (a.position < b.position ? 1 : -1))) {
     const key = keyOf(step.before);
-    starting.set(key, [...(starting.get(key) ?? []), step]);
+    addTo(starting, key, step);
     ends.set(keyOf(step.after), (ends.get(keyOf(step.after)) ?? 0) + 1);
   }
   // First where more steps begin than end. Several such totals mean that other steps lie between: the lowest first.

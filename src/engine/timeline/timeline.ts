@@ -63,6 +63,7 @@ import {
 } from './entries.ts';
 import { type Happening, happenings } from './happening.ts';
 import { inSequence } from './sequence.ts';
+import { groupedBy } from '../../grouped.ts';
 
 /** Most entries of one millisecond that are put in sequence: as many as a batch has. More stay in the order of their IDs. */
 const MOST_AT_ONCE = 1_000;
@@ -256,13 +257,11 @@ type Completions = ReadonlyMap<string, TimelineCompletionRow[]>;
 
 /** All completions of a user. A completion without a recorded cause has a position of its own. */
 async function completionsByCause(pool: Pool, user: { tenantNo: number; userId: string }): Promise<Completions> {
-  const byCause = new Map<string, TimelineCompletionRow[]>();
-  for (const row of await completionsOf(pool, user)) {
-    const ownPlace = { atMs: row.at.getTime(), kind: POSITION_KIND.completion, number: row.achievementNo };
-    const position = row.causedBy ?? positionOf(ownPlace);
-    byCause.set(position, [...(byCause.get(position) ?? []), row]);
-  }
-  return byCause;
+  return groupedBy(
+    await completionsOf(pool, user),
+    ({ at, achievementNo: number, causedBy }) =>
+      causedBy ?? positionOf({ atMs: at.getTime(), kind: POSITION_KIND.completion, number }),
+  );
 }
 
 interface Source {

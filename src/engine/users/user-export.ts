@@ -5,7 +5,7 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { turned } from '../../domain/leaderboard.ts';
 import { dateOf, weekdaysOf } from '../../domain/periods.ts';
-import type { Score, ScoreTime, User } from '../../rules/user.ts';
+import type { ScoreTime, User } from '../../rules/user.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { finalPlaces } from '../../postgres/boards/final-runs.ts';
 import { snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
@@ -18,6 +18,7 @@ import { byNumber, hidesItself, userResponse } from '../responses.ts';
 import { notificationPreferences } from './preferences.ts';
 import type { UserReads } from './user-reads.ts';
 import { decimalNumber, decimalText } from '../../domain/decimal.ts';
+import { groupedBy } from '../../grouped.ts';
 
 interface UserExportOptions {
   redis: Redis;
@@ -96,8 +97,7 @@ export function createUserExport({ pool, controlShare, redis, users, clock, reco
   ): object {
     const named = <T, R>(table: ReadonlyMap<number, T>, describe: (value: T, no: number) => R): Record<string, R> =>
       Object.fromEntries(byNumber(table).map(([no, value]) => [names.get(no) ?? no, describe(value, no)]));
-    const boards = new Map<number, Score[]>();
-    for (const score of state.scores) boards.set(score.board, [...(boards.get(score.board) ?? []), score]);
+    const boards = groupedBy(state.scores, (score) => score.board);
     const date = (day: number | null): string | null => (day === null ? null : dateOf(day));
     const streaks = Object.entries(state.streaks).map(([frequency, streak]) => [
       frequency,

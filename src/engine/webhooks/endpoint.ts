@@ -1,4 +1,5 @@
 import type { DueMessage, LeasedWebhook, Wanted, WebhookTarget } from '../../postgres/webhooks/tries.ts';
+import { addTo } from '../../grouped.ts';
 
 /** Number of consecutive failures that opens the breaker. */
 export const OPENS_AFTER = 10;
@@ -113,9 +114,7 @@ export class Lanes {
   }
 
   add(message: ReadyMessage): void {
-    const lane = this.waiting.get(message.lane);
-    if (lane === undefined) this.waiting.set(message.lane, [message]);
-    else lane.push(message);
+    addTo(this.waiting, message.lane, message);
     this.count += 1;
   }
 

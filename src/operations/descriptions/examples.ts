@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../../package-root.ts';
+import { addTo } from '../../grouped.ts';
 
 export interface Schema {
   $ref?: string;
@@ -149,7 +150,7 @@ const FIRST = new Map<string, Exchange>();
 const FURTHER = new Map<string, TitledExchange[]>();
 for (const exchange of [...STORY, ...WEEKS.exchanges]) {
   const { operation } = exchange;
-  if (isTitled(exchange)) FURTHER.set(operation, [...(FURTHER.get(operation) ?? []), exchange]);
+  if (isTitled(exchange)) addTo(FURTHER, operation, exchange);
   else if (!FIRST.has(operation)) FIRST.set(operation, exchange);
 }
 

@@ -2,8 +2,6 @@ import type { Pool, PoolClient } from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { Recomputing } from '../../../src/engine/recomputations/recomputation-job.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { redisReady } from '../../../src/redis/client.ts';
@@ -13,6 +11,7 @@ import { stored } from '../../model/stored.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { dump } from '../rebuild/dump.ts';
 import { backdated, make, plan } from '../recomputations/recompute-laurel.ts';
+import { differencesIn } from '../../differences.ts';
 
 const QUEST = { trigger: 'metric', metricKey: 'cards', metricValue: 10, status: 'active' } as const;
 const CONFIGURATION: Configuration = {
@@ -94,11 +93,7 @@ async function change(key: string, fields: object): Promise<void> {
   expect(body.issues).toEqual([]);
 }
 
-async function differences(): Promise<Difference[]> {
-  const found: Difference[] = [];
-  await verify({ redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
-  return found;
-}
+const differences = () => differencesIn({ redis, pool: laurel.pool });
 
 /** Redis holds what Postgres does, also after a rebuild. */
 async function rebuilt(): Promise<void> {
@@ -746,9 +741,7 @@ test('an event that completes a period while a recomputation is being reverted c
   await store();
   const rows = await own.pool.query("SELECT FROM completions WHERE user_id = 'amy' AND period <> 0");
   expect(rows.rowCount).toBe(5);
-  const found: Difference[] = [];
-  await verify({ redis: own.redis, pool: own.pool, onDifference: (difference) => found.push(difference) });
-  expect(found).toEqual([]);
+  expect(await differencesIn({ redis: own.redis, pool: own.pool })).toEqual([]);
 });
 
 test('what an event completes again right after a reversal is stored, also in the same transaction', async () => {
@@ -764,9 +757,7 @@ test('what an event completes again right after a reversal is stored, also in th
   expect(completedBy(await flips())).toEqual(['day']);
   await store();
   expect((await own.pool.query("SELECT FROM completions WHERE user_id = 'max'")).rowCount).toBe(1);
-  const found: Difference[] = [];
-  await verify({ redis: own.redis, pool: own.pool, onDifference: (difference) => found.push(difference) });
-  expect(found).toEqual([]);
+  expect(await differencesIn({ redis: own.redis, pool: own.pool })).toEqual([]);
 });
 
 /** The pool, with work at the end of each transaction that made a query with a text. */

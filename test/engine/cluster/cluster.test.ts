@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SPREAD_ON_CLUSTER } from '../../../src/postgres/shards.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { connectRedis } from '../../../src/redis/client.ts';
 import { slotOfShard } from '../../../src/redis/cluster.ts';
 import { endpointsOf } from '../../../src/redis/endpoints.ts';
@@ -11,6 +10,7 @@ import { STUDY_APP } from '../../study-app.ts';
 import { makeCertificates } from '../../stack/certificates.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { OwnCluster } from '../../stack/own-cluster.ts';
+import { differencesIn } from '../../differences.ts';
 
 /** In the order of their numbers, which begin at 1. */
 const TENANTS = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
@@ -61,9 +61,7 @@ test('each tenant lives on the master of its slot, and Redis as a whole agrees w
   const stored = async (): Promise<number> =>
     (await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM events')).rows[0]!.n;
   await expect.poll(stored).toBe(5 * TENANTS.length);
-  const differences: unknown[] = [];
-  await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (each) => void differences.push(each) });
-  expect(differences).toEqual([]);
+  expect(await differencesIn(laurel)).toEqual([]);
 });
 
 describe('a cluster that requires more', () => {

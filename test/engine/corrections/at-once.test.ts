@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { atRest } from '../recomputations/recompute-laurel.ts';
+import { differencesIn } from '../../differences.ts';
 
 // Concurrent corrections of all kinds, with events beside them, lose nothing and count nothing twice.
 
@@ -61,11 +61,7 @@ async function seen(id: string): Promise<object> {
   };
 }
 
-async function differences(): Promise<object[]> {
-  const found: object[] = [];
-  await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
-  return found;
-}
+const differences = () => differencesIn(laurel);
 
 /** Days of the events that are sent first. The second half is reversed while late events arrive. */
 const FIRST = [2, 3, 4, 10, 11, 12, 13, 14];

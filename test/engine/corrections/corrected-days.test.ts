@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { differencesIn } from '../../differences.ts';
 
 const DAILY = { runUnit: 'day', runInterval: 1, start: '2030-01-01', status: 'active' } as const;
 const CONFIGURATION: Configuration = {
@@ -87,11 +87,7 @@ async function score(board: string, date: string, of = user): Promise<number | n
 }
 const points = async (): Promise<number> =>
   (await laurel.app.get(`/v1/users/${encodeURIComponent(user)}/points/xp`)).body.total;
-const differences = async () => {
-  const found: object[] = [];
-  await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
-  return found;
-};
+const differences = () => differencesIn(laurel);
 
 test('a late event moves a leaderboard of streaks like one in time', async () => {
   const twin = `${user} in time`;

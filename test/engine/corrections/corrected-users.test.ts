@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { differencesIn } from '../../differences.ts';
 
 const CONFIGURATION: Configuration = {
   metrics: [
@@ -57,11 +57,7 @@ const reverse = async (id: string, body: object = {}) =>
   (await laurel.admin.post(`/v1/events/${id}/reverse`, body)).body;
 const release = async (id: string) => (await laurel.admin.post(`/v1/quarantine/${id}/release`, undefined)).body;
 const total = async (metric = 'steps') => (await laurel.app.get(`/v1/users/${user}/metrics/${metric}`)).body.current;
-const differences = async () => {
-  const found: object[] = [];
-  await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
-  return found;
-};
+const differences = () => differencesIn(laurel);
 
 test('an event in quarantine cannot be reversed; a released one can, once, and its key stays used', async () => {
   const { eventId } = (await send(150, { key: 'k' })).body;

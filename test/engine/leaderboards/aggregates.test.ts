@@ -6,13 +6,13 @@ import type { Configuration } from '../../../src/domain/configuration.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { readPlaces } from '../../../src/engine/live/live-listener.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { loadCatalog } from '../../../src/postgres/catalog.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
 import { dump } from '../rebuild/dump.ts';
 import { filled, plan } from '../recomputations/recompute-laurel.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
+import { differencesIn } from '../../differences.ts';
 
 /** A sample on every run; `npm run test:long` is a thorough one. */
 const RUNS = Number(process.env['RUNS'] ?? 5);
@@ -313,9 +313,7 @@ describe.each([
     expect(await shown((key) => `${key}-copy`)).toEqual(wanted());
     const { figures } = await plan(laurel, { what: ['boards'] });
     expect(figures).toMatchObject({ gaining: 0, losing: 0, failed: 0 });
-    const differences: unknown[] = [];
-    await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (found) => differences.push(found) });
-    expect(differences).toEqual([]);
+    expect(await differencesIn(laurel)).toEqual([]);
     const redis = await laurel.connect();
     const before = await dump(redis);
     await emptyRedis(redis);

@@ -3,9 +3,8 @@ import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { BoardsDue } from '../../../src/engine/leaderboards/boards-due.ts';
 import type { RankRewardsOptions } from '../../../src/engine/leaderboards/rank-rewards.ts';
-import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
+import { differencesIn } from '../../differences.ts';
 
 let boards: BoardsByTheClock;
 afterEach(() => boards.laurel.close());
@@ -247,11 +246,7 @@ test('a correction after the end changes no rank, reward or award, and Redis hol
   expect(await due()).toEqual([]);
   expect(await shown()).toEqual(before);
 
-  const differences = async (): Promise<Difference[]> => {
-    const found: Difference[] = [];
-    await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (each) => void found.push(each) });
-    return found;
-  };
+  const differences = () => differencesIn(laurel);
   expect(await differences()).toEqual([]);
   // An award and the points of users, as somebody may change them by SQL.
   await laurel.pool.query("UPDATE awards SET awarded = awarded + 1 WHERE user_id = 'a' AND awarded = 100");

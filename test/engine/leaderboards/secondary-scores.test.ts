@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { secondaryOf, secondaryScore } from '../../../src/domain/secondary-score.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { startLaurel } from '../../laurel.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
+import { differencesIn } from '../../differences.ts';
 
 const BOARD = {
   key: 'board',
@@ -168,9 +168,7 @@ describe.each([
     const { admin, redis, pool } = boards.laurel;
     expect((await admin.delete('/v1/users?ids=h')).body).toMatchObject({ issues: [] });
     await boards.store();
-    const differences: unknown[] = [];
-    await verify({ redis, pool, onDifference: (each) => differences.push(each) });
-    expect(differences).toEqual([]);
+    expect(await differencesIn({ redis, pool })).toEqual([]);
     const before = { board: await places('board'), most: await places('most') };
     await boards.at('2031-03-03T12:02:00Z');
     await boards.due();

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { LiveClient, type SeenMessage } from '../../live/live-client.ts';
 import { Listening } from '../notifications/listening.ts';
 import { filled, make, plan } from '../recomputations/recompute-laurel.ts';
+import { differencesIn } from '../../differences.ts';
 
 const FIRST = { rankBy: 'metric', ties: 'first', start: '2031-03-01', status: 'active' } as const;
 const LEADERBOARDS = [
@@ -47,12 +47,7 @@ describe.each([
     return body.rankings.map(({ rank, userId }: { rank: number; userId: string }) => `${rank} ${userId}`);
   }
 
-  async function differences(): Promise<unknown[]> {
-    const { redis, pool } = listening.laurel;
-    const found: unknown[] = [];
-    await verify({ redis, pool, onDifference: (difference) => found.push(difference) });
-    return found;
-  }
+  const differences = () => differencesIn(listening.laurel);
 
   test('a recomputation ranks a corrected score by the time of its event; reverting restores the order', async () => {
     const { laurel } = listening;

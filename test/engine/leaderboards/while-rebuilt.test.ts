@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RedisNotReady } from '../../../src/redis/gate.ts';
-import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { decodeUser } from '../../../src/rules/user-codec.ts';
 import { packedUser } from '../../../src/redis/parts.ts';
 import { rebuildByHand, rebuildThatStands } from '../rebuild/by-hand.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
+import { differencesIn } from '../../differences.ts';
 
 let boards: BoardsByTheClock;
 /** Continues a stopped rebuild, and waits for it. */
@@ -81,11 +80,7 @@ test.each(['shared', 'first'] as const)(
     ]);
     const { laurel } = boards;
     const redis = await laurel.connect();
-    const differences = async (): Promise<Difference[]> => {
-      const found: Difference[] = [];
-      await verify({ redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
-      return found;
-    };
+    const differences = () => differencesIn({ redis, pool: laurel.pool });
     const teams = async (run: string) =>
       (await laurel.app.get(`/v1/leaderboards/teams/teams?run=${run}`)).body.rankings;
     await boards.event({ id: 'u', attributes: { land: 'de' } }, 5);

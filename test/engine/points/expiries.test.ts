@@ -5,14 +5,13 @@ import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
 import { Expiries } from '../../../src/engine/points/expiries.ts';
-import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
 import { expiringSystems } from '../../../src/postgres/expiries.ts';
 import type { TestLaurel } from '../../laurel.ts';
 import { Listening } from '../notifications/listening.ts';
 import { LiveClient } from '../../live/live-client.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
+import { differencesIn } from '../../differences.ts';
 
 const DAY = 86_400_000;
 const START = Date.UTC(2030, 2, 1, 12);
@@ -75,9 +74,8 @@ async function expired(id: string): Promise<[number, number][]> {
     .toSorted(([, a]: [number, number], [, b]: [number, number]) => b - a);
 }
 async function expectProven(): Promise<void> {
-  const differences: Difference[] = [];
   const redis = await laurel.connect();
-  await verify({ redis, pool: laurel.pool, onDifference: (difference) => differences.push(difference) });
+  const differences = await differencesIn({ redis, pool: laurel.pool });
   redis.disconnect();
   expect(differences).toEqual([]);
 }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { countersKey, markKey, type TenantPart, userKey } from '../../../src/redis/keys.ts';
 import { knownPart, knownParts } from '../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { differencesIn } from '../../differences.ts';
 
 /** Numbered 1 and 2. */
 const TENANTS = ['here', 'there'];
@@ -72,9 +72,7 @@ async function reads(): Promise<unknown[]> {
 }
 
 async function expectNoDifferences(): Promise<void> {
-  const differences: unknown[] = [];
-  await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (difference) => differences.push(difference) });
-  expect(differences).toEqual([]);
+  expect(await differencesIn(laurel)).toEqual([]);
 }
 
 test('a tenant is spread over four shards and back while events arrive: nothing is lost, doubled or changed', async () => {

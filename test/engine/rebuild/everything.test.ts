@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { rebuildByHand } from './by-hand.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
 import { dump } from './dump.ts';
+import { differencesIn } from '../../differences.ts';
 
 // What the clock and the jobs leave in Redis, besides events: groups of leaderboards, filled leaderboards, time triggers,
 // freezes, pauses.
@@ -54,11 +53,7 @@ async function event(id: string, value: number, more: { land?: string; key?: str
   expect((await laurel.app.post('/v1/metrics/m/event', { user, value }, { headers })).status).toBe(201);
 }
 
-async function differences(): Promise<Difference[]> {
-  const found: Difference[] = [];
-  await verify({ redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
-  return found;
-}
+const differences = () => differencesIn({ redis, pool: laurel.pool });
 
 /** Like `dump`, but of a run's groups only those with a member: a rebuild restores no others. */
 async function held(): Promise<Record<string, unknown>> {

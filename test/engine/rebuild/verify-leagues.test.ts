@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Leagues } from '../../../src/domain/leagues.ts';
-import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
 import { Verifying } from '../../../src/engine/rebuild/verification-job.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { BoardsByTheClock } from '../leaderboards/boards-by-the-clock.ts';
 import { closeLeagues } from '../leaderboards/leagues-by-the-clock.ts';
+import { differencesIn } from '../../differences.ts';
 
 let boards: BoardsByTheClock;
 
@@ -66,12 +65,7 @@ async function imported(id: string): Promise<void> {
   if (body.issues.length > 0) throw new Error(JSON.stringify(body.issues));
 }
 
-async function differences(): Promise<Difference[]> {
-  const found: Difference[] = [];
-  const { redis, pool } = boards.laurel;
-  await verify({ redis, pool, onDifference: (difference) => found.push(difference) });
-  return found;
-}
+const differences = () => differencesIn(boards.laurel);
 
 /** What the job finds, in slices. */
 async function foundByJob(): Promise<{ kind: string; part: string; userId: string | null; postgres: string }[]> {

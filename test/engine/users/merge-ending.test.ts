@@ -5,7 +5,6 @@ import type { Configuration } from '../../../src/domain/configuration.ts';
 import { whileWhole } from '../../../src/engine/persist/cursor-wait.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { Converting } from '../../../src/engine/rebuild/conversion.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { MergeEnding, type MergeStep } from '../../../src/engine/users/merge-ending.ts';
 import type { MergeMoment, UserMerges } from '../../../src/engine/users/user-merges.ts';
@@ -16,6 +15,7 @@ import { knownPart, knownParts } from '../../../src/redis/parts.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { differencesIn } from '../../differences.ts';
 
 // A merge across shards happens once or not at all, whatever stops between two steps. No worker runs: the test does each step.
 
@@ -100,11 +100,7 @@ const send = (id: string, value: number, key: string, user: object = {}) =>
 const ask = (from: string, into: string) =>
   laurel.admin.post('/v1/users/merge', { from, into, acrossControlGroup: true });
 
-async function differences(): Promise<unknown[]> {
-  const found: unknown[] = [];
-  await verify({ redis, pool: laurel.pool, onDifference: (each) => found.push(each) });
-  return found;
-}
+const differences = () => differencesIn({ redis, pool: laurel.pool });
 
 const totalOf = async (id: string): Promise<number> => (await laurel.app.get(`/v1/users/${id}/metrics/m`)).body.current;
 

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { type PersistStep, Persister } from '../../../src/engine/persist/persister.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { type MergeMoment, UserMerges } from '../../../src/engine/users/user-merges.ts';
 import { knownPart, knownParts } from '../../../src/redis/parts.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { differencesIn } from '../../differences.ts';
 
 // A merge happens once: whichever process stops between two steps, however many events arrive meanwhile, and after Redis is lost.
 
@@ -66,11 +66,7 @@ const send = (app: TestLaurel['app'], id: string, value: number, key: string, us
 const ask = (from: string, into: string) =>
   laurel.admin.post('/v1/users/merge', { from, into, acrossControlGroup: true });
 
-async function differences(): Promise<unknown[]> {
-  const found: unknown[] = [];
-  await verify({ redis, pool: laurel.pool, onDifference: (each) => found.push(each) });
-  return found;
-}
+const differences = () => differencesIn({ redis, pool: laurel.pool });
 
 async function pair(name: string): Promise<[from: string, into: string]> {
   await send(laurel.app, `${name}-from`, 3, 'a', { attributes: { land: 'fr' } });
@@ -238,9 +234,8 @@ test('a tenant of several parts merges users of one part and of two', { timeout:
     const across = await wide.admin.post('/v1/users/merge', { from: into, into: elsewhere, acrossControlGroup: true });
     expect(across.body).toMatchObject({ metrics: { m: { from: 5, into: 2, merged: 7 } } });
     for (const id of [from, into]) expect((await wide.app.get(`/v1/users/${id}`)).body.id).toBe(elsewhere);
-    const found: unknown[] = [];
     const bare = await wide.connect();
-    await verify({ redis: bare, pool: wide.pool, onDifference: (each) => found.push(each) });
+    const found = await differencesIn({ redis: bare, pool: wide.pool });
     bare.disconnect();
     expect(found).toEqual([]);
   } finally {

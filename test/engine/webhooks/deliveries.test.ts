@@ -5,6 +5,7 @@ import { TOO_MANY_WAIT } from '../../../src/postgres/webhooks/messages.ts';
 import { insert, message } from '../../postgres/webhooks/messages.ts';
 import { DeliveryBed } from './delivery-bed.ts';
 import { hang, Receiver, type Answer, type Received } from './receiver.ts';
+import { addTo } from '../../../src/grouped.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -43,8 +44,7 @@ const users = (count: number, of: number): string[] => Array.from({ length: coun
 /** Sequences sent to each user, in the order of arrival. */
 function sequences(received: readonly Received[]): Map<string, number[]> {
   const found = new Map<string, number[]>();
-  for (const one of received)
-    found.set(userOf(one), [...(found.get(userOf(one)) ?? []), Number(one.headers['webhook-sequence'])]);
+  for (const one of received) addTo(found, userOf(one), Number(one.headers['webhook-sequence']));
   return found;
 }
 const ascending = (numbers: readonly number[]): number[] => numbers.toSorted((a, b) => a - b);

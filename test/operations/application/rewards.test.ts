@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { uuidText } from '../../../src/domain/schemas.ts';
 import { KeyedIds } from '../../../src/engine/ids.ts';
 import { CLAIM_SCOPE } from '../../../src/engine/points/balances.ts';
 import { cancelClaim, type ClaimRow, readClaim, releaseClaim, reserveClaim } from '../../../src/postgres/rewards.ts';
 import { rebuildByHand } from '../../engine/rebuild/by-hand.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { differencesIn } from '../../differences.ts';
 
 const reward = (key: string, more: object = {}) =>
   ({ key, name: key, pointsSystemKey: 'coins', price: 10, status: 'active', ...more }) as const;
@@ -75,11 +74,7 @@ const countOf = async (of: string): Promise<number> => {
   );
   return rows[0]?.claimed ?? 0;
 };
-const differences = async (): Promise<Difference[]> => {
-  const found: Difference[] = [];
-  await verify({ redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
-  return found;
-};
+const differences = () => differencesIn({ redis, pool: laurel.pool });
 
 test('a claim pays the price and is listed; a repetition of its key gets the same claim', async () => {
   await work('ada', 25);

@@ -2,11 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { KeyAgeing } from '../../../src/engine/retention/key-ageing.ts';
-import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { rebuildByHand } from '../../engine/rebuild/by-hand.ts';
 import { keysOf } from '../../stack/all-servers.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { differencesIn } from '../../differences.ts';
 
 const earning = (fields: object) =>
   ({ type: 'metric', metricThreshold: 1, status: 'active', points: 1, ...fields }) as const;
@@ -69,11 +68,7 @@ const points = async (id: string, system = 'coins') => {
   return { total, balance, level: level?.key };
 };
 const list = async (id: string) => (await laurel.admin.get(`/v1/users/${id}/spendings`)).body.spendings;
-const differences = async (): Promise<Difference[]> => {
-  const found: Difference[] = [];
-  await verify({ redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
-  return found;
-};
+const differences = () => differencesIn({ redis, pool: laurel.pool });
 
 test('a spending lowers the balance, and not the total; it is answered the same for ever', async () => {
   await work('ada', 120);

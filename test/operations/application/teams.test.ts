@@ -1,7 +1,6 @@
 import type { QueryConfig } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { shardOfKey } from '../../../src/redis/keys.ts';
@@ -9,6 +8,7 @@ import { rebuildByHand } from '../../engine/rebuild/by-hand.ts';
 import { filled, make, plan } from '../../engine/recomputations/recompute-laurel.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { emptyRedis, keysOf } from '../../stack/all-servers.ts';
+import { differencesIn } from '../../differences.ts';
 
 // Teams on leaderboards. `TEST_SPREAD=4` puts their members on four shards.
 
@@ -71,11 +71,7 @@ async function teams(board: string, query = ''): Promise<string[]> {
 /** Reads are reused for a moment. */
 const soon = (board: string, wanted: string[], query = '') => expect.poll(() => teams(board, query)).toEqual(wanted);
 
-async function differences(): Promise<Difference[]> {
-  const found: Difference[] = [];
-  await verify({ redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
-  return found;
-}
+const differences = () => differencesIn({ redis, pool: laurel.pool });
 
 test('teams have the exact sum, or the mean, of what their members earned', async () => {
   await earn('ada', 0.1, 'red');

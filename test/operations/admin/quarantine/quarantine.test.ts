@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../../../src/engine/rebuild/verify.ts';
 import { untilPersisted } from '../../../../src/engine/persist/cursor-wait.ts';
 import { quarantineKey } from '../../../../src/redis/keys.ts';
 import { knownPart } from '../../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { emptyRedis } from '../../../stack/all-servers.ts';
+import { differencesIn } from '../../../differences.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 let laurel: TestLaurel;
@@ -45,11 +45,7 @@ const timeline = async (user: string) =>
   (await laurel.admin.get(`/v1/users/${user}/timeline`)).body.entries.map(
     ({ kind, status }: { kind: string; status?: string }) => (status === undefined ? kind : `${kind} ${status}`),
   );
-const differences = async () => {
-  const found: object[] = [];
-  await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
-  return found;
-};
+const differences = () => differencesIn(laurel);
 
 test('keeps an event, lists it with filters, releases it once, and answers its effects', async () => {
   const kept = await send('ada', 1_000, { key: 'k1' });

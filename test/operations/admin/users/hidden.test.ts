@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../../src/domain/configuration.ts';
-import { verify } from '../../../../src/engine/rebuild/verify.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { keysOf } from '../../../stack/all-servers.ts';
+import { differencesIn } from '../../../differences.ts';
 
 const BOARD = { rankBy: 'metric', metricKey: 'm', status: 'active', start: '2030-01-01' } as const;
 const CONFIGURATION: Configuration = {
@@ -41,11 +41,7 @@ const place = async (id: string, key: string, query = '') => {
   const { body } = await laurel.app.get(`/v1/users/${id}/leaderboards/${key}?${query}`);
   return [body.rank, body.value];
 };
-const differences = async () => {
-  const found: object[] = [];
-  await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
-  return found;
-};
+const differences = () => differencesIn(laurel);
 
 test('a hidden user keeps everything and has no rank; shown again, the rank of the score', async () => {
   for (const [id, value] of [

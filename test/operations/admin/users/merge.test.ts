@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
-import { verify } from '../../../../src/engine/rebuild/verify.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { LiveClient } from '../../../live/live-client.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { differencesIn } from '../../../differences.ts';
 
 const DAY_MS = 86_400_000;
 let laurel: TestLaurel;
@@ -39,11 +39,7 @@ async function merge(from: string, into: string, more: object = {}) {
 }
 
 /** The differences between Redis and Postgres. */
-async function differences(): Promise<unknown[]> {
-  const found: unknown[] = [];
-  await verify({ redis: laurel.redis, pool: laurel.pool, onDifference: (each) => found.push(each) });
-  return found;
-}
+const differences = () => differencesIn(laurel);
 
 const rowsOf = async (table: string, id: string): Promise<number> =>
   (await laurel.pool.query(`SELECT count(*)::int AS n FROM ${table} WHERE user_id = $1`, [id])).rows[0].n;

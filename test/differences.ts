@@ -1,0 +1,9 @@
+import { verify, type VerifyOptions } from '../src/engine/rebuild/verify.ts';
+import type { Difference } from '../src/engine/rebuild/suspects.ts';
+
+/** The differences between Redis and Postgres. */
+export async function differencesIn({ redis, pool }: Pick<VerifyOptions, 'redis' | 'pool'>): Promise<Difference[]> {
+  const differences: Difference[] = [];
+  await verify({ redis, pool, onDifference: (difference) => differences.push(difference) });
+  return differences;
+}
