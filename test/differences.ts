@@ -1,5 +1,5 @@
 import { verify, type VerifyOptions } from '../src/engine/rebuild/verify.ts';
-import type { Difference } from '../src/engine/rebuild/suspects.ts';
+import type { Difference } from '../src/engine/rebuild/confirmation.ts';
 
 /** The differences between Redis and Postgres. */
 export async function differencesIn({ redis, pool }: Pick<VerifyOptions, 'redis' | 'pool'>): Promise<Difference[]> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { GivenStandings } from '../src/engine/leaderboards/standings.ts';
+import { GivenStandings } from '../src/engine/leaderboards/given-standings.ts';
 import { sortedInSlices } from '../src/slices.ts';
 
 test('sorting in slices equals toSorted, also for equal items', async () => {

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { rebuildServers } from '../engine/availability/accept.ts';
 import { PostgresIsOlder, readGaps } from '../engine/availability/inspection.ts';
 import type { SetAside } from '../engine/persist/refused-entries.ts';
-import type { Difference } from '../engine/rebuild/suspects.ts';
+import type { Difference } from '../engine/rebuild/confirmation.ts';
 import { ownVersion } from '../engine/rebuild/marks.ts';
 import { verify } from '../engine/rebuild/verify.ts';
 import { readEnv } from '../env.ts';

@@ -2,16 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { systemClock } from '../clock.ts';
-import {
-  type Answer,
-  bodyValue,
-  differencesOf,
-  type Exchange,
-  headerOf,
-  headersWhere,
-  Kept,
-  type Report,
-} from './shadow-comparison.ts';
+import { type Answer, bodyValue, type Exchange, headerOf, headersWhere, Kept } from './shadow-exchange.ts';
+import { differencesOf } from './shadow-differences.ts';
+import { type Report } from './shadow-report.ts';
 
 export interface FollowerOptions {
   /** Laurel's Application API, without `/v1`. */

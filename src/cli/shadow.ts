@@ -13,10 +13,10 @@ import {
   headerOf,
   headersWhere,
   Kept,
-  Report,
   type RequestFacts,
   requestFacts,
-} from './shadow-comparison.ts';
+} from './shadow-exchange.ts';
+import { Report } from './shadow-report.ts';
 import type { Follower } from './shadow-follower.ts';
 import { sourceAddress } from './source.ts';
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { bodyValue, differencesOf, OWN_FIELDS, requestFacts } from '../../src/cli/shadow-comparison.ts';
+import { bodyValue, requestFacts } from '../../src/cli/shadow-exchange.ts';
+import { differencesOf, OWN_FIELDS } from '../../src/cli/shadow-differences.ts';
 import { applicationOperations } from '../../src/operations/index.ts';
 
 const paths = (

@@ -4,7 +4,7 @@ import { connect, createServer as createTcpServer, type AddressInfo, type Socket
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { ShadowReport } from '../../src/cli/shadow-comparison.ts';
+import type { ShadowReport } from '../../src/cli/shadow-report.ts';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';

@@ -11,7 +11,8 @@ import { TestUsers } from '../engine/users/test-users.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 import { dayIn } from '../../src/domain/zone.ts';
 import { onlyTenant } from './only-tenant.ts';
-import { catalogOf, METRICS, randomCatalog, weekdays } from './random-catalog.ts';
+import { catalogOf } from './drawn-catalog.ts';
+import { METRICS, randomCatalog, weekdays } from './random-catalog.ts';
 import { STARTS, ZONES } from './random-history.ts';
 import { onlyPart } from '../stack/only-part.ts';
 

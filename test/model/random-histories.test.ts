@@ -4,7 +4,8 @@ import { noteSpreads } from '../../src/redis/parts.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 import { TestUsers } from '../engine/users/test-users.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
-import { catalogOf, randomCatalog } from './random-catalog.ts';
+import { catalogOf } from './drawn-catalog.ts';
+import { randomCatalog } from './random-catalog.ts';
 import { randomHistory, type Step } from './random-history.ts';
 import { SideBySide } from './side-by-side.ts';
 

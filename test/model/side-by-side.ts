@@ -10,7 +10,7 @@ import { CompareReads } from './compare-reads.ts';
 import { LaurelModel, type SentEvent, type SentUser } from './laurel-model.ts';
 import { onlyTenant } from './only-tenant.ts';
 import { Payday } from './payday-side-by-side.ts';
-import { freezesOf } from './random-catalog.ts';
+import { freezesOf } from './drawn-catalog.ts';
 import type { History, Step } from './random-history.ts';
 import { SpendingSideBySide } from './spending-side-by-side.ts';
 import { StreakAdminSideBySide } from './streak-admin-side-by-side.ts';

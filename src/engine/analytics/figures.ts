@@ -15,7 +15,7 @@ import type { User } from '../../rules/user.ts';
 import type { AnalyticsSum } from '../../postgres/analytics.ts';
 import { currentQuest } from '../responses.ts';
 import { groupsOfRun } from '../leaderboards/runs.ts';
-import { LiveStandings } from '../leaderboards/standings.ts';
+import { LiveStandings } from '../leaderboards/live-standings.ts';
 import type { BalanceChanges } from './balance-figures.ts';
 import { daysOf, Tallies, type ComparedDays } from './analytics-range.ts';
 import { groupedBy } from '../../grouped.ts';

@@ -15,7 +15,8 @@ import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';
 import { boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { groupsOfRun } from './runs.ts';
-import { LiveStandings, ranked } from './standings.ts';
+import { LiveStandings } from './live-standings.ts';
+import { ranked } from './standings.ts';
 import { partsFor, placeChanges, SnapshotPacker } from './snapshot-parts.ts';
 
 export interface DailySnapshotsOptions {

@@ -26,7 +26,8 @@ import type { Pieces } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { clearRun, groupsOfRun } from './runs.ts';
 import { withMetadata } from './shown-rankings.ts';
-import { LiveStandings, ranked } from './standings.ts';
+import { LiveStandings } from './live-standings.ts';
+import { ranked } from './standings.ts';
 import { teamScores, type TeamScore } from './teams.ts';
 
 /** The last step done for an ended run. */

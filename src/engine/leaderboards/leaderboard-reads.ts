@@ -27,16 +27,9 @@ import type { UserReads } from '../users/user-reads.ts';
 import { rankRewardsOf } from '../notifications/payloads.ts';
 import { groupsOfRun, NO_PAST, type PastRuns, type Snapshot } from './runs.ts';
 import { shownRankings, shownSecondary } from './shown-rankings.ts';
-import {
-  GivenStandings,
-  LiveStandings,
-  type Member,
-  memberPage,
-  percentileOf,
-  ranked,
-  rankedScore,
-  type Standings,
-} from './standings.ts';
+import { GivenStandings } from './given-standings.ts';
+import { LiveStandings } from './live-standings.ts';
+import { type Member, memberPage, percentileOf, ranked, rankedScore, type Standings } from './standings.ts';
 import { KeptTeams, type TeamScore, teamScores, type TeamStandings, teamStandings } from './teams.ts';
 
 /** Maximum number of rankings in an answer, since a board without a maximum may have a million. */

@@ -28,7 +28,7 @@ import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece } from './board-pieces.ts';
 import { seatMembers } from './league-entries.ts';
-import { GivenStandings } from './standings.ts';
+import { GivenStandings } from './given-standings.ts';
 
 /** What a transaction of a closing did. */
 export type ClosingStep = 'cohorts' | 'inactive' | 'seated' | 'ended';

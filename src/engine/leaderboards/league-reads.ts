@@ -27,7 +27,8 @@ import { groupAttributes } from '../responses.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import type { LeaderboardReads } from './leaderboard-reads.ts';
 import { shownRankings } from './shown-rankings.ts';
-import { GivenStandings, ranked } from './standings.ts';
+import { GivenStandings } from './given-standings.ts';
+import { ranked } from './standings.ts';
 
 interface LeagueReadsOptions {
   redis: Redis;

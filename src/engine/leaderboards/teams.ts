@@ -8,7 +8,8 @@ import { teamsKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
 import { Slices } from '../../slices.ts';
 import { inOwnTurn } from '../../turns.ts';
-import { GivenStandings, type RankedGroup } from './standings.ts';
+import { GivenStandings } from './given-standings.ts';
+import { type RankedGroup } from './live-standings.ts';
 
 /** A team that is ranked. */
 export interface TeamScore {

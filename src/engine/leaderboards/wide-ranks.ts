@@ -10,7 +10,8 @@ import { boardKey } from '../../redis/keys.ts';
 import { unlessSilent } from '../../redis/outage.ts';
 import { knownParts, tenantParts } from '../../redis/parts.ts';
 import { SharedRuns } from '../../shared-runs.ts';
-import { LiveStandings, membersBefore, type RankedBoard, type RankedGroup } from './standings.ts';
+import { LiveStandings, membersBefore, type RankedGroup } from './live-standings.ts';
+import { type RankedBoard } from './standings.ts';
 
 /** A record whose boards may lack ranks. */
 interface Ranked {

@@ -7,7 +7,8 @@ import { NO_RANK, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import { packedUser, packedUsers } from '../../redis/parts.ts';
 import { shownRankings } from '../leaderboards/shown-rankings.ts';
-import { LiveStandings, memberPage, ranked } from '../leaderboards/standings.ts';
+import { LiveStandings } from '../leaderboards/live-standings.ts';
+import { memberPage, ranked } from '../leaderboards/standings.ts';
 import { addRanks } from '../leaderboards/wide-ranks.ts';
 import { boardPayload, rankChanged, userJson } from '../notifications/payloads.ts';
 import {

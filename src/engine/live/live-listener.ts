@@ -11,7 +11,7 @@ import { boardKey, shardOfKey, type TenantPart } from '../../redis/keys.ts';
 import { tenantParts, userPart } from '../../redis/parts.ts';
 import { hasReached, type LiveListeners, type LivePosition } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
-import { LiveStandings } from '../leaderboards/standings.ts';
+import { LiveStandings } from '../leaderboards/live-standings.ts';
 import { isFor, type LiveGrant } from './grants.ts';
 import type { HeldKey } from './live-keys.ts';
 import type { ClosingReason, LiveMessage, LiveSink } from './live-sink.ts';

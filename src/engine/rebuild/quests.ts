@@ -14,7 +14,7 @@ import { type StoredUser, storedStates } from '../../postgres/users/stored-state
 import { userKey } from '../../redis/keys.ts';
 import { knownPart } from '../../redis/parts.ts';
 import { periodSums } from '../achievements/quests.ts';
-import type { Suspect } from './suspects.ts';
+import type { Suspect } from './confirmation.ts';
 
 interface Servers {
   redis: Redis;

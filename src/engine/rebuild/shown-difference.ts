@@ -5,7 +5,7 @@ import { tenantKey, type TenantKey } from '../../redis/keys.ts';
 import { readState } from './derived-keys.ts';
 import { COHORT } from './suspect-leagues.ts';
 import { CLAIM_COUNT } from './suspect-rewards.ts';
-import type { Difference } from './suspects.ts';
+import type { Difference } from './confirmation.ts';
 
 const KINDS = {
   user: 'user',

@@ -4,17 +4,11 @@ import { ofTimedMember } from '../../packed/state.ts';
 import { missingUsers } from '../../postgres/users/stored-states.ts';
 import { boardOfKey, tenantKey, userKey } from '../../redis/keys.ts';
 import { knownPart } from '../../redis/parts.ts';
-import {
-  groupsSuspect,
-  placeSuspect,
-  type SetMembers,
-  type Sides,
-  stateSuspect,
-  storedUses,
-  type Suspect,
-  usedKeySuspect,
-  waitingUses,
-} from './suspects.ts';
+import { groupsSuspect } from './suspects.ts';
+import { placeSuspect, stateSuspect } from './suspect-users.ts';
+import { type SetMembers } from './set-members.ts';
+import { type Sides, type Suspect } from './confirmation.ts';
+import { storedUses, usedKeySuspect, waitingUses } from './suspect-keys.ts';
 import { placesOf, stateOf, useText } from './derived-keys.ts';
 
 const AT_ONCE = 1_000;

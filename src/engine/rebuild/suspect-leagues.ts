@@ -21,7 +21,7 @@ import { moveOf, moveOfInactive, tierAfter, tierIn } from '../../rules/leagues.t
 import { COHORT_USERS } from '../../domain/leagues.ts';
 import { type BoardSets, readState } from './derived-keys.ts';
 import { ONLY_POSTGRES } from './suspect-rewards.ts';
-import type { Sides, Suspect } from './suspects.ts';
+import type { Sides, Suspect } from './confirmation.ts';
 import { groupedBy } from '../../grouped.ts';
 
 /** The first word of the key of a cohort. */

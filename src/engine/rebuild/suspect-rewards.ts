@@ -7,7 +7,7 @@ import { type StoredUser, storedPoints } from '../../postgres/users/stored-state
 import { type TenantPart, userKey } from '../../redis/keys.ts';
 import { knownPart } from '../../redis/parts.ts';
 import { stateOf } from './derived-keys.ts';
-import type { Sides, Suspect } from './suspects.ts';
+import type { Sides, Suspect } from './confirmation.ts';
 
 /** In place of a value of Redis if two tables of Postgres contradict each other. */
 export const ONLY_POSTGRES = 'not compared';

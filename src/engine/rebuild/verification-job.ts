@@ -32,22 +32,18 @@ import { shownDifference } from './shown-difference.ts';
 import { suspectCohorts, suspectLeagueUsers } from './suspect-leagues.ts';
 import { suspectClaimCounts, suspectRewards } from './suspect-rewards.ts';
 import { hotUses, type HotUse, superfluousKeys, superfluousMembers, usesWithoutEvent } from './superfluous.ts';
+import { confirm, type Difference, type Sides, stored, type Suspect } from './confirmation.ts';
 import {
-  confirm,
   counterSuspect,
-  type Difference,
   lowGeneration,
-  missingUses,
   aliasesSuspect,
   quarantineSuspect,
-  SetMembers,
-  type Sides,
-  stored,
-  type Suspect,
   suspectPoints,
-  suspectUsers,
   teamsSuspect,
 } from './suspects.ts';
+import { missingUses } from './suspect-keys.ts';
+import { SetMembers } from './set-members.ts';
+import { suspectUsers } from './suspect-users.ts';
 import { behindPostgres, COUNTS } from './verify.ts';
 
 /** Users of Postgres in a slice. Each is compared with its state and its places in Redis. */

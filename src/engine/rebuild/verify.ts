@@ -22,22 +22,18 @@ import {
 } from '../../redis/keys.ts';
 import { knownPart, knownParts, noteSpreads } from '../../redis/parts.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
+import { confirm, type Difference, type Sides, stored, type Suspect } from './confirmation.ts';
 import {
-  confirm,
   counterSuspect,
-  type Difference,
   lowGeneration,
-  missingUses,
   aliasesSuspect,
   quarantineSuspect,
-  SetMembers,
-  type Sides,
-  stored,
-  type Suspect,
   suspectPoints,
   suspectTeams,
-  suspectUsers,
 } from './suspects.ts';
+import { missingUses } from './suspect-keys.ts';
+import { SetMembers } from './set-members.ts';
+import { suspectUsers } from './suspect-users.ts';
 import { BoardsOfTenants, countersOf, Generations, readState, TeamSums, totalsOf } from './derived-keys.ts';
 import { QuestsOfTenants, suspectQuests } from './quests.ts';
 import { suspectCohorts, suspectLeagueUsers } from './suspect-leagues.ts';

@@ -8,7 +8,7 @@ import { KeyAgeing, type KeyAgeingOptions } from '../../../src/engine/retention/
 import { LateEvents } from '../../../src/engine/corrections/late-events.ts';
 import { lookUpKeys } from '../../../src/engine/events/stored-replies.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
-import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
+import type { Difference } from '../../../src/engine/rebuild/confirmation.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { OLD_KEYS } from '../../../src/packed/call-fields.ts';
 import { ageKeys } from '../../../src/redis/old-keys.ts';

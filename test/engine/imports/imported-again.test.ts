@@ -4,7 +4,7 @@ import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { refusalOfRead } from '../../contract/contract.ts';
 import { BoardGroups, readUser, type ReadUser } from '../../../src/cli/source-users.ts';
 import { SourceRefusal } from '../../../src/cli/source.ts';
-import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
+import type { Difference } from '../../../src/engine/rebuild/confirmation.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { LiveStandings } from '../../../src/engine/leaderboards/standings.ts';
+import { LiveStandings } from '../../../src/engine/leaderboards/live-standings.ts';
 import { timedMember } from '../../../src/packed/state.ts';
 import { boardKey } from '../../../src/redis/keys.ts';
 import { tenantParts, userPart } from '../../../src/redis/parts.ts';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { NO_PAST, type PastRuns } from '../../../src/engine/leaderboards/runs.ts';
-import { LiveStandings, percentileOf } from '../../../src/engine/leaderboards/standings.ts';
+import { LiveStandings } from '../../../src/engine/leaderboards/live-standings.ts';
+import { percentileOf } from '../../../src/engine/leaderboards/standings.ts';
 import { usersLeaderboard } from '../../../src/operations/leaderboards.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDeadLetters } from '../../../src/engine/persist/dead-letters.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
-import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
+import type { Difference } from '../../../src/engine/rebuild/confirmation.ts';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { systemClock } from '../../../src/clock.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Difference } from '../../../src/engine/rebuild/suspects.ts';
+import type { Difference } from '../../../src/engine/rebuild/confirmation.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';

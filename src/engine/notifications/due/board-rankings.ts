@@ -6,7 +6,8 @@ import type { BoardStatus, LeaderboardRanking } from '../../../domain/leaderboar
 import { DAY_MS } from '../../../domain/periods.ts';
 import { boardStatus, finalMs, playedRule, runOf } from '../../../domain/runs.ts';
 import type { BoardPlace } from '../../../domain/notifications/notification.ts';
-import { LiveStandings, memberPage, ranked, type RankedMember, type Standings } from '../../leaderboards/standings.ts';
+import { LiveStandings } from '../../leaderboards/live-standings.ts';
+import { memberPage, ranked, type RankedMember, type Standings } from '../../leaderboards/standings.ts';
 import { shownRankings } from '../../leaderboards/shown-rankings.ts';
 import { whileWhole } from '../../persist/cursor-wait.ts';
 import { boardPayload } from '../payloads.ts';
