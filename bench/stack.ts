@@ -121,7 +121,7 @@ export async function startStack({
       LOG_LEVEL: 'error',
       ...settings,
     };
-    await prepareDatabase({ env: readEnv(variables), servers });
+    await prepareDatabase(readEnv(variables), servers);
 
     const redis = createRedis(servers.redisUrl);
     redis.on('error', () => undefined);

@@ -66,13 +66,13 @@ async function main(): Promise<void> {
       await acceptServers(started);
       return started;
     });
-    await warnOfRedisSettings({ redisUrl: servers.redisUrl, log });
+    await warnOfRedisSettings(servers.redisUrl, log);
     const prepared =
       role === 'workers'
         ? null
         : await steps.run(
             { name: 'Database: schema, first key and demo', waitsFor: 'Postgres to apply the schema' },
-            () => prepareDatabase({ env, servers, log }),
+            () => prepareDatabase(env, servers, log),
           );
     unsaidKey = prepared?.newKey ?? null;
     await steps.run(processesStep(role, env), () => startProcesses(supervisor, role, env, servers));

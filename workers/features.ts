@@ -181,7 +181,7 @@ export function createSchedule(core: WorkerCore, { delivery, persister, jobs, op
       ...scheduledUpkeep(core, { jobs, options }),
     ],
     clock,
-    settled: (signal) => settled({ redis, pool, persister }, signal),
+    settled: (signal) => settled(redis, pool, persister, signal),
     onTrouble: (kind, error) => core.failed(kind, {}, error),
     traces,
   });
@@ -191,7 +191,7 @@ export function createSchedule(core: WorkerCore, { delivery, persister, jobs, op
     if (!guard.isWhole || !isClockRight()) return null;
     const outcome = await exclusively(pool, SCHEDULE_LOCK, (lost) => {
       const signal = AbortSignal.any([ending, lost, guard.closes]);
-      return testClock === null ? schedule.pass(signal) : clockPass({ pool, clock: testClock, schedule }, signal);
+      return testClock === null ? schedule.pass(signal) : clockPass(pool, testClock, schedule, signal);
     });
     if (outcome === null) schedule.forget();
     return outcome;

@@ -27,7 +27,7 @@ async function main(): Promise<void> {
   if (ended.signal.aborted) return;
   const metrics = new WorkerMetrics();
   const gathered = gatheredMetrics(metrics.registry, 'worker');
-  const traces = await openTraces(env.traces, { process: 'worker', log });
+  const traces = await openTraces(env.traces, 'worker', log);
   const clock = env.testClock ? 'test' : systemClock;
   const workers = await startWorkers({
     ...env,

@@ -82,10 +82,7 @@ const SECRET_BYTES = 32;
 const newSecret = (): string => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
 
 /** Creates secrets for new webhooks and rotations, and deletes those of deleted webhooks, in the transaction of the changes. */
-async function keepSecrets(
-  client: PoolClient,
-  { tenantNo, nowMs, changes }: { tenantNo: number; nowMs: number; changes: Change[] },
-): Promise<void> {
+async function keepSecrets(client: PoolClient, tenantNo: number, nowMs: number, changes: Change[]): Promise<void> {
   const webhooks = changes.filter(({ kind }) => kind === 'webhook') as {
     before: Webhook | null;
     after: Webhook | null;
@@ -94,7 +91,7 @@ async function keepSecrets(
     after === null || before?.secretNo === after.secretNo ? [] : [{ id: after.id, secret: newSecret() }],
   );
   const gone = webhooks.flatMap(({ before, after }) => (after === null && before !== null ? [before.id] : []));
-  if (fresh.length > 0) await setWebhookSecrets(client, { tenantNo, nowMs, webhooks: fresh });
+  if (fresh.length > 0) await setWebhookSecrets(client, tenantNo, nowMs, fresh);
   if (gone.length > 0) await dropWebhookSecrets(client, gone);
 }
 
@@ -190,15 +187,16 @@ export class Resources {
           after === null && earlier !== null ? [earlier.id] : [],
         ),
       });
-      await keepSecrets(client, { tenantNo, nowMs, changes });
+      await keepSecrets(client, tenantNo, nowMs, changes);
       const entries = await auditEntries({ before, after: draft.catalog, changes, ...settings });
       await writeAudit(client, { tenantNo, nowMs, by, version, entries });
       const achievements = toBackdate(changes, draft.catalog, streakChanges);
-      await replaceJobs(client, {
-        kind: 'backdating',
+      await replaceJobs(
+        client,
+        'backdating',
         tenantNo,
-        jobs: achievements.map(({ id, no }) => ({ subjectId: id, parameters: { achievementNo: no } })),
-      });
+        achievements.map(({ id, no }) => ({ subjectId: id, parameters: { achievementNo: no } })),
+      );
       const boards = switchedOn(changes);
       if (boards.length > 0) await trackBoards(client, tenantNo, boardsToTrack(boards, nowMs));
       const toFill = new Set([...boards, ...rescored(draft.catalog, streakChanges)]);

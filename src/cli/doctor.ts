@@ -197,7 +197,7 @@ async function redisSettings(redisUrl: string): Promise<Finding[]> {
     { level: 'warn' },
     { write: (line: string) => void warnings.push((JSON.parse(line) as { msg: string }).msg) },
   );
-  await warnOfRedisSettings({ redisUrl, log });
+  await warnOfRedisSettings(redisUrl, log);
   const check = 'Redis settings';
   if (warnings.length === 0) return [{ check, status: 'ok', found: 'as in ops/redis.conf, or not readable' }];
   return warnings.map((found) => ({ check, status: 'warning', found, advice: 'Include ops/redis.conf.' }));
@@ -361,7 +361,7 @@ export function addMigrate(laurel: Command): void {
     .description('migrate the database to this version, for starts with MIGRATE_AT_START=0')
     .option('--json', 'print JSON')
     .addHelpText('after', examples('migrate'))
-    .action(async ({ json = false }: { json?: boolean }) => (await import('./servers.ts')).runMigrate({ json }));
+    .action(async ({ json = false }: { json?: boolean }) => (await import('./servers.ts')).runMigrate(json));
 }
 
 export function addRebuild(laurel: Command): void {

@@ -26,7 +26,7 @@ import { counted } from '../domain/words.ts';
  */
 export async function withServers<T>(
   work: (servers: { redis: Redis; pool: Pool }) => Promise<T>,
-  { shards = SHARD_NUMBERS }: { shards?: readonly number[] } = {},
+  shards: readonly number[] = SHARD_NUMBERS,
 ): Promise<T> {
   const servers = await startServers(readEnv(process.env), (line) => process.stderr.write(`${line}\n`));
   const pool = createPool(servers.databaseUrl, { max: 5 });
@@ -56,7 +56,7 @@ export async function withServers<T>(
  * Migrates the database of DATABASE_URL. Idempotent; several may run at once. Throws a `StartError` while processes of an
  * incompatible version run, before it changes anything.
  */
-export async function runMigrate({ json }: { json: boolean }): Promise<void> {
+export async function runMigrate(json: boolean): Promise<void> {
   const { databaseUrl } = readEnv(process.env);
   if (databaseUrl === null) throw new CommandError('DATABASE_URL is missing. A start migrates its private Postgres.');
   const pool = createPool(databaseUrl, { max: 2 });
@@ -100,35 +100,32 @@ export const runVerify = ({
   shards?: readonly number[];
   json?: boolean;
 }): Promise<void> =>
-  withServers(
-    async ({ redis, pool }) => {
-      // The differences are then the remains of what Postgres lost, and a rebuild must not be recommended.
-      const gaps = await readGaps(redis, pool, shards);
-      if (gaps.length > 0) throw new PostgresIsOlder(gaps);
-      const shown: Difference[] = [];
-      const unreadable = new Unreadable();
-      const onProgress = progressBar();
-      const differences = await verify({
-        redis,
-        pool,
-        shards,
-        onProgress,
-        onUnreadable: unreadable.note,
-        onDifference: (difference) => {
-          if (shown.length === MOST_SHOWN) return;
-          shown.push(difference);
-          if (json !== true) process.stdout.write(differenceText(difference));
-        },
-      });
-      onProgress(null);
-      const { waiting: deadLetters } = await countLetters(pool);
-      const { users } = unreadable;
-      const summary = verifiedText(differences, users.length) + deadLettersText(deadLetters);
-      print(json, { differences, shown, unreadable: users, deadLetters }, `\n${summary}`);
-      if (differences + users.length > 0) process.exitCode = EXIT.differs;
-    },
-    { shards },
-  );
+  withServers(async ({ redis, pool }) => {
+    // The differences are then the remains of what Postgres lost, and a rebuild must not be recommended.
+    const gaps = await readGaps(redis, pool, shards);
+    if (gaps.length > 0) throw new PostgresIsOlder(gaps);
+    const shown: Difference[] = [];
+    const unreadable = new Unreadable();
+    const onProgress = progressBar();
+    const differences = await verify({
+      redis,
+      pool,
+      shards,
+      onProgress,
+      onUnreadable: unreadable.note,
+      onDifference: (difference) => {
+        if (shown.length === MOST_SHOWN) return;
+        shown.push(difference);
+        if (json !== true) process.stdout.write(differenceText(difference));
+      },
+    });
+    onProgress(null);
+    const { waiting: deadLetters } = await countLetters(pool);
+    const { users } = unreadable;
+    const summary = verifiedText(differences, users.length) + deadLettersText(deadLetters);
+    print(json, { differences, shown, unreadable: users, deadLetters }, `\n${summary}`);
+    if (differences + users.length > 0) process.exitCode = EXIT.differs;
+  }, shards);
 
 function differenceText({ key, part, redis, postgres }: Difference): string {
   const name = part === '' ? key : `${key}  ${part}`;
@@ -155,29 +152,24 @@ export const runRebuild = ({
   shards?: readonly number[];
   json?: boolean;
 }): Promise<void> =>
-  withServers(
-    async ({ redis, pool }) => {
-      const startedMs = performance.now();
-      const onSetAside = ({ id, reason }: SetAside): void =>
-        void process.stderr.write(
-          `\nAn entry of the outbox could not be stored and is set aside as ${id}: ${reason}\n`,
-        );
-      const onProgress = progressBar();
-      const unreadable = new Unreadable();
-      await rebuildServers({ redis, pool, shards, acceptLoss, onProgress, onSetAside, onUnreadable: unreadable.note });
-      onProgress(null);
-      const seconds = Number(((performance.now() - startedMs) / 1000).toFixed(1));
-      const what =
-        shards === SHARD_NUMBERS
-          ? 'Redis is'
-          : shards.length === 1
-            ? `Shard ${shards[0]} is`
-            : `Shards ${shards.join(', ')} are`;
-      const { waiting: deadLetters } = await countLetters(pool);
-      const { users } = unreadable;
-      const left = users.length === 0 ? '' : `${counted(users.length, 'user')} could not be rebuilt.\n`;
-      const text = `\n${what} rebuilt, in ${seconds} s.\n${left}${deadLettersText(deadLetters)}`;
-      print(json, { shards, seconds, unreadable: users, deadLetters }, text);
-    },
-    { shards },
-  );
+  withServers(async ({ redis, pool }) => {
+    const startedMs = performance.now();
+    const onSetAside = ({ id, reason }: SetAside): void =>
+      void process.stderr.write(`\nAn entry of the outbox could not be stored and is set aside as ${id}: ${reason}\n`);
+    const onProgress = progressBar();
+    const unreadable = new Unreadable();
+    await rebuildServers({ redis, pool, shards, acceptLoss, onProgress, onSetAside, onUnreadable: unreadable.note });
+    onProgress(null);
+    const seconds = Number(((performance.now() - startedMs) / 1000).toFixed(1));
+    const what =
+      shards === SHARD_NUMBERS
+        ? 'Redis is'
+        : shards.length === 1
+          ? `Shard ${shards[0]} is`
+          : `Shards ${shards.join(', ')} are`;
+    const { waiting: deadLetters } = await countLetters(pool);
+    const { users } = unreadable;
+    const left = users.length === 0 ? '' : `${counted(users.length, 'user')} could not be rebuilt.\n`;
+    const text = `\n${what} rebuilt, in ${seconds} s.\n${left}${deadLettersText(deadLetters)}`;
+    print(json, { shards, seconds, unreadable: users, deadLetters }, text);
+  }, shards);

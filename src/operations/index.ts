@@ -298,7 +298,7 @@ export const adminOperations: readonly Operation[] = [
   adminClaimsGet,
   adminClaimsFulfil,
   adminClaimsCancel,
-  ...resourceOperations(webhooks, { create: adminWebhooksCreate }),
+  ...resourceOperations(webhooks, adminWebhooksCreate),
   adminWebhooksRotateSecret,
   adminWebhooksState,
   adminWebhooksDeliveriesList,

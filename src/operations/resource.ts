@@ -132,10 +132,7 @@ const One = Type.Object({ systemId: Type.Optional(Uuid), id: Uuid });
 const SURFACE = { surface: 'admin' } as const;
 
 /** The five operations of a resource: `<id>_list`, `_get`, `_create`, `_update` and `_delete`. */
-export const resourceOperations = <K extends Kind>(
-  resource: AdminResource<K>,
-  { create }: { create?: Operation } = {},
-): Operation[] => [
+export const resourceOperations = <K extends Kind>(resource: AdminResource<K>, create?: Operation): Operation[] => [
   listOperation(resource),
   getOperation(resource),
   create ?? createOperation(resource),

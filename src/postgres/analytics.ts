@@ -328,10 +328,7 @@ export async function usersWithValue(pool: Pool, { tenantNo, attributeNo, value 
 }
 
 /** The IDs of a tenant's users after one, in order. */
-export async function idsOfUsers(
-  pool: Pool,
-  { tenantNo, after, limit }: { tenantNo: number; after: string | null; limit: number },
-): Promise<string[]> {
+export async function idsOfUsers(pool: Pool, tenantNo: number, after: string | null, limit: number): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     'SELECT id FROM users WHERE tenant_no = $1 AND ($2::text IS NULL OR id > $2) ORDER BY id LIMIT $3',
     [tenantNo, after, limit],

@@ -74,11 +74,9 @@ export async function addJob(client: Pool | PoolClient, job: NewJob): Promise<Jo
 /** Adds jobs of a kind about a tenant's subjects. Replaces existing jobs of that kind about them, so that their work is repeated. */
 export async function replaceJobs(
   client: PoolClient,
-  {
-    kind,
-    tenantNo,
-    jobs,
-  }: { kind: JobKind; tenantNo: number; jobs: readonly { subjectId: string; parameters: object }[] },
+  kind: JobKind,
+  tenantNo: number,
+  jobs: readonly { subjectId: string; parameters: object }[],
 ): Promise<void> {
   if (jobs.length === 0) return;
   const ids = jobs.map(({ subjectId }) => subjectId);
@@ -91,10 +89,7 @@ export async function replaceJobs(
 }
 
 /** Whether a tenant has an unfinished job of a kind. */
-export async function hasOpenJob(
-  client: Pool | PoolClient,
-  { kind, tenantNo }: { kind: JobKind; tenantNo: number },
-): Promise<boolean> {
+export async function hasOpenJob(client: Pool | PoolClient, kind: JobKind, tenantNo: number): Promise<boolean> {
   const { rowCount } = await client.query(
     `SELECT FROM jobs WHERE kind = $1 AND tenant_no = $2 AND status IN ('waiting', 'running') LIMIT 1`,
     [kind, tenantNo],
@@ -236,11 +231,7 @@ export async function cancelJob(client: PoolClient, { no }: Pick<Job, 'no'>): Pr
 }
 
 /** Restarts a job immediately, from its cursor or from the beginning. */
-export async function restartJob(
-  client: PoolClient,
-  { no }: Pick<Job, 'no'>,
-  { fromStart }: { fromStart: boolean },
-): Promise<void> {
+export async function restartJob(client: PoolClient, { no }: Pick<Job, 'no'>, fromStart: boolean): Promise<void> {
   await client.query(
     `UPDATE jobs SET status = CASE WHEN $2 THEN 'waiting' ELSE 'running' END, lease = NULL, due = clock_timestamp(),
             attempts = 0, error = NULL, finished = NULL

@@ -39,10 +39,7 @@ export async function releaseClock(client: PoolClient): Promise<StoredClock> {
 }
 
 /** Records that the work due for a version of the clock is done, or what prevents it. */
-export async function noteWork(
-  pool: Pool,
-  { version, problem }: { version: number; problem: string | null },
-): Promise<void> {
+export async function noteWork(pool: Pool, version: number, problem: string | null): Promise<void> {
   await pool.query(
     problem === null
       ? 'UPDATE test_clock SET done_version = greatest(done_version, $1), problem = NULL WHERE version >= $1'
@@ -55,10 +52,7 @@ export async function noteWork(
 const LIVE = `seen > clock_timestamp() - interval '5 s'`;
 
 /** Records a heartbeat of a process that follows the test clock, and its version of the clock. */
-export async function noteFollower(
-  pool: Pool,
-  { id, worker, version }: { id: string; worker: boolean; version: number },
-): Promise<void> {
+export async function noteFollower(pool: Pool, id: string, worker: boolean, version: number): Promise<void> {
   await pool.query({
     name: 'note_follower',
     text: `INSERT INTO test_clock_followers (id, worker, version, seen) VALUES ($1, $2, $3, clock_timestamp())

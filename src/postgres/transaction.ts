@@ -74,7 +74,8 @@ const ASK_MS = 200;
 export async function inTurn<T>(
   pool: Pool,
   lock: number,
-  { work, ending }: { work: (lost: AbortSignal) => Promise<T>; ending?: AbortSignal | undefined },
+  work: (lost: AbortSignal) => Promise<T>,
+  ending?: AbortSignal | undefined,
 ): Promise<T> {
   for (;;) {
     const done = await exclusively(pool, lock, async (lost) => ({ answer: await work(lost) }));

@@ -123,7 +123,8 @@ const usedKeysWhere = (where: string): string =>
 
 export async function readIdempotencyKeys(
   pool: Pool,
-  { pageSize, tenants }: { pageSize: number; tenants: readonly number[] | null },
+  pageSize: number,
+  tenants: readonly number[] | null,
   take: (keys: UsedKey[]) => Promise<void>,
 ): Promise<void> {
   const ofTenants = tenants === null ? 'true' : `tenant_no = ANY ('{${tenants.map(Math.trunc).join()}}')`;

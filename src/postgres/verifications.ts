@@ -17,7 +17,9 @@ export type CountedVerification = Job & { differences: number };
 /** Adds a verification. Throws a unique violation while one of the tenant is unfinished. `nowMs`: Laurel's time. */
 export async function addVerification(
   client: PoolClient,
-  { tenantNo, requestedBy, nowMs }: { tenantNo: number; requestedBy: string; nowMs: number },
+  tenantNo: number,
+  requestedBy: string,
+  nowMs: number,
 ): Promise<Job> {
   await deleteOldJobs(client, { kind: KIND, days: SHOWN_DAYS, nowMs });
   return addJob(client, { kind: KIND, tenantNo, requestedBy, nowMs });

@@ -409,7 +409,7 @@ function createConfiguration(
   const { pool, announce, clock, catalogs } = core;
   const { webhookAllowPrivate } = core.settings;
   return {
-    attributeValues: (tenantNo, attribute, limit) => attributeValues(pool, { tenantNo, attribute, limit }),
+    attributeValues: (tenantNo, attribute, limit) => attributeValues(pool, tenantNo, attribute, limit),
     catalogs,
     configuration: new ConfigurationStore({ pool, announce, clock, catalogs }),
     resources: new Resources({ pool, announce, clock, catalogs, settings: { webhookAllowPrivate } }),

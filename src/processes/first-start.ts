@@ -34,15 +34,11 @@ const ANNOUNCE_MS = 1_000;
  * Migrates the database, or waits until `laurel migrate` has (MIGRATE_AT_START=0), makes sure that an admin key exists, and
  * may load the demo. Safe in several processes.
  */
-export async function prepareDatabase({
-  env,
-  servers,
-  log,
-}: {
-  env: Env;
-  servers: { redisUrl: string; databaseUrl: string };
-  log?: Log;
-}): Promise<Prepared> {
+export async function prepareDatabase(
+  env: Env,
+  servers: { redisUrl: string; databaseUrl: string },
+  log?: Log,
+): Promise<Prepared> {
   const pool = createPool(servers.databaseUrl, { max: 3 });
   // Only announces the changes made here. Processes that miss the message read them from Postgres.
   const redis = await connectRedis(servers.redisUrl, ANNOUNCE_MS).catch(() => null);

@@ -30,7 +30,7 @@ async function main(): Promise<void> {
   });
   endWithParent();
 
-  const traces = await openTraces(env.traces, { process: 'frontend', log });
+  const traces = await openTraces(env.traces, 'frontend', log);
   const clock = env.testClock ? 'test' : systemClock;
   const laurel = await openLaurel({
     ...env,

@@ -25,7 +25,9 @@ const LOGGED_CHARS = 300;
  */
 export async function openTraces(
   settings: TraceSettings | null,
-  { process: name, log, flushMs = FLUSH_MS }: { process: string; log: Log; flushMs?: number },
+  name: string,
+  log: Log,
+  flushMs: number = FLUSH_MS,
 ): Promise<Traces | null> {
   if (settings === null) return null;
   const [api, sdk, otlp, resources, { Traces: Made }] = await Promise.all([

@@ -56,7 +56,7 @@ test('a start with MIGRATE_AT_START=0 waits until `laurel migrate` has migrated,
   other.release();
 
   const env = readEnv({ MIGRATE_AT_START: '0', LAUREL_DEMO: '0' });
-  const prepared = prepareDatabase({ env, servers });
+  const prepared = prepareDatabase(env, servers);
   expect(await laurelMigrate()).toEqual([0, expect.stringMatching(/^Applied 000100_schema.sql.*\.\n$/)]);
   const files = await readdir(new URL('../../src/postgres/migrations/', import.meta.url));
   // `prepared` would wait for the missing migrations until the test's timeout.

@@ -13,7 +13,7 @@ afterAll(() => database.close());
 const start = async (variables: Record<string, string>) => {
   const env = readEnv({ LAUREL_DEMO: '0', ...variables });
   const { redisUrl, databaseUrl } = database.stack;
-  const prepared = await prepareDatabase({ env, servers: { redisUrl, databaseUrl } });
+  const prepared = await prepareDatabase(env, { redisUrl, databaseUrl });
   return { prepared, said: welcome(env, prepared) };
 };
 const PRODUCTION = { NODE_ENV: 'production', REDIS_URL: 'redis://r', DATABASE_URL: 'postgres://p' };

@@ -25,7 +25,7 @@ const log: Log = {
   warn: (fields, message) => void warnings.push({ fields: fields as Record<string, unknown>, message }),
 };
 const open = async (sampler = { byParent: true, ratio: 1 }): Promise<Traces> =>
-  (await openTraces({ url: `${spans.endpoint}/v1/traces`, sampler }, { process: 'test', log, flushMs: FLUSH_MS }))!;
+  (await openTraces({ url: `${spans.endpoint}/v1/traces`, sampler }, 'test', log, FLUSH_MS))!;
 
 beforeEach(async () => {
   warnings = [];
@@ -39,7 +39,7 @@ afterEach(async () => {
 });
 
 test('does nothing without settings', async () => {
-  expect(await openTraces(null, { process: 'test', log })).toBeNull();
+  expect(await openTraces(null, 'test', log)).toBeNull();
 });
 
 test('limits spans that cannot be sent', async () => {

@@ -71,7 +71,7 @@ export const compileTimeSystems = (catalogIndex: CatalogIndex, firstDay: number)
   catalogIndex.catalog.pointsSystems
     .map((system) => ({
       ...withoutBlocks(compileSystem(catalogIndex, system, { metric: null, firstDay })),
-      time: triggersOfKind(catalogIndex, system, { kind: 'time', metric: null }),
+      time: triggersOfKind(catalogIndex, system, 'time', null),
     }))
     .filter(({ time, level = [] }) => time.length + level.length > 0);
 
@@ -80,7 +80,7 @@ export const compileRankSystems = (catalogIndex: CatalogIndex, firstDay: number)
   catalogIndex.catalog.pointsSystems
     .map((system) => ({
       ...withoutBlocks(compileSystem(catalogIndex, system, { metric: null, firstDay })),
-      rank: triggersOfKind(catalogIndex, system, { kind: 'rank', metric: null }),
+      rank: triggersOfKind(catalogIndex, system, 'rank', null),
     }))
     .filter(({ rank, achievement, level = [] }) => rank.length + achievement.length + level.length > 0);
 
@@ -106,7 +106,8 @@ export const triggersOf = ({ creation, metric, streak, achievement, level = [] }
 export const triggersOfKind = (
   catalogIndex: CatalogIndex,
   { id }: PointsSystem,
-  { kind, metric }: { kind: TriggerKind; metric: Metric | null },
+  kind: TriggerKind,
+  metric: Metric | null,
 ): PlanTrigger[] =>
   catalogIndex.catalog.triggers
     .filter((trigger) => trigger.systemId === id && trigger.status === 'active' && kindOf(trigger) === kind)
@@ -122,7 +123,7 @@ export function compileSystem(
   system: PointsSystem,
   { metric, firstDay }: { metric: Metric | null; firstDay: number | null },
 ): PlanSystem {
-  const ofKind = (kind: TriggerKind): PlanTrigger[] => triggersOfKind(catalogIndex, system, { kind, metric });
+  const ofKind = (kind: TriggerKind): PlanTrigger[] => triggersOfKind(catalogIndex, system, kind, metric);
   const boosts = catalogIndex.catalog.boosts
     .filter((boost) => boost.systemId === system.id && boost.userId === null)
     .map((boost) => compileBoost(catalogIndex, boost))

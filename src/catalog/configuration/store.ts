@@ -72,7 +72,7 @@ export class ConfigurationStore {
   ): Promise<{ changes: ConfigurationChange[]; demo: DemoResource[] }> {
     const demo = await demoResources(this.pool, tenantNo);
     const { result, ...edited } = await this.resources.preview(tenantNo, (draft) =>
-      this.configure(draft, document, { demo, choice }),
+      this.configure(draft, document, demo, choice),
     );
     return { changes: await changesOf({ ...result, ...edited, demo }), demo: result.left };
   }
@@ -92,7 +92,7 @@ export class ConfigurationStore {
   ): Promise<{ version: number; changes: ConfigurationChange[]; demo: DemoResource[] }> {
     const { result, version, ...edited } = await this.resources.edit(tenantNo, by, async (draft, client) => {
       const demo = await demoResources(client, tenantNo);
-      const configured = await this.configure(draft, document, { demo, choice });
+      const configured = await this.configure(draft, document, demo, choice);
       const decided = choice !== undefined || configured.left.length === 0;
       if (demo.size > 0 && decided) await endDemo(client, tenantNo);
       return { ...configured, demo };
@@ -104,7 +104,7 @@ export class ConfigurationStore {
   /** Applies the document as the demo if nothing was ever configured. Returns whether it did. */
   async applyDemo(tenantNo: number, document: Configuration, by: Author): Promise<boolean> {
     const first = async (draft: CatalogDraft): Promise<void> => {
-      if (draft.before.version === 0) await this.configure(draft, document, { demo: new Set(), choice: 'keep' });
+      if (draft.before.version === 0) await this.configure(draft, document, new Set(), 'keep');
     };
     const { changes } = await this.resources.edit(tenantNo, by, first, { demo: true });
     return changes.length > 0;
@@ -148,7 +148,8 @@ export class ConfigurationStore {
   private async configure(
     draft: CatalogDraft,
     document: Configuration,
-    { demo, choice }: { demo: ReadonlySet<string>; choice: DemoChoice | undefined },
+    demo: ReadonlySet<string>,
+    choice: DemoChoice | undefined,
   ): Promise<{ before: Catalog; after: Catalog; left: DemoResource[] }> {
     const left = demo.size === 0 ? [] : demoLeft(draft.before, document, demo);
     const today = dateOf(earliestLocalDay(this.clock.now()));

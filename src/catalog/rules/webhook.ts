@@ -38,7 +38,7 @@ function* filterProblems(
 
 function* urlProblems(text: string, { webhookAllowPrivate }: RuleSettings): Generator<Problem> {
   if (!URL.canParse(text)) return yield problem('url', 'must be a URL that begins with http:// or https://');
-  const wrong = targetProblem(new URL(text), { privateTargets: webhookAllowPrivate });
+  const wrong = targetProblem(new URL(text), webhookAllowPrivate);
   if (wrong !== null) yield problem('url', wrong);
 }
 
@@ -114,7 +114,7 @@ const HOST_NAME = /^(?:[a-z\d_](?:[a-z\d_-]{0,61}[a-z\d])?\.)*(?!\d+\.?$)[a-z\d_
 const INTERNAL_NAME = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa)$/;
 
 /** Why webhooks may not use a URL, as text that follows "url"; `null` if they may. */
-export function targetProblem(url: URL, { privateTargets }: { privateTargets: boolean }): string | null {
+export function targetProblem(url: URL, privateTargets: boolean): string | null {
   if (!['http:', 'https:'].includes(url.protocol)) return 'must be a URL that begins with http:// or https://';
   if (url.username !== '' || url.password !== '')
     return 'must not contain a user name or password: the signature identifies the sender';
@@ -138,10 +138,7 @@ function privateHostProblem(host: string): string | null {
 const MAIL_PORTS: ReadonlySet<number> = new Set([25, 465, 587]);
 
 /** Why e-mails may not be handed to a server, with the field; `null` if they may. */
-export function mailServerProblem(
-  { host, port }: { host: string; port: number },
-  { privateTargets }: { privateTargets: boolean },
-): Problem | null {
+export function mailServerProblem(host: string, port: number, privateTargets: boolean): Problem | null {
   if (isIP(host) === 0 && !HOST_NAME.test(host)) return problem('host', 'must be a host name or an IP address');
   if (privateTargets) return null;
   if (REFUSED_PORTS.has(port) && !MAIL_PORTS.has(port))

@@ -146,14 +146,14 @@ export const templateFor = (
   settings: MessageSettings,
   kind: MessageKind,
   payload: Readonly<Record<string, unknown>>,
-): KindTemplate | null => localTemplate(settings.templates, settings, { kind, payload });
+): KindTemplate | null => localTemplate(settings.templates, settings, kind, payload);
 
 /** The template of a push notification for a user; see `localTemplate`. */
 export const pushTemplateFor = (
   settings: MessageSettings,
   kind: MessageKind,
   payload: Readonly<Record<string, unknown>>,
-): KindPushTemplate | null => localTemplate(settings.pushTemplates, settings, { kind, payload });
+): KindPushTemplate | null => localTemplate(settings.pushTemplates, settings, kind, payload);
 
 /**
  * The template for a user: of the locale that `payload` shows, else of a shorter one (`pt` for `pt-BR`), else the one without
@@ -163,7 +163,8 @@ export const pushTemplateFor = (
 function localTemplate<T extends { kind: MessageKind; locale?: string }>(
   templates: readonly T[],
   { localeAttribute }: MessageSettings,
-  { kind, payload }: { kind: MessageKind; payload: Readonly<Record<string, unknown>> },
+  kind: MessageKind,
+  payload: Readonly<Record<string, unknown>>,
 ): T | null {
   const { attributes } = (payload.user ?? {}) as { attributes?: Readonly<Record<string, unknown>> };
   const value = localeAttribute === null ? undefined : attributes?.[localeAttribute];

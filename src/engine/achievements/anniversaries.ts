@@ -67,7 +67,7 @@ export class Anniversaries implements ScheduledWork {
 
   private users(upToMs: number, limit: number): Promise<DueUser[]> {
     const except = this.pieces.aside.map(({ key }) => Number(key));
-    return dueUsers(this.options.pool, { upToMs, except, limit });
+    return dueUsers(this.options.pool, upToMs, except, limit);
   }
 }
 

@@ -101,7 +101,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
     await sliceOfUsers(this.options, job, record, {
       limit,
       next: async (after) => {
-        const ids = (await usersAfter(pool, { tenantNo, after, limit })).map(({ id }) => id);
+        const ids = (await usersAfter(pool, tenantNo, after, limit)).map(({ id }) => id);
         const completed = (job.result.completed ?? 0) + (await this.complete({ compiled, request: job, ids }));
         return { last: ids.at(-1) ?? null, users: ids.length, store: async () => ({ result: { completed } }) };
       },

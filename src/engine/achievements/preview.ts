@@ -202,7 +202,7 @@ export async function usersToExamine(
 ): Promise<Examined> {
   if (of > most) {
     const percent = Math.min(100, (100 * RESERVE * most) / of);
-    const drawn = await within(pool, SAMPLING_MS, (client) => sampleUsers(client, { tenantNo, percent }));
+    const drawn = await within(pool, SAMPLING_MS, (client) => sampleUsers(client, tenantNo, percent));
     if (drawn !== null && drawn.length >= Math.min(LEAST, most))
       return { ids: shuffled(drawn).slice(0, most), figure: 'estimate' };
   }

@@ -168,7 +168,9 @@ async function scoresAt(
 /** The run of a leaderboard on a day: its participants, and the scores at tenths of them. */
 export async function boardFigures(
   redis: Redis,
-  { tenantNo, board, today }: { tenantNo: number; board: Leaderboard; today: number },
+  tenantNo: number,
+  board: Leaderboard,
+  today: number,
 ): Promise<Omit<AnalyticsLeaderboards['leaderboards'][number], keyof ReturnType<typeof placesByDay>>> {
   const { startDay, endDay } = runShownOn(playedRule(board), today);
   const run = { tenantNo, boardNo: board.no, runDay: startDay };

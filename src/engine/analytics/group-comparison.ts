@@ -58,7 +58,7 @@ export function createGroupComparison(options: {
       read(compared),
       read(compared === SEGMENT.others ? SEGMENT.control : SEGMENT.others),
     ]);
-    const returned = await usersReturned(tenantNo, { segment, cohorts, today });
+    const returned = await usersReturned(tenantNo, segment, cohorts, today);
     const isGroup = compared === SEGMENT.control || compared === SEGMENT.others;
     const others = isGroup ? group : everyone.map((cohort, index) => without(cohort, own[index]!));
     return {
@@ -77,7 +77,9 @@ export function createGroupComparison(options: {
 
   async function usersReturned(
     tenantNo: number,
-    { segment, cohorts, today }: { segment: number; cohorts: Days; today: number },
+    segment: number,
+    cohorts: Days,
+    today: number,
   ): Promise<AnalyticsRetention['returned']> {
     const until = { fromDay: cohorts.fromDay, toDay: cohorts.toDay + Math.max(...RETURN_DAYS) };
     const [fresh, active] = await Promise.all([

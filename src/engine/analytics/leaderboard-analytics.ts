@@ -29,7 +29,7 @@ export function createLeaderboardAnalytics(options: AnalyticsOptions) {
     });
     const shownBoard = async (board: Leaderboard): Promise<AnalyticsLeaderboards['leaderboards'][number]> => {
       const own = places.filter(({ subject }) => subject === board.no);
-      return { ...(await boardFigures(redis, { tenantNo, board, today })), ...placesByDay(days, own) };
+      return { ...(await boardFigures(redis, tenantNo, board, today)), ...placesByDay(days, own) };
     };
     return { ...days.dates, leaderboards: await Promise.all(active.map(shownBoard)) };
   }

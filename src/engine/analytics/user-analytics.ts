@@ -79,7 +79,7 @@ export function createUserAnalytics(options: AnalyticsOptions) {
   async function controlUsers(tenantNo: number, share: number): Promise<number> {
     let users = 0;
     for (let after: string | null = null; ;) {
-      const ids: string[] = await idsOfUsers(pool, { tenantNo, after, limit: IDS_AT_ONCE });
+      const ids: string[] = await idsOfUsers(pool, tenantNo, after, IDS_AT_ONCE);
       const inControl = await mappedInSlices(ids, (id) => isControl(id, share));
       users += inControl.filter(Boolean).length;
       if (ids.length < IDS_AT_ONCE) return users;

@@ -220,7 +220,7 @@ const ADVICE: readonly Advice[] = [
 ];
 
 /** Warns of Redis settings that differ from ops/redis.conf, where CONFIG GET is allowed. Never rejects. */
-export async function warnOfRedisSettings({ redisUrl, log }: { redisUrl: string; log: Log }): Promise<void> {
+export async function warnOfRedisSettings(redisUrl: string, log: Log): Promise<void> {
   const redis = await connectRedis(redisUrl, PATIENCE_MS).catch(() => null);
   if (redis === null) return;
   redis.on('error', () => undefined);

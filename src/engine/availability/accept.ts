@@ -94,7 +94,7 @@ export async function rebuildServers(options: RebuildOptions & { acceptLoss?: bo
       await rebuild({ ...options, ...server, ending: either(lost, ending) });
     };
     const lock = lockOf(server.redis, await readRedisProcessId(server.redis));
-    await inTurn(pool, lock, { work, ending });
+    await inTurn(pool, lock, work, ending);
   }
 }
 

@@ -55,7 +55,7 @@ export async function finalRunsWithout(
   const ended = endedRuns(compiled, correction);
   const runs = ended.map(({ board, runDay }) => ({ boardNo: board.no, runDay }));
   const found: UnchangedRun[] = [];
-  for (const place of await finalPlaces(pool, { tenantNo, userId }, runs)) {
+  for (const place of await finalPlaces(pool, tenantNo, userId, runs)) {
     const { board, scoreAfter } = ended.find((one) => one.board.no === place.boardNo && one.runDay === place.runDay)!;
     if (await wasReversed(pool, correction.root.id, finalMs(place.lastDay))) continue;
     const score = scoreAfter(place);

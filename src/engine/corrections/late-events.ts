@@ -98,7 +98,7 @@ export class LateEvents {
     const { compiled } = ready;
     const nowMs = clock.now();
     const facts =
-      (await this.factsOf(ready, { nowMs, firstDay: day })) ?? factsOfNewUser(compiled, { tz: sentZone(ready), nowMs });
+      (await this.factsOf(ready, { nowMs, firstDay: day })) ?? factsOfNewUser(compiled, sentZone(ready), nowMs);
     const when = { atMs, second, day, nowMs };
     try {
       return withOccurred(ready, occurredLate(ready, facts, { ...when, quests: await this.quests(ready, facts, day) }));

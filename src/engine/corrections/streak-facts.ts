@@ -75,7 +75,9 @@ export async function streakFactsOf(
 /** The same for a new user. `own`: the preferences sent with the event. */
 export function factsOfNewUser(
   compiled: CompiledCatalog,
-  { tz, nowMs, own }: { tz: string | null; nowMs: number; own?: Pick<User, 'streakRule' | 'daysOff'> },
+  tz: string | null,
+  nowMs: number,
+  own?: Pick<User, 'streakRule' | 'daysOff'>,
 ): UserFacts {
   const { streakRule } = compiled;
   const user = { ...newUser(nowMs, { freezes: streakRule.freezes, generation: null }), ...own, zone: tz };

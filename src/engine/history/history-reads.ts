@@ -81,7 +81,7 @@ export function createHistoryReads({
     await users.state(tenantNo, userId);
     const fromDay = periods[0]?.fromDay ?? 0;
     const toDay = periods.at(-1)?.toDay ?? fromDay;
-    const rows = await limits.run({ tenantNo, userId }, () => read.days({ tenantNo, userId, fromDay, toDay }));
+    const rows = await limits.run(tenantNo, userId, () => read.days({ tenantNo, userId, fromDay, toDay }));
     const current = rows.state === null ? '0' : read.total(decodeUser(rows.state));
     return summaryEntries(periods, { ...rows, current });
   }

@@ -27,7 +27,7 @@ export class ReadLimits {
   private readonly tenants = new Map<number, TenantReads>();
 
   /** Reads when the user's turn comes. Throws 429 if too many reads wait, or if the turn does not come within a second. */
-  async run<T>({ tenantNo, userId }: { tenantNo: number; userId: string }, read: () => Promise<T>): Promise<T> {
+  async run<T>(tenantNo: number, userId: string, read: () => Promise<T>): Promise<T> {
     let tenant = this.tenants.get(tenantNo);
     if (tenant === undefined) this.tenants.set(tenantNo, (tenant = { running: 0, runningOf: new Map(), waiting: [] }));
     if (mayBegin(tenant, userId)) begun(tenant, userId);

@@ -93,7 +93,8 @@ interface Place {
 
 /** A user's places in all runs, final or current. A perpetual board has one run, so its rank is the current one. */
 export async function userPlaces(
-  { redis, past }: { redis: Redis; past: PastRuns },
+  redis: Redis,
+  past: PastRuns,
   compiled: CompiledCatalog,
   { userId, state, utcDay }: { userId: string; state: User; utcDay: number },
 ): Promise<Place[]> {

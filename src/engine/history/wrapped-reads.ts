@@ -55,7 +55,7 @@ export class WrappedReads {
     const { users, limits } = this.options;
     const { tenantNo } = compiled.catalog;
     const state = await users.state(tenantNo, userId);
-    return limits.run({ tenantNo, userId }, () => this.readYear(compiled, userId, state, year));
+    return limits.run(tenantNo, userId, () => this.readYear(compiled, userId, state, year));
   }
 
   private async readYear(
@@ -75,7 +75,7 @@ export class WrappedReads {
       userMetricDays(pool, everything),
       userPointsDays(pool, everything),
       streakChangesSince(pool, { tenantNo, userId, frequency: streaks.frequency, fromDay: EVER.fromDay }),
-      userPlaces({ redis, past }, compiled, { userId, state, utcDay: Math.floor(clock.now() / DAY_MS) }),
+      userPlaces(redis, past, compiled, { userId, state, utcDay: Math.floor(clock.now() / DAY_MS) }),
     ]);
     const known = await withDeleted(pool, compiled, [
       ...metricDays.map(({ metricNo }) => metricNo),
@@ -89,7 +89,7 @@ export class WrappedReads {
       return { days, before: daysBefore(period, days) };
     });
     const [sums, percentiles] = await Promise.all([
-      this.attributeSums(compiled, { userId, compared, any: isActive }),
+      this.attributeSums(compiled, userId, compared, isActive),
       Promise.all(compared.map(({ days }, index) => this.percentiles(tenantNo, days, isActive && index > 0))),
     ]);
     const facts = { known, state, metricDays, pointsDays, places, isActive, compared, percentiles, sums };
@@ -125,7 +125,9 @@ export class WrappedReads {
   /** In the form of `YearFacts`. */
   private async attributeSums(
     { catalog, eventAttributes }: CompiledCatalog,
-    { userId, compared, any }: { userId: string; compared: readonly ComparedDays[]; any: boolean },
+    userId: string,
+    compared: readonly ComparedDays[],
+    any: boolean,
   ): Promise<ReadonlyMap<number, AttributeSum[]>> {
     if (!any || eventAttributes.size === 0) return new Map();
     const windows = [EVER, ...compared.flatMap(({ days, before }) => [days, before])];

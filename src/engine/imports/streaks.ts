@@ -75,7 +75,7 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
 function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<number, number>; facts: StreakFacts } {
   const { compiled, state, tz, today, nowMs, days } = draft;
   const { streakRule, daysOff } = decodeUser(packState(state));
-  const { facts } = factsOfNewUser(compiled, { tz, nowMs, own: { streakRule, daysOff } });
+  const { facts } = factsOfNewUser(compiled, tz, nowMs, { streakRule, daysOff });
   const { frequency, weekStart } = compiled.catalog.streaks;
   const firstDay = days.reduce((first, { day }) => Math.min(first, day), today);
   const begin = factsFrom(firstDay, weekStart);

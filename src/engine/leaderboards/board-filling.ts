@@ -75,7 +75,7 @@ export class BoardFilling implements JobWork<BoardFill> {
         result: { openRunDay: await firstOpenRun(client, job) },
       }),
       next: async (after) => {
-        const users = await usersAfter(pool, { tenantNo, after, limit: USERS_A_CALL });
+        const users = await usersAfter(pool, tenantNo, after, USERS_A_CALL);
         const { scored, done } = await this.scores.set({ compiled, board, history, fill }, users);
         return {
           last: users.at(-1)?.id ?? null,
@@ -84,7 +84,7 @@ export class BoardFilling implements JobWork<BoardFill> {
             await putPastScores(client, fill, pastScores(compiled, board, done));
             if (isLast) {
               const past = pastRuns(board, history, fill.openRunDay);
-              await rankPastScores(client, { tenantNo, board }, past);
+              await rankPastScores(client, tenantNo, board, past);
               // Left over if the board was active before, and inactive when these runs ended.
               for (const { runDay } of past) await clearRun(this.options.redis, { ...fill, runDay }, ['']);
             }

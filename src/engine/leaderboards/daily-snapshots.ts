@@ -94,8 +94,8 @@ export class DailySnapshots implements DueWork {
       if (!(await lockProgress(client, { tenantNo, boardNo, snapshotDay: nextSnapshotDay }))) return null;
       await beforeNaming(client, tenantNo);
       const { taken, at } = await whileWhole(client, { redis, tenantNo }, () => this.read(progress, lastDay));
-      for (const snapshots of taken) await addPlaceChanges(client, { tenantNo, boardNo }, snapshots);
-      await addSnapshots(client, { tenantNo, boardNo }, taken);
+      for (const snapshots of taken) await addPlaceChanges(client, tenantNo, boardNo, snapshots);
+      await addSnapshots(client, tenantNo, boardNo, taken);
       await moveProgress(client, { tenantNo, boardNo, snapshotDay: at.nextSnapshotDay });
       await onWritten?.();
       return at;
@@ -136,7 +136,8 @@ export class DailySnapshots implements DueWork {
 /** Counts how places changed since the snapshot before. On the following days of the same snapshot, nothing changed. */
 async function addPlaceChanges(
   client: PoolClient,
-  { tenantNo, boardNo }: { tenantNo: number; boardNo: number },
+  tenantNo: number,
+  boardNo: number,
   { runDay, fromDay, packed }: TakenSnapshots,
 ): Promise<void> {
   const before = await snapshotBefore(client, { tenantNo, boardNo, runDay }, fromDay);

@@ -258,11 +258,7 @@ async function copyChunk({ redis, pool, onStep }: CopyRunOptions, copying: Copyi
       ),
     );
     const participants = members.filter(({ rank }) => rank <= (board.maxParticipants ?? Infinity)).length;
-    await addMembers(
-      client,
-      { tenantNo: run.tenantNo, group: copied },
-      { members, participants, isDone: members.length < CHUNK },
-    );
+    await addMembers(client, run.tenantNo, copied, { members, participants, isDone: members.length < CHUNK });
     await onStep?.('written');
     return members.length === CHUNK;
   });

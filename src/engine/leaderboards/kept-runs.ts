@@ -69,7 +69,7 @@ class FinalStandings implements Standings {
 
   private async member(userId: string): Promise<(Omit<Placed, 'isOn'> & Member) | null> {
     const { tenantNo, groupId } = this;
-    return groupId === null ? null : finalMember(this.pool, { tenantNo, groupId }, userId);
+    return groupId === null ? null : finalMember(this.pool, tenantNo, groupId, userId);
   }
 }
 

@@ -53,7 +53,7 @@ export function createUserScores(options: UserScoresOptions) {
       const outcomes = await call(
         filling,
         sums.filter(({ open }) => open !== null),
-        { exact: tries < EXACT_TRIES },
+        tries < EXACT_TRIES,
       );
       const again = new Set(sums.filter(({ id }) => outcomes.get(id)?.outcome === 'outdated').map(({ id }) => id));
       const done = sums.filter(({ id }) => !again.has(id));
@@ -102,7 +102,7 @@ export function createUserScores(options: UserScoresOptions) {
   async function call(
     { compiled, board, history, fill }: Filling,
     users: readonly SummedUser[],
-    { exact }: { exact: boolean },
+    exact: boolean,
   ): Promise<Map<string, FilledUser>> {
     const nowMs = clock.now();
     const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));

@@ -54,7 +54,7 @@ export async function boardChanged(
   const { members } = await memberPage(standings, { offset: 0, limit: LIVE_RANKINGS });
   const places = await ranked(standings, members, { from: 0, before: undefined });
   const rankings = await shownRankings(redis, { tenantNo, board, runDay: at.runDay }, places);
-  const payload = boardPayload('leaderboard.changed', { compiled, board, ...at }, { status: 'active', rankings });
+  const payload = boardPayload('leaderboard.changed', { compiled, board, ...at }, 'active', rankings);
   return { type: 'leaderboard.changed', payload };
 }
 

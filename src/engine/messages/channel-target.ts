@@ -13,7 +13,7 @@ export type Target = Pick<NewChannel, 'host' | 'port' | 'security' | 'username' 
 const refused = (text: string): AppError => new AppError('unprocessable', text);
 
 /** Where a channel sends, without its secrets. Throws 422 for what may not be used. */
-export function targetOf(sent: SentMessageChannel, { allowPrivate }: { allowPrivate: boolean }): Target {
+export function targetOf(sent: SentMessageChannel, allowPrivate: boolean): Target {
   const { transport = 'smtp', http = null } = sent;
   if ((transport === 'http') !== (http !== null)) throw refused('http is required with transport http, and only then');
   return http === null ? smtpTarget(sent, allowPrivate) : httpTarget(sent, http, allowPrivate);
@@ -25,7 +25,7 @@ function smtpTarget(sent: SentMessageChannel, privateTargets: boolean): Target {
     throw refused(
       `${host === undefined ? 'host' : port === undefined ? 'port' : 'security'} is required with transport smtp`,
     );
-  const wrong = mailServerProblem({ host, port }, { privateTargets });
+  const wrong = mailServerProblem(host, port, privateTargets);
   if (wrong !== null) throw refused(`${wrong.field} ${wrong.text}`);
   return { host, port, security, username, http: null };
 }
@@ -40,7 +40,7 @@ function httpTarget(sent: SentMessageChannel, provider: SentHttpProvider, privat
   if (url.username !== '' || url.password !== '')
     throw refused('http.url must not contain a user name or password: use http.secretHeaders');
   if (url.protocol !== 'https:' && !privateTargets) throw refused('http.url must begin with https://');
-  const wrong = targetProblem(url, { privateTargets });
+  const wrong = targetProblem(url, privateTargets);
   if (wrong !== null) throw refused(`http.url ${wrong}`);
   const wrongHeader = headerProblem(provider);
   if (wrongHeader !== null) throw refused(wrongHeader);

@@ -73,7 +73,7 @@ export function createMessageChannels({
    * sent to another server. Throws 422 for a server that may not be used, 409 if a setting of the installation is missing.
    */
   async function put({ tenantNo, by }: Of, sent: SentMessageChannel): Promise<ChannelRow> {
-    const target = targetOf(sent, { allowPrivate });
+    const target = targetOf(sent, allowPrivate);
     const { enabled, senderAddress, senderName, replyTo, pace } = { ...CHANNEL_DEFAULTS, ...sent };
     if (enabled && publicUrl === null)
       throw new AppError('conflict', 'PUBLIC_URL is not set, so e-mails could have no link to unsubscribe');

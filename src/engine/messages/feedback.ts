@@ -80,7 +80,7 @@ export function createFeedback(options: FeedbackOptions) {
     if (others >= MOST_AT_A_TIME) throw new AppError('too_many_requests', BUSY, { headers: { 'Retry-After': '1' } });
     running.set(tenantNo, others + 1);
     try {
-      const format = await noteReceived(pool, { tenantNo, nonce, nowMs: clock.now() });
+      const format = await noteReceived(pool, tenantNo, nonce, clock.now());
       if (format === null) throw invalidAddress();
       return await take(tenantNo, format, body);
     } finally {

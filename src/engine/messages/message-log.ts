@@ -45,7 +45,7 @@ export function createEmailLog({ pool, clock }: { pool: Pool; clock: Clock }) {
     tenantNo: number,
     { limit, cursor }: { limit: number; cursor?: string },
   ): Promise<Page<SuppressionRow>> {
-    const rows = await listSuppressions(pool, { tenantNo, limit: limit + 1, after: cursor ?? null });
+    const rows = await listSuppressions(pool, tenantNo, limit + 1, cursor ?? null);
     return pageOf(rows, limit, ({ address }) => address);
   }
 

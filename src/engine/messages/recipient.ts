@@ -29,7 +29,7 @@ export function recipientOf(
 ): Recipient {
   if (state === undefined) return { drop: 'the user was deleted' };
   if ((state.hidden & HIDDEN_BY.admin) !== 0) return { drop: 'the user is hidden' };
-  if (state.email === null || !isReachable({ userId, state }, kind, controlShare))
+  if (state.email === null || !isReachable(userId, state, kind, controlShare))
     return { drop: 'the user has no address, unsubscribed, or is in the control group' };
   if (isSuppressed(state.email.toLowerCase())) return { drop: 'the address is suppressed' };
   return quietUntil(quietHours, state, nowMs) ?? { address: state.email, localDay: dayIn(state.zone, nowMs) };
@@ -46,7 +46,7 @@ export function pushRecipientOf(
 ): PushRecipient {
   if (state === undefined) return { drop: 'the user was deleted' };
   if ((state.hidden & HIDDEN_BY.admin) !== 0) return { drop: 'the user is hidden' };
-  if (state.deviceTokens === null || !isReachableByPush({ userId, state }, kind, controlShare))
+  if (state.deviceTokens === null || !isReachableByPush(userId, state, kind, controlShare))
     return { drop: 'the user has no device, turned these notifications off, or is in the control group' };
   const tokens = [...new Set(JSON.parse(state.deviceTokens) as string[])];
   return quietUntil(quietHours, state, nowMs) ?? { tokens, localDay: dayIn(state.zone, nowMs) };

@@ -87,7 +87,7 @@ export function happenedIn(
     if (!isWanted(userId, user !== undefined)) return { record, user, notifications: [] };
     try {
       const known = user ?? new RecordedUser({ compiled, controlShare }, userId, NO_STATE);
-      return { record, user, notifications: fromRecord({ compiled, wants }, record, known) };
+      return { record, user, notifications: fromRecord(compiled, wants, record, known) };
     } catch (error) {
       onLeftOut(error);
       return { record, user, notifications: null };
@@ -188,7 +188,8 @@ function completionsOf(
  * achievements. Throws if the user's state or the record has an unknown form.
  */
 export function fromRecord(
-  { compiled, wants }: { compiled: CompiledCatalog; wants: Wants },
+  compiled: CompiledCatalog,
+  wants: Wants,
   record: HappenedRecord,
   user: RecordedUser,
 ): Notification[] {

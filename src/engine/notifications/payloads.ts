@@ -280,7 +280,8 @@ export function tierChanged(
 export const boardPayload = (
   type: 'leaderboard.started' | 'leaderboard.changed' | 'leaderboard.finished',
   at: BoardGroup,
-  { status, rankings }: { status: BoardStatus; rankings: LeaderboardRanking[] },
+  status: BoardStatus,
+  rankings: LeaderboardRanking[],
 ): string => `{"type":"${type}","leaderboard":${openedBoard(at, status)},"rankings":${JSON.stringify(rankings)}}}`;
 
 /** Payload of `user.merged`: the user who remains, and the IDs of both. */

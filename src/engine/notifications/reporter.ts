@@ -100,7 +100,7 @@ export class Reporter {
       const its = entries.filter((entry) => entry.tenantNo === tenantNo && concerns(entry));
       if (its.length === 0) continue;
       const isMessaged = listening.messaged.has(tenantNo);
-      const found = await this.hear({ tenantNo, version: version ?? 0, isMessaged, entries: its });
+      const found = await this.hear(tenantNo, version ?? 0, isMessaged, its);
       if (found !== null) await this.rank(found.compiled, its);
       if (found !== null) heard.set(tenantNo, { ...found, isListened, concerns });
     }
@@ -139,17 +139,12 @@ export class Reporter {
   }
 
   /** A tenant's catalog, at least of a version, including deleted resources that the entries name. */
-  private async hear({
-    tenantNo,
-    version,
-    isMessaged,
-    entries,
-  }: {
-    tenantNo: number;
-    version: number;
-    isMessaged: boolean;
-    entries: readonly HappenedEntry[];
-  }): Promise<Pick<Heard, 'compiled' | 'listeners' | 'wants'> | null> {
+  private async hear(
+    tenantNo: number,
+    version: number,
+    isMessaged: boolean,
+    entries: readonly HappenedEntry[],
+  ): Promise<Pick<Heard, 'compiled' | 'listeners' | 'wants'> | null> {
     const { pool, catalogs, onLeftOut } = this.options;
     try {
       await catalogs.atLeast(tenantNo, version);

@@ -144,7 +144,7 @@ export class Expiries implements ScheduledWork {
     const { tenantNo, no, version, day, lastUser } = expiring;
     const compiled = await publisher.catalog(tenantNo, version);
     const system = compiled.pointsSystemsByNo.get(no);
-    const users = await usersAfter(publisher.pool, { tenantNo, after: lastUser, limit: this.atOnce });
+    const users = await usersAfter(publisher.pool, tenantNo, lastUser, this.atOnce);
     const page = system && { compiled, system, days: daysAt(expiring) };
     const userIds = users.map(({ id }) => id);
     const done = page === undefined ? [] : await this.expire(page, userIds, signal);

@@ -86,11 +86,7 @@ export class PointsReads {
         );
       const conditions = Object.fromEntries(filter.map(({ attribute, value }) => [attribute.no, value]));
       await this.caughtUp?.tenant(compiled.catalog.tenantNo);
-      const totals = await filteredPointsTotals(this.pool, {
-        tenantNo: compiled.catalog.tenantNo,
-        systemNo: system.no,
-        attributes: conditions,
-      });
+      const totals = await filteredPointsTotals(this.pool, compiled.catalog.tenantNo, system.no, conditions);
       const greatest = totals.at(-1)?.total ?? 0;
       return summaryBounds(greatest).map(({ from, to }) => ({
         from,
@@ -109,7 +105,7 @@ export class PointsReads {
       const ranges = bounds.slice(1);
       // While the greatest total grows with each query, the last range has the users above it, too.
       if (tries === COUNT_TRIES) ranges[ranges.length - 1] = { ...ranges.at(-1)!, to: Infinity };
-      const { users, holders, greatest, counts } = await this.count({ tenantNo, systemNo }, ranges);
+      const { users, holders, greatest, counts } = await this.count(tenantNo, systemNo, ranges);
       this.greatest.set(key, greatest);
       const asked = bounds;
       bounds = summaryBounds(greatest);
@@ -120,7 +116,8 @@ export class PointsReads {
 
   /** Number of users in total, with points, and in each range (inclusive), and the greatest total. */
   private async count(
-    { tenantNo, systemNo }: { tenantNo: number; systemNo: number },
+    tenantNo: number,
+    systemNo: number,
     ranges: readonly { from: number; to: number }[],
   ): Promise<{ users: number; holders: number; greatest: number; counts: number[] }> {
     const args = ranges.flatMap(({ from, to }) => [from, to]);
@@ -153,10 +150,7 @@ export class PointsReads {
       from: points,
       to: (levels[index + 1]?.points ?? Infinity) - 1,
     }));
-    const { users, holders, counts } = await this.count(
-      { tenantNo: compiled.catalog.tenantNo, systemNo: system.no },
-      ranges,
-    );
+    const { users, holders, counts } = await this.count(compiled.catalog.tenantNo, system.no, ranges);
     // Totals of 0 are not counted, so a level that starts at 0 also has those users.
     const withoutPoints = users - holders;
     const ofNone = levels.findLastIndex(({ points }) => points <= 0);

@@ -172,7 +172,7 @@ export function createSpendings(options: SpendingsOptions) {
       audit({ action: 'update', tenantNo, userId, by }, answer);
       return answer;
     }
-    const { closings } = await find(tenantNo, { userId, system, id: of });
+    const { closings } = await find(tenantNo, userId, system, of);
     const closing = closingOf(closings);
     if (closing?.kind === BALANCE[how]) return balanceChangeAnswer(compiled, closing);
     throw new AppError('conflict', `The hold ${closing === undefined ? 'has expired' : CLOSED[closing.kind]}.`);
@@ -215,7 +215,7 @@ export function createSpendings(options: SpendingsOptions) {
     // Read before the spending: a user who is deleted in between, and returns, must not be paid for it.
     const packed = await packedUser(redis, tenantNo, userId);
     const generation = packed === null ? null : decodeUser(packed).generation;
-    const { spending, closings } = await find(tenantNo, { userId, system, id: of });
+    const { spending, closings } = await find(tenantNo, userId, system, of);
     if (spending.kind === BALANCE.hold && closingOf(closings)?.kind !== BALANCE.capture)
       throw new AppError('conflict', 'The hold was not captured, so that there is nothing to refund.');
     check(spending);
@@ -316,7 +316,9 @@ export function createSpendings(options: SpendingsOptions) {
   /** A spending or hold, and what closed it. Throws 404. */
   async function find(
     tenantNo: number,
-    { userId, system, id }: { userId: string; system: PointsSystem; id: string },
+    userId: string,
+    system: PointsSystem,
+    id: string,
   ): Promise<{ spending: BalanceChangeRow; closings: BalanceChangeRow[] }> {
     const rows = await read({ tenantNo, userId }, id);
     const spending = rows.find((row) => row.id === id);

@@ -164,7 +164,7 @@ async function underNewMarks(
     noteSpreads(redis, [{ ...change, epoch }]);
     await Promise.all(shards.map((shard) => redis.set(markKey(shard), markOf(installation, epoch))));
   };
-  const locked = locks.reduceRight((work, lock) => (): Promise<void> => inTurn(pool, lock, { work }), renew);
+  const locked = locks.reduceRight((work, lock) => (): Promise<void> => inTurn(pool, lock, work), renew);
   await locked();
 }
 
@@ -193,7 +193,7 @@ export function createSpreads(redis: Redis, pool: Pool, clock: Clock, wake: () =
     const nowMs = clock.now();
     const id = await transaction(pool, async (client) => {
       await lockTenant(client, tenantNo);
-      if (await hasOpenJob(client, { kind: 'tenant_spreading', tenantNo }))
+      if (await hasOpenJob(client, 'tenant_spreading', tenantNo))
         throw new AppError('conflict', 'The tenant is being spread already: wait until that job is done.');
       const parameters = { spread };
       const job = await addJob(client, { kind: 'tenant_spreading', tenantNo, parameters, requestedBy: by.who, nowMs });

@@ -158,7 +158,7 @@ class Filling {
       old = new Map();
       collected = 0;
     };
-    await readIdempotencyKeys(pool, { pageSize: KEYS_A_PAGE, tenants }, async (keys) => {
+    await readIdempotencyKeys(pool, KEYS_A_PAGE, tenants, async (keys) => {
       for (const used of keys) {
         const bucket = bucketOf(redis, used, generations.of(used));
         const { tenantNo, key, field } = bucket;

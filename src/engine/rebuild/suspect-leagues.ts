@@ -117,12 +117,12 @@ export async function suspectCohorts(
   tenants: readonly number[] | null,
   after: CohortPosition | null,
 ): Promise<{ suspects: Suspect[]; next: CohortPosition | null }> {
-  const cohorts = await cohortsFrom(sides.pool, { tenants, after, limit: COHORTS_A_PAGE });
+  const cohorts = await cohortsFrom(sides.pool, tenants, after, COHORTS_A_PAGE);
   const suspects = (await wrongCohorts(sides, cohorts)).map(([cohort, wrong]) =>
     suspect(wrong, async () => {
       const { tenantNo, boardNo, runDay, id } = cohort;
       const before = { tenantNo, boardNo, runDay, id: id - 1 };
-      const now = await cohortsFrom(sides.pool, { tenants: [tenantNo], after: before, limit: 1 });
+      const now = await cohortsFrom(sides.pool, [tenantNo], before, 1);
       return (await wrongCohorts(sides, now)).map(([, each]) => each);
     }),
   );
@@ -156,7 +156,7 @@ async function wrongCohorts(sides: Sides, cohorts: readonly StoredCohort[]): Pro
       if (size !== null) found.push([cohort, { key, part: '', text: size }]);
       const own = <T extends { cohort: number }>(all: readonly T[]): T[] =>
         all.filter((each) => each.cohort === cohort.id);
-      for (const { userId, text } of wrongMoves(cohort, board, { seats: own(seats), scores: own(scores) }))
+      for (const { userId, text } of wrongMoves(cohort, board, own(seats), own(scores)))
         found.push([cohort, { key, part: userId, text }]);
     }
   }
@@ -184,7 +184,8 @@ function wrongSize(cohort: StoredCohort, board: BoardSets): string | null {
 function wrongMoves(
   { tier: stored, members, rows, closed }: StoredCohort,
   board: BoardSets,
-  { seats, scores }: { seats: readonly ClosedSeat[]; scores: readonly CohortMember[] },
+  seats: readonly ClosedSeat[],
+  scores: readonly CohortMember[],
 ): { userId: string; text: string }[] {
   if (closed === null || board.league === null || rows !== members || seats.some(({ isMerged }) => isMerged)) return [];
   const rule = board.league;

@@ -41,7 +41,7 @@ export async function suspectRewards(sides: Sides, users: readonly StoredUser[])
   for (const reward of await unpaidRankRewards(pool, users)) {
     const { tenantNo, userId: id } = reward;
     const part = knownPart(redis, tenantNo, id);
-    suspects.push(rankSuspect(sides, part, { id, reward }));
+    suspects.push(rankSuspect(sides, part, id, reward));
   }
   return suspects;
 }
@@ -59,7 +59,8 @@ function pointsSuspect({ redis, pool }: Sides, { tenantNo, id }: NamedUser): Sus
 function rankSuspect(
   { pool }: Sides,
   part: TenantPart,
-  { id, reward }: { id: string; reward: { boardNo: number; runDay: number; systemNo: number } },
+  id: string,
+  reward: { boardNo: number; runDay: number; systemNo: number },
 ): Suspect {
   const { boardNo, runDay, systemNo } = reward;
   return {

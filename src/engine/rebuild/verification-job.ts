@@ -177,7 +177,7 @@ export class Verifying implements JobWork<VerificationJob> {
 
   /** The states of users, their places on leaderboards, and the generation of new users. */
   private async users(sides: Sides, { tenantNo }: VerificationJob, after: string): Promise<Compared> {
-    const users = await usersAfter(this.pool, { tenantNo, after, limit: USERS_A_SLICE });
+    const users = await usersAfter(this.pool, tenantNo, after, USERS_A_SLICE);
     const differences: Difference[] = [];
     const generations = new Generations();
     const readable = users.flatMap(({ id, state }) => {

@@ -25,7 +25,7 @@ export function createVerifications(redis: Redis, pool: Pool, clock: Clock, wake
   async function create(tenantNo: number, by: Author): Promise<Verification> {
     const nowMs = clock.now();
     const job = await transaction(pool, async (client) => {
-      const added = await addVerification(client, { tenantNo, requestedBy: by.who, nowMs });
+      const added = await addVerification(client, tenantNo, by.who, nowMs);
       const entry = { action: 'create', kind: 'verification', id: added.id } as const;
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
       return added;

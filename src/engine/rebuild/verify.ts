@@ -162,7 +162,7 @@ class Verification {
   async idempotencyKeys(): Promise<void> {
     const { redis, pool, onProgress } = this.options;
     let done = 0;
-    await readIdempotencyKeys(pool, { pageSize: PAGE, tenants: this.tenants }, async (used) => {
+    await readIdempotencyKeys(pool, PAGE, this.tenants, async (used) => {
       await this.areUsed(used);
       done += used.length;
       onProgress?.({ step: 'idempotency keys', done, total: null });

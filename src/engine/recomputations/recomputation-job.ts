@@ -180,7 +180,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
             await insertPlanned(client, job, slice.rows);
             await noteFigures(client, job, withSlice(job.figures, slice));
             if (!isLast) return {};
-            await setStatus(client, job, { status: 'planned', nowMs });
+            await setStatus(client, job, 'planned', nowMs);
             if (!job.request.dryRun) await beginStep(client, job, { ...job, step: 'applying', nowMs });
             return { nowMs };
           },
@@ -195,7 +195,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
   ): Promise<void> {
     const { job, compiled } = step;
     const doing = job.status === 'reverting' ? 'reverting' : 'applying';
-    const rows = await openUsers<UserPlan>(this.options.pool, job, { step: doing, limit: USERS_A_SLICE });
+    const rows = await openUsers<UserPlan>(this.options.pool, job, doing, USERS_A_SLICE);
     if (rows.length === 0) return this.endPass(job, doing, record);
     const reverts = doing === 'reverting';
     const completions = reverts ? await this.completions(job, rows) : new Map<string, CompletionsNow>();
@@ -273,7 +273,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
   private async endPass(job: StoredRecomputation, step: 'applying' | 'reverting', record: RecordSlice): Promise<void> {
     const { pool, clock } = this.options;
     await requirePersisted(this.options, job.tenantNo);
-    const [left] = await openUsers(pool, { ...job, lastUser: '' }, { step, limit: 1 });
+    const [left] = await openUsers(pool, { ...job, lastUser: '' }, step, 1);
     await record(async (client) => {
       const { passes = 1 } = job.figures;
       if (left !== undefined && passes < PASSES) {
@@ -283,7 +283,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
       await skipOpen(client, job, step, NOT_STORED);
       await noteFigures(client, job, { ...job.figures, ...(await outcomeOf(client, job)) });
       const nowMs = clock.now();
-      await setStatus(client, job, { status: step === 'applying' ? 'applied' : 'reverted', nowMs });
+      await setStatus(client, job, step === 'applying' ? 'applied' : 'reverted', nowMs);
       return { end: 'done', nowMs };
     });
   }
@@ -299,7 +299,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
   private async fail(job: StoredRecomputation, failed: string, record: RecordSlice): Promise<void> {
     const nowMs = this.options.clock.now();
     await record(async (client) => {
-      await setStatus(client, job, { status: 'failed', nowMs });
+      await setStatus(client, job, 'failed', nowMs);
       return { end: { failed }, nowMs };
     });
   }

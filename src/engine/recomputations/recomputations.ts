@@ -71,7 +71,7 @@ export function createRecomputations({ wake, pool, clock }: RecomputationsOption
           nowMs: clock.now(),
         });
         const inserted = (await readRecomputation(client, { tenantNo, id }))!;
-        await audit(client, { job: inserted, action: 'create', by });
+        await audit(client, inserted, 'create', by);
         return inserted;
       }),
     );
@@ -135,7 +135,7 @@ export function createRecomputations({ wake, pool, clock }: RecomputationsOption
         if (!(MAY[action] as readonly string[]).includes(job.status))
           throw conflict(`The recomputation is ${job.status}: it cannot be ${DONE[action]}.`);
         await work(client, job, { requestedBy: by.who, nowMs: clock.now() });
-        await audit(client, { job, action: AUDITED[action], by });
+        await audit(client, job, AUDITED[action], by);
         return (await readRecomputation(client, { tenantNo, id }))!;
       }),
     );
@@ -154,10 +154,7 @@ export function createRecomputations({ wake, pool, clock }: RecomputationsOption
     }
   }
 
-  function audit(
-    client: PoolClient,
-    { job, action, by }: { job: StoredRecomputation; action: AuditAction; by: Author },
-  ): Promise<void> {
+  function audit(client: PoolClient, job: StoredRecomputation, action: AuditAction, by: Author): Promise<void> {
     const { tenantNo, id, request } = job;
     const entry = { action, kind: 'recomputation' as const, id, after: request };
     return writeAudit(client, { tenantNo, nowMs: clock.now(), by, entries: [entry] });

@@ -35,7 +35,7 @@ export interface Rules {
   streaks: boolean;
 }
 
-export function rulesOf(compiled: CompiledCatalog, { points, utcDay }: { points: boolean; utcDay: number }): Rules {
+export function rulesOf(compiled: CompiledCatalog, points: boolean, utcDay: number): Rules {
   const { catalog } = compiled;
   const systemsFor = (metric: Metric | null): PlanSystem[] =>
     catalog.pointsSystems.map((system) => compileSystem(compiled, system, { metric, firstDay: null }));

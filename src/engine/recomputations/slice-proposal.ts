@@ -110,7 +110,7 @@ async function planRules(
   const triggers = await triggersOfEvents(client, job.tenantNo);
   const boards = what.includes('boards') ? openBoards(compiled, nowMs) : null;
   return {
-    rules: rulesOf(compiled, { points, utcDay: Math.floor(nowMs / DAY_MS) }),
+    rules: rulesOf(compiled, points, Math.floor(nowMs / DAY_MS)),
     points,
     achievements: what.includes('achievements'),
     boards,

@@ -68,7 +68,7 @@ export class OpenClaims implements ScheduledWork {
 
   async perform(_dueMs: number, ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
     const { pool } = this.options.publisher;
-    const open = await openClaims(pool, { upToMs, aside: this.waiting(), limit: AT_ONCE });
+    const open = await openClaims(pool, upToMs, this.waiting(), AT_ONCE);
     for (const claim of open) {
       if (ending.aborted) return;
       if (claim.state === CLAIM_STATE.reserved || claim.refundDue)

@@ -189,7 +189,9 @@ export type ClockControl = ReturnType<typeof createClockControl>;
 
 /** A pass under the test clock, once every live process shows the new time. Stores the outcome for the request. */
 export async function clockPass(
-  { pool, clock, schedule }: { pool: Pool; clock: TestClock; schedule: Pick<Schedule, 'pass'> },
+  pool: Pool,
+  clock: TestClock,
+  schedule: Pick<Schedule, 'pass'>,
   ending: AbortSignal,
 ): Promise<PassOutcome> {
   const { version } = clock;
@@ -198,7 +200,7 @@ export async function clockPass(
   const outcome = await schedule.pass(ending);
   // The clock was set again meanwhile; the end of this pass says nothing about the later time.
   if (clock.version !== version) return { state: 'more' };
-  if (outcome.state === 'done') await noteWork(pool, { version, problem: null });
-  if (outcome.state === 'held up') await noteWork(pool, { version, problem: outcome.by });
+  if (outcome.state === 'done') await noteWork(pool, version, null);
+  if (outcome.state === 'held up') await noteWork(pool, version, outcome.by);
   return outcome;
 }

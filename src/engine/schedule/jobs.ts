@@ -101,10 +101,10 @@ export function createJobs(pool: Pool, clock: Clock, wake: () => Promise<void>) 
     const job = await change({ seen, id, by, action: 'retry' }, async (client, one, nowMs) => {
       const retry = retryOf(one);
       if (retry === null) throw conflict(`The job is ${one.status}: it cannot be retried.`);
-      await restartJob(client, one, { fromStart: retry === 'restart' });
+      await restartJob(client, one, retry === 'restart');
       if (one.kind === 'recomputation_planning' && !isOpen(one)) {
         const planned = await readRecomputation(client, { tenantNo: one.tenantNo!, id: one.subjectId! });
-        await setStatus(client, planned!, { status: 'planning', nowMs });
+        await setStatus(client, planned!, 'planning', nowMs);
       }
     }).catch((error: unknown) => {
       if (!isUniqueViolation(error)) throw error;

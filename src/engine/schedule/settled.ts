@@ -18,7 +18,9 @@ const HURRY = AbortSignal.abort();
  * Returns false on abort, or after half a minute without progress. Rejects if Redis or Postgres is away.
  */
 export async function settled(
-  { redis, pool, persister }: { redis: Redis; pool: Pool; persister: Pick<Persister, 'drain'> },
+  redis: Redis,
+  pool: Pool,
+  persister: Pick<Persister, 'drain'>,
   ending: AbortSignal,
 ): Promise<boolean> {
   let endMs = performance.now() + PATIENCE_MS;

@@ -72,7 +72,7 @@ export class TestClock implements Clock {
     const changed = version !== this.followed;
     this.standsAtMs = nowMs;
     this.followed = version;
-    await noteFollower(this.pool, { id: this.id, worker: this.worker, version });
+    await noteFollower(this.pool, this.id, this.worker, version);
     if (changed) for (const listener of this.listeners) listener();
   }
 }

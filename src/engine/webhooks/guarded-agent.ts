@@ -35,7 +35,7 @@ export function guardedAgent({ allowPrivate, resolve = nameResolver({ allowPriva
   const mayConnect = (address: string): boolean => allowPrivate || isPublicAddress(address);
   const connectTo = buildConnector({
     timeout: CONNECT_MS,
-    lookup: publicLookup(resolve, { allowPrivate }),
+    lookup: publicLookup(resolve, allowPrivate),
     autoSelectFamily: true,
     ...(ca !== undefined && { ca }),
   } as buildConnector.BuildOptions);
@@ -94,7 +94,7 @@ export function nameResolver({ allowPrivate }: { allowPrivate: boolean }): Resol
  * uses one of them. The name is not looked up again, so a name whose address changes between look-ups gains nothing.
  * Fails with `TargetRefused` if no address is left.
  */
-function publicLookup(resolve: ResolveName, { allowPrivate }: { allowPrivate: boolean }): LookupFunction {
+function publicLookup(resolve: ResolveName, allowPrivate: boolean): LookupFunction {
   return (name, options, callback) => {
     const passOn = (addresses: string[]): void => {
       const allowed = addresses.filter((address) => allowPrivate || isPublicAddress(address));

@@ -110,7 +110,7 @@ export class Sender {
     { atMs, span, signal }: { atMs: number; span: Span | null; signal: AbortSignal },
   ): Promise<Omit<Try, 'atMs' | 'durationMs'>> {
     const to = new URL(url);
-    const problem = targetProblem(to, { privateTargets: this.allowPrivate });
+    const problem = targetProblem(to, this.allowPrivate);
     if (problem !== null) throw new TargetRefused(`the URL ${problem}`);
     const timestamp = Math.floor(atMs / 1_000);
     const headers: Record<string, string> = {

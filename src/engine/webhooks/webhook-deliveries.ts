@@ -127,7 +127,7 @@ export function createWebhookDeliveries({ pool, clock, onQueued, wake }: Webhook
   }
 
   function state({ webhook: { id, enabled } }: OwnWebhook): Promise<WebhookStateRow> {
-    return readWebhookState(pool, { webhookId: id, enabled });
+    return readWebhookState(pool, id, enabled);
   }
 
   function resends({ tenantNo, webhook }: OwnWebhook): Promise<Resend[]> {

@@ -73,7 +73,7 @@ export class Sessions {
       const session = { hash: keyHash(token), keyId: key.id, keyHash: key.hash, nowMs, expiresMs };
       const prefix = await insertSession(client, session);
       if (prefix === null) return null;
-      await this.note(client, { action: 'create', by, prefix });
+      await this.note(client, 'create', by, prefix);
       return { token, csrfToken: csrfTokenOf(token), expiresMs, prefix };
     });
   }
@@ -82,7 +82,7 @@ export class Sessions {
     const ended = await transaction(this.pool, async (client) => {
       const prefix = await deleteSession(client, hash);
       if (prefix === null) return false;
-      await this.note(client, { action: 'delete', by, prefix });
+      await this.note(client, 'delete', by, prefix);
       await countRevision(client);
       return true;
     });
@@ -107,10 +107,7 @@ export class Sessions {
     return found !== null && isRight && found.kind === 'admin' && found.active ? found : null;
   }
 
-  private note(
-    client: PoolClient,
-    { action, by, prefix }: { action: 'create' | 'delete'; by: Author; prefix: string },
-  ): Promise<void> {
+  private note(client: PoolClient, action: 'create' | 'delete', by: Author, prefix: string): Promise<void> {
     const entries = [{ action, kind: 'session' as const, name: prefix }];
     return writeAudit(client, { tenantNo: null, nowMs: this.clock.now(), by: { ...by, who: prefix }, entries });
   }

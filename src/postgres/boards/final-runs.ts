@@ -78,7 +78,8 @@ export async function lastCopied(
 
 export async function addMembers(
   client: PoolClient,
-  { tenantNo, group }: { tenantNo: number; group: CopiedGroup },
+  tenantNo: number,
+  group: CopiedGroup,
   { members, participants, isDone }: { members: readonly NewFinalMember[]; participants: number; isDone: boolean },
 ): Promise<void> {
   let rows = '';
@@ -219,7 +220,8 @@ export async function finalPage(
 
 export async function finalMember(
   pool: Pool,
-  { tenantNo, groupId }: { tenantNo: number; groupId: number },
+  tenantNo: number,
+  groupId: number,
   userId: string,
 ): Promise<(FinalMember & { place: number }) | null> {
   const { rows } = await pool.query<FinalMember & { place: number }>(

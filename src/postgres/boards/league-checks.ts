@@ -112,7 +112,9 @@ export type CohortPosition = LeagueRun & { id: number };
 /** The next cohorts in the order of tenants, leaderboards and runs. `tenants`: `null` for all. */
 export async function cohortsFrom(
   pool: Pool,
-  { tenants, after, limit }: { tenants: readonly number[] | null; after: CohortPosition | null; limit: number },
+  tenants: readonly number[] | null,
+  after: CohortPosition | null,
+  limit: number,
 ): Promise<StoredCohort[]> {
   const { tenantNo, boardNo, runDay, id } = after ?? { tenantNo: -1, boardNo: 0, runDay: 0, id: 0 };
   const { rows } = await pool.query<StoredCohort>(

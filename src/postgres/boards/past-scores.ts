@@ -214,7 +214,8 @@ export async function putPastScores(
 /** Creates final runs from collected scores. Runs that are already final stay unchanged. */
 export async function rankPastScores(
   client: PoolClient,
-  { tenantNo, board }: { tenantNo: number; board: Leaderboard },
+  tenantNo: number,
+  board: Leaderboard,
   runs: readonly { runDay: number; lastDay: number; finalMs: number }[],
 ): Promise<void> {
   await client.query(

@@ -131,7 +131,7 @@ export async function requestFills(
   boards: readonly { id: string; no: number }[],
 ): Promise<void> {
   const jobs = boards.map(({ id, no }) => ({ subjectId: id, parameters: { boardNo: no } }));
-  await replaceJobs(client, { kind: 'leaderboard_filling', tenantNo, jobs });
+  await replaceJobs(client, 'leaderboard_filling', tenantNo, jobs);
   await deletePastScores(
     client,
     tenantNo,

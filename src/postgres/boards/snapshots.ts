@@ -17,7 +17,8 @@ export interface TakenSnapshots {
 /** Adds daily snapshots of a leaderboard. Unchanged parts are not stored again. */
 export async function addSnapshots(
   client: PoolClient,
-  { tenantNo, boardNo }: { tenantNo: number; boardNo: number },
+  tenantNo: number,
+  boardNo: number,
   taken: readonly TakenSnapshots[],
 ): Promise<void> {
   await client.query(

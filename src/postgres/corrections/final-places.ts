@@ -30,7 +30,8 @@ export interface FinalPlace extends FinalScore {
 /** Places of a user in some final runs. */
 export async function finalPlaces(
   pool: Pool,
-  { tenantNo, userId }: { tenantNo: number; userId: string },
+  tenantNo: number,
+  userId: string,
   runs: readonly { boardNo: number; runDay: number }[],
 ): Promise<FinalPlace[]> {
   if (runs.length === 0) return [];

@@ -205,7 +205,8 @@ const ENDED: Partial<Record<RecomputationStatus, string>> = {
 export async function setStatus(
   client: PoolClient,
   { no }: Pick<StoredRecomputation, 'no'>,
-  { status, nowMs }: { status: RecomputationStatus; nowMs: number },
+  status: RecomputationStatus,
+  nowMs: number,
 ): Promise<void> {
   const column = ENDED[status];
   await client.query(
@@ -268,7 +269,8 @@ const OPEN = {
 export async function openUsers<Plan>(
   pool: Pool,
   { no, lastUser }: Pick<StoredRecomputation, 'no' | 'lastUser'>,
-  { step, limit }: { step: keyof typeof OPEN; limit: number },
+  step: keyof typeof OPEN,
+  limit: number,
 ): Promise<RecomputedUserRow<Plan>[]> {
   const { rows } = await pool.query<RecomputedUserRow<Plan>>(
     `SELECT ${COLUMNS} FROM recomputed_users

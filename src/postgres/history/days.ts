@@ -234,7 +234,9 @@ export async function latestAwards(
 /** Totals of users who have all the attributes, ascending, with the number of users. No points count as 0. */
 export async function filteredPointsTotals(
   pool: Pool,
-  { tenantNo, systemNo, attributes }: { tenantNo: number; systemNo: number; attributes: Record<number, string> },
+  tenantNo: number,
+  systemNo: number,
+  attributes: Record<number, string>,
 ): Promise<{ total: number; users: number }[]> {
   const { rows } = await pool.query<{ total: string; users: string }>(
     `SELECT coalesce(points->>$2::text, '0')::bigint AS total, count(*) AS users

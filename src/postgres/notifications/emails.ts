@@ -110,7 +110,8 @@ interface MessageClaim {
 /** Claims emails in the client's transaction, each user once. Returns the users not claimed before. */
 export async function claimEmails(
   client: PoolClient,
-  { tenantNo, kind }: { tenantNo: number; kind: string },
+  tenantNo: number,
+  kind: string,
   claims: readonly MessageClaim[],
 ): Promise<Set<string>> {
   if (claims.length === 0) return new Set();

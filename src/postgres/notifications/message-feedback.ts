@@ -56,7 +56,9 @@ export async function deleteFeedback(client: PoolClient, tenantNo: number): Prom
 /** Notes that a report came. Returns the format; `null` if the address is no longer valid. */
 export async function noteReceived(
   pool: Pool,
-  { tenantNo, nonce, nowMs }: { tenantNo: number; nonce: string; nowMs: number },
+  tenantNo: number,
+  nonce: string,
+  nowMs: number,
 ): Promise<FeedbackFormat | null> {
   const { rows } = await pool.query<{ format: FeedbackFormat }>(
     `UPDATE message_feedback SET received = to_timestamp($3::float8 / 1000)

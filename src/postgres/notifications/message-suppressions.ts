@@ -32,7 +32,9 @@ export async function isSuppressed(pool: Pool, tenantNo: number, address: string
 /** A page of a tenant's suppressed addresses, in alphabetical order. `after`: the last address of the previous page. */
 export async function listSuppressions(
   pool: Pool,
-  { tenantNo, limit, after }: { tenantNo: number; limit: number; after: string | null },
+  tenantNo: number,
+  limit: number,
+  after: string | null,
 ): Promise<SuppressionRow[]> {
   const { rows } = await pool.query<SuppressionRow>(
     `SELECT address, user_id AS "userId", reason, at FROM message_suppressions

@@ -30,7 +30,9 @@ const MOVED = `
 /** The next boards due for comparison, except those being filled. `except`: `<tenant no>:<board no>`. */
 export async function boardsToCompare(
   pool: Pool,
-  { upToMs, except, limit }: { upToMs: number; except: readonly string[]; limit: number },
+  upToMs: number,
+  except: readonly string[],
+  limit: number,
 ): Promise<MovedBoard[]> {
   return (await pool.query<MovedBoard>(MOVED, [upToMs, except, limit])).rows;
 }
@@ -120,7 +122,8 @@ export interface ReportedPlace {
 /** A leaderboard's open windows, by user. */
 export async function reportedPlaces(
   client: PoolClient,
-  { tenantNo, subject }: { tenantNo: number; subject: string },
+  tenantNo: number,
+  subject: string,
   userIds: readonly string[],
 ): Promise<Map<string, ReportedPlace>> {
   const { rows } = await client.query<ReportedPlace>(

@@ -16,7 +16,8 @@ export type DueTicket = Ticket & { userId: string };
 export async function addTickets(
   pool: Pool,
   { tenantNo, messageId, decides, sentMs }: Omit<Ticket, 'ticket' | 'tokenHash'> & { tenantNo: number },
-  { dueMs, tickets }: { dueMs: number; tickets: readonly Pick<Ticket, 'ticket' | 'tokenHash'>[] },
+  dueMs: number,
+  tickets: readonly Pick<Ticket, 'ticket' | 'tokenHash'>[],
 ): Promise<void> {
   await pool.query({
     name: 'add_push_tickets',

@@ -206,7 +206,8 @@ export interface ReportedWindow extends Pick<EndedWindow, 'userId' | 'subject' |
 export async function reopenWindows(
   client: PoolClient,
   tenantNo: number,
-  { windows, nowMs }: { windows: readonly ReportedWindow[]; nowMs: number },
+  windows: readonly ReportedWindow[],
+  nowMs: number,
 ): Promise<void> {
   if (windows.length === 0) return;
   await client.query(

@@ -4,10 +4,7 @@ import { eventsAndSums } from '../partitions.ts';
 import { transaction } from '../transaction.ts';
 
 /** IDs of about `percent` of a tenant's users, from random pages. Reads that share of all tenants' users. */
-export async function sampleUsers(
-  client: PoolClient,
-  { tenantNo, percent }: { tenantNo: number; percent: number },
-): Promise<string[]> {
+export async function sampleUsers(client: PoolClient, tenantNo: number, percent: number): Promise<string[]> {
   const { rows } = await client.query<{ id: string }>(
     'SELECT id FROM users TABLESAMPLE SYSTEM ($2) WHERE tenant_no = $1',
     [tenantNo, percent],
@@ -18,7 +15,9 @@ export async function sampleUsers(
 /** The next users of a tenant after an ID, in the order of IDs, with their stored packed states. */
 export async function usersAfter(
   client: Pool | PoolClient,
-  { tenantNo, after, limit }: { tenantNo: number; after: string; limit: number },
+  tenantNo: number,
+  after: string,
+  limit: number,
 ): Promise<{ id: string; state: Buffer }[]> {
   const { rows } = await client.query<{ id: string; state: Buffer }>(
     'SELECT id, state FROM users WHERE tenant_no = $1 AND id > $2 ORDER BY id LIMIT $3',
@@ -103,11 +102,9 @@ const SOURCES = {
 /** The most frequent values of an attribute in a sample; none if Postgres takes too long. */
 export async function attributeValues(
   pool: Pool,
-  {
-    tenantNo,
-    attribute,
-    limit,
-  }: { tenantNo: number; attribute: { no: number; key: string; type: keyof typeof SOURCES }; limit: number },
+  tenantNo: number,
+  attribute: { no: number; key: string; type: keyof typeof SOURCES },
+  limit: number,
 ): Promise<AttributeValueCount[]> {
   const found = await within(pool, TIME_MS, async (client) => {
     const { rows } = await client.query<AttributeValueCount>(
@@ -136,7 +133,9 @@ export interface DueUser {
  */
 export async function dueUsers(
   pool: Pool,
-  { upToMs, except, limit }: { upToMs: number; except: readonly number[]; limit: number },
+  upToMs: number,
+  except: readonly number[],
+  limit: number,
 ): Promise<DueUser[]> {
   const { rows } = await pool.query<DueUser>(
     `SELECT users.tenant_no AS "tenantNo", tenants.catalog_version AS version, users.id AS "userId",

@@ -113,10 +113,7 @@ export interface WebhookStateRow {
 }
 
 /** A webhook's status. A webhook without any message is healthy. Reads the index of its queue. */
-export async function readWebhookState(
-  pool: Pool,
-  { webhookId, enabled }: { webhookId: string; enabled: boolean },
-): Promise<WebhookStateRow> {
+export async function readWebhookState(pool: Pool, webhookId: string, enabled: boolean): Promise<WebhookStateRow> {
   const { rows } = await pool.query<WebhookStateRow>(
     `SELECT waiting, oldest, coalesce(is_full, false) AS full, coalesce(failures, 0) AS failures,
             failing_since AS "failingSince",

@@ -7,7 +7,9 @@ const OVERLAP_MS = DAY_MS;
 /** Sets webhooks' secrets. The previous one signs for 24 more hours; an older one stops at once. */
 export async function setWebhookSecrets(
   client: PoolClient,
-  { tenantNo, nowMs, webhooks }: { tenantNo: number; nowMs: number; webhooks: { id: string; secret: string }[] },
+  tenantNo: number,
+  nowMs: number,
+  webhooks: { id: string; secret: string }[],
 ): Promise<void> {
   await client.query(
     `INSERT INTO webhook_secrets AS had (tenant_no, webhook_id, secret)

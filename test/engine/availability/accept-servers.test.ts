@@ -150,7 +150,7 @@ describe('versions', () => {
 describe('warnOfRedisSettings', () => {
   const said = async (redisUrl: string): Promise<{ level: number; redis: string; msg: string }[]> => {
     const lines: string[] = [];
-    await warnOfRedisSettings({ redisUrl, log: pino({}, { write: (line: string) => void lines.push(line) }) });
+    await warnOfRedisSettings(redisUrl, pino({}, { write: (line: string) => void lines.push(line) }));
     return lines.map((line) => JSON.parse(line) as { level: number; redis: string; msg: string });
   };
 

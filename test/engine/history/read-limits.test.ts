@@ -69,7 +69,7 @@ test('users take turns: those with fewer running reads come first, and no tenant
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const read = (tenantNo: number, userId: string, name: string): Promise<void> =>
-    limits.run({ tenantNo, userId }, () => {
+    limits.run(tenantNo, userId, () => {
       begun.push(name);
       return new Promise((resolve) => ends.set(name, resolve));
     });

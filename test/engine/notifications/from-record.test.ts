@@ -50,7 +50,7 @@ function reported({ record, state = {}, streaks = {}, wants = () => true }: Give
     ...record,
   };
   const user = new RecordedUser({ compiled, controlShare: 0 }, 'ana', packedState(state));
-  return fromRecord({ compiled, wants }, whole, user).map((notification: Notification) => {
+  return fromRecord(compiled, wants, whole, user).map((notification: Notification) => {
     const payload = JSON.parse(notification.payload) as { type: string } & Record<string, unknown>;
     expect(payload.type).toBe(notification.type);
     checkPayload(payload);
@@ -313,8 +313,8 @@ test('does not decode the user if nothing is wanted', () => {
     [RECORD.day]: DAY,
   };
   const whole = { ...record, ...everything } as HappenedRecord;
-  expect(fromRecord({ compiled, wants: () => false }, whole, broken)).toEqual([]);
-  expect(() => fromRecord({ compiled, wants: () => true }, whole, broken)).toThrow('not a packed user state');
+  expect(fromRecord(compiled, () => false, whole, broken)).toEqual([]);
+  expect(() => fromRecord(compiled, () => true, whole, broken)).toThrow('not a packed user state');
 });
 
 test('does not report what has been deleted since; shows an award without its deleted trigger', () => {

@@ -99,9 +99,9 @@ const payloads: Record<NotificationType, string> = {
   'reward.cancelled': rewardChanged('reward.cancelled', user, claim),
   'points.boost_started': boostPayload('points.boost_started', boost, xp, AT),
   'points.boost_finished': boostPayload('points.boost_finished', boost, xp, AT),
-  'leaderboard.started': boardPayload('leaderboard.started', at, { status: 'scheduled', rankings: [] }),
-  'leaderboard.changed': boardPayload('leaderboard.changed', at, { status: 'active', rankings }),
-  'leaderboard.finished': boardPayload('leaderboard.finished', at, { status: 'finished', rankings }),
+  'leaderboard.started': boardPayload('leaderboard.started', at, 'scheduled', []),
+  'leaderboard.changed': boardPayload('leaderboard.changed', at, 'active', rankings),
+  'leaderboard.finished': boardPayload('leaderboard.finished', at, 'finished', rankings),
   'leaderboard.rank_changed': rankChanged(user, at, { ...place, value: 12 }),
   'leaderboard.rewarded': rankRewarded(user, at, {
     status: 'active',

@@ -81,7 +81,7 @@ async function schedule(troubles: unknown[]): Promise<Schedule> {
       new StraySets({ redis, pool }),
     ],
     clock,
-    settled: (signal) => settled({ redis, pool, persister }, signal),
+    settled: (signal) => settled(redis, pool, persister, signal),
     onTrouble: (kind, error) => void troubles.push([kind, error]),
   });
 }

@@ -88,7 +88,7 @@ export class ProviderLane {
   }
 
   /** Tries once, at the lane's pace. Never rejects. `ending`: no attempt begins after it. */
-  async send(sender: PushSender, { token, push }: { token: string; push: PushMessage }, ending: AbortSignal) {
+  async send(sender: PushSender, token: string, push: PushMessage, ending: AbortSignal) {
     const nowMs = performance.now();
     const openUntilMs = this.health.openUntilMs(nowMs);
     if (openUntilMs !== null) return notNow('the provider failed too often', openUntilMs - nowMs);
@@ -137,7 +137,7 @@ export async function sendToDevices(
 ): Promise<DeliveryResult> {
   const attempts = tokens.flatMap((token) => {
     const open = providers.get(providerOf(token));
-    return open === undefined ? [] : [{ token, result: open.lane.send(open.sender, { token, push }, ending) }];
+    return open === undefined ? [] : [{ token, result: open.lane.send(open.sender, token, push, ending) }];
   });
   const ended = await Promise.all(attempts.map(async ({ token, result }) => ({ token, ...(await result) })));
   return resultOf(ended);

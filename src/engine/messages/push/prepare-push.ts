@@ -45,10 +45,7 @@ export async function createPushPreparing(
     const compiled = await catalogs.of(tenantNo);
     // The user may have changed the name or an attribute since the notification fell due.
     const user = userResponse(compiled, { userId, state: state!, controlShare });
-    const push = pushOf(settings, due, {
-      payload: { ...(JSON.parse(due.payload) as object), user },
-      nowMs: clock.now(),
-    });
+    const push = pushOf(settings, due, { ...(JSON.parse(due.payload) as object), user }, clock.now());
     if (push === null) return NO_TEMPLATE;
     return { message: { tokens, push }, localDay: recipient.localDay, mostPerDay: settings.pushesPerDay };
   };
@@ -64,7 +61,8 @@ function pauseOf(providers: readonly OpenProvider[]): number | null {
 function pushOf(
   settings: MessageSettings,
   { id, kind, atMs }: WaitingMessage,
-  { payload, nowMs }: { payload: Record<string, unknown>; nowMs: number },
+  payload: Record<string, unknown>,
+  nowMs: number,
 ): PushDelivery['push'] | null {
   const template = pushTemplateFor(settings, kind, payload);
   if (template === null) return null;

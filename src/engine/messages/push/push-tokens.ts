@@ -44,7 +44,7 @@ export function subscriptionOf(token: string, { allowPrivate }: { allowPrivate: 
   if (!URL.canParse(endpoint)) return 'must have a URL as endpoint';
   const url = new URL(endpoint);
   if (url.protocol !== 'https:') return 'must have an endpoint that begins with https://';
-  const wrong = targetProblem(url, { privateTargets: allowPrivate });
+  const wrong = targetProblem(url, allowPrivate);
   if (wrong !== null) return `has an endpoint that ${wrong}`;
   const key = Buffer.from(textAt(json, 'keys', 'p256dh') ?? '', 'base64url');
   if (key.length !== KEY_BYTES || !isPoint(key)) return 'must have a key of the curve P-256 as keys.p256dh';

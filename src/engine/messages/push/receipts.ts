@@ -51,7 +51,8 @@ export async function noteTickets(
   await addTickets(
     pool,
     { tenantNo, messageId, decides: tickets.length === taken, sentMs: nowMs },
-    { dueMs: nowMs + FIRST_MS, tickets: tickets.map(({ ticket, token }) => ({ ticket, tokenHash: hashOf(token) })) },
+    nowMs + FIRST_MS,
+    tickets.map(({ ticket, token }) => ({ ticket, tokenHash: hashOf(token) })),
   );
 }
 
@@ -113,7 +114,7 @@ async function readReceipts(options: ReceiptsOptions, tenantNo: number, isOpen: 
     const asked = tickets.filter(({ sentMs }) => nowMs - sentMs < LAST_MS);
     const receipts = asked.length === 0 ? [] : await sender.receipts!(asked.map(({ ticket }) => ticket));
     const known = new Map(receipts.map((receipt) => [receipt.ticket, receipt]));
-    const failed = await apply(options, tenantNo, { tickets, known });
+    const failed = await apply(options, tenantNo, tickets, known);
     const isOver = (ticket: DueTicket): boolean =>
       !failed.has(ticket) && (known.has(ticket.ticket) || !asked.includes(ticket));
     const waiting = asked.filter((ticket) => !failed.has(ticket) && !known.has(ticket.ticket));
@@ -130,7 +131,8 @@ async function readReceipts(options: ReceiptsOptions, tenantNo: number, isOpen: 
 async function apply(
   { pool, clock, catalogs, scripts }: ReceiptsOptions,
   tenantNo: number,
-  { tickets, known }: { tickets: readonly DueTicket[]; known: ReadonlyMap<string, PushReceipt> },
+  tickets: readonly DueTicket[],
+  known: ReadonlyMap<string, PushReceipt>,
 ): Promise<ReadonlySet<DueTicket>> {
   const failed = new Set<DueTicket>();
   const reported = new Map<string, ReportedMessage>();

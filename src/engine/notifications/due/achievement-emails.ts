@@ -100,7 +100,7 @@ function notification(
   const completedMs = state.completions.get(achievementNo);
   if (completedMs === undefined || !wantsOf(userId)(TYPE, about)) return null;
   const settings = { controlShare, isEmailed, isPushed };
-  const { media, isWithheld } = reachOf({ userId, state }, 'achievement_completed', settings);
+  const { media, isWithheld } = reachOf(userId, state, 'achievement_completed', settings);
   if (media.length === 0) return null;
   const payload = isWithheld
     ? ''

@@ -147,13 +147,13 @@ class Announcer {
     if (announcement.type === 'leaderboard.started') {
       const status = boardStatus(board, Math.floor(atMs / DAY_MS)) ?? 'scheduled';
       const at = { compiled, board, runDay, group: '' };
-      return [made(`${board.no}:${runDay}`, boardPayload(announcement.type, at, { status, rankings: [] }))];
+      return [made(`${board.no}:${runDay}`, boardPayload(announcement.type, at, status, []))];
     }
     const found: Notification[] = [];
-    for (const group of await this.groups(board, { tenantNo, runDay })) {
+    for (const group of await this.groups(board, tenantNo, runDay)) {
       const rankings = await this.top(board, { tenantNo, runDay, group });
       const at = { compiled, board, runDay, group };
-      const payload = boardPayload(announcement.type, at, { status: 'finished', rankings });
+      const payload = boardPayload(announcement.type, at, 'finished', rankings);
       const place = { boardNo: board.no, runDay, group };
       found.push({ ...made(`${board.no}:${runDay}:${group}`, payload), place });
     }
@@ -161,10 +161,7 @@ class Announcer {
   }
 
   /** The groups of a run whose ends are announced separately. */
-  private async groups(
-    board: Leaderboard,
-    { tenantNo, runDay }: { tenantNo: number; runDay: number },
-  ): Promise<string[]> {
+  private async groups(board: Leaderboard, tenantNo: number, runDay: number): Promise<string[]> {
     if (board.breakdownAttributes.length === 0) return [''];
     const run = { tenantNo, boardNo: board.no, runDay };
     const kept = await finalGroups(this.options.pool, run);

@@ -69,7 +69,7 @@ export function createBoardRankings(redis: Redis) {
     const rankings = await whole(client, tenantNo, async () =>
       readRankings({ tenantNo, board, runDay }, await readPlaces(standings)),
     );
-    return boardPayload('leaderboard.changed', { compiled, board, ...place }, { status, rankings });
+    return boardPayload('leaderboard.changed', { compiled, board, ...place }, status, rankings);
   }
 
   return { whole, inPlay, standings: readStandings, places: readPlaces, rankings: readRankings, changed };

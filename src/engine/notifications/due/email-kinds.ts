@@ -75,7 +75,7 @@ export const RECAPS: EmailKind = {
     const users = await activeUsers(pool, { tenantNo, userIds, isPushed }, { metricNos, from, to: dateOf(days.toDay) });
     return users.flatMap(({ userId, state: packed }) => {
       const state = decodeUser(packed);
-      const reach = reachOf({ userId, state }, 'recap', asked);
+      const reach = reachOf(userId, state, 'recap', asked);
       if (reach.media.length === 0) return [];
       const payload = (): string =>
         recapDue(userJson(compiled, { userId, state, controlShare }), { dueMs: moment.atMs, ...days });
@@ -98,7 +98,7 @@ export const STREAK_REMINDERS: EmailKind = {
     const due: WaitingMessage[] = [];
     for (const { userId, state: packed } of await usersInDanger(asked.pool, users, endDay)) {
       const state = decodeUser(packed);
-      const reach = reachOf({ userId, state }, 'streak_reminder', asked);
+      const reach = reachOf(userId, state, 'streak_reminder', asked);
       if (reach.media.length === 0) continue;
       const streak = streakInDanger(asked, state, endDay);
       if (streak === null) continue;
@@ -156,7 +156,7 @@ export const REACTIVATIONS: EmailKind = {
       const daysSinceLastActive = moment.day - last;
       const messageNumber = REACTIVATION_DAYS.indexOf(daysSinceLastActive) + 1;
       if (messageNumber === 0) return [];
-      const reach = reachOf({ userId, state }, 'reactivation', asked);
+      const reach = reachOf(userId, state, 'reactivation', asked);
       if (reach.media.length === 0) return [];
       const payload = (): string =>
         reactivationDue(userJson(compiled, { userId, state, controlShare }), {
@@ -177,7 +177,8 @@ export interface Reach {
 
 /** Users of the control group count only for what Laurel sends itself: only that can be compared. */
 export function reachOf(
-  { userId, state }: { userId: string; state: User },
+  userId: string,
+  state: User,
   kind: keyof NotificationPreferences,
   { controlShare, isEmailed, isPushed }: Pick<MessageSendingSettings, 'controlShare' | 'isEmailed' | 'isPushed'>,
 ): Reach {
@@ -205,14 +206,16 @@ const wantsEmails = (state: User, kind: keyof NotificationPreferences): boolean 
 
 /** Whether a user has a device, wants push notifications of the kind, and is not in the control group. */
 export const isReachableByPush = (
-  { userId, state }: { userId: string; state: User },
+  userId: string,
+  state: User,
   kind: keyof NotificationPreferences,
   controlShare: number,
 ): boolean => wantsPush(state, kind) && !isControl(userId, controlShare);
 
 /** Whether a user has an address, subscribed to the kind of e-mail, and is not in the control group. */
 export const isReachable = (
-  { userId, state }: { userId: string; state: User },
+  userId: string,
+  state: User,
   kind: keyof NotificationPreferences,
   controlShare: number,
 ): boolean => wantsEmails(state, kind) && !isControl(userId, controlShare);

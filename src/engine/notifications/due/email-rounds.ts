@@ -154,7 +154,7 @@ async function claimed(
 ): Promise<Notification[]> {
   const { type } = zone.kind;
   const { tenantNo } = zone.progress;
-  const users = await claimEmails(client, { tenantNo, kind: type }, due);
+  const users = await claimEmails(client, tenantNo, type, due);
   return due.flatMap(({ userId, dueFor, media, isWithheld, payload }) => {
     if (!users.has(userId)) return [];
     const source = `${userId}:${dueFor}`;

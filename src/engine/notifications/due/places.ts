@@ -108,7 +108,7 @@ export class Places implements ScheduledWork {
 
   private toCompare(upToMs: number, limit: number): Promise<MovedBoard[]> {
     const except = this.pieces.aside.map(({ key }) => key);
-    return boardsToCompare(this.options.publisher.pool, { upToMs, except, limit });
+    return boardsToCompare(this.options.publisher.pool, upToMs, except, limit);
   }
 
   private wanting(): ReturnType<typeof wantingTenants> {
@@ -184,7 +184,7 @@ async function comparePlaces(
   const known = await knownPlaces(client, moved.id);
   const now = await rankings.whole(client, tenantNo, () => placesNow(rankings, played, moved, known));
   const userIds = [...new Set([...known.keys(), ...now.keys()])];
-  const reported = await reportedPlaces(client, { tenantNo, subject: boardSubject(moved) }, userIds);
+  const reported = await reportedPlaces(client, tenantNo, boardSubject(moved), userIds);
   const changes = overtaken({ now, known, reported });
   const states = await storedStates(
     client,

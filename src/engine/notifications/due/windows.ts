@@ -103,7 +103,12 @@ export class Windows implements ScheduledWork {
         tenantNo,
         ended.filter((window) => !kept.has(window)),
       );
-      await reopenWindows(client, tenantNo, { windows: others.map(({ window }) => reported(window)), nowMs: at.nowMs });
+      await reopenWindows(
+        client,
+        tenantNo,
+        others.map(({ window }) => reported(window)),
+        at.nowMs,
+      );
       return others.map(({ notification }) => notification);
     });
     // Read rankings without holding the cursor. A change in the meantime waits in the next window.
@@ -112,7 +117,7 @@ export class Windows implements ScheduledWork {
       const payload = await rankings.changed(publisher.pool, compiled, place, at.nowMs);
       await publisher.publish(compiled, at.nowMs, async (client) => {
         if (payload === null) await closeWindows(client, tenantNo, [window]);
-        else await reopenWindows(client, tenantNo, { windows: [reported(window)], nowMs: at.nowMs });
+        else await reopenWindows(client, tenantNo, [reported(window)], at.nowMs);
         return payload === null ? [] : [{ ...notification, payload }];
       });
     }
