@@ -101,6 +101,7 @@ export function createPersisting(
       onLeftOut: leftOut(redis, log),
     }),
     onReported: delivery.queued,
+    onMerged: () => core.woken.jobs?.wake(),
     onSetAside: (entry) => logSetAside(log, entry),
     // Some stored users may be in a new zone, or be paid by time triggers.
     onStored: () => core.woken.schedule?.wake(STORED_WITHIN_MS),
@@ -128,7 +129,7 @@ export function createJobs(
   };
   const users = { redis, pool, clock, onWritten, onFailed };
   const wakeSchedule = (): void => core.woken.schedule?.wake();
-  return jobWorker({
+  const rounds = jobWorker({
     runner: new JobRunner({
       pool,
       onFailed,
@@ -151,6 +152,8 @@ export function createJobs(
     ending,
     ...(testClock !== null && { everyMs: 200 }),
   });
+  core.woken.jobs = rounds;
+  return rounds;
 }
 
 export function createBatches(core: WorkerCore, options: WorkersOptions): { close(): Promise<void> } {
