@@ -228,7 +228,7 @@ function scheduledNotifications(
 ): ScheduledWork[] {
   const { redis, pool, catalogs, clock, onFailed, touched: onWritten } = core;
   const observed = options.onPublishStep && { onStep: options.onPublishStep };
-  const publisher = new Publisher({ redis, pool, catalogs, onMade: () => delivery.queued(), ...observed });
+  const publisher = new Publisher({ redis, pool, catalogs, onMade: () => delivery.queued(), onFailed, ...observed });
   // Live streams get notifications from records themselves; the clock's notifications must be announced to them.
   const announced = (made: readonly Notification[]): void => {
     delivery.queued();
@@ -239,6 +239,7 @@ function scheduledNotifications(
     pool,
     catalogs,
     onMade: announced,
+    onFailed,
     live: { tenants: () => listenedTenants(redis), clock },
     ...observed,
   });
@@ -268,7 +269,7 @@ function createClaims(
   // What a worker does for nobody in particular is not audited.
   const recordAudit = (): Promise<void> => Promise.resolve();
   const persisted = (tenantNo: number, userId: string): Promise<void> =>
-    untilPersisted({ redis, pool }, tenantNo, userId);
+    untilPersisted({ redis, pool }, tenantNo, userId, 0);
   const of = { redis, pool, clock, ids, recordAudit, persisted };
   return new Claims({ ...of, spendings: createSpendings({ ...of, scripts, idempotencyKeysPerDay }) });
 }

@@ -186,17 +186,19 @@ const REQUEST_PATIENCE = { stillMs: 10_000, movingMs: 30_000 };
 
 /**
  * Resolves when Postgres holds a tenant's writes so far, and all rows of merged users belong to the remaining ones; with `userId`, those
- * about this user, for which it asks only the user's server. Throws 503 after 10 s without progress, or 30 s.
+ * about this user, for which it asks only the user's server. Throws 503 after 10 s without progress, or 30 s. `movesMs`: how long to wait
+ * for rows; work for many tenants must not wait for those of one.
  */
 export async function untilPersisted(
   servers: { redis: Redis; pool: Pool },
   tenantNo: number,
   userId?: string,
+  movesMs = REQUEST_PATIENCE.movingMs,
 ): Promise<void> {
   const { redis, pool } = servers;
   const parts = userId === undefined ? knownParts(redis, tenantNo) : [knownPart(redis, tenantNo, userId)];
   const isStored = await arePersisted(servers, parts, REQUEST_PATIENCE);
-  if (isStored && (await areRowsMoved(pool, { tenantNo, userId }, REQUEST_PATIENCE.movingMs))) return;
+  if (isStored && (await areRowsMoved(pool, { tenantNo, userId }, movesMs))) return;
   throw new AppError('unavailable', 'Earlier writes are not stored yet; try again in a moment.');
 }
 

@@ -11,7 +11,7 @@ import { loadCatalog } from '../../postgres/catalog.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { deleteMergeJob, type MergeJob, readMergeJob } from '../../postgres/users/merge-jobs.ts';
 import { lockMergeOf } from '../../postgres/users/merges.ts';
-import { isRowMove, moveNextRows, type RowMoveJob } from '../../postgres/users/row-moves.ts';
+import { hasRowMove, isRowMove, moveNextRows, type RowMoveJob } from '../../postgres/users/row-moves.ts';
 import { forgetUsedKeys, type UsedKey } from '../../redis/idempotency.ts';
 import { mergePermitsKey } from '../../redis/keys.ts';
 import { isMergePermitted, PERMIT } from '../../redis/merge-permits.ts';
@@ -90,6 +90,8 @@ export class MergeEnding implements JobWork<MergeJob | RowMoveJob> {
       const job = await readMergeJob(pool, merge.seal);
       if (job === null) return;
       if (job.isMoved) await this.removeFrom(merge, job.usedKeys);
+      // Rows of an earlier merge are on their way.
+      else if (await hasRowMove(pool, { tenantNo, userId: into })) return;
       else if (!isPermitted || attempts >= MOST_FAILURES) await this.giveUp(merge);
       else await this.transfer(merge, steps >= FREE_TRIES);
     }
