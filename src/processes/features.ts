@@ -378,7 +378,7 @@ function createMessages(
   };
   return {
     ...testing,
-    testTemplates: createTemplateTests({ ...testing, users }),
+    testTemplates: createTemplateTests({ ...testing, users, redis }),
     emailLog: createEmailLog({ pool, clock }),
     unsubscribing: createUnsubscribing({
       links: unsubscribeLinksOf(ids),
