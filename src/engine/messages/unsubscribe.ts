@@ -19,9 +19,13 @@ import type { SeenMessages } from './seen-messages.ts';
 import type { UnsubscribeLinks } from './unsubscribe-links.ts';
 import { unsubscribeTextsFor } from './unsubscribe-pages.ts';
 
-export interface UnsubscribeOptions {
-  links: UnsubscribeLinks;
+interface PreferencesOptions {
   catalogs: Pick<Catalogs, 'of'>;
+  profiles: Pick<UserProfiles, 'preferences' | 'updatePreferences'>;
+}
+
+export interface UnsubscribeOptions extends PreferencesOptions {
+  links: UnsubscribeLinks;
   profiles: Pick<UserProfiles, 'get' | 'preferences' | 'updatePreferences'>;
   /** The name that users know. */
   appName: () => string;
@@ -105,7 +109,7 @@ async function visitorOf(
  * was deleted. Throws 503 while Redis is away.
  */
 export async function endEmails(
-  { catalogs, profiles }: Pick<UnsubscribeOptions, 'catalogs' | 'profiles'>,
+  { catalogs, profiles }: PreferencesOptions,
   { tenantNo, userId, kinds }: { tenantNo: number; userId: string; kinds: readonly MessageKind[] | null },
 ): Promise<void> {
   try {
