@@ -65,8 +65,8 @@ export interface ServerOptions {
    */
   tools?: { operations: readonly Operation[]; secret: KeyObject };
   pages?: readonly Page[];
-  /** Serves the pages that links in e-mails lead to, with this name of the organisation; absent: it does not. */
-  mailPages?: { appName: () => string };
+  /** Serves the pages that links in e-mails lead to; default: false. */
+  mailPages?: boolean;
   /** Whether the server has the name in `Host`; `null` (default): every name is accepted. */
   acceptsHost?: AcceptsHost | null;
   /** Observes requests; shared with other surfaces. */
@@ -145,7 +145,7 @@ export function createServer(options: ServerOptions): Server {
   if (options.mailPages) {
     const wrap = (handler: Handler): Handler => sized(context, handler);
     const { unsubscribing, tracking, seenMessages } = services;
-    addUnsubscribePage(paths, { ...options.mailPages, context, unsubscribing, wrap });
+    addUnsubscribePage(paths, { context, unsubscribing, wrap });
     addTrackingPaths(paths, { context, tracking, seenMessages, wrap });
   }
   const app = uws().App();

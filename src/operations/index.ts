@@ -60,6 +60,7 @@ import {
   adminMessagesReadiness,
   adminMessagesSuppressedDelete,
   adminMessagesSuppressedList,
+  adminMessagesUnsubscribePreview,
   usersMessageOpened,
 } from './messages.ts';
 import {
@@ -313,6 +314,7 @@ export const adminOperations: readonly Operation[] = [
   adminPushChannelsDelete,
   adminPushChannelsTest,
   adminPushPreview,
+  adminMessagesUnsubscribePreview,
   adminMessagesChannelGet,
   adminMessagesChannelPut,
   adminMessagesChannelDelete,

@@ -73,6 +73,7 @@ import { latestJobs } from '../postgres/jobs.ts';
 import { findSessionEnds, Sessions } from '../postgres/access/sessions.ts';
 import { isStreakCallStored } from '../postgres/history/streaks.ts';
 import { webhookSecrets } from '../postgres/webhooks/secrets.ts';
+import type { OrganisationRow } from '../postgres/tenants.ts';
 import { attributeValues } from '../postgres/users/selections.ts';
 import { RecentRequests } from '../redis/recent-requests.ts';
 import type { FrontendCore } from './frontend-core.ts';
@@ -386,6 +387,7 @@ function createMessages(
       profiles,
       isTenant,
       seen,
+      appName: () => appNameOf(tenants.organisation()),
     }),
     tracking: trackingLinksOf(ids),
     seenMessages: seen,
@@ -415,6 +417,9 @@ function createConfiguration(
     resources: new Resources({ pool, announce, clock, catalogs, settings: { webhookAllowPrivate } }),
   };
 }
+
+/** The name that users know. */
+const appNameOf = ({ name, branding }: OrganisationRow): string => branding.appName ?? name;
 
 /** Tenants, keys, and the administrators' view of the installation. */
 function createAdministration(

@@ -25,7 +25,6 @@ import { memoryUsedRatio } from '../redis/server-info.ts';
 import { isPostgresNotedFull, notePostgresFull } from '../redis/work-counts.ts';
 import { GatheredLookup, keyLookup, type KeyRecord, KeyUses } from '../postgres/access/keys.ts';
 import { RefusedKeys } from '../postgres/access/audit.ts';
-import type { OrganisationRow } from '../postgres/tenants.ts';
 import { findSessions } from '../postgres/access/sessions.ts';
 import type { Traces } from '../telemetry/traces.ts';
 import { isMigrated } from '../postgres/migrate.ts';
@@ -82,9 +81,6 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
     replicas: { check: () => laurel.areReplicasThere(), needed: false },
   };
 }
-
-/** The name that users know. */
-const appNameOf = ({ name, branding }: OrganisationRow): string => branding.appName ?? name;
 
 interface ServeOptions {
   host: string;
@@ -187,7 +183,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
     operations: applicationOperations,
     otherPort: { operations: ofAdmin, port: options.adminPort },
     pages,
-    mailPages: { appName: () => appNameOf(services.tenants.organisation()) },
+    mailPages: true,
   });
   const ofConsole = consolePage();
   const installation = createInstallationMetrics({

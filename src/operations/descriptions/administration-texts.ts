@@ -246,6 +246,8 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_push_preview.locale': 'Locale of the template; null: that without a locale, or the template of the request.',
   'admin_messages_preview.locale':
     'Locale of the template; null: that without a locale, or the template of the request.',
+  'admin_messages_unsubscribe_preview.locale':
+    'Locale of the texts, or language of built-in ones; null: those without a locale, or those of the request.',
   'admin_users_export.user': 'The user’s profile.',
   'admin_users_export.metrics': 'The user’s totals, by key of the metric.',
   'admin_users_export.points': 'The user’s points, by key of the points system.',
@@ -500,6 +502,7 @@ export const CONFIGURATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_configuration_diff.messages': 'Templates and settings of e-mails and push notifications.',
   'admin_messages_preview.template': 'A draft to render instead of the stored template.',
   'admin_push_preview.template': 'A draft to render instead of the stored template.',
+  'admin_messages_unsubscribe_preview.page': 'A draft to show instead of the stored texts.',
   'admin_messages_test.template': 'A draft to send instead of the stored template.',
   'admin_push_test.template': 'A draft to send instead of the stored template.',
   'admin_users_export.events': 'The user’s events.',

@@ -143,6 +143,7 @@ const adminNames: Readonly<Record<string, Places>> = {
   ConfiguredMessages: 'Configuration messages',
   MessageTemplate: 'ConfiguredMessages templates []',
   PushTemplate: 'ConfiguredMessages pushTemplates []',
+  UnsubscribePage: 'ConfiguredMessages unsubscribePages []',
   ConfigurationUpdate: 'admin_configuration_put 200',
   ConfigurationDifference: 'admin_configuration_diff 200',
   ConfigurationChange: 'ConfigurationUpdate changes []',
@@ -241,6 +242,8 @@ const adminNames: Readonly<Record<string, Places>> = {
   MessagePreview: 'admin_messages_preview 200',
   PushPreviewRequest: 'admin_push_preview body',
   PushPreview: 'admin_push_preview 200',
+  UnsubscribePreviewRequest: 'admin_messages_unsubscribe_preview body',
+  UnsubscribePreview: 'admin_messages_unsubscribe_preview 200',
   TemplateTestRequest: 'admin_messages_test body',
   PushTemplateTestRequest: 'admin_push_test body',
 

@@ -202,6 +202,7 @@ export const OF_ADMINS: Readonly<Record<string, Case>> = {
   admin_messages_feedback_delete: { status: 404 },
   admin_messages_readiness: LARGEST,
   admin_messages_preview: { body: () => ({ userId: USER, kind: 'recap', template: TEMPLATE }) },
+  admin_messages_unsubscribe_preview: { body: () => ({ userId: USER, kind: 'recap' }) },
   admin_messages_list: given({ cursor: undefined, status: undefined, kind: undefined, medium: undefined }),
   admin_push_channels_list: LARGEST,
   admin_push_channels_get: { given: () => ({ provider: 'expo' }), status: 404 },
