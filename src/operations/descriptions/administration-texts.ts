@@ -274,6 +274,14 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'results.status': 'The status that a request with this event alone would get.',
   'admin_webhooks_resend.status': 'Which messages: those that failed, or those that were delivered.',
   'admin_webhooks_resends_list.status': 'Which messages: those that failed, or those that were delivered.',
+  'admin_advice_list.code': 'What was found.',
+  'admin_advice_list.text': 'What was found, as a sentence.',
+  'admin_advice_list.advice': 'What to do about it, as a sentence.',
+  'admin_advice_list.screen': 'Where to do it: a place in the console, below `/console`.',
+  'admin_attention_list.urgent': 'Whether something is lost or refused until somebody acts.',
+  'admin_attention_list.text': 'What was found, as a sentence.',
+  'admin_attention_list.advice': 'Facts about it, for a person; may be empty.',
+  'admin_attention_list.screen': 'Where to look: a place in the console, below `/console`.',
   'admin_attention_list.kind':
     'What is wrong: `backlog_full` events are refused until Postgres has stored some, `dead_letters` entries could not be stored, a webhook was ' +
     'disabled by Laurel, its queue is full, it failed 10 times in a row, or its oldest message has waited for an hour, `channel_failing` the ' +

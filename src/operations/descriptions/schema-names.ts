@@ -263,6 +263,7 @@ const adminNames: Readonly<Record<string, Places>> = {
   DeadLetter: 'admin_dead_letters_list 200 []',
   DeadLetterDetails: 'admin_dead_letters_get 200',
 
+  AdviceItem: 'admin_advice_list 200 []',
   AttentionItem: 'admin_attention_list 200 []',
   Activity: 'admin_activity_get 200',
   RecentCompletion: 'admin_activity_completions 200 []',
@@ -270,6 +271,7 @@ const adminNames: Readonly<Record<string, Places>> = {
   UserAnalytics: 'admin_analytics_users 200',
   RetentionAnalytics: 'admin_analytics_retention 200',
   EngagementAnalytics: 'admin_analytics_engagement 200',
+  RewardStock: 'admin_analytics_rewards 200 []',
   MetricsAnalytics: 'admin_analytics_metrics 200',
   MetricAnalytics: 'admin_analytics_metric 200',
   AchievementsAnalytics: 'admin_analytics_achievements 200',
