@@ -9,6 +9,7 @@ import { Admission } from '../http/access/admission.ts';
 import { Shares } from '../http/access/shares.ts';
 import { createReadiness, type ReadinessCheck } from '../http/health.ts';
 import type { Server } from '../http/listening.ts';
+import { createSenderOf } from '../http/refused-at-once.ts';
 import { createServer } from '../http/server.ts';
 import { createSessionAuthenticator } from '../http/access/session-auth.ts';
 import { hostCheck } from '../domain/host-names.ts';
@@ -155,6 +156,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
   const shared = {
     services,
     authenticate: keys.authenticate,
+    senderOf: createSenderOf(keys.recall, services.tenants),
     failedKeys: failedKeyLimit === null ? undefined : new FailedKeys({ perMinute: failedKeyLimit }),
     trustedProxies: options.trustedProxies,
     resolveTenant: createTenantResolver(services.tenants),
