@@ -101,7 +101,12 @@ export function createAdvice({ redis, pool, clock, analytics, recentRequests }: 
 async function soldOutOf(pool: Pool, { catalog: { tenantNo, rewards } }: CompiledCatalog): Promise<Reward[]> {
   const limited = rewards.filter(({ status, stock }) => status === 'active' && stock !== null);
   if (limited.length === 0) return [];
-  const counts = await claimCounts(pool, { tenantNo, rewardNos: limited.map(({ no }) => no), userId: null });
+  const counts = await claimCounts(
+    pool,
+    tenantNo,
+    limited.map(({ no }) => no),
+    null,
+  );
   return limited.filter(({ no, stock }) => (counts.get(no)?.claimed ?? 0) >= stock!);
 }
 

@@ -236,11 +236,12 @@ export class Claims {
 
   /** The stock of all rewards, oldest first. */
   async stock({ catalog: { tenantNo, rewards } }: CompiledCatalog): Promise<RewardStock[]> {
-    const counts = await claimCounts(this.options.pool, {
+    const counts = await claimCounts(
+      this.options.pool,
       tenantNo,
-      rewardNos: rewards.map(({ no }) => no),
-      userId: null,
-    });
+      rewards.map(({ no }) => no),
+      null,
+    );
     return rewards.map(({ id, key, name, no, stock }) => {
       const claimed = counts.get(no)?.claimed ?? 0;
       return { id, key, name, claimed, remaining: remainingOf(stock, claimed) };
