@@ -7,7 +7,13 @@ import { AppError } from '../../errors.ts';
 import { sumUsers } from '../persist/day-sums.ts';
 import { addJob, type Job } from '../jobs.ts';
 import { storableText } from '../storable-json.ts';
-import type { Merged } from './merges.ts';
+
+/** The user who is gone, and the one who remains. */
+export interface Merged {
+  tenantNo: number;
+  from: string;
+  into: string;
+}
 
 /** A user with more rows than this in one of the tables is moved by a job. */
 export const MOST_AT_ONCE = 2_000;
