@@ -16,7 +16,7 @@ export interface Merged {
 }
 
 /** A user with more rows than this in one of the tables is moved by a job. */
-export const MOST_AT_ONCE = 2_000;
+const MOST_AT_ONCE = 2_000;
 const SLICE = 2_000;
 /** How long a slice waits for a row that is being stored. The persister must not wait for a slice, nor be ended by a deadlock. */
 const LOCK_WAIT_MS = 100;
