@@ -187,8 +187,9 @@ async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion)
   await finishRowMoves(client, { tenantNo, userId });
   await forgetCopies(client, deletion);
   await forgetInLetters(client, redis, deletion);
-  for (const { oldId: from, intoId } of await mergesInto(client, deletion, { lock: true }))
-    await forgetAlias(redis, tenantNo, { from, into: intoId });
+  const merges = await mergesInto(client, deletion, { lock: true });
+  // Some users have taken in thousands of others.
+  await Promise.all(merges.map(({ oldId: from, intoId }) => forgetAlias(redis, tenantNo, { from, into: intoId })));
   const part = knownPart(redis, tenantNo, userId);
   await forgetUsedKeys(redis, part, deletion.usedKeys);
   await deleteUser(client, deletion, (keys) =>

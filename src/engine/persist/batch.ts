@@ -37,7 +37,7 @@ import type {
 } from '../../postgres/persist/events.ts';
 import type { RecomputedRow } from '../../postgres/persist/recomputed.ts';
 import type { StreakChangeRow, StreakPauseRow, SupersededChanges } from '../../postgres/persist/streaks.ts';
-import type { Merged } from '../../postgres/users/merges.ts';
+import type { Merged } from '../../postgres/users/row-moves.ts';
 import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
 import { parseEntry, type RawEntry, type ReadEntry } from '../../redis/outbox.ts';

@@ -5,7 +5,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { UsedKey } from '../../redis/idempotency.ts';
 import { addJob, type Job } from '../jobs.ts';
-import type { Merged } from './merges.ts';
+import type { Merged } from './row-moves.ts';
 
 /** The users are in `result`, because logs have the parameters of jobs. The job's ID is that of the seal. */
 export type MergeJob = Job<object, { from: string; into: string; usedKeys?: UsedKey[] }> & { tenantNo: number };

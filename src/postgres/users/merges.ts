@@ -3,15 +3,8 @@ import type { Pool, PoolClient } from 'pg';
 import { countRevision } from '../revisions.ts';
 import { sumUsers } from '../persist/day-sums.ts';
 import { storableText } from '../storable-json.ts';
-import { addRowMove, hasManyRows, ROW_MOVES } from './row-moves.ts';
+import { addRowMove, hasManyRows, type Merged, ROW_MOVES } from './row-moves.ts';
 import { ofPart, type Share } from './stored-states.ts';
-
-/** The user who is gone, and the one who remains. */
-export interface Merged {
-  tenantNo: number;
-  from: string;
-  into: string;
-}
 
 /** An idempotency key that a user has used. */
 export interface OwnKey {

@@ -7,10 +7,16 @@ import { AppError } from '../../errors.ts';
 import { sumUsers } from '../persist/day-sums.ts';
 import { addJob, type Job } from '../jobs.ts';
 import { storableText } from '../storable-json.ts';
-import type { Merged } from './merges.ts';
+
+/** The user who is gone, and the one who remains. */
+export interface Merged {
+  tenantNo: number;
+  from: string;
+  into: string;
+}
 
 /** A user with more rows than this in one of the tables is moved by a job. */
-export const MOST_AT_ONCE = 2_000;
+const MOST_AT_ONCE = 2_000;
 const SLICE = 2_000;
 /** How long a slice waits for a row that is being stored. The persister must not wait for a slice, nor be ended by a deadlock. */
 const LOCK_WAIT_MS = 100;

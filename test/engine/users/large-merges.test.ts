@@ -152,7 +152,8 @@ test('the merge is stored at once, others are stored between slices, and each ro
     { awarded: all },
   ]);
   for (const { table, user } of USER_TABLES)
-    if (table !== 'audit_log') expect(await rows(`SELECT FROM ${table} WHERE ${user} = $1`, from), table).toEqual([]);
+    if (table !== 'audit_log')
+      expect([table, await rows(`SELECT FROM ${table} WHERE ${user} = $1`, from)]).toEqual([table, []]);
   expect((await facts())!.facts.events.length).toBeGreaterThan(1);
   expect(await differences()).toEqual([]);
 });
@@ -175,7 +176,7 @@ test('the remaining user is deleted while rows are moved: nothing of both is lef
   expect(await isMoving()).toBe(false);
   for (const { table, user } of USER_TABLES)
     if (table !== 'audit_log')
-      expect(await rows(`SELECT FROM ${table} WHERE ${user} = ANY ($1)`, [from, into]), table).toEqual([]);
+      expect([table, await rows(`SELECT FROM ${table} WHERE ${user} = ANY ($1)`, [from, into])]).toEqual([table, []]);
   await send(from, `first of ${from}`);
   await persist();
   expect(await differences()).toEqual([]);
