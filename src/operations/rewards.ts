@@ -42,7 +42,7 @@ export const rewardsClaim = operation({
   namedUsers: ({ body }) => [body.userId],
   answer: async ({ catalogs, claims }, { caller, tenant, params: { key }, body: { userId }, ...call }) => {
     const keyed = { idempotencyKey: call.idempotencyKey, by: isClient(caller) ? null : call.by, span: call.span };
-    return claims.claim(await catalogs.of(tenant.no), { userId, key }, keyed);
+    return claims.claim(await catalogs.of(tenant.no), userId, key, keyed);
   },
 });
 

@@ -48,7 +48,9 @@ export async function claimOfKey(pool: Pool | PoolClient, of: OfUser & { key: st
 /** How many claims rewards have, by number of the reward; with a user, also how many of them are the user's. */
 export async function claimCounts(
   pool: Pool,
-  { tenantNo, rewardNos, userId }: { tenantNo: number; rewardNos: readonly number[]; userId: string | null },
+  tenantNo: number,
+  rewardNos: readonly number[],
+  userId: string | null,
 ): Promise<Map<number, { claimed: number; own: number }>> {
   const { rows } = await pool.query<{ rewardNo: number; claimed: number; own: number }>(
     `SELECT reward_no AS "rewardNo", claimed::float8,
@@ -287,11 +289,7 @@ export async function readClaim(pool: Pool | PoolClient, tenantNo: number, id: s
 }
 
 /** Makes a claimed claim fulfilled. `null` if it is not claimed. */
-export async function fulfilClaim(
-  pool: Pool,
-  tenantNo: number,
-  { id, atMs }: { id: string; atMs: number },
-): Promise<ClaimRow | null> {
+export async function fulfilClaim(pool: Pool, tenantNo: number, id: string, atMs: number): Promise<ClaimRow | null> {
   const { rows } = await pool.query<ClaimRow>(
     `UPDATE reward_claims SET state = ${CLAIM_STATE.fulfilled}, fulfilled = to_timestamp($3 / 1000.0)
       WHERE tenant_no = $1 AND id = $2 AND state = ${CLAIM_STATE.claimed} RETURNING ${COLUMNS}`,
@@ -304,7 +302,8 @@ export async function fulfilClaim(
 export function cancelClaim(
   pool: Pool,
   { id, tenantNo, rewardNo }: ClaimRow,
-  { atMs, reason }: { atMs: number; reason: string | null },
+  atMs: number,
+  reason: string | null,
 ): Promise<ClaimRow | null> {
   return transaction(pool, async (client) => {
     await lockCount(client, tenantNo, rewardNo);
@@ -368,7 +367,9 @@ export async function firstOpenClaimMs(pool: Pool, upToMs: number, aside: Claims
 /** Claims with something to do that fell due, oldest first. */
 export async function openClaims(
   pool: Pool,
-  { upToMs, aside, limit }: { upToMs: number; aside: ClaimsAside; limit: number },
+  upToMs: number,
+  aside: ClaimsAside,
+  limit: number,
 ): Promise<(ClaimRow & { version: number })[]> {
   const { rows } = await pool.query<ClaimRow & { version: number }>(
     `SELECT ${COLUMNS}, version FROM (

@@ -49,8 +49,8 @@ function balanceTextOf(state: Buffer | null): string {
 /** The same of some users, from the changes of balances in Postgres. */
 async function storedBalances(pool: Pool, users: readonly NamedUser[]): Promise<Map<string, string>> {
   const byUser = new Map<string, Outstanding[]>();
-  const asked = users.map(({ tenantNo, id }) => ({ tenantNo, userId: id }));
-  for (const each of await readOutstanding(pool, asked)) listed(byUser, nameOf(each.tenantNo, each.userId)).push(each);
+  const owners = users.map(({ tenantNo, id }) => ({ tenantNo, userId: id }));
+  for (const each of await readOutstanding(pool, owners)) listed(byUser, nameOf(each.tenantNo, each.userId)).push(each);
   return new Map(Array.from(byUser, ([name, all]) => [name, balanceText(all)]));
 }
 

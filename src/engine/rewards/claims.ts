@@ -77,7 +77,8 @@ export class Claims {
    */
   async claim(
     compiled: CompiledCatalog,
-    { userId, key: rewardKey }: { userId: string; key: string },
+    userId: string,
+    rewardKey: string,
     { idempotencyKey: key, by, span }: Keyed,
   ): Promise<Claim> {
     const { pool } = this.options;
@@ -91,7 +92,7 @@ export class Claims {
         'The header Idempotency-Key is missing: a claim needs one, so that it happens once.',
       );
     const known = await claimOfKey(pool, { tenantNo, userId, key });
-    const reserved = known ?? (await this.reserve(compiled, reward, { userId, key }));
+    const reserved = known ?? (await this.reserve(compiled, reward, userId, key));
     if (reserved.rewardNo !== reward.no)
       throw new AppError('conflict', 'The Idempotency-Key was used for another claim: use a new key.');
     const claim = reserved.state === CLAIM_STATE.reserved ? await this.pay(compiled, reserved, span) : reserved;
@@ -133,7 +134,7 @@ export class Claims {
   async fulfil(compiled: CompiledCatalog, id: string, by: Author): Promise<Claim> {
     const { pool, clock } = this.options;
     const before = await this.find(compiled, id);
-    const done = await fulfilClaim(pool, before.tenantNo, { id: before.id, atMs: clock.now() });
+    const done = await fulfilClaim(pool, before.tenantNo, before.id, clock.now());
     const claim = done ?? (await this.find(compiled, id));
     if (claim.state === CLAIM_STATE.cancelled) throw new AppError('conflict', 'The claim was cancelled.');
     const answer = await this.shown(compiled, claim);
@@ -152,7 +153,7 @@ export class Claims {
   ): Promise<Claim> {
     const { pool, clock } = this.options;
     const before = await this.find(compiled, id);
-    const done = await cancelClaim(pool, before, { atMs: clock.now(), reason });
+    const done = await cancelClaim(pool, before, clock.now(), reason);
     const claim = done ?? (await this.find(compiled, id));
     if (claim.state === CLAIM_STATE.fulfilled)
       throw new AppError('conflict', 'The claim was fulfilled: only a claimed one can be cancelled.');
@@ -197,7 +198,12 @@ export class Claims {
     const state = await this.stateOf(tenantNo, userId);
     await persisted(tenantNo, userId);
     const page = rewards.filter(({ status }) => status === 'active').slice(skip, skip + limit);
-    const counts = await claimCounts(pool, { tenantNo, rewardNos: page.map(({ no }) => no), userId });
+    const counts = await claimCounts(
+      pool,
+      tenantNo,
+      page.map(({ no }) => no),
+      userId,
+    );
     const nowMs = clock.now();
     return page.map((reward) => {
       const { claimed, own } = counts.get(reward.no) ?? { claimed: 0, own: 0 };
@@ -261,11 +267,7 @@ export class Claims {
   }
 
   /** Throws 404 and 409. A user without enough points reserves nothing, because that would keep others from the last item. */
-  private async reserve(
-    compiled: CompiledCatalog,
-    reward: Reward,
-    { userId, key }: { userId: string; key: string },
-  ): Promise<ClaimRow> {
+  private async reserve(compiled: CompiledCatalog, reward: Reward, userId: string, key: string): Promise<ClaimRow> {
     const { pool, ids, clock } = this.options;
     const { tenantNo } = compiled.catalog;
     const system = compiled.pointsSystemsById.get(reward.pointsSystemId!)!;
@@ -293,7 +295,7 @@ export class Claims {
   /** Without a lock, so that refusing the crowd that comes too late is cheap. */
   private async isSoldOut(tenantNo: number, { no, stock }: Reward): Promise<boolean> {
     if (stock === null) return false;
-    const counts = await claimCounts(this.options.pool, { tenantNo, rewardNos: [no], userId: null });
+    const counts = await claimCounts(this.options.pool, tenantNo, [no], null);
     return (counts.get(no)?.claimed ?? 0) >= stock;
   }
 

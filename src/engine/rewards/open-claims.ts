@@ -58,7 +58,7 @@ export function createOpenClaims(options: OpenClaimsOptions): ScheduledWork {
 
   async function perform(_dueMs: number, ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
     const { pool } = publisher;
-    const open = await openClaims(pool, { upToMs, aside: waiting(), limit: AT_ONCE });
+    const open = await openClaims(pool, upToMs, waiting(), AT_ONCE);
     for (const claim of open) {
       if (ending.aborted) return;
       if (claim.state === CLAIM_STATE.reserved || claim.refundDue)

@@ -263,7 +263,7 @@ test('a refund that a crash prevented is made up for', async () => {
   await work('mia', 25);
   const { body } = await claim('mia', 'mug');
   const row = (await readClaim(laurel.pool, TENANT, body.id))!;
-  await cancelClaim(laurel.pool, row, { atMs: Date.now(), reason: null });
+  await cancelClaim(laurel.pool, row, Date.now(), null);
   await expect.poll(() => balanceOf('mia')).toBe(25);
   expect(await claimsOf('mia')).toMatchObject([{ state: 'cancelled' }]);
 });
