@@ -65,6 +65,8 @@ export interface Outcome {
   p99: number;
   /** The same of the answers that were not refusals (load). */
   expected?: { p50: number; p99: number };
+  /** CPU seconds of the processes that made the load, and ms by which 1 % of the requests left late (load). */
+  generator?: { cpuSeconds: number; delayP99: number };
   /** CPU seconds of the calling process meanwhile (direct calls). */
   cpuSeconds?: number;
 }

@@ -1,6 +1,7 @@
 import { exportConfiguration } from '../src/catalog/configuration/export.ts';
 import { KEYED, shapeOf, type Shape } from '../src/cli/load/events.ts';
 import type { LoadJob as GeneratorJob, Pace as GeneratorPace } from '../src/cli/load/generator.ts';
+import { Histogram } from '../src/cli/load/histogram.ts';
 import type { LoadProcesses } from '../src/cli/load/processes.ts';
 import { latenciesOf } from '../src/cli/load/result.ts';
 import type { Catalog } from '../src/domain/catalog.ts';
@@ -65,7 +66,7 @@ export function steadyEvents(
 /** Sends exactly the requests of a job, with the generator of `laurel load`, so that every event sent is also answered. */
 export async function runLoad(processes: LoadProcesses, job: LoadJob): Promise<Outcome> {
   const { url, apiKey, requests, amount, pace, verify = false, ...same } = job;
-  const { seconds, answered, statuses, events, latency, expectedLatency } = await processes.run({
+  const { seconds, answered, statuses, events, latency, expectedLatency, health } = await processes.run({
     ...same,
     url,
     adminUrl: url,
@@ -82,7 +83,11 @@ export async function runLoad(processes: LoadProcesses, job: LoadJob): Promise<O
   }
   const { p50, p99 } = latenciesOf(latency);
   const expected = latenciesOf(expectedLatency);
-  return { seconds, answered, statuses: byStatus, processed: events, p50, p99, expected };
+  const generator = {
+    cpuSeconds: health.reduce((sum, one) => sum + one.cpuSeconds, 0),
+    delayP99: latenciesOf(Histogram.of(...health.map(({ delay }) => delay)).buckets()).p99,
+  };
+  return { seconds, answered, statuses: byStatus, processed: events, p50, p99, expected, generator };
 }
 
 function paceOf(pace: Pace): GeneratorPace {

@@ -23,7 +23,7 @@ export const ERRORS = {
   invalid: {
     status: 400,
     title: 'A field or header does not fit its schema',
-    remedy: 'Correct the field that `error` names.',
+    remedy: 'Correct the field that `error` names. It may name a similar value or field.',
   },
   missing_key: {
     status: 401,
@@ -99,7 +99,7 @@ export const ERRORS = {
   unprocessable: {
     status: 422,
     title: 'Well-formed, but cannot be used',
-    remedy: 'Correct what `error` names; `hint` may name a similar key.',
+    remedy: 'Correct what `error` names; `hint` may name a similar key or time zone.',
   },
   tenant_required: {
     status: 422,

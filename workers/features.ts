@@ -101,6 +101,7 @@ export function createPersisting(
       onLeftOut: leftOut(redis, log),
     }),
     onReported: delivery.queued,
+    onMerged: () => core.woken.jobs?.wake(),
     onSetAside: (entry) => logSetAside(log, entry),
     // Some stored users may be in a new zone, or be paid by time triggers.
     onStored: () => core.woken.schedule?.wake(STORED_WITHIN_MS),
@@ -128,7 +129,7 @@ export function createJobs(
   };
   const users = { redis, pool, clock, onWritten, onFailed };
   const wakeSchedule = (): void => core.woken.schedule?.wake();
-  return jobWorker({
+  const rounds = jobWorker({
     runner: new JobRunner({
       pool,
       onFailed,
@@ -151,6 +152,8 @@ export function createJobs(
     ending,
     ...(testClock !== null && { everyMs: 200 }),
   });
+  core.woken.jobs = rounds;
+  return rounds;
 }
 
 export function createBatches(core: WorkerCore, options: WorkersOptions): { close(): Promise<void> } {
@@ -225,7 +228,7 @@ function scheduledNotifications(
 ): ScheduledWork[] {
   const { redis, pool, catalogs, clock, onFailed, touched: onWritten } = core;
   const observed = options.onPublishStep && { onStep: options.onPublishStep };
-  const publisher = new Publisher({ redis, pool, catalogs, onMade: () => delivery.queued(), ...observed });
+  const publisher = new Publisher({ redis, pool, catalogs, onMade: () => delivery.queued(), onFailed, ...observed });
   // Live streams get notifications from records themselves; the clock's notifications must be announced to them.
   const announced = (made: readonly Notification[]): void => {
     delivery.queued();
@@ -236,6 +239,7 @@ function scheduledNotifications(
     pool,
     catalogs,
     onMade: announced,
+    onFailed,
     live: { tenants: () => listenedTenants(redis), clock },
     ...observed,
   });
@@ -265,7 +269,7 @@ function createClaims(
   // What a worker does for nobody in particular is not audited.
   const recordAudit = (): Promise<void> => Promise.resolve();
   const persisted = (tenantNo: number, userId: string): Promise<void> =>
-    untilPersisted({ redis, pool }, tenantNo, userId);
+    untilPersisted({ redis, pool }, tenantNo, userId, 0);
   const of = { redis, pool, clock, ids, recordAudit, persisted };
   return new Claims({ ...of, spendings: createSpendings({ ...of, scripts, idempotencyKeysPerDay }) });
 }

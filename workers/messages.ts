@@ -137,7 +137,8 @@ function startPush(
   });
   const scripts = new Scripts({ redis, clock, onWritten: core.touched });
   const { firstPauseMs } = options;
-  const open = createPushOpener({ redis, pool, catalogs, clock, scripts, sealer, senders, firstPauseMs });
+  const { log } = core;
+  const open = createPushOpener({ redis, pool, catalogs, clock, scripts, sealer, senders, log, firstPauseMs });
   const counts = new OutcomeCounts(redis, PUSH_COUNTS_KEY);
   const pushes = deliver(core, counts, { ...options, medium: 'push', pool, open });
   const mayWork = mayChangeUsers(core);

@@ -70,8 +70,8 @@ export interface WorkerCore extends Core {
   onFailed: OnPieceFailed;
   /** Whether this process's clock is right enough for what it writes. */
   isClockRight: () => boolean;
-  /** The schedule's rounds, which are created last and woken by features created earlier. */
-  woken: { schedule?: Rounds };
+  /** The rounds of jobs and of the schedule, which are created last and woken by features created earlier. */
+  woken: { jobs?: Rounds; schedule?: Rounds };
 }
 
 /** Postgres connections of one process: some shards are stored at a time, besides other work. */

@@ -1,4 +1,4 @@
-import { counted, number } from './ui/format.ts';
+import { calendarDays, counted, number } from './ui/format.ts';
 
 /**
  * Rules as sentences. Every screen that shows what completes an achievement, awards points, boosts them or ranks users takes its
@@ -95,15 +95,22 @@ export function every(count: number, unit: string): string {
 const everyOf = (count: number, name: string): string =>
   count === 1 ? `each of ${name}` : `every ${number(count)} ${name}`;
 
+/** `50 Flashcards flipped`, and for the same reason `1 of Flashcards flipped`. */
+const amountOf = (count: number, name: string): string => `${number(count)} ${count === 1 ? 'of ' : ''}${name}`;
+
 const UNITS = { daily: 'day', weekly: 'week', monthly: 'month' } as const;
 
 /** `every day`, `every 3 days`. */
 export const repeatText = (repeat: Repeat): string =>
   typeof repeat === 'string' ? every(1, UNITS[repeat]) : every(repeat.days, 'day');
 
-/** ` every day from 2026-12-01 to 2026-12-24`; '' for an achievement that counts for ever, once. */
+/** ` every day from 1 Dec 2026 to 24 Dec 2026`; '' for an achievement that counts for ever, once. */
 const whenText = ({ repeat, startDate, endDate }: Pick<Rule, 'repeat' | 'startDate' | 'endDate'>): string =>
-  [repeat && repeatText(repeat), startDate && `from ${startDate}`, endDate && `to ${endDate}`]
+  [
+    repeat && repeatText(repeat),
+    startDate && `from ${calendarDays(startDate)}`,
+    endDate && `to ${calendarDays(endDate)}`,
+  ]
     .flatMap((part) => (part ? [` ${part}`] : []))
     .join('');
 
@@ -191,7 +198,7 @@ function subjectText({ type, points, ...rule }: Rule): string {
   if (rule.leaderboard !== undefined) return ranksText(rule);
   switch (type) {
     case 'metric':
-      return `${isRepeated ? everyOf(rule.threshold ?? 0, rule.metric?.name ?? '') : `${number(rule.threshold ?? 0)} ${rule.metric?.name ?? ''}`}${whenText(rule)}`;
+      return `${isRepeated ? everyOf(rule.threshold ?? 0, rule.metric?.name ?? '') : amountOf(rule.threshold ?? 0, rule.metric?.name ?? '')}${whenText(rule)}`;
     case 'streak':
       return streakText(rule.streakLength ?? 0, isRepeated);
     case 'achievement':
@@ -220,12 +227,12 @@ interface Boost extends Limited {
   userId?: string | null | undefined;
 }
 
-/** `2 × points from 2026-03-01 to 2026-03-07 if the user’s plan is pro`. */
+/** `2 × points from 1 Mar 2026 to 7 Mar 2026 if the user’s plan is pro`. */
 export function boostText(boost: Boost, named: Named): string {
-  const end = boost.end ? ` to ${boost.end}` : '';
+  const end = boost.end ? ` to ${calendarDays(boost.end)}` : '';
   const user = boost.userId ? ` for the user ${boost.userId}` : '';
   const conditions = conditionText({ userAttributes: conditionsOf(boost.userAttributes, named), eventAttributes: [] });
-  return `${number(boost.multiplier)} × points from ${boost.start}${end}${user}${conditions}`;
+  return `${number(boost.multiplier)} × points from ${calendarDays(boost.start)}${end}${user}${conditions}`;
 }
 
 interface Board {

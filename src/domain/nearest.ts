@@ -28,6 +28,12 @@ export function didYouMean(key: string, known: Iterable<string>): string | undef
   return similar === null ? undefined : `Did you mean '${similar}'?`;
 }
 
+/** The same after an error's text: ` (did you mean flips?)`; '' if no known value is near. */
+export function suggestion(value: string, known: Iterable<string>, share = KEY_SHARE): string {
+  const similar = nearest(value, known, share);
+  return similar === null ? '' : ` (did you mean ${similar}?)`;
+}
+
 /**
  * Characters to insert, remove or replace to turn one text into the other (Levenshtein). Takes time proportional to the product of the
  * lengths, but stops early and returns a number above `most` once the distance exceeds it.

@@ -56,6 +56,18 @@ export const ClaimRequest = Type.Object({ userId: UserId });
 
 export const CancelRequest = Type.Object({ reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })) });
 
+/** The stock of rewards. */
+export const RewardStock = Type.Object({
+  id: Uuid,
+  key: Type.String(),
+  name: Type.String(),
+  /** Claims so far, apart from cancelled ones. */
+  claimed: Type.Integer(),
+  /** How many can still be claimed; `null` for any number. */
+  remaining: Nullable(Type.Integer()),
+});
+export type RewardStock = Static<typeof RewardStock>;
+
 const page = {
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
   cursor: Type.Optional(Uuid),

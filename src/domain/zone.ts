@@ -1,4 +1,5 @@
 import { Temporal } from 'temporal-polyfill';
+import { nearest } from './nearest.ts';
 import { dateOf, DAY_MS, isOnWeekday, localDay, weekdaySet } from './periods.ts';
 
 /** A time zone's offset from UTC, valid until `untilMs` (epoch ms), the zone's next transition. */
@@ -37,6 +38,30 @@ export function zoneName(text: string): string | null {
     if (error instanceof RangeError) return null;
     throw error;
   }
+}
+
+let allZones: string[] | undefined;
+/** Tolerated share of different characters in a city; smaller than in a key, because there are many short ones. */
+const CITY_SHARE = 0.25;
+
+/** A city's name as it stands in a zone's, in lower case: `new_york`. */
+const cityOf = (zone: string): string =>
+  zone
+    .slice(zone.lastIndexOf('/') + 1)
+    .toLowerCase()
+    .replaceAll(' ', '_');
+
+/**
+ * The hint of an error about an unknown zone: that of the city (`Berlin`, `new york`, `Europe/Berln`); `undefined` if none is like
+ * it. Only cities with the same first letter are compared, because users' apps send zones.
+ */
+export function similarZone(text: string): string | undefined {
+  const city = cityOf(text);
+  allZones ??= Intl.supportedValuesOf('timeZone');
+  const zones = allZones.filter((zone) => cityOf(zone)[0] === city[0]);
+  const byCity = new Map(zones.map((zone) => [cityOf(zone), zone]));
+  const zone = byCity.get(nearest(city, byCity.keys(), CITY_SHARE) ?? '');
+  return zone === undefined ? undefined : `Did you mean '${zone}'?`;
 }
 
 /** The offset of an IANA zone at a time; `null` if the zone does not exist. Cached until the next transition. */

@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
 import type { Clock } from '../clock.ts';
-import type { AttentionItem, AttentionKind } from '../domain/administration/attention.ts';
-import { MOST_COUNTED } from '../domain/administration/most-counted.ts';
+import type { Finding } from '../domain/administration/advice.ts';
+import { type AttentionItem, type AttentionKind, MOST_COUNTED } from '../domain/administration/attention.ts';
+import { counted } from '../domain/words.ts';
 import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { countWaitingEvents } from '../postgres/corrections/quarantine.ts';
 import { countFailingJobs, type SeenJobs } from '../postgres/jobs.ts';
@@ -46,19 +47,21 @@ export function createAttention(
       ...(seen.ofAll && backlog.exceeded()
         ? [{ kind: 'backlog_full' as const, count: backlog.count(), ...NOTHING }]
         : []),
-      ...counted('dead_letters', letters?.waiting ?? 0),
+      ...countedItem('dead_letters', letters?.waiting ?? 0),
       ...webhooks.map(webhookItem),
       ...channels.map(channelItem),
-      ...counted('jobs_failing', jobs),
-      ...counted('quarantine', events),
-    ];
+      ...countedItem('jobs_failing', jobs),
+      ...countedItem('quarantine', events),
+    ].map((item) => ({ ...item, ...TEXTS[item.kind](item) }));
   };
 }
 
-const counted = (kind: AttentionKind, count: number): AttentionItem[] =>
-  count === 0 ? [] : [{ kind, count, ...NOTHING }];
+/** An item without its texts. */
+type Found = Omit<AttentionItem, 'urgent' | keyof Finding>;
 
-const webhookItem = ({ id, name, trouble, pending, since, reason }: TroubledWebhook): AttentionItem => ({
+const countedItem = (kind: AttentionKind, count: number): Found[] => (count === 0 ? [] : [{ kind, count, ...NOTHING }]);
+
+const webhookItem = ({ id, name, trouble, pending, since, reason }: TroubledWebhook): Found => ({
   ...NOTHING,
   kind: `webhook_${trouble}`,
   count: pending,
@@ -67,7 +70,7 @@ const webhookItem = ({ id, name, trouble, pending, since, reason }: TroubledWebh
   reason,
 });
 
-const channelItem = ({ channel, failures, since, reason }: FailingChannel): AttentionItem => ({
+const channelItem = ({ channel, failures, since, reason }: FailingChannel): Found => ({
   ...NOTHING,
   kind: 'channel_failing',
   count: failures,
@@ -75,3 +78,56 @@ const channelItem = ({ channel, failures, since, reason }: FailingChannel): Atte
   since: since.toISOString(),
   reason,
 });
+
+/** `1 event`, `10,000 events or more`. */
+const upTo = (count: number, one: string): string =>
+  `${counted(count, one, count.toLocaleString('en'))}${count === MOST_COUNTED ? ' or more' : ''}`;
+
+const sentence = (...facts: readonly (string | null)[]): string => facts.filter(Boolean).join(' · ');
+const pending = (count: number): string | null => (count === 0 ? null : upTo(count, 'pending message'));
+
+const ofWebhook =
+  (text: (name: string) => string, urgent: boolean, advice: string | null) =>
+  ({ webhook, count, reason }: Found) => ({
+    urgent,
+    text: text(webhook?.name ?? ''),
+    advice: sentence(reason, pending(count), advice),
+    screen: `/webhooks/${webhook?.id}`,
+  });
+
+const TEXTS: Readonly<Record<AttentionKind, (item: Found) => Finding & { urgent: boolean }>> = {
+  backlog_full: ({ count }) => ({
+    urgent: true,
+    text: 'The backlog is full: events are refused',
+    advice: `${count.toLocaleString('en')} outbox entries wait for Postgres`,
+    screen: '/system',
+  }),
+  dead_letters: ({ count }) => ({
+    urgent: true,
+    text: upTo(count, 'dead letter'),
+    advice: 'not stored completely; retry or drop',
+    screen: '/system',
+  }),
+  webhook_disabled: ofWebhook((name) => `Laurel disabled the webhook ${name}`, true, null),
+  webhook_full: ofWebhook((name) => `The queue of the webhook ${name} is full`, true, 'further messages are not sent'),
+  webhook_failing: ofWebhook((name) => `The webhook ${name} keeps failing`, false, null),
+  webhook_late: ofWebhook((name) => `Messages of the webhook ${name} are late`, false, null),
+  channel_failing: ({ channel, reason }) => ({
+    urgent: false,
+    text: `Messages by ${channel!.replace('_', ' ')} fail`,
+    advice: reason ?? '',
+    screen: '/messages',
+  }),
+  jobs_failing: ({ count }) => ({
+    urgent: false,
+    text: `${counted(count, 'job')} failed`,
+    advice: 'within 7 days, or 3 times in a row and counting',
+    screen: '/jobs',
+  }),
+  quarantine: ({ count }) => ({
+    urgent: false,
+    text: `${upTo(count, 'event')} in quarantine`,
+    advice: 'held back by guards; release or drop',
+    screen: '/quarantine',
+  }),
+};

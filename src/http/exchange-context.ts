@@ -5,8 +5,9 @@ import type { Services } from '../operations/services.ts';
 import type { Traces } from '../telemetry/traces.ts';
 import type { FailedKeys, KeyRefusal } from './access/key-refusal.ts';
 import type { FileLimit, RateLimit } from './access/rate-limit.ts';
-import type { Admission } from './access/admission.ts';
+import type { Admission, From } from './access/admission.ts';
 import type { Shares } from './access/shares.ts';
+import type { RequestHead } from './request-head.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import type { SessionAuthenticator } from './access/session-auth.ts';
 import type { BoardValues } from './adapted-answer.ts';
@@ -16,6 +17,8 @@ export interface ExchangeContext {
   surface: Operation['surface'];
   services: Services;
   authenticate: (header: string | null) => Caller | Promise<Caller>;
+  /** Who seems to send a request, by its unchecked headers and the data in memory; `null` if unknown. */
+  senderOf: (head: RequestHead) => From | null;
   /** Sessions accepted in place of keys; `null` for none. */
   sessions: SessionAuthenticator | null;
   resolveTenant: ResolveTenant;

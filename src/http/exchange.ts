@@ -34,8 +34,8 @@ const LINGER_MS = 30_000;
 const LONGEST_PATH = 300;
 
 /**
- * One request and its response. Checks run in this order: framing, key, rate limit, tenant, overload, path (including its user), query, media type,
- * body (its user last). The body is read during the key's lookup, because uWS discards unread data, but it is examined only afterwards. After
+ * One request and its response. Checks run in this order: overload (`refused-at-once.ts`), framing, key, rate limit, tenant, overload of a sender
+ * who was unknown before, path (including its user), query, media type, body (its user last). The body is read during the key's lookup, because uWS discards unread data, but it is examined only afterwards. After
  * an abort nothing uses the response any more. A running handler continues to its end, or learns from its call that the client is
  * gone.
  */

@@ -39,19 +39,24 @@ export class RequestMetrics {
   });
   private readonly byOperation = new Map<string, OperationTimes>();
   private readonly costs = new Map<string, Cost>();
-  private readonly refusals: Counter;
+  /** By reason. A counter with labels would cost as much as the rest of a refusal in an overload. */
+  private readonly refusals = new Map<string, number>();
   /** Called when Postgres refuses a write of a request because its disk is full. */
   onPostgresFull: () => void = () => undefined;
 
   constructor(registry: Registry) {
     this.durations.register(registry);
-    this.refusals = new Counter({
+    const { costs, refusals } = this;
+    new Counter({
       name: 'laurel_http_refusals_total',
       help: 'Requests that were refused, by reason: an error code, `overload`, `over_share`, or what was wrong with the key.',
       labelNames: ['reason'],
       registers: [registry],
+      collect() {
+        this.reset();
+        for (const [reason, count] of refusals) this.inc({ reason }, count);
+      },
     });
-    const { costs } = this;
     new Counter({
       name: 'laurel_operation_cost_seconds_total',
       help: 'Time that requests took, by operation and resource: `loop` (this process), `redis`, `postgres`. Events: `loop` only.',
@@ -95,7 +100,8 @@ export class RequestMetrics {
   }
 
   refused(error: unknown): void {
-    this.refusals.inc({ reason: reasonOf(error) });
+    const reason = reasonOf(error);
+    this.refusals.set(reason, (this.refusals.get(reason) ?? 0) + 1);
     if (!(error instanceof AppError) && fullServer(error) === 'postgres') this.onPostgresFull();
   }
 }

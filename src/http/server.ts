@@ -8,6 +8,7 @@ import { corsHeaders, preflightHandler } from './access/cors.ts';
 import type { AcceptsHost } from '../domain/host-names.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import { Exchange } from './exchange.ts';
+import { refusedAtOnce } from './refused-at-once.ts';
 import { healthHandler, metricsHandler, type Readiness, readyHandler } from './health.ts';
 import { LIVE_SOCKET_PATH, liveSocket } from './live-connections.ts';
 import { mcpOperation } from './mcp/endpoint.ts';
@@ -36,6 +37,8 @@ export interface ServerOptions {
   otherPort?: OtherPort;
   services: Services;
   authenticate: ExchangeContext['authenticate'];
+  /** Lets requests that would wait too long be refused before their keys are checked; by default afterwards. */
+  senderOf?: ExchangeContext['senderOf'];
   /** Sessions accepted in place of keys; none by default. */
   sessions?: ExchangeContext['sessions'];
   resolveTenant: ResolveTenant;
@@ -65,8 +68,8 @@ export interface ServerOptions {
    */
   tools?: { operations: readonly Operation[]; secret: KeyObject };
   pages?: readonly Page[];
-  /** Serves the pages that links in e-mails lead to, with this name of the organisation; absent: it does not. */
-  mailPages?: { appName: () => string };
+  /** Serves the pages that links in e-mails lead to; default: false. */
+  mailPages?: boolean;
   /** Whether the server has the name in `Host`; `null` (default): every name is accepted. */
   acceptsHost?: AcceptsHost | null;
   /** Observes requests; shared with other surfaces. */
@@ -97,6 +100,7 @@ export function createServer(options: ServerOptions): Server {
     surface,
     services,
     authenticate,
+    senderOf: options.senderOf ?? (() => null),
     sessions: options.sessions ?? null,
     resolveTenant,
     isReady: options.isReady ?? (() => true),
@@ -122,11 +126,10 @@ export function createServer(options: ServerOptions): Server {
   for (const operation of [...options.operations, ...(mcp ? [mcp] : [])]) {
     const route = routeOf(operation, surface, limits, requests);
     for (const path of [operation.path, ...operation.aliases])
-      paths.add(
-        path,
-        operation.method,
-        (headOnly) => (res, req) => new Exchange(context, { route, res, headOnly }).begin(req),
-      );
+      paths.add(path, operation.method, (headOnly) => (res, req) => {
+        if (!refusedAtOnce(context, route, { res, req, headOnly }))
+          new Exchange(context, { route, res, headOnly }).begin(req);
+      });
   }
   const health = {
     '/healthz': healthHandler(context),
@@ -145,7 +148,7 @@ export function createServer(options: ServerOptions): Server {
   if (options.mailPages) {
     const wrap = (handler: Handler): Handler => sized(context, handler);
     const { unsubscribing, tracking, seenMessages } = services;
-    addUnsubscribePage(paths, { ...options.mailPages, context, unsubscribing, wrap });
+    addUnsubscribePage(paths, { context, unsubscribing, wrap });
     addTrackingPaths(paths, { context, tracking, seenMessages, wrap });
   }
   const app = uws().App();

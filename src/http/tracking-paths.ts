@@ -3,7 +3,7 @@ import { CLICK_PATH, OPEN_PATH, type TrackingLinks } from '../engine/messages/tr
 import type { ExchangeContext } from './exchange-context.ts';
 import type { Handler, Paths } from './paths.ts';
 import type { Response } from './respond.ts';
-import { INVALID_LINK, PAGE_HEADERS } from './unsubscribe-page.ts';
+import { invalidLink, languageOf, PAGE_HEADERS } from './unsubscribe-page.ts';
 import type { HttpRequest } from './uws.ts';
 import { Visit } from './visit.ts';
 
@@ -41,22 +41,26 @@ export function addTrackingPaths(
     wrap: (handler: Handler) => Handler;
   },
 ): void {
-  const add = (path: string, operation: string, answered: (token: string, isRead: boolean) => Response): void =>
+  const add = (path: string, operation: string, answered: (token: string, isRead: boolean) => Response | null): void =>
     paths.add(`${path}/{token}`, 'get', (headOnly) =>
       wrap((res, req) => {
         const isRead = !headOnly && !isPrefetch(req);
-        new Visit(context, res, { headOnly, operation }).begin(req, (token) => answered(token, isRead));
+        const language = languageOf(req);
+        new Visit(context, res, { headOnly, operation }).begin(
+          req,
+          (token) => answered(token, isRead) ?? invalidLink(language),
+        );
       }),
     );
   add(CLICK_PATH, 'clicked', (token, isRead) => {
     const link = tracking.readClick(token);
-    if (link === null) return INVALID_LINK;
+    if (link === null) return null;
     if (isRead) seenMessages.note('clicked', link);
     return redirect(link.url);
   });
   add(OPEN_PATH, 'opened', (token, isRead) => {
     const message = tracking.readOpen(token);
-    if (message === null) return INVALID_LINK;
+    if (message === null) return null;
     if (isRead) seenMessages.note('opened', message);
     return PICTURE;
   });

@@ -102,21 +102,8 @@ function exitOf(child: ChildProcess): GuardedProcess['exited'] {
   });
 }
 
-/**
- * Environment variables that a server may need: for programs, libraries, temporary files and time zones. And those of libfaketime, because
- * a server has to have the same date as this process.
- */
-const NEEDED = [
-  'PATH',
-  'LD_LIBRARY_PATH',
-  'TMPDIR',
-  'TZDIR',
-  'LD_PRELOAD',
-  'FAKETIME',
-  'FAKETIME_DISABLE_SHM',
-  'FAKETIME_DONT_FAKE_MONOTONIC',
-  'NO_FAKE_STAT',
-] as const;
+/** Environment variables that a server may need: for programs, libraries, temporary files and time zones. */
+const NEEDED = ['PATH', 'LD_LIBRARY_PATH', 'LD_PRELOAD', 'TMPDIR', 'TZDIR'] as const;
 
 /**
  * The environment of a private server. Contains nothing else of this process's environment, because keys and passwords in it

@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
-import { AttentionItem } from '../domain/administration/attention.ts';
-import { MOST_COUNTED } from '../domain/administration/most-counted.ts';
+import { AttentionItem, MOST_COUNTED } from '../domain/administration/attention.ts';
 import { operation } from './operation.ts';
 
 export const adminAttentionList = operation({

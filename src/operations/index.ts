@@ -60,6 +60,7 @@ import {
   adminMessagesReadiness,
   adminMessagesSuppressedDelete,
   adminMessagesSuppressedList,
+  adminMessagesUnsubscribePreview,
   usersMessageOpened,
 } from './messages.ts';
 import {
@@ -126,6 +127,7 @@ import {
   adminSessionDelete,
   adminSessionGet,
 } from './access.ts';
+import { adminAdviceList } from './advice.ts';
 import { adminAttentionList } from './attention.ts';
 import { adminAuditLogList, adminRequestsList } from './logs.ts';
 import { adminClockDelete, adminClockGet, adminClockPut, adminSystemGet } from './system.ts';
@@ -214,6 +216,7 @@ import {
   adminTenantsUpdate,
 } from './tenants.ts';
 import {
+  adminAnalyticsRewards,
   adminClaimsCancel,
   adminClaimsFulfil,
   adminClaimsGet,
@@ -313,6 +316,7 @@ export const adminOperations: readonly Operation[] = [
   adminPushChannelsDelete,
   adminPushChannelsTest,
   adminPushPreview,
+  adminMessagesUnsubscribePreview,
   adminMessagesChannelGet,
   adminMessagesChannelPut,
   adminMessagesChannelDelete,
@@ -354,7 +358,9 @@ export const adminOperations: readonly Operation[] = [
   adminAnalyticsLeaderboards,
   adminAnalyticsMessages,
   adminAnalyticsMessagesEffect,
+  adminAnalyticsRewards,
   adminAuditLogList,
+  adminAdviceList,
   adminAttentionList,
   adminSystemGet,
   adminDeadLettersList,

@@ -13,7 +13,12 @@ import {
   SuppressedParams,
   SuppressionQuery,
 } from '../domain/notifications/message-channel.ts';
-import { MessagePreview, MessagePreviewRequest } from '../domain/notifications/message-settings.ts';
+import {
+  MessagePreview,
+  MessagePreviewRequest,
+  UnsubscribePreview,
+  UnsubscribePreviewRequest,
+} from '../domain/notifications/message-settings.ts';
 import { Uuid } from '../domain/schemas.ts';
 import { UserId } from '../domain/user.ts';
 import type { LoggedMessage } from '../postgres/notifications/messages.ts';
@@ -130,6 +135,23 @@ export const adminMessagesPreview = operation({
   knownFields: MessagePreviewRequest,
   responses: { 200: MessagePreview },
   answer: ({ previewMessage }, { tenant, body }) => previewMessage(tenant.no, body),
+});
+
+export const adminMessagesUnsubscribePreview = operation({
+  id: 'admin_messages_unsubscribe_preview',
+  surface: 'admin',
+  keyScopes: ['read'],
+  audited: false,
+  method: 'post',
+  path: '/v1/messages/preview/unsubscribe',
+  summary: 'The page to unsubscribe as a user would get it now; nobody is unsubscribed',
+  description:
+    'Has the texts of the configuration, in the user’s locale, or those of `page` in the request. Without either, it has the built-in texts. ' +
+    'A browser’s language, which real visits also consider, is not considered.',
+  body: UnsubscribePreviewRequest,
+  knownFields: UnsubscribePreviewRequest,
+  responses: { 200: UnsubscribePreview },
+  answer: ({ unsubscribing }, { tenant, body }) => unsubscribing.preview(tenant.no, body),
 });
 
 const timeOrNull = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());

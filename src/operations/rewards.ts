@@ -5,6 +5,7 @@ import {
   ClaimRequest,
   Claims,
   ClaimsQuery,
+  RewardStock,
   UserClaimsQuery,
   UserReward,
 } from '../domain/reward.ts';
@@ -87,6 +88,16 @@ export const adminClaimsList = operation({
   query: ClaimsQuery,
   responses: { 200: Claims },
   answer: async ({ catalogs, claims }, { tenant, query }) => claims.list(await catalogs.of(tenant.no), query),
+});
+
+export const adminAnalyticsRewards = operation({
+  id: 'admin_analytics_rewards',
+  surface: 'admin',
+  method: 'get',
+  path: '/v1/analytics/rewards',
+  summary: 'How often each reward was claimed, and how many are left',
+  responses: { 200: Type.Array(RewardStock) },
+  answer: async ({ catalogs, claims }, { tenant }) => claims.stock(await catalogs.of(tenant.no)),
 });
 
 const ONE = Type.Object({ id: Uuid });

@@ -5,6 +5,7 @@ import type { Resources } from '../catalog/resources.ts';
 import type { Author } from '../domain/administration/author.ts';
 import type { NotificationType } from '../domain/notifications/notification.ts';
 import type { SystemState } from '../domain/administration/system.ts';
+import type { createAdvice } from '../engine/advice.ts';
 import type { AttentionItem } from '../domain/administration/attention.ts';
 import type { Environment } from '../domain/settings.ts';
 import type { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';
@@ -72,6 +73,7 @@ import type { ShownSecret } from '../postgres/webhooks/secrets.ts';
 export interface Services {
   activity: ActivityReads;
   analytics: AnalyticsReads;
+  advice: ReturnType<typeof createAdvice>;
   /** See `createAttention`. */
   attention: (seen: SeenJobs) => Promise<AttentionItem[]>;
   groupComparison: GroupComparison;

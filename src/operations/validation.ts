@@ -2,7 +2,7 @@ import { _, type ErrorObject, type FuncKeywordDefinition, type ValidateFunction 
 import formats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { TSchema } from 'typebox';
-import { nearest } from '../domain/nearest.ts';
+import { nearest, suggestion } from '../domain/nearest.ts';
 import { MISPLACED } from '../domain/notifications/live.ts';
 import {
   INSTEAD_OF_NULL,
@@ -68,7 +68,7 @@ export function faultFinder(
   let validate: ValidateFunction | undefined;
   return (value) => {
     validate ??= (useDefaults ? withDefaults : plain).compile(schema);
-    return validate(value) ? null : validationMessage(validate.errors ?? []);
+    return validate(value) ? null : validationMessage(validate.errors ?? [], value);
   };
 }
 
@@ -90,7 +90,7 @@ export function allFaultsFinder(schema: TSchema): (value: unknown) => Validation
     validate(value);
     return groupsOf(validate.errors ?? [])
       .slice(0, MOST_FAULTS)
-      .map(validationMessage);
+      .map((errors) => validationMessage(errors, value));
   };
 }
 
@@ -155,8 +155,22 @@ const PATTERNS: Record<string, string> = {
 const noun = (type: string): string => NOUNS[type] ?? type;
 const listed = (values: readonly unknown[]): string => values.map(String).join(', ');
 
-/** Ajv's parameters of the failed keyword. */
+/** Tolerated share of different characters in a value: `user.created` is not like `user.merged`. */
+const VALUE_SHARE = 0.25;
+/** A longer list is left out of a message that suggests one of its values. */
+const MOST_LISTED = 10;
+
+/** A short list of allowed values is written out, a long one only if none of its values is like the sent one. */
+function enumText({ allowedValues, sent }: Params): string {
+  const hint = typeof sent === 'string' ? suggestion(sent, allowedValues.map(String), VALUE_SHARE) : '';
+  return hint !== '' && allowedValues.length > MOST_LISTED
+    ? `is not one of the ${allowedValues.length} allowed values${hint}`
+    : `must be one of: ${listed(allowedValues)}${hint}`;
+}
+
+/** Ajv's parameters of the failed keyword, and the value that does not fit. */
 interface Params {
+  sent: unknown;
   type: string | string[];
   format: string;
   pattern: string;
@@ -169,7 +183,7 @@ interface Params {
 const TEXTS: Record<string, (params: Params) => string> = {
   type: ({ type }) => `must be ${[type].flat().map(noun).join(' or ')}`,
   required: () => 'is required',
-  enum: ({ allowedValues }) => `must be one of: ${listed(allowedValues)}`,
+  enum: enumText,
   const: ({ allowedValue }) => `must be ${String(allowedValue)}`,
   minimum: ({ limit }) => `must be at least ${limit}`,
   maximum: ({ limit }) => `must be at most ${limit}`,
@@ -199,28 +213,39 @@ function fieldOf(pointer: string): string {
   return field;
 }
 
-function messageOf(error: ErrorObject): ValidationMessage {
+/** The part of a value at a JSON pointer. */
+const valueAt = (value: unknown, pointer: string): unknown =>
+  pointer
+    .split('/')
+    .slice(1)
+    .reduce(
+      (inside, part) => (inside as Record<string, unknown> | null)?.[part.replaceAll('~1', '/').replaceAll('~0', '~')],
+      value,
+    );
+
+function messageOf(error: ErrorObject, value: unknown): ValidationMessage {
   const extra = error.params['missingProperty'] ?? error.params['additionalProperty'];
   const pointer = extra === undefined ? error.instancePath : `${error.instancePath}/${String(extra)}`;
-  const text = TEXTS[error.keyword]?.(error.params as Params) ?? error.message ?? 'does not fit';
+  const params = { ...error.params, sent: valueAt(value, error.instancePath) } as Params;
+  const text = TEXTS[error.keyword]?.(params) ?? error.message ?? 'does not fit';
   const unusable = error.params['pattern'] === USER_ID_PATTERN;
   return { field: fieldOf(pointer), text, keyword: error.keyword, unusable };
 }
 
 /** The message for Ajv's first error: that of the alternative with the right type, else the list of types. */
-function validationMessage(errors: readonly ErrorObject[]): ValidationMessage {
+function validationMessage(errors: readonly ErrorObject[], value: unknown): ValidationMessage {
   const last = errors.at(-1);
   if (!last) return { field: '', text: 'does not fit', keyword: '', unusable: false };
-  if (last.keyword !== 'anyOf' && last.keyword !== 'oneOf') return messageOf(last);
+  if (last.keyword !== 'anyOf' && last.keyword !== 'oneOf') return messageOf(last, value);
   const inner = errors.slice(0, -1);
   const types = inner.filter((error) => error.keyword === 'type' && error.instancePath === last.instancePath);
-  const nearest = inner.find(
+  const closest = inner.find(
     (error) => !types.includes(error) && error.keyword !== 'anyOf' && error.keyword !== 'oneOf',
   );
-  if (nearest) return messageOf(nearest);
+  if (closest) return messageOf(closest, value);
   const type = types.flatMap((error) => error.params['type'] as string | string[]);
-  if (type.length === 0) return { ...messageOf(last), text: 'fits none of the allowed forms' };
-  return { ...messageOf(last), text: `must be ${type.map(noun).join(' or ')}` };
+  if (type.length === 0) return { ...messageOf(last, value), text: 'fits none of the allowed forms' };
+  return { ...messageOf(last, value), text: `must be ${type.map(noun).join(' or ')}` };
 }
 
 const MOST_NAMED = 10;

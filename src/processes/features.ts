@@ -6,6 +6,7 @@ import { AchievementPreview } from '../engine/achievements/preview.ts';
 import { createAnalyticsReads } from '../engine/analytics/analytics-reads.ts';
 import { CostlyReads } from '../engine/analytics/costly-reads.ts';
 import { createGroupComparison } from '../engine/analytics/group-comparison.ts';
+import { createAdvice } from '../engine/advice.ts';
 import { createAttention } from '../engine/attention.ts';
 import { createActivityReads } from '../engine/history/activity.ts';
 import { createBatchIntake } from '../engine/events/batch-intake.ts';
@@ -73,6 +74,7 @@ import { latestJobs } from '../postgres/jobs.ts';
 import { findSessionEnds, Sessions } from '../postgres/access/sessions.ts';
 import { isStreakCallStored } from '../postgres/history/streaks.ts';
 import { webhookSecrets } from '../postgres/webhooks/secrets.ts';
+import type { OrganisationRow } from '../postgres/tenants.ts';
 import { attributeValues } from '../postgres/users/selections.ts';
 import { RecentRequests } from '../redis/recent-requests.ts';
 import type { FrontendCore } from './frontend-core.ts';
@@ -85,12 +87,13 @@ type Feature<Names extends keyof Services> = Pick<Services, Names>;
 export function createServices(core: FrontendCore, live: Live): Services {
   const users = createUsers(core);
   const streaks = createStreaks(core);
+  const analytics = createAnalytics(core);
   return {
     ...createEvents(core),
     ...users,
     ...createAchievements(core),
     ...createPoints(core),
-    ...createAnalytics(core),
+    ...analytics,
     ...streaks,
     ...createLeaderboards(core),
     ...createCorrections(core),
@@ -99,7 +102,7 @@ export function createServices(core: FrontendCore, live: Live): Services {
     ...createWebhooks(core),
     ...createMessages(core, { ...users, ...streaks }),
     ...createConfiguration(core),
-    ...createAdministration(core),
+    ...createAdministration(core, analytics),
   };
 }
 
@@ -378,7 +381,7 @@ function createMessages(
   };
   return {
     ...testing,
-    testTemplates: createTemplateTests({ ...testing, users }),
+    testTemplates: createTemplateTests({ ...testing, users, redis }),
     emailLog: createEmailLog({ pool, clock }),
     unsubscribing: createUnsubscribing({
       links: unsubscribeLinksOf(ids),
@@ -386,6 +389,7 @@ function createMessages(
       profiles,
       isTenant,
       seen,
+      appName: () => appNameOf(tenants.organisation()),
     }),
     tracking: trackingLinksOf(ids),
     seenMessages: seen,
@@ -416,10 +420,15 @@ function createConfiguration(
   };
 }
 
+/** The name that users know. */
+const appNameOf = ({ name, branding }: OrganisationRow): string => branding.appName ?? name;
+
 /** Tenants, keys, and the administrators' view of the installation. */
 function createAdministration(
   core: FrontendCore,
+  { analytics }: Feature<'analytics'>,
 ): Feature<
+  | 'advice'
   | 'attention'
   | 'tenants'
   | 'applicationKeys'
@@ -439,6 +448,7 @@ function createAdministration(
   const recentRequests = new RecentRequests(redis, () => core.tenants.organisation().multiTenancy);
   core.onClose(() => recentRequests.close());
   return {
+    advice: createAdvice({ redis, pool: core.historyPool, clock, analytics, recentRequests }),
     attention: createAttention(pool, clock, backlog),
     tenants: core.tenants,
     applicationKeys: core.applicationKeys,

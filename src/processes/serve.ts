@@ -9,6 +9,7 @@ import { Admission } from '../http/access/admission.ts';
 import { Shares } from '../http/access/shares.ts';
 import { createReadiness, type ReadinessCheck } from '../http/health.ts';
 import type { Server } from '../http/listening.ts';
+import { createSenderOf } from '../http/refused-at-once.ts';
 import { createServer } from '../http/server.ts';
 import { createSessionAuthenticator } from '../http/access/session-auth.ts';
 import { hostCheck } from '../domain/host-names.ts';
@@ -25,7 +26,6 @@ import { memoryUsedRatio } from '../redis/server-info.ts';
 import { isPostgresNotedFull, notePostgresFull } from '../redis/work-counts.ts';
 import { GatheredLookup, keyLookup, type KeyRecord, KeyUses } from '../postgres/access/keys.ts';
 import { RefusedKeys } from '../postgres/access/audit.ts';
-import type { OrganisationRow } from '../postgres/tenants.ts';
 import { findSessions } from '../postgres/access/sessions.ts';
 import type { Traces } from '../telemetry/traces.ts';
 import { isMigrated } from '../postgres/migrate.ts';
@@ -82,9 +82,6 @@ function readinessChecks(laurel: Laurel): Record<string, ReadinessCheck> {
     replicas: { check: () => laurel.areReplicasThere(), needed: false },
   };
 }
-
-/** The name that users know. */
-const appNameOf = ({ name, branding }: OrganisationRow): string => branding.appName ?? name;
 
 interface ServeOptions {
   host: string;
@@ -159,6 +156,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
   const shared = {
     services,
     authenticate: keys.authenticate,
+    senderOf: createSenderOf(keys.recall, services.tenants),
     failedKeys: failedKeyLimit === null ? undefined : new FailedKeys({ perMinute: failedKeyLimit }),
     trustedProxies: options.trustedProxies,
     resolveTenant: createTenantResolver(services.tenants),
@@ -187,7 +185,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
     operations: applicationOperations,
     otherPort: { operations: ofAdmin, port: options.adminPort },
     pages,
-    mailPages: { appName: () => appNameOf(services.tenants.organisation()) },
+    mailPages: true,
   });
   const ofConsole = consolePage();
   const installation = createInstallationMetrics({

@@ -56,6 +56,9 @@ export const liveGrantKey = (kind: 'ticket' | 'session', digest: string): string
 export const liveGrantsKey = (kind: 'ticket' | 'session', prefix: string): string =>
   `${INSTALLATION}:live:${kind}s:${prefix}`;
 
+/** sorted set: a tenant's tests of templates in the last minute, by time (epoch ms); expires. */
+export const messageTestsKey = (tenantNo: number): string => `${INSTALLATION}:message-tests:${tenantNo}`;
+
 /** stream: a tenant's latest requests, as JSON; expires. See `recent-requests.ts`. */
 export const recentRequestsKey = (tenantNo: number): string => `${INSTALLATION}:requests:${tenantNo}`;
 

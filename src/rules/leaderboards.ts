@@ -139,7 +139,8 @@ function reachedBy(
   { value, reached }: ScoredEvent,
   { before, isSame }: { before: number | null; isSame: boolean },
 ): number {
-  if (fold === 'last') return Math.max(reached, before ?? 0);
+  // Processes number the events of a millisecond each by themselves; the one that is applied last counts.
+  if (fold === 'last') return before === null ? reached : Math.max(reached, before + 1);
   if (fold !== undefined) return isSame ? Math.min(reached, before!) : reached;
   if (!isZero(value)) return Math.max(reached, before ?? 0);
   return before !== null && before >= 0 ? before : Math.max(-reached, before ?? -reached);
@@ -172,13 +173,15 @@ function nextScore(
   }
   if (board.ties === true || fold === 'last') {
     const known = reachedIn(user, run);
+    if (fold === 'last' && millisecond(known) > millisecond(event.reached)) return null;
     const reached = reachedBy(board, event, { before: before === undefined ? null : known, isSame });
-    if (fold === 'last' && reached > event.reached) return null;
     noteReached(user, run, { reached, secondary });
     isSame &&= board.ties !== true || reached === known;
   }
   return isSame ? null : { whole: next.whole, micros: next.micros, isFirst: before === undefined };
 }
+
+const millisecond = (micros: number): number => Math.floor(micros / 1_000);
 
 export const doubleOf = (score: Decimal): number => (score.micros === 0 ? score.whole : decimalNumber(score));
 

@@ -52,6 +52,7 @@ test('an empty tenant has an empty document with the default settings', async ()
     messages: {
       templates: [],
       pushTemplates: [],
+      unsubscribePages: [],
       localeAttribute: null,
       quietHours: null,
       emailsPerDay: 3,

@@ -81,6 +81,35 @@ describe('a document', () => {
     await expect(bad).rejects.toThrow(/messages\.pushTemplates\[1\]\.(url|locale)/);
   });
 
+  test('stores pages to unsubscribe, also without templates, and shows the change', async () => {
+    const page = {
+      kind: 'recap',
+      title: 'Stop',
+      question: 'Really?',
+      button: 'Yes',
+      doneTitle: 'Done',
+      done: 'Bye',
+    } as const;
+    const unsubscribePages = [page, { ...page, locale: 'de', title: 'Abbestellen' }];
+    const { changes } = await apply({ messages: { unsubscribePages } });
+    expect(changes).toEqual([
+      expect.objectContaining({ kind: 'messages', fields: ['unsubscribePages'], after: { unsubscribePages } }),
+    ]);
+    expect((await store.read(0)).messages).toEqual({ ...DEFAULT_MESSAGE_SETTINGS, unsubscribePages });
+    expect((await apply(await store.read(0))).changes).toEqual([]);
+    const refused = async (changed: object) =>
+      apply({ messages: { unsubscribePages: [page, { ...page, locale: 'de', ...changed }] } });
+    await expect(refused({ locale: undefined })).rejects.toThrow(
+      'messages.unsubscribePages[1].locale: recap has another page for this locale',
+    );
+    await expect(refused({ question: ' ' })).rejects.toThrow(
+      'messages.unsubscribePages[1].question: must not be empty',
+    );
+    await expect(refused({ done: 'Bye {{user.name}}' })).rejects.toThrow(
+      'messages.unsubscribePages[1].done: must not have variables',
+    );
+  });
+
   test('shows each template that it changes, and records only short texts in the audit log', async () => {
     const long = `<p>${'x'.repeat(10_000)}</p><a href="{{unsubscribeUrl}}">Stop</a>`;
     const { changes: first } = await apply(IN_GERMAN);

@@ -145,9 +145,19 @@ function messages({ draw, userKeys }: Known): NonNullable<Configuration['message
       ...(draw(fc.boolean()) && { url: `https://example.com/${draw(variables)}` }),
     })),
   );
+  const unsubscribePages = draw(subset(MESSAGE_KINDS)).map((kind) => ({
+    kind,
+    ...(draw(fc.boolean()) && { locale: 'de' }),
+    title: 'Stop',
+    question: 'No more <e-mails>?',
+    button: 'Yes',
+    doneTitle: 'Done',
+    done: 'You get none.',
+  }));
   return sent<NonNullable<Configuration['messages']>>({
     templates,
     pushTemplates,
+    unsubscribePages,
     localeAttribute,
     quietHours: draw(optional(fc.constantFrom(null, { from: '22:00', to: '07:30' }))),
     emailsPerDay: draw(optional(fc.integer({ min: 1, max: 100 }))),

@@ -86,6 +86,7 @@ describe('the status', () => {
       quietHours: null,
       emailsPerDay: 3,
       pushTemplates: [],
+      unsubscribePages: [],
       pushesPerDay: 3,
       trackOpens: false,
       trackClicks: false,

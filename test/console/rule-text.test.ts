@@ -41,7 +41,7 @@ describe('a rule as a sentence', () => {
       { trigger: 'metric', metricId: 'm1', metricValue: 1_500, ...LANGUAGES, ...PRO },
       '1,500 Flashcards flipped if the event’s subject is languages and the user’s plan is pro',
     ],
-    [{ trigger: 'metric', metricId: 'gone', metricValue: 1 }, '1 gone'],
+    [{ trigger: 'metric', metricId: 'gone', metricValue: 1 }, '1 of gone'],
     [{ trigger: 'streak', streakLength: 7 }, 'a streak of 7'],
     [{ trigger: 'api', ...PRO }, 'a call from your server if the user’s plan is pro'],
     [{ trigger: 'achievement', achievementIds: ['a1'] }, 'the achievement Ten flips'],
@@ -91,9 +91,9 @@ describe('a rule as a sentence', () => {
   });
 
   test.each([
-    [{ multiplier: 2, start: '2026-03-01', end: '2026-03-07' }, '2 × points from 2026-03-01 to 2026-03-07'],
-    [{ multiplier: 1.5, start: '2026-03-01', ...PRO }, '1.5 × points from 2026-03-01 if the user’s plan is pro'],
-    [{ multiplier: 2, start: '2026-03-01', end: null, userId: 'ada' }, '2 × points from 2026-03-01 for the user ada'],
+    [{ multiplier: 2, start: '2026-03-01', end: '2026-03-07' }, '2 × points from Mar 1, 2026 to Mar 7, 2026'],
+    [{ multiplier: 1.5, start: '2026-03-01', ...PRO }, '1.5 × points from Mar 1, 2026 if the user’s plan is pro'],
+    [{ multiplier: 2, start: '2026-03-01', end: null, userId: 'ada' }, '2 × points from Mar 1, 2026 for the user ada'],
   ])('of a boost: %j', (boost, text) => {
     expect(boostText(boost, NAMED)).toBe(text);
   });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { didYouMean, editDistance } from '../../src/domain/nearest.ts';
+import { didYouMean, editDistance, suggestion } from '../../src/domain/nearest.ts';
+import { similarZone } from '../../src/domain/zone.ts';
 
 test.each([
   ['', '', 0],
@@ -29,3 +30,18 @@ test('compares a long key with no other, and any key with a bounded number', () 
   didYouMean('z'.repeat(27), counted());
   expect(read).toBeLessThan(1_000);
 });
+
+test('a suggestion after an error about a value of a list', () => {
+  expect(suggestion('streak.lots', ['achievement.completed', 'streak.lost'])).toBe(' (did you mean streak.lost?)');
+  expect(suggestion('other', ['achievement.completed'])).toBe('');
+});
+
+test.each([
+  ['Berlin', "Did you mean 'Europe/Berlin'?"],
+  ['berln', "Did you mean 'Europe/Berlin'?"],
+  ['Europe/Berln', "Did you mean 'Europe/Berlin'?"],
+  ['new york', "Did you mean 'America/New_York'?"],
+  ['Mars/Base', undefined],
+  ['', undefined],
+  ['x'.repeat(1_000), undefined],
+])('a zone like %j: %s', (text, hint) => expect(similarZone(text)).toBe(hint));

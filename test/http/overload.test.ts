@@ -3,6 +3,7 @@ import { Admission } from '../../src/http/access/admission.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { OwnRedis } from '../engine/rebuild/own-redis.ts';
+import type { SeenResponse } from './client.ts';
 import { RawConnection, rawRequest } from './raw-connection.ts';
 import { ADMIN_KEY, type Fixture, startServer } from './server-fixture.ts';
 
@@ -84,25 +85,58 @@ test('health checks send nothing to Redis, and do not wait for a connection to P
 describe('a server with a full queue', () => {
   const bound = { mostWaitMs: 1_000, burst: 2, firstRate: 1 };
   let fixture: Fixture;
+  let waiting: Promise<SeenResponse>[];
+  const slow = (): Promise<SeenResponse> => fixture.client.post('/v1/slow', {});
   beforeAll(async () => {
     fixture = await startServer({ admission: new Admission({ requests: bound }) });
+    waiting = [slow(), slow()];
+    await vi.waitFor(() => expect(fixture.gate.waiting).toBe(2));
   });
   afterAll(() => fixture.server.close());
 
-  test('refuses a request before its body is read, and answers health checks; then goes on', async () => {
-    const { client, gate, port } = fixture;
-    const slow = () => client.post('/v1/slow', {});
-    const waiting = [slow(), slow()];
-    await expect.poll(() => gate.waiting).toBe(2);
-    const headers = [`X-API-KEY: ${ADMIN_KEY}`, 'Content-Type: application/json'];
-    const connection = await RawConnection.open(port);
-    // The body never ends.
-    connection.send(rawRequest('POST', '/v1/slow', { headers: [...headers, 'Content-Length: 9'], body: '{"no' }));
+  /** Sends requests of `/v1/slow` on one connection, each after the answer to the one before it. */
+  async function answersTo(...requests: { headers: string[]; body: string }[]): Promise<RawConnection> {
+    const connection = await RawConnection.open(fixture.port);
+    for (const [index, { headers, body }] of requests.entries()) {
+      connection.send(
+        rawRequest('POST', '/v1/slow', { headers: ['Content-Type: application/json', ...headers], body }),
+      );
+      await connection.until(({ statuses }) => statuses.length === index + 1);
+    }
+    connection.destroy();
+    return connection;
+  }
+
+  test('refuses a request before its body is read, and the next one on the connection after it', async () => {
+    const headers = [`X-API-KEY: ${ADMIN_KEY}`];
+    const connection = await RawConnection.open(fixture.port);
+    const type = 'Content-Type: application/json';
+    connection.send(rawRequest('POST', '/v1/slow', { headers: [...headers, type, 'Content-Length: 9'], body: '{"no' }));
     await connection.until(({ statuses }) => statuses.length === 1);
-    expect(connection.statuses).toEqual([503]);
     expect(connection.received).toMatch(/Retry-After: 2\r\n/i);
     expect(connection.received).toContain('"code":"overloaded"');
+    // The rest of the body is no request.
+    connection.send(`":1 }${rawRequest('GET', '/healthz')}`);
+    await connection.until(({ statuses }) => statuses.length === 2);
+    expect(connection.statuses).toEqual([503, 200]);
     connection.destroy();
+  });
+
+  test('does not check the secret of a known key, but unknown keys and invalid framing as usual', async () => {
+    const wrong = `${ADMIN_KEY.split('.')[0]}.wrong`;
+    const body = '{}';
+    const answers = await answersTo(
+      { headers: [`X-API-KEY: ${wrong}`], body },
+      { headers: ['X-API-KEY: adm_other.wrong'], body },
+      { headers: [], body },
+      { headers: [`X-API-KEY: ${ADMIN_KEY}`, 'Content-Length: 2', 'Content-Length: 2'], body },
+    );
+    expect(answers.statuses).toEqual([503, 401, 401, 400]);
+    expect(fixture.gate.waiting).toBe(2);
+  });
+
+  test('answers health checks; then goes on', async () => {
+    const { client, gate } = fixture;
     for (const path of ['/healthz', '/readyz']) expect((await client.get(path)).status).toBe(200);
     gate.release();
     for (const answer of waiting) expect((await answer).status).toBe(200);

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { createAuthenticator } from '../../src/http/access/auth.ts';
 import type { Server } from '../../src/http/listening.ts';
+import { createSenderOf } from '../../src/http/refused-at-once.ts';
 import { createServer, type ServerOptions } from '../../src/http/server.ts';
 import { createTenantResolver } from '../../src/http/access/tenancy.ts';
 import { operation, type Operation, type Tenant } from '../../src/operations/operation.ts';
@@ -202,18 +203,20 @@ export async function startServer(
   const keys = createAuthenticator({
     lookup: { find: async (prefix) => RECORDS.find((stored) => stored.prefix === prefix) ?? null },
   });
+  const tenants = {
+    multiTenancy: () => multiTenancy,
+    default: () => OWN,
+    byCustomerId: (id: string) => (id === NORTH.customerId ? NORTH : undefined),
+    confirm: async () => undefined,
+  };
   const server = createServer({
     surface,
     operations,
     // The handlers here use none; without room, no request is noted.
     services: { recentRequests: { hasRoom: false } } as Services,
     authenticate: (header) => keys.authenticate(header),
-    resolveTenant: createTenantResolver({
-      multiTenancy: () => multiTenancy,
-      default: () => OWN,
-      byCustomerId: (id) => (id === NORTH.customerId ? NORTH : undefined),
-      confirm: async () => undefined,
-    }),
+    senderOf: createSenderOf(keys.recall, tenants),
+    resolveTenant: createTenantResolver(tenants),
     limits: { bodyBytes: BODY_BYTES },
     readiness: async () => ({ missing: missing.checks, degraded: missing.degraded }),
     notices: () => missing.notices,

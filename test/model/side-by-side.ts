@@ -166,7 +166,7 @@ export class SideBySide {
     const past = (signUp: EventStep['signUp']) => signUp && { daysAgo: Math.max(0, signUp.daysAgo) };
     const sent = events.map((event) => this.sentEvent({ ...event, signUp: past(event.signUp) }));
     if (this.model.catalog.leaderboards.every(({ aggregate }) => aggregate !== 'last')) return this.batches.take(sent);
-    // Within a millisecond, an event of a batch need not count as later than one that came alone, nor as earlier.
+    // Within a millisecond, what is computed from history need not know which event of a batch or alone was applied last.
     const all: Said[] = [];
     for (const event of sent) {
       await this.clockTo(this.model.nowMs + 1);

@@ -22,6 +22,7 @@ const READING = new Set([
   'admin_achievements_preview',
   'admin_configuration_diff',
   'admin_messages_preview',
+  'admin_messages_unsubscribe_preview',
   'admin_push_preview',
   'leaderboards_rankings',
   'live_tickets_create',

@@ -56,6 +56,17 @@ test('with `last`, an event that happened earlier changes nothing', () => {
   expect(scoreIn(user, RUN)).toMatchObject(decimal(7));
 });
 
+test('with `last`, the event of a millisecond that is applied last counts, whatever number its process gave it', () => {
+  const user = freshUser();
+  const board = boardOf({ fold: 'last', floor: FLOOR });
+  score(user, board, { value: 5, reached: 2007 });
+  for (const value of [9, 3, 6]) {
+    expect(score(user, board, { value, reached: 2000 }).changes).toMatchObject([{ score: value }]);
+    expect(scoreIn(user, RUN)).toMatchObject(decimal(value));
+  }
+  expect(score(user, board, { value: 8, reached: 1999 }).changes).toEqual([]);
+});
+
 test('a change has the old and the new score; an unchanged score is no change', () => {
   const user = freshUser();
   const board = boardOf({ fold: 'max', floor: FLOOR });

@@ -19,6 +19,8 @@ const START_MS = Date.UTC(2030, 2, 1, 9);
 const DAY_MS = 86_400_000;
 const STEPS: SendStep[] = ['claimed', 'sent', 'recorded'];
 const USERS = 12;
+/** For what a quiet machine does in a second. */
+const PATIENCE_MS = 120_000;
 /** Names the worker's connections to Postgres. */
 const DYING = 'dying';
 
@@ -110,7 +112,8 @@ async function counts(): Promise<Record<string, number>> {
 }
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + 30_000; performance.now() < endMs; await sleep(20)) if (await isSo()) return;
+  for (const endMs = performance.now() + PATIENCE_MS; performance.now() < endMs; await sleep(20))
+    if (await isSo()) return;
   throw new Error(`It did not happen in time: ${JSON.stringify(await counts())}`);
 }
 
@@ -134,7 +137,7 @@ async function interrupted(): Promise<string[]> {
 }
 
 describe('a worker that is killed while it sends', () => {
-  test.each(MEDIA)('sends no %s twice, and loses only those in its hands', { timeout: 180_000 }, async (medium) => {
+  test.each(MEDIA)('sends no %s twice, and loses only those in its hands', async (medium) => {
     const start = async () => {
       const url = new URL(laurel.databaseUrl);
       url.searchParams.set('application_name', DYING);
@@ -167,7 +170,7 @@ describe('a worker that is killed while it sends', () => {
       const { sent = 0, unknown = 0, ...others } = await counts();
       expect(others).toEqual({});
       expect(sent + unknown).toBe(USERS * (round + 1));
-      expect(unknown - lost).toBeLessThanOrEqual(4);
+      expect(unknown - lost).toBe(inItsHands.length);
       lost = unknown;
       const ids = receivedIds(medium);
       expect(new Set(ids).size).toBe(ids.length);
@@ -206,9 +209,7 @@ describe('a worker that ends', () => {
     worker = await start();
     await due('never', { users: 1, atMs: START_MS + 2 * DAY_MS });
     await until(async () => smtp.received.length === 2);
-    const beganMs = performance.now();
     await worker.close();
-    expect(performance.now() - beganMs).toBeLessThan(9_000);
     expect(await counts()).toEqual({ sent: 1, unknown: 1 });
     const { body } = await laurel.admin.get('/v1/messages?status=unknown');
     expect(body.messages).toMatchObject([{ reason: 'the process ended' }]);

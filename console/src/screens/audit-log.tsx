@@ -8,23 +8,17 @@ import { admin } from '../api/client.ts';
 import { adminKeysQuery, type AdminRead } from '../api/queries.ts';
 import { useResources, type Entry } from '../api/use-resources.ts';
 import { Labelled, SelectInput } from '../ui/fields.tsx';
-import { dayOfMoment, moment, timeOfMoment } from '../ui/format.ts';
-import { Code, Empty, Failed, Screen, Waiting } from '../ui/parts.tsx';
+import { counted, dayOfMoment, moment, timeOfMoment } from '../ui/format.ts';
+import { Code, Empty, Failed, Screen, Shell, Waiting } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
+import { changedFields, words } from './changed-fields.ts';
 import { DataTable } from '../ui/table.tsx';
 
 type Logged = AdminRead<'/v1/audit-log'>[number];
 
 const PAGE = 100;
-const MOMENT = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
 
 const dayOf = ({ at }: Logged): string => dayOfMoment(at);
-
-const words = (name: string): string =>
-  name
-    .replace(/([A-Z])/g, ' $1')
-    .replaceAll('_', ' ')
-    .toLowerCase();
 
 /** Authors that are no keys. */
 const AUTHORS: Readonly<Record<string, string>> = {
@@ -66,21 +60,30 @@ function Subject({
   );
 }
 
-/** The changed fields with their previous and new values. IDs of resources are shown as names. */
-function changes({ after, before }: Logged, resources: Resources): string {
-  const valueText = (value: unknown): string => {
-    if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map(valueText).join(', ');
-    if (typeof value === 'string') return MOMENT.test(value) ? moment(value) : (resources.get(value)?.text ?? value);
-    return value === null || value === undefined ? 'none' : JSON.stringify(value);
-  };
-  return Object.keys({ ...before, ...after })
-    .map((name) => {
-      const [old, now] = [before?.[name], after?.[name]].map(valueText);
-      return before === undefined || after === undefined
-        ? `${words(name)}: ${after === undefined ? old : now}`
-        : `${words(name)}: ${old} → ${now}`;
-    })
-    .join('; ');
+/** Changes of more fields are shown on request. */
+const MOST_CHANGES = 4;
+
+/** The changed fields, a line each, with their previous and new values; the raw values on request. */
+function Changes({ of: { after, before }, resources }: { of: Logged; resources: Resources }) {
+  const lines = changedFields({ before, after }, resources);
+  if (lines.length === 0) return null;
+  const shown = lines.slice(0, MOST_CHANGES);
+  const rest = lines.length - shown.length;
+  return (
+    <div>
+      <ul>
+        {shown.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ul>
+      <details>
+        <summary className="text-xs text-muted">
+          {rest === 0 ? 'As JSON' : `${counted(rest, 'more field')}, as JSON`}
+        </summary>
+        <Shell>{JSON.stringify({ before, after }, null, 2)}</Shell>
+      </details>
+    </div>
+  );
 }
 
 const columnsOf = (authors: ReadonlyMap<string, string>, resources: Resources): Column<Logged>[] => [
@@ -88,7 +91,7 @@ const columnsOf = (authors: ReadonlyMap<string, string>, resources: Resources): 
   { id: 'who', header: 'Who', cell: ({ who }) => <span title={who}>{authors.get(who) ?? <Code>{who}</Code>}</span> },
   { id: 'what', header: 'Action', cell: ({ action, kind }) => `${action} ${words(kind)}` },
   { id: 'name', header: 'Subject', cell: (entry) => <Subject of={entry} authors={authors} resources={resources} /> },
-  { id: 'changes', header: 'Values', cell: (entry) => changes(entry, resources), wraps: true },
+  { id: 'changes', header: 'Values', cell: (entry) => <Changes of={entry} resources={resources} />, wraps: true },
   { id: 'address', header: 'From', cell: ({ address }) => address !== null && <Code>{address}</Code> },
 ];
 

@@ -31,7 +31,7 @@ const KINDS: Readonly<Record<Job['kind'], string>> = {
   verification: 'Verify Redis against Postgres',
   event_retention: 'Delete old events',
   tenant_spreading: 'Spread over shards',
-  user_merge: 'Merge users of two shards',
+  user_merge: 'Merge users',
 };
 const TONES = { waiting: 'warn', running: 'warn', done: 'good', failed: 'bad', cancelled: 'plain' } as const;
 const STATUSES = Object.keys(TONES) as Job['status'][];

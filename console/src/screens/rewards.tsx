@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answer } from '../api/answer.ts';
@@ -24,6 +24,13 @@ const STATES: readonly State[] = ['claimed', 'fulfilled', 'cancelled'];
 
 const orNone = (value: number | null): string => (value === null ? '–' : number(value));
 
+/** Claims change the stock, also those of users: it is read again while the screen is open. */
+const stockQuery = queryOptions({
+  queryKey: ['rewards', 'stock'],
+  refetchInterval: 30_000,
+  queryFn: () => answer(admin.GET('/v1/analytics/rewards')),
+});
+
 const PRICE: Column<Reward> = {
   id: 'price',
   header: 'Price',
@@ -41,9 +48,17 @@ const COLUMNS: readonly Column<Reward>[] = [
   { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
   PRICE,
   { id: 'stock', header: 'Stock', align: 'right', cell: ({ stock }) => orNone(stock) },
+  { id: 'left', header: 'Left', align: 'right', cell: ({ id }) => <Left of={id} /> },
   { id: 'limit', header: 'Limit per user', align: 'right', cell: ({ limitPerUser }) => orNone(limitPerUser) },
   { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} /> },
 ];
+
+/** How many can still be claimed. */
+function Left({ of }: { of: string }) {
+  const stock = useQuery(stockQuery).data?.find(({ id }) => id === of);
+  if (stock === undefined || stock.remaining === null) return '–';
+  return stock.remaining === 0 ? <Status of="sold out" /> : number(stock.remaining);
+}
 
 function Price({ reward: { price, pointsSystemId } }: { reward: Reward }) {
   const systems = useQuery(pointsQuery).data;

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 import { answer } from '../api/answer.ts';
 import { eventCurl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
-import type { User } from '../api/queries.ts';
+import { activityQuery, type User } from '../api/queries.ts';
 import { BulkBar, useSelection } from '../ui/bulk.tsx';
 import { ago, counted, number } from '../ui/format.ts';
 import { PagedTable } from '../ui/paged-table.tsx';
@@ -90,6 +90,7 @@ export function Users() {
       isOpen.current = false;
     };
   }, []);
+  const total = useQuery(activityQuery).data?.users ?? null;
   const selection = useSelection<User>(({ id }) => id, true);
   const actions = useUserActions();
   // The previous result stays visible until the next one arrives.
@@ -146,7 +147,7 @@ export function Users() {
           className="h-9 w-full max-w-sm rounded-md border border-line-strong bg-surface px-2.5"
         />
         <output className="text-muted">
-          {known === null ? 'Loading …' : countText(known)}
+          {known === null ? 'Loading …' : countText(known, shown !== undefined && isWhole(shown) ? total : null)}
           {isFiltered && examined > 0 && `, ${number(examined)} examined`}
         </output>
       </div>
@@ -195,8 +196,11 @@ export function Users() {
   );
 }
 
-const countText = ({ count, isAll }: { count: number; isAll: boolean }): string =>
-  isAll ? counted(count, 'user') : `${number(count)} or more users`;
+const isWhole = (shown: UsersSearch): boolean => shown.search === undefined && !hasFilters(shown);
+
+/** `total`: the tenant's users, if all of them are listed. */
+const countText = ({ count, isAll }: { count: number; isAll: boolean }, total: number | null): string =>
+  isAll ? counted(count, 'user') : total !== null ? counted(total, 'user') : `${number(count)} or more users`;
 
 const NobodyFound = ({ search }: { search: string }) => (
   <Empty title={`No user begins with “${search}”`}>

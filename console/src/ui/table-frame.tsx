@@ -1,6 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { ArrowDown, ArrowUp } from 'lucide-react';
-import { useEffect, useRef, useSyncExternalStore, type ReactNode } from 'react';
+import { useEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react';
 
 export interface Column<T> {
   id: string;
@@ -30,12 +30,14 @@ const CUT = 'max-w-52 truncate';
  * A row of a phone is a card: a line for each column, with its header, the first one without. What has no header stands in front
  * of the first line, or together in the last one.
  */
-export const CARD_ROW = 'block border-b border-line p-3 last:border-b-0';
+export const CARD_ROW = 'relative block border-b border-line p-3 last:border-b-0';
 export const CARD_CELL =
   'flex items-baseline gap-4 py-0.5 break-words empty:hidden data-label:justify-between data-label:text-right data-label:before:shrink-0 data-label:before:text-xs data-label:before:text-muted data-label:before:content-[attr(data-label)]';
 const CARD_FRONT = 'float-left mr-1';
 const CARD_END = 'inline-flex align-middle empty:hidden';
 const CARD_LINE = 24;
+/** Lines of a card; the others are shown on request, unless it is only one. */
+const CARD_LINES = 4;
 /** Height of a line on a phone with its link, px. */
 const PHONE_ROW = 45;
 /** Takes the width that the other cells of a line leave. */
@@ -82,22 +84,25 @@ export function TableFrame<T>({ lines = false, ...props }: TableFrameProps<T>) {
   const isLine = isNarrow && lines;
   const isPhone = isNarrow && !lines;
   const columns = isLine ? props.columns.filter(({ onlyWide }) => onlyWide !== true) : props.columns;
+  const first = isPhone ? firstLines(columns) : columns;
+  const isFolded = first.length < columns.length;
   const virtual = useVirtualizer({
     count,
     getScrollElement: () => frame.current,
-    estimateSize: () => (isPhone ? CARD_LINE * columns.length : isLine ? PHONE_ROW : ROW),
+    estimateSize: () => (isPhone ? CARD_LINE * first.length : isLine ? PHONE_ROW : ROW),
     overscan: OVERSCAN,
     getItemKey: keyAt,
     initialOffset: top?.initial ?? 0,
   });
   const items = virtual.getVirtualItems();
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const titleAt = columns.findIndex(({ unseen }) => unseen !== true);
   const hasTallRows = isNarrow || columns.some(({ wraps }) => wraps === true);
   const measured = hasTallRows || headingAt !== undefined ? virtual.measureElement : undefined;
   const role = (name: string) => (isPhone ? { role: name } : {});
-  const first = items[0]?.index ?? 0;
-  const last = items.at(-1)?.index ?? 0;
-  useEffect(() => onRange?.(first, last), [first, last, count, onRange]);
+  const from = items[0]?.index ?? 0;
+  const to = items.at(-1)?.index ?? 0;
+  useEffect(() => onRange?.(from, to), [from, to, count, onRange]);
   const before = items[0]?.start ?? 0;
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
 
@@ -151,20 +156,32 @@ export function TableFrame<T>({ lines = false, ...props }: TableFrameProps<T>) {
                 {...role('row')}
                 className={isPhone ? CARD_ROW : 'group hover:bg-hover'}
               >
-                {columns.map((column, place) => (
+                {(opened.has(String(key)) ? columns : first).map((column, place) => (
                   <td
                     key={column.id}
                     {...role('cell')}
                     {...(isPhone && place > titleAt && !column.unseen && { 'data-label': column.header })}
                     className={
                       isPhone
-                        ? cardCell(column, place < titleAt)
+                        ? `${cardCell(column, place < titleAt)} ${isFolded && place === titleAt ? 'mr-14' : ''}`
                         : `h-9 border-b border-line px-3 group-last:border-b-0 ${isLine && place === 1 ? LINE_TITLE : column.wraps ? WRAPS : CUT} ${column.align === 'right' ? 'text-right' : ''}`
                     }
                   >
                     {row !== undefined ? column.cell(row) : place === 0 && <span className="text-muted">…</span>}
                   </td>
                 ))}
+                {isFolded && row !== undefined && (
+                  <td role="cell" className="absolute top-0.5 right-2">
+                    <button
+                      type="button"
+                      aria-expanded={opened.has(String(key))}
+                      className="text-xs text-accent"
+                      onClick={() => setOpened(toggled(opened, String(key)))}
+                    >
+                      {opened.has(String(key)) ? 'Less' : 'More'}
+                    </button>
+                  </td>
+                )}
               </tr>
             );
           })}
@@ -173,6 +190,18 @@ export function TableFrame<T>({ lines = false, ...props }: TableFrameProps<T>) {
       </table>
     </div>
   );
+}
+
+/** The columns that a card shows at first. */
+function firstLines<T>(columns: readonly Column<T>[]): readonly Column<T>[] {
+  const rest = columns.filter(({ unseen }) => unseen !== true).slice(CARD_LINES);
+  return rest.length < 2 ? columns : columns.filter((column) => !rest.includes(column));
+}
+
+function toggled(keys: ReadonlySet<string>, key: string): ReadonlySet<string> {
+  const others = new Set(keys);
+  if (!others.delete(key)) others.add(key);
+  return others;
 }
 
 const cardCell = ({ unseen }: Pick<Column<never>, 'unseen'>, isFront: boolean): string =>

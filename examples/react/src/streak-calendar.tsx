@@ -3,7 +3,7 @@ import { useStreak } from 'laurel-client/react';
 import { Panel } from './panel.tsx';
 
 const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
-const WEEKS = 5;
+const DAYS = 28;
 const MEANING = { met: 'done', freeze: 'saved by a freeze', pause: 'paused', rest: 'day off', open: 'nothing yet' };
 const SIGN = { met: '✓', freeze: '❄', pause: 'Ⅱ', rest: '·', open: '' };
 
@@ -33,9 +33,9 @@ function weeksOf(days: Day[]): (Day | undefined)[][] {
 const longDate = (date: string) =>
   new Date(date).toLocaleDateString('en', { day: 'numeric', month: 'long', timeZone: 'UTC' });
 
-/** The last weeks of the user's streak. */
+/** The last four weeks of the user's streak. */
 export function StreakCalendar() {
-  const streak = useStreak({ historyPeriods: WEEKS * 7 - 6 });
+  const streak = useStreak({ historyPeriods: DAYS + 1 });
   return (
     <Panel title="Your streak" loaded={streak}>
       {(data) => {

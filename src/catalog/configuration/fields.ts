@@ -6,6 +6,7 @@ import { documentNames } from '../../domain/fields/document.ts';
 import type { Field } from '../../domain/fields/field.ts';
 import { FIELDS } from '../../domain/fields/kinds.ts';
 import { storedFrom, withDefaults } from '../../domain/fields/wire.ts';
+import { suggestion } from '../../domain/nearest.ts';
 import type { StreakSettingsChanges } from '../../domain/streaks/streak-settings.ts';
 import type { DocumentKind, Fields, ResourceOf } from '../resource-fields.ts';
 import { problem, type Problem } from '../rules/problem.ts';
@@ -180,8 +181,10 @@ function countedMetrics(
     const byKey = key === undefined ? undefined : metrics.find((metric) => metric.key === key);
     const id = metricId?.toLowerCase();
     if (key === undefined && id === undefined) problems.push(problem(`${at}.key`, 'required'));
-    else if (key !== undefined && byKey === undefined) problems.push(problem(`${at}.key`, `unknown metric '${key}'`));
-    else if (byKey !== undefined && id !== undefined && byKey.id !== id)
+    else if (key !== undefined && byKey === undefined) {
+      const keys = metrics.map((metric) => metric.key);
+      problems.push(problem(`${at}.key`, `unknown metric '${key}'${suggestion(key, keys)}`));
+    } else if (byKey !== undefined && id !== undefined && byKey.id !== id)
       problems.push(problem(`${at}.key`, `names another metric than ${at}.metricId`));
     const found = byKey?.id ?? id;
     return found === undefined ? [] : [{ metricId: found, threshold }];

@@ -6,6 +6,7 @@ import { documentNames } from '../../domain/fields/document.ts';
 import type { Field } from '../../domain/fields/field.ts';
 import { POINTS_TRIGGER } from '../../domain/fields/points.ts';
 import type { Kind } from '../../domain/kinds.ts';
+import { suggestion } from '../../domain/nearest.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
 import type { Fields, ResourceOf } from '../resource-fields.ts';
 import { addTo } from '../../grouped.ts';
@@ -108,6 +109,9 @@ type Noun =
   | 'user attribute'
   | 'event attribute';
 
+/** Further problems of a document have no suggestion. */
+const MOST_SUGGESTED = 20;
+
 /** Resolves the keys of a document to IDs. Unknown keys are added to `problems`. */
 export class References {
   readonly problems: DocumentProblem[] = [];
@@ -165,7 +169,13 @@ export class References {
       return `: the document leaves it out, but ${this.ownerAt(path) ?? 'this'} refers to it`;
     if (noun === 'user attribute' && this.ids.has(`event attribute:${key}`)) return ' (it is an event attribute)';
     if (noun === 'event attribute' && this.ids.has(`user attribute:${key}`)) return ' (it is a user attribute)';
-    return '';
+    // Each looks at all keys of the document.
+    if (noun === 'achievement ID' || this.problems.length >= MOST_SUGGESTED) return '';
+    const known = [...this.ids.keys()].filter((named) => named.startsWith(`${noun}:`));
+    return suggestion(
+      key,
+      known.map((named) => named.slice(noun.length + 1)),
+    );
   }
 }
 

@@ -1,6 +1,10 @@
 import { type Static, Type } from 'typebox';
 import { PUSH_PROVIDERS } from '../notifications/device-tokens.ts';
 import { Nullable, Uuid } from '../schemas.ts';
+import { Finding } from './advice.ts';
+
+/** Attention counts messages and events no further. */
+export const MOST_COUNTED = 10_000;
 
 /** What an administrator should look at, the most urgent first. */
 export const ATTENTION_KINDS = [
@@ -28,5 +32,8 @@ export const AttentionItem = Type.Object({
   since: Nullable(Type.String({ format: 'date-time' })),
   /** Why Laurel disabled the webhook, or why the last attempt of the channel failed. */
   reason: Nullable(Type.String()),
+  /** Whether something is lost or refused until somebody acts. */
+  urgent: Type.Boolean(),
+  ...Finding.properties,
 });
 export type AttentionItem = Static<typeof AttentionItem>;

@@ -3,10 +3,12 @@ import { type Static, Type } from 'typebox';
 import { defaultsOf, field, objectOf } from '../fields/field.ts';
 import { Nullable } from '../schemas.ts';
 import { UserId } from '../user.ts';
+import { localeOfUser, localTemplate } from './local-template.ts';
 import { attributesIn, type MessageTemplate, MOST_TEMPLATE, templateProblems } from './message-template.ts';
 import { comparableLocale, LOCALE_PATTERN, MESSAGE_KINDS, type MessageKind } from './message-variables.ts';
 import { attributesInPush, PushTemplate, pushTemplateProblems } from './push-template.ts';
 import type { QuietHours } from './quiet-hours.ts';
+import { unsubscribeProblems, UnsubscribeTexts } from './unsubscribe-page.ts';
 
 /** Limits of a tenant's templates: their number, and the characters of all (UTF-16 units). Every process holds them. */
 export const MOST_TEMPLATES = 100;
@@ -41,6 +43,19 @@ export const KindPushTemplate = Type.Object({
 });
 export type KindPushTemplate = Static<typeof KindPushTemplate>;
 
+export const KindUnsubscribePage = Type.Object({
+  kind: Type.Enum([...MESSAGE_KINDS], { description: 'The kind of e-mail that the page ends.' }),
+  locale: Type.Optional(
+    Type.String({
+      pattern: LOCALE_PATTERN,
+      description: 'The locale of the user or of the browser, such as `de` or `pt-BR`. Absent: for all others.',
+      examples: ['de'],
+    }),
+  ),
+  ...UnsubscribeTexts.properties,
+});
+export type KindUnsubscribePage = Static<typeof KindUnsubscribePage>;
+
 const Draft = Type.Pick(KindTemplate, ['subject', 'html', 'text']);
 
 export const MessagePreviewRequest = Type.Object({
@@ -70,6 +85,21 @@ export const PushPreview = Type.Object({
 });
 export type PushPreview = Static<typeof PushPreview>;
 
+export const UnsubscribePreviewRequest = Type.Object({
+  userId: UserId,
+  kind: KindUnsubscribePage.properties.kind,
+  page: Type.Optional(UnsubscribeTexts),
+});
+export type UnsubscribePreviewRequest = Static<typeof UnsubscribePreviewRequest>;
+
+/** `locale`: as for e-mails; of a built-in text, its language. */
+export const UnsubscribePreview = Type.Object({
+  locale: Nullable(Type.String()),
+  question: Type.String({ description: 'The HTML of the page that asks.' }),
+  done: Type.String({ description: 'The HTML of the page after the button was pressed.' }),
+});
+export type UnsubscribePreview = Static<typeof UnsubscribePreview>;
+
 const MESSAGES = {
   templates: field(Type.Array(KindTemplate, { maxItems: MOST_TEMPLATES }), {
     label: 'Templates',
@@ -80,6 +110,12 @@ const MESSAGES = {
     label: 'Push templates',
     description:
       'The templates of push notifications, by kind and locale. Laurel sends none of a kind without a template.',
+    default: [],
+  }),
+  unsubscribePages: field(Type.Array(KindUnsubscribePage, { maxItems: MOST_TEMPLATES }), {
+    label: 'Pages to unsubscribe',
+    description:
+      'Texts of the page that links to unsubscribe lead to, by kind and locale. A kind without a fitting page has built-in texts.',
     default: [],
   }),
   localeAttribute: field(Type.String({ minLength: 1, maxLength: 255 }), {
@@ -133,6 +169,7 @@ export const DEFAULT_MESSAGE_SETTINGS: MessageSettings = {
   ...defaultsOf(MESSAGES),
   templates: [],
   pushTemplates: [],
+  unsubscribePages: [],
 };
 
 const minuteOf = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
@@ -146,39 +183,14 @@ export const templateFor = (
   settings: MessageSettings,
   kind: MessageKind,
   payload: Readonly<Record<string, unknown>>,
-): KindTemplate | null => localTemplate(settings.templates, settings, kind, payload);
+): KindTemplate | null => localTemplate(settings.templates, kind, [localeOfUser(settings, payload)]);
 
 /** The template of a push notification for a user; see `localTemplate`. */
 export const pushTemplateFor = (
   settings: MessageSettings,
   kind: MessageKind,
   payload: Readonly<Record<string, unknown>>,
-): KindPushTemplate | null => localTemplate(settings.pushTemplates, settings, kind, payload);
-
-/**
- * The template for a user: of the locale that `payload` shows, else of a shorter one (`pt` for `pt-BR`), else the one without
- * a locale. `null` if the kind has no template.
- * @param of.payload the notification's payload, with the user
- */
-function localTemplate<T extends { kind: MessageKind; locale?: string }>(
-  templates: readonly T[],
-  { localeAttribute }: MessageSettings,
-  kind: MessageKind,
-  payload: Readonly<Record<string, unknown>>,
-): T | null {
-  const { attributes } = (payload.user ?? {}) as { attributes?: Readonly<Record<string, unknown>> };
-  const value = localeAttribute === null ? undefined : attributes?.[localeAttribute];
-  const ofKind = templates.filter((template) => template.kind === kind);
-  const parts = typeof value === 'string' && value.length <= 255 ? comparableLocale(value).split('-') : [];
-  for (let length = parts.length; length > 0; length -= 1) {
-    const locale = parts.slice(0, length).join('-');
-    const found = ofKind.find(
-      (template) => template.locale !== undefined && comparableLocale(template.locale) === locale,
-    );
-    if (found !== undefined) return found;
-  }
-  return ofKind.find(({ locale }) => locale === undefined) ?? null;
-}
+): KindPushTemplate | null => localTemplate(settings.pushTemplates, kind, [localeOfUser(settings, payload)]);
 
 /** Whether a template has a user attribute as a variable, or the locale is in it. */
 export const namesAttribute = ({ templates, pushTemplates, localeAttribute }: MessageSettings, key: string): boolean =>
@@ -198,7 +210,7 @@ export interface MessageProblem {
 
 /** The problems of settings. `attributeKeys`: keys of the tenant's user attributes. O(characters of the templates). */
 export function messageProblems(
-  { templates, pushTemplates, localeAttribute, quietHours }: MessageSettings,
+  { templates, pushTemplates, unsubscribePages, localeAttribute, quietHours }: MessageSettings,
   attributeKeys: ReadonlySet<string>,
 ): MessageProblem[] {
   const characters = templates.reduce(
@@ -220,8 +232,12 @@ export function messageProblems(
   for (const [index, { kind, locale: _, ...template }] of pushTemplates.entries())
     for (const { field: name, text } of pushTemplateProblems(template, { kind, attributeKeys }))
       problems.push({ field: `pushTemplates[${index}].${name}`, text });
+  for (const [index, { kind: _, locale: __, ...texts }] of unsubscribePages.entries())
+    for (const { field: name, text } of unsubscribeProblems(texts))
+      problems.push({ field: `unsubscribePages[${index}].${name}`, text });
   problems.push(...localeProblems('templates', templates, localeAttribute));
   problems.push(...localeProblems('pushTemplates', pushTemplates, localeAttribute));
+  problems.push(...repeatedLocales('unsubscribePages', unsubscribePages, 'page'));
   return problems;
 }
 
@@ -231,17 +247,29 @@ function localeProblems(
   templates: readonly { kind: MessageKind; locale?: string }[],
   localeAttribute: string | null,
 ): MessageProblem[] {
-  const problems: MessageProblem[] = [];
-  const seen = new Set<string>();
+  const problems = repeatedLocales(list, templates, 'template');
   const general = new Set(templates.flatMap(({ kind, locale }) => (locale === undefined ? [kind] : [])));
   for (const [index, { kind, locale }] of templates.entries()) {
     const add = (text: string): number => problems.push({ field: `${list}[${index}].locale`, text });
-    const name = `${kind} ${locale === undefined ? '' : comparableLocale(locale)}`;
-    if (seen.has(name)) add(`${kind} has another template for this locale`);
-    seen.add(name);
     if (!general.has(kind)) add(`${kind} also needs a template without a locale, for other users`);
     if (locale !== undefined && localeAttribute === null)
       add('needs localeAttribute, the user attribute with the locale');
   }
   return problems;
+}
+
+/** A problem for each pair of kind and locale that an earlier item has. `noun`: what the items are. */
+function repeatedLocales(
+  list: string,
+  items: readonly { kind: MessageKind; locale?: string }[],
+  noun: string,
+): MessageProblem[] {
+  const seen = new Set<string>();
+  return items.flatMap(({ kind, locale }, index) => {
+    const name = `${kind} ${locale === undefined ? '' : comparableLocale(locale)}`;
+    if (seen.has(name))
+      return [{ field: `${list}[${index}].locale`, text: `${kind} has another ${noun} for this locale` }];
+    seen.add(name);
+    return [];
+  });
 }

@@ -5,6 +5,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Achievement } from '../../domain/catalog.ts';
 import type { UpsertedUser } from '../../domain/user.ts';
+import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
 import { KIND } from '../../packed/record-fields.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
@@ -41,7 +42,7 @@ export function createAchievementCompletion({ scripts, clock }: { scripts: Scrip
       nowMs: clock.now(),
     };
     const { reply, packed } = await changeByRequest(scripts, compiled, request, span);
-    const record = unlessUnknown(achievement, { byClient }, () =>
+    const record = unlessUnknown(compiled, achievement, { byClient }, () =>
       unlessRefused(compiled, reply, [KIND.user, KIND.completion]),
     );
     const state = decodeUser(packed!);
@@ -55,20 +56,30 @@ export function createAchievementCompletion({ scripts, clock }: { scripts: Scrip
 
 export type AchievementCompletion = ReturnType<typeof createAchievementCompletion>;
 
-const noAchievement = (key: string): AppError =>
-  new AppError('not_found', `Unknown achievement: there is none with the key '${key}'.`);
+/** Suggests only achievements that calls complete. A hint must not show that a secret one exists. */
+function noAchievement({ catalog }: CompiledCatalog, key: string): AppError {
+  const known = catalog.achievements.filter(
+    ({ status, trigger, leaderboardId, secret }) =>
+      status === 'active' && trigger === 'api' && leaderboardId === null && !secret,
+  );
+  const keys = known.flatMap((achievement) => achievement.key ?? []);
+  return new AppError('not_found', `Unknown achievement: there is none with the key '${key}'.`, {
+    hint: didYouMean(key, keys),
+  });
+}
 
 function find(compiled: CompiledCatalog, key: string, by: { byClient: boolean }): Achievement {
   const achievement = compiled.achievements.get(key);
-  if (achievement === undefined || achievement.status === 'inactive') throw noAchievement(key);
+  if (achievement === undefined || achievement.status === 'inactive') throw noAchievement(compiled, key);
   if (achievement.trigger === 'api' && achievement.leaderboardId === null) return achievement;
-  return unlessUnknown(achievement, by, () => {
+  return unlessUnknown(compiled, achievement, by, () => {
     throw new AppError('unprocessable', `The achievement '${key}' cannot be completed by a call.`);
   });
 }
 
 /** Does something with an achievement. A refusal does not show an application key that a secret one exists. */
 function unlessUnknown<T>(
+  compiled: CompiledCatalog,
   { key, secret }: Pick<Achievement, 'key' | 'secret'>,
   { byClient }: { byClient: boolean },
   work: () => T,
@@ -77,7 +88,7 @@ function unlessUnknown<T>(
     return work();
   } catch (error) {
     const isRefusal = error instanceof AppError && (error.status === 409 || error.status === 422);
-    throw secret && byClient && isRefusal ? noAchievement(key!) : error;
+    throw secret && byClient && isRefusal ? noAchievement(compiled, key!) : error;
   }
 }
 

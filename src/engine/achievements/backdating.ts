@@ -11,6 +11,7 @@ import type { PackedQuestPeriod } from '../../packed/state.ts';
 import { QUEST_PERIOD } from '../../packed/user-fields.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { Job } from '../../postgres/jobs.ts';
+import { requireAllRows } from '../../postgres/users/row-moves.ts';
 import { usersAfter } from '../../postgres/users/selections.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
 import { storedStates } from '../../postgres/users/stored-states.ts';
@@ -139,6 +140,7 @@ export class BackdatingEngine implements JobWork<Backdating> {
   private async counts({ compiled, request, ids }: Users): Promise<Map<string, Counted>> {
     return inSnapshot(this.options.pool, async (client) => {
       const { tenantNo, parameters } = request;
+      await requireAllRows(client, { tenantNo });
       const achievement = compiled.achievementsByNo.get(parameters.achievementNo)!;
       const counted = new Map<string, Counted>();
       if (achievement.eventAttributes.length > 0)

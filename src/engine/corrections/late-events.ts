@@ -10,7 +10,7 @@ import type { ScriptReply } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { storedState } from '../../postgres/users/stored-states.ts';
+import { storedStateAndMove } from '../../postgres/users/row-moves.ts';
 import { lateQuests, periodsOfDay } from '../achievements/quests.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
@@ -179,8 +179,9 @@ export class LateEvents {
     const { tenantNo } = compiled.catalog;
     const live = await packedUser(redis, tenantNo, userId);
     if (live === null) return null;
-    const stored = await storedState(pool, { tenantNo, userId });
-    if (stored === null || !live.equals(stored)) await untilPersisted({ redis, pool }, tenantNo, userId);
+    const stored = await storedStateAndMove(pool, { tenantNo, userId });
+    if (stored === null || stored.isMoving || !live.equals(stored.state))
+      await untilPersisted({ redis, pool }, tenantNo, userId);
     return readStreakFacts(pool, compiled, { userId, nowMs, firstDay });
   }
 

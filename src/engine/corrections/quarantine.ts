@@ -6,6 +6,7 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
 import type { EventResponse } from '../../domain/event.ts';
+import { didYouMean } from '../../domain/nearest.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import type {
   GuardCount,
@@ -81,7 +82,10 @@ export class Quarantine {
     { limit, cursor, status, userId, metricKey, guard, from, to }: QuarantineQuery,
   ): Promise<{ events: QuarantinedEvent[]; nextCursor: string | null }> {
     const metric = metricKey === undefined ? null : compiled.metrics.get(metricKey);
-    if (metric === undefined) throw new AppError('unprocessable', `There is no metric with the key '${metricKey}'.`);
+    if (metric === undefined)
+      throw new AppError('unprocessable', `There is no metric with the key '${metricKey}'.`, {
+        hint: didYouMean(metricKey!, compiled.metrics.keys()),
+      });
     const rows = await listQuarantine(await this.upToDate(compiled), {
       tenantNo: compiled.catalog.tenantNo,
       status: QUARANTINE_STATUS[status ?? 'waiting'],

@@ -83,14 +83,20 @@ export function createReversals({ pool, recordAudit, clock, persisted, scripts, 
   async function reverseEvent(compiled: CompiledCatalog, request: ReversalRequest, by: Author): Promise<EventReversal> {
     const { tenantNo } = compiled.catalog;
     const { event, root } = await find(tenantNo, request.id);
-    const { userId } = event;
+    let { userId } = event;
     const firstDay = dayOf(event.localDate);
     for (let tries = 0; tries < TRIES; tries++) {
       await persisted(tenantNo, userId);
       const nowMs = clock.now();
       // Read first: a later reversal changes the expected state and is noticed.
       const of = await readStreakFacts(pool, compiled, { userId, nowMs, firstDay, removed: [root] });
-      if (of === null) throw unknownEvent(request.id);
+      if (of === null) {
+        const now = (await find(tenantNo, request.id)).event.userId;
+        if (now === userId) throw unknownEvent(request.id);
+        // The user was merged into another, who has the event by now.
+        userId = now;
+        continue;
+      }
       const found = await plan(compiled, request);
       if ('unchanged' in found) return found.unchanged;
       const { facts, user, packed } = of;

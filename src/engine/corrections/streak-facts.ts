@@ -13,6 +13,7 @@ import {
   streakChangeFacts,
 } from '../../postgres/history/streaks.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
+import { requireAllRows } from '../../postgres/users/row-moves.ts';
 import { storedState } from '../../postgres/users/stored-states.ts';
 import { factsFrom, type RecordedGain, type RecordedSettlement, type StreakFacts } from '../../rules/streak-replay.ts';
 import { earlierRule, isDayOff, type MeetingRule, meetingRule, seenMs, settlementRule } from '../../rules/streaks.ts';
@@ -62,6 +63,7 @@ export async function streakFactsOf(
   const who = { tenantNo: catalog.tenantNo, userId };
   const packed = await storedState(client, who);
   if (packed === null) return null;
+  await requireAllRows(client, who);
   const user = decodeUser(packed);
   const meeting = meetingRule(compiled.streakRule, user.streakRule);
   const fromDay = factsFrom(firstDay, catalog.streaks.weekStart);

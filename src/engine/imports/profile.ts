@@ -2,7 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { signUpDay, yearsAt } from '../../domain/anniversary.ts';
 import type { ImportedUser } from '../../domain/imported-user.ts';
 import { isQuest, periodOf } from '../../domain/repeat.ts';
-import { dayIn, zoneName, zoneOffset } from '../../domain/zone.ts';
+import { dayIn, similarZone, zoneName, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { packedQuest } from '../../packed/packed-arrays.ts';
 import { packedDaysOff, packedSignUp, packedStreakRule } from '../../packed/packed-import.ts';
@@ -68,7 +68,11 @@ export function pastMs(field: string, text: string, nowMs: number): number {
 function zoneOf(tz: string): string | null {
   if (tz === '') return null;
   const name = zoneName(tz);
-  if (name === null) throw new SkippedUser({ field: 'tz', reason: `'${tz}' is not an IANA time zone`, days: 0 });
+  if (name === null) {
+    const hint = similarZone(tz);
+    const reason = `'${tz}' is not an IANA time zone${hint === undefined ? '' : `: ${hint}`}`;
+    throw new SkippedUser({ field: 'tz', reason, days: 0 });
+  }
   return name;
 }
 

@@ -1,8 +1,11 @@
+import type { Redis } from 'ioredis';
+import { systemClock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { providerOf, type PushProvider } from '../../domain/notifications/device-tokens.ts';
 import { type PushTemplateTest, type TemplateTest, TEST_PREFIX } from '../../domain/notifications/message-test.ts';
 import type { PushTestResults } from '../../domain/notifications/push-channel.ts';
 import { AppError } from '../../errors.ts';
+import { noteMessageTest } from '../../redis/message-tests.ts';
 import { tokensOf } from '../users/device-tokens.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import type { MessageChannels } from './channels.ts';
@@ -16,8 +19,7 @@ interface TemplateTestsOptions {
   messageChannels: Pick<MessageChannels, 'test'>;
   pushChannels: Pick<PushChannelsService, 'list' | 'send'>;
   users: Pick<UserReads, 'state'>;
-  /** Monotonic time (ms). */
-  now?: () => number;
+  redis: Redis;
 }
 
 interface Of {
@@ -25,7 +27,7 @@ interface Of {
   by: Author;
 }
 
-/** Tests that a tenant may send in a minute through a process. Each may contain the figures of another user. */
+/** Tests that a tenant may send in a minute. Each may contain the figures of another user. */
 const MOST = 20;
 const WITHIN_MS = 60_000;
 
@@ -39,13 +41,24 @@ export function createTemplateTests({
   messageChannels,
   pushChannels,
   users,
-  now = () => performance.now(),
+  redis,
 }: TemplateTestsOptions) {
-  const admit = createTestLimit(now);
+  /** Throws 429 for a tenant that already sent `MOST` tests in the last minute. */
+  async function admit(tenantNo: number): Promise<void> {
+    const waitMs = await noteMessageTest(redis, tenantNo, {
+      most: MOST,
+      withinMs: WITHIN_MS,
+      nowMs: systemClock.now(),
+    });
+    if (waitMs === null) return;
+    throw new AppError('too_many_requests', `The tenant sent ${MOST} tests in the last minute; try again later`, {
+      headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1_000))) },
+    });
+  }
 
   async function email(of: Of, { to, ...request }: TemplateTest): Promise<Pick<SendResult, 'outcome' | 'reason'>> {
     const { subject, html, text } = await previewMessage(of.tenantNo, request);
-    admit(of.tenantNo);
+    await admit(of.tenantNo);
     const about = { userId: request.userId, after: { kind: request.kind, to } };
     const content = { subject: `${TEST_PREFIX}${subject}`, html, text };
     const { outcome, reason } = await messageChannels.test(of, to, { content, about });
@@ -55,7 +68,7 @@ export function createTemplateTests({
   async function push(of: Of, { token, toUserId, ...request }: PushTemplateTest): Promise<PushTestResults> {
     const { title, body, url } = await previewPush(of.tenantNo, request);
     const devices = await devicesFor(of.tenantNo, { token, toUserId });
-    admit(of.tenantNo);
+    await admit(of.tenantNo);
     const after = { kind: request.kind, ...(toUserId !== undefined && { to: toUserId }) };
     const content = { title: `${TEST_PREFIX}${title}`, body, url };
     const sent = devices.map(([provider, tokens]) =>
@@ -85,19 +98,3 @@ export function createTemplateTests({
 }
 
 export type TemplateTests = ReturnType<typeof createTemplateTests>;
-
-/** A function that throws 429 for a tenant that already sent `MOST` tests in the last minute. */
-function createTestLimit(now: () => number): (tenantNo: number) => void {
-  const sent = new Map<number, number[]>();
-  return (tenantNo) => {
-    const nowMs = now();
-    const recent = (sent.get(tenantNo) ?? []).filter((atMs) => atMs > nowMs - WITHIN_MS);
-    if (recent.length >= MOST) {
-      const seconds = Math.ceil((recent[0]! + WITHIN_MS - nowMs) / 1_000);
-      throw new AppError('too_many_requests', `The tenant sent ${MOST} tests in the last minute; try again later`, {
-        headers: { 'Retry-After': String(seconds) },
-      });
-    }
-    sent.set(tenantNo, [...recent, nowMs]);
-  };
-}

@@ -50,6 +50,7 @@ import { transaction } from '../../postgres/transaction.ts';
 import { insertUsedKeys, readEventIdSecret } from '../../postgres/used-keys.ts';
 import { addMergeJob, deleteMergeJob, noteMoved } from '../../postgres/users/merge-jobs.ts';
 import {
+  dropSharedKeys,
   insertMerge,
   insertMergedKeys,
   keysToMove,
@@ -58,6 +59,7 @@ import {
   moveUser,
   usedKeysOf,
 } from '../../postgres/users/merges.ts';
+import { finishRowMoves } from '../../postgres/users/row-moves.ts';
 import { beforeDeletion } from '../../postgres/users/stored-states.ts';
 import { insertMessages } from '../../postgres/webhooks/messages.ts';
 import { forgetAlias } from '../../redis/aliases.ts';
@@ -182,6 +184,7 @@ export async function writeRows(client: PoolClient, redis: Redis, batch: Batch):
 async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion): Promise<void> {
   const { tenantNo, userId } = deletion;
   await beforeDeletion(client, tenantNo);
+  await finishRowMoves(client, { tenantNo, userId });
   await forgetCopies(client, deletion);
   await forgetInLetters(client, redis, deletion);
   for (const { oldId: from, intoId } of await mergesInto(client, deletion, { lock: true }))
@@ -212,6 +215,7 @@ async function forgetCopies(client: PoolClient, { tenantNo, userId }: NamedUser)
 async function mergeWhole(client: PoolClient, redis: Redis, merge: Merge): Promise<void> {
   const { tenantNo, from, into, generation } = merge;
   await beforeDeletion(client, tenantNo);
+  await finishRowMoves(client, { tenantNo, userId: from });
   await forgetCopies(client, { tenantNo, userId: from });
   const ids = new KeyedIds(await readEventIdSecret(client));
   const keys = (await keysToMove(client, merge)).map((own): MovedKey => {
@@ -223,6 +227,7 @@ async function mergeWhole(client: PoolClient, redis: Redis, merge: Merge): Promi
   else await noteMoved(client, merge.seal, former);
   // First: a warehouse moves what it has before it learns that the user is gone.
   await insertMerge(client, merge, merge);
+  await dropSharedKeys(client, merge, keys);
   await moveUser(client, merge, merge.streaks);
   await insertMergedKeys(client, merge, keys);
 }

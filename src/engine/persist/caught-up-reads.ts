@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { storedState } from '../../postgres/users/stored-states.ts';
+import { storedStateAndMove } from '../../postgres/users/row-moves.ts';
 import { packedUser, tenantParts, userPart } from '../../redis/parts.ts';
 import { lastPosition } from '../../redis/outbox.ts';
 import { UserReads } from '../users/user-reads.ts';
-import { cursorReaches, signalAwaited } from './cursor-wait.ts';
+import { areRowsMoved, cursorReaches, signalAwaited } from './cursor-wait.ts';
 
 /** How long a read waits while the cursor stands still, and while it moves. */
 const PATIENCE = { stillMs: 2_000, movingMs: 5_000 };
@@ -41,14 +41,17 @@ export class CaughtUp {
     if (end === 'still') this.stuckAt.set(shard, cursor);
   }
 
-  /** Waits for one user. Returns at once if Postgres holds the user's current state. */
+  /** Waits for one user. Returns at once if Postgres holds the user's current state, and the rows of users merged into this one. */
   async user(tenantNo: number, userId: string): Promise<void> {
     const [live, stored] = await Promise.all([
       packedUser(this.redis, tenantNo, userId),
-      storedState(this.pool, { tenantNo, userId }),
+      storedStateAndMove(this.pool, { tenantNo, userId }),
     ]);
-    if (live === null || (stored !== null && live.equals(stored))) return;
-    await this.shard(userPart(this.redis, tenantNo, userId).shard);
+    if (live === null) return;
+    const isStored = stored !== null && live.equals(stored.state);
+    if (!isStored) await this.shard(userPart(this.redis, tenantNo, userId).shard);
+    // A merge may have been among the entries that were stored meanwhile.
+    if (!isStored || stored.isMoving) await areRowsMoved(this.pool, { tenantNo, userId }, this.patience.movingMs);
   }
 }
 

@@ -5,6 +5,7 @@ import { redisProcessIdOf } from '../../domain/shard-state.ts';
 import { AppError } from '../../errors.ts';
 import { readCursor, readStorageEpoch } from '../../postgres/shards.ts';
 import { hasOpenMerge } from '../../postgres/users/merge-jobs.ts';
+import { hasRowMove } from '../../postgres/users/row-moves.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import type { TenantPart } from '../../redis/keys.ts';
 import { knownPart, knownParts, tenantParts } from '../../redis/parts.ts';
@@ -27,13 +28,14 @@ export async function isPersisted(
   return end === 'reached';
 }
 
-/** The same for everything that was written about a tenant. */
+/** The same for everything that was written about a tenant; then no rows of merged users are on their way. */
 export async function isTenantPersisted(
   servers: { redis: Redis; pool: Pool },
   tenantNo: number,
   patience = PATIENCE,
 ): Promise<boolean> {
-  return arePersisted(servers, knownParts(servers.redis, tenantNo), patience);
+  if (!(await arePersisted(servers, knownParts(servers.redis, tenantNo), patience))) return false;
+  return areRowsMoved(servers.pool, { tenantNo }, patience.movingMs);
 }
 
 async function arePersisted(
@@ -43,6 +45,23 @@ async function arePersisted(
 ): Promise<boolean> {
   const persisted = await Promise.all(parts.map(({ shard }) => isPersisted(servers, shard, patience)));
   return !persisted.includes(false);
+}
+
+/** Interval between looks for rows that are being moved. */
+const MOVES_LOOK_MS = 50;
+
+/** Waits until the rows of users who were merged into a user, or into any of a tenant, belong to that user. False if it takes longer. */
+export async function areRowsMoved(
+  pool: Pool,
+  concerned: { tenantNo: number; userId?: string | undefined },
+  waitMs: number,
+): Promise<boolean> {
+  const endMs = performance.now() + waitMs;
+  while (await hasRowMove(pool, concerned)) {
+    if (performance.now() > endMs) return false;
+    await inOwnTurn(sleep(MOVES_LOOK_MS));
+  }
+  return true;
 }
 
 /** Signals once that a caller waits. A lost signal costs time only. */
@@ -166,17 +185,20 @@ export function cursorReaches(pool: Pool, shard: number, wanted: CursorWait): Pr
 const REQUEST_PATIENCE = { stillMs: 10_000, movingMs: 30_000 };
 
 /**
- * Resolves when Postgres holds a tenant's writes so far; with `userId`, those about this user, for which it asks only the user's
- * server. Throws 503 after 10 s without progress, or 30 s.
+ * Resolves when Postgres holds a tenant's writes so far, and all rows of merged users belong to the remaining ones; with `userId`, those
+ * about this user, for which it asks only the user's server. Throws 503 after 10 s without progress, or 30 s. `movesMs`: how long to wait
+ * for rows; work for many tenants must not wait for those of one.
  */
 export async function untilPersisted(
   servers: { redis: Redis; pool: Pool },
   tenantNo: number,
   userId?: string,
+  movesMs = REQUEST_PATIENCE.movingMs,
 ): Promise<void> {
-  const { redis } = servers;
+  const { redis, pool } = servers;
   const parts = userId === undefined ? knownParts(redis, tenantNo) : [knownPart(redis, tenantNo, userId)];
-  if (await arePersisted(servers, parts, REQUEST_PATIENCE)) return;
+  const isStored = await arePersisted(servers, parts, REQUEST_PATIENCE);
+  if (isStored && (await areRowsMoved(pool, { tenantNo, userId }, movesMs))) return;
   throw new AppError('unavailable', 'Earlier writes are not stored yet; try again in a moment.');
 }
 

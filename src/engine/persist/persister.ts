@@ -68,6 +68,8 @@ export interface PersisterOptions {
   /** Makes webhook messages of stored entries; without it there are none. */
   reporter?: Reporter;
   onReported?: () => void;
+  /** Called when a merge is stored, whose rows a job may have to move. */
+  onMerged?: () => void;
   onSetAside?: (entry: SetAside) => void;
   onTransaction?: (stored: Stored) => void;
   traces?: Traces | null;
@@ -276,6 +278,7 @@ export class Persister {
       ms: performance.now() - begunMs,
     });
     if ((reported?.report.notifications.length ?? 0) > 0) this.options.onReported?.();
+    if (batch.merge !== null) this.options.onMerged?.();
     await this.trim(shard, batch.position);
     return batch.position;
   }

@@ -196,7 +196,7 @@ export class Expiries implements ScheduledWork {
     });
     if (users.length === 0) return [];
     // Postgres then holds every award that is part of a state read above. Later ones make the state outdated.
-    await untilPersisted({ redis, pool: publisher.pool }, tenantNo);
+    await untilPersisted({ redis, pool: publisher.pool }, tenantNo, undefined, 0);
     const asked = { userIds: users.map(({ userId }) => userId), days: [expired + 1, warned, warned + 1] };
     const earned = await earnedSince(publisher.pool, { tenantNo, no: system.no }, asked);
     const dropped = await lastDroppedDay(publisher.pool);

@@ -20,6 +20,7 @@ import type { PlannedRow, StoredRecomputation } from '../../postgres/corrections
 import { detailsFromDay } from '../../postgres/partitions.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
+import { requireAllRows } from '../../postgres/users/row-moves.ts';
 import { boundsOf, openBoards } from './open-boards.ts';
 import { scoreDifferences } from './planned-scores.ts';
 import { directionsOf, type UserPlan } from './planned-user.ts';
@@ -69,6 +70,7 @@ export function planSlice(
   return inSnapshot(pool, async (client) => {
     await client.query('SET LOCAL max_parallel_workers_per_gather = 0');
     const { tenantNo, cohort, lastUser: after } = job;
+    await requireAllRows(client, { tenantNo });
     const detailsDay = await detailsFromDay(client);
     const missing = missingDetails(compiled, job.request, detailsDay);
     if (missing !== null) return missing;

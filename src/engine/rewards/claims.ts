@@ -5,7 +5,7 @@ import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalo
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { Reward } from '../../domain/catalog.ts';
-import type { Claim, Claims as ClaimsPage, ClaimsQuery, UserReward } from '../../domain/reward.ts';
+import type { Claim, Claims as ClaimsPage, ClaimsQuery, RewardStock, UserReward } from '../../domain/reward.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
@@ -46,6 +46,9 @@ interface ClaimsOptions {
   /** Called at each moment of a claim, so that tests can stop there. */
   onMoment?: (moment: ClaimMoment) => void | Promise<void>;
 }
+
+const remainingOf = (stock: number | null, claimed: number): number | null =>
+  stock === null ? null : Math.max(0, stock - claimed);
 
 /** The claim is reserved in Postgres; its points are spent in Redis; Postgres holds the spending. */
 export type ClaimMoment = 'reserved' | 'spent' | 'stored';
@@ -209,7 +212,7 @@ export class Claims {
       const { claimed, own } = counts.get(reward.no) ?? { claimed: 0, own: 0 };
       const system = compiled.pointsSystemsById.get(reward.pointsSystemId!)!;
       const balance = balanceOf(state, system.no, nowMs);
-      const remaining = reward.stock === null ? null : Math.max(0, reward.stock - claimed);
+      const remaining = remainingOf(reward.stock, claimed);
       const affordable = balance >= reward.price;
       const isFree = remaining !== 0 && (reward.limitPerUser === null || own < reward.limitPerUser);
       return {
@@ -228,6 +231,20 @@ export class Claims {
         affordable,
         claimable: affordable && isFree && (reward.claimableByUsers || !byClient),
       };
+    });
+  }
+
+  /** The stock of all rewards, oldest first. */
+  async stock({ catalog: { tenantNo, rewards } }: CompiledCatalog): Promise<RewardStock[]> {
+    const counts = await claimCounts(
+      this.options.pool,
+      tenantNo,
+      rewards.map(({ no }) => no),
+      null,
+    );
+    return rewards.map(({ id, key, name, no, stock }) => {
+      const claimed = counts.get(no)?.claimed ?? 0;
+      return { id, key, name, claimed, remaining: remainingOf(stock, claimed) };
     });
   }
 

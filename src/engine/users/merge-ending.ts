@@ -1,15 +1,17 @@
-/** Ends merges across shards, from the seal of the old user on (decision 54). */
+/** Ends merges across shards, from the seal of the old user on (decision 54), and moves the rows of large merges (decision 55). */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
+import { codeOf } from '../../network-errors.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import type { MergeRecord } from '../../packed/record.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { deleteMergeJob, type MergeJob, readMergeJob } from '../../postgres/users/merge-jobs.ts';
 import { lockMergeOf } from '../../postgres/users/merges.ts';
+import { hasRowMove, isRowMove, moveNextRows, type RowMoveJob } from '../../postgres/users/row-moves.ts';
 import { forgetUsedKeys, type UsedKey } from '../../redis/idempotency.ts';
 import { mergePermitsKey } from '../../redis/keys.ts';
 import { isMergePermitted, PERMIT } from '../../redis/merge-permits.ts';
@@ -22,7 +24,7 @@ import { isSealed } from '../changes/sealed.ts';
 import { eventId } from '../ids.ts';
 import { setsOfBoards } from '../leaderboards/stray-sets.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
-import type { JobWork } from '../schedule/job-runner.ts';
+import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { isUnavailable } from '../unavailable.ts';
 import { blockOfFrom, blockOfInto, recordAbout } from './merge-blocks.ts';
 import { boardsOfMerge, computeMerge, holdOf, isSameUser, requireQuiet } from './merge-computation.ts';
@@ -63,9 +65,9 @@ interface Merge {
  * 2. There is a permit: the remaining user gets everything.
  * 3. No permit is left, and no transfer that used it is on its way to Postgres: the merge is given up, and the old user goes on.
  */
-export class MergeEnding implements JobWork<MergeJob> {
+export class MergeEnding implements JobWork<MergeJob | RowMoveJob> {
   readonly kinds = ['user_merge'] as const;
-  readonly title = 'merge of users of two shards';
+  readonly title = 'merge of users';
   readonly waitMs = 100;
   private readonly options: MergeEndingOptions;
 
@@ -73,7 +75,12 @@ export class MergeEnding implements JobWork<MergeJob> {
     this.options = options;
   }
 
-  async slice({ id, tenantNo, attempts, result: { from, into } }: MergeJob): Promise<void> {
+  async slice(job: MergeJob | RowMoveJob, record: RecordSlice): Promise<void> {
+    if (isRowMove(job)) return moveRows(job, record);
+    return this.endMerge(job);
+  }
+
+  private async endMerge({ id, tenantNo, attempts, result: { from, into } }: MergeJob): Promise<void> {
     const { redis, pool } = this.options;
     const merge = { tenantNo, from, into, seal: id.replaceAll('-', '') };
     for (let steps = 0; steps < MOST_STEPS; steps += 1) {
@@ -83,6 +90,8 @@ export class MergeEnding implements JobWork<MergeJob> {
       const job = await readMergeJob(pool, merge.seal);
       if (job === null) return;
       if (job.isMoved) await this.removeFrom(merge, job.usedKeys);
+      // Rows of an earlier merge are on their way.
+      else if (await hasRowMove(pool, { tenantNo, userId: into })) return;
       else if (!isPermitted || attempts >= MOST_FAILURES) await this.giveUp(merge);
       else await this.transfer(merge, steps >= FREE_TRIES);
     }
@@ -234,6 +243,18 @@ export class MergeEnding implements JobWork<MergeJob> {
     const calls = callsOnce(redis, { onWritten: () => onWritten(part.shard) });
     const { ended } = await changeUsers(calls, part, [subject], { together: true, handlesSealed });
     return ended;
+  }
+}
+
+/** SQLSTATE lock_not_available. */
+const LOCK_TIMEOUT = '55P03';
+
+/** Moves some rows of a large merge. While rows are being stored that the slice needs, it waits: the persister comes first. */
+async function moveRows(job: RowMoveJob, record: RecordSlice): Promise<void> {
+  try {
+    await record(async (client) => ({ done: await moveNextRows(client, job) }));
+  } catch (error) {
+    if (!(error instanceof Error) || codeOf(error) !== LOCK_TIMEOUT) throw error;
   }
 }
 

@@ -1,7 +1,7 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { lastDayAnywhere, signUpDay } from '../../domain/anniversary.ts';
 import { UpdatedUser, type UpsertedUser } from '../../domain/user.ts';
-import { zoneName, zoneOffset } from '../../domain/zone.ts';
+import { similarZone, zoneName, zoneOffset } from '../../domain/zone.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { AppError } from '../../errors.ts';
 import { FUTURE_SIGN_UP } from '../refusals.ts';
@@ -100,6 +100,8 @@ function sentSignUp(text: string, nowMs: number): number {
 function sentZone(text: string, nowMs: number): string {
   const name = zoneName(text);
   if (name === null || zoneOffset(name, nowMs) === null)
-    throw new AppError('unprocessable', `Unknown time zone: user.tz '${text}' is not an IANA name.`);
+    throw new AppError('unprocessable', `Unknown time zone: user.tz '${text}' is not an IANA name.`, {
+      hint: similarZone(text),
+    });
   return name;
 }

@@ -1,5 +1,5 @@
 /**
- * Refuses requests that would wait too long for their turn, before their bodies are parsed. Otherwise a process that gets more
+ * Refuses requests that would wait too long for their turn, before anything is done for them. Otherwise a process that gets more
  * than it can do answers everything later and later, until clients give up, send again and keep it there.
  *
  * A request waits for as long as the requests ahead of it take: those in flight, divided by the recent rate of answers. The
@@ -21,8 +21,8 @@ interface Bound {
 }
 
 const BOUNDS: Readonly<Record<QueueName, Bound>> = {
-  events: { mostWaitMs: 1_000, burst: 2_000, firstRate: 1_000 },
-  requests: { mostWaitMs: 1_000, burst: 1_000, firstRate: 1_000 },
+  events: { mostWaitMs: 500, burst: 2_000, firstRate: 1_000 },
+  requests: { mostWaitMs: 500, burst: 1_000, firstRate: 1_000 },
   // With `?wait=true` they are answered when all their events are processed.
   batches: { mostWaitMs: 60_000, burst: 16, firstRate: 10 },
   admin: { mostWaitMs: 10_000, burst: 256, firstRate: 50 },
@@ -39,6 +39,8 @@ const SLOT_MS = 100;
 /** Weight of the latest slot in the rate: it follows a change within half a second. */
 const LATEST = 0.2;
 const LONGEST_RETRY_S = 60;
+/** Over how much time refused clients come back. */
+const SPREAD_MS = 10_000;
 
 /** Of an operation on a surface. */
 export function queueOf(operation: Operation, surface: Operation['surface']): QueueName {
@@ -85,6 +87,8 @@ class Queue {
   private inFlight = 0;
   /** When the wait went beyond the bound; `null` if it did not since the queue was last over. */
   private longSinceMs: number | null = null;
+  /** When the client that is refused next should come back. */
+  private comeBackMs = 0;
   private readonly tenants = new Map<number, OfTenant>();
   private perSecond: number;
   private slotMs = 0;
@@ -100,19 +104,36 @@ class Queue {
 
   /** See `Admission.waitMs`. */
   get waitMs(): number {
-    return this.inFlight < this.few ? 0 : (this.inFlight / this.perSecond) * 1_000;
+    return this.isLong ? (this.inFlight / this.perSecond) * 1_000 : 0;
+  }
+
+  /** See `Admission.isLong`. */
+  get isLong(): boolean {
+    return this.inFlight >= this.few;
   }
 
   refusal(from: From, nowMs: number): Overloaded | null {
-    if (this.inFlight < this.few) return null;
+    if (!this.isLong) return null;
     this.measure(nowMs);
     const { waitMs } = this;
     if (waitMs <= this.bound.mostWaitMs) return null;
     this.longSinceMs ??= nowMs;
     const isBurst = this.inFlight < this.bound.burst && nowMs - this.longSinceMs < BURST_MS;
     if (isBurst || !this.hasItsShare(from)) return null;
-    const retryS = Math.min(Math.ceil(waitMs / 1_000), LONGEST_RETRY_S);
+    const retryS = Math.min(Math.ceil(this.nextRetryMs(nowMs) / 1_000), LONGEST_RETRY_S);
     return (refusals[retryS] ??= new Overloaded(retryS));
+  }
+
+  /**
+   * How long a refused client should wait. Clients get times one after another, at the recent rate, so that those of a burst do
+   * not come back as another one. In an overload that lasts, they are distributed over `SPREAD_MS` again and again.
+   */
+  private nextRetryMs(nowMs: number): number {
+    const soonestMs = nowMs + this.waitMs;
+    if (this.comeBackMs < soonestMs || this.comeBackMs > soonestMs + SPREAD_MS) this.comeBackMs = soonestMs;
+    const retryMs = this.comeBackMs - nowMs;
+    this.comeBackMs += 1_000 / this.perSecond;
+    return retryMs;
   }
 
   /**
@@ -169,6 +190,11 @@ export class Admission {
   constructor(bounds: Partial<Record<QueueName, Bound>> = {}) {
     const queues = QUEUES.map((name) => [name, new Queue({ ...BOUNDS, ...bounds }[name])]);
     this.queues = Object.fromEntries(queues) as typeof this.queues;
+  }
+
+  /** Whether so many requests of a queue are in flight that another one may be refused. */
+  isLong(queue: QueueName): boolean {
+    return this.queues[queue].isLong;
   }
 
   /** The error (503) for a request that would wait too long; `null` for any other. */

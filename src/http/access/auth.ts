@@ -16,6 +16,11 @@ const USE_MS = 60_000;
 export interface Authenticator {
   /** The caller of `X-API-KEY`, synchronously if cached. Throws or rejects with 401. */
   authenticate: (header: string | null) => Caller | Promise<Caller>;
+  /**
+   * Who would be the caller, if the key is known. Its secret is not checked, nor whether it is still valid, so the result may
+   * only be used to refuse a request for another reason.
+   */
+  recall: (header: string) => Caller | null;
   /** Clears the cache, when keys changed or when an announcement may have been missed. */
   invalidate: () => void;
 }
@@ -79,6 +84,11 @@ export function createAuthenticator(options: {
       if (key === null) throw new KeyRefusal(header === null ? 'missing' : 'malformed');
       const record = cache.get(key.prefix);
       return record instanceof Promise ? record.then((found) => admitted(found, key)) : admitted(record, key);
+    },
+    recall: (header) => {
+      const key = parseApiKey(header);
+      const record = key === null ? null : cache.recall(key.prefix);
+      return record === null ? null : callerOf(record);
     },
     invalidate: () => cache.invalidate(),
   };

@@ -55,6 +55,11 @@ export class KeyCache {
     return this.pending.get(prefix) ?? this.fetch(prefix);
   }
 
+  /** The key if it is known, without a lookup and also if it is no longer trusted. */
+  recall(prefix: string): KeyRecord | null {
+    return this.known.get(prefix)?.record ?? null;
+  }
+
   /** Looks up a known key again. Falls back to the cached one on failure or timeout. */
   private async renew(prefix: string, entry: Entry): Promise<KeyRecord | null> {
     const { known } = this;

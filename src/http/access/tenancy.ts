@@ -43,6 +43,10 @@ export function createTenantResolver(tenants: TenantLookup): ResolveTenant {
   };
 }
 
+/** The tenant that a header names by the data in memory; the organisation's own if it names none. Nothing is checked. */
+export const tenantOfHeader = (tenants: TenantLookup, tenantId: string | null): Tenant =>
+  (tenantId === null || !tenants.multiTenancy() ? undefined : tenants.byCustomerId(tenantId)) ?? tenants.default();
+
 /** The tenant by the data in memory; `undefined` if the call names none. */
 function named(tenants: TenantLookup, { tenantId }: TenantCall): Tenant | undefined {
   if (!tenants.multiTenancy()) return tenants.default();

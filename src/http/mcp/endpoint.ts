@@ -84,7 +84,11 @@ async function answerTo(sent: unknown, tools: Tools, calledBy: CalledBy): Promis
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.listed(calledBy) }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: args = {} } }) => {
     const result = await tools.use(name, args, calledBy);
-    if (result === null) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${name} for this key`);
+    if (result === null)
+      throw new McpError(
+        ErrorCode.InvalidParams,
+        `There is no tool ${name} for this key. find_operation lists those that there are; none answers with a secret, such as a new key`,
+      );
     return { content: [{ type: 'text', text: result.text }], isError: result.isError };
   });
   const transport = new OneMessage();

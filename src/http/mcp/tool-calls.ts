@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import { didYouMean } from '../../domain/nearest.ts';
 import type { AuditEntry } from '../../postgres/access/audit.ts';
 import { AppError } from '../../errors.ts';
 import type { Caller, Operation } from '../../operations/operation.ts';
@@ -213,7 +214,8 @@ const mayUse = (caller: Caller, { changes, operation }: Tool): boolean =>
 
 function requireKnown(args: Arguments, known: readonly string[]): void {
   const unknown = Object.keys(args).find((name) => !known.includes(name));
-  if (unknown !== undefined) throw new AppError('invalid', `${unknown} is not an argument of this tool`);
+  if (unknown !== undefined)
+    throw new AppError('invalid', `${unknown} is not an argument of this tool`, { hint: didYouMean(unknown, known) });
 }
 
 /** The arguments of the operation in a call of `call_operation`. The code stands beside them, or among them. */

@@ -246,6 +246,8 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_push_preview.locale': 'Locale of the template; null: that without a locale, or the template of the request.',
   'admin_messages_preview.locale':
     'Locale of the template; null: that without a locale, or the template of the request.',
+  'admin_messages_unsubscribe_preview.locale':
+    'Locale of the texts, or language of built-in ones; null: those without a locale, or those of the request.',
   'admin_users_export.user': 'The user’s profile.',
   'admin_users_export.metrics': 'The user’s totals, by key of the metric.',
   'admin_users_export.points': 'The user’s points, by key of the points system.',
@@ -272,6 +274,14 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'results.status': 'The status that a request with this event alone would get.',
   'admin_webhooks_resend.status': 'Which messages: those that failed, or those that were delivered.',
   'admin_webhooks_resends_list.status': 'Which messages: those that failed, or those that were delivered.',
+  'admin_advice_list.code': 'What was found.',
+  'admin_advice_list.text': 'What was found, as a sentence.',
+  'admin_advice_list.advice': 'What to do about it, as a sentence.',
+  'admin_advice_list.screen': 'Where to do it: a place in the console, below `/console`.',
+  'admin_attention_list.urgent': 'Whether something is lost or refused until somebody acts.',
+  'admin_attention_list.text': 'What was found, as a sentence.',
+  'admin_attention_list.advice': 'Facts about it, for a person; may be empty.',
+  'admin_attention_list.screen': 'Where to look: a place in the console, below `/console`.',
   'admin_attention_list.kind':
     'What is wrong: `backlog_full` events are refused until Postgres has stored some, `dead_letters` entries could not be stored, a webhook was ' +
     'disabled by Laurel, its queue is full, it failed 10 times in a row, or its oldest message has waited for an hour, `channel_failing` the ' +
@@ -500,6 +510,7 @@ export const CONFIGURATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_configuration_diff.messages': 'Templates and settings of e-mails and push notifications.',
   'admin_messages_preview.template': 'A draft to render instead of the stored template.',
   'admin_push_preview.template': 'A draft to render instead of the stored template.',
+  'admin_messages_unsubscribe_preview.page': 'A draft to show instead of the stored texts.',
   'admin_messages_test.template': 'A draft to send instead of the stored template.',
   'admin_push_test.template': 'A draft to send instead of the stored template.',
   'admin_users_export.events': 'The user’s events.',

@@ -335,6 +335,7 @@ export const REWARD_TEXTS: Readonly<Record<string, string>> = {
   price: 'Points that it costs.',
   stock: 'How many claims there may ever be, apart from cancelled ones; null: any number.',
   remaining: 'How many can still be claimed; null: any number.',
+  'admin_analytics_rewards.claimed': 'Claims so far, apart from cancelled ones.',
   limitPerUser: 'How many claims a user may have, apart from cancelled ones; null: any number.',
   affordable: 'Whether the balance covers the price.',
   claimable: 'Whether the caller could claim it for the user now.',

@@ -143,6 +143,7 @@ const adminNames: Readonly<Record<string, Places>> = {
   ConfiguredMessages: 'Configuration messages',
   MessageTemplate: 'ConfiguredMessages templates []',
   PushTemplate: 'ConfiguredMessages pushTemplates []',
+  UnsubscribePage: 'ConfiguredMessages unsubscribePages []',
   ConfigurationUpdate: 'admin_configuration_put 200',
   ConfigurationDifference: 'admin_configuration_diff 200',
   ConfigurationChange: 'ConfigurationUpdate changes []',
@@ -241,6 +242,8 @@ const adminNames: Readonly<Record<string, Places>> = {
   MessagePreview: 'admin_messages_preview 200',
   PushPreviewRequest: 'admin_push_preview body',
   PushPreview: 'admin_push_preview 200',
+  UnsubscribePreviewRequest: 'admin_messages_unsubscribe_preview body',
+  UnsubscribePreview: 'admin_messages_unsubscribe_preview 200',
   TemplateTestRequest: 'admin_messages_test body',
   PushTemplateTestRequest: 'admin_push_test body',
 
@@ -260,6 +263,7 @@ const adminNames: Readonly<Record<string, Places>> = {
   DeadLetter: 'admin_dead_letters_list 200 []',
   DeadLetterDetails: 'admin_dead_letters_get 200',
 
+  AdviceItem: 'admin_advice_list 200 []',
   AttentionItem: 'admin_attention_list 200 []',
   Activity: 'admin_activity_get 200',
   RecentCompletion: 'admin_activity_completions 200 []',
@@ -267,6 +271,7 @@ const adminNames: Readonly<Record<string, Places>> = {
   UserAnalytics: 'admin_analytics_users 200',
   RetentionAnalytics: 'admin_analytics_retention 200',
   EngagementAnalytics: 'admin_analytics_engagement 200',
+  RewardStock: 'admin_analytics_rewards 200 []',
   MetricsAnalytics: 'admin_analytics_metrics 200',
   MetricAnalytics: 'admin_analytics_metric 200',
   AchievementsAnalytics: 'admin_analytics_achievements 200',

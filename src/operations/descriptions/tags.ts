@@ -3,6 +3,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   achievements: 'What users can complete, once or in every period.',
   activity: 'How many events, users and completions each day had.',
   'admin-api-keys': 'Keys for servers and people.',
+  advice: 'What could be better.',
   analytics: 'Figures for days, weeks and segments, compared with the period before.',
   'application-api-keys': 'Keys that stand for one user.',
   attention: 'What somebody should look into.',

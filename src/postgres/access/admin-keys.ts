@@ -175,6 +175,17 @@ export interface AdminKeyRow {
   lastUsed: Date | null;
 }
 
+/** Names of the active keys that were created before a time (epoch ms) and never used, oldest first; at most 100. */
+export async function unusedAdminKeys(pool: Pool, beforeMs: number): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>(
+    `SELECT name FROM admin_keys
+      WHERE status = 'active' AND last_used IS NULL AND created < to_timestamp($1::float8 / 1000)
+      ORDER BY created LIMIT 100`,
+    [beforeMs],
+  );
+  return rows.map(({ name }) => name);
+}
+
 const COLUMNS = `id, prefix, name, status, access, created, last_used AS "lastUsed",
   (SELECT customer_id FROM tenants WHERE no = admin_keys.tenant_no) AS "tenantId"`;
 const ANOTHER = `EXISTS (SELECT FROM admin_keys WHERE ${CAN_CREATE_KEYS} AND id <> $1)`;

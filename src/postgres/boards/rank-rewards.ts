@@ -167,6 +167,9 @@ export async function unpaidRankRewards(
              AND award.id >= ${idAt('epoch_ms(run.final_at)')} AND award.id < ${idAt('epoch_ms(run.final_at) + 1')}
            GROUP BY left(award.id::text, 32)) AS changes) AS own
       WHERE paid.points <> 0 AND paid.points <> ALL (coalesce(own.sums, '{}'))
+        -- Awards of a merged user may be on their way (row-moves.ts).
+        AND NOT EXISTS (SELECT FROM jobs WHERE jobs.tenant_no = reward.tenant_no AND jobs.kind = 'user_merge'
+                           AND jobs.parameters ? 'rows' AND jobs.result ->> 'into' = reward.user_id)
         AND ${idAt('epoch_ms(run.final_at)')} >= coalesce(
               (SELECT end_id FROM event_partitions WHERE is_dropped ORDER BY end_day DESC LIMIT 1), ${idAt('0')})`,
     [users.map(({ tenantNo }) => tenantNo), users.map(({ id }) => storableText(id))],

@@ -43,6 +43,21 @@ export async function readChannel(
   return rows[0] ?? null;
 }
 
+export interface OwnChannels {
+  email: boolean;
+  push: boolean;
+}
+
+/** Whether a tenant has an enabled channel for e-mails, and one for push notifications. */
+export async function ownEnabledChannels(pool: Pool, tenantNo: number): Promise<OwnChannels> {
+  const { rows } = await pool.query<OwnChannels>(
+    `SELECT EXISTS (SELECT FROM message_channels WHERE tenant_no = $1 AND enabled) AS email,
+            EXISTS (SELECT FROM push_channels WHERE tenant_no = $1 AND enabled) AS push`,
+    [tenantNo],
+  );
+  return rows[0]!;
+}
+
 /** Creates or replaces a tenant's channel, and ends its pause. */
 export async function writeChannel(client: PoolClient, channel: NewChannel, nowMs: number): Promise<ChannelRow> {
   const { rows } = await client.query<ChannelRow>(

@@ -46,10 +46,11 @@ export async function hasMergeJob(pool: Pool, id: string): Promise<boolean> {
   return (await pool.query(`SELECT FROM jobs WHERE id = $1 AND kind = 'user_merge'`, [id])).rowCount === 1;
 }
 
-/** Whether a merge of a tenant is between its seal and its end, so that both users may be on leaderboards. */
+/** Whether a merge of a tenant is between its seal and its end, so that both users may be on leaderboards. Moves of rows do not count. */
 export async function hasOpenMerge(client: Pool | PoolClient, tenantNo: number): Promise<boolean> {
-  const { rowCount } = await client.query(`SELECT FROM jobs WHERE tenant_no = $1 AND kind = 'user_merge' LIMIT 1`, [
-    tenantNo,
-  ]);
+  const { rowCount } = await client.query(
+    `SELECT FROM jobs WHERE tenant_no = $1 AND kind = 'user_merge' AND NOT parameters ? 'rows' LIMIT 1`,
+    [tenantNo],
+  );
   return rowCount === 1;
 }

@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import { countRevision } from '../revisions.ts';
 import { sumUsers } from '../persist/day-sums.ts';
 import { storableText } from '../storable-json.ts';
+import { addRowMove, hasManyRows, ROW_MOVES } from './row-moves.ts';
 import { ofPart, type Share } from './stored-states.ts';
 
 /** The user who is gone, and the one who remains. */
@@ -104,6 +105,25 @@ export async function insertMergedKeys(
   );
 }
 
+/**
+ * Removes the keys that both users have from the rows of `from` beside events: the key is that of the row of `into`. `moved`: the keys that
+ * only `from` has.
+ */
+export async function dropSharedKeys(
+  client: PoolClient,
+  { tenantNo, from }: Merged,
+  moved: readonly OwnKey[],
+): Promise<void> {
+  const values = [tenantNo, storableText(from), moved.map(({ metricNo }) => metricNo), moved.map(({ key }) => key)];
+  for (const table of ['quarantine', 'balance_changes'])
+    await client.query(
+      `UPDATE ${table} SET idempotency_key = NULL
+        WHERE tenant_no = $1 AND user_id = $2 AND idempotency_key IS NOT NULL
+          AND (metric_no, idempotency_key) NOT IN (SELECT * FROM unnest($3::int[], $4::text[]))`,
+      values,
+    );
+}
+
 /** What used a key of a merged user, by the ID that was made for the remaining one; `null` for other IDs. 32 hex digits each. */
 export async function usedByMerged(pool: Pool, id: string): Promise<string | null> {
   const { rows } = await pool.query<{ usedBy: string }>(
@@ -134,19 +154,7 @@ const EARLIER = `
     FROM completions AS moved
    WHERE ${ofFrom} AND ${same(['achievement_no', 'period'])} AND moved.at < kept.at`;
 
-const SUMS = [
-  `INSERT INTO event_days (tenant_no, metric_no, local_date, user_id, attributes_hash, attributes, events, positive, value)
-   SELECT tenant_no, metric_no, local_date, $3, attributes_hash, attributes, events, positive, value
-     FROM event_days WHERE tenant_no = $1 AND user_id = $2
-   ON CONFLICT (tenant_no, user_id, attributes_hash, metric_no, local_date) DO UPDATE
-     SET events = event_days.events + EXCLUDED.events, positive = event_days.positive + EXCLUDED.positive,
-         value = event_days.value + EXCLUDED.value`,
-  dropOf('event_days'),
-  `INSERT INTO award_days (tenant_no, system_no, local_date, user_id, awarded)
-   SELECT tenant_no, system_no, local_date, $3, awarded FROM award_days WHERE tenant_no = $1 AND user_id = $2
-   ON CONFLICT (tenant_no, user_id, system_no, local_date) DO UPDATE SET awarded = award_days.awarded + EXCLUDED.awarded`,
-  dropOf('award_days'),
-  dropOf('summed_users'),
+const GUARDS = [
   `INSERT INTO guard_counts (tenant_no, user_id, metric_no, guard, refused, clamped, quarantined, last)
    SELECT tenant_no, $3, metric_no, guard, refused, clamped, quarantined, last
      FROM guard_counts WHERE tenant_no = $1 AND user_id = $2
@@ -174,9 +182,8 @@ const HIGHER_TIER = `
  */
 export const MOVES: readonly string[] = [
   'DELETE FROM users WHERE tenant_no = $1 AND id = $2',
-  rename('events'),
-  rename('awards'),
-  ...SUMS,
+  ...ROW_MOVES,
+  ...GUARDS,
   // `merged_keys` has them now.
   dropOf('merged_keys'),
   rename('quarantine'),
@@ -205,7 +212,6 @@ export const MOVES: readonly string[] = [
   rename('notification_emails'),
   rename('email_messages'),
   rename('message_suppressions'),
-  rename('webhook_messages'),
   rename('user_merges'),
   // A plan for a user who is gone, and what derives from states.
   ...[
@@ -220,11 +226,20 @@ export const MOVES: readonly string[] = [
   ].map(dropOf),
 ];
 
-/** Moves all rows of `from` to `into`, by the rule of each table, in the client's transaction. `streaks`: whose streak changes hold. */
-export async function moveUser(client: PoolClient, merged: Merged, streaks: 'from' | 'into'): Promise<void> {
+/**
+ * Moves the rows of `from` to `into`, by the rule of each table, in the client's transaction; if there are very many, a job moves most of
+ * them. `id`: that of the merge. `streaks`: whose streak changes hold.
+ */
+export async function moveUser(
+  client: PoolClient,
+  merged: Merged & { id: string },
+  streaks: 'from' | 'into',
+): Promise<void> {
   const { tenantNo } = merged;
   const values = [tenantNo, storableText(merged.from), storableText(merged.into)];
-  await equaliseSums(client, merged);
+  const isLarge = await hasManyRows(client, merged);
+  if (isLarge) await addRowMove(client, merged);
+  else await equaliseSums(client, merged);
   await client.query(
     `DELETE FROM used_keys WHERE id = ANY (ARRAY(
        SELECT id FROM events WHERE tenant_no = $1 AND user_id = $2 AND idempotency_key IS NOT NULL))`,
@@ -235,7 +250,8 @@ export async function moveUser(client: PoolClient, merged: Merged, streaks: 'fro
         AND id < (SELECT end_id FROM event_partitions WHERE is_dropped ORDER BY end_day DESC LIMIT 1)`,
     values.slice(0, 2),
   );
-  for (const statement of MOVES) await client.query(statement, used(statement, values));
+  for (const statement of MOVES)
+    if (!isLarge || !ROW_MOVES.includes(statement)) await client.query(statement, used(statement, values));
   await client.query(dropOf('streak_changes'), [tenantNo, values[streaks === 'into' ? 1 : 2]]);
   await client.query(rename('streak_changes'), values);
   const { rowCount } = await client.query(rename('application_keys'), values);

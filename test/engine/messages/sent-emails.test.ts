@@ -130,6 +130,35 @@ describe('an e-mail about a streak that ends', () => {
     expect([forged.status, await forged.text()]).toEqual([404, expect.stringContaining('not valid')]);
     const large = await fetch(url, { ...form, body: 'a'.repeat(20_000) });
     expect(large.status).toBe(413);
+
+    const read = async (language: string, token = '', method = 'GET') =>
+      (await fetch(`${url}${token}`, { method, headers: { 'Accept-Language': language } })).text();
+    expect(await read('de-CH,en;q=0.8')).toContain('Möchtest du keine Erinnerungen an deine Serie mehr bekommen?');
+    expect(await read('fr', 'x')).toContain('Ce lien n’est pas valide');
+    const own = { kind: 'streak_reminder', question: 'Fin ?', button: 'Oui', doneTitle: 'Fini', done: 'C’est <fini>.' };
+    await ok(
+      laurel.admin.put('/v1/configuration', {
+        attributes: [{ key: 'locale', name: 'Locale', type: 'user' }],
+        messages: {
+          localeAttribute: 'locale',
+          unsubscribePages: [
+            { ...own, title: 'Other' },
+            { ...own, title: 'Français', locale: 'fr' },
+          ],
+        },
+      }),
+    );
+    await ok(laurel.app.patch('/v1/users/ada', { attributes: { locale: 'fr-CA' } }));
+    // Each process sees a change of the configuration within a second.
+    await until(async () => (await read('de')).includes('<html lang="fr">'));
+    expect(await read('de')).toContain('<h1>Français</h1><p>Fin ?</p>');
+    expect(await read('de', '', 'POST')).toContain('C’est &lt;fini&gt;.');
+    await ok(laurel.app.patch('/v1/users/ada', { attributes: { locale: 'nl' } }));
+    expect(await read('de')).toContain('<h1>Other</h1>');
+    expect(await read('fr')).toContain('<h1>Français</h1>');
+    // The link of a deleted user still has a page.
+    await ok(laurel.admin.delete('/v1/users?ids=ada'));
+    expect(await read('de')).toContain('<h1>Other</h1>');
   });
 });
 

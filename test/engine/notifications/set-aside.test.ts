@@ -4,12 +4,23 @@ import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { Announcements } from '../../../src/engine/notifications/due/announcements.ts';
+import { EmailRounds } from '../../../src/engine/notifications/due/email-rounds.ts';
+import { PersonalBoosts } from '../../../src/engine/notifications/due/personal-boosts.ts';
 import { createBoardRankings } from '../../../src/engine/notifications/due/board-rankings.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
 const CONFIGURATION: Configuration = {
-  pointsSystems: [{ key: 'xp', name: 'XP', boosts: [{ name: 'Weekend', start: '2030-01-07', multiplier: 2 }] }],
+  pointsSystems: [
+    {
+      key: 'xp',
+      name: 'XP',
+      boosts: [
+        { name: 'Weekend', start: '2030-01-07', multiplier: 2 },
+        { name: 'Next', start: '2030-02-07', multiplier: 2 },
+      ],
+    },
+  ],
 };
 const START = Date.parse('2030-01-05T10:30:00Z');
 const BROKEN = 1;
@@ -77,4 +88,37 @@ test('a failed announcement is made, even if it may be tried again while other t
   slowMs = 0;
   await pass(later);
   expect(await tenants()).toEqual([BROKEN, SLOW]);
+});
+
+test('a catalog that cannot be compiled stops its tenant only, which misses nothing', async () => {
+  const { redis, pool } = laurel;
+  let isDamaged = true;
+  const damaged = {
+    of: (tenantNo: number) => {
+      if (tenantNo === BROKEN && isDamaged) throw new TypeError('damaged for the test');
+      return catalogs.of(tenantNo);
+    },
+    atLeast: (tenantNo: number, version: number) => catalogs.atLeast(tenantNo, version),
+  };
+  const failures: unknown[] = [];
+  const onFailed = ({ error }: { error: unknown }): void => void failures.push(error);
+  const publisher = new Publisher({ redis, pool, catalogs: damaged, onFailed });
+  const work = new Announcements({ publisher, redis, rankings: createBoardRankings(redis), onFailed });
+  const rounds = new EmailRounds({ publisher, onFailed });
+  const boosts = new PersonalBoosts({ publisher, onFailed });
+  const nowMs = Date.parse('2030-02-06T12:30:00Z');
+  const made = async (): Promise<number[]> => {
+    for (let dueMs = await work.due(nowMs); dueMs !== null; dueMs = await work.due(nowMs))
+      await work.perform(dueMs, new AbortController().signal, dueMs + 1, nowMs);
+    await rounds.due(nowMs);
+    await boosts.due(nowMs);
+    const { rows } = await pool.query<{ no: number }>(
+      `SELECT tenant_no AS no FROM webhook_messages WHERE payload::text LIKE '%Next%' ORDER BY 1`,
+    );
+    return rows.map(({ no }) => no);
+  };
+  expect(await made()).toEqual([SLOW]);
+  expect(failures.length).toBeGreaterThan(0);
+  isDamaged = false;
+  await expect.poll(made, { timeout: 10_000 }).toEqual([BROKEN, SLOW]);
 });

@@ -238,11 +238,13 @@ test('two workers that do the same steps at once merge once', async () => {
   await seal(from, into);
   await persist();
   const { rows } = await laurel.pool.query(
-    `SELECT id::text, tenant_no AS "tenantNo", attempts, result FROM jobs WHERE kind = 'user_merge'`,
+    `SELECT id::text, tenant_no AS "tenantNo", attempts, result, parameters FROM jobs WHERE kind = 'user_merge'`,
   );
   const options = { redis: laurel.redis, pool: laurel.pool, clock: systemClock, onWritten: () => undefined };
   const slices = Array.from({ length: 4 }, () =>
-    new MergeEnding({ ...options, onMergeStep: persist }).slice(rows[0]).catch(() => undefined),
+    new MergeEnding({ ...options, onMergeStep: persist })
+      .slice(rows[0], () => Promise.resolve(false))
+      .catch(() => undefined),
   );
   await Promise.all(slices);
   await finish();

@@ -14,7 +14,10 @@ import { differencesIn } from '../../differences.ts';
 const BOARD = { start: '2026-01-01', status: 'active' } as const;
 const CONFIGURATION: Configuration = {
   attributes: [{ key: 'land', name: 'Land', type: 'user' }],
-  metrics: [{ key: 'm', name: 'M' }],
+  metrics: [
+    { key: 'm', name: 'M' },
+    { key: 'guarded', name: 'Guarded', guards: { maxValue: { limit: 10, action: 'quarantine' } } },
+  ],
   streaks: { enabled: true, frequency: 'daily' },
   pointsSystems: [
     {
@@ -170,6 +173,29 @@ test(
     await other.close();
   },
 );
+
+test('both users have an event in quarantine with the same key: it stays that of the remaining user', async () => {
+  const [from, into] = await pair('same-quarantined');
+  for (const id of [into, from, into, from]) {
+    const headers = { 'Idempotency-Key': 'same' };
+    const body = { user: { id }, value: 11 };
+    expect((await laurel.app.post('/v1/metrics/guarded/event', body, { headers })).status).toBe(202);
+    await sleep(2);
+  }
+  await persist();
+  expect((await ask(from, into)).body.status).toBe('merged');
+  await persist();
+  expect(await differences()).toEqual([]);
+  const { events } = (await laurel.admin.get(`/v1/quarantine?userId=${into}`)).body;
+  expect(events).toHaveLength(2);
+  // A release waits for what is stored.
+  const storing = setInterval(() => void persist().catch(() => undefined), 20);
+  for (const { id } of events)
+    expect((await laurel.admin.post(`/v1/quarantine/${id}/release`, undefined)).status).toBe(200);
+  clearInterval(storing);
+  await persist();
+  expect(await differences()).toEqual([]);
+});
 
 test('many requests for one merge at once make one', async () => {
   const [from, into] = await pair('twice');

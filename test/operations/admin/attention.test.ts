@@ -28,7 +28,10 @@ beforeAll(async () => {
 });
 afterAll(() => laurel.close());
 
-const list = async () => (await laurel.admin.get('/v1/attention')).body;
+const listed = async () => (await laurel.admin.get('/v1/attention')).body;
+/** The items without their texts. */
+const list = async () =>
+  (await listed()).map(({ urgent, text, advice, screen, ...item }: Record<string, unknown>) => item);
 const ago = (ms: number): Date => new Date(NOW_MS - ms);
 const sql = (text: string, values: unknown[] = []) => laurel.pool.query(text, values);
 const pending = (webhookId: string, created: Date, sequence = 1) =>
@@ -73,6 +76,13 @@ test('webhooks are listed by what is wrong, with their pending messages; those t
     item('late', late, { count: 1, since: ago(HOUR_MS + 1).toISOString() }),
   ];
   expect(await list()).toEqual(expected);
+  expect((await listed())[0]).toMatchObject({
+    urgent: true,
+    text: 'Laurel disabled the webhook disabled',
+    advice: '410 Gone',
+    screen: `/webhooks/${disabled}`,
+  });
+  expect((await listed())[1]).toMatchObject({ advice: '2 pending messages · further messages are not sent' });
   // Enabled again, its reason no longer applies.
   await laurel.admin.patch('/v1/webhooks', [{ id: disabled, enabled: true }]);
   expect(await list()).toEqual(expected.slice(1));

@@ -3,7 +3,7 @@ import { useFeed } from '../../api/feed.ts';
 import { activityQuery, metricsQuery, organisationQuery } from '../../api/queries.ts';
 import { counted, number } from '../../ui/format.ts';
 import { Failed, Screen } from '../../ui/parts.tsx';
-import { Attention } from './attention.tsx';
+import { Advice, Attention } from './attention.tsx';
 import { Changes } from './changes.tsx';
 import { DailyCharts } from './daily-charts.tsx';
 import { FirstSteps } from './first-steps.tsx';
@@ -26,6 +26,7 @@ export function Overview() {
       {metrics.isError && <Failed error={metrics.error} />}
       <Attention />
       <FirstSteps />
+      <Advice />
       {users > 0 && <LastWeek />}
       <Now />
       <div className="grid gap-4 lg:grid-cols-2">

@@ -8,7 +8,7 @@ import type { TimelineEntry } from '../../api/queries.ts';
 import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialogs.tsx';
-import { number } from '../../ui/format.ts';
+import { calendarDays, number } from '../../ui/format.ts';
 import { Failed, Waiting } from '../../ui/parts.tsx';
 
 type Reversible = Extract<TimelineEntry, { kind: 'event' | 'reversal' }>;
@@ -82,7 +82,7 @@ function WhatWouldChange({ id, revokeAchievements }: { id: string; revokeAchieve
       {restoredAchievements.length > 0 && <li>Restored achievements: {restoredAchievements.join(', ')}.</li>}
       {finalRuns.map(({ leaderboardKey, start, rank, rankWithout, rewardsDiffer }) => (
         <li key={`${leaderboardKey} ${start}`}>
-          The final run of {start} on {leaderboardKey} keeps {rankText(rank)}; without the event:{' '}
+          The final run of {calendarDays(start)} on {leaderboardKey} keeps {rankText(rank)}; without the event:{' '}
           {rankText(rankWithout)}
           {rewardsDiffer && ', with other rewards'}.
         </li>

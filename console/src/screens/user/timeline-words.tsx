@@ -17,7 +17,7 @@ export function saidOf(entry: TimelineEntry): ReactNode {
       return (
         <>
           <strong>
-            {signed(entry.value)} {entry.metric.name}
+            {entry.metric.name} {signed(entry.value)}
           </strong>{' '}
           <span className="text-muted">
             total {number(entry.total)}
@@ -29,7 +29,7 @@ export function saidOf(entry: TimelineEntry): ReactNode {
       return (
         <>
           <strong>
-            Reversed: {signed(entry.value)} {entry.metric.name}
+            Reversed: {entry.metric.name} {signed(entry.value)}
           </strong>{' '}
           <span className="text-muted">
             total {number(entry.total)}
@@ -42,7 +42,7 @@ export function saidOf(entry: TimelineEntry): ReactNode {
       return (
         <>
           <strong>
-            Held in quarantine: {signed(entry.value)} {entry.metric.name}
+            Held in quarantine: {entry.metric.name} {signed(entry.value)}
           </strong>{' '}
           <span className="text-muted">
             {entry.status}, guard {entry.guard}
@@ -108,7 +108,8 @@ export function saidOf(entry: TimelineEntry): ReactNode {
           {entry.tier.number > entry.previousTier.number ? 'Up to ' : 'Down to '}
           {entry.tier.name ?? `tier ${number(entry.tier.number)}`} on <BoardName of={entry.leaderboard} />{' '}
           <span className="text-muted">
-            run of {entry.start}, {entry.rank === null ? 'no score' : `#${number(entry.rank)} of the cohort`}
+            run of {calendarDays(entry.start)},{' '}
+            {entry.rank === null ? 'no score' : `#${number(entry.rank)} of the cohort`}
           </span>
         </>
       );

@@ -49,6 +49,12 @@ function ruleOf(trigger: NonNullable<Award['trigger']>, named: Named): Rule {
   };
 }
 
+/** Whether an award's total does not continue that of the award before it, the next one in the list. */
+const isJump = ({ awarded = 0, total = 0 }: Award, at: number, awards: readonly Award[]): boolean => {
+  const before = awards[at + 1];
+  return before !== undefined && (before.total ?? 0) + awarded !== total;
+};
+
 function Ledger({ id, system, name, named }: { id: string; system: string; name: string; named: Named }) {
   const points = useQuery({
     queryKey: ['user', id, 'points', system],
@@ -132,6 +138,12 @@ function Ledger({ id, system, name, named }: { id: string; system: string; name:
             </tbody>
           </table>
         </div>
+      )}
+      {awards.some(isJump) && (
+        <p className="mt-2 text-muted">
+          Totals are those at the time. They jump where two users were merged, points were imported, or an award was
+          recomputed later.
+        </p>
       )}
       {balance !== undefined && <UserSpendings id={id} system={system} name={name} />}
     </Panel>

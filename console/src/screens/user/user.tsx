@@ -4,7 +4,7 @@ import { answer } from '../../api/answer.ts';
 import { application } from '../../api/client.ts';
 import { useLiveUser } from '../../api/live.ts';
 import { managedUserQuery } from '../../api/queries.ts';
-import { ago, moment } from '../../ui/format.ts';
+import { ago, calendarDays, moment } from '../../ui/format.ts';
 import { Code, Facts, Failed, Panel, Screen, Tag, Waiting } from '../../ui/parts.tsx';
 import { UserAchievements } from './user-achievements.tsx';
 import { UserActions } from './user-actions.tsx';
@@ -66,7 +66,7 @@ export function UserScreen() {
                 ['E-mail', email],
                 ['E-mails', subscribeToEmails ? 'subscribed' : 'not subscribed'],
                 ['Time zone', tz ?? 'UTC'],
-                ['Signed up', signUpDate],
+                ['Signed up', signUpDate && calendarDays(signUpDate)],
                 [
                   'Created',
                   <span key="created" title={moment(created)}>

@@ -127,6 +127,8 @@ const notNow = (reason: string, retryAfterMs: number): PushResult => ({
 export interface OpenProvider {
   lane: ProviderLane;
   sender: PushSender;
+  /** Its credentials cannot be read or used, so that attempts fail. Messages to its devices alone wait. */
+  isUnopened?: boolean;
 }
 
 /** Sends to all devices whose provider is open. There must be one. Never rejects. */

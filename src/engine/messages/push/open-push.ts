@@ -3,7 +3,8 @@ import type { PushProvider } from '../../../domain/notifications/device-tokens.t
 import { type PushChannelRow, readPushChannels } from '../../../postgres/notifications/push-channels.ts';
 import type { Scripts } from '../../scripts.ts';
 import { forgetTokens } from '../../users/device-tokens.ts';
-import { AttemptRun, openedOrNoted } from '../attempt-run.ts';
+import { type Log, LogThrottle } from '../../../telemetry/log.ts';
+import { AttemptRun } from '../attempt-run.ts';
 import type { OpenChannel } from '../message-deliveries.ts';
 import type { Sealer } from '../sealed-secrets.ts';
 import {
@@ -15,6 +16,7 @@ import {
   sendToDevices,
 } from './device-sends.ts';
 import { createPushPreparing, type PushPreparingOptions } from './prepare-push.ts';
+import { later } from './push-result.ts';
 import type { PushResult, PushSender } from './push-sender.ts';
 import type { PushSenders } from './push-senders.ts';
 import { noteTickets } from './receipts.ts';
@@ -25,23 +27,30 @@ export interface PushOpenerOptions extends PushPreparingOptions {
   /** `null` without `SECRETS_KEY`. */
   sealer: Sealer | null;
   senders: PushSenders;
+  log: Log;
   /** How long a provider's breaker is open for the first time. */
   firstPauseMs?: number | undefined;
 }
 
 const FIRST_PAUSE_MS = 30_000;
+const REPEAT_MS = 60_000;
 
 /** Lanes that outlive a turn because their provider failed lately, by tenant and provider. */
 type FailingLanes = Map<string, { lane: ProviderLane; updatedMs: number }>;
 
 /** A function that opens a tenant's push channels for a turn: all enabled ones together. See `MessageDeliveriesOptions.open`. */
 export function createPushOpener(options: PushOpenerOptions) {
-  const { pool, catalogs, clock, scripts } = options;
+  const { pool, catalogs, clock, scripts, log } = options;
   const failing: FailingLanes = new Map();
+  const throttle = new LogThrottle(REPEAT_MS);
+  const onUnreadable = ({ tenantNo, provider }: PushChannelRow, error: unknown): void =>
+    throttle.log(`${tenantNo} ${provider}`, (suppressed) =>
+      log.warn({ tenantNo, provider, err: error, suppressed }, 'a push channel cannot be opened; others are served'),
+    );
   return async (tenantNo: number): Promise<OpenChannel<PushDelivery, DeliveryResult> | null> => {
     const channels = (await readPushChannels(pool, tenantNo)).filter(({ enabled }) => enabled);
     if (channels.length === 0) return null;
-    const opened = await Promise.all(channels.map((channel) => openProvider(options, failing, channel)));
+    const opened = channels.map((channel) => openProvider({ ...options, onUnreadable }, failing, channel));
     const providers = new Map(channels.map(({ provider }, at) => [provider, opened[at]!]));
     const ending = new AbortController();
     // One listener per device that waits for its turn.
@@ -78,20 +87,39 @@ const keyOf = ({ tenantNo, provider }: PushChannelRow): string => `${tenantNo} $
 
 const attemptedOf = ({ tenantNo, provider, updated }: PushChannelRow) => ({ tenantNo, channel: provider, updated });
 
-async function openProvider(
-  { pool, clock, sealer, senders, firstPauseMs = FIRST_PAUSE_MS }: PushOpenerOptions,
+/** Opens a channel. One whose credentials cannot be read or used counts as failing, and sends nothing. */
+function openProvider(
+  {
+    clock,
+    sealer,
+    senders,
+    firstPauseMs = FIRST_PAUSE_MS,
+    onUnreadable,
+  }: PushOpenerOptions & { onUnreadable: (channel: PushChannelRow, error: unknown) => void },
   failing: FailingLanes,
   channel: PushChannelRow,
-): Promise<OpenProvider & { run: AttemptRun }> {
+): OpenProvider & { run: AttemptRun } {
   const known = failing.get(keyOf(channel));
   // A changed channel gets a new chance.
   const lane =
     known?.updatedMs === channel.updated.getTime() ? known.lane : new ProviderLane({ ...channel, firstPauseMs });
-  const opening = { pool, nowMs: clock.now(), channel: attemptedOf(channel) };
-  const sender = await openedOrNoted(() => senders.of(openedCredentials(channel, sealer)), opening);
   const run = new AttemptRun();
-  return { lane, run, sender: noting(sender, (result) => run.note(result, clock.now())) };
+  const note = (result: PushResult): void => run.note(result, clock.now());
+  try {
+    return { lane, run, sender: noting(senders.of(openedCredentials(channel, sealer)), note) };
+  } catch (error) {
+    onUnreadable(channel, error);
+    const result = later((error as Error).message, { concernsServer: true });
+    note(result);
+    return { lane, run, sender: unopened(result), isUnopened: true };
+  }
 }
+
+const unopened = (result: PushResult): PushSender => ({
+  send: () => Promise.resolve(result),
+  cutOff: () => undefined,
+  close: () => undefined,
+});
 
 /** The sender, which also reports how each attempt ended. */
 const noting = (sender: PushSender, note: (result: PushResult) => void): PushSender => ({

@@ -14,6 +14,8 @@ export type PushPreparingOptions = Pick<PreparingOptions, 'redis' | 'pool' | 'ca
 
 /** How long a notification waits whose provider has no place for it, at least. */
 const BUSY_MS = 3_000;
+/** How long one waits whose provider's channel cannot be opened. */
+const UNOPENED_MS = 30_000;
 
 /** A function that prepares a tenant's push notifications with its present settings. For a minute at most, as settings may change. */
 export async function createPushPreparing(
@@ -51,10 +53,12 @@ export async function createPushPreparing(
   };
 }
 
-/** For how long all of the providers have their breaker open (ms); `null` if one has not. */
+/** For how long no attempt at any of the providers may succeed, because of their breakers or channels (ms); `null` if one has not. */
 function pauseOf(providers: readonly OpenProvider[]): number | null {
   const nowMs = performance.now();
-  const untilMs = providers.map(({ lane }) => lane.health.openUntilMs(nowMs));
+  const untilMs = providers.map(({ lane, isUnopened = false }) =>
+    isUnopened ? nowMs + UNOPENED_MS : lane.health.openUntilMs(nowMs),
+  );
   return untilMs.some((until) => until === null) ? null : Math.ceil(Math.min(...(untilMs as number[])) - nowMs);
 }
 

@@ -241,7 +241,7 @@ export class Announcements implements ScheduledWork {
     const dueMs = firstOf(next, upToMs);
     if (dueMs === null)
       for (const row of searched)
-        if (upToMs - row.doneMs > MOVED_EVERY_MS)
+        if (upToMs - row.doneMs > MOVED_EVERY_MS && !this.options.publisher.isUnreadable(row.tenantNo))
           await moveNotificationProgress(pool, row, { doneMs: upToMs, lastUser: '' });
     return dueMs;
   }
@@ -286,7 +286,8 @@ export class Announcements implements ScheduledWork {
       const { tenantNo, doneMs } = progress;
       const wanted = wanting.get(tenantNo);
       if (wanted === undefined || !this.isFollowed(progress, wanting)) continue;
-      const compiled = await publisher.catalog(tenantNo, wanted.version);
+      const compiled = await publisher.catalogIfReadable(tenantNo, wanted.version);
+      if (compiled === null) continue;
       const announcements = announcedNext(compiled, doneMs, publisher.wants(compiled, null));
       if (announcements.length > 0) found.push({ progress, compiled, announcements });
     }

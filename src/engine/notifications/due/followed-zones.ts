@@ -74,7 +74,7 @@ export class FollowedZones {
     }
     const known = new Set(progress.map(keyOf));
     const begun = [...rows].flatMap(([key, row]) => (known.has(key) ? [] : [row]));
-    const ended = progress.filter((row) => !rows.has(keyOf(row)));
+    const ended = progress.filter((row) => !rows.has(keyOf(row)) && !this.publisher.isUnreadable(row.tenantNo));
     if (begun.length === 0 && ended.length === 0) return followedOf(wanted, progress);
     await beginProgress(pool, begun);
     await endProgress(pool, ended);
@@ -108,7 +108,8 @@ export class FollowedZones {
     const { aggregationPeriod: aggregation, controlShare } = await readOrganisation(pool);
     for (const { tenantNo, type, version, sinceMs, users, isEmailed, isPushed } of wanting) {
       const kind = this.kinds.find((each) => each.type === type)!;
-      const compiled = await this.publisher.catalog(tenantNo, version);
+      const compiled = await this.publisher.catalogIfReadable(tenantNo, version);
+      if (compiled === null) continue;
       const settings = { compiled, aggregation, controlShare, isEmailed, isPushed };
       const time = kind.time(settings);
       if (time !== null) wanted.set(`${tenantNo}:${type}`, { tenantNo, kind, settings, time, sinceMs, users });

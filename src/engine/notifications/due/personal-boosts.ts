@@ -77,7 +77,8 @@ export class PersonalBoosts implements ScheduledWork {
     const found: Announcement[] = [];
     for (const { tenantNo, version, ...wanted } of wanting) {
       if (this.pieces.isAside(String(tenantNo))) continue;
-      const compiled = await publisher.catalog(tenantNo, version);
+      const compiled = await publisher.catalogIfReadable(tenantNo, version);
+      if (compiled === null) continue;
       found.push(...(await this.ofType(compiled, { ...wanted, upToMs })));
     }
     return found;

@@ -15,6 +15,7 @@ import { insertMessages } from '../../../postgres/webhooks/messages.ts';
 import { knownParts } from '../../../redis/parts.ts';
 import type { ListenedUsers } from '../../../redis/live-streams.ts';
 import { occasionMessageId } from '../../messages/message-queue.ts';
+import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { listenersOf } from '../listeners.ts';
 import type { Wants } from '../rules.ts';
 
@@ -30,6 +31,7 @@ export interface PublisherOptions {
   /** Live streams, which want every type about their users. If omitted, only webhooks and messages to users count. */
   live?: { tenants: () => Promise<ReadonlyMap<number, ListenedUsers>>; clock: Clock };
   onStep?: (step: PublishStep) => void | Promise<void>;
+  onFailed?: OnPieceFailed | undefined;
 }
 
 /** The listeners of a tenant's live streams, and since when (Laurel's clock) this process knows them. */
@@ -48,6 +50,7 @@ export type Wanting<T> = WantingTenant & {
 
 /** Interval between queries for listeners. */
 const LOOK_MS = 250;
+const NEVER = new AbortController().signal;
 
 /** Makes the notifications that come from the clock instead of a record. */
 export class Publisher {
@@ -60,18 +63,43 @@ export class Publisher {
     email: new Map(),
     push: new Map(),
   };
+  /** Tenants whose catalogs cannot be read or compiled. */
+  private readonly unreadable: Pieces;
+  private readonly unread = new Set<number>();
   /** By Laurel's clock: nothing falls due while it stands still. */
   private lookedAtMs = -Infinity;
 
   constructor(options: PublisherOptions) {
     this.pool = options.pool;
     this.options = options;
+    this.unreadable = new Pieces({ kind: 'catalogs of notifications', onFailed: options.onFailed });
   }
 
   /** A tenant's catalog, at this version or a later one. */
   async catalog(tenantNo: number, version: number): Promise<CompiledCatalog> {
     await this.options.catalogs.atLeast(tenantNo, version);
     return this.options.catalogs.of(tenantNo);
+  }
+
+  /** The same; `null` if it cannot be read or compiled. For loops over tenants, of whom one must not stop the others. */
+  async catalogIfReadable(tenantNo: number, version: number): Promise<CompiledCatalog | null> {
+    const piece = tenantPiece(tenantNo);
+    if (this.unreadable.isAside(piece.key)) return null;
+    try {
+      const compiled = await this.catalog(tenantNo, version);
+      this.unread.delete(tenantNo);
+      return compiled;
+    } catch (error) {
+      this.unread.add(tenantNo);
+      // Reports it, and sets the tenant aside, longer each time.
+      await this.unreadable.attempt(piece, NEVER, () => Promise.reject(error as Error));
+      return null;
+    }
+  }
+
+  /** Whether `catalogIfReadable` last failed for a tenant. */
+  isUnreadable(tenantNo: number): boolean {
+    return this.unread.has(tenantNo);
   }
 
   /** The tenants from which an enabled webhook, a message to users or a live stream wants one of the types; a row for each type. */

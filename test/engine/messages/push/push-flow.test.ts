@@ -27,7 +27,7 @@ import { type Certificates, makeCertificates } from '../../../stack/certificates
 import { ecKey, message } from './push-bed.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 29, 9);
-const SLOWLY_MS = 500;
+const SLOWLY_MS = 1_000;
 let database: TestDatabase;
 let certificates: Certificates;
 const closing: (() => unknown)[] = [];
@@ -113,17 +113,20 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 test('a provider that answers slowly gets many notifications at a time over one connection', async () => {
-  const count = 200;
-  let [running, most, connections] = [0, 0, 0];
-  const tookMs: number[] = [];
+  const count = 120;
+  let [running, most, connections, answered, openMs] = [0, 0, 0, 0, 0];
+  let beganMs: number | null = null;
   const server = createPlainServer();
   server.on('session', () => (connections += 1));
   server.on('stream', (stream) => {
     most = Math.max(most, (running += 1));
     stream.resume();
+    const arrivedMs = performance.now();
+    beganMs ??= arrivedMs;
     setTimeout(() => {
       running -= 1;
-      tookMs.push(performance.now());
+      answered += 1;
+      openMs += performance.now() - arrivedMs;
       stream.respond({ ':status': 200 }, { endStream: true });
     }, SLOWLY_MS);
   });
@@ -142,12 +145,11 @@ test('a provider that answers slowly gets many notifications at a time over one 
     },
     { baseUrls: { apnsSandbox: `http://127.0.0.1:${port}` } },
   );
-  await until(() => tookMs.length === count);
-  const perSecond = (count / (tookMs.at(-1)! - tookMs[0]!)) * 1_000;
+  await until(() => answered === count);
   expect(most).toBeLessThanOrEqual(64);
   expect(connections).toBe(1);
-  expect(most).toBeGreaterThan(8);
-  expect(perSecond).toBeGreaterThan((2 * 4 * 1_000) / SLOWLY_MS);
+  // On average, twice as many as at a provider that fails. The rate would depend on the machine.
+  expect(openMs / (performance.now() - beganMs!)).toBeGreaterThan(2 * 4);
 });
 
 /** A browser's subscription at a server. */

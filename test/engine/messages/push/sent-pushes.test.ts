@@ -177,6 +177,28 @@ describe('a token that the provider no longer knows', () => {
   });
 });
 
+test('a channel whose credentials cannot be read fails alone, and devices of other providers are reached', async () => {
+  const credentials = { subject: 'mailto:push@example.com' };
+  await ok(laurel.admin.put('/v1/messages/push-channels/web_push', { credentials }));
+  await laurel.pool.query(`UPDATE push_channels SET credentials = '\\x00' WHERE provider = 'web_push'`);
+  const browser = JSON.stringify({ endpoint: 'https://push.example/1', keys: { p256dh: 'x', auth: 'y' } });
+  await play('ada');
+  await play('bo', { deviceTokens: [token('bo'), browser] });
+  await play('cy', { deviceTokens: [browser] });
+  await to(EVENING);
+  await until(async () => (await log()).filter(({ status }) => status === 'sent').length === 2);
+  expect(expo.received.map((one) => one.to).toSorted()).toEqual([token('ada'), token('bo')]);
+  expect((await log('&userId=bo'))[0]!.reason).toMatch(/^1 of 2 devices; another: SECRETS_KEY/);
+  expect(await log('&userId=cy')).toMatchObject([{ status: 'waiting', tries: 0 }]);
+  const failing = `SELECT failures > 0 AS fails, failing_reason AS reason FROM push_channels ORDER BY provider`;
+  await expect
+    .poll(async () => (await laurel.pool.query(failing)).rows, { timeout: 10_000 })
+    .toEqual([
+      { fails: false, reason: null },
+      { fails: true, reason: expect.stringContaining('SECRETS_KEY') },
+    ]);
+});
+
 test('a provider that is overloaded is asked again, and what it never answers is not sent twice', async () => {
   let isOverloaded = true;
   answers[token('ada')] = () => (isOverloaded ? { status: 503 } : OK);

@@ -106,6 +106,33 @@ describe('a preview', () => {
   });
 });
 
+describe('a preview of the page to unsubscribe', () => {
+  const shown = (body: object) => laurel.admin.post(`${PATH}/unsubscribe`, body);
+
+  test('has the built-in texts of the user’s language, or a draft', async () => {
+    const { body } = await shown({ userId: 'ada', kind: 'recap' });
+    expect(body).toEqual({
+      locale: 'de',
+      question: expect.stringContaining('<html lang="de">'),
+      done: expect.stringContaining('schickt dir keine E-Mails mit deinem Rückblick mehr.'),
+    });
+    expect(body.question).toContain('<form method="post">');
+    expect(body.done).not.toContain('<form');
+    expect((await shown({ userId: 'bob', kind: 'recap' })).body.locale).toBe('en');
+    const page = { title: 'Stop', question: '<b>?</b>', button: 'Yes', doneTitle: 'Done', done: 'Bye' };
+    const draft = await shown({ userId: 'ada', kind: 'recap', page });
+    expect(draft.body).toMatchObject({
+      locale: null,
+      question: expect.stringContaining('<p>&lt;b&gt;?&lt;/b&gt;</p>'),
+    });
+    expect((await shown({ userId: 'ada', kind: 'recap', page: { ...page, done: '{{user.name}}' } })).body.error).toBe(
+      'page.done: must not have variables',
+    );
+    expect((await shown({ userId: 'ada', kind: 'recap', page: { ...page, title: 'x'.repeat(151) } })).status).toBe(400);
+    expect((await shown({ userId: 'nobody', kind: 'recap' })).status).toBe(404);
+  });
+});
+
 test('the document names the field of a wrong template, and refuses characters that Postgres does not store', async () => {
   const put = async (messages: object) => {
     const { status, body } = await laurel.admin.put('/v1/configuration', { messages });

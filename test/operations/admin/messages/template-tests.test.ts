@@ -4,6 +4,7 @@ import { runAdminCli } from '../../../cli/run-cli.ts';
 import { expoServer, GONE, OK } from '../../../engine/messages/push/expo-server.ts';
 import { smtpServer } from '../../../engine/messages/smtp-server.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { noteMessageTest } from '../../../../src/redis/message-tests.ts';
 
 const TEMPLATE = {
   kind: 'reactivation',
@@ -121,4 +122,8 @@ test('a tenant may send 20 tests a minute', async () => {
   const { status, headers } = await email();
   expect(status).toBe(429);
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+  // Other processes know.
+  const limit = { most: 20, withinMs: 60_000, nowMs: Date.now() };
+  expect(await noteMessageTest(laurel.redis, 0, limit)).toBeGreaterThan(0);
+  expect(await noteMessageTest(laurel.redis, 0, { ...limit, nowMs: limit.nowMs + 60_000 })).toBeNull();
 });

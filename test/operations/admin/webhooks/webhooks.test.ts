@@ -61,6 +61,7 @@ test('refuses invalid webhooks', async () => {
     { ...HOOK, name: 'x'.repeat(256) },
     { ...HOOK, events: ['user.created'] },
     { ...HOOK, events: ['streak.lost', 'streak.lost'] },
+    { ...HOOK, events: ['achievement.complete'] },
     { name: 'No URL', events: ['streak.lost'] },
   );
   expect([status, messages(body)]).toEqual([
@@ -70,6 +71,9 @@ test('refuses invalid webhooks', async () => {
       'name must have at most 200 characters',
       expect.stringContaining('events[0] must be one of: achievement.completed, '),
       'events must not name anything twice',
+      expect.stringMatching(
+        /^events\[0\] is not one of the \d+ allowed values \(did you mean achievement\.completed\?\)$/,
+      ),
       'url is required',
     ],
   ]);

@@ -1,0 +1,31 @@
+import { type Static, Type } from 'typebox';
+
+/** What an administrator could improve, in the order in which it is listed. Attention has what is broken. */
+export const ADVICE_CODES = [
+  'events_refused',
+  'metrics_without_events',
+  'nothing_to_reach',
+  'messages_without_channel',
+  'rewards_sold_out',
+  'achievements_of_nobody',
+  'achievements_of_everybody',
+  'leaderboards_without_users',
+  'points_without_use',
+  'limit_near',
+  'keys_unused',
+] as const;
+export type AdviceCode = (typeof ADVICE_CODES)[number];
+
+/** Something that an administrator should know. */
+export const Finding = Type.Object({
+  /** What was found, as a sentence. */
+  text: Type.String(),
+  /** What to do about it, as a sentence. */
+  advice: Type.String(),
+  /** Where to do it: a place in the console, such as `/rewards`. */
+  screen: Type.String(),
+});
+export type Finding = Static<typeof Finding>;
+
+export const AdviceItem = Type.Object({ code: Type.Enum([...ADVICE_CODES]), ...Finding.properties });
+export type AdviceItem = Static<typeof AdviceItem>;

@@ -1,0 +1,297 @@
+import type { Redis } from 'ioredis';
+import type { Pool } from 'pg';
+import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import type { AdviceCode, AdviceItem, Finding } from '../domain/administration/advice.ts';
+import type { AnalyticsAchievements, AnalyticsMetrics, AnalyticsPoints } from '../domain/analytics-responses.ts';
+import { type Achievement, type Leaderboard, MOST_RESOURCES, MOST_WEBHOOKS, type Reward } from '../domain/catalog.ts';
+import { suggestion } from '../domain/nearest.ts';
+import { DAY_MS } from '../domain/periods.ts';
+import { boardStatus, playedRule, runShownOn } from '../domain/runs.ts';
+import { counted } from '../domain/words.ts';
+import { unusedAdminKeys } from '../postgres/access/admin-keys.ts';
+import { ownEnabledChannels, type OwnChannels } from '../postgres/notifications/message-channels.ts';
+import { claimCounts } from '../postgres/rewards.ts';
+import { boardGroupsKey, boardKey } from '../redis/keys.ts';
+import { tenantParts } from '../redis/parts.ts';
+import type { RecentRequest, RecentRequests } from '../redis/recent-requests.ts';
+import type { AnalyticsReads } from './analytics/analytics-reads.ts';
+
+/** Resources are not judged before they are this old. */
+const JUDGED_AFTER_MS = 2 * DAY_MS;
+/** Achievements are not judged with fewer users, nor before they are this old. */
+const LEAST_USERS = 20;
+const ACHIEVEMENTS_AFTER_MS = 7 * DAY_MS;
+const EVERYBODY = 0.95;
+const UNUSED_KEYS_AFTER_MS = 7 * DAY_MS;
+/** Share of a limit from which on it is near. */
+const NEAR = 0.8;
+/** Refused calls are reported from this number on. */
+const LEAST_REFUSED = 5;
+/** The requests of the last hour that are looked at, and the leaderboards. */
+const MOST_REQUESTS = 1_000;
+const MOST_BOARDS = 100;
+/** Names written out in a sentence. */
+const MOST_NAMED = 3;
+
+interface AdviceOptions {
+  redis: Redis;
+  pool: Pool;
+  clock: Clock;
+  analytics: Pick<AnalyticsReads, 'metrics' | 'achievements' | 'points'>;
+  recentRequests: Pick<RecentRequests, 'read'>;
+}
+
+/** What the advice is about: a tenant's configuration, and how it was used in the last 30 days. */
+interface Facts {
+  compiled: CompiledCatalog;
+  nowMs: number;
+  metrics: AnalyticsMetrics['metrics'];
+  /** The number of users, and of those who hold each achievement. */
+  users: number;
+  achievements: AnalyticsAchievements['achievements'];
+  points: AnalyticsPoints['systems'];
+  channels: OwnChannels;
+  soldOut: readonly Reward[];
+  emptyBoards: readonly Leaderboard[];
+  requests: readonly RecentRequest[];
+  /** Names of the admin keys that were never used; empty for a key of one tenant. */
+  unusedKeys: readonly string[];
+}
+
+/**
+ * Returns what an administrator could improve, at most one item per code. Reads the sums that analytics keep, a few counters and
+ * the requests of the last hour, never users or events, so the cost depends on the configuration alone.
+ */
+export function createAdvice({ redis, pool, clock, analytics, recentRequests }: AdviceOptions) {
+  return async (compiled: CompiledCatalog, { ofAll }: { ofAll: boolean }): Promise<AdviceItem[]> => {
+    const { catalog } = compiled;
+    const { tenantNo } = catalog;
+    const nowMs = clock.now();
+    const [metrics, achievements, points, channels, soldOut, emptyBoards, requests, unusedKeys] = await Promise.all([
+      analytics.metrics(compiled, { days: false }),
+      analytics.achievements(compiled, {}),
+      analytics.points(compiled, {}),
+      ownEnabledChannels(pool, tenantNo),
+      soldOutOf(pool, compiled),
+      emptyBoardsOf(redis, compiled, nowMs),
+      recentRequests.read(tenantNo, { limit: MOST_REQUESTS, nowMs: systemClock.now() }),
+      ofAll ? unusedAdminKeys(pool, nowMs - UNUSED_KEYS_AFTER_MS) : [],
+    ]);
+    const facts: Facts = {
+      compiled,
+      nowMs,
+      metrics: metrics.metrics,
+      users: achievements.users,
+      achievements: achievements.achievements,
+      points: points.systems,
+      channels,
+      soldOut,
+      emptyBoards,
+      requests,
+      unusedKeys,
+    };
+    return Object.entries(FINDINGS).flatMap(([code, find]) => {
+      const found = find(facts);
+      return found === null ? [] : [{ code: code as AdviceCode, ...found }];
+    });
+  };
+}
+
+async function soldOutOf(pool: Pool, { catalog: { tenantNo, rewards } }: CompiledCatalog): Promise<Reward[]> {
+  const limited = rewards.filter(({ status, stock }) => status === 'active' && stock !== null);
+  if (limited.length === 0) return [];
+  const counts = await claimCounts(
+    pool,
+    tenantNo,
+    limited.map(({ no }) => no),
+    null,
+  );
+  return limited.filter(({ no, stock }) => (counts.get(no)?.claimed ?? 0) >= stock!);
+}
+
+/** Active leaderboards on whose current run nobody is. A run that began lately is left out, and so are those of a day. */
+async function emptyBoardsOf(redis: Redis, { catalog }: CompiledCatalog, nowMs: number): Promise<Leaderboard[]> {
+  const today = Math.floor(nowMs / DAY_MS);
+  const runs = catalog.leaderboards
+    .filter((board) => boardStatus(board, today) === 'active' && board.created <= nowMs - JUDGED_AFTER_MS)
+    .map((board) => ({ board, runDay: runShownOn(playedRule(board), today).startDay }))
+    .filter(({ runDay }) => (today - runDay) * DAY_MS >= JUDGED_AFTER_MS)
+    .slice(0, MOST_BOARDS);
+  const parts = tenantParts(redis, catalog.tenantNo);
+  const found = await Promise.all(
+    runs.map(async ({ board, runDay }) => {
+      const run = { tenantNo: catalog.tenantNo, boardNo: board.no, runDay };
+      const keyIn = (part: (typeof parts)[number]): string =>
+        board.breakdownAttributes.length > 0 ? boardGroupsKey(part, run) : boardKey(part, { ...run, group: '' });
+      const existing = await Promise.all(parts.map((part) => redis.exists(keyIn(part))));
+      return existing.every((count) => count === 0) ? [board] : [];
+    }),
+  );
+  return found.flat();
+}
+
+const LIST = new Intl.ListFormat('en', { type: 'conjunction' });
+
+/** `Flips`, `Flips and Minutes`, `Flips, Minutes, Lessons and 4 others`. */
+function names(of: readonly { name: string }[]): string {
+  const written = of.length <= MOST_NAMED + 1 ? of.length : MOST_NAMED;
+  const all = of.slice(0, written).map(({ name }) => name);
+  return LIST.format(of.length > written ? [...all, `${of.length - written} others`] : all);
+}
+
+/** The editor of the only resource, or the list of several. */
+const placeOf = (screen: string, of: readonly { id: string }[]): string =>
+  of.length === 1 ? `${screen}#edit-${of[0]!.id}` : screen;
+
+/** In the order of the list. */
+const FINDINGS: Readonly<Record<AdviceCode, (facts: Facts) => Finding | null>> = {
+  events_refused: refusedEvents,
+  metrics_without_events: ({ compiled, nowMs, metrics }) => {
+    const old = new Set(
+      compiled.catalog.metrics.filter(({ created }) => created <= nowMs - JUDGED_AFTER_MS).map(({ id }) => id),
+    );
+    const unused = metrics.filter(({ id, events }) => events === 0 && old.has(id));
+    if (unused.length === 0) return null;
+    return {
+      text: `No event of ${names(unused)} arrived in the last 30 days.`,
+      advice: 'Check that your app sends them with this key, or delete what you do not need.',
+      screen: placeOf('/metrics', unused),
+    };
+  },
+  nothing_to_reach: ({ compiled: { catalog }, metrics }) => {
+    const isActive = ({ status }: { status: string }): boolean => status !== 'inactive' && status !== 'archived';
+    const hasRule = [catalog.achievements, catalog.triggers, catalog.leaderboards].some((all) => all.some(isActive));
+    if (hasRule || metrics.every(({ events }) => events === 0)) return null;
+    return {
+      text: 'Events are counted, but users can reach nothing with them.',
+      advice: 'Create an achievement, or a points system or leaderboard.',
+      screen: '/achievements#new-achievement',
+    };
+  },
+  messages_without_channel: ({ compiled: { catalog }, channels }) => {
+    const email = catalog.messages.templates.length > 0 && !channels.email;
+    const push = catalog.messages.pushTemplates.length > 0 && !channels.push;
+    if (!email && !push) return null;
+    return {
+      text: `There are templates of ${email ? 'e-mails' : 'push notifications'}, but no enabled channel sends them.`,
+      advice: 'Set up and enable the channel.',
+      screen: email ? '/messages/channel' : '/messages/push-channels',
+    };
+  },
+  rewards_sold_out: ({ soldOut }) =>
+    soldOut.length === 0
+      ? null
+      : {
+          text: `Nothing is left of ${names(soldOut)}.`,
+          advice: 'Raise the stock, or make the reward inactive.',
+          screen: placeOf('/rewards', soldOut),
+        },
+  achievements_of_nobody: (facts) => {
+    const unreached = judged(facts).filter(({ holders }) => holders === 0);
+    if (unreached.length === 0) return null;
+    return {
+      text: `None of ${counted(facts.users, 'user')} has ${names(unreached)}.`,
+      advice: 'Check the condition, or begin with an easier goal.',
+      screen: placeOf('/achievements', unreached),
+    };
+  },
+  achievements_of_everybody: (facts) => {
+    const trivial = judged(facts).filter(({ holders }) => holders >= facts.users * EVERYBODY);
+    if (trivial.length === 0) return null;
+    return {
+      text: `Nearly every user has ${names(trivial)}.`,
+      advice: 'Add a harder achievement after it, so that there is something left to reach.',
+      screen: '/achievements#new-achievement',
+    };
+  },
+  leaderboards_without_users: ({ emptyBoards }) =>
+    emptyBoards.length === 0
+      ? null
+      : {
+          text: `Nobody is on ${names(emptyBoards)} in the current run.`,
+          advice: 'Check what it ranks by and its conditions, or end it.',
+          screen: placeOf('/leaderboards', emptyBoards),
+        },
+  points_without_use: ({ compiled: { catalog }, points }) => {
+    const used = new Set([
+      ...catalog.rewards.map(({ pointsSystemId }) => pointsSystemId),
+      ...catalog.leaderboards.map(({ pointsSystemId }) => pointsSystemId),
+      ...catalog.levels.map(({ systemId }) => systemId),
+    ]);
+    const piling = points.filter(({ id, awarded, spent }) => awarded > 0 && spent === 0 && !used.has(id));
+    if (piling.length === 0) return null;
+    return {
+      text: `${names(piling)} only ${piling.length === 1 ? 'accumulates' : 'accumulate'}: no level, leaderboard or reward uses the points.`,
+      advice: 'Add levels or a leaderboard, or let users claim rewards.',
+      screen: piling.length === 1 ? `/points/${piling[0]!.id}` : '/points',
+    };
+  },
+  limit_near: ({ compiled: { catalog } }) => {
+    const { attributes, metrics, achievements, pointsSystems, levels, triggers, boosts, leaderboards, rewards } =
+      catalog;
+    const lists = [attributes, metrics, achievements, pointsSystems, levels, triggers, boosts, leaderboards, rewards];
+    const resources = lists.reduce((sum, { length }) => sum + length, catalog.webhooks.length);
+    if (resources >= MOST_RESOURCES * NEAR)
+      return nearLimit(resources, { most: MOST_RESOURCES, noun: 'resource', screen: '/configuration' });
+    if (catalog.webhooks.length >= MOST_WEBHOOKS * NEAR)
+      return nearLimit(catalog.webhooks.length, { most: MOST_WEBHOOKS, noun: 'webhook', screen: '/webhooks' });
+    return null;
+  },
+  keys_unused: ({ unusedKeys }) =>
+    unusedKeys.length === 0
+      ? null
+      : {
+          text: `Nobody has used the admin ${unusedKeys.length === 1 ? 'key' : 'keys'} ${names(unusedKeys.map((name) => ({ name })))}.`,
+          advice: 'Delete keys that you do not need: whoever finds one can use it.',
+          screen: '/keys',
+        },
+};
+
+const nearLimit = (count: number, { most, noun, screen }: { most: number; noun: string; screen: string }): Finding => ({
+  text: `The tenant has ${counted(count, noun)} of at most ${most}.`,
+  advice: 'Delete those that you do not need.',
+  screen,
+});
+
+/** Achievements that users could have completed by now, with their holders. */
+function judged({ compiled, nowMs, users, achievements }: Facts): Facts['achievements'] {
+  if (users < LEAST_USERS) return [];
+  return achievements.filter(({ id }) => isJudged(compiled.achievementsById.get(id), nowMs));
+}
+
+function isJudged(achievement: Achievement | undefined, nowMs: number): boolean {
+  if (achievement === undefined) return false;
+  const { status, created, startDate, endDate, trigger } = achievement;
+  // Dated ones may not have begun, or are over; years take a year.
+  if (status !== 'active' || startDate !== null || endDate !== null || trigger === 'anniversary') return false;
+  return created <= nowMs - ACHIEVEMENTS_AFTER_MS;
+}
+
+const EVENT_PATH = /^\/v1\/metrics\/([^/]+)\/event$/;
+
+/** Calls that send one event, were refused in the last hour, and why most of them were. */
+function refusedEvents({ compiled, requests }: Facts): Finding | null {
+  const sent = requests.flatMap(({ method, path, status }) => {
+    const [, key] = (method === 'POST' && EVENT_PATH.exec(path)) || [];
+    return key === undefined ? [] : [{ key, status }];
+  });
+  const refused = sent.filter(({ status }) => status >= 400 && status < 500);
+  if (refused.length < LEAST_REFUSED) return null;
+  const kinds = new Map<string, { key: string; status: number; count: number }>();
+  for (const { key, status } of refused) {
+    const kind = `${key} ${status}`;
+    kinds.set(kind, { key, status, count: (kinds.get(kind)?.count ?? 0) + 1 });
+  }
+  const [most] = [...kinds.values()].sort((one, other) => other.count - one.count);
+  const { key, status } = most!;
+  const isUnknown = !compiled.metrics.has(key);
+  const why = isUnknown
+    ? `most name the metric '${key}', which does not exist${suggestion(key, compiled.metrics.keys())}`
+    : `most with ${status} for '${key}'`;
+  return {
+    text: `${refused.length} of the latest ${counted(sent.length, 'event')} were refused: ${why}.`,
+    advice: isUnknown ? 'Correct the key in your app, or create the metric.' : 'The answer to each call says why.',
+    screen: '/requests',
+  };
+}

@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../../src/clock.ts';
+import { Persister } from '../../../src/engine/persist/persister.ts';
+import { readStreakFacts } from '../../../src/engine/corrections/streak-facts.ts';
+import { verify } from '../../../src/engine/rebuild/verify.ts';
+import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
+import { MergeEnding } from '../../../src/engine/users/merge-ending.ts';
+import { USER_TABLES } from '../../../src/postgres/users/user-tables.ts';
+import { knownParts } from '../../../src/redis/parts.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+
+// A merge of a user with many rows is stored at once, and a job moves the rows in slices; both may be stopped at any time.
+
+let laurel: TestLaurel;
+let redis: TestLaurel['redis'];
+let nth = 0;
+let [from, into] = ['', ''];
+beforeAll(async () => {
+  laurel = await startLaurel({
+    spread: 1,
+    configuration: {
+      metrics: [{ key: 'm', name: 'M' }],
+      streaks: { enabled: true, frequency: 'daily' },
+      pointsSystems: [
+        {
+          key: 'xp',
+          name: 'XP',
+          triggers: [{ type: 'metric', metricKey: 'm', metricThreshold: 1, points: 1, status: 'active' }],
+        },
+      ],
+    },
+  });
+  redis = await laurel.connect();
+});
+beforeEach(async () => {
+  nth += 1;
+  [from, into] = [`from-${nth}`, `into-${nth}`];
+  for (const id of [from, into]) await send(id, `first of ${id}`);
+  await persist();
+  await makeLarge(from);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await laurel.close();
+});
+
+const ROWS = 5_000;
+
+const rows = async (sql: string, ...values: unknown[]): Promise<Record<string, unknown>[]> =>
+  (await laurel.pool.query<Record<string, unknown>>(sql, values)).rows;
+
+const persist = (): Promise<number> =>
+  new Persister({ redis: laurel.redis, pool: laurel.pool }).drain(knownParts(laurel.redis, 0)[0]!.shard);
+
+async function send(id: string, key: string): Promise<void> {
+  const headers = { 'Idempotency-Key': key };
+  const { status } = await laurel.app.post('/v1/metrics/m/event', { user: { id }, value: 1 }, { headers });
+  expect(status).toBe(201);
+}
+
+/** Copies the user's event and award of today into the past. */
+async function makeLarge(id: string): Promise<void> {
+  await rows(
+    `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date)
+     SELECT gen_random_uuid(), tenant_no, user_id, metric_no, value, total, at, local_date - (n % 50)
+       FROM events CROSS JOIN generate_series(1, ${ROWS}) AS n WHERE user_id = $1`,
+    id,
+  );
+  await rows(
+    `INSERT INTO awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, at, local_date)
+     SELECT gen_random_uuid(), tenant_no, user_id, system_no, trigger_no, awarded, total, at, local_date - (n % 50)
+       FROM awards CROSS JOIN generate_series(1, ${ROWS}) AS n WHERE user_id = $1`,
+    id,
+  );
+}
+
+const ask = (one: string, other: string) =>
+  laurel.admin.post('/v1/users/merge', { from: one, into: other, acrossControlGroup: true });
+
+/** A worker's runner; it stops once while a slice is being recorded, if asked. */
+function runner({ stops = false } = {}): JobRunner {
+  let left = stops ? 1 : 0;
+  const options = { redis: laurel.redis, pool: laurel.pool, clock: systemClock, onWritten: () => undefined };
+  return new JobRunner({
+    pool: laurel.pool,
+    works: [new MergeEnding(options)],
+    leaseMs: 50,
+    onMoment: (moment) => {
+      if (moment !== 'recording' || left === 0) return;
+      left -= 1;
+      throw new Error('ended here');
+    },
+  });
+}
+
+const isMoving = async (): Promise<boolean> => (await rows(`SELECT FROM jobs WHERE kind = 'user_merge'`)).length > 0;
+
+async function moveAll(): Promise<number> {
+  const working = runner();
+  let steps = 0;
+  while (await isMoving()) if (await working.step()) steps += 1;
+  return steps;
+}
+
+const countOf = async (table: string, id: string): Promise<number> =>
+  (await rows(`SELECT count(*)::int AS n FROM ${table} WHERE user_id = $1`, id))[0]!['n'] as number;
+
+async function differences(): Promise<unknown[]> {
+  const found: unknown[] = [];
+  await verify({ redis, pool: laurel.pool, onDifference: (each) => found.push(each) });
+  return found;
+}
+
+test('the merge is stored at once, others are stored between slices, and each row is moved once', async () => {
+  expect((await ask(from, into)).body.status).toBe('merged');
+  await persist();
+  // Everything but the many rows.
+  expect(await rows('SELECT id FROM users WHERE id = ANY ($1)', [from, into])).toEqual([{ id: into }]);
+  expect([await countOf('events', from), await countOf('awards', from)]).toEqual([ROWS + 1, ROWS + 1]);
+  expect([await countOf('user_merges', into), await countOf('merged_keys', into)]).toEqual([1, 1]);
+
+  // What is computed from history waits.
+  const compiled = await laurel.services.catalogs.of(0);
+  const facts = () => readStreakFacts(laurel.pool, compiled, { userId: into, nowMs: Date.now(), firstDay: 0 });
+  await expect(facts()).rejects.toThrow('is being moved');
+  expect(await differences()).toEqual([]);
+
+  const stopping = runner({ stops: true });
+  const before = await countOf('event_days', from);
+  await stopping.step();
+  expect(await countOf('event_days', from)).toBe(before);
+  let most = 0;
+  let round = 0;
+  while (await isMoving()) {
+    const left = (await countOf('events', from)) + (await countOf('awards', from));
+    round += 1;
+    await send(into, `meanwhile ${round}`);
+    await send(`other-${nth}`, `meanwhile ${round}`);
+    // The persister holds no lock that a slice waits for, and the other way round.
+    await Promise.all([stopping.step(), persist()]);
+    most = Math.max(most, left - (await countOf('events', from)) - (await countOf('awards', from)));
+  }
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThanOrEqual(2_000);
+  const meanwhile = await countOf('events', `other-${nth}`);
+  expect(meanwhile).toBeGreaterThan(4);
+  const all = ROWS + 2 + meanwhile;
+  expect([await countOf('events', into), await countOf('awards', into)]).toEqual([all, all]);
+  const summed = 'SELECT sum(events)::int AS events, sum(value)::int AS value FROM event_days WHERE user_id = $1';
+  expect(await rows(summed, into)).toEqual([{ events: all, value: all }]);
+  expect(await rows('SELECT sum(awarded)::int AS awarded FROM award_days WHERE user_id = $1', into)).toEqual([
+    { awarded: all },
+  ]);
+  for (const { table, user } of USER_TABLES)
+    if (table !== 'audit_log') expect(await rows(`SELECT FROM ${table} WHERE ${user} = $1`, from), table).toEqual([]);
+  expect((await facts())!.facts.events.length).toBeGreaterThan(1);
+  expect(await differences()).toEqual([]);
+});
+
+test('a small user has no job', async () => {
+  const small = `small-${nth}`;
+  await send(small, 'only');
+  await persist();
+  expect((await ask(small, into)).body).toMatchObject({ status: 'merged' });
+  await persist();
+  expect([await isMoving(), await countOf('events', small), await countOf('events', into)]).toEqual([false, 0, 2]);
+});
+
+test('the remaining user is deleted while rows are moved: nothing of both is left', async () => {
+  await ask(from, into);
+  await persist();
+  await runner().step();
+  await laurel.admin.delete(`/v1/users/${into}`);
+  await persist();
+  expect(await isMoving()).toBe(false);
+  for (const { table, user } of USER_TABLES)
+    if (table !== 'audit_log')
+      expect(await rows(`SELECT FROM ${table} WHERE ${user} = ANY ($1)`, [from, into]), table).toEqual([]);
+  await send(from, `first of ${from}`);
+  await persist();
+  expect(await differences()).toEqual([]);
+});
+
+test('a merge of the remaining user waits for the rows; a reversal finds the user of the event', async () => {
+  const event = (
+    await rows('SELECT id::text FROM events WHERE user_id = $1 AND idempotency_key IS NOT NULL', from)
+  )[0]!;
+  const third = `third-${nth}`;
+  await send(third, 'third');
+  await persist();
+  expect((await ask(from, into)).body.status).toBe('merged');
+  await persist();
+  const reversing = laurel.admin.post(`/v1/events/${event['id'] as string}/reverse`, {});
+  const merging = reversing.then(() => ask(into, third));
+  const storing = setInterval(() => void persist().catch(() => undefined), 20);
+  const done = moveAll();
+  expect((await reversing).status).toBe(200);
+  expect((await merging).body.status).toBe('merged');
+  await done;
+  clearInterval(storing);
+  const counts = async (): Promise<number[]> => {
+    await persist();
+    await moveAll();
+    return [await countOf('events', from), await countOf('events', into), await countOf('events', third)];
+  };
+  await expect.poll(counts, { timeout: 10_000 }).toEqual([0, 0, ROWS + 4]);
+  expect((await laurel.app.get(`/v1/users/${from}/metrics/m`)).body.current).toBe(2);
+  expect(await differences()).toEqual([]);
+});

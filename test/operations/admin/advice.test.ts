@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FixedClock } from '../../../src/clock.ts';
+import { startLaurel, type TestLaurel } from '../../laurel.ts';
+
+const DAY_MS = 86_400_000;
+const START_MS = Date.UTC(2026, 10, 2, 9);
+const clock = new FixedClock(START_MS);
+
+let laurel: TestLaurel;
+beforeAll(async () => {
+  laurel = await startLaurel({
+    clock,
+    configuration: { metrics: [{ key: 'flips', name: 'Flips' }] },
+    workers: true,
+  });
+});
+afterAll(() => laurel.close());
+
+interface Item {
+  code: string;
+  text: string;
+  screen: string;
+}
+const list = async (): Promise<Item[]> => (await laurel.admin.get('/v1/advice')).body;
+const codes = async (): Promise<string[]> => (await list()).map(({ code }) => code);
+const send = (user: string) => laurel.app.post('/v1/metrics/flips/event', { user: { id: user }, value: 1 });
+
+test('nothing is advised about what is new; then what to create next', async () => {
+  expect(await list()).toEqual([]);
+  await send('user-0');
+  expect(await list()).toEqual([
+    {
+      code: 'nothing_to_reach',
+      text: 'Events are counted, but users can reach nothing with them.',
+      advice: expect.any(String),
+      screen: '/achievements#new-achievement',
+    },
+  ]);
+});
+
+test('what nobody uses or reaches, once it is old enough', async () => {
+  const { body } = await laurel.admin.put('/v1/configuration', {
+    metrics: [
+      { key: 'flips', name: 'Flips' },
+      { key: 'idle', name: 'Idle' },
+    ],
+    achievements: [
+      { key: 'first', name: 'First', trigger: 'metric', metricKey: 'flips', metricValue: 1, status: 'active' },
+      { key: 'far', name: 'Far', trigger: 'metric', metricKey: 'flips', metricValue: 1_000, status: 'active' },
+    ],
+    pointsSystems: [
+      {
+        key: 'xp',
+        name: 'XP',
+        triggers: [{ type: 'metric', metricKey: 'flips', metricThreshold: 1, points: 5, status: 'active' }],
+      },
+    ],
+    leaderboards: [
+      { key: 'idle', name: 'Idlers', rankBy: 'metric', metricKey: 'idle', start: '2026-11-01', status: 'active' },
+      { key: 'flips', name: 'Flippers', rankBy: 'metric', metricKey: 'flips', start: '2026-11-01', status: 'active' },
+    ],
+  });
+  expect(body.error).toBeUndefined();
+  for (let user = 0; user < 21; user += 1) await send(`user-${user}`);
+  expect(await codes()).toEqual(['points_without_use']);
+  clock.set(START_MS + 8 * DAY_MS);
+  expect((await list()).map(({ code, text, screen }) => ({ code, text, screen }))).toEqual([
+    {
+      code: 'metrics_without_events',
+      text: 'No event of Idle arrived in the last 30 days.',
+      screen: expect.stringMatching(/^\/metrics#edit-/),
+    },
+    {
+      code: 'achievements_of_nobody',
+      text: 'None of 21 users has Far.',
+      screen: expect.stringMatching(/^\/achievements#edit-/),
+    },
+    {
+      code: 'achievements_of_everybody',
+      text: 'Nearly every user has First.',
+      screen: '/achievements#new-achievement',
+    },
+    {
+      code: 'leaderboards_without_users',
+      text: 'Nobody is on Idlers in the current run.',
+      screen: expect.stringMatching(/^\/leaderboards#edit-/),
+    },
+    {
+      code: 'points_without_use',
+      text: 'XP only accumulates: no level, leaderboard or reward uses the points.',
+      screen: expect.stringMatching(/^\/points\//),
+    },
+  ]);
+});
+
+test('rewards that are sold out, and how many are left', async () => {
+  const [system] = (await laurel.admin.get('/v1/points')).body;
+  const reward = { pointsSystemId: system.id, price: 1, status: 'active' };
+  await laurel.admin.post('/v1/rewards?strict=true', [
+    { ...reward, key: 'mug', name: 'Mug', stock: 1 },
+    { ...reward, key: 'pen', name: 'Pen', stock: 3 },
+    { ...reward, key: 'note', name: 'Note' },
+  ]);
+  expect(await codes()).not.toContain('points_without_use');
+  for (const key of ['mug', 'pen'])
+    expect(
+      (await laurel.app.post(`/v1/rewards/${key}/claim`, { userId: 'user-1' }, { headers: { 'Idempotency-Key': key } }))
+        .status,
+    ).toBe(201);
+  expect((await laurel.admin.get('/v1/analytics/rewards')).body).toMatchObject([
+    { key: 'mug', claimed: 1, remaining: 0 },
+    { key: 'pen', claimed: 1, remaining: 2 },
+    { key: 'note', claimed: 0, remaining: null },
+  ]);
+  expect(await list()).toContainEqual(
+    expect.objectContaining({ code: 'rewards_sold_out', text: 'Nothing is left of Mug.' }),
+  );
+});
+
+test('refused events, with the key that most of them misspell', async () => {
+  for (let sent = 0; sent < 5; sent += 1)
+    expect((await laurel.app.post('/v1/metrics/flip/event', { user: { id: 'ada' }, value: 1 })).status).toBe(422);
+  await expect
+    .poll(async () => (await list())[0])
+    .toMatchObject({
+      code: 'events_refused',
+      text: expect.stringContaining("most name the metric 'flip', which does not exist (did you mean flips?)"),
+      screen: '/requests',
+    });
+});
+
+test('keys that nobody uses are advised to a key of all tenants alone', async () => {
+  await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Forgotten' }]);
+  clock.set(START_MS + 16 * DAY_MS);
+  expect((await list()).at(-1)).toMatchObject({
+    code: 'keys_unused',
+    text: 'Nobody has used the admin key Forgotten.',
+    screen: '/keys',
+  });
+  await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+  await laurel.admin.post('/v1/tenants', [{ customerId: 'acme', name: 'Acme' }]);
+  const { body } = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Acme', tenantId: 'acme' }]);
+  const headers = { 'X-API-KEY': body.created[0].key, 'Tenant-ID': 'acme' };
+  expect(await laurel.admin.get('/v1/advice', { headers })).toMatchObject({ status: 200, body: [] });
+});
