@@ -8,8 +8,8 @@ import { storedState, type StoredUser } from '../../postgres/users/stored-states
 import { type TenantPart, userKey } from '../../redis/keys.ts';
 import { knownPart } from '../../redis/parts.ts';
 import type { Sides, Suspect } from './confirmation.ts';
-import { type Place, placesOf, readState, stateOf, TeamSums } from './derived-keys.ts';
-import { SetMembers } from './set-members.ts';
+import { type Place, placesOf, readState, stateOf, type TeamSums } from './derived-keys.ts';
+import type { SetMembers } from './set-members.ts';
 import { isHeldBy, LISTED } from './suspects.ts';
 
 /** The state under a user's key, in the part that holds the user or, superfluous, in another one. */

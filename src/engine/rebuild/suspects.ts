@@ -10,8 +10,8 @@ import { aliasesKey, countersKey, quarantineKey, tenantKey, type TenantPart } fr
 import { totalFields } from '../../redis/lua-library.ts';
 import { knownPart, shareOf } from '../../redis/parts.ts';
 import type { Difference, Sides, Suspect } from './confirmation.ts';
-import { quarantineOf, TeamSums } from './derived-keys.ts';
-import { SetMembers } from './set-members.ts';
+import { quarantineOf, type TeamSums } from './derived-keys.ts';
+import type { SetMembers } from './set-members.ts';
 
 export const isHeldBy = (redis: Redis, { tenantNo, shard }: TenantPart, id: string): boolean =>
   knownPart(redis, tenantNo, id).shard === shard;
