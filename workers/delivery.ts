@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { v7 as uuid } from 'uuid';
 import { Resources } from '../src/catalog/resources.ts';
 import { Deliveries, type DeliveriesOptions, disableWebhook } from '../src/engine/webhooks/deliveries.ts';
-import { Sender } from '../src/engine/webhooks/sender.ts';
+import { createSender } from '../src/engine/webhooks/sender.ts';
 import type { Core } from '../src/processes/core.ts';
 import { DELIVERY_COUNTS_KEY } from '../src/redis/keys.ts';
 import { OutcomeCounts } from '../src/redis/work-counts.ts';
@@ -46,7 +46,7 @@ export function startDelivery(
     ...options,
     pool,
     clock,
-    sender: new Sender({ timeoutMs, allowPrivate, traces }),
+    sender: createSender({ timeoutMs, allowPrivate, traces }),
     log,
     disable: (webhook, reason) => disableWebhook(resources, webhook, reason),
     onTried: (outcome) => counts.note(outcome),

@@ -1,5 +1,5 @@
 import type { Notification } from '../src/domain/notifications/notification.ts';
-import { AchievementEmails } from '../src/engine/notifications/due/achievement-emails.ts';
+import { createAchievementEmails } from '../src/engine/notifications/due/achievement-emails.ts';
 import { EmailRounds } from '../src/engine/notifications/due/email-rounds.ts';
 import { Anniversaries, createYearCounts } from '../src/engine/achievements/anniversaries.ts';
 import { BackdatingEngine, type BackdatingOptions } from '../src/engine/achievements/backdating.ts';
@@ -12,7 +12,7 @@ import { KeyAgeing } from '../src/engine/retention/key-ageing.ts';
 import { JobRunner } from '../src/engine/schedule/job-runner.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
 import { BoardFilling } from '../src/engine/leaderboards/board-filling.ts';
-import { LeagueClosing } from '../src/engine/leaderboards/league-closing.ts';
+import { createLeagueClosing } from '../src/engine/leaderboards/league-closing.ts';
 import { LeagueReports } from '../src/engine/leaderboards/league-reports.ts';
 import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
 import { Announcements } from '../src/engine/notifications/due/announcements.ts';
@@ -20,15 +20,15 @@ import { createBoardRankings } from '../src/engine/notifications/due/board-ranki
 import { PersonalBoosts } from '../src/engine/notifications/due/personal-boosts.ts';
 import { Places } from '../src/engine/notifications/due/places.ts';
 import { Publisher } from '../src/engine/notifications/due/publisher.ts';
-import { Windows } from '../src/engine/notifications/due/windows.ts';
+import { createWindows } from '../src/engine/notifications/due/windows.ts';
 import { leftOut } from '../src/engine/notifications/left-out.ts';
-import { LiveAudience } from '../src/engine/notifications/listeners.ts';
+import { createLiveAudience } from '../src/engine/notifications/listeners.ts';
 import { Reporter } from '../src/engine/notifications/reporter.ts';
 import { EventPartitionsAhead } from '../src/engine/retention/event-partitions.ts';
-import { EventRetention, PartitionDropping } from '../src/engine/retention/event-retention.ts';
+import { EventRetention, createPartitionDropping } from '../src/engine/retention/event-retention.ts';
 import { Persister } from '../src/engine/persist/persister.ts';
 import { logSetAside } from '../src/engine/persist/refused-entries.ts';
-import { OpenClaims } from '../src/engine/rewards/open-claims.ts';
+import { createOpenClaims } from '../src/engine/rewards/open-claims.ts';
 import { Claims } from '../src/engine/rewards/claims.ts';
 import { createSpendings } from '../src/engine/points/spendings.ts';
 import { untilPersisted } from '../src/engine/persist/cursor-wait.ts';
@@ -42,9 +42,9 @@ import type { ScheduledWork } from '../src/engine/schedule/due-work.ts';
 import { type PassOutcome, Schedule } from '../src/engine/schedule/schedule.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
 import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
-import { MessageLog, SecretErasure } from '../src/engine/webhooks/message-log.ts';
+import { MessageLog, createSecretErasure } from '../src/engine/webhooks/message-log.ts';
 import { MessageRetention } from '../src/engine/messages/message-log.ts';
-import { Resends } from '../src/engine/webhooks/webhook-deliveries.ts';
+import { createResends } from '../src/engine/webhooks/webhook-deliveries.ts';
 import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, MESSAGE_LOG_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { exclusively } from '../src/postgres/transaction.ts';
 import { Converting } from '../src/engine/rebuild/conversion.ts';
@@ -97,7 +97,7 @@ export function createPersisting(
       pool,
       catalogs,
       clock,
-      live: new LiveAudience(redis),
+      live: createLiveAudience(redis),
       onLeftOut: leftOut(redis, log),
     }),
     onReported: delivery.queued,
@@ -140,9 +140,9 @@ export function createJobs(
         new BackdatingEngine({ ...users, ...soon }),
         new BoardFilling({ ...users, onFilled: wakeSchedule, ...soon }),
         new Recomputing(users),
-        new Resends({ pool, clock, onQueued: delivery.queued }),
+        createResends({ pool, clock, onQueued: delivery.queued }),
         new Verifying({ redis, pool, clock }),
-        new PartitionDropping({ pool, onDropped: wakeSchedule }),
+        createPartitionDropping({ pool, onDropped: wakeSchedule }),
         new MergeEnding({ redis, pool, clock, onWritten, onMergeStep: options.onMergeStep }),
         new Converting({ redis, pool, onUnreadable: () => undefined, announce: () => core.announce('*') }),
       ],
@@ -248,15 +248,15 @@ function scheduledNotifications(
   return [
     // Places before windows: a window that ends now reports the current rank.
     new Places({ publisher, redis, onFailed }),
-    new Windows({ publisher, rankings, onFailed }),
+    createWindows({ publisher, rankings, onFailed }),
     new Announcements({ publisher: announcing, redis, rankings, onFailed }),
     new PersonalBoosts({ publisher: announcing, onFailed }),
     new EmailRounds({ publisher: announcing, onFailed }),
-    new AchievementEmails({ publisher: announcing, onFailed }),
+    createAchievementEmails({ publisher: announcing, onFailed }),
     new Expiries({ redis, scripts, clock, publisher: announcing, onFailed }),
-    new LeagueClosing({ publisher: announcing, onFailed }),
+    createLeagueClosing({ publisher: announcing, onFailed }),
     new LeagueReports({ redis, publisher: announcing, onFailed }),
-    new OpenClaims({ redis, claims: createClaims(core, scripts, options), publisher: announcing, onFailed }),
+    createOpenClaims({ redis, claims: createClaims(core, scripts, options), publisher: announcing, onFailed }),
   ];
 }
 
@@ -281,7 +281,7 @@ function scheduledUpkeep(core: WorkerCore, { jobs, options }: Pick<With, 'jobs' 
   const { webhookLogDays = WEBHOOK_LOG_DAYS, messageLogDays = MESSAGE_LOG_DAYS } = options;
   return [
     new KeyAgeing({ redis, pool, onFailed, hotDays: idempotencyHotDays }),
-    new SecretErasure({ pool }),
+    createSecretErasure({ pool }),
     new EventPartitionsAhead({ pool }),
     new EventRetention({ pool, days: eventRetentionDays, onAdded: () => jobs.wake() }),
     new AuditRetention({ pool, days: auditRetentionDays }),

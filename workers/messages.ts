@@ -8,7 +8,7 @@ import {
 import { createPreparing } from '../src/engine/messages/prepare-email.ts';
 import { createPushOpener } from '../src/engine/messages/push/open-push.ts';
 import { startReceipts } from '../src/engine/messages/push/receipts.ts';
-import { PushSenders, type PushSenderOptions } from '../src/engine/messages/push/push-senders.ts';
+import { createPushSenders, type PushSenderOptions } from '../src/engine/messages/push/push-senders.ts';
 import { AttemptRun, openedOrNoted } from '../src/engine/messages/attempt-run.ts';
 import { createEmailSender } from '../src/engine/messages/channel-sender.ts';
 import type { Email, SendResult } from '../src/engine/messages/email-sender.ts';
@@ -130,7 +130,7 @@ function startPush(
 ): MessageSending {
   const { redis, catalogs, clock } = core;
   const { timeoutMs: attemptMs, receiptsEveryMs, ...options } = emails;
-  const senders = new PushSenders({
+  const senders = createPushSenders({
     allowPrivate: delivery?.allowPrivate ?? false,
     ...(attemptMs !== undefined && { attemptMs }),
     baseUrls: pushServers,

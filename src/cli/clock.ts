@@ -45,8 +45,8 @@ async function show(options: AdminOptions, method: 'GET' | 'PUT' | 'DELETE', bod
 
 async function ask(options: AdminOptions, method: 'GET' | 'PUT' | 'DELETE', body?: ClockTime): Promise<ClockTime> {
   try {
-    const asked = { method, path: PATH, timeoutMs: TIMEOUT_MS, ...(body && { body }) };
-    return (await askAdmin(options, asked)) as ClockTime;
+    const request = { method, path: PATH, timeoutMs: TIMEOUT_MS, ...(body && { body }) };
+    return (await askAdmin(options, request)) as ClockTime;
   } catch (error) {
     if (error instanceof AdminRefusal && error.status === NOT_FOUND)
       throw new CommandError('This Laurel has no test clock: start it with TEST_CLOCK=1.');

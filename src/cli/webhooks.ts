@@ -159,8 +159,8 @@ async function resendThose(options: ResendOptions, path: string, ids: string[]):
 
 async function resendAll(options: ResendOptions, path: string): Promise<void> {
   const { status, type: types, from, to, wait } = options;
-  const asked = await askAdmin(options, { method: 'POST', path: `${path}/resend`, body: { status, types, from, to } });
-  let resend = asked as WebhookResend;
+  const answer = await askAdmin(options, { method: 'POST', path: `${path}/resend`, body: { status, types, from, to } });
+  let resend = answer as WebhookResend;
   const report = progressBar();
   while (wait === true && resend.finished === null) {
     await sleep(LOOK_MS);

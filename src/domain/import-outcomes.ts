@@ -1,5 +1,4 @@
 import type { ImportedOutcome, SkippedPart } from './imported-user.ts';
-import { addTo } from '../grouped.ts';
 
 export interface Reported {
   id: string;
@@ -25,7 +24,8 @@ export interface ImportAnswer {
 
 export function outcomesOf(sent: readonly { id: string }[], { users, issues }: ImportAnswer): Reported[] {
   const warnings = new Map<string, string[]>();
-  for (const { id = '', severity, message } of issues) if (severity === 'warning') addTo(warnings, id, message);
+  for (const { id = '', severity, message } of issues)
+    if (severity === 'warning') warnings.set(id, [...(warnings.get(id) ?? []), message]);
   return [
     ...users.map(({ id, status, skipped }) => ({
       id,

@@ -217,8 +217,8 @@ export const adminApplicationApiKeysCreate = operation({
     const create = async (good: object[]): Promise<(CreatedApplicationKey | string)[]> => {
       const outcomes = (good as New<typeof APPLICATION_KEY>[]).map((item) => wanted(item, clock.now()));
       if (strict) refuseAny(outcomes);
-      const asked = outcomes.filter((outcome) => typeof outcome !== 'string');
-      const made = (await applicationKeys.create(tenant.no, asked, by)).values();
+      const valid = outcomes.filter((outcome) => typeof outcome !== 'string');
+      const made = (await applicationKeys.create(tenant.no, valid, by)).values();
       return outcomes.map((outcome) => (typeof outcome === 'string' ? outcome : createdKeyAnswer(made.next().value!)));
     };
     const { done, issues } = await items.each(body, create, strict);

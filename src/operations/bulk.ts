@@ -113,15 +113,15 @@ export async function deleteEach(
   ids: string[],
   { noun, work, exact }: { noun: string; work: (ids: string[]) => Promise<string[] | Deletion>; exact?: boolean },
 ): Promise<DeletedResources> {
-  const asked = [...new Set(exact ? ids : ids.map((id) => id.toLowerCase()))];
-  const outcome = await work(asked);
+  const distinctIds = [...new Set(exact ? ids : ids.map((id) => id.toLowerCase()))];
+  const outcome = await work(distinctIds);
   const { deleted, refused } = Array.isArray(outcome)
     ? { deleted: outcome, refused: new Map<string, string>() }
     : outcome;
   const gone = new Set(deleted);
   return {
-    deleted: asked.filter((id) => gone.has(id)).map((id) => ({ id })),
-    issues: asked
+    deleted: distinctIds.filter((id) => gone.has(id)).map((id) => ({ id })),
+    issues: distinctIds
       .filter((id) => !gone.has(id))
       .map((id) => ({ id, ...verdict('error', refused.get(id) ?? `There is no ${noun} with this ID`) })),
   };

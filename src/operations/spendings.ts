@@ -117,7 +117,7 @@ export const spendingsRefund = operation({
   namedUsers: ({ params }) => [params.id],
   answer: async ({ catalogs, spendings }, { caller, tenant, params: { id: userId, key, spendingId }, by, span }) => {
     refuseClient(caller);
-    const asked = { id: spendingId, by, span };
-    return spendings.refund(await catalogs.of(tenant.no), { userId, key }, asked);
+    const refund = { id: spendingId, by, span };
+    return spendings.refund(await catalogs.of(tenant.no), { userId, key }, refund);
   },
 });

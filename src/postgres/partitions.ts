@@ -229,7 +229,7 @@ export async function retentionTooShort(pool: Pool, days: number | null): Promis
 const since = (firstId: string | undefined): string => (firstId === undefined ? '' : ` AND id >= ${firstId}::uuid`);
 
 /** Whose rows to read, as SQL for a statement whose first parameter is the tenant's number. */
-interface Asked {
+interface RowFilter {
   user: string;
   /** Further conditions on the number of the metric or points system, on `local_date` and, for events, on `attributes`. */
   where: string;
@@ -240,7 +240,7 @@ interface Asked {
 }
 
 /** Evaluated once, because it does not depend on the table's rows; if false, Postgres does not read the table. */
-const unlessSummed = ({ user, where, firstId, byAttributes }: Asked): string =>
+const unlessSummed = ({ user, where, firstId, byAttributes }: RowFilter): string =>
   `tenant_no = $1 AND user_id = ${user} AND ${where}${byAttributes ? ' AND attributes IS NOT NULL' : ''}${since(firstId)}
        AND NOT EXISTS (SELECT FROM summed_users AS summed WHERE summed.tenant_no = $1 AND summed.user_id = ${user})`;
 
@@ -254,7 +254,7 @@ const BY_INDEX = { events: 'ORDER BY metric_no, local_date', awards: 'ORDER BY s
  * A user's events, for FROM. For users with day sums (`keepDaySums`): the sums of days. For others: one row per event, plus
  * the sums of dropped events.
  */
-export const eventsAndSums = (asked: Asked): string => `(
+export const eventsAndSums = (asked: RowFilter): string => `(
     (SELECT user_id, metric_no, local_date, attributes, value, 1::bigint AS events, (value > 0)::int::bigint AS positive
       FROM events WHERE ${unlessSummed(asked)} ${BY_INDEX.events})
     UNION ALL
@@ -263,7 +263,7 @@ export const eventsAndSums = (asked: Asked): string => `(
      WHERE tenant_no = $1 AND user_id = ${asked.user} AND attributes_hash ${asked.byAttributes ? '>' : '='} '' AND ${asked.where})`;
 
 /** A user's awards, in the same form. */
-export const awardsAndSums = (asked: Asked): string => `(
+export const awardsAndSums = (asked: RowFilter): string => `(
     (SELECT user_id, system_no, local_date, awarded::numeric AS awarded
       FROM awards WHERE ${unlessSummed(asked)} ${BY_INDEX.awards})
     UNION ALL

@@ -32,7 +32,7 @@ export async function openTriggers(pool: Pool): Promise<OpenTrigger[]> {
   return rows;
 }
 
-export interface PeriodsAsked {
+export interface TriggerPeriods {
   tenantNo: number;
   triggerNo: number;
   /** Length of a period: a multiple of an hour or of a day. */
@@ -69,7 +69,7 @@ export const DUE_PERIODS = `
  */
 export async function duePeriods(
   pool: Pool,
-  { asked, toMs, limit }: { asked: readonly PeriodsAsked[]; toMs: number; limit: number },
+  { asked, toMs, limit }: { asked: readonly TriggerPeriods[]; toMs: number; limit: number },
 ): Promise<DuePeriod[]> {
   const ranges = asked.filter(({ fromMs }) => fromMs <= toMs).flatMap((periods) => timesOfDay(periods, toMs));
   if (ranges.length === 0) return [];
@@ -87,7 +87,7 @@ export async function duePeriods(
 }
 
 /** Ranges of the creation time of day (ms, inclusive) of users whose periods end in the span. */
-function timesOfDay(asked: PeriodsAsked, toMs: number): { asked: PeriodsAsked; low: number; high: number }[] {
+function timesOfDay(asked: TriggerPeriods, toMs: number): { asked: TriggerPeriods; low: number; high: number }[] {
   const stepMs = asked.periodMs % DAY_MS === 0 ? DAY_MS : HOUR_MS;
   const length = Math.min(toMs - asked.fromMs, stepMs - 1);
   if (length === stepMs - 1) return [{ asked, low: 0, high: DAY_MS - 1 }];

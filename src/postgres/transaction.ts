@@ -75,7 +75,7 @@ export async function inTurn<T>(
   pool: Pool,
   lock: number,
   work: (lost: AbortSignal) => Promise<T>,
-  ending?: AbortSignal | undefined,
+  ending?: AbortSignal,
 ): Promise<T> {
   for (;;) {
     const done = await exclusively(pool, lock, async (lost) => ({ answer: await work(lost) }));

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { ENVIRONMENT, IDEMPOTENCY_KEYS_PER_DAY, type Env } from '../env.ts';
 import { BacklogWatch } from '../engine/events/backlog-watch.ts';
 import { KeyedIds } from '../engine/ids.ts';
-import { KeptRuns } from '../engine/leaderboards/kept-runs.ts';
+import { createKeptRuns, type KeptRuns } from '../engine/leaderboards/kept-runs.ts';
 import type { LiveLimits } from '../engine/live/live.ts';
 import { CaughtUp, CaughtUpUsers } from '../engine/persist/caught-up-reads.ts';
 import { untilPersisted } from '../engine/persist/cursor-wait.ts';
@@ -167,7 +167,7 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
     users,
     caughtUp,
     usersWithHistory: new CaughtUpUsers({ redis, caughtUp }),
-    past: new KeptRuns(pool),
+    past: createKeptRuns(pool),
     persisted: (tenantNo, userId) => untilPersisted({ redis, pool }, tenantNo, userId),
   };
 }

@@ -26,15 +26,15 @@ export function registerClockSkew(register: Registry, skew: { readonly ms: numbe
 export function collectProcessMetrics(register: Registry): void {
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: NEVER_MS });
   for (const name of SAMPLED) register.removeSingleMetric(name);
-  let asked = performance.eventLoopUtilization();
+  let last = performance.eventLoopUtilization();
   new Gauge({
     name: 'nodejs_eventloop_utilization',
     help: 'Share of the time since the last scrape in which the event loop was busy, 0 to 1.',
     registers: [register],
     collect() {
       const now = performance.eventLoopUtilization();
-      this.set(performance.eventLoopUtilization(now, asked).utilization);
-      asked = now;
+      this.set(performance.eventLoopUtilization(now, last).utilization);
+      last = now;
     },
   });
 }

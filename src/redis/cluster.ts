@@ -211,7 +211,7 @@ export class ClusterRedis extends Redis {
   private wake = (): void => undefined;
 
   constructor(options: ClusterOptions) {
-    const home = new Home(() => this.locateHome());
+    const home = createHome(() => this.locateHome());
     super({ ...options.options, Connector: connectorTo(home), lazyConnect: true });
     this.settings = options;
     this.home = home;
@@ -394,28 +394,27 @@ function newestOf(views: readonly (ClusterLayout | null)[]): ClusterLayout | nul
 }
 
 /** The connections that follow `INSTALLATION_SLOT`. */
-class Home {
-  readonly locate: () => Promise<Address>;
-  private readonly connected = new Map<HomeConnector, string>();
+function createHome(locate: () => Promise<Address>) {
+  const connected = new Map<HomeConnector, string>();
 
-  constructor(locate: () => Promise<Address>) {
-    this.locate = locate;
+  function note(connector: HomeConnector, address: Address): void {
+    connected.set(connector, nameOf(address));
   }
 
-  note(connector: HomeConnector, address: Address): void {
-    this.connected.set(connector, nameOf(address));
-  }
-
-  forget(connector: HomeConnector): void {
-    this.connected.delete(connector);
+  function forget(connector: HomeConnector): void {
+    connected.delete(connector);
   }
 
   /** Ends connections to other nodes, which then reconnect. A subscription sees no error when the slot moves. */
-  moveTo(address: Address): void {
+  function moveTo(address: Address): void {
     const name = nameOf(address);
-    for (const [connector, to] of this.connected) if (to !== name) connector.end();
+    for (const [connector, to] of connected) if (to !== name) connector.end();
   }
+
+  return { locate, note, forget, moveTo };
 }
+
+type Home = ReturnType<typeof createHome>;
 
 class HomeConnector extends AbstractConnector {
   private readonly home: Home;

@@ -91,8 +91,8 @@ export async function listenLive(redis: Redis, shard: number, listeners: readonl
  */
 export async function listenedTenants(redis: Redis, shard?: number): Promise<Map<number, ListenedUsers>> {
   const all = byServer(redis, shardsInUse(redis));
-  const asked = shard === undefined ? all : all.filter((server) => server.redis === connectionOf(redis, shard));
-  const servers = await Promise.all(asked.map(listenedOn));
+  const holding = shard === undefined ? all : all.filter((server) => server.redis === connectionOf(redis, shard));
+  const servers = await Promise.all(holding.map(listenedOn));
   const tenants = new Map<number, ListenedUsers>();
   for (const [tenantNo, users] of servers.flat()) {
     const others = tenants.get(tenantNo);

@@ -149,13 +149,13 @@ export function noteSilence(redis: Redis, isSilent: boolean): void {
  * (`SILENT_MS`), which takes much less time than a connection that breaks. `connections`: from `createRedis` or `connectRedis`.
  */
 export function unlessSilent<T>(connections: Iterable<Redis>, ask: () => Promise<T>): Promise<T> {
-  const asked = Array.from(connections, silenceOf);
-  if (asked.some((silence) => silence.isSilent)) return Promise.reject(new ServerSilent());
+  const silences = Array.from(connections, silenceOf);
+  if (silences.some((silence) => silence.isSilent)) return Promise.reject(new ServerSilent());
   return new Promise((resolve, reject) => {
     const giveUp = (): void => reject(new ServerSilent());
-    for (const { waiting } of asked) waiting.add(giveUp);
+    for (const { waiting } of silences) waiting.add(giveUp);
     const done = (): void => {
-      for (const { waiting } of asked) waiting.delete(giveUp);
+      for (const { waiting } of silences) waiting.delete(giveUp);
     };
     ask().then(resolve, reject).finally(done);
   });

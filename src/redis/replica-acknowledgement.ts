@@ -118,9 +118,9 @@ export class ReplicaAcknowledgement {
    * the server is no longer the master.
    */
   async noteOffset<T>(reply: Promise<T>): Promise<T> {
-    const asked = this.askOffset();
+    const offset = this.askOffset();
     this.schedule();
-    const [answer, place] = await Promise.all([reply, asked]);
+    const [answer, place] = await Promise.all([reply, offset]);
     this.noted = place;
     return answer;
   }
@@ -141,8 +141,8 @@ export class ReplicaAcknowledgement {
 
   /** Number of replicas that acknowledge writes; 0 if writes are refused. */
   async acknowledging(): Promise<number> {
-    const asked = this.wait().catch(() => undefined);
-    await Promise.race([asked, this.pause(MOMENT_MS)]);
+    const acknowledged = this.wait().catch(() => undefined);
+    await Promise.race([acknowledged, this.pause(MOMENT_MS)]);
     return this.away ? 0 : (this.inSync?.replicas.count ?? 0);
   }
 
@@ -218,7 +218,7 @@ export class ReplicaAcknowledgement {
   /** The offset that the replicas hold; `null`: one is missing. `overtaken`: other replicas count now. */
   private async ask(connection: RoundConnection): Promise<Place | null | 'overtaken'> {
     const { gate, timeoutMs } = this.options;
-    if (this.away) this.lookAgain(connection);
+    if (this.away) this.checkLater(connection);
     await connection.ready(timeoutMs);
     const { redisProcessId, connection: opened } = gate;
     if (redisProcessId === null || !(await this.isThere(connection, redisProcessId))) return null;
@@ -277,7 +277,7 @@ export class ReplicaAcknowledgement {
   }
 
   /** While no replica acknowledges, locates the master repeatedly, to follow a failover soon. */
-  private lookAgain(connection: RoundConnection): void {
+  private checkLater(connection: RoundConnection): void {
     if (performance.now() - this.renewedMs > this.missingMs) this.renew();
     else if (connection.isOlderThan(LOOK_AGAIN_MS)) connection.renew();
   }
@@ -299,8 +299,8 @@ export class ReplicaAcknowledgement {
   }
 
   private async readNodeTimeout(): Promise<void> {
-    const asked = this.options.redis.call('CONFIG', 'GET', 'cluster-node-timeout');
-    const timeoutMs = Number(fieldsOf(await asked.catch(() => [])).get('cluster-node-timeout') ?? NODE_TIMEOUT_MS);
+    const setting = this.options.redis.call('CONFIG', 'GET', 'cluster-node-timeout');
+    const timeoutMs = Number(fieldsOf(await setting.catch(() => [])).get('cluster-node-timeout') ?? NODE_TIMEOUT_MS);
     this.missingMs = timeoutMs + BEYOND_NODE_TIMEOUT_MS;
   }
 

@@ -69,15 +69,15 @@ export class InSyncReplicas {
    */
   async held(redis: Redis, shard: number | null, waitMs: number): Promise<number | Attached> {
     const { members } = this;
-    const asked = members.size;
-    const round = follow(redis.pipeline(), shard).wait(asked, waitMs).call('ROLE');
+    const replicaCount = members.size;
+    const round = follow(redis.pipeline(), shard).wait(replicaCount, waitMs).call('ROLE');
     const [, waited, role] = ((await round.exec()) ?? []).map(([error, reply]) => {
       if (error !== null) throw error;
       return reply;
     });
     const attached = attachedOf(role);
     const { offset, replicas } = attached;
-    if (Number(waited) < asked || [...members].some((name) => !replicas.has(name))) return attached;
+    if (Number(waited) < replicaCount || [...members].some((name) => !replicas.has(name))) return attached;
     const held = Math.min(...[...members].map((name) => replicas.get(name)!));
     for (const [name, has] of replicas) if (!this.lagging.has(name) || has >= this.offset) this.join(name);
     this.offset = offset;

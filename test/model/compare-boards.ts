@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Leaderboard } from '../../src/domain/catalog.ts';
-import { KeptRuns } from '../../src/engine/leaderboards/kept-runs.ts';
+import { createKeptRuns } from '../../src/engine/leaderboards/kept-runs.ts';
 import { createLeaderboardReads, type LeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LeaderboardRanking } from '../../src/domain/leaderboard.ts';
@@ -29,7 +29,7 @@ export class CompareBoards {
     const { redis, users, clock } = engine;
     this.engine = engine;
     this.model = model;
-    this.leaderboards = createLeaderboardReads({ redis, users, clock, past: new KeptRuns(pool), reusesTeams: false });
+    this.leaderboards = createLeaderboardReads({ redis, users, clock, past: createKeptRuns(pool), reusesTeams: false });
   }
 
   async all(): Promise<Said[]> {

@@ -4,9 +4,9 @@ import { boardsToTrack } from '../../src/catalog/boards-to-track.ts';
 import type { Catalog, Leaderboard } from '../../src/domain/catalog.ts';
 import { boardPieces } from '../../src/engine/leaderboards/board-pieces.ts';
 import { FinalRuns } from '../../src/engine/leaderboards/final-runs.ts';
-import { KeptRuns } from '../../src/engine/leaderboards/kept-runs.ts';
+import { createKeptRuns } from '../../src/engine/leaderboards/kept-runs.ts';
 import { createLeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
-import { LeagueClosing } from '../../src/engine/leaderboards/league-closing.ts';
+import { createLeagueClosing } from '../../src/engine/leaderboards/league-closing.ts';
 import { createRankRewards, type RankRewardsOptions } from '../../src/engine/leaderboards/rank-rewards.ts';
 import { createLeagueReads } from '../../src/engine/leaderboards/league-reads.ts';
 import type { Publisher } from '../../src/engine/notifications/due/publisher.ts';
@@ -48,7 +48,7 @@ export function runWorks(options: Omit<RankRewardsOptions, 'pieces' | 'graceMs'>
       await rewards.upTo(Math.max(dueMs, beforeMs - 1), ending);
     },
   };
-  return [boards, new LeagueClosing({ publisher, onFailed })];
+  return [boards, createLeagueClosing({ publisher, onFailed })];
 }
 
 /** Whether the worker has something to do at the end of a leaderboard's runs. */
@@ -77,7 +77,13 @@ export class CompareLeagues {
     const { redis, users, clock } = engine;
     this.engine = engine;
     this.model = model;
-    const leaderboards = createLeaderboardReads({ redis, users, clock, past: new KeptRuns(pool), reusesTeams: false });
+    const leaderboards = createLeaderboardReads({
+      redis,
+      users,
+      clock,
+      past: createKeptRuns(pool),
+      reusesTeams: false,
+    });
     this.reads = createLeagueReads({ redis, pool, clock, users, leaderboards });
   }
 

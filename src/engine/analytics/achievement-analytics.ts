@@ -5,7 +5,7 @@ import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { readSumsTogether } from '../../postgres/analytics.ts';
 import { tenantCounters } from '../../redis/parts.ts';
 import { sampledStates, sumsTogether, talliesByDay } from './range-sums.ts';
-import { askedOf, daysOf, type AnalyticsQuery, type AnalyticsOptions } from './analytics-range.ts';
+import { scopeOf, daysOf, type AnalyticsQuery, type AnalyticsOptions } from './analytics-range.ts';
 import { found, inWeeks, medianSeconds, progress, shown, sumOf, talliesBy } from './figures.ts';
 
 /** Figures about achievements. */
@@ -13,19 +13,19 @@ export function createAchievementAnalytics(options: AnalyticsOptions) {
   const { pool, redis, clock } = options;
 
   async function achievements(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsAchievements> {
-    const asked = await askedOf(options, compiled, query);
-    const everyone = { tenantNo: asked.tenantNo, segment: SEGMENT.everyone, ...inWeeks(asked.days) };
+    const scope = await scopeOf(options, compiled, query);
+    const everyone = { tenantNo: scope.tenantNo, segment: SEGMENT.everyone, ...inWeeks(scope.days) };
     const [[now, before], byDay, durations, held] = await Promise.all([
-      sumsTogether(pool, asked, [COUNTED.completed]),
-      talliesByDay(pool, asked, [COUNTED.completed]).then((of) => of(COUNTED.completed)),
+      sumsTogether(pool, scope, [COUNTED.completed]),
+      talliesByDay(pool, scope, [COUNTED.completed]).then((of) => of(COUNTED.completed)),
       readSumsTogether(pool, { ...everyone, kinds: [COUNTED.durations] }),
       holdersOf(compiled),
     ]);
     const [byNo, byNoBefore] = [talliesBy(now, 'subject'), talliesBy(before, 'subject')];
     return {
-      ...asked.days.dates,
+      ...scope.days.dates,
       users: held.users,
-      days: daysOf(asked.days, (day, dayBefore) => ({
+      days: daysOf(scope.days, (day, dayBefore) => ({
         completed: byDay.events(day),
         completedBefore: byDay.events(dayBefore),
       })),
@@ -46,22 +46,22 @@ export function createAchievementAnalytics(options: AnalyticsOptions) {
     query: AnalyticsQuery,
   ): Promise<AnalyticsAchievement> {
     const achievement = found(compiled.achievementsById.get(id), 'achievement');
-    const asked = await askedOf(options, compiled, query);
-    const everyone = { tenantNo: asked.tenantNo, segment: SEGMENT.everyone, ...inWeeks(asked.days) };
+    const scope = await scopeOf(options, compiled, query);
+    const everyone = { tenantNo: scope.tenantNo, segment: SEGMENT.everyone, ...inWeeks(scope.days) };
     const [byDay, durations, held, states] = await Promise.all([
-      talliesByDay(pool, asked, [COUNTED.completed], achievement.no),
+      talliesByDay(pool, scope, [COUNTED.completed], achievement.no),
       readSumsTogether(pool, { ...everyone, kinds: [COUNTED.durations], subject: achievement.no }),
       holdersOf(compiled),
-      sampledStates(options, asked.tenantNo),
+      sampledStates(options, scope.tenantNo),
     ]);
     const completed = byDay(COUNTED.completed);
-    const days = daysOf(asked.days, (day, dayBefore) => ({
+    const days = daysOf(scope.days, (day, dayBefore) => ({
       completed: completed.events(day),
       completedBefore: completed.events(dayBefore),
     }));
     const steps = talliesBy(durations, 'part');
     return {
-      ...asked.days.dates,
+      ...scope.days.dates,
       ...shown(achievement),
       users: held.users,
       completed: sumOf(days.map((day) => day.completed)),

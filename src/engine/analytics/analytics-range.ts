@@ -56,7 +56,7 @@ export function comparedDays(query: Pick<AnalyticsQuery, 'from' | 'to'>, nowMs: 
   };
 }
 
-export interface Asked {
+export interface AnalyticsScope {
   tenantNo: number;
   days: ComparedDays;
   segment: number;
@@ -68,11 +68,11 @@ export interface Asked {
  * The days and the segment of a query, once the sums contain every event that was answered before. 422 for a bad range or
  * segment.
  */
-export async function askedOf(
+export async function scopeOf(
   { pool, clock, caughtUp }: { pool: Pool; clock: Clock; caughtUp: Pick<CaughtUp, 'tenant'> },
   { catalog, userAttributes }: CompiledCatalog,
   query: AnalyticsQuery,
-): Promise<Asked> {
+): Promise<AnalyticsScope> {
   const { tenantNo } = catalog;
   const days = comparedDays(query, clock.now());
   const pairs = parseAttributeFilter(query.userAttributes, userAttributes);

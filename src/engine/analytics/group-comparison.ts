@@ -17,7 +17,7 @@ import { dateOf, type Days } from '../../domain/periods.ts';
 import { readSums, sampledValues, type AnalyticsSum } from '../../postgres/analytics.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { isControl } from '../responses.ts';
-import { askedOf, comparedDays, type AnalyticsQuery } from './analytics-range.ts';
+import { scopeOf, comparedDays, type AnalyticsQuery } from './analytics-range.ts';
 import type { CostlyReads } from './costly-reads.ts';
 import { found } from './figures.ts';
 
@@ -43,7 +43,7 @@ export function createGroupComparison(options: {
    * segment has the users who had the value when they were first seen.
    */
   async function retention(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsRetention> {
-    const { tenantNo, days, segment } = await askedOf(options, compiled, query);
+    const { tenantNo, days, segment } = await scopeOf(options, compiled, query);
     const today = utcDay(clock.now());
     const cohorts = { fromDay: mondayOf(days.fromDay), toDay: mondayOf(days.toDay) + WEEK_DAYS - 1 };
     const read = async (of: number): Promise<Cohort[]> => {

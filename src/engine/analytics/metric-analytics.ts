@@ -8,7 +8,7 @@ import { firstIdOf } from '../../postgres/partitions.ts';
 import { AppError } from '../../errors.ts';
 import { mappedInSlices } from '../../slices.ts';
 import { sumsOfDays, talliesByDay } from './range-sums.ts';
-import { askedOf, daysOf, type AnalyticsQuery, type Asked, type AnalyticsOptions } from './analytics-range.ts';
+import { scopeOf, daysOf, type AnalyticsQuery, type AnalyticsScope, type AnalyticsOptions } from './analytics-range.ts';
 import { bySubject, eventsOn, found, inRange, periodsIn, sumOf, talliesBy } from './figures.ts';
 
 /** How many of the newest events, of all tenants, are searched for values of attributes. */
@@ -26,8 +26,8 @@ export function createMetricAnalytics(options: AnalyticsOptions) {
     compiled: CompiledCatalog,
     query: AnalyticsQuery & { days: boolean },
   ): Promise<AnalyticsMetrics> {
-    const asked = await askedOf(options, compiled, query);
-    const { tenantNo, segment, days } = asked;
+    const scope = await scopeOf(options, compiled, query);
+    const { tenantNo, segment, days } = scope;
     const length = days.toDay - days.fromDay + 1;
     if (query.days && length > MOST_DAYS_OF_EACH)
       throw new AppError('unprocessable', `days=true is for a range of at most ${MOST_DAYS_OF_EACH} days.`);
@@ -58,22 +58,22 @@ export function createMetricAnalytics(options: AnalyticsOptions) {
   /** A metric by day, per active user by week, by the size of values, and by attributes of its newest events. 404. */
   async function metric(compiled: CompiledCatalog, id: string, query: AnalyticsQuery): Promise<AnalyticsMetric> {
     const metric = found(compiled.metricsById.get(id), 'metric');
-    const asked = await askedOf(options, compiled, query);
-    const { days, tenantNo } = asked;
+    const scope = await scopeOf(options, compiled, query);
+    const { days, tenantNo } = scope;
     const weeks = periodsIn(days, mondayOf);
     const ofWeeks = { fromBefore: weeks[0]!, fromDay: weeks[0]!, toDay: weeks.at(-1)! + WEEK_DAYS - 1 };
     const everyone = { tenantNo, segment: SEGMENT.everyone };
     const [byDay, byWeek, active, sizes, top] = await Promise.all([
-      talliesByDay(pool, asked, [COUNTED.events], metric.no),
-      sumsOfDays(pool, { ...asked, days: { ...days, ...ofWeeks } }, [COUNTED.events], metric.no),
-      sumsOfDays(pool, { ...asked, days: { ...days, ...ofWeeks } }, [COUNTED.activeInWeek]),
+      talliesByDay(pool, scope, [COUNTED.events], metric.no),
+      sumsOfDays(pool, { ...scope, days: { ...days, ...ofWeeks } }, [COUNTED.events], metric.no),
+      sumsOfDays(pool, { ...scope, days: { ...days, ...ofWeeks } }, [COUNTED.activeInWeek]),
       readSumsTogether(pool, {
         ...everyone,
         ...inRange(days),
         kinds: [COUNTED.sizes],
         subject: metric.no,
       }),
-      newestValues(asked, metric.no),
+      newestValues(scope, metric.no),
     ]);
     const events = byDay(COUNTED.events);
     const bySize = talliesBy(sizes, 'part');
@@ -115,7 +115,7 @@ export function createMetricAnalytics(options: AnalyticsOptions) {
     };
   }
 
-  function newestValues({ tenantNo, days }: Asked, metricNo: number): ReturnType<typeof topValues> {
+  function newestValues({ tenantNo, days }: AnalyticsScope, metricNo: number): ReturnType<typeof topValues> {
     const range = { fromId: firstIdOf(days.fromDay), toId: firstIdOf(days.toDay + 1) };
     return costly.run(tenantNo, `top values ${metricNo} ${days.fromDay} ${days.toDay}`, () =>
       topValues(pool, { tenantNo, metricNo, ...range, newest: NEWEST_EVENTS, limit: TOP_VALUES }),

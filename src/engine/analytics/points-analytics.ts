@@ -6,11 +6,11 @@ import { microsNumber } from '../../domain/decimal.ts';
 import { readSums, readSumsByDay, readSumsTogether, type AnalyticsSum } from '../../postgres/analytics.ts';
 import { sumsTogether } from './range-sums.ts';
 import {
-  askedOf,
+  scopeOf,
   daysOf,
   type Tallies,
   type AnalyticsQuery,
-  type Asked,
+  type AnalyticsScope,
   type AnalyticsOptions,
 } from './analytics-range.ts';
 import { balanceChangesOf, balanceOfAll, changesUpTo, netUpTo, type BalanceChanges } from './balance-figures.ts';
@@ -30,12 +30,12 @@ export function createPointsAnalytics(options: AnalyticsOptions) {
 
   /** Points of all systems. `net` and `balance` are those at the end of the range, or now if it ends today. */
   async function points(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsPoints> {
-    const asked = await askedOf(options, compiled, query);
+    const scope = await scopeOf(options, compiled, query);
     const kinds = [COUNTED.awarded, COUNTED.taken];
     const [[now, before], [changes, changesBefore], end] = await Promise.all([
-      sumsTogether(pool, asked, kinds),
-      sumsTogether(pool, asked, [COUNTED.balanceChanges]),
-      standingAt(asked, asked.days.toDay),
+      sumsTogether(pool, scope, kinds),
+      sumsTogether(pool, scope, [COUNTED.balanceChanges]),
+      standingAt(scope, scope.days.toDay),
     ]);
     const systems = compiled.catalog.pointsSystems.map(({ id, key, name, no }) => {
       const ofSystem = (sums: AnalyticsSum[]): AnalyticsSum[] => sums.filter(({ part }) => part === no);
@@ -50,7 +50,7 @@ export function createPointsAnalytics(options: AnalyticsOptions) {
         ...end(no),
       };
     });
-    return { ...asked.days.dates, systems };
+    return { ...scope.days.dates, systems };
   }
 
   /** A points system by day and trigger, and the current distribution of points. 404. */
@@ -60,12 +60,12 @@ export function createPointsAnalytics(options: AnalyticsOptions) {
     query: AnalyticsQuery,
   ): Promise<AnalyticsPointsSystem> {
     const system = found(compiled.pointsSystemsById.get(id), 'points system');
-    const asked = await askedOf(options, compiled, query);
-    const { days } = asked;
+    const scope = await scopeOf(options, compiled, query);
+    const { days } = scope;
     const kinds = [COUNTED.awarded, COUNTED.taken];
-    const ofSystem = { tenantNo: asked.tenantNo, segment: asked.segment, kinds, part: system.no };
+    const ofSystem = { tenantNo: scope.tenantNo, segment: scope.segment, kinds, part: system.no };
     const before = { fromDay: days.fromBefore, toDay: days.fromDay - 1 };
-    const changesOf = { tenantNo: asked.tenantNo, segment: asked.segment, subject: system.no };
+    const changesOf = { tenantNo: scope.tenantNo, segment: scope.segment, subject: system.no };
     const balanceKinds = [COUNTED.balanceChanges, COUNTED.holdsEnded];
     const [now, then, dailyBefore, changes, changesBefore, start, end, ranges, levels] = await Promise.all([
       readSums(pool, { ...ofSystem, ...inRange(days) }),
@@ -73,8 +73,8 @@ export function createPointsAnalytics(options: AnalyticsOptions) {
       readSumsByDay(pool, { ...ofSystem, ...before }),
       readSums(pool, { ...changesOf, kinds: balanceKinds, ...inRange(days) }),
       readSumsTogether(pool, { ...changesOf, kinds: [COUNTED.balanceChanges], ...before }),
-      standingAt(asked, days.fromDay - 1),
-      standingAt(asked, days.toDay),
+      standingAt(scope, days.fromDay - 1),
+      standingAt(scope, days.toDay),
       options.points.summary(compiled, system.key, query.userAttributes),
       levelsOf(compiled, system, query),
     ]);
@@ -133,9 +133,12 @@ export function createPointsAnalytics(options: AnalyticsOptions) {
   }
 
   /** Points awarded and not taken, held, and left to spend at the end of a day, by points system. */
-  async function standingAt({ tenantNo, segment }: Asked, day: number): Promise<(systemNo: number) => Standing> {
-    const asked = { tenantNo, segment, day, today: utcDay(clock.now()) };
-    const [netOf, changesOf] = await Promise.all([netUpTo(pool, asked), changesUpTo(pool, asked)]);
+  async function standingAt(
+    { tenantNo, segment }: AnalyticsScope,
+    day: number,
+  ): Promise<(systemNo: number) => Standing> {
+    const scope = { tenantNo, segment, day, today: utcDay(clock.now()) };
+    const [netOf, changesOf] = await Promise.all([netUpTo(pool, scope), changesUpTo(pool, scope)]);
     return (systemNo) => {
       const [net, changes] = [netOf(systemNo), changesOf(systemNo)];
       return { net, held: changes.held, balance: balanceOfAll(net, changes) };

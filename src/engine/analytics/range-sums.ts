@@ -14,13 +14,13 @@ import {
 } from '../../postgres/analytics.ts';
 import { tenantCounters } from '../../redis/parts.ts';
 import { mappedInSlices } from '../../slices.ts';
-import { type AnalyticsOptions, type Asked, type Tallies } from './analytics-range.ts';
+import { type AnalyticsOptions, type AnalyticsScope, type Tallies } from './analytics-range.ts';
 import { inRange, talliesBy } from './figures.ts';
 
 /** Sums of each day of the range and of the period before. */
 export function sumsOfDays(
   pool: Pool,
-  { tenantNo, days, segment }: Asked,
+  { tenantNo, days, segment }: AnalyticsScope,
   kinds: Counted[],
   subject?: number,
 ): Promise<AnalyticsSum[]> {
@@ -31,7 +31,7 @@ export function sumsOfDays(
 /** The same, added up by day. */
 export async function talliesByDay(
   pool: Pool,
-  asked: Asked,
+  asked: AnalyticsScope,
   kinds: Counted[],
   subject?: number,
 ): Promise<(kind: Counted) => Tallies> {
@@ -48,7 +48,7 @@ export async function talliesByDay(
 /** Sums of the range, and of the period before. */
 export function sumsTogether(
   pool: Pool,
-  { tenantNo, days, segment }: Asked,
+  { tenantNo, days, segment }: AnalyticsScope,
   kinds: Counted[],
 ): Promise<[AnalyticsSum[], AnalyticsSum[]]> {
   const read = (range: Days): Promise<AnalyticsSum[]> => readSumsTogether(pool, { tenantNo, segment, kinds, ...range });

@@ -6,7 +6,7 @@ import { SETTLED } from '../../packed/record-fields.ts';
 import { mappedInSlices } from '../../slices.ts';
 import { sampledStates, sumsOfDays, userCount } from './range-sums.ts';
 import { settledNow } from '../responses.ts';
-import { askedOf, daysOf, type Tallies, type AnalyticsQuery, type AnalyticsOptions } from './analytics-range.ts';
+import { scopeOf, daysOf, type Tallies, type AnalyticsQuery, type AnalyticsOptions } from './analytics-range.ts';
 import { lengthRanges, talliesBy } from './figures.ts';
 
 /** Figures about streaks. */
@@ -15,14 +15,14 @@ export function createStreakAnalytics(options: AnalyticsOptions) {
 
   /** Changes of streaks by day, and the current distribution of lengths. */
   async function streaks(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsStreaks> {
-    const asked = await askedOf(options, compiled, query);
+    const scope = await scopeOf(options, compiled, query);
     const { frequency } = compiled.catalog.streaks;
     const subject = FREQUENCIES.indexOf(frequency) + 1;
     const [extended, changes, users, states] = await Promise.all([
-      sumsOfDays(pool, asked, [COUNTED.streaksExtended]),
-      sumsOfDays(pool, asked, [COUNTED.streakChanges], subject),
-      userCount(redis, asked.tenantNo),
-      sampledStates(options, asked.tenantNo),
+      sumsOfDays(pool, scope, [COUNTED.streaksExtended]),
+      sumsOfDays(pool, scope, [COUNTED.streakChanges], subject),
+      userCount(redis, scope.tenantNo),
+      sampledStates(options, scope.tenantNo),
     ]);
     const ofKind = (kind: number): Tallies =>
       talliesBy(
@@ -36,9 +36,9 @@ export function createStreakAnalytics(options: AnalyticsOptions) {
       (state) => settledNow(compiled, state, nowMs).streaks[frequency].length,
     );
     return {
-      ...asked.days.dates,
+      ...scope.days.dates,
       users,
-      days: daysOf(asked.days, (day, before) => ({
+      days: daysOf(scope.days, (day, before) => ({
         extended: byDay.events(day),
         extendedBefore: byDay.events(before),
         lost: lost.events(day),

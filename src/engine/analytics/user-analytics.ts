@@ -6,7 +6,7 @@ import { firstDayOf, idsOfUsers, readValues, usersWithValue, type AnalyticsSum }
 import { mappedInSlices } from '../../slices.ts';
 import { sumsOfDays, talliesByDay, userCount } from './range-sums.ts';
 import { isControl } from '../responses.ts';
-import { askedOf, daysOf, type AnalyticsQuery, type Asked, type AnalyticsOptions } from './analytics-range.ts';
+import { scopeOf, daysOf, type AnalyticsQuery, type AnalyticsScope, type AnalyticsOptions } from './analytics-range.ts';
 import { eventsOn, periodsIn, sumOf } from './figures.ts';
 
 /** How many IDs are read at once to count the users of a group. */
@@ -28,18 +28,18 @@ export function createUserAnalytics(options: AnalyticsOptions) {
   }
 
   async function users(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsUsers> {
-    const asked = await askedOf(options, compiled, query);
-    const { days } = asked;
+    const scope = await scopeOf(options, compiled, query);
+    const { days } = scope;
     const [byDay, weeks, months, users, countedFrom] = await Promise.all([
-      talliesByDay(pool, asked, [COUNTED.activeOnDay, COUNTED.newUsers]),
-      sumsOfDays(pool, { ...asked, days: { ...days, fromBefore: mondayOf(days.fromDay) } }, [COUNTED.activeInWeek]),
-      sumsOfDays(pool, { ...asked, days: { ...days, fromBefore: monthOf(days.fromDay) } }, [COUNTED.activeInMonth]),
-      usersOf(asked),
-      asked.segment === SEGMENT.everyone ? null : firstDayOf(pool, asked),
+      talliesByDay(pool, scope, [COUNTED.activeOnDay, COUNTED.newUsers]),
+      sumsOfDays(pool, { ...scope, days: { ...days, fromBefore: mondayOf(days.fromDay) } }, [COUNTED.activeInWeek]),
+      sumsOfDays(pool, { ...scope, days: { ...days, fromBefore: monthOf(days.fromDay) } }, [COUNTED.activeInMonth]),
+      usersOf(scope),
+      scope.segment === SEGMENT.everyone ? null : firstDayOf(pool, scope),
     ]);
     // Who was active before the segment was counted is missing in the period of its first day, and in earlier ones.
     const isPartial = (firstDay: number): boolean =>
-      asked.segment !== SEGMENT.everyone && (countedFrom === null || firstDay < countedFrom);
+      scope.segment !== SEGMENT.everyone && (countedFrom === null || firstDay < countedFrom);
     const period = (sums: AnalyticsSum[], day: number): AnalyticsUsers['weeks'][number] => ({
       date: dateOf(day),
       activeUsers: eventsOn(sums, day),
@@ -66,7 +66,7 @@ export function createUserAnalytics(options: AnalyticsOptions) {
   }
 
   /** Number of users who are in a segment now. */
-  async function usersOf({ tenantNo, segment, value }: Asked): Promise<number> {
+  async function usersOf({ tenantNo, segment, value }: AnalyticsScope): Promise<number> {
     if (value !== null)
       return costly.run(tenantNo, `users ${value.attributeNo} ${value.value}`, () => usersWithValue(pool, value));
     const users = await userCount(redis, tenantNo);

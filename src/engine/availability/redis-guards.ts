@@ -33,7 +33,7 @@ export class RedisGuards {
   private readonly stopFollowing: () => void;
   private isStarted = false;
   /** Runs never overlap: the older of two could end last. */
-  private readonly looks = new SharedRuns(() => this.lookForTenants(), { everyMs: 0 });
+  private readonly tenantChecks = new SharedRuns(() => this.noteTenants(), { everyMs: 0 });
 
   constructor(options: Omit<RedisGuardOptions, 'name' | 'shards' | 'inUse' | 'older'>) {
     const { redis, pool } = options;
@@ -68,7 +68,7 @@ export class RedisGuards {
 
   /** Reads which shards hold a tenant. Never rejects: while that is unknown, all shards count. */
   tenantsChanged(): Promise<void> {
-    return this.looks.run();
+    return this.tenantChecks.run();
   }
 
   async close(): Promise<void> {
@@ -143,7 +143,7 @@ export class RedisGuards {
     return gateOf(connectionOf(this.redis, shard))!;
   }
 
-  private async lookForTenants(): Promise<void> {
+  private async noteTenants(): Promise<void> {
     noteShardsInUse(this.redis, await usedShards(this.pool).catch(() => null));
     noteSpreads(this.redis, await readSpreads(this.pool).catch(() => []));
   }

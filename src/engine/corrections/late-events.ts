@@ -28,7 +28,7 @@ import {
   withAllowed,
   withOccurred,
 } from './late-replay.ts';
-import { LateTurns } from './late-turns.ts';
+import { createLateTurns } from './late-turns.ts';
 import { addTo } from '../../grouped.ts';
 
 interface LateEventsOptions {
@@ -65,7 +65,7 @@ interface TimedEvent {
  */
 export class LateEvents {
   private readonly options: LateEventsOptions;
-  private readonly turns = new LateTurns();
+  private readonly turns = createLateTurns();
 
   constructor(options: LateEventsOptions) {
     this.options = options;

@@ -23,28 +23,23 @@ interface UserTurns {
 }
 
 /** Queues late events: one at a time for each user, a few at a time for each tenant. */
-export class LateTurns {
-  private readonly tenants = new Map<number, TenantTurns>();
-  private readonly users = new Map<string, UserTurns>();
-  private readonly mostWaitMs: number;
-
-  constructor(mostWaitMs = MOST_WAIT_MS) {
-    this.mostWaitMs = mostWaitMs;
-  }
+export function createLateTurns(mostWaitMs = MOST_WAIT_MS) {
+  const tenants = new Map<number, TenantTurns>();
+  const users = new Map<string, UserTurns>();
 
   /** Does the work when its turn comes. Throws 503 if too many wait, or the turn comes too late. */
-  async run<T>(tenantNo: number, userId: string, work: () => Promise<T>): Promise<T> {
-    const tenant = this.tenants.get(tenantNo) ?? { here: 0, working: 0, waiting: [] };
+  async function run<T>(tenantNo: number, userId: string, work: () => Promise<T>): Promise<T> {
+    const tenant = tenants.get(tenantNo) ?? { here: 0, working: 0, waiting: [] };
     if (tenant.here >= MOST_HERE) throw new Overload('Too many late events wait; try again in a moment.');
     const name = `${tenantNo}:${userId}`;
-    const user = this.users.get(name) ?? { here: 0, last: Promise.resolve() };
+    const user = users.get(name) ?? { here: 0, last: Promise.resolve() };
     if (user.here >= MOST_OF_USER) throw new Overload('Too many late events of the user wait; try again in a moment.');
-    this.tenants.set(tenantNo, tenant);
-    this.users.set(name, user);
+    tenants.set(tenantNo, tenant);
+    users.set(name, user);
     tenant.here += 1;
     user.here += 1;
     const before = user.last;
-    const untilMs = performance.now() + this.mostWaitMs;
+    const untilMs = performance.now() + mostWaitMs;
     let end = (): void => undefined;
     user.last = new Promise<void>((resolve) => (end = resolve));
     try {
@@ -60,11 +55,13 @@ export class LateTurns {
     } finally {
       end();
       user.here -= 1;
-      if (user.here === 0) this.users.delete(name);
+      if (user.here === 0) users.delete(name);
       tenant.here -= 1;
-      if (tenant.here === 0) this.tenants.delete(tenantNo);
+      if (tenant.here === 0) tenants.delete(tenantNo);
     }
   }
+
+  return { run };
 }
 
 async function enter(tenant: TenantTurns): Promise<void> {

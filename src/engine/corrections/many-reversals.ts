@@ -87,15 +87,15 @@ export function createManyReversals(options: ManyReversalsOptions) {
     const metricNos = metricsOf(compiled, request);
     if (keys.length * metricNos.length > MOST_DIGESTS)
       throw unprocessable('metricKey is needed for so many keys: there are too many metrics to look for each in all.');
-    const asked = keys.flatMap((key) =>
+    const usedKeys = keys.flatMap((key) =>
       metricNos.map((metricNo) => {
         const scoped = { tenantNo, userId, metricNo, key };
         return { ...scoped, idPart: partOf(ids.make(0, scoped)) };
       }),
     );
-    const used = await findUsedKeys(pool, tenantNo, asked);
+    const used = await findUsedKeys(pool, tenantNo, usedKeys);
     const found = new Map<string, string[]>();
-    for (const [at, { key }] of asked.entries()) {
+    for (const [at, { key }] of usedKeys.entries()) {
       const id = used[at];
       if (id !== null && id !== undefined) addTo(found, key, id);
     }

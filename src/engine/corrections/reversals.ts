@@ -259,8 +259,8 @@ async function countedBy(
   const counts = (counting: Pick<PointsTrigger, 'metricId' | 'eventAttributes'>): boolean =>
     counting.metricId === metricId && counting.eventAttributes.length > 0 && matches(compiled, counting, attributes);
   const earlier = triggers.filter(({ type, created }) => type === 'metric' && created <= atMs);
-  const asked = earlier.map(({ id }) => ({ id, version: null, atMs }));
-  const docs = await docsThen(client, tenantNo, asked);
+  const versions = earlier.map(({ id }) => ({ id, version: null, atMs }));
+  const docs = await docsThen(client, tenantNo, versions);
   const then = earlier.map((trigger, index): PointsTrigger => ({ ...trigger, ...docs[index]?.doc }));
   const counting = [...achievements.filter(({ trigger }) => trigger === 'metric'), ...then];
   return counting.filter((each) => each.status === 'active' && counts(each)).map(({ no }) => no);

@@ -17,7 +17,7 @@ import { boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { groupsOfRun } from './runs.ts';
 import { LiveStandings } from './live-standings.ts';
 import { ranked } from './standings.ts';
-import { partsFor, placeChanges, SnapshotPacker } from './snapshot-parts.ts';
+import { partsFor, placeChanges, createSnapshotPacker, type SnapshotPacker } from './snapshot-parts.ts';
 
 export interface DailySnapshotsOptions {
   redis: Redis;
@@ -122,7 +122,7 @@ export class DailySnapshots implements DueWork {
       );
       const counts = await Promise.all(groups.map((group) => group.participants()));
       const count = counts.reduce((sum, each) => sum + each, 0);
-      const packer = new SnapshotPacker(partsFor(count));
+      const packer = createSnapshotPacker(partsFor(count));
       for (const [index, group] of groups.entries()) await pack(packer, group, counts[index]!);
       const toDay = Math.min(next.run.endDay ?? lastDay, lastDay);
       taken.push({ runDay, fromDay: next.day, toDay, packed: packer.packed() });

@@ -74,49 +74,43 @@ class FinalStandings implements Standings {
 }
 
 /** The stored results of boards in Postgres: standings of final runs, and daily snapshots. */
-export class KeptRuns implements PastRuns {
-  private readonly pool: Pool;
-
-  constructor(pool: Pool) {
-    this.pool = pool;
+export function createKeptRuns(pool: Pool): PastRuns {
+  async function standings(run: BoardRun, group: string): Promise<Standings | null> {
+    const found = await finalGroup(pool, run, group);
+    return found === null ? null : new FinalStandings(pool, { ...found, tenantNo: run.tenantNo });
   }
 
-  async standings(run: BoardRun, group: string): Promise<Standings | null> {
-    const found = await finalGroup(this.pool, run, group);
-    return found === null ? null : new FinalStandings(this.pool, { ...found, tenantNo: run.tenantNo });
+  async function scores(run: BoardRun, group: string | null, userIds: readonly string[]): Promise<Member[] | null> {
+    return finalScores(pool, run, group, userIds);
   }
 
-  async scores(run: BoardRun, group: string | null, userIds: readonly string[]): Promise<Member[] | null> {
-    return finalScores(this.pool, run, group, userIds);
+  async function teams(run: BoardRun): Promise<TeamScore[] | null> {
+    return finalTeams(pool, run);
   }
 
-  async teams(run: BoardRun): Promise<TeamScore[] | null> {
-    return finalTeams(this.pool, run);
-  }
-
-  async groupOf({ tenantNo, ...run }: BoardRun, userId: string): Promise<string | null> {
-    const [place] = await finalPlaces(this.pool, tenantNo, userId, run);
+  async function groupOf({ tenantNo, ...run }: BoardRun, userId: string): Promise<string | null> {
+    const [place] = await finalPlaces(pool, tenantNo, userId, run);
     return place?.group ?? null;
   }
 
-  async snapshots(run: BoardRun, userId: string, count: number): Promise<Snapshot[]> {
+  async function snapshots(run: BoardRun, userId: string, count: number): Promise<Snapshot[]> {
     const [taken, [final]] = await Promise.all([
-      lastSnapshots(this.pool, run, { hash: userHash(userId), count }),
-      finalOf(this.pool, run.tenantNo, [run]),
+      lastSnapshots(pool, run, { hash: userHash(userId), count }),
+      finalOf(pool, run.tenantNo, [run]),
     ]);
     const snapshots = taken.map(({ day, atMs, packed }) => {
       const entry = packed === null ? null : entryOf(packed, userId);
       return { day, atMs, rank: entry?.rank ?? null, value: entry?.score ?? null };
     });
     if (final === undefined) return snapshots;
-    const [end] = await finalPlaces(this.pool, run.tenantNo, userId, run);
+    const [end] = await finalPlaces(pool, run.tenantNo, userId, run);
     const on = end?.participates === true;
     const last = { day: final.lastDay, atMs: final.finalMs, rank: on ? end.rank : null, value: on ? end.score : null };
     return [...snapshots.filter(({ day }) => day < final.lastDay), last].slice(-count);
   }
 
-  async places(tenantNo: number, userId: string): Promise<PastPlace[]> {
-    const places = await finalPlaces(this.pool, tenantNo, userId, null);
+  async function places(tenantNo: number, userId: string): Promise<PastPlace[]> {
+    const places = await finalPlaces(pool, tenantNo, userId, null);
     return places.map(({ boardNo, runDay, rank, score, participates }) => ({
       boardNo,
       runDay,
@@ -125,13 +119,20 @@ export class KeptRuns implements PastRuns {
     }));
   }
 
-  async rewards(run: BoardRun, userIds: readonly string[]): Promise<ReadonlyMap<string, UserReward>> {
-    return rankRewards(this.pool, run, userIds);
+  async function rewards(run: BoardRun, userIds: readonly string[]): Promise<ReadonlyMap<string, UserReward>> {
+    return rankRewards(pool, run, userIds);
   }
 
-  async kept<T extends { boardNo: number; runDay: number }>(tenantNo: number, runs: readonly T[]): Promise<Set<T>> {
-    const final = await finalOf(this.pool, tenantNo, runs);
+  async function kept<T extends { boardNo: number; runDay: number }>(
+    tenantNo: number,
+    runs: readonly T[],
+  ): Promise<Set<T>> {
+    const final = await finalOf(pool, tenantNo, runs);
     const names = new Set(final.map(({ boardNo, runDay }) => `${boardNo}:${runDay}`));
     return new Set(runs.filter(({ boardNo, runDay }) => names.has(`${boardNo}:${runDay}`)));
   }
+
+  return { standings, scores, teams, groupOf, snapshots, places, rewards, kept };
 }
+
+export type KeptRuns = ReturnType<typeof createKeptRuns>;

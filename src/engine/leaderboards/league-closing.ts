@@ -53,50 +53,40 @@ const LONG_MS = 5_000;
  * Closes the cohorts of final runs: users move to other tiers, then users who wait for the next run get their cohorts. Each
  * transaction stores the progress with what it did, so a crash repeats nothing. Only Postgres is read and written.
  */
-export class LeagueClosing implements ScheduledWork {
-  readonly name = 'leagues of final runs';
-  readonly seesItself = true;
-  readonly isUpkeep = true;
-  private readonly options: LeagueClosingOptions;
-  private readonly pieces: Pieces;
+export function createLeagueClosing(options: LeagueClosingOptions): ScheduledWork {
+  const { onFailed, publisher, onStep } = options;
+  const name = 'leagues of final runs';
+  const seesItself = true;
+  const isUpkeep = true;
+  const pieces: Pieces = new Pieces({ kind: name, onFailed });
 
-  constructor(options: LeagueClosingOptions) {
-    this.options = options;
-    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
-  }
-
-  get aside(): string[] {
-    return this.pieces.aside.map(({ name }) => name);
-  }
-
-  async due(upToMs: number): Promise<number | null> {
-    const [first] = await this.owed();
+  async function due(upToMs: number): Promise<number | null> {
+    const [first] = await owed();
     return first !== undefined && first.finalMs <= upToMs ? first.finalMs : null;
   }
 
-  upcoming(untilMs: number): Promise<number | null> {
-    return this.due(untilMs);
+  function upcoming(untilMs: number): Promise<number | null> {
+    return due(untilMs);
   }
 
-  async perform(_dueMs: number, called: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
+  async function perform(_dueMs: number, called: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
     const ending = withTimeLimit(called, LONG_MS);
-    const wanting = await this.options.publisher.wanting(['leaderboard.tier_changed']);
+    const wanting = await publisher.wanting(['leaderboard.tier_changed']);
     for (;;) {
-      const run = (await this.owed()).find(({ finalMs }) => finalMs <= upToMs);
+      const run = (await owed()).find(({ finalMs }) => finalMs <= upToMs);
       if (run === undefined || ending.aborted) return;
       const receivers = wanting.filter(({ tenantNo }) => tenantNo === run.tenantNo);
       const isHeard = (userId: string): boolean => receivers.some(({ users }) => users === null || users.has(userId));
-      await this.pieces.attempt(boardPiece(run, run.runDay), ending, (signal) => this.close(run, isHeard, signal));
+      await pieces.attempt(boardPiece(run, run.runDay), ending, (signal) => close(run, isHeard, signal));
     }
   }
 
-  private async owed(): Promise<OwedClosing[]> {
-    const owed = await owedClosings(this.options.publisher.pool);
-    return owed.filter((run) => !this.pieces.isAside(boardKeyOf(run)));
+  async function owed(): Promise<OwedClosing[]> {
+    const owed = await owedClosings(publisher.pool);
+    return owed.filter((run) => !pieces.isAside(boardKeyOf(run)));
   }
 
-  private async close(run: OwedClosing, isHeard: (userId: string) => boolean, ending: AbortSignal): Promise<void> {
-    const { publisher, onStep } = this.options;
+  async function close(run: OwedClosing, isHeard: (userId: string) => boolean, ending: AbortSignal): Promise<void> {
     for (let step: ClosingStep | null = 'cohorts'; step !== null && step !== 'ended' && !ending.aborted;) {
       const beganMs = performance.now();
       step = await transaction(publisher.pool, async (client) => {
@@ -111,6 +101,18 @@ export class LeagueClosing implements ScheduledWork {
       await sleep(Math.min(PAUSE_SHARE * (performance.now() - beganMs), MOST_PAUSE_MS));
     }
   }
+
+  return {
+    name,
+    seesItself,
+    isUpkeep,
+    get aside(): string[] {
+      return pieces.aside.map(({ name }) => name);
+    },
+    due,
+    upcoming,
+    perform,
+  };
 }
 
 async function closeFurther(

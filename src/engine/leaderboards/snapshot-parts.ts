@@ -20,34 +20,33 @@ export function userHash(userId: string): number {
 export const partsFor = (users: number): number => 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(users, 1) / ENTRIES)));
 
 /** Packs users into parts, one after another. */
-export class SnapshotPacker {
-  private readonly buffers: Buffer[];
-  private readonly lengths: number[];
+export function createSnapshotPacker(parts: number) {
+  const buffers: Buffer[] = Array.from({ length: parts }, () => Buffer.allocUnsafe(1024));
+  const lengths: number[] = Array.from({ length: parts }, () => 0);
 
-  constructor(parts: number) {
-    this.buffers = Array.from({ length: parts }, () => Buffer.allocUnsafe(1024));
-    this.lengths = Array.from({ length: parts }, () => 0);
-  }
-
-  add({ userId, rank, score }: { userId: string; rank: number; score: number }): void {
-    const part = userHash(userId) & (this.buffers.length - 1);
+  function add({ userId, rank, score }: { userId: string; rank: number; score: number }): void {
+    const part = userHash(userId) & (buffers.length - 1);
     const idLength = Buffer.byteLength(userId);
-    let buffer = this.buffers[part]!;
-    let at = this.lengths[part]!;
+    let buffer = buffers[part]!;
+    let at = lengths[part]!;
     if (at + FIXED + idLength > buffer.length) {
       buffer = Buffer.concat([buffer], (buffer.length + idLength) * 2);
-      this.buffers[part] = buffer;
+      buffers[part] = buffer;
     }
     at = buffer.writeUInt16LE(idLength, at);
     at += buffer.write(userId, at);
     at = buffer.writeUInt32LE(rank, at);
-    this.lengths[part] = buffer.writeDoubleLE(score, at);
+    lengths[part] = buffer.writeDoubleLE(score, at);
   }
 
-  packed(): Buffer[] {
-    return this.buffers.map((buffer, part) => buffer.subarray(0, this.lengths[part]));
+  function packed(): Buffer[] {
+    return buffers.map((buffer, part) => buffer.subarray(0, lengths[part]));
   }
+
+  return { add, packed };
 }
+
+export type SnapshotPacker = ReturnType<typeof createSnapshotPacker>;
 
 /** The first bytes of a user's entry. */
 export function entryHead(userId: string): Buffer {

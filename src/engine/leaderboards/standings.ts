@@ -116,9 +116,9 @@ export async function ranked(
   let last = before;
   for (const [index, member] of members.entries()) {
     const place = from + index;
-    const asked = member.rank === undefined && last === undefined && place > 0;
+    const isUnknown = member.rank === undefined && last === undefined && place > 0;
     const placed = last?.score === member.score ? last.rank : place + 1;
-    const rank = member.rank ?? (asked ? await standings.rankOf(member) : placed);
+    const rank = member.rank ?? (isUnknown ? await standings.rankOf(member) : placed);
     last = { ...member, rank };
     result.push({ ...member, rank });
   }
@@ -143,10 +143,10 @@ export async function memberPage(
   const count = (await standings.participantsOf(from + limit)) - from;
   const members: Member[] = [];
   while (members.length < count) {
-    const asked = Math.min(CHUNK, count - members.length);
-    const chunk = await standings.page(from + members.length, asked);
+    const size = Math.min(CHUNK, count - members.length);
+    const chunk = await standings.page(from + members.length, size);
     members.push(...chunk);
-    if (chunk.length < asked) break;
+    if (chunk.length < size) break;
   }
   return { from, members };
 }

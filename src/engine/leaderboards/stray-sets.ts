@@ -16,7 +16,7 @@ import {
 } from '../../postgres/boards/progress.ts';
 import { connectionOf, scanServers } from '../../redis/endpoints.ts';
 import { boardGroupsKey, boardKey, boardOfKey, BOARDS_PATTERN, type TenantPart } from '../../redis/keys.ts';
-import { type Boards, BoardsOfTenants } from '../rebuild/derived-keys.ts';
+import { type Boards, createBoardsOfTenants, type BoardsOfTenants } from '../rebuild/derived-keys.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Pieces, tenantPiece } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece, boardPieces } from './board-pieces.ts';
@@ -72,7 +72,7 @@ export class StraySets implements ScheduledWork {
     this.at ??= {
       cursor: '0',
       dead: this.notAside((await straySets(this.pool)).dead),
-      boards: new BoardsOfTenants(this.pool),
+      boards: createBoardsOfTenants(this.pool),
     };
     const { at, redis } = this;
     do {
@@ -119,7 +119,7 @@ export class StraySets implements ScheduledWork {
       if (await this.isStray(key, (tenantNo) => boards.of(tenantNo))) stray.push(key);
     }
     // A board may be newer than the cached list, but not newer than its keys.
-    const fresh = new BoardsOfTenants(this.pool);
+    const fresh = createBoardsOfTenants(this.pool);
     const certain: string[] = [];
     for (const key of stray) if (await this.isStray(key, (tenantNo) => fresh.of(tenantNo))) certain.push(key);
     return certain;

@@ -110,8 +110,8 @@ export function createUserScores(options: UserScoresOptions) {
     const metric = compiled.metricsById.get(board.metricId ?? '') ?? null;
     const compiledBoard = compileBoard(compiled, board, { metric, days });
     const filling = { plan, board: compiledBoard, metric: metric?.no ?? null, nowMs };
-    const asked = users.map(({ id: userId, open, state }) => ({ userId, sums: open!.map(runScore), state }));
-    const filled = await changeEach(options, fill.tenantNo, asked, (user, { sums, state }, packed): FilledUser => {
+    const changes = users.map(({ id: userId, open, state }) => ({ userId, sums: open!.map(runScore), state }));
+    const filled = await changeEach(options, fill.tenantNo, changes, (user, { sums, state }, packed): FilledUser => {
       if (history.counted === null) {
         const [first, ...others] = sums;
         const length = streakScore(decodeUser(packed), plan, nowMs);

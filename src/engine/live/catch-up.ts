@@ -104,10 +104,10 @@ export class CatchUp {
   /** Resolves with the duration (ms) of reporting the entries. */
   private async readSome(part: number, goal: LivePosition): Promise<number> {
     const { redis, shard, mark: begunMark } = this.parts[part]!;
-    const asked = { shard, after: this.readUpTo[part]!, count: ENTRIES_A_READ };
-    const { entries, announced, isMore, mark, floor } = await readLive(redis, asked);
+    const range = { shard, after: this.readUpTo[part]!, count: ENTRIES_A_READ };
+    const { entries, announced, isMore, mark, floor } = await readLive(redis, range);
     if (mark !== begunMark) throw new CatchUpFailed(REBUILT);
-    if (isBefore(asked.after, floor)) throw new CatchUpFailed(NOT_KEPT);
+    if (isBefore(range.after, floor)) throw new CatchUpFailed(NOT_KEPT);
     const begunMs = performance.now();
     const isWhole = this.take(part, { entries, announced });
     if (isWhole && !isMore && !this.hasReached(part, goal)) this.readUpTo[part] = laterOf(this.readUpTo[part]!, goal);

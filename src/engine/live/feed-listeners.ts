@@ -191,8 +191,8 @@ export async function reportBoards(
     }
   }
 
-  const asked = [...compare].flatMap(([listener, boards]) => [...boards].map((board) => ({ listener, board })));
-  const compared = await comparePlaces(sources, asked);
+  const places = [...compare].flatMap(([listener, boards]) => [...boards].map((board) => ({ listener, board })));
+  const compared = await comparePlaces(sources, places);
   for (const [one, messages] of await ranksChanged(sources, compared))
     if (one.wantsType('leaderboard.rank_changed')) addTo(made, one, ...messages);
     else for (const { reports } of messages) one.places.set(...reports!);

@@ -80,7 +80,7 @@ export class SlowReaders {
   }
 
   /** Disconnects stalled clients. Call it about once a second. */
-  look(nowMs: number): void {
+  check(nowMs: number): void {
     for (const [connection, { sinceMs }] of this.waiting) {
       if (nowMs - sinceMs < STALLED_MS) return;
       this.cut(connection);

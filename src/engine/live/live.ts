@@ -267,13 +267,13 @@ export class Live {
   }
 
   private startTicking(): void {
-    this.tick ??= setInterval(() => this.look(), TICK_MS).unref();
+    this.tick ??= setInterval(() => this.checkConnections(), TICK_MS).unref();
   }
 
   /** Sends heartbeats, closes streams with expired keys and sessions, and prolongs the sessions of the others. */
-  private look(): void {
+  private checkConnections(): void {
     const nowMs = performance.now();
-    this.slowReaders.look(nowMs);
+    this.slowReaders.check(nowMs);
     for (const listener of this.listeners) {
       const expiry = this.keys.expiryOf(listener.key);
       if (expiry !== null) this.endForGood([listener], expiry);

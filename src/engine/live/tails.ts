@@ -226,8 +226,8 @@ export class Tails {
     listener.user = packed === null ? null : seatedUser(decodeUser(packed));
     listener.places.clear();
     const boards: Leaderboard[] = sources.compiled.catalog.leaderboards.filter(({ id }) => listener.wantsBoard(id));
-    const asked = boards.map((board) => ({ listener, board }));
-    for (const { board, place } of await comparePlaces(sources, asked)) {
+    const places = boards.map((board) => ({ listener, board }));
+    for (const { board, place } of await comparePlaces(sources, places)) {
       const reported = from?.position.places.get(board.no);
       listener.places.set(board.no, reported === undefined ? place : { ...reported, group: place.group });
     }

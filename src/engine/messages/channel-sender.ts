@@ -1,6 +1,6 @@
 import type { ChannelRow } from '../../postgres/notifications/message-channels.ts';
 import type { EmailSender } from './email-sender.ts';
-import { HttpSender } from './http-sender.ts';
+import { createHttpSender } from './http-sender.ts';
 import type { ProviderHttpOptions } from './provider-http.ts';
 import type { Sealer } from './sealed-secrets.ts';
 import { openedPassword, smtpChannelOf } from './smtp-channel.ts';
@@ -11,7 +11,7 @@ export function createEmailSender(row: ChannelRow, sealer: Sealer | null, option
   if (row.http === null) return new SmtpSender(smtpChannelOf(row, sealer), options);
   const { http, senderAddress, senderName, replyTo } = row;
   const secretHeaders = secretsOf(row, sealer);
-  return new HttpSender({ ...http, secretHeaders, senderAddress, senderName, replyTo }, options);
+  return createHttpSender({ ...http, secretHeaders, senderAddress, senderName, replyTo }, options);
 }
 
 /** The values of a channel's secret headers. Throws if they cannot be decrypted. */

@@ -25,20 +25,14 @@ const ANSWER_BYTES = 65_536;
  * Posts e-mails of one channel, each once. An attempt that breaks after the request was begun and before the status of the answer
  * has an unknown result.
  */
-export class HttpSender implements EmailSender {
-  private readonly channel: HttpChannel;
-  private readonly http: ProviderHttp;
+export function createHttpSender(channel: HttpChannel, options: ProviderHttpOptions): EmailSender {
+  const http: ProviderHttp = new ProviderHttp({ ...options, keptBytes: ANSWER_BYTES });
 
-  constructor(channel: HttpChannel, options: ProviderHttpOptions) {
-    this.channel = channel;
-    this.http = new ProviderHttp({ ...options, keptBytes: ANSWER_BYTES });
-  }
-
-  async send(email: Email): Promise<SendResult> {
-    const { url, headers, secretHeaders, body, answers } = this.channel;
-    const answered = await this.http.post(new URL(url), {
+  async function send(email: Email): Promise<SendResult> {
+    const { url, headers, secretHeaders, body, answers } = channel;
+    const answered = await http.post(new URL(url), {
       headers: { ...headers, ...secretHeaders, 'Content-Type': 'application/json' },
-      body: JSON.stringify(filledBody(body, this.values(email))),
+      body: JSON.stringify(filledBody(body, values(email))),
     });
     if (answered.status === null) {
       const { reason, handedOver } = answered;
@@ -57,16 +51,16 @@ export class HttpSender implements EmailSender {
     };
   }
 
-  cutOff(): void {
-    this.http.cutOff();
+  function cutOff(): void {
+    http.cutOff();
   }
 
-  close(): void {
-    this.http.close();
+  function close(): void {
+    http.close();
   }
 
-  private values(email: Email) {
-    const { senderAddress, senderName, replyTo } = this.channel;
+  function values(email: Email) {
+    const { senderAddress, senderName, replyTo } = channel;
     const listUnsubscribe = listUnsubscribeOf(email);
     return {
       from: senderName === null ? senderAddress : `"${senderName.replaceAll(/["\\]/g, '\\$&')}" <${senderAddress}>`,
@@ -84,7 +78,11 @@ export class HttpSender implements EmailSender {
       listUnsubscribePost: listUnsubscribe === null ? null : LIST_UNSUBSCRIBE_POST,
     };
   }
+
+  return { send, cutOff, close };
 }
+
+export type HttpSender = ReturnType<typeof createHttpSender>;
 
 function parsed(text: string): unknown {
   try {

@@ -83,33 +83,32 @@ interface Audience {
  * Caches which tenants' live streams have listeners, for work that happens many times a second. Each server is asked about
  * its own shards only, so that one which does not answer delays no others.
  */
-export class LiveAudience {
-  private readonly redis: Redis;
-  private readonly byServer = new WeakMap<Redis, Audience>();
-
-  constructor(redis: Redis) {
-    this.redis = redis;
-  }
+export function createLiveAudience(redis: Redis) {
+  const byServer = new WeakMap<Redis, Audience>();
 
   /**
    * The users with listeners, by tenant number, as the server of a shard has them. At most half a second old unless the
    * query fails. Never rejects.
    */
-  async tenants(shard: number): Promise<ReadonlyMap<number, ListenedUsers>> {
-    const server = connectionOf(this.redis, shard);
-    let audience = this.byServer.get(server);
-    if (audience === undefined) this.byServer.set(server, (audience = { tenants: new Map(), askedAtMs: -Infinity }));
+  async function tenants(shard: number): Promise<ReadonlyMap<number, ListenedUsers>> {
+    const server = connectionOf(redis, shard);
+    let audience = byServer.get(server);
+    if (audience === undefined) byServer.set(server, (audience = { tenants: new Map(), askedAtMs: -Infinity }));
     const nowMs = performance.now();
     if (nowMs - audience.askedAtMs < LOOK_MS) return audience.tenants;
     audience.askedAtMs = nowMs;
     try {
-      audience.tenants = await listenedTenants(this.redis, shard);
+      audience.tenants = await listenedTenants(redis, shard);
     } catch {
       // Their notifications are also stored without listeners.
     }
     return audience.tenants;
   }
+
+  return { tenants };
 }
+
+export type LiveAudience = ReturnType<typeof createLiveAudience>;
 
 const MOST = 2 ** 31 - 1;
 

@@ -107,10 +107,10 @@ export class PointsReads {
       if (tries === COUNT_TRIES) ranges[ranges.length - 1] = { ...ranges.at(-1)!, to: Infinity };
       const { users, holders, greatest, counts } = await this.count(tenantNo, systemNo, ranges);
       this.greatest.set(key, greatest);
-      const asked = bounds;
+      const counted = bounds;
       bounds = summaryBounds(greatest);
-      if (bounds.at(-1)!.to !== asked.at(-1)!.to && tries < COUNT_TRIES) continue;
-      return asked.map((range, index) => ({ ...range, users: index === 0 ? users - holders : counts[index - 1]! }));
+      if (bounds.at(-1)!.to !== counted.at(-1)!.to && tries < COUNT_TRIES) continue;
+      return counted.map((range, index) => ({ ...range, users: index === 0 ? users - holders : counts[index - 1]! }));
     }
   }
 

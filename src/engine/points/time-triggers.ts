@@ -5,7 +5,7 @@ import {
   duePeriods,
   HOUR_MS,
   type OpenTrigger,
-  type PeriodsAsked,
+  type TriggerPeriods,
 } from '../../postgres/time-triggers.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
@@ -65,7 +65,7 @@ export class TimeTriggers implements ScheduledWork {
       if (waiting.length === 0) return null;
       const startMs = Math.min(...waiting.map(({ fromMs }) => fromMs));
       const toMs = Math.min(upToMs, startMs + spanMs - 1);
-      const [first] = await duePeriods(pool, { asked: waiting.map(asked), toMs, limit: 1 });
+      const [first] = await duePeriods(pool, { asked: waiting.map(periodsOf), toMs, limit: 1 });
       if (first !== undefined) return first.dueMs;
       await this.progress.advance(waiting, toMs + 1, { noteAfterMs: NOTED_EVERY_MS });
       spanMs = Math.min(spanMs * 2, DAY_MS);
@@ -75,7 +75,7 @@ export class TimeTriggers implements ScheduledWork {
   async upcoming(untilMs: number): Promise<number | null> {
     const waiting = (await this.progress.open()).filter(({ fromMs }) => fromMs <= untilMs);
     if (waiting.length === 0) return null;
-    const [first] = await duePeriods(this.options.pool, { asked: waiting.map(asked), toMs: untilMs, limit: 1 });
+    const [first] = await duePeriods(this.options.pool, { asked: waiting.map(periodsOf), toMs: untilMs, limit: 1 });
     return first?.dueMs ?? null;
   }
 
@@ -102,7 +102,7 @@ export class TimeTriggers implements ScheduledWork {
     open: readonly Open[],
     { fromMs, toMs }: { fromMs: number; toMs: number },
   ): Promise<{ periods: DuePeriod[]; nextMs: number }> {
-    const from = open.map((trigger) => ({ ...asked(trigger), fromMs: Math.max(trigger.fromMs, fromMs) }));
+    const from = open.map((trigger) => ({ ...periodsOf(trigger), fromMs: Math.max(trigger.fromMs, fromMs) }));
     // Takes all periods of the first moment, however many there are.
     for (let limit = this.atOnce; ; limit *= 4) {
       const periods = await duePeriods(this.options.pool, { asked: from, toMs, limit });
@@ -135,7 +135,7 @@ export class TimeTriggers implements ScheduledWork {
 
 const unitMs = ({ unit }: OpenTrigger): number => (unit === 'hours' ? HOUR_MS : DAY_MS);
 
-const asked = (trigger: Open): PeriodsAsked => ({
+const periodsOf = (trigger: Open): TriggerPeriods => ({
   tenantNo: trigger.tenantNo,
   triggerNo: trigger.no,
   periodMs: trigger.interval * unitMs(trigger),

@@ -64,7 +64,7 @@ function isFor(compiled: CompiledCatalog, boost: PointsBoost, userId: string, st
   return holds(conditions, state);
 }
 
-interface Asked {
+interface AwardQuery {
   userId: string;
   systemNo: number;
   limit: number;
@@ -75,7 +75,7 @@ interface Asked {
 async function awardHistory(
   pool: Pool,
   compiled: CompiledCatalog,
-  { userId, systemNo, limit, day }: Asked,
+  { userId, systemNo, limit, day }: AwardQuery,
 ): Promise<PointsAwardResponse[]> {
   const { tenantNo } = compiled.catalog;
   const awards = await latestAwards(pool, { tenantNo, userId, systemNo, limit });

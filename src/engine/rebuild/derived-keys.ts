@@ -110,23 +110,22 @@ async function boardsOf(pool: Pool, tenantNo: number): Promise<Boards> {
 const SEEN_MS = 1_000;
 
 /** The boards of all tenants, cached for a second. */
-export class BoardsOfTenants {
-  private readonly pool: Pool;
-  private readonly seen = new Map<number, { boards: Promise<Boards>; atMs: number }>();
+export function createBoardsOfTenants(pool: Pool) {
+  const seen = new Map<number, { boards: Promise<Boards>; atMs: number }>();
 
-  constructor(pool: Pool) {
-    this.pool = pool;
-  }
-
-  of(tenantNo: number): Promise<Boards> {
+  function of(tenantNo: number): Promise<Boards> {
     const nowMs = performance.now();
-    const last = this.seen.get(tenantNo);
+    const last = seen.get(tenantNo);
     if (last !== undefined && nowMs - last.atMs < SEEN_MS) return last.boards;
-    const boards = boardsOf(this.pool, tenantNo);
-    this.seen.set(tenantNo, { boards, atMs: nowMs });
+    const boards = boardsOf(pool, tenantNo);
+    seen.set(tenantNo, { boards, atMs: nowMs });
     return boards;
   }
+
+  return { of };
 }
+
+export type BoardsOfTenants = ReturnType<typeof createBoardsOfTenants>;
 
 /** The sorted sets that a user is a member of. */
 export function placesOf(part: TenantPart, userId: string, state: PackedState, boards: Boards): Place[] {

@@ -22,7 +22,8 @@ import { type BucketKeys, loadOldKeys } from '../../redis/old-keys.ts';
 import { scriptNamed } from '../../redis/script.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import {
-  BoardsOfTenants,
+  createBoardsOfTenants,
+  type BoardsOfTenants,
   bucketOf,
   countersOf,
   Generations,
@@ -80,7 +81,7 @@ class Filling {
   constructor(options: FillOptions, tenants: readonly number[] | null) {
     this.options = options;
     this.tenants = tenants;
-    this.boards = new BoardsOfTenants(options.pool);
+    this.boards = createBoardsOfTenants(options.pool);
     this.counts = new Counts(options.loaders);
   }
 

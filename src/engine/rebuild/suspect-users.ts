@@ -8,8 +8,8 @@ import { storedState, type StoredUser } from '../../postgres/users/stored-states
 import { type TenantPart, userKey } from '../../redis/keys.ts';
 import { knownPart } from '../../redis/parts.ts';
 import type { Sides, Suspect } from './confirmation.ts';
-import { type Place, placesOf, readState, stateOf, TeamSums } from './derived-keys.ts';
-import { SetMembers } from './set-members.ts';
+import { type Place, placesOf, readState, stateOf, type TeamSums } from './derived-keys.ts';
+import type { SetMembers } from './set-members.ts';
 import { isHeldBy, LISTED } from './suspects.ts';
 
 /** The state under a user's key, in the part that holds the user or, superfluous, in another one. */
@@ -49,8 +49,8 @@ function balanceTextOf(state: Buffer | null): string {
 /** The same of some users, from the changes of balances in Postgres. */
 async function storedBalances(pool: Pool, users: readonly NamedUser[]): Promise<Map<string, string>> {
   const byUser = new Map<string, Outstanding[]>();
-  const asked = users.map(({ tenantNo, id }) => ({ tenantNo, userId: id }));
-  for (const each of await readOutstanding(pool, asked)) listed(byUser, nameOf(each.tenantNo, each.userId)).push(each);
+  const owners = users.map(({ tenantNo, id }) => ({ tenantNo, userId: id }));
+  for (const each of await readOutstanding(pool, owners)) listed(byUser, nameOf(each.tenantNo, each.userId)).push(each);
   return new Map(Array.from(byUser, ([name, all]) => [name, balanceText(all)]));
 }
 

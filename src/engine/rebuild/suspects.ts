@@ -10,8 +10,8 @@ import { aliasesKey, countersKey, quarantineKey, tenantKey, type TenantPart } fr
 import { totalFields } from '../../redis/lua-library.ts';
 import { knownPart, shareOf } from '../../redis/parts.ts';
 import type { Difference, Sides, Suspect } from './confirmation.ts';
-import { quarantineOf, TeamSums } from './derived-keys.ts';
-import { SetMembers } from './set-members.ts';
+import { quarantineOf, type TeamSums } from './derived-keys.ts';
+import type { SetMembers } from './set-members.ts';
 
 export const isHeldBy = (redis: Redis, { tenantNo, shard }: TenantPart, id: string): boolean =>
   knownPart(redis, tenantNo, id).shard === shard;
@@ -82,19 +82,19 @@ export const lowGeneration = (
 export async function suspectPoints({ redis, pool }: Sides, key: string, noted: SetMembers): Promise<Suspect[]> {
   if (await noted.areCounted(key, heldCounts(redis, key))) return [];
   const { rest, ...part } = tenantKey(key)!;
-  const held = async (): Promise<string | null> => {
+  const redisText = async (): Promise<string | null> => {
     const counts = new Map<string, number>();
     for await (const piece of heldCounts(redis, key)) for (const [field, users] of piece) counts.set(field, users);
     return countsText(counts);
   };
-  const wanted = async (): Promise<string | null> => {
+  const postgresText = async (): Promise<string | null> => {
     const counts = new Map<string, number>();
     const share = shareOf(redis, part);
     for (const { total, users } of share === null ? [] : await pointsTotals(pool, share, Number(rest)))
       for (const field of totalFields(total)) counts.set(field, (counts.get(field) ?? 0) + users);
     return countsText(counts);
   };
-  return [{ key, part: '', redis: held, postgres: wanted }];
+  return [{ key, part: '', redis: redisText, postgres: postgresText }];
 }
 
 const AT_ONCE = 1_000;

@@ -26,7 +26,7 @@ import { readRedisProcessId } from '../../redis/server-info.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
-import { BoardsOfTenants, Generations, readState, TeamSums } from './derived-keys.ts';
+import { createBoardsOfTenants, Generations, readState, TeamSums } from './derived-keys.ts';
 import { QuestsOfTenants, suspectQuests } from './quests.ts';
 import { shownDifference } from './shown-difference.ts';
 import { suspectCohorts, suspectLeagueUsers } from './suspect-leagues.ts';
@@ -116,7 +116,7 @@ export class Verifying implements JobWork<VerificationJob> {
   async slice(job: VerificationJob, record: RecordSlice): Promise<void> {
     const { redis, pool, clock } = this;
     const shards = tenantParts(redis, job.tenantNo).map(({ shard }) => shard);
-    const sides: Sides = { redis, pool, shards, boards: new BoardsOfTenants(pool) };
+    const sides: Sides = { redis, pool, shards, boards: createBoardsOfTenants(pool) };
     const { compared, found } = await whileWhole(pool, { redis, tenantNo: job.tenantNo }, async () => {
       const compared = await this.compare(sides, job);
       const confirmed = await confirm(sides, compared.suspects ?? []);

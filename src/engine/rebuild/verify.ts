@@ -34,7 +34,7 @@ import {
 import { missingUses } from './suspect-keys.ts';
 import { SetMembers } from './set-members.ts';
 import { suspectUsers } from './suspect-users.ts';
-import { BoardsOfTenants, countersOf, Generations, readState, TeamSums, totalsOf } from './derived-keys.ts';
+import { createBoardsOfTenants, countersOf, Generations, readState, TeamSums, totalsOf } from './derived-keys.ts';
 import { QuestsOfTenants, suspectQuests } from './quests.ts';
 import { suspectCohorts, suspectLeagueUsers } from './suspect-leagues.ts';
 import { suspectClaimCounts, suspectRewards } from './suspect-rewards.ts';
@@ -112,7 +112,7 @@ class Verification {
     this.options = options;
     this.tenants = tenants;
     this.quests = new QuestsOfTenants(pool);
-    this.sides = { redis, pool, shards, boards: new BoardsOfTenants(pool) };
+    this.sides = { redis, pool, shards, boards: createBoardsOfTenants(pool) };
   }
 
   /** Checks that Redis is not older than Postgres, then waits until the outbox is stored. */

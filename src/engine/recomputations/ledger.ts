@@ -10,29 +10,29 @@ export interface TriggerPoints {
 }
 
 /** Sums by trigger and segment or, with `isSeparate`, each award: what was paid for one completion can then be found again. */
-class AwardTally {
-  private readonly each: TriggerPoints[] | null;
-  private readonly byTrigger = new Map<number, Map<number, number>>();
+function createAwardTally(isSeparate: boolean) {
+  const byTrigger = new Map<number, Map<number, number>>();
+  const each: TriggerPoints[] | null = isSeparate ? [] : null;
 
-  constructor(isSeparate: boolean) {
-    this.each = isSeparate ? [] : null;
-  }
-
-  add(award: TriggerPoints): void {
+  function add(award: TriggerPoints): void {
     const { triggerNo, segment, points } = award;
-    this.each?.push(award);
-    let sums = this.byTrigger.get(triggerNo);
-    if (sums === undefined) this.byTrigger.set(triggerNo, (sums = new Map()));
+    each?.push(award);
+    let sums = byTrigger.get(triggerNo);
+    if (sums === undefined) byTrigger.set(triggerNo, (sums = new Map()));
     sums.set(segment, (sums.get(segment) ?? 0) + points);
   }
 
   /** Those other than 0. */
-  *sums(): Generator<TriggerPoints> {
-    if (this.each !== null) return yield* this.each.filter(({ points }) => points !== 0);
-    for (const [triggerNo, sums] of this.byTrigger)
+  function* sums(): Generator<TriggerPoints> {
+    if (each !== null) return yield* each.filter(({ points }) => points !== 0);
+    for (const [triggerNo, sums] of byTrigger)
       for (const [segment, points] of sums) if (points !== 0) yield { triggerNo, segment, points };
   }
+
+  return { add, sums };
 }
+
+type AwardTally = ReturnType<typeof createAwardTally>;
 
 interface LedgerOptions {
   user: User;
@@ -53,7 +53,7 @@ export class HistoryLedger {
 
   constructor(system: PlanSystem, { user, total, boosts, segmentOf, isSeparate = false }: LedgerOptions) {
     this.system = system;
-    this.awarded = new AwardTally(isSeparate);
+    this.awarded = createAwardTally(isSeparate);
     // The replay notes levels itself, so it needs no time.
     this.ledger = { system, before: total, total, nowMs: 0, left: Infinity, boosts, awards: [], boosted: null };
     this.user = user;

@@ -52,11 +52,11 @@ export function createRecomputations({ wake, pool, clock }: RecomputationsOption
   /** Creates one. Throws 422 for an unknown day or cohort, or dropped events; 409 while another is in progress. */
   async function create(compiled: CompiledCatalog, request: RecomputationRequest, by: Author): Promise<Recomputation> {
     const { tenantNo, version } = compiled.catalog;
-    const asked = askedOf(request);
-    const cohort = parseAttributeFilter(asked.cohort.userAttributes ?? undefined, compiled.userAttributes);
-    if (asked.since !== null && !isDate(asked.since))
-      throw new AppError('unprocessable', `since: '${asked.since}' is not a day.`);
-    const missing = missingDetails(compiled, asked, await detailsFromDay(pool));
+    const complete = askedOf(request);
+    const cohort = parseAttributeFilter(complete.cohort.userAttributes ?? undefined, compiled.userAttributes);
+    if (complete.since !== null && !isDate(complete.since))
+      throw new AppError('unprocessable', `since: '${complete.since}' is not a day.`);
+    const missing = missingDetails(compiled, complete, await detailsFromDay(pool));
     if (missing !== null) throw new AppError('unprocessable', missing);
     const job = await unlessActive(tenantNo, () =>
       transaction(pool, async (client) => {
@@ -64,7 +64,7 @@ export function createRecomputations({ wake, pool, clock }: RecomputationsOption
         await insertRecomputation(client, {
           id,
           tenantNo,
-          request: asked,
+          request: complete,
           cohort: Object.fromEntries(cohort.map(({ attribute, value }) => [attribute.no, value])),
           catalogVersion: version,
           requestedBy: by.who,

@@ -25,7 +25,7 @@ import { boundsOf, openBoards } from './open-boards.ts';
 import { scoreDifferences } from './planned-scores.ts';
 import { directionsOf, type UserPlan } from './planned-user.ts';
 import { type Rules, rulesOf } from './rules.ts';
-import { type PlanRules, type UserHistory, UserPlanning } from './user-proposal.ts';
+import { type PlanRules, type UserHistory, createUserPlanning, type UserPlanning } from './user-proposal.ts';
 import { importedPasts } from './user-replay.ts';
 import { groupedBy } from '../../grouped.ts';
 
@@ -175,7 +175,7 @@ async function begin(
         streakAsLived: !late.has(id) && user.corrections === 0,
         scores: scores.get(id) ?? new Map(),
       };
-      plannings.set(id, { planning: new UserPlanning(by, history), createdMs: user.createdMs });
+      plannings.set(id, { planning: createUserPlanning(by, history), createdMs: user.createdMs });
     } catch (error) {
       rows.push(failedRow(id, error));
     }

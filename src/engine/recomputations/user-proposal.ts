@@ -57,56 +57,46 @@ export interface UserHistory {
 }
 
 /** Plans one user: created before the user's events are read, fed with each event, and asked for the plan at the end. */
-export class UserPlanning {
-  private readonly by: PlanRules;
-  private readonly of: UserHistory;
-  private readonly ledgers: HistoryLedger[];
-  private readonly replay: UserReplay;
-
-  constructor(by: PlanRules, of: UserHistory) {
-    this.by = by;
-    this.of = of;
-    const { user } = of;
-    this.ledgers = by.rules.systems.map((system) => {
-      const since = of.awards.filter(({ systemNo }) => systemNo === system.no);
-      // The user's total before the first day or, if only points of achievements change, the current total.
-      const earlier = by.points ? since.reduce((sum, { awarded }) => sum + awarded, 0) : 0;
-      return new HistoryLedger(system, {
-        user,
-        total: (user.points.get(system.no) ?? 0) - earlier,
-        boosts: [...system.boosts, ...(of.boosts?.[system.no] ?? [])],
-        segmentOf: (day) => segmentOf(by.bounds, day),
-        isSeparate: !by.points,
-      });
-    });
-    this.replay = new UserReplay({
-      rules: by.rules,
+export function createUserPlanning(by: PlanRules, of: UserHistory) {
+  const { user } = of;
+  const ledgers: HistoryLedger[] = by.rules.systems.map((system) => {
+    const since = of.awards.filter(({ systemNo }) => systemNo === system.no);
+    // The user's total before the first day or, if only points of achievements change, the current total.
+    const earlier = by.points ? since.reduce((sum, { awarded }) => sum + awarded, 0) : 0;
+    return new HistoryLedger(system, {
       user,
-      ledgers: by.points ? this.ledgers : [],
-      completions: by.points ? of.completions : [],
-      fixed: by.points ? of.fixed : [],
-      sinceDay: by.sinceDay,
-      imported: of.imported,
-      mayLose: by.achievements && by.mayRevoke,
+      total: (user.points.get(system.no) ?? 0) - earlier,
+      boosts: [...system.boosts, ...(of.boosts?.[system.no] ?? [])],
+      segmentOf: (day) => segmentOf(by.bounds, day),
+      isSeparate: !by.points,
     });
-  }
+  });
+  const replay: UserReplay = new UserReplay({
+    rules: by.rules,
+    user,
+    ledgers: by.points ? ledgers : [],
+    completions: by.points ? of.completions : [],
+    fixed: by.points ? of.fixed : [],
+    sinceDay: by.sinceDay,
+    imported: of.imported,
+    mayLose: by.achievements && by.mayRevoke,
+  });
 
-  event(event: HistoryEvent): void {
-    this.replay.event(event);
+  function event(event: HistoryEvent): void {
+    replay.event(event);
   }
 
   /** The proposed changes; `null` if there are none. */
-  plan(): UserPlan | null {
-    const { by, of } = this;
+  function plan(): UserPlan | null {
     const { user } = of;
-    const { gained: complete, periods, lost } = this.changes();
+    const { gained: complete, periods, lost } = changes();
     const gained = [...complete, ...periods.map(({ no }) => no)];
     const today = dayIn(user.zone, by.nowMs);
-    if (by.points) this.replay.finish(gained, lost, today);
-    else payGained(this.ledgers, user, gained, today);
+    if (by.points) replay.finish(gained, lost, today);
+    else payGained(ledgers, user, gained, today);
     const revoke = [...lost];
     const changed = new Set([...gained, ...revoke.map((each) => each[COMPLETED.achievement])]);
-    const { awards, totals } = this.points(changed, lost, today);
+    const { awards, totals } = points(changed, lost, today);
     const keeps = !by.mayRevoke;
     const scores = plannedScores(by.boards ?? [], {
       user,
@@ -131,13 +121,12 @@ export class UserPlanning {
   }
 
   /** The numbers of achievements to complete, the periods of repeating ones, and the completions to revoke. */
-  private changes(): { gained: number[]; periods: QuestPeriod[]; lost: ReadonlySet<PackedCompletion> } {
-    const { by, of, replay } = this;
+  function changes(): { gained: number[]; periods: QuestPeriod[]; lost: ReadonlySet<PackedCompletion> } {
     const { user } = of;
     if (!by.achievements) return { gained: [], periods: [], lost: new Set() };
     const mayRevoke = (atMs: number): boolean =>
       by.mayRevoke && atMs > (of.imported?.atMs ?? -1) && dayIn(user.zone, atMs) >= by.sinceDay;
-    const quests = this.questChanges(mayRevoke);
+    const quests = questChanges(mayRevoke);
     const reached = { highestCount: (no: number) => replay.highestCount(no), longestStreak: of.longestStreak };
     const { gained, lost } = changedAchievements(
       { ...user, completions: quests.completions },
@@ -150,12 +139,11 @@ export class UserPlanning {
   }
 
   /** The same for repeating achievements; `completions`: all of the user's afterwards, by number. */
-  private questChanges(mayRevoke: (atMs: number) => boolean): {
+  function questChanges(mayRevoke: (atMs: number) => boolean): {
     periods: QuestPeriod[];
     lost: PackedCompletion[];
     completions: Map<number, number>;
   } {
-    const { by, of, replay } = this;
     const { user } = of;
     const completions = new Map(user.completions);
     const periods: QuestPeriod[] = [];
@@ -167,7 +155,7 @@ export class UserPlanning {
       const fulfilled = sums.filter((each) => each.no === no && each.peak >= wanted && holds(users, user));
       const done = new Set(fulfilled.map(({ period }) => period));
       const known = new Set(own.map((each) => each[COMPLETED.period]));
-      const openDay = Math.max(by.sinceDay, ...requires.map((required) => this.completionDay(required)));
+      const openDay = Math.max(by.sinceDay, ...requires.map((required) => completionDay(required)));
       const gained = fulfilled.filter(({ period }) => !known.has(period) && lastDay(period) >= openDay);
       periods.push(...gained.map(({ period }) => ({ no, period })));
       // Of the period of an import, only the events after it are known.
@@ -183,30 +171,30 @@ export class UserPlanning {
   }
 
   /** The local day (epoch day) of the user's first completion; `Infinity` without one. */
-  private completionDay(no: number): number {
-    const first = this.of.completions.find((each) => each[COMPLETED.achievement] === no);
-    return first === undefined ? Infinity : dayIn(this.of.user.zone, first[COMPLETED.atMs]);
+  function completionDay(no: number): number {
+    const first = of.completions.find((each) => each[COMPLETED.achievement] === no);
+    return first === undefined ? Infinity : dayIn(of.user.zone, first[COMPLETED.atMs]);
   }
 
   /** The differences between each trigger's points and those in history, for systems whose total changes and may change. */
-  private points(
+  function points(
     changed: ReadonlySet<number>,
     lost: ReadonlySet<PackedCompletion>,
     today: number,
   ): Pick<UserPlan, 'awards' | 'totals'> {
     const awards: UserPlan['awards'] = [];
     const totals: UserPlan['totals'] = {};
-    for (const ledger of this.ledgers) {
+    for (const ledger of ledgers) {
       const { no: systemNo, achievement } = ledger.system;
-      const moved = this.difference(ledger, lost);
+      const moved = difference(ledger, lost);
       const sum = moved.reduce((all, { points }) => all + points, 0);
-      if (!differs(moved) || (sum < 0 && !this.by.mayRevoke)) continue;
-      const from = this.of.user.points.get(systemNo) ?? 0;
+      if (!differs(moved) || (sum < 0 && !by.mayRevoke)) continue;
+      const from = of.user.points.get(systemNo) ?? 0;
       if (sum !== 0) totals[systemNo] = [from, Math.max(0, from + sum)];
       const paidFor = new Map(achievement.map((trigger) => [trigger.no, trigger.achievement ?? 0]));
       for (const { triggerNo, segment, points } of moved) {
         const of = paidFor.get(triggerNo);
-        const day = this.by.boards === null ? undefined : dayOfSegment(this.by.bounds, segment, today);
+        const day = by.boards === null ? undefined : dayOfSegment(by.bounds, segment, today);
         awards.push({
           award: packedTaken({ systemNo, triggerNo, points: -points, day }),
           ...(of !== undefined && changed.has(of) && { achievement: of }),
@@ -217,26 +205,26 @@ export class UserPlanning {
   }
 
   /** The points of each trigger in a system by the current rules, minus those in history. */
-  private difference(ledger: HistoryLedger, lost: ReadonlySet<PackedCompletion>): TriggerPoints[] {
+  function difference(ledger: HistoryLedger, lost: ReadonlySet<PackedCompletion>): TriggerPoints[] {
     const { awarded: given } = ledger;
     const taken = [
-      ...this.of.awards.filter(({ triggerNo }) => this.isCounted(ledger, triggerNo, lost)),
-      ...this.paidForLost(ledger, lost),
+      ...of.awards.filter(({ triggerNo }) => isCounted(ledger, triggerNo, lost)),
+      ...paidForLost(ledger, lost),
     ];
     for (const { systemNo, triggerNo, segment, awarded } of taken)
       if (systemNo === ledger.system.no) given.add({ triggerNo, segment, points: -awarded });
-    const { streakAsLived } = this.of;
-    return [...given.sums()].filter(({ triggerNo }) => streakAsLived || this.by.triggers.get(triggerNo) !== 'streak');
+    const { streakAsLived } = of;
+    return [...given.sums()].filter(({ triggerNo }) => streakAsLived || by.triggers.get(triggerNo) !== 'streak');
   }
 
-  private isCounted({ system }: HistoryLedger, triggerNo: number, lost: ReadonlySet<PackedCompletion>): boolean {
-    if (this.by.points) return this.by.triggers.has(triggerNo);
+  function isCounted({ system }: HistoryLedger, triggerNo: number, lost: ReadonlySet<PackedCompletion>): boolean {
+    if (by.points) return by.triggers.has(triggerNo);
     const once = [...lost].filter((each) => !each[COMPLETED.period]).map((each) => each[COMPLETED.achievement]);
     return system.achievement.some(({ no, achievement = 0 }) => no === triggerNo && once.includes(achievement));
   }
 
   /** The awards for the lost completions of repeating achievements. A recomputation pays for several at the same time. */
-  private paidForLost({ system }: HistoryLedger, lost: ReadonlySet<PackedCompletion>): TimedAward[] {
+  function paidForLost({ system }: HistoryLedger, lost: ReadonlySet<PackedCompletion>): TimedAward[] {
     return system.achievement.flatMap(({ no, achievement, points }) => {
       const counts = new Map<number, number>();
       for (const each of lost) {
@@ -244,13 +232,17 @@ export class UserPlanning {
         if (each[COMPLETED.achievement] === achievement) counts.set(atMs, (counts.get(atMs) ?? 0) + 1);
       }
       return [...counts].flatMap(([atMs, count]) =>
-        this.of.questAwards
+        of.questAwards
           .filter((award) => award.triggerNo === no && award.atMs === atMs && award.awarded * points > 0)
           .slice(0, count),
       );
     });
   }
+
+  return { event, plan };
 }
+
+export type UserPlanning = ReturnType<typeof createUserPlanning>;
 
 /** Whether the points differ, in total or in a segment of time. */
 function differs(moved: readonly TriggerPoints[]): boolean {

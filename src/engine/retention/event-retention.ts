@@ -72,30 +72,30 @@ export class EventRetention implements ScheduledWork {
 }
 
 /** Drops partitions of events and awards, after adding them to daily sums in slices. */
-export class PartitionDropping implements JobWork<PartitionDrop> {
-  readonly kinds = [KIND] as const;
-  readonly title = 'retention of events';
-  private readonly pool: Pool;
-  private readonly onDropped: () => void;
+export function createPartitionDropping({
+  pool,
+  onDropped = () => undefined,
+}: {
+  pool: Pool;
+  onDropped?: () => void;
+}): JobWork {
+  const kinds = [KIND] as const;
+  const title = 'retention of events';
 
-  /** @param options.onDropped called when a partition was dropped, since the next one may be due */
-  constructor({ pool, onDropped = () => undefined }: { pool: Pool; onDropped?: () => void }) {
-    this.pool = pool;
-    this.onDropped = onDropped;
+  function onRecorded({ end }: Progress): void {
+    if (end !== undefined) onDropped();
   }
 
-  onRecorded({ end }: Progress): void {
-    if (end !== undefined) this.onDropped();
-  }
-
-  async slice({ total, parameters: { firstDay } }: PartitionDrop, record: RecordSlice): Promise<void> {
-    const left = total === null ? await eventsLeft(this.pool, firstDay) : null;
+  async function slice({ total, parameters: { firstDay } }: PartitionDrop, record: RecordSlice): Promise<void> {
+    const left = total === null ? await eventsLeft(pool, firstDay) : null;
     await record(async (client) => {
       const moved = await moveNextUsers(client, firstDay);
       if (moved !== null) return { done: moved, ...(left !== null && { total: left }) };
       return (await dropEvents(client, firstDay)) ? { end: 'done' } : {};
     });
   }
+
+  return { kinds, title, onRecorded, slice };
 }
 
 const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);

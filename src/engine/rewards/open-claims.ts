@@ -42,51 +42,40 @@ type ReportedState = keyof typeof TYPES;
  * Finishes claims (decision 45): pays or releases reservations whose request ended, makes refunds that are owed, and creates the
  * notifications about each change. Every step is idempotent.
  */
-export class OpenClaims implements ScheduledWork {
-  readonly name = 'claims of rewards';
-  private readonly options: OpenClaimsOptions;
-  private readonly pieces: Pieces;
-  private readonly reports: Pieces;
+export function createOpenClaims(options: OpenClaimsOptions): ScheduledWork {
+  const { onFailed, publisher, claims, redis } = options;
+  const name = 'claims of rewards';
+  const pieces: Pieces = new Pieces({ kind: name, onFailed });
+  const reports: Pieces = new Pieces({ kind: name, onFailed });
 
-  constructor(options: OpenClaimsOptions) {
-    this.options = options;
-    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
-    this.reports = new Pieces({ kind: this.name, onFailed: options.onFailed });
+  function due(upToMs: number): Promise<number | null> {
+    return firstOpenClaimMs(publisher.pool, upToMs, waiting());
   }
 
-  get aside(): string[] {
-    return [...this.pieces.aside, ...this.reports.aside].map(({ name }) => name);
+  function upcoming(untilMs: number): Promise<number | null> {
+    return due(untilMs);
   }
 
-  due(upToMs: number): Promise<number | null> {
-    return firstOpenClaimMs(this.options.publisher.pool, upToMs, this.waiting());
-  }
-
-  upcoming(untilMs: number): Promise<number | null> {
-    return this.due(untilMs);
-  }
-
-  async perform(_dueMs: number, ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
-    const { pool } = this.options.publisher;
-    const open = await openClaims(pool, upToMs, this.waiting(), AT_ONCE);
+  async function perform(_dueMs: number, ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
+    const { pool } = publisher;
+    const open = await openClaims(pool, upToMs, waiting(), AT_ONCE);
     for (const claim of open) {
       if (ending.aborted) return;
       if (claim.state === CLAIM_STATE.reserved || claim.refundDue)
-        await this.pieces.attempt(pieceOf(claim), ending, () => this.settle(claim));
+        await pieces.attempt(pieceOf(claim), ending, () => settle(claim));
     }
     const changed = open.filter(({ state, reported }) => state !== CLAIM_STATE.reserved && reported !== state);
-    await this.reportEach(changed, ending, upToMs);
+    await reportEach(changed, ending, upToMs);
   }
 
-  private waiting(): ClaimsAside {
+  function waiting(): ClaimsAside {
     return {
-      ids: this.pieces.aside.map(({ key }) => key),
-      tenantNos: this.reports.aside.map(({ key }) => Number(key)),
+      ids: pieces.aside.map(({ key }) => key),
+      tenantNos: reports.aside.map(({ key }) => Number(key)),
     };
   }
 
-  private async settle(claim: OpenClaim): Promise<void> {
-    const { claims, publisher } = this.options;
+  async function settle(claim: OpenClaim): Promise<void> {
     const compiled = await publisher.catalog(claim.tenantNo, claim.version);
     if (claim.refundDue) return claims.refund(compiled, claim);
     await claims.pay(compiled, claim).catch((error: unknown) => {
@@ -97,22 +86,20 @@ export class OpenClaims implements ScheduledWork {
   }
 
   /** Reports the changes of each tenant. Where nobody listens, they count as reported. */
-  private async reportEach(changed: readonly OpenClaim[], ending: AbortSignal, nowMs: number): Promise<void> {
+  async function reportEach(changed: readonly OpenClaim[], ending: AbortSignal, nowMs: number): Promise<void> {
     if (changed.length === 0) return;
-    const { publisher } = this.options;
     const wanting = new Set((await publisher.wanting(Object.values(TYPES))).map(({ tenantNo }) => tenantNo));
     const unheard = changed.filter(({ tenantNo }) => !wanting.has(tenantNo));
     if (unheard.length > 0) await noteReported(publisher.pool, unheard);
     for (const tenantNo of wanting) {
       const its = changed.filter((claim) => claim.tenantNo === tenantNo);
       if (ending.aborted || its.length === 0) continue;
-      await this.reports.attempt(tenantPiece(tenantNo), ending, () => this.report(its, nowMs));
+      await reports.attempt(tenantPiece(tenantNo), ending, () => report(its, nowMs));
     }
   }
 
   /** Reports each state since the last report, with the users' present states. All claims are of one tenant. */
-  private async report(changed: readonly OpenClaim[], nowMs: number): Promise<void> {
-    const { redis, publisher } = this.options;
+  async function report(changed: readonly OpenClaim[], nowMs: number): Promise<void> {
     const { tenantNo, version } = changed[0]!;
     const compiled = await publisher.catalog(tenantNo, version);
     const packed = await packedUsers(
@@ -142,6 +129,16 @@ export class OpenClaims implements ScheduledWork {
       return fresh.length === 0 ? null : notifications.filter(({ source }) => fresh.includes(source));
     });
   }
+
+  return {
+    name,
+    get aside(): string[] {
+      return [...pieces.aside, ...reports.aside].map(({ name }) => name);
+    },
+    due,
+    upcoming,
+    perform,
+  };
 }
 
 function notificationsOf(named: CompiledCatalog, claim: OpenClaim, user: UserJson): Notification[] {

@@ -119,9 +119,9 @@ export class Schedule {
     if (this.settledMs === -Infinity || !(seesItself || (isUpkeep && isFresh))) return null;
     let first: Due | null;
     if (isFresh) {
-      const asked = await this.ask([kind], this.settledMs, ending);
+      const fresh = await this.ask([kind], this.settledMs, ending);
       this.answers = this.kinds.flatMap((each) =>
-        each === kind ? asked : this.answers.filter((answer) => answer.kind === each),
+        each === kind ? fresh : this.answers.filter((answer) => answer.kind === each),
       );
       first = earliest(this.answers, this.settledMs);
     } else first = await this.first(this.settledMs, ending);
@@ -137,9 +137,9 @@ export class Schedule {
 
   /** The due work of some kinds, except those without any and those set aside. */
   private async ask(kinds: readonly DueKind[], upToMs: number, ending: AbortSignal): Promise<Answer[]> {
-    const asked = kinds.filter((kind) => !kind.aside);
-    const answers = await fewAtOnce(asked, (kind) => kind.due(upToMs, ending));
-    return asked.flatMap((kind, index) => {
+    const running = kinds.filter((kind) => !kind.aside);
+    const answers = await fewAtOnce(running, (kind) => kind.due(upToMs, ending));
+    return running.flatMap((kind, index) => {
       const dueMs = answers[index];
       return typeof dueMs === 'number' ? [{ kind, dueMs }] : [];
     });

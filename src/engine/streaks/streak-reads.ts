@@ -66,12 +66,12 @@ export function createStreakReads(redis: Redis, pool: Pool, users: UserReads, cl
 
   /** Streak lengths of 1 to 100 users, longest first; 0 for an unknown user. Throws 422. */
   async function list(compiled: CompiledCatalog, userIds: readonly string[]): Promise<BulkStreakResponse> {
-    const asked = [...new Set(userIds)];
-    if (asked.length === 0 || asked.length > MAX_USERS)
+    const distinctIds = [...new Set(userIds)];
+    if (distinctIds.length === 0 || distinctIds.length > MAX_USERS)
       throw new AppError('unprocessable', `userIds must name 1 to ${MAX_USERS} users.`);
     const { tenantNo } = compiled.catalog;
-    const states = await packedUsers(redis, tenantNo, asked);
-    return asked
+    const states = await packedUsers(redis, tenantNo, distinctIds);
+    return distinctIds
       .map((userId, index) => {
         const packed = states[index] ?? null;
         return { userId, ...standing(compiled, packed === null ? null : decodeUser(packed)) };

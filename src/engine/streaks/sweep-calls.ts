@@ -56,8 +56,8 @@ export class SweepCalls {
     const call = this.callFor(midnight);
     const underWay: Promise<number>[] = [];
     let done = 0;
-    for (let asked = 0; asked < ids.length && goesOn(); asked += usersACall) {
-      const answer = this.each(call, ids.slice(asked, asked + usersACall), midnight.tenantNo);
+    for (let from = 0; from < ids.length && goesOn(); from += usersACall) {
+      const answer = this.each(call, ids.slice(from, from + usersACall), midnight.tenantNo);
       // Awaited below, or not at all: a repetition finds what was settled.
       answer.catch(() => undefined);
       underWay.push(answer);

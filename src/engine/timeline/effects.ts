@@ -25,12 +25,12 @@ export async function loadCauses(then: CatalogThen, all: readonly Happening[]): 
       ...completions.map(({ achievementNo }) => achievementNo),
     ]),
   );
-  const asked = all.flatMap((one) => {
+  const versions = all.flatMap((one) => {
     const when = thenOf(one);
     return when === null ? [] : explaining(then, one, when).map((resource) => ({ resource, when }));
   });
-  await then.loadThen(asked);
-  await then.loadById(asked.flatMap(({ resource, when }) => referredTo(then.at(resource, when))));
+  await then.loadThen(versions);
+  await then.loadById(versions.flatMap(({ resource, when }) => referredTo(then.at(resource, when))));
   await then.loadFrequencies(all.flatMap((one) => (one.event?.streak ? [thenOf(one)!] : [])));
 }
 

@@ -77,7 +77,7 @@ interface TimelineOptions {
   users: Pick<UserReads, 'state'>;
 }
 
-interface Asked {
+interface UserHistory {
   compiled: CompiledCatalog;
   userId: string;
   state: User;
@@ -102,12 +102,12 @@ export function createTimeline({ users, pool }: TimelineOptions) {
     const below = toMs === null ? LAST_POSITION : firstIdAt(toMs);
     const range = { tenantNo, userId, above, below, newest, limit: query.limit + 1 };
     const from = { pool, range, completions, createdMs: state.createdMs };
-    const asked = { compiled, userId, state, completions };
+    const history = { compiled, userId, state, completions };
     let cursor = query.cursor ?? null;
     for (;;) {
-      const found = await following(asked, from, query.kind, cursor);
+      const found = await following(history, from, query.kind, cursor);
       const page = found.slice(0, query.limit);
-      const entries = (await entriesOf(asked, page)).filter(
+      const entries = (await entriesOf(history, page)).filter(
         // An event's reversal is stored as an event.
         ({ kind, at }) =>
           (query.kind !== 'event' || kind === 'event') &&
@@ -123,7 +123,7 @@ export function createTimeline({ users, pool }: TimelineOptions) {
 
   /** The items behind the cursor, in order: up to the limit. */
   async function following(
-    asked: Asked,
+    asked: UserHistory,
     from: Source,
     kind: TimelineQuery['kind'],
     cursor: string | null,
@@ -152,14 +152,19 @@ export function createTimeline({ users, pool }: TimelineOptions) {
   }
 
   /** All items of one millisecond, in order; `null` if there are too many. */
-  async function atOnce(asked: Asked, from: Source, kind: TimelineQuery['kind'], ms: number): Promise<Found[] | null> {
+  async function atOnce(
+    asked: UserHistory,
+    from: Source,
+    kind: TimelineQuery['kind'],
+    ms: number,
+  ): Promise<Found[] | null> {
     const range = { above: firstIdAt(ms), below: firstIdAt(ms + 1), limit: MOST_AT_ONCE + 1 };
     const found = await firstOf(within(from, range), kind);
     return found.length > MOST_AT_ONCE ? null : ordered(asked, found, from.range.newest);
   }
 
   /** Puts the happenings among items of one millisecond in the order in which they were applied. */
-  async function ordered(asked: Asked, found: Found[], newest: boolean): Promise<Found[]> {
+  async function ordered(asked: UserHistory, found: Found[], newest: boolean): Promise<Found[]> {
     const positions = found.flatMap(({ is, position }) => (is === 'happening' ? [position] : []));
     if (positions.length < 2) return found;
     const sequence = inSequence(await happeningsOf(asked, positions));
@@ -168,7 +173,7 @@ export function createTimeline({ users, pool }: TimelineOptions) {
   }
 
   /** Converts what was found to entries; parts that another entry shows are omitted. */
-  async function entriesOf(asked: Asked, found: readonly Found[]): Promise<TimelineEntry[]> {
+  async function entriesOf(asked: UserHistory, found: readonly Found[]): Promise<TimelineEntry[]> {
     const { compiled, state } = asked;
     const { catalog } = compiled;
     const then = new CatalogThen(pool, catalog.tenantNo, catalog.streaks.frequency);
@@ -207,7 +212,7 @@ export function createTimeline({ users, pool }: TimelineOptions) {
   }
 
   async function happeningsOf(
-    { compiled, userId, completions }: Asked,
+    { compiled, userId, completions }: UserHistory,
     positions: readonly string[],
   ): Promise<Happening[]> {
     if (positions.length === 0) return [];
@@ -218,7 +223,7 @@ export function createTimeline({ users, pool }: TimelineOptions) {
   }
 
   /** Whether the user's creation made awards without an event; the creation is then shown at their position. */
-  async function hasAwardedAtCreation(asked: Asked): Promise<boolean> {
+  async function hasAwardedAtCreation(asked: UserHistory): Promise<boolean> {
     const { compiled, userId, state, completions } = asked;
     const { createdMs } = state;
     const causes = await awardCauses(pool, {

@@ -72,10 +72,10 @@ export function createUserDirectory({ caughtUp, clock, pool, redis, controlShare
     const next = page.search ? await found(tenantNo, page, page.search) : all(tenantNo, page);
     const users: User[] = [];
     while (users.length < page.limit) {
-      const asked = page.limit - users.length;
-      const ids = await next(asked);
+      const missing = page.limit - users.length;
+      const ids = await next(missing);
       users.push(...(await present(compiled, ids)));
-      if (ids.length < asked) break;
+      if (ids.length < missing) break;
     }
     return users;
   }

@@ -81,11 +81,11 @@ const DNS_TRIES = 2;
 export function nameResolver({ allowPrivate }: { allowPrivate: boolean }): ResolveName {
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   return async (name) => {
-    const asked = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    const found = asked.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    const lookups = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    const found = lookups.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
     if (found.length > 0) return found;
     if (allowPrivate) return (await lookup(name, { all: true })).map(({ address }) => address);
-    throw (asked[0] as PromiseRejectedResult).reason;
+    throw (lookups[0] as PromiseRejectedResult).reason;
   };
 }
 

@@ -72,25 +72,22 @@ export class MessageLog implements DueWork {
 const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
 
 /** Erases the previous secret of a webhook after the 24 hours in which it also signs. */
-export class SecretErasure implements DueWork {
-  readonly name = 'previous secrets of webhooks';
-  readonly isUpkeep = true;
-  private readonly pool: Pool;
+export function createSecretErasure({ pool }: { pool: Pool }) {
+  const name = 'previous secrets of webhooks';
+  const isUpkeep = true;
 
-  constructor({ pool }: { pool: Pool }) {
-    this.pool = pool;
-  }
-
-  async due(upToMs: number): Promise<number | null> {
-    const endMs = await nextSecretEndMs(this.pool);
+  async function due(upToMs: number): Promise<number | null> {
+    const endMs = await nextSecretEndMs(pool);
     return endMs !== null && endMs <= upToMs ? endMs : null;
   }
 
-  async upcoming(untilMs: number): Promise<number | null> {
-    return this.due(untilMs);
+  async function upcoming(untilMs: number): Promise<number | null> {
+    return due(untilMs);
   }
 
-  async perform(_dueMs: number, _ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
-    await eraseEndedSecrets(this.pool, upToMs);
+  async function perform(_dueMs: number, _ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
+    await eraseEndedSecrets(pool, upToMs);
   }
+
+  return { name, isUpkeep, due, upcoming, perform };
 }

@@ -57,65 +57,56 @@ export interface SenderOptions extends GuardOptions {
 const USUAL_HEADER = 'X-Laurel-Signature';
 const GONE = 410;
 
-export class Sender {
-  private readonly agent: Agent;
-  private readonly timeoutMs: number;
-  private readonly allowPrivate: boolean;
-  private readonly traces: Traces | null;
-  private readonly userAgent = `Laurel/${version()}`;
-
-  constructor({ timeoutMs, traces = null, ...guard }: SenderOptions) {
-    this.timeoutMs = timeoutMs;
-    this.traces = traces;
-    this.allowPrivate = guard.allowPrivate;
-    this.agent = guardedAgent(guard);
-  }
+export function createSender({ timeoutMs, traces = null, ...guard }: SenderOptions) {
+  const userAgent = `Laurel/${version()}`;
+  const allowPrivate: boolean = guard.allowPrivate;
+  const agent: Agent = guardedAgent(guard);
 
   /** Tries once to send a message. Rejects only if `calledOff` aborts it. 0.15 ms of CPU. */
-  async send(target: Target, message: SentMessage, calledOff?: AbortSignal): Promise<Try> {
+  async function send(target: Target, message: SentMessage, calledOff?: AbortSignal): Promise<Try> {
     calledOff?.throwIfAborted();
     const atMs = systemClock.now();
     const beganMs = performance.now();
-    const span = this.traces === null ? null : this.traces.root(trySpan(target, message));
+    const span = traces === null ? null : traces.root(trySpan(target, message));
     const ended = new AbortController();
     const end = (): void => ended.abort();
-    const timer = setTimeout(end, this.timeoutMs);
+    const timer = setTimeout(end, timeoutMs);
     calledOff?.addEventListener('abort', end);
     let result: Pick<Try, 'outcome' | 'status' | 'error' | 'answer' | 'retryAfterMs'>;
     try {
-      result = await this.request(target, message, { atMs, span, signal: ended.signal });
+      result = await request(target, message, { atMs, span, signal: ended.signal });
     } catch (error) {
-      if (calledOff?.aborted === true && span !== null) this.traces!.ended(span, 'called_off');
+      if (calledOff?.aborted === true && span !== null) traces!.ended(span, 'called_off');
       calledOff?.throwIfAborted();
-      result = { status: null, answer: null, retryAfterMs: null, ...this.failure(error, ended.signal.aborted) };
+      result = { status: null, answer: null, retryAfterMs: null, ...failure(error, ended.signal.aborted) };
     } finally {
       clearTimeout(timer);
       calledOff?.removeEventListener('abort', end);
     }
     if (span !== null) {
       if (result.status !== null) span.setAttribute('http.response.status_code', result.status);
-      this.traces!.ended(span, result.outcome === 'delivered' ? undefined : result.outcome);
+      traces!.ended(span, result.outcome === 'delivered' ? undefined : result.outcome);
     }
     return { ...result, atMs, durationMs: Math.round(performance.now() - beganMs) };
   }
 
   /** Closes all connections; requests in flight fail. */
-  close(): Promise<void> {
-    return this.agent.destroy();
+  function close(): Promise<void> {
+    return agent.destroy();
   }
 
-  private async request(
+  async function request(
     { url, header = USUAL_HEADER, secrets }: Target,
     { id, sequence, payload }: SentMessage,
     { atMs, span, signal }: { atMs: number; span: Span | null; signal: AbortSignal },
   ): Promise<Omit<Try, 'atMs' | 'durationMs'>> {
     const to = new URL(url);
-    const problem = targetProblem(to, this.allowPrivate);
+    const problem = targetProblem(to, allowPrivate);
     if (problem !== null) throw new TargetRefused(`the URL ${problem}`);
     const timestamp = Math.floor(atMs / 1_000);
     const headers: Record<string, string> = {
       'Content-Type': 'application/json',
-      'User-Agent': this.userAgent,
+      'User-Agent': userAgent,
       'webhook-id': id,
       'webhook-timestamp': String(timestamp),
       'webhook-signature': standardSignature(secrets, { id, timestamp, payload }),
@@ -126,17 +117,21 @@ export class Sender {
     const [secret, previous] = secrets;
     if (secret !== undefined) headers[header] = bodySignature(secret, payload);
     if (previous !== undefined) headers[`${header}-Previous`] = bodySignature(previous, payload);
-    const answered = await post(this.agent, { url: to, headers, body: payload, signal });
+    const answered = await post(agent, { url: to, headers, body: payload, signal });
     return { ...judged(answered.status), ...answered };
   }
 
-  private failure(error: unknown, timedOut: boolean): Pick<Try, 'outcome' | 'error'> {
+  function failure(error: unknown, timedOut: boolean): Pick<Try, 'outcome' | 'error'> {
     if (error instanceof TargetRefused) return { outcome: 'refused', error: error.message };
-    if (timedOut) return { outcome: 'timed_out', error: `no answer within ${this.timeoutMs / 1_000} s` };
+    if (timedOut) return { outcome: 'timed_out', error: `no answer within ${timeoutMs / 1_000} s` };
     const outcome = codeOf(error as Error) === 'UND_ERR_CONNECT_TIMEOUT' ? 'timed_out' : 'unreachable';
     return { outcome, error: unansweredText(error as Error) };
   }
+
+  return { send, close };
 }
+
+export type Sender = ReturnType<typeof createSender>;
 
 const trySpan = ({ url }: Target, { id, tries }: SentMessage): WorkSpan => ({
   name: 'webhook_delivery',

@@ -155,24 +155,17 @@ const ROOM = 1_000;
 const SLICE = 500;
 
 /** Queues messages that administrators asked to resend, at the webhook's pace. */
-export class Resends implements JobWork<Resend> {
-  readonly kinds = ['webhook_resend'] as const;
-  readonly title = 'messages to send again';
-  readonly waitMs = 1_000;
-  readonly onRecorded: () => void;
-  private readonly pool: Pool;
-  private readonly clock: Clock;
+export function createResends({ pool, clock, onQueued }: { pool: Pool; clock: Clock; onQueued: () => void }): JobWork {
+  const kinds = ['webhook_resend'] as const;
+  const title = 'messages to send again';
+  const waitMs = 1_000;
 
-  constructor({ pool, clock, onQueued }: { pool: Pool; clock: Clock; onQueued: () => void }) {
-    this.pool = pool;
-    this.clock = clock;
-    this.onRecorded = onQueued;
+  async function slice(job: Resend, record: RecordSlice): Promise<void> {
+    if (!(await hasRoom(pool, job.subjectId, ROOM))) return;
+    await record((client) => resendSome(client, job, { nowMs: clock.now(), count: true }));
   }
 
-  async slice(job: Resend, record: RecordSlice): Promise<void> {
-    if (!(await hasRoom(this.pool, job.subjectId, ROOM))) return;
-    await record((client) => resendSome(client, job, { nowMs: this.clock.now(), count: true }));
-  }
+  return { kinds, title, waitMs, onRecorded: onQueued, slice };
 }
 
 /** Queues the next messages of a resend. `count`: count all selected ones first, which reads the log. */

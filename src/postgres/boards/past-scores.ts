@@ -92,9 +92,9 @@ const statement = (counted: Counted, held: CountedTimes | null): string => {
       ? (['events', ofMetric.negated ? '-value' : 'value', 'metric_no', OCCURRED] as const)
       : (['awards', 'awarded', 'system_no', 'at'] as const);
   const where = `${no} = $3 AND local_date >= ($4::date[])[1] AND ($6::date IS NULL OR local_date <= $6)`;
-  const asked = { user: 'users.id', where, firstId: '$7' };
+  const rowFilter = { user: 'users.id', where, firstId: '$7' };
   // Sums of days contain no time of day. If it matters, dropped events do not count.
-  const kept = table === 'events' ? eventsAndSums(asked) : awardsAndSums(asked);
+  const kept = table === 'events' ? eventsAndSums(rowFilter) : awardsAndSums(rowFilter);
   const from =
     held === null
       ? kept

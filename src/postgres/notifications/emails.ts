@@ -9,16 +9,16 @@ interface EmailUser {
   state: Buffer;
 }
 
-interface Asked {
+interface EmailRecipients {
   tenantNo: number;
   userIds: readonly string[];
   /** Whether users without an address count, too, because a push notification may reach them. */
   isPushed: boolean;
 }
 
-const asked = ({ tenantNo, userIds }: Asked): unknown[] => [tenantNo, userIds.map(storableText)];
+const valuesOf = ({ tenantNo, userIds }: EmailRecipients): unknown[] => [tenantNo, userIds.map(storableText)];
 
-const reachable = ({ isPushed }: Asked): string =>
+const reachable = ({ isPushed }: EmailRecipients): string =>
   `users.tenant_no = $1 AND users.id = ANY ($2) ${isPushed ? '' : 'AND email_key IS NOT NULL'}`;
 
 interface ZonePage {
@@ -41,15 +41,15 @@ export async function idsOfZone(pool: Pool, { tenantNo, zone, after, limit, amon
 }
 
 /** Users whose streak may end by the beginning of a local day (epoch day). */
-export async function usersInDanger(pool: Pool, users: Asked, day: number): Promise<EmailUser[]> {
+export async function usersInDanger(pool: Pool, users: EmailRecipients, day: number): Promise<EmailUser[]> {
   const { rows } = await pool.query<EmailUser>(
     `SELECT id AS "userId", state FROM users WHERE ${reachable(users)} AND due_day <= $3`,
-    [...asked(users), day],
+    [...valuesOf(users), day],
   );
   return rows;
 }
 
-const activeUsersOf = (users: Asked): string => `
+const activeUsersOf = (users: EmailRecipients): string => `
   SELECT id AS "userId", state FROM users
    WHERE ${reachable(users)} AND EXISTS (
      SELECT FROM unnest($3::int[]) AS asked CROSS JOIN LATERAL (
@@ -59,12 +59,12 @@ const activeUsersOf = (users: Asked): string => `
 /** Users with an event on one of some consecutive local days (`YYYY-MM-DD`). */
 export async function activeUsers(
   pool: Pool,
-  users: Asked,
+  users: EmailRecipients,
   { metricNos, from, to }: { metricNos: readonly number[]; from: string; to: string },
 ): Promise<EmailUser[]> {
   const fromDay = dayOf(from);
   const { rows } = await readSinceDay(fromDay, {
-    rows: (firstId) => pool.query<EmailUser>(activeUsersOf(users), [...asked(users), metricNos, from, to, firstId]),
+    rows: (firstId) => pool.query<EmailUser>(activeUsersOf(users), [...valuesOf(users), metricNos, from, to, firstId]),
     missed: () => isEarlier(pool, fromDay),
   });
   return rows;
@@ -77,7 +77,7 @@ export async function activeUsers(
  */
 export async function restingUsers(
   pool: Pool,
-  users: Asked,
+  users: EmailRecipients,
   { metricNos, days, sinceMs }: { metricNos: readonly number[]; days: readonly string[]; sinceMs: number },
 ): Promise<(EmailUser & { lastDay: string | null })[]> {
   const { rows } = await pool.query<EmailUser & { lastDay: string | null }>(
@@ -88,7 +88,7 @@ export async function restingUsers(
             ORDER BY local_date DESC LIMIT 1) AS newest) AS last
       WHERE ${reachable(users)} AND (last.day = ANY ($4::date[])
              OR (last.day IS NULL AND users.created >= to_timestamp($5::float8 / 1000)))`,
-    [...asked(users), metricNos, days, sinceMs],
+    [...valuesOf(users), metricNos, days, sinceMs],
   );
   return rows;
 }

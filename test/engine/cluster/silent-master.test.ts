@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Catalogs } from '../../../src/catalog/catalogs.ts';
-import { LiveAudience } from '../../../src/engine/notifications/listeners.ts';
+import { createLiveAudience } from '../../../src/engine/notifications/listeners.ts';
 import { Reporter } from '../../../src/engine/notifications/reporter.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { type Endpoint, endpointsOf } from '../../../src/redis/endpoints.ts';
@@ -41,7 +41,7 @@ beforeAll(async () => {
     redis: workerRedis,
     pool,
     catalogs: new Catalogs({ pool }),
-    live: new LiveAudience(workerRedis),
+    live: createLiveAudience(workerRedis),
     onLeftOut: (error) => expect.fail(String(error)),
   });
   persister = new Persister({ redis: workerRedis, pool, reporter });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { LateTurns } from '../../../src/engine/corrections/late-turns.ts';
+import { createLateTurns } from '../../../src/engine/corrections/late-turns.ts';
 
 /** Work that ends on demand. */
 function held(): { work: () => Promise<void>; end: () => void } {
@@ -10,7 +10,7 @@ function held(): { work: () => Promise<void>; end: () => void } {
 }
 
 test('late events of one user run one after another, and leave room for those of others', async () => {
-  const turns = new LateTurns();
+  const turns = createLateTurns();
   const first = held();
   const done: number[] = [];
   const all = [turns.run(0, 'ada', first.work)];
@@ -33,7 +33,7 @@ test('late events of one user run one after another, and leave room for those of
 });
 
 test('a tenant has a maximum number at a time, over all its users; another tenant has its own', async () => {
-  const turns = new LateTurns();
+  const turns = createLateTurns();
   const first = held();
   const all = Array.from({ length: 256 }, (_, no) => turns.run(0, `user ${no}`, first.work));
   await expect(turns.run(0, 'one more', async () => undefined)).rejects.toMatchObject({ status: 503 });
@@ -44,7 +44,7 @@ test('a tenant has a maximum number at a time, over all its users; another tenan
 });
 
 test('refuses at once those whose turn comes too late, without running them', async () => {
-  const turns = new LateTurns(500);
+  const turns = createLateTurns(500);
   const first = held();
   const done: number[] = [];
   const waiting = [1, 2, 3].map((no) => turns.run(0, 'ada', async () => void done.push(no)));

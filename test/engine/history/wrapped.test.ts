@@ -5,7 +5,7 @@ import { FixedClock } from '../../../src/clock.ts';
 import type { WrappedResponse } from '../../../src/domain/history.ts';
 import { ReadLimits } from '../../../src/engine/history/read-limits.ts';
 import { WrappedReads } from '../../../src/engine/history/wrapped-reads.ts';
-import { KeptRuns } from '../../../src/engine/leaderboards/kept-runs.ts';
+import { createKeptRuns } from '../../../src/engine/leaderboards/kept-runs.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { checkAnswer } from '../../contract/contract.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
@@ -42,7 +42,7 @@ beforeAll(async () => {
     limits: new ReadLimits(),
     pool: database.pool,
     redis,
-    past: new KeptRuns(database.pool),
+    past: createKeptRuns(database.pool),
     clock,
     users,
     controlShare: () => 0,

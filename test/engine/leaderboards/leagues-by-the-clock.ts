@@ -1,5 +1,5 @@
 import { Catalogs } from '../../../src/catalog/catalogs.ts';
-import { type ClosingStep, LeagueClosing } from '../../../src/engine/leaderboards/league-closing.ts';
+import { type ClosingStep, createLeagueClosing } from '../../../src/engine/leaderboards/league-closing.ts';
 import { LeagueReports } from '../../../src/engine/leaderboards/league-reports.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
 import type { BoardsByTheClock } from './boards-by-the-clock.ts';
@@ -15,7 +15,7 @@ export async function closeLeagues(boards: BoardsByTheClock, onStep?: (step: Clo
   const publisher = new Publisher({ redis, pool, catalogs });
   const onFailed = ({ error }: { error: unknown }): void => void failures.push((error as Error).message);
   const works = [
-    new LeagueClosing({ publisher, onFailed, ...(onStep && { onStep }) }),
+    createLeagueClosing({ publisher, onFailed, ...(onStep && { onStep }) }),
     new LeagueReports({ redis, publisher, onFailed }),
   ];
   const nowMs = boards.clock.now();

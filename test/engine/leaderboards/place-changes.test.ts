@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { placeChanges, SnapshotPacker } from '../../../src/engine/leaderboards/snapshot-parts.ts';
+import { placeChanges, createSnapshotPacker } from '../../../src/engine/leaderboards/snapshot-parts.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 
 type Ranks = Record<string, number>;
@@ -17,7 +17,7 @@ function differences(before: Ranks, after: Ranks) {
 }
 
 function packed(ranks: Ranks, parts: number): Buffer[] {
-  const packer = new SnapshotPacker(parts);
+  const packer = createSnapshotPacker(parts);
   for (const [userId, rank] of Object.entries(ranks)) packer.add({ userId, rank, score: 1 });
   return packer.packed();
 }

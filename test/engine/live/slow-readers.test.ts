@@ -29,10 +29,10 @@ test('cuts a client that takes nothing for five seconds, but not one that takes 
   const nowMs = performance.now();
   slow.note(deaf, 10);
   slow.note(reading, 10);
-  slow.look(nowMs + 4_000);
+  slow.check(nowMs + 4_000);
   expect(cut).toEqual([]);
   slow.note(deaf, 20);
-  slow.look(performance.now() + 5_001);
+  slow.check(performance.now() + 5_001);
   expect(cut).toEqual(['deaf', 'reading']);
   expect(slow.bytes).toBe(0);
 });

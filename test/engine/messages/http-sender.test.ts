@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { AnswerRule } from '../../../src/domain/notifications/http-provider.ts';
 import type { Email } from '../../../src/engine/messages/email-sender.ts';
-import { type HttpChannel, HttpSender } from '../../../src/engine/messages/http-sender.ts';
+import { type HttpChannel, createHttpSender, type HttpSender } from '../../../src/engine/messages/http-sender.ts';
 import type { ProviderHttpOptions } from '../../../src/engine/messages/provider-http.ts';
 
 const EMAIL: Email = {
@@ -61,7 +61,7 @@ function senderTo(
     replyTo: null,
     ...changes,
   };
-  const sender = new HttpSender(channel, { allowPrivate: true, ...options });
+  const sender = createHttpSender(channel, { allowPrivate: true, ...options });
   closing.push(() => sender.close());
   return sender;
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import { createBoardRankings } from '../../../src/engine/notifications/due/board-rankings.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
-import { Windows } from '../../../src/engine/notifications/due/windows.ts';
+import { createWindows, type Windows } from '../../../src/engine/notifications/due/windows.ts';
 import { throttle } from '../../../src/engine/notifications/throttles.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { createRedis } from '../../../src/redis/client.ts';
@@ -42,7 +42,7 @@ beforeAll(async () => {
   );
   const onMade = (made: readonly { payload: string }[]): void => made.forEach((each) => note(nowMs, each));
   const publisher = new Publisher({ redis, pool, catalogs: new Catalogs({ pool }), onMade });
-  windows = new Windows({ publisher, rankings: createBoardRankings(redis) });
+  windows = createWindows({ publisher, rankings: createBoardRankings(redis) });
 });
 afterAll(async () => {
   redis.disconnect();

@@ -8,7 +8,7 @@ import { EventPartitionsAhead } from '../../../src/engine/retention/event-partit
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
 import { Expiries } from '../../../src/engine/points/expiries.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
-import { EventRetention, PartitionDropping } from '../../../src/engine/retention/event-retention.ts';
+import { EventRetention, createPartitionDropping } from '../../../src/engine/retention/event-retention.ts';
 import { countedUsers } from '../../../src/postgres/users/selections.ts';
 import { HISTORY_SUM } from '../../../src/packed/call-fields.ts';
 import { historySums } from '../../../src/postgres/boards/past-scores.ts';
@@ -84,7 +84,7 @@ async function onDay(day: number): Promise<void> {
 async function retain(days: number): Promise<void> {
   const { pool } = laurel;
   const retention = new EventRetention({ pool, days });
-  const runner = new JobRunner({ pool, works: [new PartitionDropping({ pool })] });
+  const runner = new JobRunner({ pool, works: [createPartitionDropping({ pool })] });
   const nowMs = clock.now();
   for (let due = await retention.due(nowMs); due !== null; due = await retention.due(nowMs)) {
     await retention.perform(due, NEVER, due, nowMs);

@@ -4,7 +4,7 @@ import { Resources } from '../../../src/catalog/resources.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { NewMessage } from '../../../src/domain/notifications/notification.ts';
 import { Deliveries, type DeliveriesOptions, disableWebhook } from '../../../src/engine/webhooks/deliveries.ts';
-import { Sender, type SenderOptions } from '../../../src/engine/webhooks/sender.ts';
+import { createSender, type SenderOptions } from '../../../src/engine/webhooks/sender.ts';
 import { createPool } from '../../../src/postgres/pool.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { insert, message } from '../../postgres/webhooks/messages.ts';
@@ -77,7 +77,7 @@ export class DeliveryBed {
     const worker = new Deliveries({
       pool,
       clock: this.clock,
-      sender: new Sender({ timeoutMs, allowPrivate, ...(resolve && { resolve }) }),
+      sender: createSender({ timeoutMs, allowPrivate, ...(resolve && { resolve }) }),
       log: pino({ level: 'silent' }),
       disable: (webhook, reason) => disableWebhook(this.resources, webhook, reason),
       onTried: (outcome) => void this.outcomes.push(outcome),

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuid } from 'uuid';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Sender, type SenderOptions, type Target } from '../../../src/engine/webhooks/sender.ts';
+import { createSender, type Sender, type SenderOptions, type Target } from '../../../src/engine/webhooks/sender.ts';
 import { dripBody, dripHead, hang, Receiver, reset } from './receiver.ts';
 
 const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
@@ -21,7 +21,7 @@ beforeEach(() => {
 afterEach(async () => void (await Promise.all(senders.map((sender) => sender.close()))));
 
 function sender(options: Partial<SenderOptions> = {}): Sender {
-  const made = new Sender({ timeoutMs: 10_000, allowPrivate: true, ...options });
+  const made = createSender({ timeoutMs: 10_000, allowPrivate: true, ...options });
   senders.push(made);
   return made;
 }

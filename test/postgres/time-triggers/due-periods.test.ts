@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DUE_PERIODS, duePeriods, HOUR_MS, type PeriodsAsked } from '../../../src/postgres/time-triggers.ts';
+import { DUE_PERIODS, duePeriods, HOUR_MS, type TriggerPeriods } from '../../../src/postgres/time-triggers.ts';
 import { testDatabase, type TestDatabase } from '../database.ts';
 
 const DAY_MS = 24 * HOUR_MS;
@@ -28,7 +28,7 @@ const everyone = async (): Promise<{ tenantNo: number; id: string; firstMs: numb
 };
 
 /** The same by examining everyone. */
-async function expected(asked: PeriodsAsked[], toMs: number): Promise<string[]> {
+async function expected(asked: TriggerPeriods[], toMs: number): Promise<string[]> {
   const users = await everyone();
   const periods = asked.flatMap(({ tenantNo, triggerNo, periodMs, fromMs }) =>
     users

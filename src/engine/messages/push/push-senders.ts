@@ -82,30 +82,29 @@ const KEPT_MS = 30 * 60_000;
  * Senders of many channels. A sender stays open between uses of the same credentials, because providers want connections and access tokens to be
  * reused: APNs takes connections that come and go for an attack, and limits how often tokens change.
  */
-export class PushSenders {
-  private readonly options: PushSenderOptions;
-  private readonly senders = new Map<string, { sender: PushSender; usedMs: number }>();
-
-  constructor(options: PushSenderOptions) {
-    this.options = options;
-  }
+export function createPushSenders(options: PushSenderOptions) {
+  const senders = new Map<string, { sender: PushSender; usedMs: number }>();
 
   /** The sender for credentials. Do not close it. Throws if the credentials cannot be used. */
-  of(credentials: PushCredentials): PushSender {
+  function of(credentials: PushCredentials): PushSender {
     const nowMs = performance.now();
-    for (const [key, { sender, usedMs }] of this.senders) {
+    for (const [key, { sender, usedMs }] of senders) {
       if (nowMs - usedMs <= KEPT_MS) continue;
-      this.senders.delete(key);
+      senders.delete(key);
       sender.close();
     }
     const key = createHash('sha256').update(JSON.stringify(credentials)).digest('base64');
-    const sender = this.senders.get(key)?.sender ?? createPushSender(credentials, this.options);
-    this.senders.set(key, { sender, usedMs: nowMs });
+    const sender = senders.get(key)?.sender ?? createPushSender(credentials, options);
+    senders.set(key, { sender, usedMs: nowMs });
     return sender;
   }
 
-  close(): void {
-    for (const { sender } of this.senders.values()) sender.close();
-    this.senders.clear();
+  function close(): void {
+    for (const { sender } of senders.values()) sender.close();
+    senders.clear();
   }
+
+  return { of, close };
 }
+
+export type PushSenders = ReturnType<typeof createPushSenders>;

@@ -111,13 +111,13 @@ async function readReceipts(options: ReceiptsOptions, tenantNo: number, isOpen: 
   for (let request = 0; request < MOST_REQUESTS && isOpen(); request += 1) {
     const nowMs = clock.now();
     const tickets = await takeTickets(pool, { tenantNo, nowMs, untilMs: nowMs + TAKEN_MS, limit: MOST_TICKETS });
-    const asked = tickets.filter(({ sentMs }) => nowMs - sentMs < LAST_MS);
-    const receipts = asked.length === 0 ? [] : await sender.receipts!(asked.map(({ ticket }) => ticket));
+    const open = tickets.filter(({ sentMs }) => nowMs - sentMs < LAST_MS);
+    const receipts = open.length === 0 ? [] : await sender.receipts!(open.map(({ ticket }) => ticket));
     const known = new Map(receipts.map((receipt) => [receipt.ticket, receipt]));
     const failed = await apply(options, tenantNo, tickets, known);
     const isOver = (ticket: DueTicket): boolean =>
-      !failed.has(ticket) && (known.has(ticket.ticket) || !asked.includes(ticket));
-    const waiting = asked.filter((ticket) => !failed.has(ticket) && !known.has(ticket.ticket));
+      !failed.has(ticket) && (known.has(ticket.ticket) || !open.includes(ticket));
+    const waiting = open.filter((ticket) => !failed.has(ticket) && !known.has(ticket.ticket));
     await settleTickets(pool, {
       over: tickets.filter(isOver),
       // 30 minutes after it was sent, an hour, two, and so on.

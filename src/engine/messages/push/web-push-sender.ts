@@ -27,7 +27,7 @@ const TOO_MANY = 429;
  */
 export function createWebPushSender(credentials: WebPushCredentials, options: WebPushOptions): PushSender {
   const { now, ...httpOptions } = options;
-  const vapid = new Vapid(credentials, now);
+  const vapid = createVapid(credentials, now);
   const http = new ProviderHttp(httpOptions);
   const hosts = new EndpointHosts();
 
@@ -103,29 +103,23 @@ const REUSED_MS = 3_600_000;
 const MOST_ORIGINS = 100;
 
 /** The identification of the sender (RFC 8292). */
-class Vapid {
-  private readonly key: KeyObject;
-  private readonly credentials: WebPushCredentials;
-  private readonly now: () => number;
-  private readonly tokens = new Map<string, { token: string; atMs: number }>();
-
-  constructor(credentials: WebPushCredentials, now: () => number) {
-    this.key = vapidKey(credentials);
-    this.credentials = credentials;
-    this.now = now;
-  }
+function createVapid(credentials: WebPushCredentials, now: () => number) {
+  const tokens = new Map<string, { token: string; atMs: number }>();
+  const key: KeyObject = vapidKey(credentials);
 
   /** The header for a push service. */
-  authorization(origin: string): string {
-    const { publicKey, subject } = this.credentials;
-    const nowMs = this.now();
-    let made = this.tokens.get(origin);
+  function authorization(origin: string): string {
+    const { publicKey, subject } = credentials;
+    const nowMs = now();
+    let made = tokens.get(origin);
     if (made === undefined || nowMs >= made.atMs + REUSED_MS) {
       const exp = Math.floor((nowMs + VALID_MS) / 1_000);
-      made = { token: signedJwt(this.key, { aud: origin, exp, sub: subject }), atMs: nowMs };
-      if (this.tokens.size >= MOST_ORIGINS) this.tokens.clear();
-      this.tokens.set(origin, made);
+      made = { token: signedJwt(key, { aud: origin, exp, sub: subject }), atMs: nowMs };
+      if (tokens.size >= MOST_ORIGINS) tokens.clear();
+      tokens.set(origin, made);
     }
     return `vapid t=${made.token}, k=${publicKey}`;
   }
+
+  return { authorization };
 }

@@ -29,38 +29,28 @@ const AT_ONCE = 500;
  * E-mails about achievements. `noteDue` noted each completion with the time at which its e-mail is due. The transaction
  * that stores the messages deletes the row. Users who may not be written to at that time get none.
  */
-export class AchievementEmails implements ScheduledWork {
-  readonly name = 'e-mails about achievements';
-  private readonly options: AchievementEmailsOptions;
-  private readonly pieces: Pieces;
+export function createAchievementEmails(options: AchievementEmailsOptions): ScheduledWork {
+  const { onFailed, publisher } = options;
+  const name = 'e-mails about achievements';
+  const pieces: Pieces = new Pieces({ kind: name, onFailed });
 
-  constructor(options: AchievementEmailsOptions) {
-    this.options = options;
-    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+  function due(upToMs: number): Promise<number | null> {
+    const except = pieces.aside.map(({ key }) => Number(key));
+    return firstDueCompletion(publisher.pool, upToMs, except);
   }
 
-  get aside(): string[] {
-    return this.pieces.aside.map(({ name }) => name);
+  function upcoming(untilMs: number): Promise<number | null> {
+    return due(untilMs);
   }
 
-  due(upToMs: number): Promise<number | null> {
-    const except = this.pieces.aside.map(({ key }) => Number(key));
-    return firstDueCompletion(this.options.publisher.pool, upToMs, except);
-  }
-
-  upcoming(untilMs: number): Promise<number | null> {
-    return this.due(untilMs);
-  }
-
-  async perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
-    const { publisher } = this.options;
+  async function perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
     const lastMs = Math.max(dueMs, beforeMs - 1);
     const { controlShare } = await readOrganisation(publisher.pool);
     const wanting = new Map((await publisher.wanting([TYPE])).map((one) => [one.tenantNo, one]));
     for (const tenantNo of await tenantsWithDueCompletions(publisher.pool, lastMs, AT_ONCE)) {
       if (ending.aborted) return;
-      if (this.pieces.isAside(String(tenantNo))) continue;
-      await this.pieces.attempt(tenantPiece(tenantNo), ending, async () => {
+      if (pieces.isAside(String(tenantNo))) continue;
+      await pieces.attempt(tenantPiece(tenantNo), ending, async () => {
         const compiled = await publisher.catalog(tenantNo, wanting.get(tenantNo)?.version ?? 0);
         const wantsOf = (userId: string): Wants => publisher.wants(compiled, userId);
         const { isEmailed = false, isPushed = false } = wanting.get(tenantNo) ?? {};
@@ -77,6 +67,16 @@ export class AchievementEmails implements ScheduledWork {
       });
     }
   }
+
+  return {
+    name,
+    get aside(): string[] {
+      return pieces.aside.map(({ name }) => name);
+    },
+    due,
+    upcoming,
+    perform,
+  };
 }
 
 interface Context {

@@ -22,7 +22,7 @@ import {
   type NotificationProgress,
   type WantingTenant,
 } from '../../../postgres/notifications/due.ts';
-import { KeptRuns } from '../../leaderboards/kept-runs.ts';
+import { createKeptRuns, type KeptRuns } from '../../leaderboards/kept-runs.ts';
 import { groupsOfRun } from '../../leaderboards/runs.ts';
 import type { ScheduledWork } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
@@ -121,7 +121,7 @@ class Announcer {
 
   constructor(options: AnnouncerOptions) {
     this.options = options;
-    this.kept = new KeptRuns(options.pool);
+    this.kept = createKeptRuns(options.pool);
   }
 
   /** The notifications of an announcement. The end of a run with a breakdown has one for each group. */

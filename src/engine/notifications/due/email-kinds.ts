@@ -34,7 +34,7 @@ export interface MessageSendingSettings {
 }
 
 /** Some users of a zone in which it is time for e-mails. */
-interface Asked extends MessageSendingSettings {
+interface DueUsers extends MessageSendingSettings {
   pool: Pool;
   userIds: readonly string[];
   /** IANA name; `null` means UTC. */
@@ -59,7 +59,7 @@ export interface EmailKind {
   /** The time of day; `null` if the settings switch this kind off. */
   time(settings: MessageSendingSettings): LocalTime | null;
   /** The e-mails that are due for some users. Reads Postgres, writes nothing. */
-  due(asked: Asked): Promise<WaitingMessage[]>;
+  due(asked: DueUsers): Promise<WaitingMessage[]>;
 }
 
 /** Recaps of the last week or month, by the organisation's setting, for users with an event in it. */
@@ -112,7 +112,7 @@ export const STREAK_REMINDERS: EmailKind = {
 };
 
 /** The streak that is lost at the start of a local day (epoch day) unless the user acts; `null` if there is none. */
-function streakInDanger({ compiled, moment, zone }: Asked, state: User, endDay: number): StreakResponse | null {
+function streakInDanger({ compiled, moment, zone }: DueUsers, state: User, endDay: number): StreakResponse | null {
   const { streaks: settings } = compiled.catalog;
   const { frequency, weekStart } = settings;
   if (state.createdMs > moment.atMs || state.streakRule?.enabled === false) return null;

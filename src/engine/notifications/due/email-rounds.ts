@@ -75,7 +75,7 @@ export class EmailRounds implements ScheduledWork {
     const lastMs = Math.max(dueMs, beforeMs - 1);
     const followed = await this.zones.followed();
     let next = this.next(followed, lastMs);
-    if (next === null) return this.lookAtMoves(followed, upToMs, ending);
+    if (next === null) return this.checkMoves(followed, upToMs, ending);
     while (next !== null && !ending.aborted && performance.now() < endMs) {
       const { zone, moment } = next;
       const done = await this.pieces.attempt(zonePiece(zone.progress), ending, () => this.page(zone, moment, upToMs));
@@ -122,7 +122,7 @@ export class EmailRounds implements ScheduledWork {
     return moved;
   }
 
-  private async lookAtMoves(followed: readonly FollowedZone[], nowMs: number, ending: AbortSignal): Promise<void> {
+  private async checkMoves(followed: readonly FollowedZone[], nowMs: number, ending: AbortSignal): Promise<void> {
     const { publisher } = this.options;
     const tenants = new Set(followed.map(({ progress }) => progress.tenantNo));
     await forgetOtherMoves(publisher.pool, [...tenants]);

@@ -41,53 +41,43 @@ interface Report {
  * receiver wants it any longer. The transaction that stores the messages locks the rows, so concurrent workers and
  * crashes neither duplicate nor lose any.
  */
-export class Windows implements ScheduledWork {
-  readonly name = 'windows of notifications';
-  readonly seesItself = true;
-  private readonly options: WindowsOptions;
-  private readonly pieces: Pieces;
+export function createWindows(options: WindowsOptions): ScheduledWork {
+  const { onFailed, publisher, rankings } = options;
+  const name = 'windows of notifications';
+  const seesItself = true;
+  const pieces: Pieces = new Pieces({ kind: name, onFailed });
 
-  constructor(options: WindowsOptions) {
-    this.options = options;
-    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+  async function due(upToMs: number): Promise<number | null> {
+    const { pool } = publisher;
+    return (await upcoming(upToMs)) ?? ((await endWindowsAhead(pool, upToMs)) ? upToMs : null);
   }
 
-  get aside(): string[] {
-    return this.pieces.aside.map(({ name }) => name);
+  function upcoming(untilMs: number): Promise<number | null> {
+    return firstEndedWindow(publisher.pool, untilMs, tenantsAside());
   }
 
-  async due(upToMs: number): Promise<number | null> {
-    const { pool } = this.options.publisher;
-    return (await this.upcoming(upToMs)) ?? ((await endWindowsAhead(pool, upToMs)) ? upToMs : null);
-  }
-
-  upcoming(untilMs: number): Promise<number | null> {
-    return firstEndedWindow(this.options.publisher.pool, untilMs, this.tenantsAside());
-  }
-
-  async perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
-    const { pool } = this.options.publisher;
+  async function perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
+    const { pool } = publisher;
     const endedMs = Math.max(dueMs, beforeMs - 1);
     const endMs = performance.now() + WORK_MS;
     const wanting = await wantingTenants(pool, THROTTLED);
     const versions = new Map(wanting.map(({ tenantNo, version }) => [tenantNo, version]));
     const goesOn = (): boolean => !ending.aborted && performance.now() < endMs;
     for (const tenantNo of await tenantsWithEndedWindows(pool, endedMs, AT_ONCE)) {
-      if (this.pieces.isAside(String(tenantNo)) || !goesOn()) continue;
-      await this.pieces.attempt(tenantPiece(tenantNo), ending, async () => {
-        const compiled = await this.options.publisher.catalog(tenantNo, versions.get(tenantNo) ?? 0);
-        while (goesOn() && (await this.flush(compiled, { endedMs, nowMs: upToMs })) === AT_ONCE);
+      if (pieces.isAside(String(tenantNo)) || !goesOn()) continue;
+      await pieces.attempt(tenantPiece(tenantNo), ending, async () => {
+        const compiled = await publisher.catalog(tenantNo, versions.get(tenantNo) ?? 0);
+        while (goesOn() && (await flush(compiled, { endedMs, nowMs: upToMs })) === AT_ONCE);
       });
     }
   }
 
-  private tenantsAside(): number[] {
-    return this.pieces.aside.map(({ key }) => Number(key));
+  function tenantsAside(): number[] {
+    return pieces.aside.map(({ key }) => Number(key));
   }
 
   /** Flushes some windows of a tenant. Returns their number. */
-  private async flush(compiled: CompiledCatalog, at: { endedMs: number; nowMs: number }): Promise<number> {
-    const { publisher, rankings } = this.options;
+  async function flush(compiled: CompiledCatalog, at: { endedMs: number; nowMs: number }): Promise<number> {
     const { tenantNo } = compiled.catalog;
     const boards: Report[] = [];
     let taken = 0;
@@ -123,7 +113,20 @@ export class Windows implements ScheduledWork {
     }
     return taken;
   }
+
+  return {
+    name,
+    seesItself,
+    get aside(): string[] {
+      return pieces.aside.map(({ name }) => name);
+    },
+    due,
+    upcoming,
+    perform,
+  };
 }
+
+export type Windows = ReturnType<typeof createWindows>;
 
 /** The report of a window that is over; `null` if there is nothing to report. */
 function report(compiled: CompiledCatalog, window: EndedWindow): Report | null {

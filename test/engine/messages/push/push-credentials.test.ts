@@ -2,7 +2,7 @@ import { createECDH } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createVapidKeys, problemOfCredentials } from '../../../../src/engine/messages/push/push-credentials.ts';
 import type { PushCredentials } from '../../../../src/engine/messages/push/push-sender.ts';
-import { createPushSender, PushSenders } from '../../../../src/engine/messages/push/push-senders.ts';
+import { createPushSender, createPushSenders } from '../../../../src/engine/messages/push/push-senders.ts';
 import { tokenProblem } from '../../../../src/engine/messages/push/push-tokens.ts';
 import { Receiver } from '../../webhooks/receiver.ts';
 import { ecKey, json, message, rsaKey, SENT } from './push-bed.ts';
@@ -104,7 +104,7 @@ describe('kept senders', () => {
   afterAll(() => receiver.close());
 
   test('are the same for the same credentials', async () => {
-    const senders = new PushSenders({ allowPrivate: true, baseUrls: { expo: receiver.url } });
+    const senders = createPushSenders({ allowPrivate: true, baseUrls: { expo: receiver.url } });
     expect(senders.of(expo('a'))).toBe(senders.of(expo('a')));
     expect(senders.of(expo('b'))).not.toBe(senders.of(expo('a')));
     expect(() => senders.of(expo(''))).toThrow('accessToken');

@@ -180,7 +180,10 @@ describe('triggers', () => {
     const bad: [object, string][] = [
       [{ type: 'metric', points: 1, metricId: flips }, `metricThreshold: required for type 'metric'`],
       [{ type: 'streak', points: 1, streakLength: 0 }, 'streakLength must be at least 1'],
-      [{ type: 'time', points: 1, timeUnit: 'hour', timeInterval: 1 }, 'timeUnit must be one of: hours, days (did you mean hours?)'],
+      [
+        { type: 'time', points: 1, timeUnit: 'hour', timeInterval: 1 },
+        'timeUnit must be one of: hours, days (did you mean hours?)',
+      ],
       [{ type: 'user_creation', points: 1, metricId: flips }, `metricId: only for type 'metric'`],
       [{ type: 'achievement', points: 1, achievementId: flips }, `achievementId: unknown achievement '${flips}'`],
       [{ ...metric, userAttributes: conditions }, `userAttributes[0].attributeId: 'deck' is an event attribute`],

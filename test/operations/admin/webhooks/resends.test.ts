@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Webhook } from '../../../../src/domain/catalog.ts';
 import { FixedClock } from '../../../../src/clock.ts';
 import { JobRunner } from '../../../../src/engine/schedule/job-runner.ts';
-import { Resends, createWebhookDeliveries } from '../../../../src/engine/webhooks/webhook-deliveries.ts';
+import { createResends, createWebhookDeliveries } from '../../../../src/engine/webhooks/webhook-deliveries.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { settleMessages, storeMessages } from './stored-messages.ts';
 
@@ -26,7 +26,7 @@ afterAll(() => laurel.close());
 
 /** A worker that resends. */
 const runner = (onQueued = (): unknown => undefined): JobRunner =>
-  new JobRunner({ pool: laurel.pool, works: [new Resends({ pool: laurel.pool, clock, onQueued })] });
+  new JobRunner({ pool: laurel.pool, works: [createResends({ pool: laurel.pool, clock, onQueued })] });
 const queued = async (): Promise<string[]> =>
   (
     await laurel.pool.query('SELECT id FROM webhook_queue WHERE webhook_id = $1 ORDER BY sequence', [webhookId])
