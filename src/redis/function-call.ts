@@ -1,9 +1,8 @@
 import { Command } from 'ioredis';
-import type { Words } from './script.ts';
 
 /** The call of a function, whose reply has buffers. */
 export class FunctionCall extends Command {
-  constructor(name: string, keys: readonly string[], args: Words) {
+  constructor(name: string, keys: readonly string[], args: readonly (string | number | Buffer)[]) {
     super('FCALL', [name, keys.length, ...keys, ...args], { replyEncoding: null });
   }
 

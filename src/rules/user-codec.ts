@@ -113,7 +113,7 @@ function userOf(values: Values): User {
 
 /** Encodes a user. */
 export function encodeUser(user: User): Buffer {
-  const values: Values = new Array(STATE_SIZE).fill(undefined);
+  const values: Values = NO_FIELDS.slice();
   values[USER.createdMs] = user.createdMs;
   values[USER.updatedMs] = user.updatedMs;
   values[USER.activeDay] = user.activeDay ?? -1;
@@ -183,6 +183,7 @@ export function encodeUser(user: User): Buffer {
 const ARRAY_HEADER = 3;
 
 const NO_VALUES: unknown[] = [];
+const NO_FIELDS: Values = Array.from({ length: STATE_SIZE }, () => undefined);
 
 const same = <T>(value: unknown): T => value as T;
 const optional = <T>(value: unknown): T | null => (value ?? null) as T | null;
