@@ -26,24 +26,28 @@ export const TOTALS = {
 } as const;
 
 const LETTER_BEFORE_A = 96;
+/** By level: the field of the number of users on it, and the beginning of the fields of its blocks. */
+const LEVELS = Array.from({ length: TOTALS.levels + 1 }, (_, level) => ({
+  users: level === 0 ? TOTALS.holders : `${TOTALS.level}${level}`,
+  letter: level === 0 ? '' : String.fromCharCode(LETTER_BEFORE_A + level),
+}));
 
 /** The fields that count a user with this total; none for 0. `lua/count_points.lua` reads them. */
 export function totalFields(total: number): string[] {
   const fields: string[] = [];
-  for (let block = total, level = 0; block > 0; block = Math.floor(block / TOTALS.width), level += 1)
-    fields.push(
-      level === 0 ? String(block) : `${String.fromCharCode(LETTER_BEFORE_A + level)}${block}`,
-      level === 0 ? TOTALS.holders : `${TOTALS.level}${level}`,
-    );
+  for (let block = total, level = 0; block > 0; block = Math.floor(block / TOTALS.width), level += 1) {
+    const { users, letter } = LEVELS[level]!;
+    fields.push(`${letter}${block}`, users);
+  }
   return fields;
 }
 
 /** What a change of a total adds to the counts. */
-export function totalMoves(before: number, after: number): Map<string, number> {
-  const moves = new Map<string, number>();
-  for (const field of totalFields(before)) moves.set(field, (moves.get(field) ?? 0) - 1);
-  for (const field of totalFields(after)) moves.set(field, (moves.get(field) ?? 0) + 1);
-  for (const [field, added] of moves) if (added === 0) moves.delete(field);
+export function totalMoves(before: number, after: number): [field: string, added: number][] {
+  const [left, entered] = [totalFields(before), totalFields(after)];
+  const moves: [field: string, added: number][] = [];
+  for (const field of left) if (!entered.includes(field)) moves.push([field, -1]);
+  for (const field of entered) if (!left.includes(field)) moves.push([field, 1]);
   return moves;
 }
 

@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis';
 import type { Registry } from 'prom-client';
 import { DURATION_BUCKETS, Histogram, type Series } from '../telemetry/metrics.ts';
 import { connectionOf, isOfCluster } from './endpoints.ts';
+import { FunctionCall } from './function-call.ts';
 import { gateOf, RedisNotReady, type Belief } from './gate.ts';
 import { shardOfKey } from './keys.ts';
 import { libraryText, LUA_FOLDER, scriptParts } from './lua-library.ts';
@@ -186,7 +187,7 @@ export function scriptNamed(name: string): Script {
 
 /** If replicas must hold the write, withholds the reply until the offset that they must reach is known. */
 function send(redis: Redis, { name, keys, args, acknowledgement }: Call): Promise<unknown> {
-  const reply = redis.callBuffer('FCALL', name, keys.length, ...keys, ...args);
+  const reply = redis.sendCommand(new FunctionCall(name, keys, args)) as Promise<unknown>;
   return acknowledgement?.noteOffset(reply) ?? reply;
 }
 

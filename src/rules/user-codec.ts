@@ -49,7 +49,7 @@ export function decodeUser(packed: Buffer): User {
 function userOf(values: Values): User {
   if (values.length <= USER.streaks + 2 * STREAK.size + STREAK.currentPeriod)
     throw new TypeError(`${values.length} values`);
-  for (const [at, value] of values.entries()) if (value === null) values[at] = undefined;
+  for (let at = 0; at < values.length; at += 1) if (values[at] === null) values[at] = undefined;
   const usedKeys = values[USER.usedKeys] as number | undefined;
   const daysOff = values[USER.daysOff] as [number, number, number] | undefined;
   const signUp = values[USER.signUp] as [number, number, number] | undefined;
@@ -113,7 +113,7 @@ function userOf(values: Values): User {
 
 /** Encodes a user. */
 export function encodeUser(user: User): Buffer {
-  const values: Values = Array.from({ length: STATE_SIZE }, () => undefined);
+  const values: Values = NO_FIELDS.slice();
   values[USER.createdMs] = user.createdMs;
   values[USER.updatedMs] = user.updatedMs;
   values[USER.activeDay] = user.activeDay ?? -1;
@@ -158,38 +158,32 @@ export function encodeUser(user: User): Buffer {
     ]);
   if (user.guarded.size > 0) values[USER.guarded] = packedMap(user.guarded, packedGuardSums);
   if (user.corrections > 0) values[USER.corrections] = user.corrections;
-  for (const field of OPTIONAL) if (user[field] !== null) values[USER[field]] = user[field];
+  values[USER.earnedDay] = user.earnedDay ?? undefined;
+  values[USER.settledMs] = user.settledMs ?? undefined;
+  values[USER.begunDay] = user.begunDay ?? undefined;
+  values[USER.name] = user.name ?? undefined;
+  values[USER.email] = user.email ?? undefined;
+  values[USER.deviceTokens] = user.deviceTokens ?? undefined;
+  values[USER.zone] = user.zone ?? undefined;
+  values[USER.offsetSeconds] = user.offsetSeconds ?? undefined;
+  values[USER.offsetUntilMs] = user.offsetUntilMs ?? undefined;
+  values[USER.notifications] = user.notifications ?? undefined;
+  values[USER.generation] = user.generation ?? undefined;
+  values[USER.recomputed] = user.recomputed ?? undefined;
+  values[USER.importedBy] = user.importedBy ?? undefined;
+  values[USER.importedMs] = user.importedMs ?? undefined;
+  values[USER.heldUntilMs] = user.heldUntilMs ?? undefined;
   values.push(...user.unknown);
-  let size = values.length;
-  while (values[size - 1] === undefined) size -= 1;
-  if (size < values.length) values.length = size;
+  while (values.at(-1) === undefined) values.pop();
   // The values follow the array's header of three bytes.
   return packr.pack(values).subarray(ARRAY_HEADER);
 }
-
-/** Fields that are stored without conversion; `null` is not stored. */
-const OPTIONAL = [
-  'earnedDay',
-  'settledMs',
-  'begunDay',
-  'name',
-  'email',
-  'deviceTokens',
-  'zone',
-  'offsetSeconds',
-  'offsetUntilMs',
-  'notifications',
-  'generation',
-  'recomputed',
-  'importedBy',
-  'importedMs',
-  'heldUntilMs',
-] as const;
 
 /** Of an array of 16 to 65,535 values. */
 const ARRAY_HEADER = 3;
 
 const NO_VALUES: unknown[] = [];
+const NO_FIELDS: Values = Array.from({ length: STATE_SIZE }, () => undefined);
 
 const same = <T>(value: unknown): T => value as T;
 const optional = <T>(value: unknown): T | null => (value ?? null) as T | null;

@@ -137,19 +137,18 @@ export function countsOfUser(
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 const NOTHING = Buffer.alloc(0);
 
-/** An event's record: a list whose element after `head` is the leaderboards. */
+/** An event's record: a list whose element after `head` is the leaderboards, of which it has none yet. */
 export function eventPart(
   record: readonly unknown[],
   { moves, isNow, place }: Pick<RecordPart, 'isNow' | 'place'> & { moves: readonly ScoreChange[] },
 ): RecordPart {
-  const head = record.slice(0, EVENT_RECORD.boards);
-  const tail = record.slice(EVENT_RECORD.more);
-  const values = packr.pack(head);
-  const packed = Buffer.concat([listHeader(record.length), values.subarray(headerLength(values))]);
+  const packed = packr.pack(record.slice(0, EVENT_RECORD.more));
+  // The header is of a list of up to 65,535 values, and the empty list of leaderboards one byte.
+  packed.writeUInt16BE(record.length, 1);
   return {
     id: record[EVENT_RECORD.id] as string,
-    head: packed,
-    tail: tail.length === 0 ? NOTHING : packr.pack(tail[0]),
+    head: packed.subarray(0, -1),
+    tail: record.length > EVENT_RECORD.more ? packr.pack(record[EVENT_RECORD.more]) : NOTHING,
     moves,
     isNow,
     place,
@@ -181,8 +180,6 @@ export const movesPart = (moves: readonly ScoreChange[]): RecordPart => ({
 });
 
 const SHORT = 16;
-const listHeader = (size: number): Buffer =>
-  size < SHORT ? Buffer.from([0x90 | size]) : Buffer.from([0xdc, size >> 8, size & 0xff]);
 const mapHeader = (size: number): Buffer =>
   size < SHORT ? Buffer.from([0x80 | size]) : Buffer.from([0xde, size >> 8, size & 0xff]);
 

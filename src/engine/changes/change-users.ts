@@ -275,11 +275,12 @@ async function readUsers(calls: Calls, part: TenantPart, subjects: readonly AnyS
   // In the order of READ_ARG.
   const args = [subjects.length, guarded.length, ...guarded, ...asked];
   const [generation, total, ...rest] = await calls.read({ keys: [...keys, ...buckets], args });
+  const ofNewUsers = generation!.toString('latin1');
   const states = rest.splice(0, subjects.length);
   const quarantined = rest.splice(0, guarded.length);
   const read = subjects.map(({ keys: used, isGuarded }, at): ReadUser => ({
     packed: states[at]!.length === 0 ? null : states[at]!,
-    generation: generation!.toString('latin1'),
+    generation: ofNewUsers,
     quarantine: { events: isGuarded ? quarantined.shift()!.toString('latin1') : '', total: Number(total) },
     uses: rest.splice(0, used.length).map((use) => use.toString('latin1')),
   }));

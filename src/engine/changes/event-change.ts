@@ -50,17 +50,22 @@ interface Surroundings {
   nowMs: number;
   /** Maximum number of idempotency keys of a user on a UTC day; 0: unlimited. */
   keysPerDay: number;
-  /** When an event happens (microseconds), for leaderboards that rank equal scores by time. */
-  reachedBy: (event: ReadyEvent) => number;
   /** Whether events wait for users who are being merged. */
   mayWait: boolean;
-  /** The event's place in the call. */
-  placeOf: (event: ReadyEvent) => number;
+}
+
+/** An event of a call. */
+export interface PlacedEvent {
+  event: ReadyEvent;
+  /** Its place in the call, from 0. */
+  place: number;
+  /** When it happens (microseconds), for leaderboards that rank equal scores by time. */
+  reached: number;
 }
 
 /** Applies a user's events in order. */
-export const eventsChange = (events: readonly ReadyEvent[], read: ReadUser, around: Surroundings): EventsChange =>
-  new UserEvents(events[0]!.userId, read, around).apply(events);
+export const eventsChange = (events: readonly PlacedEvent[], read: ReadUser, around: Surroundings): EventsChange =>
+  new UserEvents(events[0]!.event.userId, read, around).apply(events);
 
 const OUTDATED_REPLY: PackedRefusal = { [RECORD.kind]: REFUSAL.outdated };
 const NO_REPLY: PackedRefusal = { [RECORD.kind]: REFUSAL.unknownUse };
@@ -79,6 +84,9 @@ class UserEvents {
   private readonly around: Surroundings;
   private readonly change: EventsChange = { block: null, replies: [], recordOf: [], refused: 0 };
   private isHeldBack = false;
+  /** Of the event that is being applied. */
+  private place = 0;
+  private reached = 0;
   /** The last event that was applied. */
   private lastApplied: string | null = null;
   /** The number of the next idempotency key, and that of the last event's record. */
@@ -103,8 +111,10 @@ class UserEvents {
     };
   }
 
-  apply(events: readonly ReadyEvent[]): EventsChange {
-    for (const event of events) {
+  apply(events: readonly PlacedEvent[]): EventsChange {
+    for (const { event, place, reached } of events) {
+      this.place = place;
+      this.reached = reached;
       this.change.replies.push(this.take(event));
       this.change.recordOf.push(this.lastRecord);
       if (event.idempotency !== null) this.keyNo += 1;
@@ -220,7 +230,7 @@ class UserEvents {
       plan,
       nowMs,
       isNew,
-      reached: event.occurred === undefined ? this.around.reachedBy(event) : event.occurred.atMs * 1000,
+      reached: event.occurred === undefined ? this.reached : event.occurred.atMs * 1000,
       quarantine,
     });
     if (isRefusal(outcome)) return outcome;
@@ -253,8 +263,7 @@ class UserEvents {
       repairs: occurred ?? {},
     });
     this.block.counts.push(...countsOf(part, { isNew, ...outcome }));
-    const place = this.around.placeOf(event);
-    const record = eventPart(list, { moves: outcome.scores, isNow: occurred === undefined, place });
+    const record = eventPart(list, { moves: outcome.scores, isNow: occurred === undefined, place: this.place });
     this.lastRecord = this.block.records.push(record) - 1;
     return recordOf(list) as ScriptReply;
   }
@@ -283,7 +292,7 @@ class UserEvents {
     }
     const guard = { guard: stopped.guard, action: GUARD_ACTION[stopped.action] };
     const record = guardedRecord(this.takeUser(event.plan), ruleEvent, guard, { plan, nowMs, texts: textsOf(event) });
-    this.lastRecord = this.block.records.push(mapPart(record, null, this.around.placeOf(event))) - 1;
+    this.lastRecord = this.block.records.push(mapPart(record, null, this.place)) - 1;
     if (!isKept) this.change.refused += 1;
     return record;
   }
@@ -305,7 +314,7 @@ class UserEvents {
       const id = idBeside(event.id);
       const record = requestRecord(user, outcome, { plan, nowMs, isNew, id, userId: event.userId });
       this.block.counts.push(...countsOf(part, { isNew, ...outcome }));
-      this.block.records.push(mapPart(record, outcome.scores, this.around.placeOf(event)));
+      this.block.records.push(mapPart(record, outcome.scores, this.place));
     }
     if (used !== null) user.usedKeys = used;
     if (isNew || sent !== null || used !== null) {

@@ -7,7 +7,7 @@ import type { TenantPart } from '../../redis/keys.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
 import type { StepPart } from './block.ts';
 import { type Calls, type Changed, changeUsers, type Subject } from './change-users.ts';
-import { type EventsChange, eventsChange } from './event-change.ts';
+import { type EventsChange, eventsChange, type PlacedEvent } from './event-change.ts';
 
 /** When events happen, for leaderboards on which of equal scores the earlier one ranks higher. */
 export interface ReachedClock {
@@ -63,50 +63,38 @@ export async function recordEvents(
   { nowMs, keysPerDay, reached }: EventCall,
   step: EventStep | null = null,
 ): Promise<EventReplies> {
-  const users = groupedByUser(events);
   // Also of users whose changes are computed later, earlier events were earlier.
-  const times = new Map(events.map((event) => [event, reached.next(nowMs)]));
-  const places = new Map(events.map((event, place) => [event, place]));
-  const around = {
-    part,
-    nowMs,
-    keysPerDay,
-    // Batches of a shard are processed one after another, and wait for nobody.
-    mayWait: step === null,
-    reachedBy: (event: ReadyEvent) => times.get(event)!,
-    placeOf: (event: ReadyEvent) => places.get(event)!,
-  };
+  const users = groupedByUser(events.map((event, place) => ({ event, place, reached: reached.next(nowMs) })));
+  // Batches of a shard are processed one after another, and wait for nobody.
+  const around = { part, nowMs, keysPerDay, mayWait: step === null };
   const subjects = users.map((own): Subject<EventsChange> => ({
-    userId: own[0]!.userId,
-    keys: own.flatMap(({ idempotency }) => idempotency ?? []),
-    isGuarded: own.some(({ plan }) => plan.plan.guards !== undefined),
+    userId: own[0]!.event.userId,
+    keys: own.flatMap(({ event }) => event.idempotency ?? []),
+    isGuarded: own.some(({ event }) => event.plan.plan.guards !== undefined),
     compute: (read) => eventsChange(own, read, around),
   }));
   const { changed, ended } = await changeUsers(calls, part, subjects, {
     handlesSealed: true,
     onOvertaken: (latest, at) => {
-      for (const event of users[at]!) times.set(event, reached.next(nowMs, latest));
+      for (const placed of users[at]!) placed.reached = reached.next(nowMs, latest);
     },
     ...(step !== null && {
-      step: (changes: readonly EventsChange[]) => stepPart(step, events, users, changes),
+      step: (changes: readonly EventsChange[]) => stepPart(step, users, changes),
     }),
   });
-  const replies = new Map<ReadyEvent, ScriptReply>();
+  const replies: ScriptReply[] = [];
   for (const [at, own] of users.entries())
-    for (const [nth, event] of own.entries()) replies.set(event, replyTo(changed[at]!, nth, event));
-  return {
-    ended,
-    replies: events.map((event) => replies.get(event)!),
-    refused: changed.reduce((sum, { change }) => sum + change.refused, 0),
-  };
+    for (const [nth, { event, place }] of own.entries()) replies[place] = replyTo(changed[at]!, nth, event);
+  return { ended, replies, refused: changed.reduce((sum, { change }) => sum + change.refused, 0) };
 }
 
-function groupedByUser(events: readonly ReadyEvent[]): ReadyEvent[][] {
-  const groups = new Map<string, ReadyEvent[]>();
-  for (const event of events) {
-    const own = groups.get(event.userId);
-    if (own === undefined) groups.set(event.userId, [event]);
-    else own.push(event);
+function groupedByUser(events: readonly PlacedEvent[]): PlacedEvent[][] {
+  const groups = new Map<string, PlacedEvent[]>();
+  for (const placed of events) {
+    const { userId } = placed.event;
+    const own = groups.get(userId);
+    if (own === undefined) groups.set(userId, [placed]);
+    else own.push(placed);
   }
   return [...groups.values()];
 }
@@ -127,21 +115,19 @@ const WAITING: ReadonlySet<unknown> = new Set([REFUSAL.unknownUse, REFUSAL.outda
 /** The step's part of a commit; `null` if it must wait. */
 function stepPart(
   { indexes, unsent, ...step }: EventStep,
-  events: readonly ReadyEvent[],
-  users: readonly ReadyEvent[][],
+  users: readonly PlacedEvent[][],
   changes: readonly EventsChange[],
 ): StepPart | null {
   if (changes.some(({ replies }) => replies.some((reply) => WAITING.has(reply[kindField])))) return null;
   if (indexes === null) return { ...step, results: null };
-  const answers = new Map<ReadyEvent, Buffer | { record: number }>();
+  const results: { index: number; answer: Buffer | { record: number } }[] = [];
   const written = changes.flatMap(({ block }) => block?.records ?? []).toSorted((a, b) => a.place - b.place);
   for (const [at, { recordOf, replies, block }] of changes.entries()) {
-    for (const [nth, event] of users[at]!.entries()) {
+    for (const [nth, { place }] of users[at]!.entries()) {
       const no = recordOf[nth]!;
       const answer = no === -1 ? pack(replies[nth]) : { record: written.indexOf(block!.records[no]!) + 1 };
-      answers.set(event, answer);
+      results[place] = { index: indexes[place]!, answer };
     }
   }
-  const results = events.map((event, at) => ({ index: indexes[at]!, answer: answers.get(event)! }));
   return { ...step, results: [...results, ...unsent] };
 }

@@ -116,10 +116,12 @@ export function streakJson(compiled: CompiledCatalog, recorded: RecordedStreak, 
 
 /** JSON of the changed points systems, by key. Award IDs are numbered across all systems of a record. */
 export function pointsJson(compiled: CompiledCatalog, record: HappenedRecord): string {
+  const changedPoints = record[RECORD.points];
+  if (changedPoints === undefined) return '{}';
   const parts = fragmentsOf(compiled, record[RECORD.day]);
   const date = new Date(record[RECORD.atMs]).toISOString();
   let ordinal = 0;
-  const systems = (record[RECORD.points] ?? []).map((points) => {
+  const systems = changedPoints.map((points) => {
     const no = points[RECORDED_POINTS.system];
     const before = points[RECORDED_POINTS.before];
     const total = points[RECORDED_POINTS.after];

@@ -233,9 +233,9 @@ export class EventBatcher {
    * Resolves with the event's reply. Rejects with 503 if Redis does not answer; with CLIENT_GONE, and nothing done, if the
    * requester has gone before the event is sent.
    */
-  async submit(tenantNo: number, event: ReadyEvent, from?: Requester): Promise<ScriptReply> {
-    const part = userPart(this.options.redis, tenantNo, event.userId);
+  submit(tenantNo: number, event: ReadyEvent, from?: Requester): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
+      const part = userPart(this.options.redis, tenantNo, event.userId);
       this.queues.append(part, { event, from, resolve, reject });
     });
   }
