@@ -12,6 +12,8 @@ export type OnAnswer = (status: string, body: string, retryMs: number) => void;
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LINE_END = Buffer.from('\r\n');
 const STATUS = { from: 9, to: 12 };
+/** Plain connections read into it, one after the other: a stream would allocate 64 KiB for each answer. */
+const READ = Buffer.allocUnsafeSlow(65_536);
 
 /**
  * One HTTP/1.1 connection with one request at a time, which takes less CPU than a client with all features: the generator must
@@ -69,11 +71,13 @@ export class Connection {
     const host = hostname.replace(/^\[(.*)\]$/, '$1');
     const secure = protocol === 'https:';
     const to = { host, port: port === '' ? (secure ? 443 : 80) : Number(port) };
-    const socket = secure ? connectTls({ ...to, servername: host, ALPNProtocols: ['http/1.1'] }) : connectPlain(to);
+    const socket: Socket = secure
+      ? connectTls({ ...to, servername: host, ALPNProtocols: ['http/1.1'] })
+      : connectPlain({ ...to, onread: { buffer: READ, callback: (bytes) => this.takeRead(bytes, socket) } });
     socket.setNoDelay(true);
     this.socket = socket;
     this.received = Buffer.alloc(0);
-    socket.on('data', (chunk: Buffer) => this.take(chunk, socket));
+    if (secure) socket.on('data', (chunk: Buffer) => this.take(chunk, socket));
     // 'close' follows an error.
     socket.on('error', () => undefined);
     socket.on('end', () => socket.destroy());
@@ -83,6 +87,13 @@ export class Connection {
       this.end(CLOSED);
     });
     return socket;
+  }
+
+  private takeRead(bytes: number, socket: Socket): true {
+    this.take(READ.subarray(0, bytes), socket);
+    // The next read overwrites what is not taken yet.
+    if (this.received.buffer === READ.buffer) this.received = Buffer.from(this.received);
+    return true;
   }
 
   private take(chunk: Buffer, socket: Socket): void {
