@@ -5,6 +5,7 @@ export const ADVICE_CODES = [
   'events_refused',
   'metrics_without_events',
   'nothing_to_reach',
+  'points_without_trigger',
   'messages_without_channel',
   'rewards_sold_out',
   'achievements_of_nobody',
