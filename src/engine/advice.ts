@@ -250,7 +250,7 @@ const FINDINGS: Readonly<Record<AdviceCode, (facts: Facts) => Finding | null>> =
       ? null
       : {
           text: `Nobody has used the admin ${unusedKeys.length === 1 ? 'key' : 'keys'} ${names(unusedKeys.map((name) => ({ name })))}.`,
-          advice: 'Delete keys that you do not need: whoever finds one can use it.',
+          advice: 'Delete keys that you do not need, so that nobody can find and use them.',
           screen: '/keys',
         },
 };
