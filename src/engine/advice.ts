@@ -169,6 +169,18 @@ const FINDINGS: Readonly<Record<AdviceCode, (facts: Facts) => Finding | null>> =
       screen: '/achievements#new-achievement',
     };
   },
+  points_without_trigger: ({ compiled: { catalog } }) => {
+    const awarding = new Set(
+      catalog.triggers.filter(({ status }) => status === 'active').map(({ systemId }) => systemId),
+    );
+    const idle = catalog.pointsSystems.filter(({ id }) => !awarding.has(id));
+    if (idle.length === 0) return null;
+    return {
+      text: `Users get no ${names(idle)}: no active trigger awards points.`,
+      advice: 'Add a trigger that says what points are awarded for.',
+      screen: idle.length === 1 ? `/points/${idle[0]!.id}` : '/points',
+    };
+  },
   messages_without_channel: ({ compiled: { catalog }, channels }) => {
     const email = catalog.messages.templates.length > 0 && !channels.email;
     const push = catalog.messages.pushTemplates.length > 0 && !channels.push;
@@ -243,7 +255,7 @@ const FINDINGS: Readonly<Record<AdviceCode, (facts: Facts) => Finding | null>> =
       ? null
       : {
           text: `Nobody has used the admin ${unusedKeys.length === 1 ? 'key' : 'keys'} ${names(unusedKeys.map((name) => ({ name })))}.`,
-          advice: 'Delete keys that you do not need: whoever finds one can use it.',
+          advice: 'Delete keys that you do not need, so that nobody can find and use them.',
           screen: '/keys',
         },
 };

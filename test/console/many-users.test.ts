@@ -74,12 +74,12 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
   const link = (id: string) => page.getByRole('link', { name: id, exact: true });
 
   test('scrolls page by page, with only the visible rows in the document', async () => {
-    await page.getByText('100 or more users').waitFor();
+    await link('a model').waitFor();
     const shown = async (): Promise<number> => {
       await scrollTo(1e9);
-      return parseInt((await page.getByRole('status').first().textContent())?.replaceAll(',', '') ?? '', 10) || 0;
+      return (await topNow()) / ROW;
     };
-    await expect.poll(shown, { interval: 20 }).toBeGreaterThanOrEqual(4_000);
+    await expect.poll(shown, { interval: 20 }).toBeGreaterThanOrEqual(3_900);
     expect(await page.locator('tbody tr').count()).toBeLessThan(60);
     expect(asked.slice(0, 3)).toEqual([null, idOf(99), idOf(199)]);
     expect(new Set(asked).size).toBe(asked.length);

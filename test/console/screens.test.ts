@@ -315,17 +315,16 @@ describe.skipIf(!hasBrowser)('the console', () => {
   test('a long list has only the visible rows in the document, and loads more', async () => {
     const { page, context } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/users`);
-    await page.getByText('100 or more users').waitFor();
+    // Only a page of them is loaded.
+    await page.getByText('251 users', { exact: true }).waitFor();
     expect(await page.locator('tbody tr').count()).toBeLessThan(60);
     const frame = page.getByRole('region', { name: 'Users' });
     await expect
       .poll(async () => {
         await frame.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-        return page.getByRole('status').first().textContent();
+        return page.getByRole('link', { name: 'user-99', exact: true }).count();
       })
-      .toBe('251 users');
-    await frame.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-    await page.getByRole('link', { name: 'user-99', exact: true }).waitFor();
+      .toBe(1);
     await page.getByLabel('Search users').fill('Ada');
     await page.getByText('1 user', { exact: true }).waitFor();
     await context.close();

@@ -21,7 +21,7 @@ export const attentionQuery = queryOptions({
   queryFn: () => answer(admin.GET('/v1/attention')),
 });
 
-/** What is about one thing counts once, however many messages wait. */
+/** Items about a webhook or channel count once, regardless of the number of waiting messages. */
 const concernOf = ({ kind, count, webhook, channel, since, ...item }: Item): Concern => ({
   ...item,
   count: webhook === null && channel === null && kind !== 'backlog_full' ? count : 1,

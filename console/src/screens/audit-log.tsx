@@ -88,11 +88,16 @@ function Changes({ of: { after, before }, resources }: { of: Logged; resources: 
 
 const columnsOf = (authors: ReadonlyMap<string, string>, resources: Resources): Column<Logged>[] => [
   { id: 'at', header: 'When', cell: ({ at }) => <span title={moment(at)}>{timeOfMoment(at)}</span> },
-  { id: 'who', header: 'Who', cell: ({ who }) => <span title={who}>{authors.get(who) ?? <Code>{who}</Code>}</span> },
+  {
+    id: 'who',
+    folds: true,
+    header: 'Who',
+    cell: ({ who }) => <span title={who}>{authors.get(who) ?? <Code>{who}</Code>}</span>,
+  },
   { id: 'what', header: 'Action', cell: ({ action, kind }) => `${action} ${words(kind)}` },
   { id: 'name', header: 'Subject', cell: (entry) => <Subject of={entry} authors={authors} resources={resources} /> },
   { id: 'changes', header: 'Values', cell: (entry) => <Changes of={entry} resources={resources} />, wraps: true },
-  { id: 'address', header: 'From', cell: ({ address }) => address !== null && <Code>{address}</Code> },
+  { id: 'address', folds: true, header: 'From', cell: ({ address }) => address !== null && <Code>{address}</Code> },
 ];
 
 const KINDS = AUDIT_KINDS.map((of) => ({ of, text: words(of) })).toSorted((one, other) =>

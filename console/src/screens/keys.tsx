@@ -66,13 +66,13 @@ export function Keys() {
 function AdminKeys({ onShown, onCreated }: { onShown: (key: string) => void; onCreated: (body: unknown) => void }) {
   const columns: Column<AdminKey>[] = [
     { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },
-    { id: 'prefix', header: 'Prefix', cell: ({ prefix }) => <Code>{prefix}</Code> },
+    { id: 'prefix', folds: true, header: 'Prefix', cell: ({ prefix }) => <Code>{prefix}</Code> },
     {
       id: 'access',
       header: 'Access',
       cell: ({ access }) => <Tag tone={access === 'full' ? 'good' : 'plain'}>{access}</Tag>,
     },
-    { id: 'tenant', header: 'Tenant', cell: ({ tenantId }) => tenantId ?? 'all' },
+    { id: 'tenant', folds: true, header: 'Tenant', cell: ({ tenantId }) => tenantId ?? 'all' },
     { id: 'used', header: 'Last used', cell: ({ lastUsed }) => ago(lastUsed) },
     { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} /> },
     {

@@ -28,7 +28,7 @@ export function Leaderboards() {
         </Link>
       ),
     },
-    { id: 'key', header: 'Key', cell: ({ key }) => <Code>{key}</Code> },
+    { id: 'key', folds: true, header: 'Key', cell: ({ key }) => <Code>{key}</Code> },
     { id: 'rule', header: 'Rule', cell: (board) => boardText(board, rules), wraps: true },
     {
       id: 'participants',
@@ -39,6 +39,7 @@ export function Leaderboards() {
     },
     {
       id: 'days',
+      folds: true,
       header: 'Changes of rank, 30 days',
       cell: (board) => (
         <Daily

@@ -24,9 +24,10 @@ const columnsOf = (figures: Figures | undefined): readonly Column<Metric>[] => [
     ),
     wraps: true,
   },
-  { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
+  { id: 'key', folds: true, header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
   {
     id: 'unitType',
+    folds: true,
     header: 'Unit',
     cell: ({ unitType, units }) => (unitType === 'number' && units !== '' ? units : `${unitType} ${units}`),
   },

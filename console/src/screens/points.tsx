@@ -26,9 +26,10 @@ const columnsOf = (awarded: ReadonlyMap<string, readonly number[]> | undefined):
       </span>
     ),
   },
-  { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
+  { id: 'key', folds: true, header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
   {
     id: 'maxPoints',
+    folds: true,
     header: 'Maximum',
     align: 'right',
     cell: ({ maxPoints }) => (maxPoints === null ? '–' : number(maxPoints)),
@@ -42,6 +43,7 @@ const columnsOf = (awarded: ReadonlyMap<string, readonly number[]> | undefined):
   },
   {
     id: 'days',
+    folds: true,
     header: 'By day',
     cell: ({ id, name }) => <Daily label={`${name} awarded by day`} values={awarded?.get(id)} />,
   },

@@ -27,13 +27,14 @@ const COLUMNS: readonly Column<Request>[] = [
   },
   {
     id: 'duration',
+    folds: true,
     header: 'Duration',
     align: 'right',
     value: ({ durationMs }) => durationMs,
     cell: ({ durationMs }) => `${number(durationMs)} ms`,
   },
-  { id: 'key', header: 'Key', cell: ({ key }) => <Code>{key}</Code> },
-  { id: 'surface', header: 'API', cell: ({ surface }) => (surface === 'admin' ? 'Admin' : 'Application') },
+  { id: 'key', folds: true, header: 'Key', cell: ({ key }) => <Code>{key}</Code> },
+  { id: 'surface', folds: true, header: 'API', cell: ({ surface }) => (surface === 'admin' ? 'Admin' : 'Application') },
   { id: 'at', header: 'When', cell: ({ at }) => <span title={moment(at)}>{agoInRealTime(at)}</span> },
 ];
 

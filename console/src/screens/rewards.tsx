@@ -45,11 +45,17 @@ const COLUMNS: readonly Column<Reward>[] = [
     value: ({ name }) => name,
     cell: (item) => <BadgedName {...item} />,
   },
-  { id: 'key', header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
+  { id: 'key', folds: true, header: 'Key', value: ({ key }) => key, cell: ({ key }) => <Code>{key}</Code> },
   PRICE,
-  { id: 'stock', header: 'Stock', align: 'right', cell: ({ stock }) => orNone(stock) },
+  { id: 'stock', folds: true, header: 'Stock', align: 'right', cell: ({ stock }) => orNone(stock) },
   { id: 'left', header: 'Left', align: 'right', cell: ({ id }) => <Left of={id} /> },
-  { id: 'limit', header: 'Limit per user', align: 'right', cell: ({ limitPerUser }) => orNone(limitPerUser) },
+  {
+    id: 'limit',
+    folds: true,
+    header: 'Limit per user',
+    align: 'right',
+    cell: ({ limitPerUser }) => orNone(limitPerUser),
+  },
   { id: 'status', header: 'Status', cell: ({ status }) => <Status of={status} /> },
 ];
 

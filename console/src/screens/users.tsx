@@ -27,8 +27,8 @@ const COLUMNS: readonly Column<User>[] = [
   },
   { id: 'name', header: 'Name', cell: ({ name }) => name ?? '' },
   { id: 'email', header: 'E-mail', cell: ({ email }) => email ?? '' },
-  { id: 'tz', header: 'Time zone', cell: ({ tz }) => tz ?? 'UTC' },
-  { id: 'control', header: 'Group', cell: ({ control }) => (control ? <Tag>control</Tag> : '') },
+  { id: 'tz', folds: true, header: 'Time zone', cell: ({ tz }) => tz ?? 'UTC' },
+  { id: 'control', folds: true, header: 'Group', cell: ({ control }) => (control ? <Tag>control</Tag> : '') },
   { id: 'updated', header: 'Updated', cell: ({ updated }) => ago(updated) },
 ];
 

@@ -15,6 +15,8 @@ export interface Column<T> {
   wraps?: boolean;
   /** The header is only for screen readers. */
   unseen?: boolean;
+  /** On a phone, a card shows it on request. */
+  folds?: true;
   /** Left out on a phone if its rows are lines. */
   onlyWide?: boolean;
 }
@@ -36,8 +38,6 @@ export const CARD_CELL =
 const CARD_FRONT = 'float-left mr-1';
 const CARD_END = 'inline-flex align-middle empty:hidden';
 const CARD_LINE = 24;
-/** Lines of a card; the others are shown on request, unless it is only one. */
-const CARD_LINES = 4;
 /** Height of a line on a phone with its link, px. */
 const PHONE_ROW = 45;
 /** Takes the width that the other cells of a line leave. */
@@ -193,10 +193,8 @@ export function TableFrame<T>({ lines = false, ...props }: TableFrameProps<T>) {
 }
 
 /** The columns that a card shows at first. */
-function firstLines<T>(columns: readonly Column<T>[]): readonly Column<T>[] {
-  const rest = columns.filter(({ unseen }) => unseen !== true).slice(CARD_LINES);
-  return rest.length < 2 ? columns : columns.filter((column) => !rest.includes(column));
-}
+const firstLines = <T,>(columns: readonly Column<T>[]): readonly Column<T>[] =>
+  columns.filter(({ folds }) => folds !== true);
 
 function toggled(keys: ReadonlySet<string>, key: string): ReadonlySet<string> {
   const others = new Set(keys);

@@ -5,6 +5,7 @@ export const ADVICE_CODES = [
   'events_refused',
   'metrics_without_events',
   'nothing_to_reach',
+  'points_without_trigger',
   'messages_without_channel',
   'rewards_sold_out',
   'achievements_of_nobody',
@@ -18,9 +19,9 @@ export type AdviceCode = (typeof ADVICE_CODES)[number];
 
 /** Something that an administrator should know. */
 export const Finding = Type.Object({
-  /** What was found, as a sentence. */
+  /** The finding, as a sentence. */
   text: Type.String(),
-  /** What to do about it, as a sentence. */
+  /** The remedy, as a sentence; facts about what is broken. */
   advice: Type.String(),
   /** Where to do it: a place in the console, such as `/rewards`. */
   screen: Type.String(),

@@ -38,6 +38,17 @@ test('nothing is advised about what is new; then what to create next', async () 
   ]);
 });
 
+test('a points system that awards nothing', async () => {
+  const { body } = await laurel.admin.post('/v1/points?strict=true', [{ key: 'gems', name: 'Gems' }]);
+  const [{ id }] = body.created;
+  expect((await list()).at(-1)).toMatchObject({
+    code: 'points_without_trigger',
+    text: 'Users get no Gems: no active trigger awards points.',
+    screen: `/points/${id}`,
+  });
+  await laurel.admin.delete(`/v1/points?ids=${id}`);
+});
+
 test('what nobody uses or reaches, once it is old enough', async () => {
   const { body } = await laurel.admin.put('/v1/configuration', {
     metrics: [
