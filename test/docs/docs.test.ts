@@ -117,9 +117,10 @@ describe.each(documents.filter(({ path }) => path !== HISTORY).map((document) =>
     });
 
     // Somebody who follows these pages in an emergency pastes what they say.
-    test.runIf(/runbooks|troubleshooting/.test(document.path))('every command has the arguments that it needs', () => {
-      expect(found(code, /^(npx laurel [^#\n]*)/gm).filter((line) => lacksArguments(line))).toEqual([]);
-    });
+    if (/runbooks|troubleshooting/.test(document.path))
+      test('every command has the arguments that it needs', () => {
+        expect(found(code, /^(npx laurel [^#\n]*)/gm).filter((line) => lacksArguments(line))).toEqual([]);
+      });
 
     test('every variable exists', () => {
       const named = found(code, /(?<![\w-])([A-Z]{3,}_[A-Z_]+|SEED|RUNS|HOST)(?=[=`\s]|$)/g);
