@@ -222,7 +222,7 @@ async function watched(options: AdminOptions, { id }: Recomputation): Promise<Re
   }
 }
 
-const FIGURES_HEAD = ['WHAT', 'GAINING', 'LOSING', 'GIVEN', 'TAKEN'];
+const FIGURES_HEAD = ['WHAT', 'GAINING', 'LOSING', 'GIVEN', 'TAKEN', 'MOVING'];
 const USERS_HEAD = ['USER', 'GETS', 'LOSES', 'POINTS', 'BOARDS', 'STATUS', 'REASON'];
 
 function planText({ id, status, figures, outcome, samples }: RecomputationDetails): string {
@@ -235,16 +235,32 @@ function planText({ id, status, figures, outcome, samples }: RecomputationDetail
       loses,
       null,
       null,
+      null,
     ]),
-    ...figures.points.map(({ key, gaining: gains, losing: loses, given, taken }) => [key, gains, loses, given, taken]),
-    ...figures.boards.map(({ key, gaining: gains, losing: loses }) => [`${key} (board)`, gains, loses, null, null]),
+    ...figures.points.map(({ key, gaining: gains, losing: loses, given, taken }) => [
+      key,
+      gains,
+      loses,
+      given,
+      taken,
+      null,
+    ]),
+    // Scores that only change their group neither gain nor lose.
+    ...figures.boards.map(({ key, gaining: gains, losing: loses, moving }) => [
+      `${key} (board)`,
+      gains,
+      loses,
+      null,
+      null,
+      moving,
+    ]),
   ];
   const some: RecomputedUser[] = [];
   for (const user of [...samples.gaining, ...samples.losing, ...samples.left])
     if (!some.some(({ userId }) => userId === user.userId)) some.push(user);
   return [
     `${id}  ${status}\n`,
-    `${counted(users, 'user')}: ${gaining} ${gaining === 1 ? 'gains' : 'gain'}, ${losing} ${losing === 1 ? 'loses' : 'lose'}, ` +
+    `${counted(users, 'user')}: ${users - unchanged - failed} changed (gaining: ${gaining}, losing: ${losing}), ` +
       `${unchanged} unchanged, ${failed} not planned because of an error.\n`,
     applied + reverted + skipped === 0 ? '' : `Applied: ${applied}, reverted: ${reverted}, left out: ${skipped}.\n`,
     rows.length === 0 ? '' : `\n${tableText(FIGURES_HEAD, rows)}`,

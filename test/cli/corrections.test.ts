@@ -51,7 +51,9 @@ test('recompute: shows a plan, applies it and reverts it', async () => {
   expect(started.code).toBe(0);
   expect(started.err).toMatch(/^planned: 1 of 1 /m);
   expect(started.out).toContain('xp 4 → 8');
-  expect(started.out).toContain('1 user: 1 gains, 0 lose, 0 unchanged, 0 not planned because of an error.');
+  expect(started.out).toContain(
+    '1 user: 1 changed (gaining: 1, losing: 0), 0 unchanged, 0 not planned because of an error.',
+  );
   const id = /recompute apply (\S+)/.exec(started.out)![1]!;
   expect(await total()).toBe(4);
   expect((await cli('recompute', 'apply', id)).out).toContain('Applied: 1, reverted: 0, left out: 0.');

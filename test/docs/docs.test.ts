@@ -1,9 +1,11 @@
+import type { Command } from 'commander';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { allDocuments, brokenLinks } from '../../ops/docs/documents.mjs';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { STEPS } from '../../src/cli/corrections.ts';
+import { createProgram } from '../../src/cli/program.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { codeOf } from './documents.ts';
 
@@ -77,6 +79,16 @@ const paths = new Set([...applicationOperations, ...adminOperations].map(({ path
 const PROJECT_PATH =
   /(?<![\w./-])((?:src|lua|workers|bench|test|docs|ops|console|clients|examples|\.ci)\/[\w./*-]*[\w*])/g;
 
+/** Whether a command line, `npx laurel …`, has fewer arguments than its command requires. */
+function lacksArguments(line: string): boolean {
+  let words = line.trim().split(/\s+/).slice(2);
+  let command: Command = createProgram();
+  for (let sub; (sub = command.commands.find((one) => one.name() === words[0])) !== undefined; words = words.slice(1))
+    command = sub;
+  const required = command.registeredArguments.filter((argument) => argument.required).length;
+  return command.commands.length > 0 || words.filter((word) => !word.startsWith('-')).length < required;
+}
+
 /** It names what used to exist. */
 const HISTORY = 'CHANGELOG.md';
 
@@ -103,6 +115,12 @@ describe.each(documents.filter(({ path }) => path !== HISTORY).map((document) =>
       const unknown = words.filter((word) => !commands.includes(word) && !word.startsWith('-'));
       expect(unknown).toEqual([]);
     });
+
+    // Somebody who follows these pages in an emergency pastes what they say.
+    if (/runbooks|troubleshooting/.test(document.path))
+      test('every command has the arguments that it needs', () => {
+        expect(found(code, /^(npx laurel [^#\n]*)/gm).filter((line) => lacksArguments(line))).toEqual([]);
+      });
 
     test('every variable exists', () => {
       const named = found(code, /(?<![\w-])([A-Z]{3,}_[A-Z_]+|SEED|RUNS|HOST)(?=[=`\s]|$)/g);
