@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { createAdminKeys } from '../../src/postgres/access/admin-keys.ts';
@@ -22,6 +23,7 @@ const SIZES = {
 };
 
 let stack: TestStack;
+let redis: Redis;
 let frontend: WatchedFrontend;
 let workers: { close(): Promise<void> };
 /** Keys of the costly user: one without a limit, and one with that of every user. */
@@ -31,6 +33,7 @@ let cases: CostlyCase[];
 
 beforeAll(async () => {
   stack = await testStack({ database: 'migrated' });
+  redis = new Redis(stack.redisUrl);
   const pool = createPool(stack.databaseUrl, { max: 1 });
   await createAdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
   workers = await startWorkers({ ...stack, clock: systemClock, log: createLog({ level: 'fatal', name: 'test' }) });
@@ -52,6 +55,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await frontend.close();
   await workers.close();
+  await redis.quit();
   await stack.close();
 });
 
@@ -125,6 +129,46 @@ test('each is permitted, and its time is charged to its operation', async () => 
   const measured = cases.map(({ request }) => request.name).filter((name) => name !== 'metrics_event');
   expect(measured.filter((name) => !charged(name, 'loop'))).toEqual([]);
   expect(charged('admin_users_filtered', 'postgres')).toBe(true);
+});
+
+/** How long a request may hold the event loop without a pause: CPU, in units of parsing a text of 900 KB, about 10 ms. */
+const MOST_PARSINGS = 2;
+/** Those that may hold it longer. They parse, check or render the most that one request may contain. */
+const LONGER: Readonly<Record<string, number>> = {
+  admin_messages_preview: 6,
+  admin_metrics_batch_events: 6,
+  admin_configuration_diff: 4,
+  admin_analytics_leaderboards: 3,
+};
+/** How long one command may hold Redis. */
+const MOST_REDIS_MS = 3;
+/** How often a request is measured that exceeds this: the least counts, because others use the machine. */
+const MEASURED = 5;
+
+/** The duration of the slowest command since the log was emptied. */
+async function longestCommandMs(): Promise<number> {
+  const entries = (await redis.slowlog('GET', 100)) as [id: number, at: number, tookUs: number][];
+  return Math.max(0, ...entries.map(([, , tookUs]) => tookUs)) / 1_000;
+}
+
+// The long variant shows what its large states and its 20,000 users cost a victim.
+test.skipIf(LONG)('none holds the event loop or Redis for long', async () => {
+  await redis.config('SET', 'slowlog-log-slower-than', '200');
+  const parsingMs = await frontend.calibrate();
+  const long: string[] = [];
+  for (const { by, request } of cases) {
+    const mostLoopMs = parsingMs * (LONGER[request.name] ?? MOST_PARSINGS);
+    let [loopMs, redisMs] = [Infinity, Infinity];
+    for (let n = 0; n < MEASURED && (loopMs > mostLoopMs || redisMs > MOST_REDIS_MS); n += 1) {
+      await redis.slowlog('RESET');
+      const sent = (): Promise<unknown> => send(request, LARGE, by === 'user' ? userKey : KEY);
+      loopMs = Math.min(loopMs, await frontend.longestStretch(sent));
+      redisMs = Math.min(redisMs, await longestCommandMs());
+    }
+    if (loopMs > mostLoopMs || redisMs > MOST_REDIS_MS)
+      long.push(`${request.name}: ${loopMs.toFixed(1)} ms of the loop, ${redisMs.toFixed(1)} of Redis`);
+  }
+  expect(long).toEqual([]);
 });
 
 /** How much slower a victim's events may become. */

@@ -56,9 +56,16 @@ export async function watchedFrontend(servers: { redisUrl: string; databaseUrl: 
   };
 }
 
+/** Asks the watch in the process. Other messages are the frontend's own, which a supervisor would answer. */
 async function ask(child: ChildProcess, what: 'reset' | 'report' | 'calibrate'): Promise<number> {
-  const answered = once(child, 'message') as Promise<[{ loopWatch: number }]>;
+  const answered = new Promise<number>((resolve) => {
+    const take = (message: unknown): void => {
+      if (typeof message !== 'object' || message === null || !('loopWatch' in message)) return;
+      child.off('message', take);
+      resolve(Number(message.loopWatch));
+    };
+    child.on('message', take);
+  });
   child.send(`loop-watch: ${what}`);
-  const [{ loopWatch }] = await answered;
-  return loopWatch;
+  return answered;
 }
