@@ -61,10 +61,10 @@ describe('a queue', () => {
     expect(queue.send(server(0))).toBe(true);
   });
 
-  test('tells refused clients to come back one after another, at the rate at which requests are answered', () => {
+  test('asks refused clients to come back one after another, at the rate at which requests are answered', () => {
     const queue = new Driven();
     expect(queue.sendMany(101, () => server(0))).toBe(101);
-    const told = (refusals: number): Map<number, number> => {
+    const retryTimes = (refusals: number): Map<number, number> => {
       const seconds = new Map<number, number>();
       for (let n = 0; n < refusals; n += 1) {
         const error = queue.admission.refusal('events', server(0), queue.nowMs);
@@ -74,13 +74,13 @@ describe('a queue', () => {
       return seconds;
     };
     // The queue takes 1.01 s.
-    expect([...told(300)]).toEqual([
+    expect([...retryTimes(300)]).toEqual([
       [2, 100],
       [3, 100],
       [4, 100],
     ]);
-    // In an overload that goes on, nobody is told to wait much longer than the others.
-    const later = told(10_000);
+    // In an overload that goes on, no client waits much longer than the others.
+    const later = retryTimes(10_000);
     expect(Math.max(...later.keys())).toBe(12);
     expect(Math.max(...later.values())).toBeLessThan(
       1.3 * Math.min(...[...later].flatMap(([s, n]) => (s > 2 && s < 12 ? n : []))),
