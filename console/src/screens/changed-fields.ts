@@ -27,7 +27,7 @@ function valueText(value: unknown, names: Names): string {
       .join(', ')})`;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'number') return number(value);
-  const text = String(value);
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
   if (MOMENT.test(text)) return moment(text);
   return DAY.test(text) ? calendarDays(text) : (names.get(text)?.text ?? text);
 }

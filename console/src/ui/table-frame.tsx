@@ -171,7 +171,7 @@ export function TableFrame<T>({ lines = false, ...props }: TableFrameProps<T>) {
                   </td>
                 ))}
                 {isFolded && row !== undefined && (
-                  <td role="cell" className="absolute top-0.5 right-2">
+                  <td {...role('cell')} className="absolute top-0.5 right-2">
                     <button
                       type="button"
                       aria-expanded={opened.has(String(key))}
