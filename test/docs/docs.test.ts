@@ -89,6 +89,15 @@ function lacksArguments(line: string): boolean {
   return command.commands.length > 0 || words.filter((word) => !word.startsWith('-')).length < required;
 }
 
+// Somebody who follows these pages in an emergency pastes what they say.
+test.each(
+  documents
+    .filter(({ path }) => /runbooks|troubleshooting/.test(path))
+    .map((document) => [document.path, document] as const),
+)('every command of %s has the arguments that it needs', (_, document) => {
+  expect(found(codeOf(document), /^(npx laurel [^#\n]*)/gm).filter((line) => lacksArguments(line))).toEqual([]);
+});
+
 /** It names what used to exist. */
 const HISTORY = 'CHANGELOG.md';
 
@@ -115,12 +124,6 @@ describe.each(documents.filter(({ path }) => path !== HISTORY).map((document) =>
       const unknown = words.filter((word) => !commands.includes(word) && !word.startsWith('-'));
       expect(unknown).toEqual([]);
     });
-
-    // Somebody who follows these pages in an emergency pastes what they say.
-    if (/runbooks|troubleshooting/.test(document.path))
-      test('every command has the arguments that it needs', () => {
-        expect(found(code, /^(npx laurel [^#\n]*)/gm).filter((line) => lacksArguments(line))).toEqual([]);
-      });
 
     test('every variable exists', () => {
       const named = found(code, /(?<![\w-])([A-Z]{3,}_[A-Z_]+|SEED|RUNS|HOST)(?=[=`\s]|$)/g);
