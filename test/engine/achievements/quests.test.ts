@@ -764,13 +764,14 @@ test('what an event completes again right after a reversal is stored, also in th
 function afterReading(pool: Pool, text: string, work: () => Promise<void>): Pool {
   const connect = async (): Promise<PoolClient> => {
     const client = await pool.connect();
-    const query = client.query.bind(client) as (statement: string, values?: unknown[]) => Promise<unknown>;
+    type Statement = string | { text: string };
+    const query = client.query.bind(client) as (statement: Statement, values?: unknown[]) => Promise<unknown>;
     const release = client.release.bind(client);
     let isRead = false;
     return Object.assign(Object.create(client) as PoolClient, {
-      query: async (statement: string, values?: unknown[]) => {
+      query: async (statement: Statement, values?: unknown[]) => {
         const result = await query(statement, values);
-        isRead ||= statement.includes(text);
+        isRead ||= (typeof statement === 'string' ? statement : statement.text).includes(text);
         if (statement === 'COMMIT' && isRead) await work();
         return result;
       },
