@@ -23,7 +23,7 @@ const SCREENS: Record<string, [path: string, text: string]> = {
   users: ['/users', 'user-1'],
   user: ['/users/ada', 'Europe/London'],
   'no-such-user': ['/users/nobody%2Fat%20all', '404'],
-  metrics: ['/metrics', 'flips'],
+  metrics: ['/metrics', 'Flashcards'],
   attributes: ['/attributes', 'user'],
   achievements: ['/achievements', 'active'],
   points: ['/points', 'xp'],

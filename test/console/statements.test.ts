@@ -59,7 +59,7 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     await at(`/points/${points}`);
     await main.getByText('every 5 Flashcards flipped', { exact: true }).waitFor();
     await main.getByText('every 5 Flashcards flipped if the event’s Deck is languages').waitFor();
-    await main.getByText('3 × points from 2031-05-09 to 2031-05-15 if the user’s Plan is pro').waitFor();
+    await main.getByText('3 × points from 9 May 2031 to 15 May 2031 if the user’s Plan is pro').waitFor();
     await page.getByRole('button', { name: 'Delete the trigger of 25 points for every 5' }).waitFor();
     await at('/leaderboards');
     await main.getByText('Ranked by points of XP, a new run every 7 days').waitFor();
