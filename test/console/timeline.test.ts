@@ -38,7 +38,7 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     const timeline = page.getByRole('region', { name: 'Timeline' });
     await timeline.scrollIntoViewIfNeeded();
     await timeline.getByText('The streak was reset').first().waitFor();
-    await timeline.getByText('Reversed: -40 Flashcards flipped').waitFor();
+    await timeline.getByText('Reversed: Flashcards flipped -40').waitFor();
     await timeline.getByText('for every 5 Flashcards flipped').first().waitFor();
     await keep(page, `${width}${dark ? '-dark' : ''}-timeline`);
     expect(await violations(page)).toEqual([]);

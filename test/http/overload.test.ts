@@ -45,8 +45,8 @@ const noticed = async (): Promise<void> => expect((await laurel.app.get('/health
 test('a waiting event is dropped when its client disconnects: nothing is done, and its key is unused', async () => {
   // The first call on a shard is preceded by another command.
   expect(await event('warm-up')).toEqual([201, 1]);
-  const commands = vi.spyOn(laurel.redis, 'callBuffer');
-  const calls = (): number => commands.mock.calls.filter(([name]) => name === 'FCALL').length;
+  const commands = vi.spyOn(laurel.redis, 'sendCommand');
+  const calls = (): number => commands.mock.calls.filter(([{ name }]) => name.toLowerCase() === 'fcall').length;
   redis.pause();
   // A tenant has one command in flight at most, so a second event waits.
   const first = await sent('first');
