@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { TestLaurel } from '../../laurel.ts';
@@ -125,11 +126,18 @@ async function take(
       const value = metric === 'flips' ? Math.ceil(step.value) : step.value;
       const user = { id: userId, ...(plan !== null && { attributes: { plan } }) };
       const occurredAt = hoursAgo === 0 ? {} : { occurredAt: new Date(nowMs - hoursAgo * HOUR_MS).toISOString() };
-      const { status, body } = await app.post(
-        `/v1/metrics/${metric}/event`,
-        { user, value, attributes: { deck: 'verbs' }, ...occurredAt },
-        { tenantId },
-      );
+      const send = () =>
+        app.post(
+          `/v1/metrics/${metric}/event`,
+          { user, value, attributes: { deck: 'verbs' }, ...occurredAt },
+          { tenantId },
+        );
+      // A process may refuse events for a moment after a rebuild.
+      let { status, body } = await send();
+      for (let tries = 0; status === 503 && tries < 50; tries += 1) {
+        await sleep(100);
+        ({ status, body } = await send());
+      }
       if (status === 201) last.set(userId, body.eventId);
       // A late event may come too late.
       else if (hoursAgo === 0) throw new Error(JSON.stringify(body));
