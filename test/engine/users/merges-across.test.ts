@@ -67,6 +67,8 @@ const TABLES =
 /** Everything about a user, without what differs between two users with the same history. */
 async function everything(from: string, into: string): Promise<unknown> {
   const of = async (path: string) => (await laurel.app.get(`/v1/users/${from}${path}`)).body;
+  // Waits until all is stored.
+  const exported = (await laurel.admin.get(`/v1/users/${into}/export`)).body;
   const rows: Record<string, unknown> = {};
   for (const table of TABLES)
     rows[table] = (
@@ -82,7 +84,7 @@ async function everything(from: string, into: string): Promise<unknown> {
     xp: await of('/points/xp'),
     streak: await of('/streak'),
     achievements: await of('/achievements'),
-    export: (await laurel.admin.get(`/v1/users/${into}/export`)).body,
+    export: exported,
     timeline: (await laurel.admin.get(`/v1/users/${into}/timeline`)).body,
   };
   const ids = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
