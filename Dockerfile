@@ -27,7 +27,7 @@ COPY --from=build /laurel/dist dist
 COPY package.json ./
 COPY lua lua
 COPY src/postgres/migrations src/postgres/migrations
-COPY src/operations/examples src/operations/examples
+COPY docs/recorded-examples docs/recorded-examples
 # The command line: `docker compose exec app laurel doctor`.
 RUN printf '#!/bin/sh\nexec node /laurel/dist/src/cli/main.js "$@"\n' > /usr/local/bin/laurel && chmod 755 /usr/local/bin/laurel
 # The image's user `node`, by number: Kubernetes must see that it is not root.

@@ -125,7 +125,7 @@ export const plainSchema = (schema: object): Schema =>
   ) as Schema;
 
 const chapter = (name: string): { file: string; exchanges: readonly Exchange[] } => {
-  const file = join(PACKAGE_ROOT, 'src', 'operations', 'examples', `${name}.json`);
+  const file = join(PACKAGE_ROOT, 'docs', 'recorded-examples', `${name}.json`);
   return { file, exchanges: JSON.parse(readFileSync(file, 'utf8')) as Exchange[] };
 };
 
