@@ -38,7 +38,7 @@ export class BehindLog {
 const LOOK_MS = 1_000;
 /** Interval of checks without signals. */
 const BACKSTOP_MS = 5_000;
-/** An entry that waited this long missed its wake-up; normally storing takes a tenth of this. */
+/** An entry that waited this long missed its wake-up; normally storing takes up to half of this. */
 const OVERDUE_MS = 1000;
 const LATE_MS = 10_000;
 const REPEAT_MS = 10_000;

@@ -83,12 +83,13 @@ export function nextMonthOf(day: number): number {
 const STEPS = [1, 2, 5] as const;
 const PLACES = 6;
 
-export function sizeOf(micros: bigint): number {
-  if (micros === 0n) return 0;
-  const digits = String(micros < 0n ? -micros : micros);
+/** `micros`: a bigint, or a safe integer. */
+export function sizeOf(micros: bigint | number): number {
+  const digits = String(micros < 0 ? -micros : micros);
+  if (digits === '0') return 0;
   const first = Number(digits[0]);
   const size = 1 + (digits.length - 1) * STEPS.length + (first >= 5 ? 2 : first >= 2 ? 1 : 0);
-  return micros < 0n ? -size : size;
+  return micros < 0 ? -size : size;
 }
 
 /** The bounds of a size. The one nearer to 0 is inclusive. */

@@ -7,13 +7,13 @@ export interface CompletedInRecord {
   quest: RecordedQuest | null;
 }
 
+const NONE: readonly never[] = [];
+
 /** The completions of a record, in order. */
-export function completedIn({
-  [RECORD.completed]: completed = [],
-  [RECORD.quests]: quests = [],
-}: HappenedRecord): CompletedInRecord[] {
-  if (quests.length === 0) return completed.map((achievementNo) => ({ achievementNo, quest: null }));
-  const left = quests.filter((quest) => quest[RECORDED_QUEST.completed] === 1);
+export function completedIn(record: HappenedRecord): readonly CompletedInRecord[] {
+  const completed = record[RECORD.completed];
+  if (completed === undefined || completed.length === 0) return NONE;
+  const left = (record[RECORD.quests] ?? NONE).filter((quest) => quest[RECORDED_QUEST.completed] === 1);
   return completed.map((achievementNo) => {
     const place = left.findIndex((quest) => quest[RECORDED_QUEST.achievement] === achievementNo);
     return { achievementNo, quest: place === -1 ? null : left.splice(place, 1)[0]! };

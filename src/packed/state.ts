@@ -1,7 +1,7 @@
 import type { SignUp } from '../domain/anniversary.ts';
 import type { Decimal } from '../domain/decimal.ts';
 import type { HISTORY_SUM } from './call-fields.ts';
-import { EVENT_RECORD, KIND, kindField, RECORD } from './record-fields.ts';
+import { EVENT_RECORD, KIND, type RECORD } from './record-fields.ts';
 import { type Numbered, stateValues, unpackr } from './unpack-state.ts';
 import {
   type DAYS_OFF,
@@ -335,22 +335,23 @@ export function recordOf(value: unknown): unknown {
   if (!Array.isArray(value) || value[EVENT_RECORD.kind] !== KIND.event || value.length <= EVENT_RECORD.boards)
     return value;
   const list = value as unknown[];
-  const record: Record<string, unknown> = {
-    [kindField]: KIND.event,
-    [RECORD.id]: list[EVENT_RECORD.id],
-    [RECORD.userId]: list[EVENT_RECORD.userId],
-    [RECORD.atMs]: list[EVENT_RECORD.atMs],
-    [RECORD.day]: list[EVENT_RECORD.day],
-    [RECORD.metric]: list[EVENT_RECORD.metric],
-    [RECORD.value]: [list[EVENT_RECORD.whole], list[EVENT_RECORD.micros]],
-    [RECORD.total]: [list[EVENT_RECORD.totalWhole], list[EVENT_RECORD.totalMicros]],
-    [RECORD.streak]: list[EVENT_RECORD.streak],
-    [RECORD.boards]: list[EVENT_RECORD.boards],
+  // Names are literals, checked by the type, and none is left out: V8 makes and reads objects of one known form several times faster.
+  // Fields that an event lacks are `false` in the list.
+  const record: Partial<Record<(typeof RECORD)[keyof typeof RECORD], unknown>> = {
+    k: KIND.event,
+    i: list[EVENT_RECORD.id],
+    u: list[EVENT_RECORD.userId],
+    at: list[EVENT_RECORD.atMs],
+    d: list[EVENT_RECORD.day],
+    m: list[EVENT_RECORD.metric],
+    v: [list[EVENT_RECORD.whole], list[EVENT_RECORD.micros]],
+    t: [list[EVENT_RECORD.totalWhole], list[EVENT_RECORD.totalMicros]],
+    s: list[EVENT_RECORD.streak],
+    b: list[EVENT_RECORD.boards],
+    p: list[EVENT_RECORD.points] || undefined,
+    cv: list[EVENT_RECORD.version] || undefined,
+    x: list[EVENT_RECORD.attributes] || undefined,
+    ik: list[EVENT_RECORD.idempotencyKey] || undefined,
   };
-  // Fields that an event lacks are `false`.
-  if (list[EVENT_RECORD.points]) record[RECORD.points] = list[EVENT_RECORD.points];
-  if (list[EVENT_RECORD.version]) record[RECORD.version] = list[EVENT_RECORD.version];
-  if (list[EVENT_RECORD.attributes]) record[RECORD.attributes] = list[EVENT_RECORD.attributes];
-  if (list[EVENT_RECORD.idempotencyKey]) record[RECORD.idempotencyKey] = list[EVENT_RECORD.idempotencyKey];
   return list[EVENT_RECORD.more] === undefined ? record : Object.assign(record, list[EVENT_RECORD.more]);
 }

@@ -24,11 +24,18 @@ export function stateValues(packed: Buffer): Record<number, unknown> {
 export function firstAndOther(packed: Buffer, position: number): [first: unknown, other: unknown] {
   if (!isPackedState(packed)) throw new TypeError('not a packed user state');
   const from = afterValues(packed, 0, position);
-  const first: unknown = unpackr.unpack(packed.subarray(0, afterValues(packed, 0, 1)));
-  return [
-    first,
-    from < packed.length ? unpackr.unpack(packed.subarray(from, afterValues(packed, from, 1))) : undefined,
-  ];
+  return [valueAt(packed, 0), from < packed.length ? valueAt(packed, from) : undefined];
+}
+
+/** The value at an offset. Reads the most frequent kinds itself: a call of the decoder costs more than everything else here. */
+function valueAt(packed: Buffer, start: number): unknown {
+  const type = packed[start]!;
+  if (type < 0x80) return type;
+  if (type === 0xc0) return null;
+  const end = afterValues(packed, start, 1);
+  if (end > packed.length) throw new TypeError('not a packed user state');
+  if (type === 0xcb) return packed.readDoubleBE(start + 1);
+  return unpackr.unpack(packed, { start, end });
 }
 
 /** Bytes of MessagePack's numbers from 0xca to 0xd3. */

@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg';
 import { COUNTED, MOST_VALUES, SEGMENT, type Counted } from '../domain/analytics.ts';
-import { decimalOfMicros, decimalText, toMicros } from '../domain/decimal.ts';
+import { decimalOfMicros, toMicros } from '../domain/decimal.ts';
 import type { Days } from '../domain/periods.ts';
-import { binaryArray, binaryBigIntegers, binaryIntegers, TEXT } from './persist/binary-rows.ts';
+import { binaryArray, binaryBigIntegers, binaryDecimals, binaryIntegers, TEXT } from './persist/binary-rows.ts';
 import { OF_SAMPLED_USER } from './history/days.ts';
 import { eventsAndSums, mayBeEarlier, readSinceDay } from './partitions.ts';
 import type { NamedUser } from './persist/events.ts';
@@ -43,7 +43,7 @@ export async function addAnalytics(client: PoolClient, rows: readonly AnalyticsR
       binaryIntegers(rows.map(({ subject }) => subject)),
       binaryIntegers(rows.map(({ part }) => part)),
       binaryBigIntegers(rows.map(({ events }) => events)),
-      rows.map(({ value }) => decimalText(decimalOfMicros(value))),
+      binaryDecimals(rows.map(({ value }) => decimalOfMicros(value))),
     ],
   });
 }
@@ -165,7 +165,7 @@ async function introduce(
 const attributeKey = ({ tenantNo, attributeNo }: Omit<UserValue, 'value'>): string => `${tenantNo}:${attributeNo}`;
 
 /** A value as a key. */
-export const valueKey = ({ tenantNo, attributeNo, value }: UserValue): string => `${tenantNo}:${attributeNo}:${value}`;
+const valueKey = ({ tenantNo, attributeNo, value }: UserValue): string => `${tenantNo}:${attributeNo}:${value}`;
 
 const valueColumns = (values: readonly UserValue[]): [Buffer, Buffer, Buffer] => [
   binaryIntegers(values.map(({ tenantNo }) => tenantNo)),

@@ -316,6 +316,11 @@ export async function noteAwaited(redis: Redis, shard: number): Promise<void> {
   await redis.set(awaitedKey(shard), '1', 'PX', AWAITED_MS);
 }
 
+/** Whether a caller has begun to wait within the last milliseconds. */
+export async function isAwaited(redis: Redis, shard: number, withinMs: number): Promise<boolean> {
+  return (await redis.pttl(awaitedKey(shard))) > AWAITED_MS - withinMs;
+}
+
 export async function isStoredLater(redis: Redis, shard: number): Promise<boolean> {
   const [sweep, awaited] = await redis.mget(sweepKey(shard), awaitedKey(shard));
   return sweep !== null && awaited === null;

@@ -37,6 +37,7 @@ test('a value is within the bounds of its size', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: -(10n ** 14n), max: 10n ** 14n }), (micros) => {
       const { from, to } = valuesOfSize(sizeOf(micros));
+      expect(sizeOf(Number(micros))).toBe(sizeOf(micros));
       const value = microsNumber(micros);
       if (micros > 0n) expect(value >= from && value < to).toBe(true);
       if (micros < 0n) expect(value > from && value <= to).toBe(true);

@@ -45,24 +45,35 @@ export interface Fact {
   part: number;
   /** Negative to take back an earlier fact. */
   events: number;
-  /** In millionths. */
-  value: bigint;
+  value: Micros;
 }
 
-const MILLION = 1_000_000n;
-const NOTHING = 0n;
+/** Millionths: a number while it is a safe integer, so that adding is cheap; otherwise a bigint. */
+export type Micros = number | bigint;
 
-const fact = (kind: Counted, day: number, more: Partial<Fact> = {}): Fact => ({
-  kind,
-  day,
-  subject: 0,
-  part: 0,
-  events: 1,
-  value: NOTHING,
-  ...more,
-});
+/** The sum of two, exact at any size. */
+export function addMicros(a: Micros, b: Micros): Micros {
+  if (typeof a === 'number' && typeof b === 'number') {
+    const sum = a + b;
+    if (Number.isSafeInteger(sum)) return sum;
+  }
+  return BigInt(a) + BigInt(b);
+}
 
-const microsOf = (packed: PackedTotal): bigint => BigInt(packed[TOTAL.whole]) * MILLION + BigInt(packed[TOTAL.micros]);
+const MILLION = 1_000_000;
+/** Below this number of whole units, millionths are safe integers. */
+const SMALL = 9e9;
+
+const inMicros = (whole: number, micros = 0): Micros =>
+  Math.abs(whole) < SMALL ? whole * MILLION + micros : BigInt(whole) * BigInt(MILLION) + BigInt(micros);
+
+const fact = (
+  kind: Counted,
+  day: number,
+  { subject = 0, part = 0, events = 1, value = 0 }: Partial<Omit<Fact, 'kind' | 'day'>> = {},
+): Fact => ({ kind, day, subject, part, events, value });
+
+const microsOf = (packed: PackedTotal): Micros => inMicros(packed[TOTAL.whole], packed[TOTAL.micros]);
 
 /**
  * Facts about a record. `createdMs`: when Laurel first saw the user; if it is `null`, facts that depend on it are left out.
@@ -88,10 +99,8 @@ export function factsOf(record: HappenedRecord, createdMs: number | null, active
       addAward(facts, award, { day: award[AWARD.day] ?? record[RECORD.day], system: points[RECORDED_POINTS.system] });
   const balance = record[RECORD.balance];
   if (balance !== undefined) addBalanceChange(facts, balance, record[RECORD.day]);
-  const settlements = [...(record[RECORD.settlements] ?? []), ...(record[RECORD.repairs] ?? [])];
-  for (const settlement of settlements)
-    // A correction of freezes alone has no frequency.
-    if (settlement[SETTLEMENT.frequency] > 0) facts.push(settlementFact(settlement, record[RECORD.atMs]));
+  addSettlements(facts, record[RECORD.settlements], record[RECORD.atMs]);
+  addSettlements(facts, record[RECORD.repairs], record[RECORD.atMs]);
   return facts;
 }
 
@@ -121,7 +130,7 @@ function addActive(facts: Fact[], { day, isNewInWeek, isNewInMonth }: NewActiveD
 function addEvent(facts: Fact[], record: HappenedRecord): void {
   const subject = record[RECORD.metric] ?? 0;
   const packed = record[RECORD.value];
-  const value = packed === undefined ? NOTHING : microsOf(packed);
+  const value = packed === undefined ? 0 : microsOf(packed);
   const day = record[RECORD.occurredDay] ?? record[RECORD.day];
   const reversal = record[RECORD.reversal];
   // A reversal removes an event; a reversal of the reversal restores it.
@@ -178,22 +187,27 @@ function addAward(
   }: Pick<RecordedAward, typeof AWARD.trigger | typeof AWARD.awarded>,
   { day, system: part }: { day: number; system: number },
 ): void {
-  const value = BigInt(Math.abs(points)) * MILLION;
+  const value = inMicros(Math.abs(points));
   facts.push(fact(points < 0 ? COUNTED.taken : COUNTED.awarded, day, { subject, part, value }));
-  facts.push(fact(COUNTED.pointsEver, 0, { subject: part, value: BigInt(points) * MILLION }));
+  facts.push(fact(COUNTED.pointsEver, 0, { subject: part, value: inMicros(points) }));
 }
 
 /** A change of a balance. A hold ends by itself unless it is captured or released, which leaves no record. */
 function addBalanceChange(facts: Fact[], change: RecordedBalanceChange, day: number): void {
   const { [BALANCE_CHANGE.system]: subject, [BALANCE_CHANGE.kind]: part } = change;
-  const value = BigInt(change[BALANCE_CHANGE.amount]) * MILLION;
+  const value = inMicros(change[BALANCE_CHANGE.amount]);
   facts.push(fact(COUNTED.balanceChanges, day, { subject, part, value }));
   const endDay = change[BALANCE_CHANGE.holdEndDay];
   // A hold without the day was recorded by an older version.
   if (endDay === undefined || endDay === false) return;
-  const sign = part === BALANCE.hold ? 1 : -1;
-  const ended = { subject, events: sign, value: BigInt(sign) * value };
+  const ended = part === BALANCE.hold ? { subject, value } : { subject, events: -1, value: -value };
   facts.push(fact(COUNTED.holdsEnded, endDay + 1, ended));
+}
+
+function addSettlements(facts: Fact[], settlements: RecordedSettlement[] | undefined, atMs: number): void {
+  for (const settlement of settlements ?? [])
+    // A correction of freezes alone has no frequency.
+    if (settlement[SETTLEMENT.frequency] > 0) facts.push(settlementFact(settlement, atMs));
 }
 
 const settlementFact = (settlement: RecordedSettlement, atMs: number): Fact =>

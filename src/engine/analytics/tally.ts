@@ -9,18 +9,16 @@ import {
   countedSegments,
   readFirstSegments,
   storeFirstSegments,
-  valueKey,
   type AnalyticsRow,
   type CountedSegments,
   type FirstSegments,
   type HeldValue,
-  type UserValue,
 } from '../../postgres/analytics.ts';
 import { storableText } from '../../postgres/storable-json.ts';
 import { userHash } from '../leaderboards/snapshot-parts.ts';
 import { isControl } from '../responses.ts';
 import { activeDayOf, type LateActiveDays } from './active-days.ts';
-import { factsOf, factsOfImport, returns, type Fact } from './facts.ts';
+import { addMicros, factsOf, factsOfImport, returns, type Fact, type Micros } from './facts.ts';
 
 /** A user of an outbox entry, and what is counted about the user. */
 interface CountedUser {
@@ -41,16 +39,23 @@ interface CountedState {
   attributes: [no: number, value: string][];
 }
 
-const UNKNOWN: CountedState = { createdMs: null, attributes: [] };
+const NONE: [] = [];
+const UNKNOWN: CountedState = { createdMs: null, attributes: NONE };
 
 /** The users of an outbox entry as the entry left them. */
 export class EntryUsers {
+  /** In the order of the entry. */
+  readonly ids: string[] = [];
   /** Packed until first asked for. */
   private readonly states = new Map<string, Buffer | CountedState>();
 
   /** `states`: user IDs and packed states, alternating. */
   constructor(states: readonly Buffer[]) {
-    for (let at = 0; at + 1 < states.length; at += 2) this.states.set(states[at]!.toString('utf8'), states[at + 1]!);
+    for (let at = 0; at + 1 < states.length; at += 2) {
+      const id = states[at]!.toString('utf8');
+      this.ids.push(id);
+      this.states.set(id, states[at + 1]!);
+    }
   }
 
   /** Nothing is known about a user whose state is missing or damaged: the event is stored all the same. */
@@ -71,11 +76,12 @@ function countedState(packed: Buffer): CountedState {
   } catch {
     return UNKNOWN;
   }
+  const createdMs = isTime(created) ? created : null;
+  if (typeof table !== 'object' || table === null) return { createdMs, attributes: NONE };
   const attributes: CountedState['attributes'] = [];
-  if (typeof table === 'object' && table !== null)
-    for (const [no, value] of numbered(table as Numbered<unknown>))
-      if (isNo(no) && typeof value === 'string') attributes.push([no, value]);
-  return { createdMs: isTime(created) ? created : null, attributes };
+  for (const [no, value] of numbered(table as Numbered<unknown>))
+    if (isNo(no) && typeof value === 'string') attributes.push([no, value]);
+  return { createdMs, attributes };
 }
 
 const isNo = (no: number): boolean => Number.isInteger(no) && no > 0 && no <= 2_147_483_647;
@@ -90,7 +96,8 @@ const isTime = (value: unknown): value is number =>
  */
 export class AnalyticsTally {
   private readonly counted: CountedUser[] = [];
-  private readonly heldValues = new Map<string, HeldValue>();
+  /** By tenant, attribute and value. */
+  private readonly heldValues = new Map<number, Map<number, Map<string, HeldValue>>>();
   private readonly late: Pick<LateActiveDays, 'dayOf'>;
 
   constructor(late: Pick<LateActiveDays, 'dayOf'>) {
@@ -103,13 +110,15 @@ export class AnalyticsTally {
     const facts = (): Fact[] => factsOf(record, state.createdMs, activeDayOf(record) ?? this.late.dayOf(record));
     // An event always has facts.
     if (record[kindField] !== KIND.event && facts().length === 0) return;
-    this.count({ tenantNo, userId, facts, returns: returns(record, state.createdMs) }, state);
+    const values = this.valuesOf(tenantNo, userId, state);
+    this.counted.push({ tenantNo, userId, values, facts, returns: returns(record, state.createdMs) });
   }
 
   addImported(tenantNo: number, record: ImportedRecord, users: EntryUsers): void {
     const userId = record[RECORD.userId];
     const state = users.stateOf(userId);
-    this.count({ tenantNo, userId, facts: () => factsOfImport(record, state.createdMs), returns: false }, state);
+    const facts = (): Fact[] => factsOfImport(record, state.createdMs);
+    this.counted.push({ tenantNo, userId, values: this.valuesOf(tenantNo, userId, state), facts, returns: false });
   }
 
   /** Counts a fact about a user of a counted record, in the same segments. */
@@ -122,13 +131,13 @@ export class AnalyticsTally {
   forget(tenantNo: number, userId: string): void {
     for (const user of this.counted) if (user.tenantNo === tenantNo && user.userId === userId) user.values = [];
     const hash = userHash(userId);
-    for (const value of this.heldValues.values()) if (value.tenantNo === tenantNo) value.holders.delete(hash);
+    for (const value of this.held()) if (value.tenantNo === tenantNo) value.holders.delete(hash);
   }
 
   /** Adds the sums in the client's transaction, after the users are stored. Not idempotent. */
   async store(client: PoolClient): Promise<void> {
     if (this.counted.length === 0) return;
-    const values = [...this.heldValues.values()].filter(({ holders }) => holders.size > 0);
+    const values = this.held().filter(({ holders }) => holders.size > 0);
     const segments = await countedSegments(client, values);
     const returning = this.counted.filter((user) => user.returns);
     const firstSegments = new Map<string, readonly number[]>();
@@ -147,79 +156,113 @@ export class AnalyticsTally {
     const sums = new Sums();
     const added = new Map<string, FirstSegments>();
     for (const [place, { tenantNo, userId, values, facts }] of this.counted.entries()) {
-      const groups: number[] = [SEGMENT.everyone];
-      if (controlShare > 0) groups.push(isControl(userId, controlShare) ? SEGMENT.control : SEGMENT.others);
-      const userKey = userKeyOf(tenantNo, userId);
-      const own: number[] = [];
+      const groups = [sums.of(tenantNo, SEGMENT.everyone)];
+      if (controlShare > 0)
+        groups.push(sums.of(tenantNo, isControl(userId, controlShare) ? SEGMENT.control : SEGMENT.others));
+      const segments = [...groups];
       for (const value of values) {
         const segment = segmentOf.get(value);
-        if (segment !== undefined && place >= segment.from) own.push(segment.no);
+        if (segment !== undefined && place >= segment.from) segments.push(sums.of(tenantNo, segment.no));
       }
-      const segments = sums.of(tenantNo, [...groups, ...own]);
       for (const fact of facts()) {
         if (fact.kind === COUNTED.newUsers) {
-          firstSegments.set(userKey, own);
-          if (own.length > 0) added.set(userKey, { tenantNo, userId, segments: own });
+          const own = segments.slice(groups.length).map(({ segment }) => segment);
+          firstSegments.set(userKeyOf(tenantNo, userId), own);
+          if (own.length > 0) added.set(userKeyOf(tenantNo, userId), { tenantNo, userId, segments: own });
         }
-        if (fact.kind !== COUNTED.retained && fact.kind !== COUNTED.returned) sums.add(segments, fact);
-        else sums.add(sums.of(tenantNo, [...groups, ...(firstSegments.get(userKey) ?? [])]), fact);
+        const isOfFirst = fact.kind === COUNTED.retained || fact.kind === COUNTED.returned;
+        const first = isOfFirst ? (firstSegments.get(userKeyOf(tenantNo, userId)) ?? NONE) : null;
+        sums.add(first === null ? segments : [...groups, ...first.map((no) => sums.of(tenantNo, no))], fact);
       }
     }
     return { rows: sums.rows(), added: [...added.values()] };
   }
 
-  private count(user: Omit<CountedUser, 'values'>, { attributes }: CountedState): void {
-    const { tenantNo, userId } = user;
-    const holder = attributes.length > 0 ? userHash(userId) : 0;
-    const values = attributes.map(([attributeNo, text]) =>
-      this.held({ tenantNo, attributeNo, value: storableText(text) }, holder),
-    );
-    this.counted.push({ ...user, values });
+  private valuesOf(tenantNo: number, userId: string, { attributes }: CountedState): readonly HeldValue[] {
+    if (attributes.length === 0) return NONE;
+    const holder = userHash(userId);
+    const ofTenant = innerMap(this.heldValues, tenantNo);
+    return attributes.map(([attributeNo, text]) => {
+      const value = storableText(text);
+      const ofAttribute = innerMap(ofTenant, attributeNo);
+      let held = ofAttribute.get(value);
+      if (held === undefined) {
+        held = { tenantNo, attributeNo, value, holders: new Map<number, number>() };
+        ofAttribute.set(value, held);
+      }
+      if (!held.holders.has(holder)) held.holders.set(holder, this.counted.length);
+      return held;
+    });
   }
 
-  private held(value: UserValue, holder: number): HeldValue {
-    const key = valueKey(value);
-    let held = this.heldValues.get(key);
-    if (held === undefined) this.heldValues.set(key, (held = { ...value, holders: new Map() }));
-    if (!held.holders.has(holder)) held.holders.set(holder, this.counted.length);
-    return held;
+  private held(): HeldValue[] {
+    const ofTenants = [...this.heldValues.values()];
+    return ofTenants.flatMap((tenant) => [...tenant.values()].flatMap((attribute) => [...attribute.values()]));
   }
 }
 
 const userKeyOf = (tenantNo: number, userId: string): string => `${tenantNo}:${userId}`;
 
-/** The sums of a segment, by a key of the fact. */
+/** The map of a key, which is added if it is missing. */
+function innerMap<K, V>(maps: Map<number, Map<K, V>>, key: number): Map<K, V> {
+  let inner = maps.get(key);
+  if (inner === undefined) maps.set(key, (inner = new Map<K, V>()));
+  return inner;
+}
+
+/** The sums of a segment, by the place of the fact in `Sums`; `undefined` for facts that it lacks. */
 interface SegmentSums {
   tenantNo: number;
   segment: number;
-  byFact: Map<string, AnalyticsRow>;
+  events: (number | undefined)[];
+  values: (Micros | undefined)[];
 }
 
-class Sums {
-  private readonly bySegment = new Map<string, SegmentSums>();
+type CountedFact = Pick<Fact, 'kind' | 'day' | 'subject' | 'part'>;
 
-  of(tenantNo: number, segments: readonly number[]): SegmentSums[] {
-    return segments.map((segment) => {
-      const key = `${tenantNo}:${segment}`;
-      let sums = this.bySegment.get(key);
-      if (sums === undefined) this.bySegment.set(key, (sums = { tenantNo, segment, byFact: new Map() }));
-      return sums;
-    });
+/** Sums by segment and fact. A fact is looked up once for all its segments; keys are numbers, because building texts cost more than all else. */
+class Sums {
+  private readonly segments: SegmentSums[] = [];
+  private readonly facts: CountedFact[] = [];
+  /** By tenant and segment. */
+  private readonly bySegment = new Map<number, Map<number, SegmentSums>>();
+  /** The places of facts by kind, day, subject and part. */
+  private readonly places = new Map<number, Map<number, Map<number, Map<number, number>>>>();
+
+  of(tenantNo: number, segment: number): SegmentSums {
+    const ofTenant = innerMap(this.bySegment, tenantNo);
+    let sums = ofTenant.get(segment);
+    if (sums === undefined) {
+      ofTenant.set(segment, (sums = { tenantNo, segment, events: [], values: [] }));
+      this.segments.push(sums);
+    }
+    return sums;
   }
 
-  add(segments: readonly SegmentSums[], { kind, day, subject, part, events, value }: Fact): void {
-    const key = `${kind}:${day}:${subject}:${part}`;
-    for (const { tenantNo, segment, byFact } of segments) {
-      const row = byFact.get(key);
-      if (row === undefined) byFact.set(key, { tenantNo, segment, kind, day, subject, part, events, value });
-      else {
-        row.events += events;
-        if (value !== 0n) row.value += value;
-      }
+  add(segments: readonly SegmentSums[], fact: Fact): void {
+    const place = this.placeOf(fact);
+    for (const { events, values } of segments) {
+      events[place] = (events[place] ?? 0) + fact.events;
+      values[place] = addMicros(values[place] ?? 0, fact.value);
     }
   }
 
   rows(): AnalyticsRow[] {
-    return [...this.bySegment.values()].flatMap(({ byFact }) => [...byFact.values()]);
+    return this.segments.flatMap(({ tenantNo, segment, events, values }) =>
+      this.facts.flatMap((fact, place) => {
+        const [sum, value] = [events[place], values[place]];
+        return sum === undefined ? [] : { tenantNo, segment, ...fact, events: sum, value: BigInt(value ?? 0) };
+      }),
+    );
+  }
+
+  private placeOf({ kind, day, subject, part }: Fact): number {
+    const byPart = innerMap(innerMap(innerMap(this.places, kind), day), subject);
+    let place = byPart.get(part);
+    if (place === undefined) {
+      byPart.set(part, (place = this.facts.length));
+      this.facts.push({ kind, day, subject, part });
+    }
+    return place;
   }
 }

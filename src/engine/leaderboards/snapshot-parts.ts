@@ -12,6 +12,17 @@ const FIXED = 14;
 /** FNV-1a of a user's ID, without the sign bit. */
 export function userHash(userId: string): number {
   let hash = 0x811c9dc5;
+  for (let at = 0; at < userId.length; at += 1) {
+    const code = userId.charCodeAt(at);
+    if (code > 0x7f) return hashOfBytes(userId);
+    hash = Math.imul(hash ^ code, 0x01000193);
+  }
+  return hash & 0x7fffffff;
+}
+
+/** The same for IDs that are not ASCII. */
+function hashOfBytes(userId: string): number {
+  let hash = 0x811c9dc5;
   for (const byte of Buffer.from(userId)) hash = Math.imul(hash ^ byte, 0x01000193);
   return hash & 0x7fffffff;
 }

@@ -144,10 +144,7 @@ function rowsOf(raw: readonly RawEntry[]): Batch {
     batch.entries.push(happened);
     const users = new EntryUsers(entry.states);
     for (const record of records) add(batch, touched, { entry: happened, record, users });
-    for (let i = 0; i < entry.states.length; i += 2) {
-      const id = (entry.states[i] as Buffer).toString('utf8');
-      touched.state(entry.tenantNo, id, entry.states[i + 1] as Buffer);
-    }
+    for (const [nth, id] of users.ids.entries()) touched.state(entry.tenantNo, id, entry.states[2 * nth + 1]!);
     batch.position = entry.id;
     if (isMerge) break;
   }
@@ -300,6 +297,9 @@ function addDeletion(
   }
 }
 
+/** Fields with changes of streaks. */
+const CHANGES = [RECORD.settlements, RECORD.beside, RECORD.repairs, RECORD.superseded] as const;
+
 const HAPPENED: ReadonlySet<string> = new Set([KIND.event, KIND.user, KIND.completion, KIND.streaks, KIND.reversal]);
 
 function reversalOf({ [RECORD.reversal]: reversal }: HappenedRecord, event: ReversalRow['event']): ReversalRow {
@@ -394,6 +394,7 @@ function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void 
 }
 
 function addStreakChanges(batch: Rows, tenantNo: number, record: HappenedRecord | MergeRecord): void {
+  if (!CHANGES.some((field) => record[field] !== undefined)) return;
   const userId = record[RECORD.userId];
   const add = (settlement: RecordedSettlement, correction: string | null): void => {
     batch.streakChanges.push({

@@ -6,6 +6,7 @@ import { readCursor } from '../../postgres/shards.ts';
 import { HANDED_BYTES, readHanded, readHandedOver, readHandedPosition } from '../../redis/handed-over.ts';
 import {
   comparePositions,
+  isAwaited,
   isStoredLater,
   lastPosition,
   type RawEntry,
@@ -78,20 +79,32 @@ export interface PersisterOptions {
   onStep?: (step: PersistStep, shard: number) => void | Promise<void>;
 }
 
+/** What a batch leaves: the cursor's new position, and whether the pause after it may be long. */
+interface Progress {
+  position: string;
+  mayPause: boolean;
+}
+
 /** Most entries, and their approximate size, in a transaction. The first read is small. */
 const MAX_ENTRIES = 2000;
 const MAX_BYTES = 4 * 1024 * 1024;
 const FIRST_ENTRIES = 64;
 
 /**
- * Pause between batches that are not full, so that the events of a quarter of a second share a transaction. At 4,000
- * events/s this takes 44 µs of CPU for each event (worker 20, Postgres 24); with 100 ms it takes 50. The first event
+ * Pause between batches that are not full, so that the events of a quarter of a second share a transaction. The first event
  * after an idle time does not wait.
  */
 const PAUSE_MS = 250;
 /** Above this many shards pauses grow, up to a second: a transaction costs the same for one event as for ten. */
 const SHARDS_A_PAUSE = 8;
 const MAX_PAUSE_MS = 1_000;
+/**
+ * Pause after a batch with many events, unless a caller waits for Postgres or messages about the events are to be sent. A
+ * transaction has fixed costs, and writes a sum once for all events that change it. A Redis that is lost with its disk loses
+ * the events of one pause, so it is not longer.
+ */
+const LONG_PAUSE_MS = 500;
+const MANY_EVENTS = 100;
 
 /** How often a batch's report is made again because the configuration changed meanwhile. Edits must not hold up storage. */
 const MOST_REPORTS = 4;
@@ -106,10 +119,6 @@ const RETRY_STUCK_MS = 2000;
 /**
  * Moves outbox entries to Postgres, each exactly once: rows and cursor are one transaction, and an entry leaves the stream
  * only when Postgres holds it. Several persisters may work on a shard; the cursor's row lock excludes all but one.
- *
- * CPU for an event of the demo catalog (1,750 events a transaction, 100,000 users, 0.8 awards and 0.3 completions an event;
- * built-in Postgres, compiled with -Os): worker 15 µs, Postgres 35 to 37 µs. Of these, events take 8, awards 5, completions
- * 2.5, each user 10.5 (48 if an attribute changed, because that is no HOT update and touches every index), and the commit 2.
  */
 export class Persister {
   private readonly options: PersisterOptions;
@@ -117,6 +126,8 @@ export class Persister {
   private readonly atWork = new Map<number, number>();
   /** When a shard's entries last waited for a sweep (`performance.now()`). */
   private readonly gaveWayAt = new Map<number, number>();
+  /** By shard: aborting it ends the pause. */
+  private readonly pauses = new Map<number, AbortController>();
   private readonly stuck = new Map<number, { error: StuckShard; since: number }>();
 
   constructor(options: PersisterOptions) {
@@ -128,24 +139,30 @@ export class Persister {
     return (this.atWork.get(shard) ?? 0) > 0;
   }
 
+  /** Ends a pause of this process's work on a shard. Returns whether it works on it. */
+  hasten(shard: number): boolean {
+    this.pauses.get(shard)?.abort();
+    return this.isAtWork(shard);
+  }
+
   /** Whether the shard's entries wait for a sweep (`src/redis/outbox.ts`), or waited recently and are not all stored. */
   gaveWay(shard: number): boolean {
     return performance.now() - (this.gaveWayAt.get(shard) ?? -Infinity) < CATCH_UP_MS;
   }
 
   /**
-   * Works until the shard's outbox is empty, another persister works on it, or the gate is closed. Aborting `hurry`
-   * skips the pauses and the wait for a sweep. Returns the number of entries stored. Entries that cannot be stored are
+   * Works until the shard's outbox is empty or stored up to a position, another persister works on it, or the gate is closed.
+   * Aborting `hurry` skips the pauses and the wait for a sweep. Returns the number of entries stored. Entries that cannot be stored are
    * set aside (`refused-entries.ts`). Throws StuckShard if Redis lost outbox entries (a call some seconds later tries
    * again), or the error of a server that is away.
    */
-  async drain(shard: number, hurry?: AbortSignal): Promise<number> {
+  async drain(shard: number, hurry?: AbortSignal, upTo?: string): Promise<number> {
     const stuck = this.stuck.get(shard);
     if (stuck !== undefined && performance.now() - stuck.since < RETRY_STUCK_MS) throw stuck.error;
     this.atWork.set(shard, (this.atWork.get(shard) ?? 0) + 1);
     try {
       const start = await this.start(shard);
-      const stored = start === null ? 0 : await this.drainFrom(shard, start, hurry);
+      const stored = start === null ? 0 : await this.drainFrom(shard, { ...start, upTo }, hurry);
       this.stuck.delete(shard);
       return stored;
     } catch (error) {
@@ -185,7 +202,7 @@ export class Persister {
 
   private async drainFrom(
     shard: number,
-    { cursor: start, again }: { cursor: string; again: string },
+    { cursor: start, again, upTo }: { cursor: string; again: string; upTo: string | undefined },
     hurry: AbortSignal | undefined,
   ): Promise<number> {
     const { redis, gate } = this.options;
@@ -194,12 +211,13 @@ export class Persister {
     // The next entries, this many, could not be stored together: at least one of them is bad.
     let suspects = 0;
     let stored = 0;
-    for (let first = true; ; first = false) {
+    for (let first = true; upTo === undefined || comparePositions(cursor, upTo) < 0; first = false) {
       const asked = suspects > 0 ? Math.ceil(suspects / 2) : count;
       await this.giveWay(shard, hurry);
       // Read in the same turn as the entries are requested, so they belong to this storage epoch.
       const storageEpoch = gate?.storageEpochOf(shard);
       if (storageEpoch === null) return stored;
+      const readMs = performance.now();
       const read = comparePositions(cursor, again) < 0 ? readHanded : readOutbox;
       const asking = read(redis, { shard, after: cursor, count: asked });
       // Answered after the entries, in the same round trip.
@@ -216,24 +234,39 @@ export class Persister {
         return stored;
       }
       await gate?.acknowledgementOf?.(shard)?.wait();
-      let position: string | null;
+      let progress: Progress | null;
       try {
-        position = await this.store(shard, cursor, storageEpoch, raw);
+        progress = await this.store(shard, cursor, storageEpoch, raw);
       } catch (error) {
         if (!isAboutData(error)) throw error;
         if (raw.length > 1) {
           suspects = raw.length;
           continue;
         }
-        position = await this.setAside(shard, cursor, storageEpoch, raw[0]!);
+        progress = await this.setAside(shard, cursor, storageEpoch, raw[0]!);
       }
       // Another persister is working. It reads again after its COMMIT, so it will find everything.
-      if (position === null) return stored;
-      cursor = position;
+      if (progress === null) return stored;
+      cursor = progress.position;
       stored += raw.length;
       suspects = Math.max(0, suspects - raw.length);
       count = entriesFor(raw);
-      if (raw.length < asked && hurry?.aborted !== true) await pause(pauseMs(this.atWork.size), hurry);
+      if (raw.length < asked) await this.rest(shard, { readMs, mayBeLong: progress.mayPause }, hurry);
+    }
+    return stored;
+  }
+
+  /** Pauses before the next batch. A long pause ends when a caller waits who began after the last batch was read. */
+  private async rest(
+    shard: number,
+    { readMs, mayBeLong }: { readMs: number; mayBeLong: boolean },
+    hurry: AbortSignal | undefined,
+  ): Promise<void> {
+    const shortMs = pauseMs(this.atWork.size);
+    const endMs = performance.now() + (mayBeLong ? Math.max(shortMs, LONG_PAUSE_MS) : shortMs);
+    for (let ms = shortMs; ms > 0; ms = Math.min(LOOK_MS, endMs - performance.now())) {
+      if (await this.isHastened(shard, ms, hurry)) return;
+      if (mayBeLong && (await isAwaited(this.options.redis, shard, performance.now() - readMs))) return;
     }
   }
 
@@ -241,17 +274,30 @@ export class Persister {
     const { redis, gate } = this.options;
     while (hurry?.aborted !== true && gate?.storageEpochOf(shard) !== null && (await isStoredLater(redis, shard))) {
       this.gaveWayAt.set(shard, performance.now());
-      await pause(LOOK_MS, hurry);
+      if (await this.isHastened(shard, LOOK_MS, hurry)) return;
     }
   }
 
-  /** Stores one batch. Returns the cursor's new position; `null` if another persister is working, with nothing stored. */
+  /** Pauses. Returns whether `hasten` or `hurry` ended the pause. */
+  private async isHastened(shard: number, ms: number, hurry: AbortSignal | undefined): Promise<boolean> {
+    if (hurry?.aborted === true) return true;
+    const ended = new AbortController();
+    const end = (): void => ended.abort();
+    hurry?.addEventListener('abort', end);
+    this.pauses.set(shard, ended);
+    await sleep(ms, undefined, { signal: ended.signal }).catch(() => undefined);
+    if (this.pauses.get(shard) === ended) this.pauses.delete(shard);
+    hurry?.removeEventListener('abort', end);
+    return ended.signal.aborted;
+  }
+
+  /** Stores one batch. Returns `null` if another persister is working, with nothing stored. */
   private async store(
     shard: number,
     after: string,
     storageEpoch: string | undefined,
     raw: RawEntry[],
-  ): Promise<string | null> {
+  ): Promise<Progress | null> {
     const { redis, pool, traces = null, onStep } = this.options;
     await onStep?.('read', shard);
     const batch = toBatch(raw);
@@ -277,10 +323,11 @@ export class Persister {
       guarded: batch.guarded,
       ms: performance.now() - begunMs,
     });
-    if ((reported?.report.notifications.length ?? 0) > 0) this.options.onReported?.();
+    const isReported = (reported?.report.notifications.length ?? 0) > 0;
+    if (isReported) this.options.onReported?.();
     if (batch.merge !== null) this.options.onMerged?.();
     await this.trim(shard, batch.position);
-    return batch.position;
+    return { position: batch.position, mayPause: batch.events.length >= MANY_EVENTS && !isReported };
   }
 
   private async reportOf(shard: number, { entries }: Batch, tries: number): Promise<Reported | undefined> {
@@ -295,7 +342,7 @@ export class Persister {
     after: string,
     storageEpoch: string | undefined,
     raw: RawEntry,
-  ): Promise<string | null> {
+  ): Promise<Progress | null> {
     const { redis, pool, reporter, onStep, onSetAside } = this.options;
     const step = onStep && ((step: PersistStep) => onStep(step, shard));
     const aside = await storeDamaged(pool, { redis, shard, after, storageEpoch, raw, reporter, onStep: step });
@@ -304,7 +351,7 @@ export class Persister {
     if (reporter !== undefined) this.options.onReported?.();
     const position = raw[0].toString('latin1');
     await this.trim(shard, position);
-    return position;
+    return { position, mayPause: false };
   }
 
   private async trim(shard: number, position: string): Promise<void> {
@@ -336,6 +383,3 @@ function entriesFor(raw: readonly RawEntry[]): number {
 }
 
 const pauseMs = (shards: number): number => Math.min(MAX_PAUSE_MS, PAUSE_MS * Math.max(1, shards / SHARDS_A_PAUSE));
-
-const pause = (ms: number, hurry: AbortSignal | undefined): Promise<void> =>
-  sleep(ms, undefined, hurry && { signal: hurry }).catch(() => undefined);

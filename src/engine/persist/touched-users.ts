@@ -82,8 +82,8 @@ export class TouchedUsers {
 
   byNews(): UsersByNews {
     const all: UsersByNews = { users: [], streakUsers: [], paidUsers: [], unchangedUsers: [] };
-    for (const { tenantNo, id, packed, whole, streaks, points } of this.users.values()) {
-      const user: PackedUser = { tenantNo, id, packed };
+    for (const user of this.users.values()) {
+      const { whole, streaks, points } = user;
       // A total of 0 is not stored, so it cannot be merged into the others.
       if (whole || (points !== null && Object.values(points).includes(0))) all.users.push(user);
       else if (streaks) all.streakUsers.push({ ...user, points: points ?? {} });

@@ -20,7 +20,7 @@ const HURRY = AbortSignal.abort();
 export async function settled(
   redis: Redis,
   pool: Pool,
-  persister: Pick<Persister, 'drain'>,
+  persister: Pick<Persister, 'drain' | 'hasten'>,
   ending: AbortSignal,
 ): Promise<boolean> {
   let endMs = performance.now() + PATIENCE_MS;
@@ -41,7 +41,8 @@ export async function settled(
     const last = await lastPosition(redis, shard);
     let cursor = OUTBOX_START;
     const stored = async (): Promise<boolean> => {
-      await persister.drain(shard, HURRY);
+      // Beside this process's own work, a second one would read the same entries, and store few at a time.
+      if (!persister.hasten(shard)) await persister.drain(shard, HURRY, last);
       const before = cursor;
       const seen = await cursorReaches(pool, shard, { position: last, stillMs: LOOK_MS, movingMs: LOOK_MS });
       cursor = seen.cursor;

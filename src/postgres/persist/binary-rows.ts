@@ -37,6 +37,36 @@ const NEGATIVE = 0x4000;
 /** Far above any sum. */
 const MOST_WHOLE = 1e20;
 
+/** Texts up to this length are written here if they are ASCII: a call of the native encoder costs more than the texts. */
+const SHORT = 64;
+
+/** Writes a text, for which the buffer has room; returns where it ends. */
+function writeUtf8(buffer: Buffer, text: string, start: number): number {
+  if (text.length > SHORT) return start + buffer.write(text, start, 'utf8');
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code > 0x7f) return start + buffer.write(text, start, 'utf8');
+    buffer[start + at] = code;
+  }
+  return start + text.length;
+}
+
+const UUID_BYTES = 16;
+/** By character code; NaN for characters that are no hex digits. */
+const HEX_DIGITS = Float64Array.from({ length: 256 }, (_, code) => Number(`0x${String.fromCharCode(code).trim()}`));
+
+/** Writes the bytes of a UUID, for which the buffer has room; returns where they end. */
+function writeUuid(buffer: Buffer, hex: string, start: number): number {
+  let sum = hex.length === 2 * UUID_BYTES ? 0 : NaN;
+  for (let at = 0; at < UUID_BYTES; at += 1) {
+    const byte = HEX_DIGITS[hex.charCodeAt(2 * at)]! * 16 + HEX_DIGITS[hex.charCodeAt(2 * at + 1)]!;
+    sum += byte;
+    buffer[start + at] = byte;
+  }
+  if (Number.isNaN(sum)) throw new UnstorableValue('an ID must have 32 hex digits');
+  return start + UUID_BYTES;
+}
+
 /** Builds rows for binary COPY: `row`, then each column's type in order. Spares the server parsing. */
 export class BinaryRows {
   private buffer: Buffer;
@@ -94,8 +124,7 @@ export class BinaryRows {
 
   uuid(hex: string): this {
     this.begin(16);
-    if (this.buffer.write(hex, this.at, 16, 'hex') !== 16) throw new UnstorableValue('an ID must have 32 hex digits');
-    this.at += 16;
+    this.at = writeUuid(this.buffer, hex, this.at);
     return this;
   }
 
@@ -159,6 +188,11 @@ export class BinaryRows {
     return this;
   }
 
+  /** The values so far, without what only COPY needs. */
+  values(): Buffer {
+    return this.buffer.subarray(HEADER.length, this.at);
+  }
+
   finish(): Buffer {
     this.room(2);
     this.at = this.buffer.writeInt16BE(END_OF_ROWS, this.at);
@@ -170,7 +204,7 @@ export class BinaryRows {
     const start = this.at + 4;
     let end = start;
     if (version === 1) end = this.buffer.writeUInt8(JSONB_VERSION, end);
-    end += this.buffer.write(text, end, 'utf8');
+    end = writeUtf8(this.buffer, text, end);
     this.buffer.writeInt32BE(end - start, this.at);
     this.at = end;
     return this;
@@ -218,31 +252,65 @@ export const JSONB: ElementType = { oid: 3802, prefix: 1 };
 
 const HEADER_BYTES = 20;
 
+function writeHeader(buffer: Buffer, oid: number, { length, hasNulls }: { length: number; hasNulls: boolean }): number {
+  let at = buffer.writeInt32BE(1, 0);
+  at = buffer.writeInt32BE(hasNulls ? 1 : 0, at);
+  at = buffer.writeInt32BE(oid, at);
+  at = buffer.writeInt32BE(length, at);
+  return buffer.writeInt32BE(1, at);
+}
+
 /** An array as a binary parameter, without quoting or parsing. `values` must not be empty. */
-export function binaryArray({ oid, prefix }: ElementType, values: readonly (string | Buffer)[]): Buffer {
+export function binaryArray({ oid, prefix }: ElementType, values: readonly (string | Buffer | null)[]): Buffer {
   let room = HEADER_BYTES;
-  for (const value of values) room += 5 + (typeof value === 'string' ? value.length * 3 : value.length);
-  const buffer = Buffer.allocUnsafe(room);
-  const hasNulls = 0;
-  [1, hasNulls, oid, values.length, 1].forEach((number, index) => buffer.writeInt32BE(number, index * 4));
-  let at = HEADER_BYTES;
+  let hasNulls = false;
   for (const value of values) {
+    room += 5 + (typeof value === 'string' ? value.length * 3 : (value?.length ?? 0));
+    hasNulls ||= value === null;
+  }
+  const buffer = Buffer.allocUnsafe(room);
+  let at = writeHeader(buffer, oid, { length: values.length, hasNulls });
+  for (const value of values) {
+    if (value === null) {
+      at = buffer.writeInt32BE(NULL, at);
+      continue;
+    }
     let end = at + 4;
     if (prefix !== null) end = buffer.writeUInt8(prefix, end);
-    end += typeof value === 'string' ? buffer.write(value, end, 'utf8') : value.copy(buffer, end);
+    end = typeof value === 'string' ? writeUtf8(buffer, value, end) : end + value.copy(buffer, end);
     buffer.writeInt32BE(end - at - 4, at);
     at = end;
   }
   return buffer.subarray(0, at);
 }
+
+const UUID_OID = 2950;
+
+/** The same for IDs of 32 hex digits. Throws UnstorableValue. */
+export function binaryUuids(values: readonly string[]): Buffer {
+  const buffer = Buffer.allocUnsafe(HEADER_BYTES + values.length * (4 + UUID_BYTES));
+  let at = writeHeader(buffer, UUID_OID, { length: values.length, hasNulls: false });
+  for (const value of values) at = writeUuid(buffer, value, buffer.writeInt32BE(UUID_BYTES, at));
+  return buffer;
+}
+
+const NUMERIC_OID = 1700;
+
+/** The same for decimals. Throws UnstorableValue. */
+export function binaryDecimals(values: readonly Decimal[]): Buffer {
+  const header = Buffer.allocUnsafe(HEADER_BYTES);
+  writeHeader(header, NUMERIC_OID, { length: values.length, hasNulls: false });
+  const rows = new BinaryRows(values.length * 20);
+  for (const value of values) rows.numeric(value);
+  return Buffer.concat([header, rows.values()]);
+}
+
 const INT8_OID = 20;
 
 /** The same for 32-bit integers and nulls; not empty. Throws UnstorableValue. */
 export function binaryIntegers(values: readonly (number | null)[]): Buffer {
   const buffer = Buffer.allocUnsafe(HEADER_BYTES + values.length * 8);
-  const hasNulls = values.includes(null) ? 1 : 0;
-  [1, hasNulls, INT4_OID, values.length, 1].forEach((number, index) => buffer.writeInt32BE(number, index * 4));
-  let at = HEADER_BYTES;
+  let at = writeHeader(buffer, INT4_OID, { length: values.length, hasNulls: values.includes(null) });
   for (const value of values) {
     at = buffer.writeInt32BE(value === null ? -1 : 4, at);
     if (value === null) continue;
@@ -255,9 +323,7 @@ export function binaryIntegers(values: readonly (number | null)[]): Buffer {
 /** The same for 64-bit integers below 2^53. */
 export function binaryBigIntegers(values: readonly (number | null)[]): Buffer {
   const buffer = Buffer.allocUnsafe(HEADER_BYTES + values.length * 12);
-  const hasNulls = values.includes(null) ? 1 : 0;
-  [1, hasNulls, INT8_OID, values.length, 1].forEach((number, index) => buffer.writeInt32BE(number, index * 4));
-  let at = HEADER_BYTES;
+  let at = writeHeader(buffer, INT8_OID, { length: values.length, hasNulls: values.includes(null) });
   for (const value of values) {
     at = buffer.writeInt32BE(value === null ? -1 : 8, at);
     if (value === null) continue;

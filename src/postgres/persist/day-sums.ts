@@ -10,8 +10,12 @@ import type { NamedUser } from './events.ts';
  * go through the events, which takes a few ms at most, and storing events has no extra cost.
  */
 const MOST_ROWS = 2_000;
-/** One event or award in this many makes the persister count its user's rows, so that counting costs little. */
+/**
+ * One event or award in this many makes the persister count its user's rows, so that counting costs little. That is done in one
+ * transaction of several, for all the more users: planning the statement costs more than counting the rows of a few.
+ */
 const COUNT_ONE_IN = 256;
+const COUNT_IN_ONE_OF = 8;
 /** Users with this many rows in one batch are always counted. */
 const COUNT_FROM = 64;
 
@@ -77,8 +81,9 @@ export async function keepDaySums(client: PoolClient, stored: Counted, gone: Cou
     events: [...(summed.size > 0 ? stored.events.filter(isSummed) : []), ...gone.events],
     awards: [...(summed.size > 0 ? stored.awards.filter(isSummed) : []), ...gone.awards],
   });
+  const share = Math.random() * COUNT_IN_ONE_OF < 1 ? COUNT_IN_ONE_OF / COUNT_ONE_IN : 0;
   const looked = [...users.values()].filter(
-    (user) => !isSummed(user) && (user.rows >= COUNT_FROM || Math.random() * COUNT_ONE_IN < user.rows),
+    (user) => !isSummed(user) && (user.rows >= COUNT_FROM || Math.random() < share * user.rows),
   );
   await sumUsers(client, looked, MOST_ROWS + 1);
 }

@@ -5,7 +5,15 @@ import { COMPLETED } from '../../packed/record-fields.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
 import { firstIdOf } from '../partitions.ts';
 import { storableJson, storableText } from '../storable-json.ts';
-import { binaryArray, binaryBigIntegers, binaryIntegers, BinaryRows, copyRows, TEXT } from './binary-rows.ts';
+import {
+  binaryArray,
+  binaryBigIntegers,
+  binaryIntegers,
+  BinaryRows,
+  binaryUuids,
+  copyRows,
+  TEXT,
+} from './binary-rows.ts';
 
 export interface EventRow {
   /** 32 hex digits. */
@@ -320,7 +328,7 @@ export async function insertCompletions(client: PoolClient, completions: readonl
       ),
       binaryIntegers(completions.map((row) => row.achievementNo)),
       binaryBigIntegers(completions.map((row) => row.atMs)),
-      completions.map((row) => row.causedBy),
+      binaryUuids(completions.map((row) => row.causedBy)),
       binaryBigIntegers(completions.map((row) => row.catalogVersion)),
       completions.map((row) => row.backdated),
       binaryIntegers(completions.map((row) => row.period)),

@@ -16,7 +16,7 @@ export interface RecomputedRow {
   /** Whether it reverts what the job had done. */
   reverts: boolean;
   atMs: number;
-  completed: CompletedInRecord[];
+  completed: readonly CompletedInRecord[];
   revoked: PackedCompletion[];
   restored: PackedCompletion[];
   /** Points taken; negative if given. */

@@ -144,9 +144,12 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
       binaryBigIntegers(created),
       binaryArray(JSONB, attributes),
       binaryArray(JSONB, points),
-      keys.map(({ name }) => name),
-      keys.map(({ lastName }) => lastName),
-      keys.map(({ email }) => email),
+      ...(['name', 'lastName', 'email'] as const).map((key) =>
+        binaryArray(
+          TEXT,
+          keys.map((each) => each[key]),
+        ),
+      ),
       ...swept.parameters(),
     ],
   });

@@ -3,7 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   binaryArray,
   binaryBigIntegers,
+  binaryDecimals,
   binaryIntegers,
+  binaryUuids,
   TEXT,
   UnstorableValue,
 } from '../../../src/postgres/persist/binary-rows.ts';
@@ -43,11 +45,25 @@ test('integers equal the input, including missing ones', async () => {
 });
 
 test('texts equal the input', async () => {
-  const values = ['', 'a,"b"\\', '{NULL}', 'NULL', 'Zürich 🌍'];
+  const values = ['', 'a,"b"\\', '{NULL}', 'NULL', null, 'Zürich 🌍', 'long '.repeat(50)];
   expect(await read('text', binaryArray(TEXT, values))).toEqual(values);
 });
 
+test('IDs and decimals equal the input', async () => {
+  const ids = ['0192f0c1a2b37def8899aabbccddeeff', 'FF'.repeat(16)];
+  const shown = ids.map((id) => id.toLowerCase().replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'));
+  expect(await read('uuid', binaryUuids(ids))).toEqual(shown);
+  const decimals = [
+    { whole: 0, micros: 0 },
+    { whole: -12_345, micros: -670_000 },
+    { whole: 10_000, micros: 1 },
+  ];
+  expect(await read('numeric', binaryDecimals(decimals))).toEqual(['0', '-12345.67', '10000.000001']);
+});
+
 test.each([
+  ['an ID', () => binaryUuids(['0192f0c1-a2b3-7def-8899-aabbccddeeff'])],
+  ['of hex digits', () => binaryUuids(['0192f0c1a2b37def8899aabbccddeefg'])],
   ['a 32-bit integer', () => binaryIntegers([1, 2 ** 31])],
   ['a whole number', () => binaryBigIntegers([1.5])],
   ['an exact integer', () => binaryBigIntegers([null, 2 ** 53])],
