@@ -60,6 +60,7 @@ import {
   usedKeysOf,
 } from '../../postgres/users/merges.ts';
 import { finishRowMoves } from '../../postgres/users/row-moves.ts';
+import { finishRemovals } from '../../postgres/users/row-removals.ts';
 import { beforeDeletion } from '../../postgres/users/stored-states.ts';
 import { insertMessages } from '../../postgres/webhooks/messages.ts';
 import { forgetAlias } from '../../redis/aliases.ts';
@@ -217,6 +218,14 @@ async function mergeWhole(client: PoolClient, redis: Redis, merge: Merge): Promi
   const { tenantNo, from, into, generation } = merge;
   await beforeDeletion(client, tenantNo);
   await finishRowMoves(client, { tenantNo, userId: from });
+  const part = knownPart(redis, tenantNo, from);
+  await finishRemovals(client, { tenantNo, userId: from }, (keys, of) =>
+    forgetUsedKeys(
+      redis,
+      part,
+      keys.map((key) => usedKey({ userId: from, generation: of }, key)),
+    ),
+  );
   await forgetCopies(client, { tenantNo, userId: from });
   const ids = new KeyedIds(await readEventIdSecret(client));
   const keys = (await keysToMove(client, merge)).map((own): MovedKey => {
@@ -224,7 +233,7 @@ async function mergeWhole(client: PoolClient, redis: Redis, merge: Merge): Promi
     return { ...own, id: ids.make(timeOf(own.usedBy), scoped) };
   });
   const former = (await usedKeysOf(client, tenantNo, from)).map((key) => usedKey({ userId: from, generation }, key));
-  if (merge.seal === null) await forgetUsedKeys(redis, knownPart(redis, tenantNo, from), former);
+  if (merge.seal === null) await forgetUsedKeys(redis, part, former);
   else await noteMoved(client, merge.seal, former);
   // First: a warehouse moves what it has before it learns that the user is gone.
   await insertMerge(client, merge, merge);
