@@ -7,7 +7,7 @@ import { type PackedState, signUpOf, unpackState } from '../../packed/state.ts';
 import { STREAK, USER } from '../../packed/user-fields.ts';
 import { deleteClaims } from '../rewards.ts';
 import { storableJson, storableText } from '../storable-json.ts';
-import { addRemoval, isListed, needsRemoval } from '../users/row-removals.ts';
+import { addRemoval, type DeletedUser, isListed, needsRemoval } from '../users/row-removals.ts';
 import { searchKeys, type SearchKeys } from '../users/user-search.ts';
 import { USER_TABLES } from '../users/user-tables.ts';
 import { binaryArray, binaryBigIntegers, binaryIntegers, BYTEA, JSONB, TEXT, UnstorableValue } from './binary-rows.ts';
@@ -271,11 +271,11 @@ export async function noteZones(client: PoolClient, zones: readonly UserZone[]):
 
 /**
  * Deletes a user's rows from all tables, and passes the idempotency keys to `onKeys`, some at a time. If there are very many rows, a job
- * deletes most of them with their keys. `generation`: that of the user.
+ * deletes most of them with their keys.
  */
 export async function deleteUser(
   client: PoolClient,
-  user: NamedUser & { generation?: number | undefined },
+  user: DeletedUser,
   onKeys: (keys: EventKey[]) => Promise<void>,
 ): Promise<void> {
   const isLarge = await needsRemoval(client, user);
@@ -298,5 +298,5 @@ export async function deleteUser(
       : `DELETE FROM ${table}`;
     await client.query(`${change} WHERE tenant_no = $1 AND ${column} = $2`, values);
   }
-  if (isLarge) await addRemoval(client, user);
+  if (isLarge || (user.lastSnapshots ?? null) !== null) await addRemoval(client, user, { isLarge });
 }

@@ -1,6 +1,6 @@
 /**
- * Rows of a deleted user of whom there are too many for the transaction that stores the deletion. A job (`user_deletion`, with `rows`)
- * deletes them in slices. A later user with the same ID has rows as well, so the transaction lists the IDs of the rows to delete.
+ * Rows of a deleted user of whom there are too many for the transaction that stores the deletion, and places in snapshots of leaderboards if
+ * there are too many to search. A job (`user_deletion`, with `rows`) deletes them in slices. A later user with the same ID has rows as well, so the transaction lists the IDs of the rows to delete.
  */
 import type { PoolClient } from 'pg';
 import { addJob, type Job } from '../jobs.ts';
@@ -53,22 +53,30 @@ export async function needsRemoval(client: PoolClient, user: NamedUser): Promise
   return rows[0]!.many;
 }
 
+export interface DeletedUser extends NamedUser {
+  generation?: number | undefined;
+  /** The leaderboards whose snapshots are to be searched, by their numbers, with the last day on which the user may be in one. */
+  lastSnapshots?: Readonly<Record<number, number>> | null;
+}
+
 /**
- * Lists a user's rows, in the transaction that stores the deletion, after the other rows are deleted. From now on, the ID has sums of days:
+ * Adds the job and lists the rows of a user who has many (`isLarge`), in the transaction that stores the deletion, after the other rows are deleted. From now on, the ID has sums of days:
  * those of the next user. So the listed rows are not read as that user's history, nor summed.
  */
 export async function addRemoval(
   client: PoolClient,
-  user: NamedUser & { generation?: number | undefined },
+  user: DeletedUser,
+  { isLarge }: { isLarge: boolean },
 ): Promise<void> {
-  const { tenantNo, generation = null } = user;
+  const { tenantNo, generation = null, lastSnapshots = null } = user;
   const { no } = await addJob(client, {
     kind: 'user_deletion',
     tenantNo,
     parameters: { rows: true, generation },
     // The user is in `result`, because logs have the parameters of jobs.
-    result: { from: user.userId },
+    result: { from: user.userId, ...(lastSnapshots !== null && { lastSnapshots }) },
   });
+  if (!isLarge) return;
   for (const table of NAMES) {
     const { where, part } = LISTED[table];
     await client.query(
@@ -84,7 +92,10 @@ export async function addRemoval(
 }
 
 /** A job that deletes rows. */
-export type RemovalJob = Job<{ rows: true; generation: number | null }, { from: string }> & { tenantNo: number };
+export type RemovalJob = Job<
+  { rows: true; generation: number | null },
+  { from: string; lastSnapshots?: Record<number, number> }
+> & { tenantNo: number };
 
 interface Slice {
   no: number;
@@ -144,8 +155,9 @@ export async function endRemoval(
   client: PoolClient,
   { no, tenantNo, result: { from: userId } }: RemovalJob,
 ): Promise<void> {
+  const { rowCount } = await client.query(`SELECT FROM summed_users WHERE ${OF_USER}`, valuesOf({ tenantNo, userId }));
   // So that nobody stores rows of a new user meanwhile.
-  await lockCursors(client);
+  if (rowCount !== 0) await lockCursors(client);
   await client.query('DELETE FROM jobs WHERE no = $1', [no]);
   await client.query(
     `DELETE FROM summed_users AS summed WHERE ${OF_USER} AND NOT EXISTS (SELECT ${OPEN})

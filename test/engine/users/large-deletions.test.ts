@@ -3,6 +3,7 @@ import { Persister } from '../../../src/engine/persist/persister.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
+import { createSnapshotPacker, withoutEntry } from '../../../src/engine/leaderboards/snapshot-parts.ts';
 import { rowRemoval } from '../../../src/engine/users/row-removal.ts';
 import { USER_TABLES } from '../../../src/postgres/users/user-tables.ts';
 import { knownParts } from '../../../src/redis/parts.ts';
@@ -206,6 +207,44 @@ test('a rebuild meanwhile takes no key of the deleted user for one of the new us
   await removeAll();
   expect(await counts()).toEqual([3, 3, 3]);
   expect(await differences()).toEqual([]);
+});
+
+test('snapshots of a tenant with many are searched in slices; those of a new user stay', async () => {
+  const { pool } = laurel;
+  const packer = createSnapshotPacker(1);
+  for (const userId of ['before', id, 'behind']) packer.add({ userId, rank: 1, score: 2 });
+  const withUser = packer.packed()[0]!;
+  const without = withoutEntry(withUser, id);
+  await rows(
+    `INSERT INTO board_snapshots SELECT 0, board, run, run + n, now(), 1
+       FROM generate_series(1, 3) AS board, generate_series(100, 2500, 20) AS run, generate_series(0, 3) AS n`,
+  );
+  const addParts = `INSERT INTO board_snapshot_parts SELECT 0, board, run, 1, 0, run + n, $1
+       FROM generate_series(1, 3) AS board, generate_series($2::int, $3::int, 20) AS run, generate_series(0, 3) AS n`;
+  await pool.query(addParts, [withUser, 100, 2_500]);
+  await remove();
+  const count = async (packed: Buffer): Promise<number> =>
+    (await pool.query('SELECT FROM board_snapshot_parts WHERE packed = $1', [packed])).rowCount!;
+  const all = 3 * 121 * 4;
+  expect(await count(withUser)).toBe(all);
+  // Snapshots of the new user, in a known run, a new run and on a new leaderboard.
+  await pool.query(addParts, [withUser, 2_520, 2_520]);
+  await rows(
+    'INSERT INTO board_snapshot_parts VALUES (0, 2, 2500, 1, 0, 2504, $1), (0, 9, 100, 1, 0, 100, $1)',
+    withUser,
+  );
+  const stopping = runner({ stops: true });
+  let most = 0;
+  while (await isOpen()) {
+    const before = await count(without);
+    await stopping.step();
+    most = Math.max(most, (await count(without)) - before);
+  }
+  expect(most).toBe(50 * 4);
+  expect([await count(without), await count(withUser)]).toEqual([all, 3 * 4 + 2]);
+  await rows('DELETE FROM board_snapshots');
+  await rows('DELETE FROM board_snapshot_parts');
+  await expectNothing();
 });
 
 test('a small user has no job', async () => {
