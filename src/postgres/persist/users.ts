@@ -11,7 +11,7 @@ import { addRemoval, type DeletedUser, isListed, needsRemoval } from '../users/r
 import { searchKeys, type SearchKeys } from '../users/user-search.ts';
 import { USER_TABLES } from '../users/user-tables.ts';
 import { binaryArray, binaryBigIntegers, binaryIntegers, BYTEA, JSONB, TEXT, UnstorableValue } from './binary-rows.ts';
-import { deleteEvents, type EventKey, type NamedUser } from './events.ts';
+import { deleteEvents, type EventKey } from './events.ts';
 
 export interface PackedUser {
   tenantNo: number;
