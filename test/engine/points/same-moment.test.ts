@@ -22,7 +22,8 @@ beforeAll(async () => {
     clock: new FixedClock(START),
     configuration: { pointsSystems: [{ key: 'xp', name: 'XP', triggers: [trigger, { ...trigger, points: 2 }] }] },
   });
-  for (let n = 0; n < USERS; n += 1) expect((await laurel.app.put(`/v1/users/u${n}`, {})).status).toBeLessThan(300);
+  const users = Array.from({ length: USERS }, (_, n) => laurel.app.put(`/v1/users/u${n}`, {}));
+  if ((await Promise.all(users)).some(({ status }) => status >= 300)) throw new Error('A user was refused.');
   await new Persister({ redis: laurel.redis, pool: laurel.pool }).drain(knownParts(laurel.redis, 0)[0]!.shard);
 });
 beforeEach(() => laurel.pool.query('DELETE FROM time_trigger_progress'));
