@@ -49,6 +49,7 @@ import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, MESSAGE_LOG_DAYS, WEBHO
 import { exclusively } from '../src/postgres/transaction.ts';
 import { Converting } from '../src/engine/rebuild/conversion.ts';
 import { MergeEnding } from '../src/engine/users/merge-ending.ts';
+import { rowRemoval } from '../src/engine/users/row-removal.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
 import type { Rounds } from '../src/rounds.ts';
 import type { Delivery } from './delivery.ts';
@@ -144,6 +145,7 @@ export function createJobs(
         new Verifying({ redis, pool, clock }),
         createPartitionDropping({ pool, onDropped: wakeSchedule }),
         new MergeEnding({ redis, pool, clock, onWritten, onMergeStep: options.onMergeStep }),
+        rowRemoval(redis),
         new Converting({ redis, pool, onUnreadable: () => undefined, announce: () => core.announce('*') }),
       ],
     }),

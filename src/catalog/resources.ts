@@ -21,7 +21,7 @@ import type { RuleSettings } from './rules/webhook.ts';
 
 async function auditEntries(edit: Edit): Promise<AuditEntry[]> {
   const recorded = edit.changes.filter(({ kind }) => kind !== 'webhook');
-  const changes = await changesOf({ ...edit, changes: recorded });
+  const changes = await changesOf({ ...edit, changes: recorded }, { withCreated: true });
   const entries = changes.map(({ action, kind, name, before, after }, index) => {
     const change = recorded[index];
     return { action, kind, id: (change?.after ?? change?.before)?.id ?? null, name, before, after };

@@ -71,10 +71,11 @@ async function run(options: Options): Promise<void> {
   const onProgress = progress();
   // An import must not reuse the rows of a dry run, since users change meanwhile.
   const rows = file ?? `${users!}.${dryRun ? 'dry-run' : 'laurel'}.jsonl`;
+  let wanted: ReadonlySet<string> | undefined;
   if (from !== undefined) {
     const source = sourceOf({ ...options, from });
     const { pointsSystems = [], leaderboards = [] } = await configurationOf(options);
-    await readSource({
+    wanted = await readSource({
       source,
       users: users!,
       rows,
@@ -91,7 +92,7 @@ async function run(options: Options): Promise<void> {
     basename(base)
       .replaceAll(/[^a-zA-Z\d\-_]/g, '-')
       .slice(0, 64);
-  await sendUsers({ admin: options, name, dryRun, rows, report, sample, onProgress });
+  await sendUsers({ admin: options, name, dryRun, rows, wanted, report, sample, onProgress });
   print(json, report.value(), `\n${report.text()}`);
   if (report.failed > 0) process.exitCode = EXIT.differs;
 }
@@ -111,6 +112,8 @@ interface Sending {
   name: string;
   dryRun: boolean;
   rows: string;
+  /** Users to send; absent: all of the file. */
+  wanted: ReadonlySet<string> | undefined;
   report: Report;
   sample: number | undefined;
   onProgress: (text: string) => void;
@@ -120,7 +123,7 @@ interface Sending {
  * Imports users and reports each result. Idempotent; skips users of an earlier run. Ends the command if Laurel stays
  * away.
  */
-async function sendUsers({ admin, name, dryRun, rows, report, sample, onProgress }: Sending): Promise<void> {
+async function sendUsers({ admin, name, dryRun, rows, wanted, report, sample, onProgress }: Sending): Promise<void> {
   let [some, bytes, done] = [[] as { id: string }[], 0, 0];
   /** The results for some users. A user who is too large for this Laurel is refused alone and does not end the command. */
   const sent = async (users: readonly { id: string }[]): Promise<Reported[]> => {
@@ -144,8 +147,9 @@ async function sendUsers({ admin, name, dryRun, rows, report, sample, onProgress
   };
   let taken = 0;
   for await (const { no, value } of jsonLines(rows)) {
-    if (taken++ === sample) break;
     const id = (value as { id?: unknown } | null | undefined)?.id;
+    if (wanted !== undefined && !wanted.has(id as string)) continue;
+    if (taken++ === sample) break;
     if (typeof id !== 'string') {
       await report.add([{ id: `line ${no}`, status: 'refused', why: 'The line is not a JSON object with an `id`.' }]);
       continue;
@@ -169,6 +173,8 @@ class Report {
   private readonly last = new Map<string, Reported['status']>();
   /** The last line about each user that needs attention, for each of the two steps. A later run replaces it. */
   private readonly noted = { reading: new Map<string, Reported>(), sending: new Map<string, Reported>() };
+  /** The users of this run. An earlier file of the same name may have had others, whose lines stay in the report file. */
+  private readonly current = new Set<string>();
 
   private constructor(file: string) {
     this.file = file;
@@ -181,12 +187,19 @@ class Report {
     return report;
   }
 
-  isDone = (id: string): boolean => ['imported', 'already'].includes(this.last.get(id) ?? '');
+  /** Whether an earlier run imported a user of this one. */
+  isDone = (id: string): boolean => {
+    this.current.add(id);
+    return ['imported', 'already'].includes(this.last.get(id) ?? '');
+  };
 
   async add(lines: readonly Reported[]): Promise<void> {
     if (lines.length === 0) return;
     await addLines(this.file, lines);
-    for (const line of lines) this.note(line);
+    for (const line of lines) {
+      this.current.add(line.id);
+      this.note(line);
+    }
   }
 
   private note(line: Reported): void {
@@ -232,26 +245,30 @@ class Report {
   }
 
   private get lines(): Reported[] {
-    return [...this.noted.reading.values(), ...this.noted.sending.values()];
+    return [...this.ofRun('reading'), ...this.ofRun('sending')];
+  }
+
+  private ofRun(step: 'reading' | 'sending'): Reported[] {
+    return [...this.noted[step].values()].filter(({ id }) => this.current.has(id));
   }
 
   private get counts(): [Reported['status'], number][] {
     const counts = new Map<Reported['status'], number>();
     for (const status of ['imported', 'already', 'ready', 'skipped', 'refused', 'unread', 'read'] as const) {
-      const count = [...this.last.values()].filter((each) => each === status).length;
+      const count = [...this.last].filter(([id, each]) => each === status && this.current.has(id)).length;
       if (count > 0) counts.set(status, count);
     }
     return [...counts];
   }
 
   private get notRead(): Reason[] {
-    return [...this.noted.reading.values()].flatMap(({ id, why, unread = [] }) =>
+    return this.ofRun('reading').flatMap(({ id, why, unread = [] }) =>
       (why === undefined ? unread : [why]).map((each) => ({ id, why: each })),
     );
   }
 
   private get refused(): Reason[] {
-    return [...this.noted.sending.values()].flatMap(({ id, status, why }) =>
+    return this.ofRun('sending').flatMap(({ id, status, why }) =>
       why === undefined || status === 'skipped' ? [] : [{ id, why }],
     );
   }

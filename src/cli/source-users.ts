@@ -23,9 +23,9 @@ interface Reading {
 
 /**
  * Reads users from a source into a file of lines. Skips users who are already in it. A user who cannot be read is
- * reported, and tried again by the next run. Ends the command if the source refuses the key or stops answering.
+ * reported, and tried again by the next run. Returns the wanted users: the file may have others, of an earlier list. Ends the command if the source refuses the key or stops answering.
  */
-export async function readSource(reading: Reading): Promise<void> {
+export async function readSource(reading: Reading): Promise<ReadonlySet<string>> {
   const { source, rows, systemKeys, boards, report, onProgress } = reading;
   await cutUnfinished(rows);
   const read = new Set<string>();
@@ -97,6 +97,7 @@ export async function readSource(reading: Reading): Promise<void> {
   }
   if (away >= MOST_AWAY)
     throw new CommandError('The source no longer answers. Everything read so far is kept: run the same command again.');
+  return new Set(wanted);
 }
 
 export interface ReadUser {

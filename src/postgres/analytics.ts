@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { COUNTED, MOST_VALUES, SEGMENT, type Counted } from '../domain/analytics.ts';
 import { decimalOfMicros, toMicros } from '../domain/decimal.ts';
 import type { Days } from '../domain/periods.ts';
+import { mappedInSlices } from '../slices.ts';
 import { binaryArray, binaryBigIntegers, binaryDecimals, binaryIntegers, TEXT } from './persist/binary-rows.ts';
 import { OF_SAMPLED_USER } from './history/days.ts';
 import { eventsAndSums, mayBeEarlier, readSinceDay } from './partitions.ts';
@@ -283,7 +284,8 @@ async function read(
 ): Promise<AnalyticsSum[]> {
   const values = [tenantNo, kinds, segment, fromDay, toDay, subject ?? null, part ?? null, fromPart ?? null];
   const { rows } = await pool.query<SumRow>(statement, values);
-  return rows.map((row) => ({ ...row, events: Number(row.events), value: toMicros(row.value) }));
+  // A year of hundreds of leaderboards or achievements has more than 100,000.
+  return mappedInSlices(rows, (row) => ({ ...row, events: Number(row.events), value: toMicros(row.value) }));
 }
 
 /** The values of a tenant's attributes that are segments, in order. */

@@ -86,6 +86,58 @@ export async function duePeriods(
   return rows;
 }
 
+/** The last period of a page of a moment. */
+export interface PeriodPlace {
+  tenantNo: number;
+  userId: string;
+}
+
+/** See `periodsAt`. The condition on the remainder of days is that of the index, which has the users' IDs in order. */
+export const PERIODS_AT = `
+  SELECT asked.tenant_no AS "tenantNo", asked.trigger_no AS "triggerNo", seen.id AS "userId", $1::bigint AS "dueMs"
+    FROM unnest($2::int[], $3::int[], $4::bigint[], $5::int[]) AS asked (tenant_no, trigger_no, period_ms, time_of_day)
+   CROSS JOIN LATERAL (SELECT id FROM users
+      WHERE tenant_no = asked.tenant_no AND epoch_ms(created) % 86400000 = time_of_day
+        AND id > CASE WHEN asked.tenant_no = $6 THEN $7 ELSE '' END
+        AND epoch_ms(created) < $1::bigint AND ($1::bigint - epoch_ms(created)) % period_ms = 0
+      ORDER BY id LIMIT $8) seen
+   WHERE asked.tenant_no >= $6
+   ORDER BY asked.tenant_no, seen.id, asked.trigger_no
+   LIMIT $8`;
+
+/**
+ * A page of the requested periods that end at `dueMs`, in order of tenant, user and trigger, all of a user together. `after`: the last one of
+ * the page before. At most `limit`, unless one user has more.
+ */
+export async function periodsAt(
+  pool: Pool,
+  {
+    asked,
+    dueMs,
+    after,
+    limit,
+  }: { asked: readonly TriggerPeriods[]; dueMs: number; after: PeriodPlace | null; limit: number },
+): Promise<{ periods: DuePeriod[]; isLast: boolean }> {
+  const moments = asked.flatMap((periods) => timesOfDay({ ...periods, fromMs: dueMs }, dueMs));
+  const { rows } = await pool.query<DuePeriod>(PERIODS_AT, [
+    dueMs,
+    moments.map(({ asked: { tenantNo } }) => tenantNo),
+    moments.map(({ asked: { triggerNo } }) => triggerNo),
+    moments.map(({ asked: { periodMs } }) => periodMs),
+    moments.map(({ low }) => low),
+    after?.tenantNo ?? -1,
+    after?.userId ?? '',
+    limit,
+  ]);
+  if (rows.length < limit) return { periods: rows, isLast: true };
+  // The last user's other periods may be on the next page.
+  const last = rows.at(-1)!;
+  const whole = rows.filter(({ tenantNo, userId }) => tenantNo !== last.tenantNo || userId !== last.userId);
+  return whole.length > 0
+    ? { periods: whole, isLast: false }
+    : periodsAt(pool, { asked, dueMs, after, limit: limit * 2 });
+}
+
 /** Ranges of the creation time of day (ms, inclusive) of users whose periods end in the span. */
 function timesOfDay(asked: TriggerPeriods, toMs: number): { asked: TriggerPeriods; low: number; high: number }[] {
   const stepMs = asked.periodMs % DAY_MS === 0 ? DAY_MS : HOUR_MS;

@@ -115,8 +115,11 @@ const usedKeyOf = ({ id, ...row }: UsedKeyRow): UsedKey => ({ ...row, eventId: i
 const USED_COLUMNS =
   'tenant_no AS "tenantNo", user_id AS "userId", metric_no AS "metricNo", idempotency_key AS key, id';
 
-const usedKeysWhere = (where: string): string =>
-  `SELECT ${USED_COLUMNS} FROM used_keys WHERE ${where}
+/** SQL: whether a row of `used_keys` is not one of a deleted user (`users/row-removals.ts`). */
+const IS_KEPT_KEY = `id NOT IN (SELECT unnest(ids) FROM rows_to_delete WHERE rows_of IN ('events', 'used_keys'))`;
+
+const usedKeysWhere = (where: string, { withDeleted = false } = {}): string =>
+  `SELECT ${USED_COLUMNS} FROM used_keys WHERE ${where}${withDeleted ? '' : ` AND ${IS_KEPT_KEY}`}
    UNION ALL SELECT ${USED_COLUMNS} FROM quarantine WHERE idempotency_key IS NOT NULL AND ${where}
    UNION ALL SELECT ${USED_COLUMNS} FROM balance_changes WHERE idempotency_key IS NOT NULL AND ${where}
    UNION ALL SELECT ${USED_COLUMNS} FROM merged_keys WHERE NOT is_listed AND ${where}`;
@@ -153,9 +156,12 @@ export async function usedKeysAfter(pool: Pool, after: string, limit: number): P
 
 const SELECT_SPANS = `
   SELECT used.* FROM unnest($1::uuid[], $2::uuid[]) AS span (first, last)
-   CROSS JOIN LATERAL (${usedKeysWhere('id BETWEEN span.first AND span.last')}) AS used`;
+   CROSS JOIN LATERAL (${usedKeysWhere('id BETWEEN span.first AND span.last', { withDeleted: true })}) AS used`;
 
-/** Used keys of events whose IDs contain one of some times (epoch ms, each once). A key may be returned twice. */
+/**
+ * Used keys of events whose IDs contain one of some times (epoch ms, each once). A key may be returned twice. Includes keys of deleted users
+ * whose rows are being deleted, because Redis may have them as long.
+ */
 export async function usedKeysAt(pool: Pool, idTimesMs: readonly number[]): Promise<UsedKey[]> {
   if (idTimesMs.length === 0) return [];
   const heads = idTimesMs.map((ms) => ms.toString(16).padStart(12, '0'));

@@ -25,6 +25,7 @@ import { Imports } from '../engine/imports/imports.ts';
 import { createJobs } from '../engine/schedule/jobs.ts';
 import { createLeagueReads } from '../engine/leaderboards/league-reads.ts';
 import { createLeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
+import { createEventRanks } from '../engine/leaderboards/wide-ranks.ts';
 import { setsOfBoards } from '../engine/leaderboards/stray-sets.ts';
 import { Live } from '../engine/live/live.ts';
 import { MessageIds } from '../engine/live/message-id.ts';
@@ -109,10 +110,12 @@ export function createServices(core: FrontendCore, live: Live): Services {
 /** Accepting events, singly and in batches, and handling those that were not applied or stored. */
 function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quarantine' | 'deadLetters'> {
   const { redis, pool, log, catalogs, clock, ids, scripts, overloaded, users, recordAudit, deliveriesQueued } = core;
+  const addRanks = createEventRanks(redis, log);
   const batcher = new EventBatcher({
     redis,
     clock,
     scripts,
+    addRanks,
     findPersisted: (tenantNo, events) => persistedReplies({ redis, pool }, tenantNo, events),
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
     idempotencyKeysPerDay: core.settings.idempotencyKeysPerDay,
@@ -143,6 +146,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
       clock,
       findPersisted: (tenantNo, events) => appliedReplies({ redis, pool }, tenantNo, events),
       recordAudit,
+      addRanks,
     }),
     deadLetters: createDeadLetters({
       redis,

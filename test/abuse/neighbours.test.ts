@@ -138,7 +138,6 @@ const LONGER: Readonly<Record<string, number>> = {
   admin_messages_preview: 6,
   admin_metrics_batch_events: 6,
   admin_configuration_diff: 4,
-  admin_analytics_leaderboards: 3,
 };
 /** How long one command may hold Redis. */
 const MOST_REDIS_MS = 3;

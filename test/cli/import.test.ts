@@ -198,6 +198,13 @@ test('imports each line of a file by itself', async () => {
     'l2',
   ]);
   expect((await cli('--file', file, '--from', 'http://localhost')).err).toContain('Either --from or --file');
+
+  // The result is that of this file, not of an earlier one with this name.
+  await writeFile(file, '{"id":"l3","metrics":{"flips":{"total":4}}}');
+  const shorter = await cli('--file', file);
+  expect(shorter).toMatchObject({ code: 0, err: '' });
+  expect(shorter.out).toMatch(/imported +1\b/);
+  expect(shorter.out).not.toContain('refused');
 });
 
 test('reports skipped users and metrics with reasons, and does not count them as imported', async () => {

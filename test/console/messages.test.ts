@@ -267,6 +267,51 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
     await context.close();
   });
 
+  test('write, change and remove a page to unsubscribe', async () => {
+    const { page, context, errors, at } = await signedInPage(browser, laurel);
+    await at('/messages');
+    const editor = page.getByRole('dialog', { name: /page to unsubscribe|Recap/ });
+    const open = (name: string): Promise<void> => page.getByRole('button', { name }).click();
+    await open('Write a page');
+    await editor.getByLabel('For', { exact: true }).selectOption({ label: 'Recap' });
+    await editor.getByLabel('Language').fill('de');
+    await editor.getByLabel('Heading', { exact: true }).fill('Abbestellen');
+    await editor.getByLabel('Question').fill('Keinen {{Rückblick}} mehr?');
+    await editor.getByLabel('Button', { exact: true }).fill('Abbestellen');
+    await editor.getByLabel('Heading afterwards').fill('Abbestellt');
+    await editor.getByLabel('Text afterwards').fill('Du bekommst keinen mehr.');
+    await look(page, 'unsubscribe-page');
+    await editor.getByRole('button', { name: 'Create' }).click();
+    // An error of the API is shown at its field.
+    await editor.locator('[data-field=question]').getByText('must not have variables').waitFor();
+    await editor.getByLabel('Question').fill('Keinen Rückblick mehr?');
+    await editor.getByRole('button', { name: 'Create' }).click();
+    await editor.waitFor({ state: 'hidden' });
+    const written = {
+      kind: 'recap',
+      locale: 'de',
+      title: 'Abbestellen',
+      question: 'Keinen Rückblick mehr?',
+      button: 'Abbestellen',
+      doneTitle: 'Abbestellt',
+      done: 'Du bekommst keinen mehr.',
+    };
+    await expect.poll(async () => (await settings()).unsubscribePages).toEqual([written]);
+
+    await open('Recap, German (de)');
+    await editor.getByLabel('Question').fill('Wirklich?');
+    await editor.getByRole('button', { name: 'Save' }).click();
+    await editor.waitFor({ state: 'hidden' });
+    await expect.poll(async () => (await settings()).unsubscribePages).toEqual([{ ...written, question: 'Wirklich?' }]);
+
+    await open('Recap, German (de)');
+    await editor.getByRole('button', { name: 'Remove' }).click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click();
+    await expect.poll(async () => (await settings()).unsubscribePages).toEqual([]);
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
   test('show a read-only administrator everything, and no control that changes something', async () => {
     const { body } = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Looks', access: 'read' }]);
     const { page, context, at } = await signedInPage(browser, laurel, { key: body.created[0].key });

@@ -32,6 +32,7 @@ const KINDS: Readonly<Record<Job['kind'], string>> = {
   event_retention: 'Delete old events',
   tenant_spreading: 'Spread over shards',
   user_merge: 'Merge users',
+  user_deletion: 'Delete a user',
 };
 const TONES = { waiting: 'warn', running: 'warn', done: 'good', failed: 'bad', cancelled: 'plain' } as const;
 const STATUSES = Object.keys(TONES) as Job['status'][];

@@ -58,8 +58,11 @@ export interface Edit {
   demo?: ReadonlySet<string>;
 }
 
-/** The changes as the API reports them: by key, in the document's terms. Runs in slices. */
-export async function changesOf(edit: Edit): Promise<ConfigurationChange[]> {
+/**
+ * The changes as the API reports them: by key, in the document's terms. `withCreated`: also the values of created resources, except defaults.
+ * Runs in slices.
+ */
+export async function changesOf(edit: Edit, { withCreated = false } = {}): Promise<ConfigurationChange[]> {
   const { before, after, changes, streakChanges, eventChanges, messageChanges, demo } = edit;
   const [was, is] = [new Export(before), new Export(after)];
   const systems = new Map([...before.pointsSystems, ...after.pointsSystems].map(({ id, key }) => [id, key]));
@@ -76,6 +79,7 @@ export async function changesOf(edit: Edit): Promise<ConfigurationChange[]> {
       ...(system !== undefined && { pointsSystemKey: system }),
       ...(demo?.has(resource.id) && later === null && { demo: true }),
       ...(earlier !== null && later !== null && fieldsOf(was.describe(kind, earlier), is.describe(kind, later))),
+      ...(withCreated && earlier === null && { after: { ...is.describe(kind, later!) } }),
     });
     if (slices.over) await slices.turn();
   }

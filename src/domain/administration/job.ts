@@ -12,6 +12,7 @@ export const JOB_KINDS = [
   'event_retention',
   'tenant_spreading',
   'user_merge',
+  'user_deletion',
 ] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 

@@ -112,6 +112,7 @@ export const POINTS_TRIGGER = {
     default: null,
     required: true,
     when: only('type', 'metric'),
+    form: { initial: 1 },
   }),
   achievementId: field(Uuid, {
     label: 'Achievement',

@@ -1,9 +1,10 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { COUNTED, SEGMENT, utcDay } from '../../domain/analytics.ts';
 import type { AnalyticsLeaderboards } from '../../domain/analytics-responses.ts';
-import type { Leaderboard } from '../../domain/catalog.ts';
 import { boardStatus } from '../../domain/runs.ts';
-import { readSums } from '../../postgres/analytics.ts';
+import { addTo } from '../../grouped.ts';
+import { type AnalyticsSum, readSums } from '../../postgres/analytics.ts';
+import { mappedInSlices, Slices } from '../../slices.ts';
 import { comparedDays, type AnalyticsQuery, type AnalyticsOptions } from './analytics-range.ts';
 import { boardFigures, placesByDay } from './figures.ts';
 
@@ -27,11 +28,20 @@ export function createLeaderboardAnalytics(options: AnalyticsOptions) {
       fromDay: days.fromBefore,
       toDay: days.toDay,
     });
-    const shownBoard = async (board: Leaderboard): Promise<AnalyticsLeaderboards['leaderboards'][number]> => {
-      const own = places.filter(({ subject }) => subject === board.no);
-      return { ...(await boardFigures(redis, tenantNo, board, today)), ...placesByDay(days, own) };
-    };
-    return { ...days.dates, leaderboards: await Promise.all(active.map(shownBoard)) };
+    const byBoard = new Map<number, AnalyticsSum[]>();
+    const slices = new Slices();
+    for (const sum of places) {
+      addTo(byBoard, sum.subject, sum);
+      if (slices.over) await slices.turn();
+    }
+    const figures = await Promise.all(
+      active.map(async (board) => ({ board, shown: await boardFigures(redis, tenantNo, board, today) })),
+    );
+    const leaderboards = await mappedInSlices(figures, ({ board, shown }) => ({
+      ...shown,
+      ...placesByDay(days, byBoard.get(board.no) ?? []),
+    }));
+    return { ...days.dates, leaderboards };
   }
 
   return { leaderboards };

@@ -16,7 +16,7 @@ import { detailsFromDay } from '../../postgres/partitions.ts';
 import { comparedDays, type AnalyticsOptions, type AnalyticsQuery } from './analytics-range.ts';
 
 /** Users of a kind and group who are looked at. Tenants with fewer get exact figures. */
-const MOST_USERS = 20_000;
+const MOST_USERS = 8_000;
 
 const NO_FIGURES = Object.fromEntries(MESSAGE_COUNTS.map((count) => [count, 0])) as unknown as MessageFigures;
 

@@ -40,7 +40,7 @@ import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import { eventAnswer, guardName } from '../events/event-answer.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
 import { matching } from '../events/prepared-event.ts';
-import { addRanksOrLeaveOut } from '../leaderboards/wide-ranks.ts';
+import type { EventRanks } from '../leaderboards/wide-ranks.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { refusalError } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
@@ -54,6 +54,7 @@ export interface QuarantineOptions {
   /** Replies for those of the events that Postgres holds as applied. */
   findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
   recordAudit: RecordAudit;
+  addRanks: EventRanks;
 }
 
 /** The result of a call about events in quarantine: those that left it, and why the others did not. */
@@ -211,7 +212,7 @@ export class Quarantine {
       reached: this.reached,
     });
     const reply = persisted ?? replies[0]!;
-    await addRanksOrLeaveOut(redis, event.compiled, [reply]);
+    await this.options.addRanks(event.compiled, [reply]);
     return reply;
   }
 

@@ -15,7 +15,7 @@ import { callsOf } from '../changes/calls.ts';
 import { COMMIT_SCRIPT, READ_SCRIPT } from '../changes/change-users.ts';
 import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import type { Scripts } from '../scripts.ts';
-import { addRanksOrLeaveOut } from '../leaderboards/wide-ranks.ts';
+import type { EventRanks } from '../leaderboards/wide-ranks.ts';
 import type { ReadyEvent } from './ready-event.ts';
 import type { KeyQuestion, LookUpKeys } from './stored-replies.ts';
 
@@ -193,6 +193,7 @@ export interface EventBatcherOptions {
   /** Replies for those of the events that Postgres holds. For retries whose first try has left the outbox. */
   findPersisted: (tenantNo: number, events: readonly ReadyEvent[]) => Promise<Map<string, ScriptReply>>;
   lookUpKeys: LookUpKeys;
+  addRanks: EventRanks;
   /** Maximum number of idempotency keys of a user on a UTC day; default and 0: unlimited. */
   idempotencyKeysPerDay?: number;
   onCall?: (events: number) => void;
@@ -261,7 +262,7 @@ export class EventBatcher {
       // machine this made no difference (5 pairs each).
       const replicated = this.options.scripts.replicated(part.shard);
       if (replicated !== null) await replicated;
-      if (part.isWide === true) await addRanksOrLeaveOut(this.options.redis, events[0]!.compiled, replies);
+      if (part.isWide === true) await this.options.addRanks(events[0]!.compiled, replies);
       this.answer(queue, batch, replies);
     } catch (error) {
       for (const { reject } of batch) reject(error);

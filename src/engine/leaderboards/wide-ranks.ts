@@ -10,6 +10,7 @@ import { boardKey } from '../../redis/keys.ts';
 import { unlessSilent } from '../../redis/outage.ts';
 import { knownParts, tenantParts } from '../../redis/parts.ts';
 import { SharedRuns } from '../../shared-runs.ts';
+import { type Log, LogThrottle } from '../../telemetry/log.ts';
 import { LiveStandings, membersBefore, type RankedGroup } from './live-standings.ts';
 import { type RankedBoard } from './standings.ts';
 
@@ -197,21 +198,41 @@ export async function addRanks(redis: Redis, compiled: CompiledCatalog, records:
   await rounds.add(compiled, unranked);
 }
 
+/** Adds ranks to replies about events, or leaves the boards out of them. */
+export type EventRanks = (compiled: CompiledCatalog, replies: readonly ScriptReply[]) => Promise<void>;
+
+/** A cause that leaves out the boards of a tenant's events is logged once in this interval. */
+const LOG_EVERY_MS = 60_000;
+
 /**
- * The same for replies about events. Without ranks, the answer leaves out the boards: the events are applied, and an event
- * does not wait for a server that is silent.
+ * The same for replies about events. Without ranks, the answer leaves out the boards, which is logged: the events are applied, and an
+ * event does not wait for a server that is silent.
  */
-export async function addRanksOrLeaveOut(
+export function createEventRanks(redis: Redis, log: Pick<Log, 'warn'>): EventRanks {
+  const throttle = new LogThrottle(LOG_EVERY_MS);
+  return async (compiled, replies) => {
+    const { tenantNo } = compiled.catalog;
+    await addRanksOrLeaveOut(redis, compiled, replies, (events, error) => {
+      const text =
+        'The answers to some events have no leaderboards, because the ranks could not be read; the events are stored';
+      throttle.log(tenantNo, (suppressed) => log.warn({ err: error, tenantNo, events, suppressed }, text));
+    });
+  };
+}
+
+async function addRanksOrLeaveOut(
   redis: Redis,
   compiled: CompiledCatalog,
   replies: readonly ScriptReply[],
+  onLeftOut: (events: number, error: unknown) => void,
 ): Promise<void> {
   const applied = replies.flatMap((reply) =>
     reply[kindField] === KIND.event && reply[RECORD.boards] !== undefined ? [reply] : [],
   );
   if (applied.length === 0) return;
   const servers = new Set(knownParts(redis, compiled.catalog.tenantNo).map(({ shard }) => connectionOf(redis, shard)));
-  await unlessSilent(servers, () => addRanks(redis, compiled, applied)).catch(() => {
+  await unlessSilent(servers, () => addRanks(redis, compiled, applied)).catch((error: unknown) => {
     for (const record of applied) delete record[RECORD.boards];
+    onLeftOut(applied.length, error);
   });
 }

@@ -8,7 +8,7 @@ import type { UncheckedRecord } from '../../packed/record.ts';
 import { forgetValuesOf } from '../../postgres/analytics.ts';
 import { insertBalanceChanges } from '../../postgres/balance-changes.ts';
 import { insertRankRewards } from '../../postgres/boards/rank-rewards.ts';
-import { replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
+import { manySnapshots, replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
 import {
   deleteLetters,
   lettersAbout,
@@ -60,6 +60,7 @@ import {
   usedKeysOf,
 } from '../../postgres/users/merges.ts';
 import { finishRowMoves } from '../../postgres/users/row-moves.ts';
+import { finishRemovals } from '../../postgres/users/row-removals.ts';
 import { beforeDeletion } from '../../postgres/users/stored-states.ts';
 import { insertMessages } from '../../postgres/webhooks/messages.ts';
 import { forgetAlias } from '../../redis/aliases.ts';
@@ -185,14 +186,16 @@ async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion)
   const { tenantNo, userId } = deletion;
   await beforeDeletion(client, tenantNo);
   await finishRowMoves(client, { tenantNo, userId });
-  await forgetCopies(client, deletion);
+  await forgetValuesOf(client, { tenantNo, holder: userHash(userId) });
+  const lastSnapshots = await manySnapshots(client, tenantNo);
+  if (lastSnapshots === null) await forgetPlaces(client, deletion);
   await forgetInLetters(client, redis, deletion);
   const merges = await mergesInto(client, deletion, { lock: true });
   // Some users have taken in thousands of others.
   await Promise.all(merges.map(({ oldId: from, intoId }) => forgetAlias(redis, tenantNo, { from, into: intoId })));
   const part = knownPart(redis, tenantNo, userId);
   await forgetUsedKeys(redis, part, deletion.usedKeys);
-  await deleteUser(client, deletion, (keys) =>
+  await deleteUser(client, { ...deletion, lastSnapshots }, (keys) =>
     forgetUsedKeys(
       redis,
       part,
@@ -201,9 +204,8 @@ async function deleteWhole(client: PoolClient, redis: Redis, deletion: Deletion)
   );
 }
 
-/** Removes a user from what is packed or counted together with others. */
-async function forgetCopies(client: PoolClient, { tenantNo, userId }: NamedUser): Promise<void> {
-  await forgetValuesOf(client, { tenantNo, holder: userHash(userId) });
+/** Removes a user from the snapshots of leaderboards. */
+async function forgetPlaces(client: PoolClient, { tenantNo, userId }: NamedUser): Promise<void> {
   const parts = await snapshotPartsWith(client, tenantNo, { hash: userHash(userId), bytes: entryHead(userId) });
   const without = parts.map((part) => ({ ...part, packed: withoutEntry(part.packed, userId) }));
   await replaceSnapshotParts(client, tenantNo, without);
@@ -217,14 +219,23 @@ async function mergeWhole(client: PoolClient, redis: Redis, merge: Merge): Promi
   const { tenantNo, from, into, generation } = merge;
   await beforeDeletion(client, tenantNo);
   await finishRowMoves(client, { tenantNo, userId: from });
-  await forgetCopies(client, { tenantNo, userId: from });
+  const part = knownPart(redis, tenantNo, from);
+  await finishRemovals(client, { tenantNo, userId: from }, (keys, of) =>
+    forgetUsedKeys(
+      redis,
+      part,
+      keys.map((key) => usedKey({ userId: from, generation: of }, key)),
+    ),
+  );
+  await forgetValuesOf(client, { tenantNo, holder: userHash(from) });
+  await forgetPlaces(client, { tenantNo, userId: from });
   const ids = new KeyedIds(await readEventIdSecret(client));
   const keys = (await keysToMove(client, merge)).map((own): MovedKey => {
     const scoped = { tenantNo, userId: into, metricNo: own.metricNo, key: own.key };
     return { ...own, id: ids.make(timeOf(own.usedBy), scoped) };
   });
   const former = (await usedKeysOf(client, tenantNo, from)).map((key) => usedKey({ userId: from, generation }, key));
-  if (merge.seal === null) await forgetUsedKeys(redis, knownPart(redis, tenantNo, from), former);
+  if (merge.seal === null) await forgetUsedKeys(redis, part, former);
   else await noteMoved(client, merge.seal, former);
   // First: a warehouse moves what it has before it learns that the user is gone.
   await insertMerge(client, merge, merge);

@@ -1,6 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import { AppError } from '../../errors.ts';
 import { storedStateAndMove } from '../../postgres/users/row-moves.ts';
+import { hasRemoval } from '../../postgres/users/row-removals.ts';
 import { packedUser, tenantParts, userPart } from '../../redis/parts.ts';
 import { lastPosition } from '../../redis/outbox.ts';
 import { UserReads } from '../users/user-reads.ts';
@@ -41,7 +43,7 @@ export class CaughtUp {
     if (end === 'still') this.stuckAt.set(shard, cursor);
   }
 
-  /** Waits for one user. Returns at once if Postgres holds the user's current state, and the rows of users merged into this one. */
+  /** Waits for one user. Returns at once if Postgres holds the user's current state, and the rows of users merged into this one. Throws 503 if those of a deleted user with this ID are still there. */
   async user(tenantNo: number, userId: string): Promise<void> {
     const [live, stored] = await Promise.all([
       packedUser(this.redis, tenantNo, userId),
@@ -51,7 +53,11 @@ export class CaughtUp {
     const isStored = stored !== null && live.equals(stored.state);
     if (!isStored) await this.shard(userPart(this.redis, tenantNo, userId).shard);
     // A merge may have been among the entries that were stored meanwhile.
-    if (!isStored || stored.isMoving) await areRowsMoved(this.pool, { tenantNo, userId }, this.patience.movingMs);
+    if (isStored && !stored.isMoving) return;
+    if (await areRowsMoved(this.pool, { tenantNo, userId }, this.patience.movingMs)) return;
+    // A history may lack rows for a moment, but must not have those of a deleted user.
+    if (await hasRemoval(this.pool, { tenantNo, userId }))
+      throw new AppError('unavailable', 'A deleted user with this ID still has rows; try again in a moment.');
   }
 }
 

@@ -50,7 +50,10 @@ async function arePersisted(
 /** Interval between looks for rows that are being moved. */
 const MOVES_LOOK_MS = 50;
 
-/** Waits until the rows of users who were merged into a user, or into any of a tenant, belong to that user. False if it takes longer. */
+/**
+ * Waits until the rows of users who were merged into a user, or into any of a tenant, belong to that user, and those of deleted users with
+ * the same ID are deleted. False if it takes longer.
+ */
 export async function areRowsMoved(
   pool: Pool,
   concerned: { tenantNo: number; userId?: string | undefined },

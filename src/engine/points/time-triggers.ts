@@ -5,6 +5,8 @@ import {
   duePeriods,
   HOUR_MS,
   type OpenTrigger,
+  type PeriodPlace,
+  periodsAt,
   type TriggerPeriods,
 } from '../../postgres/time-triggers.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
@@ -27,12 +29,28 @@ const WORK_MS = 2_000;
 /** Interval at which progress is stored while nothing is due. */
 const NOTED_EVERY_MS = 60_000;
 
+/** How far a moment is paid at which more periods end than are paid at once, by these triggers. */
+interface Moment {
+  dueMs: number;
+  triggers: string;
+  after: PeriodPlace;
+}
+
+interface Page {
+  periods: DuePeriod[];
+  /** Everything before this is paid with these periods. */
+  nextMs: number;
+  /** Set if others end at `nextMs`, of which some are among these. */
+  moment: Moment | null;
+}
+
 /**
  * Points for time. A `time` trigger pays every n hours, or days of 24 hours, since the user's creation, at exact
  * multiples, so nothing drifts; only periods that end after its activation count. An index in Postgres on the time of
  * day of the creation finds the users that are due: each second, 12 (days) or 280 (hours) of a million users. Postgres
  * stores how far each trigger is paid, and the user's state stores the last payment. So a repetition after a crash, or
- * by two schedules, changes nothing. A tenant whose periods cannot be paid is set aside; the others go on.
+ * by two schedules, changes nothing. An import creates very many users in one millisecond; they are paid in pages, in order of their IDs.
+ * A tenant whose periods cannot be paid is set aside; the others go on.
  */
 export class TimeTriggers implements ScheduledWork {
   readonly name = 'points for time';
@@ -44,6 +62,8 @@ export class TimeTriggers implements ScheduledWork {
   private readonly atOnce: number;
   /** The span to pay at once: it contains about `atOnce` periods. */
   private spanMs = FIRST_SPAN_MS;
+  /** Only in memory: after a crash, the moment is paid from its beginning, which changes nothing. */
+  private moment: Moment | null = null;
 
   constructor(options: TimeTriggersOptions) {
     this.options = options;
@@ -64,6 +84,7 @@ export class TimeTriggers implements ScheduledWork {
       const waiting = open.filter(({ fromMs }) => fromMs <= upToMs);
       if (waiting.length === 0) return null;
       const startMs = Math.min(...waiting.map(({ fromMs }) => fromMs));
+      if (this.moment?.dueMs === startMs) return startMs;
       const toMs = Math.min(upToMs, startMs + spanMs - 1);
       const [first] = await duePeriods(pool, { asked: waiting.map(periodsOf), toMs, limit: 1 });
       if (first !== undefined) return first.dueMs;
@@ -87,9 +108,13 @@ export class TimeTriggers implements ScheduledWork {
       // One call covers one UTC day.
       const dayEndMs = (Math.floor(fromMs / DAY_MS) + 1) * DAY_MS;
       const toMs = Math.min(beforeMs, dayEndMs, fromMs + this.spanMs) - 1;
-      const { periods, nextMs } = await this.periods(open, { fromMs, toMs });
-      open = await this.paid(open, periods, ending);
+      const { periods, nextMs, moment } = await this.page(open, { fromMs, toMs });
+      this.moment = null;
+      const paid = await this.paid(open, periods, ending);
       if (ending.aborted) return;
+      // If a tenant failed, the others are paid again.
+      if (paid.length === open.length) this.moment = moment;
+      open = paid;
       fromMs = nextMs;
       left -= periods.length;
       await this.progress.advance(open, nextMs, { noteAfterMs: Infinity });
@@ -97,24 +122,32 @@ export class TimeTriggers implements ScheduledWork {
     await this.progress.advance(open, fromMs, { noteAfterMs: 0 });
   }
 
-  /** The periods that end in a span, or in the first part of it: all before `nextMs`. */
-  private async periods(
-    open: readonly Open[],
-    { fromMs, toMs }: { fromMs: number; toMs: number },
-  ): Promise<{ periods: DuePeriod[]; nextMs: number }> {
+  /** The periods that end in a span, or in the first part of it, or some of those of its first moment. */
+  private async page(open: readonly Open[], { fromMs, toMs }: { fromMs: number; toMs: number }): Promise<Page> {
     const from = open.map((trigger) => ({ ...periodsOf(trigger), fromMs: Math.max(trigger.fromMs, fromMs) }));
-    // Takes all periods of the first moment, however many there are.
-    for (let limit = this.atOnce; ; limit *= 4) {
-      const periods = await duePeriods(this.options.pool, { asked: from, toMs, limit });
-      if (periods.length < limit) {
-        if (periods.length < limit / 4) this.spanMs = Math.min(this.spanMs * 2, DAY_MS);
-        return { periods, nextMs: toMs + 1 };
-      }
-      this.spanMs = Math.max(this.spanMs / 2, 1_000);
-      const nextMs = periods.at(-1)!.dueMs;
-      const before = periods.filter((period) => period.dueMs < nextMs);
-      if (before.length > 0) return { periods: before, nextMs };
+    if (this.moment?.dueMs === fromMs) return this.pageOfMoment(from, fromMs);
+    const limit = this.atOnce;
+    const periods = await duePeriods(this.options.pool, { asked: from, toMs, limit });
+    if (periods.length < limit) {
+      if (periods.length < limit / 4) this.spanMs = Math.min(this.spanMs * 2, DAY_MS);
+      return { periods, nextMs: toMs + 1, moment: null };
     }
+    this.spanMs = Math.max(this.spanMs / 2, 1_000);
+    const nextMs = periods.at(-1)!.dueMs;
+    const before = periods.filter((period) => period.dueMs < nextMs);
+    if (before.length > 0) return { periods: before, nextMs, moment: null };
+    return this.pageOfMoment(from, nextMs);
+  }
+
+  private async pageOfMoment(from: readonly TriggerPeriods[], dueMs: number): Promise<Page> {
+    const asked = from.filter(({ fromMs }) => fromMs <= dueMs);
+    const triggers = asked.map(({ tenantNo, triggerNo }) => `${tenantNo}:${triggerNo}`).join();
+    const known = this.moment?.dueMs === dueMs && this.moment.triggers === triggers ? this.moment.after : null;
+    const found = await periodsAt(this.options.pool, { asked, dueMs, after: known, limit: this.atOnce });
+    const last = found.periods.at(-1);
+    if (found.isLast || last === undefined) return { periods: found.periods, nextMs: dueMs + 1, moment: null };
+    const after = { tenantNo: last.tenantNo, userId: last.userId };
+    return { periods: found.periods, nextMs: dueMs, moment: { dueMs, triggers, after } };
   }
 
   /** Pays periods. Returns the triggers whose periods are paid; those of a tenant that failed are not included. */

@@ -58,6 +58,7 @@ const RULES: Readonly<Record<JobKind, KindRules>> = {
     stays: 'Events older than EVENT_RETENTION_DAYS are dropped in any case.',
     again: null,
   },
+  user_deletion: { subject: null, cancel: null, stays: 'Rows of the deleted user would stay.', again: null },
   user_merge: { subject: null, cancel: null, stays: 'The merge would stay incomplete.', again: null },
   tenant_spreading: { subject: null, cancel: null, stays: 'The tenant would stay closed.', again: null },
 };

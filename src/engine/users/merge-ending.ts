@@ -249,10 +249,14 @@ export class MergeEnding implements JobWork<MergeJob | RowMoveJob> {
 /** SQLSTATE lock_not_available. */
 const LOCK_TIMEOUT = '55P03';
 
-/** Moves some rows of a large merge. While rows are being stored that the slice needs, it waits: the persister comes first. */
-async function moveRows(job: RowMoveJob, record: RecordSlice): Promise<void> {
+/** Moves some rows of a large merge. */
+const moveRows = (job: RowMoveJob, record: RecordSlice): Promise<void> =>
+  unlessLocked(() => record(async (client) => ({ done: await moveNextRows(client, job) })));
+
+/** Records a slice. While rows are being stored that the slice needs, it waits: the persister comes first. */
+export async function unlessLocked(slice: () => Promise<unknown>): Promise<void> {
   try {
-    await record(async (client) => ({ done: await moveNextRows(client, job) }));
+    await slice();
   } catch (error) {
     if (!(error instanceof Error) || codeOf(error) !== LOCK_TIMEOUT) throw error;
   }

@@ -340,7 +340,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   status:
     '`waiting`: not started. `running`: started; also while it waits after an error. `failed`: it cannot be completed; `error` has the reason. `cancelled`: by an administrator.',
   subject:
-    'The subject of the job; null: all data of the tenant for a `verification`, `tenant_spreading` and `user_merge`, otherwise the whole installation.',
+    'The subject of the job; null: all data of the tenant for a `verification`, `tenant_spreading`, `user_merge` and `user_deletion`, otherwise the whole installation.',
   progress: 'Progress of the job.',
   attempts: 'Failures since the last success; the job retries.',
   error: 'The last failure, until a step succeeds; for a `failed` job, why it cannot be completed.',

@@ -122,6 +122,75 @@ export async function snapshotPartsWith(
   return rows;
 }
 
+/** A tenant with more snapshots than this has them searched for a deleted user by a job. */
+const MOST_SEARCHED = 1_000;
+/** Runs, each with snapshots of a number of parts, that are searched at once. */
+const RUNS = 50;
+
+/** The last day with a snapshot of each leaderboard, by its number; `null` for a tenant with few snapshots. */
+export async function manySnapshots(client: PoolClient, tenantNo: number): Promise<Record<number, number> | null> {
+  const { rowCount } = await client.query('SELECT FROM board_snapshots WHERE tenant_no = $1 OFFSET $2 LIMIT 1', [
+    tenantNo,
+    MOST_SEARCHED,
+  ]);
+  if (rowCount === 0) return null;
+  const last = (where: string): string => `
+    SELECT board_no, day FROM board_snapshots WHERE tenant_no = $1 ${where} ORDER BY board_no DESC, run_day DESC, day DESC LIMIT 1`;
+  const { rows } = await client.query<{ board_no: number; day: number }>(
+    `WITH RECURSIVE board AS ((${last('')}) UNION ALL
+       SELECT next.* FROM board CROSS JOIN LATERAL (${last('AND board_snapshots.board_no < board.board_no')}) AS next)
+     SELECT * FROM board`,
+    [tenantNo],
+  );
+  return Object.fromEntries(rows.map(({ board_no: boardNo, day }) => [boardNo, day]));
+}
+
+/** SQL: the first run after a place. */
+const nextRun = (after: string): string => `
+  SELECT board_no, run_day, parts FROM board_snapshot_parts
+   WHERE tenant_no = $1 AND (board_no, run_day, parts) > (${after}) ORDER BY board_no, run_day, parts LIMIT 1`;
+
+const SEARCH_RUNS = `
+  WITH RECURSIVE run AS (
+    (SELECT *, 1 AS nth FROM (${nextRun('$4::int, $5::int, $6::int')}) AS first)
+    UNION ALL
+    SELECT next.*, nth + 1 FROM run CROSS JOIN LATERAL (${nextRun('run.board_no, run.run_day, run.parts')}) AS next
+     WHERE nth < ${RUNS}
+  )
+  SELECT run.board_no AS "boardNo", run.run_day AS "runDay", run.parts, part.part, part.day, part.packed
+    FROM run LEFT JOIN unnest($7::int[], $8::int[]) AS last (board_no, day) ON last.board_no = run.board_no
+    LEFT JOIN LATERAL (
+      SELECT part, day, packed FROM board_snapshot_parts AS stored
+       WHERE stored.tenant_no = $1 AND stored.board_no = run.board_no AND stored.run_day = run.run_day
+         AND stored.parts = run.parts AND stored.part = $2 & (run.parts - 1) AND stored.day <= last.day
+         AND position($3::bytea IN stored.packed) > 0) AS part ON true
+   ORDER BY nth, part.day`;
+
+/**
+ * The parts as `snapshotPartsWith` finds them, of the next runs after a cursor and up to the last day of each leaderboard.
+ * `cursor`: where the next search begins; `null` if all are searched.
+ */
+export async function searchRuns(
+  client: PoolClient,
+  { tenantNo, lastDays, cursor }: { tenantNo: number; lastDays: Readonly<Record<number, number>>; cursor: string },
+  { hash, bytes }: { hash: number; bytes: Buffer },
+): Promise<{ parts: StoredPart[]; cursor: string | null }> {
+  const after = cursor === '' ? [-1, 0, 0] : cursor.split(' ').map(Number);
+  const last = [Object.keys(lastDays).map(Number), Object.values(lastDays)];
+  const { rows } = await client.query<StoredPart & { packed: Buffer | null }>(SEARCH_RUNS, [
+    tenantNo,
+    hash,
+    bytes,
+    ...after,
+    ...last,
+  ]);
+  const end = rows.at(-1);
+  return {
+    parts: rows.filter(({ packed }) => packed !== null),
+    cursor: end === undefined ? null : `${end.boardNo} ${end.runDay} ${end.parts}`,
+  };
+}
+
 export async function replaceSnapshotParts(
   client: PoolClient,
   tenantNo: number,

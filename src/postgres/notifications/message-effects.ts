@@ -18,7 +18,6 @@ export interface EffectGroup {
   returned: number[];
 }
 
-const MOST_DAYS = Math.max(...EFFECT_DAYS);
 const array = (each: (days: number) => string): string => `ARRAY[${EFFECT_DAYS.map(each).join(', ')}]`;
 
 /** Parts of the users, by a hash of their IDs. */
@@ -26,7 +25,24 @@ const SAMPLES = 1_024;
 /** Messages of a kind and group that are read; of more, only those of some parts of the users. */
 const MOST_MESSAGES = 100_000;
 
-// The order in `own` is only for the planner; see `eventsAndSums`. Users whose group changed in the range are left out, as far as
+/** Whether there is an event within so many days after the occasion. The search ends with the first one. */
+const returnedWithin = (days: number): string => `EXISTS (
+        SELECT FROM unnest($5::int[]) AS metric (no) CROSS JOIN LATERAL (
+          SELECT coalesce(occurred_at, events.at) AS happened FROM events
+           WHERE tenant_no = $1 AND user_id = looked.user_id AND metric_no = metric.no
+             AND local_date BETWEEN (looked.at AT TIME ZONE 'UTC')::date - 1 AND (looked.at AT TIME ZONE 'UTC')::date + ${days + 1}
+             AND id >= $6::uuid AND reverses IS NULL AND NOT imported
+           ORDER BY local_date) AS own
+         WHERE happened > looked.at AND happened <= looked.at + interval '${days} days')`;
+
+const [LAST_DAYS, ...SHORTER] = EFFECT_DAYS.toReversed() as [number, ...number[]];
+/** The shortest span in which a user returned. Who did not return is searched once. */
+const WITHIN = `CASE WHEN NOT ${returnedWithin(LAST_DAYS)} THEN NULL
+        ${SHORTER.toReversed()
+          .map((days) => `WHEN ${returnedWithin(days)} THEN ${days}`)
+          .join(' ')} ELSE ${LAST_DAYS} END`;
+
+// OFFSET 0: otherwise, each figure would search. The order of the events is only for the planner; see `eventsAndSums`. Users whose group changed in the range are left out, as far as
 // both groups are read.
 const READ = `
   WITH occasion AS (
@@ -45,15 +61,9 @@ const READ = `
   SELECT kind, is_control AS "isControl", count(*)::int AS users,
          count(*) = $7 OR coalesce(min(bits), ${SAMPLES}) < ${SAMPLES} AS "isSampled", (count(*) FILTER (WHERE reached))::int AS reached,
          ${array((days) => `(count(*) FILTER (WHERE looked.at <= to_timestamp($4::float8) - interval '${days} days'))::int`)} AS over,
-         ${array((days) => `(count(*) FILTER (WHERE looked.at <= to_timestamp($4::float8) - interval '${days} days' AND event.at <= looked.at + interval '${days} days'))::int`)} AS returned
+         ${array((days) => `(count(*) FILTER (WHERE looked.at <= to_timestamp($4::float8) - interval '${days} days' AND event.within <= ${days}))::int`)} AS returned
     FROM looked CROSS JOIN LATERAL (
-      SELECT min(happened) AS at FROM (
-        SELECT coalesce(occurred_at, events.at) AS happened FROM events
-         WHERE tenant_no = $1 AND user_id = looked.user_id AND metric_no = ANY ($5::int[])
-           AND local_date BETWEEN (looked.at AT TIME ZONE 'UTC')::date - 1 AND (looked.at AT TIME ZONE 'UTC')::date + ${MOST_DAYS + 1}
-           AND id >= $6::uuid AND reverses IS NULL AND NOT imported
-         ORDER BY metric_no, local_date) AS own
-       WHERE happened > looked.at AND happened <= looked.at + interval '${MOST_DAYS} days') AS event
+      SELECT ${WITHIN} AS within OFFSET 0) AS event
    GROUP BY kind, is_control`;
 
 /**

@@ -170,14 +170,15 @@ const TABLES = ['events', 'quarantine', 'balance_changes', 'merged_keys'] as con
 /**
  * Deletes a user's events, including quarantined ones, and changes of balances, with their used keys, in the client's transaction. Passes the
  * idempotency keys to `onKeys`, some at a time. Identifies rows by ID, because their location (`ctid`) changes with
- * concurrent updates and is not unique across partitions.
+ * concurrent updates and is not unique across partitions. `isLarge`: a job deletes the events (`row-removals.ts`).
  */
 export async function deleteEvents(
   client: PoolClient,
   { tenantNo, userId }: NamedUser,
-  onKeys: (keys: EventKey[]) => Promise<void>,
+  { onKeys, isLarge }: { onKeys: (keys: EventKey[]) => Promise<void>; isLarge: boolean },
 ): Promise<void> {
   for (const table of TABLES) {
+    if (isLarge && table === 'events') continue;
     for (;;) {
       const found = await client.query<{ id: string }>(
         `SELECT id FROM ${table} WHERE tenant_no = $1 AND user_id = $2 LIMIT ${EVENTS}`,
@@ -199,15 +200,17 @@ export async function deleteEvents(
       if (ids.length < EVENTS) break;
     }
   }
+  if (isLarge) return;
   const left = await client.query<EventKey>(DELETE_LEFT, [tenantNo, storableText(userId)]);
   if (left.rows.length > 0) await onKeys(left.rows);
 }
 
-/** Used keys of dropped events. They have an index by user. */
+/** SQL: used keys of a user's dropped events. They have an index by user. */
+export const LEFT_KEYS = `tenant_no = $1 AND user_id = $2
+     AND id < (SELECT end_id FROM event_partitions WHERE is_dropped ORDER BY end_day DESC LIMIT 1)`;
+
 const DELETE_LEFT = `
-  DELETE FROM used_keys
-   WHERE tenant_no = $1 AND user_id = $2
-     AND id < (SELECT end_id FROM event_partitions WHERE is_dropped ORDER BY end_day DESC LIMIT 1)
+  DELETE FROM used_keys WHERE ${LEFT_KEYS}
   RETURNING metric_no AS "metricNo", idempotency_key AS key`;
 
 interface DatedRow {

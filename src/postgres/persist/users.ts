@@ -7,10 +7,11 @@ import { type PackedState, signUpOf, unpackState } from '../../packed/state.ts';
 import { STREAK, USER } from '../../packed/user-fields.ts';
 import { deleteClaims } from '../rewards.ts';
 import { storableJson, storableText } from '../storable-json.ts';
+import { addRemoval, type DeletedUser, isListed, needsRemoval } from '../users/row-removals.ts';
 import { searchKeys, type SearchKeys } from '../users/user-search.ts';
 import { USER_TABLES } from '../users/user-tables.ts';
 import { binaryArray, binaryBigIntegers, binaryIntegers, BYTEA, JSONB, TEXT, UnstorableValue } from './binary-rows.ts';
-import { deleteEvents, type EventKey, type NamedUser } from './events.ts';
+import { deleteEvents, type EventKey } from './events.ts';
 
 export interface PackedUser {
   tenantNo: number;
@@ -271,13 +272,17 @@ export async function noteZones(client: PoolClient, zones: readonly UserZone[]):
   });
 }
 
-/** Deletes a user's rows from all tables. Passes the idempotency keys of the events to `onKeys`, some at a time. */
+/**
+ * Deletes a user's rows from all tables, and passes the idempotency keys to `onKeys`, some at a time. If there are very many rows, a job
+ * deletes most of them with their keys.
+ */
 export async function deleteUser(
   client: PoolClient,
-  user: NamedUser,
+  user: DeletedUser,
   onKeys: (keys: EventKey[]) => Promise<void>,
 ): Promise<void> {
-  await deleteEvents(client, user, onKeys);
+  const isLarge = await needsRemoval(client, user);
+  await deleteEvents(client, user, { onKeys, isLarge });
   await deleteClaims(client, user);
   const values = [user.tenantNo, storableText(user.userId)];
   for (const {
@@ -290,10 +295,11 @@ export async function deleteUser(
     emptied = [],
     kept,
   } of USER_TABLES) {
-    if (persisted === false || withEvents || withCounts || kept) continue;
+    if (persisted === false || withEvents || withCounts || kept || (isLarge && isListed(table))) continue;
     const change = anonymised
       ? `UPDATE ${table} SET ${column} = 'deleted:' || gen_random_uuid()${emptied.map((each) => `, ${each} = NULL`).join('')}`
       : `DELETE FROM ${table}`;
     await client.query(`${change} WHERE tenant_no = $1 AND ${column} = $2`, values);
   }
+  if (isLarge || (user.lastSnapshots ?? null) !== null) await addRemoval(client, user, { isLarge });
 }

@@ -148,14 +148,19 @@ interface Concerned {
   userId?: string | undefined;
 }
 
-const OPEN = `FROM jobs WHERE tenant_no = $1 AND kind = 'user_merge' AND parameters ? 'rows'
+const OPEN_MOVE = `FROM jobs WHERE tenant_no = $1 AND kind = 'user_merge' AND parameters ? 'rows'
                 AND ($2::text IS NULL OR result ->> 'into' = $2 OR result ->> 'from' = $2)`;
+/** Also rows that are being deleted (`row-removals.ts`): a history has none of them. Those of nobody concern only this ID. */
+const OPEN = `FROM jobs WHERE tenant_no = $1 AND kind IN ('user_merge', 'user_deletion') AND parameters ? 'rows'
+                AND CASE WHEN $2::text IS NOT NULL THEN result ->> 'into' = $2 OR result ->> 'from' = $2
+                         ELSE kind = 'user_merge' OR EXISTS (
+                           SELECT FROM users WHERE users.tenant_no = $1 AND users.id = result ->> 'from') END`;
 const concerning = ({ tenantNo, userId }: Concerned): unknown[] => [
   tenantNo,
   userId === undefined ? null : storableText(userId),
 ];
 
-/** Whether rows of a user, or of any of a tenant, are still to be moved. */
+/** Whether rows of a user, or of any of a tenant, are still to be moved or deleted. */
 export async function hasRowMove(client: Pool | PoolClient, concerned: Concerned): Promise<boolean> {
   const { rowCount } = await client.query({
     name: 'has_row_move',
@@ -165,7 +170,7 @@ export async function hasRowMove(client: Pool | PoolClient, concerned: Concerned
   return rowCount === 1;
 }
 
-/** A user's state, and whether rows of users who were merged into this one are still to be moved; `null` for an unknown user. */
+/** A user's state, and whether rows are still to be moved to this one, or deleted; `null` for an unknown user. */
 export async function storedStateAndMove(
   pool: Pool,
   { tenantNo, userId }: Required<Concerned>,
@@ -179,18 +184,18 @@ export async function storedStateAndMove(
 }
 
 /**
- * Throws 503 while rows of a user, or of any of a tenant, are to be moved. Call it in the snapshot from which a user is computed: then
+ * Throws 503 while rows of a user, or of any of a tenant, are to be moved or deleted. Call it in the snapshot from which a user is computed: then
  * the rows belong to the state.
  */
 export async function requireAllRows(client: PoolClient, concerned: Concerned): Promise<void> {
   if (await hasRowMove(client, concerned))
-    throw new AppError('unavailable', 'The history of a merged user is being moved; try again in a moment.');
+    throw new AppError('unavailable', 'The history of a merged or deleted user is being moved; try again in a moment.');
 }
 
 /** Moves all rows that are still to be moved to or from a user, in the client's transaction: the user is deleted or merged again. */
 export async function finishRowMoves(client: PoolClient, concerned: Required<Concerned>): Promise<void> {
   const { rows } = await client.query<{ no: string; from: string; into: string }>(
-    `SELECT no, result ->> 'from' AS "from", result ->> 'into' AS into ${OPEN} ORDER BY no FOR UPDATE`,
+    `SELECT no, result ->> 'from' AS "from", result ->> 'into' AS into ${OPEN_MOVE} ORDER BY no FOR UPDATE`,
     concerning(concerned),
   );
   for (const { no, from, into } of rows) {

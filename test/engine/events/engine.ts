@@ -9,6 +9,7 @@ import type { EventResponse } from '../../../src/domain/event.ts';
 import { LateEvents } from '../../../src/engine/corrections/late-events.ts';
 import { EventBatcher, type EventBatcherOptions } from '../../../src/engine/events/event-batcher.ts';
 import { createEventEngine, type EventEngine } from '../../../src/engine/events/event-engine.ts';
+import { createEventRanks } from '../../../src/engine/leaderboards/wide-ranks.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
 import { KeyedIds } from '../../../src/engine/ids.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
@@ -56,6 +57,7 @@ export class TestEngine {
       clock,
       findPersisted: findPersisted ?? (async () => new Map()),
       lookUpKeys: lookUpKeys ?? (() => Promise.reject(new Error('no key is old'))),
+      addRanks: createEventRanks(redis, pino({ level: 'silent' })),
     });
     this.late = new LateEvents({
       redis: this.redis,

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { systemClock } from '../../../src/clock.ts';
@@ -6,6 +7,7 @@ import { Scripts } from '../../../src/engine/scripts.ts';
 import { EventBatcher } from '../../../src/engine/events/event-batcher.ts';
 import type { ReadyEvent } from '../../../src/engine/events/ready-event.ts';
 import { prepareEvent } from '../../../src/engine/events/prepared-event.ts';
+import { createEventRanks } from '../../../src/engine/leaderboards/wide-ranks.ts';
 import { KeyedIds } from '../../../src/engine/ids.ts';
 import { RECORD } from '../../../src/packed/record-fields.ts';
 import type { HappenedRecord, ScriptReply } from '../../../src/packed/record.ts';
@@ -49,6 +51,7 @@ beforeAll(async () => {
     scripts: new Scripts({ redis, clock: systemClock, onWritten: () => undefined }),
     findPersisted: async () => new Map(),
     lookUpKeys: () => Promise.reject(new Error('no key is old')),
+    addRanks: createEventRanks(redis, pino({ level: 'silent' })),
   });
 });
 afterAll(async () => {

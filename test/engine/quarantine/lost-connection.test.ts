@@ -35,6 +35,7 @@ beforeAll(async () => {
     clock: laurel.clock,
     findPersisted: (tenantNo, events) => appliedReplies({ redis: direct, pool }, tenantNo, events),
     recordAudit: async () => undefined,
+    addRanks: async () => undefined,
   });
 });
 afterAll(async () => {

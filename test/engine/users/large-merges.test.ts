@@ -5,6 +5,7 @@ import { readStreakFacts } from '../../../src/engine/corrections/streak-facts.ts
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { MergeEnding } from '../../../src/engine/users/merge-ending.ts';
+import { rowRemoval } from '../../../src/engine/users/row-removal.ts';
 import { USER_TABLES } from '../../../src/postgres/users/user-tables.ts';
 import { knownParts } from '../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -174,6 +175,8 @@ test('the remaining user is deleted while rows are moved: nothing of both is lef
   await laurel.admin.delete(`/v1/users/${into}`);
   await persist();
   expect(await isMoving()).toBe(false);
+  const removing = new JobRunner({ pool: laurel.pool, works: [rowRemoval(laurel.redis)] });
+  while ((await rows('SELECT FROM jobs')).length > 0) await removing.step();
   for (const { table, user } of USER_TABLES)
     if (table !== 'audit_log')
       expect([table, await rows(`SELECT FROM ${table} WHERE ${user} = ANY ($1)`, [from, into])]).toEqual([table, []]);

@@ -73,7 +73,7 @@ test('finds those who are due in a second by the index', async () => {
     parameters,
   );
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-  expect(plan).toContain('users_time_of_first_sight');
+  expect(plan).toContain('users_of_moment');
   expect(plan).not.toContain('Seq Scan on users');
   if (process.env['USERS'] !== undefined) {
     for (const [periodMs, span] of [

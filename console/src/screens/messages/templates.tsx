@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 // oxlint-disable-next-line no-restricted-imports -- the form of a locale, as the API checks it
 import { LOCALE_PATTERN } from '../../../../src/domain/notifications/message-variables.ts';
 import { Problem } from '../../api/answer.ts';
@@ -18,6 +18,10 @@ import { type StoredTemplate, templatesOf } from './draft.ts';
 import { ALL, applySettings, localeText, sameLocale, settingsQuery, type Settings } from './queries.ts';
 import { Tracking } from './tracking.tsx';
 import { KIND_NAMES, KINDS, type Kind, type Medium } from './words.ts';
+
+const UnsubscribePages = lazy(async () => ({
+  default: (await import('./unsubscribe-pages.tsx')).UnsubscribePages,
+}));
 
 /** The templates of e-mails by kind and language, and the rules of sending. */
 export const Templates = () => <TemplatesScreen medium="email" />;
@@ -40,6 +44,11 @@ function TemplatesScreen({ medium }: { medium: Medium }) {
           </div>
           <Rules settings={settings.data} />
           <Tracking settings={settings.data} />
+          {medium === 'email' && (
+            <Suspense>
+              <UnsubscribePages settings={settings.data} />
+            </Suspense>
+          )}
         </>
       )}
     </MessagesScreen>

@@ -35,6 +35,8 @@ export const MOST_TICKETS = 1_000;
 const MOST_KEPT = 600_000;
 /** Requests for a tenant in a round; then others come. */
 const MOST_REQUESTS = 20;
+/** Tenants whose receipts are read at once. One that the provider answers slowly holds one place. */
+const MOST_TENANTS = 8;
 /** A process that takes tickets has this long. Must exceed the longest request. */
 const TAKEN_MS = 5 * MINUTE_MS;
 const REPEAT_MS = 10 * MINUTE_MS;
@@ -82,22 +84,38 @@ export function startReceipts(options: ReceiptsOptions): Pick<Rounds, 'close'> {
       log.warn({ tenantNo, err: error, suppressed }, 'receipts of push notifications are not read at the moment'),
     );
   let isClosed = false;
+  /** Tenants with receipts that are due, in the order in which they came, and those whose receipts are being read. */
+  const waiting = new Set<number>();
+  const reading = new Map<number, Promise<void>>();
   const isOpen = (): boolean => !isClosed;
-  const reading = rounds(async () => {
+  // Each by itself: the provider may refuse the credentials of one, or answer it slowly.
+  const readOne = async (tenantNo: number): Promise<void> => {
+    await readReceipts(options, tenantNo, isOpen).catch((error: unknown) => warn(tenantNo, error));
+    reading.delete(tenantNo);
+    readNext();
+  };
+  const readNext = (): void => {
+    for (const tenantNo of waiting) {
+      if (isClosed || reading.size >= MOST_TENANTS) return;
+      waiting.delete(tenantNo);
+      reading.set(tenantNo, readOne(tenantNo));
+    }
+  };
+  const asking = rounds(async () => {
     try {
       const tenants = mayWork() ? await tenantsWithTickets(pool, clock.now()) : [];
-      // Each by itself: the provider may refuse the credentials of one.
-      for (const tenantNo of tenants)
-        await readReceipts(options, tenantNo, isOpen).catch((error: unknown) => warn(tenantNo, error));
+      for (const tenantNo of tenants) if (!reading.has(tenantNo)) waiting.add(tenantNo);
+      readNext();
     } catch (error) {
       warn(null, error);
     }
     return everyMs;
   });
   return {
-    close: () => {
+    close: async () => {
       isClosed = true;
-      return reading.close();
+      await asking.close();
+      await Promise.all(reading.values());
     },
   };
 }

@@ -20,13 +20,13 @@ export const GONE: Answer = {
 /** A server that answers as Expo's push service does. `answer`: default: takes everything. */
 export async function expoServer(
   answer: (message: ExpoMessage) => Answer = () => OK,
-  receipts: (tickets: string[]) => Record<string, object> = () => ({}),
+  receipts: (tickets: string[]) => Record<string, object> | Promise<Record<string, object>> = () => ({}),
 ) {
   const received: ExpoMessage[] = [];
   const server = createServer((request, response) => {
-    void bodyOf(request).then((text) => {
+    void bodyOf(request).then(async (text) => {
       if (request.url === '/--/api/v2/push/getReceipts')
-        return void response.end(JSON.stringify({ data: receipts((JSON.parse(text) as { ids: string[] }).ids) }));
+        return void response.end(JSON.stringify({ data: await receipts((JSON.parse(text) as { ids: string[] }).ids) }));
       const message = JSON.parse(text) as ExpoMessage;
       received.push(message);
       const answered = answer(message);

@@ -44,7 +44,12 @@ test('creating, changing and deleting a resource: actor, time, before and after'
       before: { name: 'Laps' },
       after: { name: 'Laps run' },
     },
-    { ...same, action: 'create', at: new Date(NOW).toISOString() },
+    {
+      ...same,
+      action: 'create',
+      at: new Date(NOW).toISOString(),
+      after: { key: 'laps', name: 'Laps', unitType: 'number', units: '' },
+    },
   ]);
 });
 
