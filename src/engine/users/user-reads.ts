@@ -61,27 +61,34 @@ export class UserReads {
 /** JSON text of a `MetricResponse`. */
 function metricJson(
   compiled: CompiledCatalog,
-  { no, id, key, name }: Metric,
+  metric: Metric,
   { state, nowMs, seesSecrets = true }: { state: User; nowMs: number; seesSecrets?: boolean },
 ): string {
   const achievements = compiled.catalog.achievements
     .filter(
       (achievement) =>
         achievement.trigger === 'metric' &&
-        achievement.metricId === id &&
+        achievement.metricId === metric.id &&
         showsTo(achievement, state) &&
         // Its place in this list would reveal the metric.
         (seesSecrets || !achievement.secret || state.completions.has(achievement.no)),
     )
     .map((achievement) => userAchievementJson(compiled, achievement, state, nowMs));
-  const head = JSON.stringify({
-    id,
-    key,
-    name,
-    status: 'active',
-    current: decimalNumber(state.totals.get(no) ?? ZERO),
-  });
-  return `${head.slice(0, -1)},"achievements":[${achievements.join(',')}]}`;
+  const current = decimalNumber(state.totals.get(metric.no) ?? ZERO);
+  return `${openMetricJson(metric)},"current":${current},"achievements":[${achievements.join(',')}]}`;
+}
+
+const openMetrics = new WeakMap<Metric, string>();
+
+/** The JSON text of what is the same for all users, without the closing brace. */
+function openMetricJson(metric: Metric): string {
+  let text = openMetrics.get(metric);
+  if (text === undefined) {
+    const { id, key, name } = metric;
+    text = JSON.stringify({ id, key, name, status: 'active' }).slice(0, -1);
+    openMetrics.set(metric, text);
+  }
+  return text;
 }
 
 /** A user's group on a board; `null` if a value is missing. */
