@@ -94,8 +94,29 @@ export const managedUserResponse = (id: string, state: UserState): ManagedUser =
   hiddenByUser: hidesItself(state),
 });
 
+/** Makes something of an achievement once for each version of the catalog. It must not be changed. */
+function perAchievement<T>(
+  make: (compiled: CompiledCatalog, achievement: Achievement) => T,
+): (compiled: CompiledCatalog, achievement: Achievement) => T {
+  const catalogs = new WeakMap<CompiledCatalog, Map<Achievement, T>>();
+  return (compiled, achievement) => {
+    let made = catalogs.get(compiled);
+    if (made === undefined) catalogs.set(compiled, (made = new Map()));
+    let one = made.get(achievement);
+    if (one === undefined) made.set(achievement, (one = make(compiled, achievement)));
+    return one;
+  };
+}
+
 /** An achievement in the Application API, with the fields of its trigger type only. */
-export function achievementResponse(compiled: CompiledCatalog, achievement: Achievement): AchievementResponse {
+export const achievementResponse = perAchievement<Readonly<AchievementResponse>>(makeAchievementResponse);
+
+/** Its JSON text without the closing brace, so that fields can be appended. */
+export const openAchievementJson = perAchievement((compiled, achievement) =>
+  JSON.stringify(achievementResponse(compiled, achievement)).slice(0, -1),
+);
+
+function makeAchievementResponse(compiled: CompiledCatalog, achievement: Achievement): AchievementResponse {
   const metric = achievement.trigger === 'metric' ? compiled.metricsById.get(achievement.metricId ?? '') : undefined;
   // Those who see the achievement must not learn which secret one it requires.
   const requires = achievement.requires.filter((id) => !compiled.achievementsById.get(id)?.secret);
@@ -152,6 +173,19 @@ export function userAchievementResponse(
     achievedAt: timeOrNull(state.completions.get(achievement.no)),
     ...currentQuest(compiled, achievement, state, nowMs),
   };
+}
+
+/** The JSON text of `userAchievementResponse`, of which most is the same for all users. */
+export function userAchievementJson(
+  compiled: CompiledCatalog,
+  achievement: Achievement,
+  state: Pick<UserState, 'completions' | 'quests' | 'zone'>,
+  nowMs: number,
+): string {
+  const achievedAt = JSON.stringify(timeOrNull(state.completions.get(achievement.no)));
+  const quest = JSON.stringify(currentQuest(compiled, achievement, state, nowMs)).slice(1, -1);
+  const questFields = quest === '' ? '' : `,${quest}`;
+  return `${openAchievementJson(compiled, achievement)},"achievedAt":${achievedAt}${questFields}}`;
 }
 
 const timeOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());

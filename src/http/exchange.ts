@@ -426,8 +426,9 @@ export class Exchange {
   /** Lists the request among the latest, unless a console only reads. */
   private noteRecent(status: number): void {
     const { recentRequests } = this.context.services;
-    if (this.admitted === null || !recentRequests.hasRoom) return;
+    if (this.admitted === null) return;
     const { tenantNo, caller } = this.admitted;
+    if (!recentRequests.hasRoomFor(caller.prefix)) return;
     const { operation, paramNames } = this.route;
     // A client that polls the list would otherwise fill it.
     if (operation.id === 'admin_requests_list') return;

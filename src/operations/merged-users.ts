@@ -47,9 +47,7 @@ export function forMergedUsers<S extends Aliases, C extends NamingCall, A>(
     body: id === 'users_create',
     query: id === 'admin_users_delete',
   };
-  return async (services, call) => {
-    if (call.tenant.hasMerges !== true || (id === BATCH && !services.isWide(call.tenant.no)))
-      return handle(services, call);
+  const ofNamed = async (services: S, call: C): Promise<A> => {
     const named = new Set<string>();
     const visit = (rename: (userId: string) => string): C => ({
       ...call,
@@ -71,6 +69,10 @@ export function forMergedUsers<S extends Aliases, C extends NamingCall, A>(
       visit((userId) => aliases.get(userId)!),
     );
   };
+  return (services, call) =>
+    call.tenant.hasMerges !== true || (id === BATCH && !services.isWide(call.tenant.no))
+      ? handle(services, call)
+      : ofNamed(services, call);
 }
 
 interface Visit {

@@ -160,11 +160,10 @@ export const usersAllMetrics = operation({
   params: Type.Object({ id: Type.String() }),
   responses: { 200: Type.Array(MetricResponse) },
   namedUsers: ({ params }) => [params.id],
-  answer: async ({ catalogs, users, clock }, { tenant, params, caller }) =>
-    users.metrics(await catalogs.of(tenant.no), params.id, {
-      nowMs: clock.now(),
-      seesSecrets: !isClient(caller),
-    }),
+  handle: async ({ catalogs, users, clock }, { tenant, params, caller }) => {
+    const as = { nowMs: clock.now(), seesSecrets: !isClient(caller) };
+    return { status: 200, json: await users.metrics(await catalogs.of(tenant.no), params.id, as) };
+  },
 });
 
 export const usersMetricEventSummary = operation({
@@ -190,10 +189,8 @@ export const usersSingleMetric = operation({
   params: Type.Object({ id: Type.String(), key: Type.String() }),
   responses: { 200: MetricResponse },
   namedUsers: ({ params }) => [params.id],
-  answer: async ({ catalogs, users, clock }, { tenant, params, caller }) =>
-    users.metric(await catalogs.of(tenant.no), params.id, {
-      metricKey: params.key,
-      nowMs: clock.now(),
-      seesSecrets: !isClient(caller),
-    }),
+  handle: async ({ catalogs, users, clock }, { tenant, params, caller }) => {
+    const as = { metricKey: params.key, nowMs: clock.now(), seesSecrets: !isClient(caller) };
+    return { status: 200, json: await users.metric(await catalogs.of(tenant.no), params.id, as) };
+  },
 });

@@ -4,6 +4,7 @@ import { hash } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import { connectionOf, rootOf } from './endpoints.ts';
 import { isOpen, RedisNotReady } from './gate.ts';
+import { readJoined } from './joined-reads.ts';
 import { countersKey, SHARDS, type TenantPart, userKey } from './keys.ts';
 import { Slices } from '../slices.ts';
 import { unlessSilent } from './outage.ts';
@@ -181,10 +182,10 @@ export async function inParts<U, R>(
  * A user's packed state; `null` for an unknown user. Also while the tenant is being converted, because its batches are
  * processed first. Throws RedisNotReady as `userPart` does.
  */
-export async function packedUser(redis: Redis, tenantNo: number, userId: string): Promise<Buffer | null> {
+export function packedUser(redis: Redis, tenantNo: number, userId: string): Promise<Buffer | null> {
   const part = knownPart(redis, tenantNo, userId);
   if (part.isWide === true) refuseClosed(redis, part);
-  return redis.getBuffer(userKey(part, userId));
+  return readJoined(redis, part.shard, userKey(part, userId));
 }
 
 /** The packed states of users, in order, with one command for each part. Throws `TenantConverting`. */

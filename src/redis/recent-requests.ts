@@ -31,6 +31,7 @@ export class RecentRequests {
   private readonly redis: Redis;
   private readonly hasTenants: () => boolean;
   private noted: (RecentRequest & { tenantNo: number })[] = [];
+  private readonly notedOfKeys = new Map<string, number>();
   private timer: NodeJS.Timeout | null = null;
 
   constructor(redis: Redis, hasTenants: () => boolean) {
@@ -38,16 +39,17 @@ export class RecentRequests {
     this.hasTenants = hasTenants;
   }
 
-  /** Whether another request would be noted now. */
-  get hasRoom(): boolean {
-    return this.noted.length < MOST_NOTED.inAll;
+  /** Whether another request of a key would be noted now. */
+  hasRoomFor(prefix: string): boolean {
+    return this.noted.length < MOST_NOTED.inAll && (this.notedOfKeys.get(prefix) ?? 0) < MOST_NOTED.ofKey;
   }
 
   /** Notes a request, if there is room for another one of its key. */
   note(tenantNo: number, request: RecentRequest): void {
-    const ofKey = this.noted.filter(({ prefix }) => prefix === request.prefix).length;
-    if (!this.hasRoom || ofKey >= MOST_NOTED.ofKey) return;
+    const { prefix } = request;
+    if (!this.hasRoomFor(prefix)) return;
     this.noted.push({ tenantNo, ...request });
+    this.notedOfKeys.set(prefix, (this.notedOfKeys.get(prefix) ?? 0) + 1);
     this.timer ??= setTimeout(this.write, WRITE_MS);
   }
 
@@ -70,6 +72,7 @@ export class RecentRequests {
     this.timer = null;
     const noted = this.noted;
     this.noted = [];
+    this.notedOfKeys.clear();
     const most = this.hasTenants() ? MOST_KEPT.each : MOST_KEPT.only;
     const oldest = String(systemClock.now() - KEPT_MS);
     const pipeline = this.redis.pipeline();

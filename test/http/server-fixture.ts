@@ -213,7 +213,7 @@ export async function startServer(
     surface,
     operations,
     // The handlers here use none; without room, no request is noted.
-    services: { recentRequests: { hasRoom: false } } as Services,
+    services: { recentRequests: { hasRoomFor: (_prefix: string): boolean => false } } as Services,
     authenticate: (header) => keys.authenticate(header),
     senderOf: createSenderOf(keys.recall, tenants),
     resolveTenant: createTenantResolver(tenants),

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { MetricResponse } from '../../src/domain/achievement.ts';
 import type { Achievement } from '../../src/domain/catalog.ts';
 import { createStreakReads, type StreakReads } from '../../src/engine/streaks/streak-reads.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
@@ -56,7 +57,8 @@ export class CompareReads {
     const { catalog } = this.model;
     const compiled = this.engine.compiled();
     const { tz, attributes, signUpDate } = await this.engine.profiles.get(compiled, user.id);
-    const metrics = await this.engine.users.metrics(compiled, user.id, { nowMs: this.engine.clock.now() });
+    const text = await this.engine.users.metrics(compiled, user.id, { nowMs: this.engine.clock.now() });
+    const metrics = JSON.parse(text) as MetricResponse[];
     const completed = await this.engine.achievements.ofUser(compiled, user.id, {
       includeIncomplete: false,
       nowMs: this.engine.clock.now(),

@@ -28,11 +28,11 @@ import type {
 import { decimalOf } from '../../packed/state.ts';
 import { awardId } from '../ids.ts';
 import {
-  achievementResponse,
   boostResponse,
   groupFields,
   leaderboardResponse,
   levelResponse,
+  openAchievementJson,
   pointsResponse,
   recordedQuest,
   recordedStreak,
@@ -53,7 +53,6 @@ function once<K, V>(make: (key: K) => V): (key: K) => V {
 
 /** Catalog-dependent parts of answers as JSON text. Assembling them is 5 µs faster than serializing objects. */
 class AnswerFragments {
-  readonly achievement: (no: number) => string;
   readonly trigger: (no: number) => string;
   readonly boosts: (nos: string) => string;
   readonly level: (id: string) => string;
@@ -64,7 +63,6 @@ class AnswerFragments {
 
   constructor(compiled: CompiledCatalog, day: number) {
     this.compiled = compiled;
-    this.achievement = once((no) => open(achievementResponse(compiled, compiled.achievementsByNo.get(no)!)));
     this.trigger = once((no) => JSON.stringify(triggerResponse(compiled, compiled.triggersByNo.get(no)!)));
     this.boosts = once((nos) =>
       JSON.stringify(nos.split(',').map((no) => boostResponse(compiled.boostsByNo.get(Number(no))!, day))),
@@ -157,7 +155,7 @@ function thresholdJson(board: Leaderboard, threshold: number): string {
   return `"threshold":${isFull ? turned(board, threshold) : 0},"full":${isFull}`;
 }
 
-function achievementsJson(compiled: CompiledCatalog, parts: AnswerFragments, record: HappenedRecord): string {
+function achievementsJson(compiled: CompiledCatalog, record: HappenedRecord): string {
   const completed = completedIn(record);
   const achievedAt = completed.length > 0 ? `,"achievedAt":"${new Date(record[RECORD.atMs]).toISOString()}"` : '';
   const questJson = (no: number, quest: RecordedQuest | null): string =>
@@ -165,7 +163,10 @@ function achievementsJson(compiled: CompiledCatalog, parts: AnswerFragments, rec
       ? ''
       : `,${JSON.stringify(recordedQuest(compiled, compiled.achievementsByNo.get(no)!, quest)).slice(1, -1)}`;
   return completed
-    .map(({ achievementNo: no, quest }) => `${parts.achievement(no)}${achievedAt}${questJson(no, quest)}}`)
+    .map(
+      ({ achievementNo: no, quest }) =>
+        `${openAchievementJson(compiled, compiled.achievementsByNo.get(no)!)}${achievedAt}${questJson(no, quest)}}`,
+    )
     .join(',');
 }
 
@@ -199,7 +200,7 @@ export function eventAnswer(compiled: CompiledCatalog, record: HappenedRecord, i
   const parts = fragmentsOf(compiled, record[RECORD.day]);
   const metricId = compiled.metricsByNo.get(record[RECORD.metric]!)!.id;
   const total = decimalText(decimalOf(record[RECORD.total]!));
-  const achievements = achievementsJson(compiled, parts, record);
+  const achievements = achievementsJson(compiled, record);
   const key =
     idempotencyKey === null ? '' : `,"idempotencyKey":${JSON.stringify(idempotencyKey)},"idempotentReplayed":false`;
   return (

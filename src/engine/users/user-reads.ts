@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { MetricResponse } from '../../domain/achievement.ts';
 import type { Leaderboard, Metric } from '../../domain/catalog.ts';
 import { DAY_MS } from '../../domain/periods.ts';
 import { runOf } from '../../domain/runs.ts';
@@ -9,7 +8,7 @@ import { decodeUser } from '../../rules/user-codec.ts';
 import { groupOf } from '../../rules/leaderboards.ts';
 import type { User } from '../../rules/user.ts';
 import { findMetric } from '../find-configured.ts';
-import { showsTo, userAchievementResponse } from '../responses.ts';
+import { showsTo, userAchievementJson } from '../responses.ts';
 import { packedUser, packedUsers } from '../../redis/parts.ts';
 import { decimalNumber, ZERO } from '../../domain/decimal.ts';
 
@@ -21,10 +20,10 @@ export class UserReads {
   }
 
   async state(tenantNo: number, userId: string): Promise<User> {
-    const state = await this.find(tenantNo, userId);
-    if (state === null)
+    const packed = await packedUser(this.redis, tenantNo, userId);
+    if (packed === null)
       throw new AppError('not_found', `Unknown user: no event and no call has named '${userId}' yet.`);
-    return state;
+    return decodeUser(packed);
   }
 
   /** The user's state; `null` for an unknown user. */
@@ -38,45 +37,58 @@ export class UserReads {
     return new Set(userIds.filter((_, index) => states[index] && decodeUser(states[index]).email));
   }
 
-  /** A user's total of a metric, with the metric's achievements. Throws 404 for an unknown user or metric. */
+  /** JSON text of a user's total of a metric, with the metric's achievements. Throws 404 for an unknown user or metric. */
   async metric(
     compiled: CompiledCatalog,
     userId: string,
     { metricKey, ...as }: { metricKey: string; nowMs: number; seesSecrets?: boolean },
-  ): Promise<MetricResponse> {
+  ): Promise<string> {
     const metric = findMetric(compiled, metricKey);
-    return metricResponse(compiled, metric, { state: await this.state(compiled.catalog.tenantNo, userId), ...as });
+    return metricJson(compiled, metric, { state: await this.state(compiled.catalog.tenantNo, userId), ...as });
   }
 
-  /** A user's totals of all metrics, oldest metric first, 0 without events. Throws 404 for an unknown user. */
+  /** JSON text of a user's totals of all metrics, oldest metric first, 0 without events. Throws 404 for an unknown user. */
   async metrics(
     compiled: CompiledCatalog,
     userId: string,
     as: { nowMs: number; seesSecrets?: boolean },
-  ): Promise<MetricResponse[]> {
+  ): Promise<string> {
     const state = await this.state(compiled.catalog.tenantNo, userId);
-    return compiled.catalog.metrics.map((metric) => metricResponse(compiled, metric, { state, ...as }));
+    return `[${compiled.catalog.metrics.map((metric) => metricJson(compiled, metric, { state, ...as })).join(',')}]`;
   }
 }
 
-function metricResponse(
+/** JSON text of a `MetricResponse`. */
+function metricJson(
   compiled: CompiledCatalog,
   metric: Metric,
   { state, nowMs, seesSecrets = true }: { state: User; nowMs: number; seesSecrets?: boolean },
-): MetricResponse {
-  return {
-    id: metric.id,
-    key: metric.key,
-    name: metric.name,
-    status: 'active',
-    current: decimalNumber(state.totals.get(metric.no) ?? ZERO),
-    achievements: compiled.catalog.achievements
-      .filter(({ trigger, metricId }) => trigger === 'metric' && metricId === metric.id)
-      .filter((achievement) => showsTo(achievement, state))
-      // Its place in this list would reveal the metric.
-      .filter(({ secret, no }) => seesSecrets || !secret || state.completions.has(no))
-      .map((achievement) => userAchievementResponse(compiled, achievement, state, { nowMs })),
-  };
+): string {
+  const achievements = compiled.catalog.achievements
+    .filter(
+      (achievement) =>
+        achievement.trigger === 'metric' &&
+        achievement.metricId === metric.id &&
+        showsTo(achievement, state) &&
+        // Its place in this list would reveal the metric.
+        (seesSecrets || !achievement.secret || state.completions.has(achievement.no)),
+    )
+    .map((achievement) => userAchievementJson(compiled, achievement, state, nowMs));
+  const current = decimalNumber(state.totals.get(metric.no) ?? ZERO);
+  return `${openMetricJson(metric)},"current":${current},"achievements":[${achievements.join(',')}]}`;
+}
+
+const openMetrics = new WeakMap<Metric, string>();
+
+/** The JSON text of what is the same for all users, without the closing brace. */
+function openMetricJson(metric: Metric): string {
+  let text = openMetrics.get(metric);
+  if (text === undefined) {
+    const { id, key, name } = metric;
+    text = JSON.stringify({ id, key, name, status: 'active' }).slice(0, -1);
+    openMetrics.set(metric, text);
+  }
+  return text;
 }
 
 /** A user's group on a board; `null` if a value is missing. */
