@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { dirname, join, relative } from 'node:path';
+import { defineConfig, type Plugin, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { build } from './src/cli/build.mjs';
 
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 if (!Number.isInteger(seed)) throw new Error(`SEED must be a whole number, not "${process.env['SEED']}".`);
@@ -42,10 +44,27 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/**
+ * Makes tests import `dist` instead of `src` and `workers`, after compiling it if it is not current. Node loads it as it is. Sources
+ * would be transformed, and would read each import from an object at every use: a day of the test clock took 216 ms of CPU instead of
+ * 140. Tests import the sources if they do not compile.
+ */
+const isBuilt = build();
+const fromBuild: Plugin = {
+  name: 'from-build',
+  enforce: 'pre',
+  resolveId(source, importer) {
+    if (!isBuilt || importer === undefined || !/^\.{1,2}\/.*\.ts$/.test(source)) return null;
+    const path = relative(import.meta.dirname, join(dirname(importer), source));
+    return /^(?:src|workers)\//.test(path) ? join(import.meta.dirname, 'dist', path.replace(/ts$/, 'js')) : null;
+  },
+};
+
 const settings = {
   setupFiles: ['test/stack/seed.ts', 'test/stack/leaks.ts'],
   env: { SEED: String(seed) },
   pool: 'forks',
+  server: { deps: { external: [/\/dist\/(?:src|workers)\//] } },
   // A worker keeps the modules for its next file: loading them was 1 s of CPU of every file that starts a Laurel.
   isolate: false,
   // A Redis that was given to us cannot be used by two test files at once. Files wait for servers longer than they compute: three
@@ -60,6 +79,7 @@ const settings = {
 } as const satisfies TestProjectInlineConfiguration['test'];
 
 export default defineConfig({
+  plugins: [fromBuild],
   test: {
     ...settings,
     sequence: { ...settings.sequence, sequencer: LongestFirst },
@@ -67,9 +87,10 @@ export default defineConfig({
     experimental: { fsModuleCache: true },
     globalSetup: 'test/stack/global-setup.ts',
     projects: [
-      { test: { ...settings, name: 'one shard', include: ['test/**/*.test.ts'] } },
+      { plugins: [fromBuild], test: { ...settings, name: 'one shard', include: ['test/**/*.test.ts'] } },
       // Clients must see no difference between a tenant on one shard and one spread over several.
       {
+        plugins: [fromBuild],
         test: {
           ...settings,
           name: 'four shards',

@@ -26,5 +26,6 @@ const tests = readdirSync('test', { recursive: true, encoding: 'utf8' })
 
 /** `npm run test:unit`: the tests that need no server, chosen by what they import. */
 export default defineConfig({
+  plugins: base.plugins,
   test: { ...base.test, include: tests.filter((file) => isUnit(file)), globalSetup: [], projects: undefined },
 });

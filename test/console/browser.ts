@@ -88,7 +88,7 @@ export async function signedInPage(
   browser: Browser,
   laurel: TestLaurel,
   { key = laurel.adminKey, ...how }: NonNullable<Parameters<typeof watchedPage>[2]> & { key?: string } = {},
-): Promise<Watched & { at: (path: string) => Promise<void> }> {
+): Promise<Watched & { at: (path: string) => Promise<void>; goOn: (path: string) => Promise<void> }> {
   const { headers } = await laurel.admin.post('/v1/session', { key }, { key: null });
   const value = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
   const watched = await watchedPage(browser, laurel.adminUrl, how);
@@ -98,6 +98,15 @@ export async function signedInPage(
     ...watched,
     /** Opens a screen. */
     at: async (path) => void (await page.goto(`${laurel.adminUrl}/console${path}`)),
+    /** Goes on from the open screen to one with another title, as a link does: the console is not loaded again. */
+    goOn: async (path) => {
+      const before = await page.title();
+      const url = `${laurel.adminUrl}/console${path}`;
+      if (page.url().startsWith(laurel.adminUrl))
+        await page.evaluate(`history.pushState({}, '', ${JSON.stringify(url)})`);
+      else await page.goto(url);
+      while ((await page.title()) === before) await page.waitForTimeout(QUIET_MS / 4);
+    },
   };
 }
 

@@ -107,7 +107,8 @@ describe.skipIf(!hasBrowser)('the console', () => {
   const signedIn = (how?: Parameters<typeof signedInPage>[2]) => signedInPage(browser, laurel, how);
 
   // A test for each screen: what one test does must not grow with the number of screens, because its time is limited.
-  // Each width has one scheme, and its colours are checked in the other one too.
+  // Each width has one scheme, and its colours are checked in the other one too. One opens each screen by its address, the other
+  // comes from the previous screen.
   describe.each([
     ['at a desk', 'desk', false],
     ['on a phone', 'phone', true],
@@ -123,8 +124,8 @@ describe.skipIf(!hasBrowser)('the console', () => {
     test.each(Object.entries(SCREENS))(
       'the screen %s is accessible, within its width, and asks nobody else',
       async (name, [path, text]) => {
-        const { page, elsewhere, errors, quiet, at } = watched;
-        await at(path.replace('{points}', points));
+        const { page, elsewhere, errors, quiet, at, goOn } = watched;
+        await (width === 'desk' ? at : goOn)(path.replace('{points}', points));
         await page.locator('#main').getByText(text).first().waitFor();
         // Charts and lists of a screen come after its first text.
         await quiet();

@@ -84,9 +84,11 @@ describe('rendering', () => {
 });
 
 describe('the cost', () => {
-  /** Quadratic work on these takes more than 10 s. */
-  const LENGTH = 100_000;
+  /** Quadratic work on these takes more than 3 s. */
+  const LENGTH = 60_000;
+  /** Of CPU: others use the machine, too. */
   const MOST_MS = 1_500;
+  const usedMs = (): number => (process.cpuUsage().user + process.cpuUsage().system) / 1_000;
   const CHARACTERS = ['<', '>', '"', "'", 'a', ' ', '=', '/', '{', '|', '}'];
   const units = [
     ...CHARACTERS,
@@ -107,10 +109,10 @@ describe('the cost', () => {
     for (const unit of units) {
       const source = (start + unit.repeat(LENGTH)).slice(0, LENGTH);
       const template = { subject: source.slice(0, 255), text: source.slice(0, 20_000), html: source };
-      const beganMs = performance.now();
+      const beganMs = usedMs();
       expect(templateProblems(template, OF)).not.toEqual([]);
       renderMessage(template, figures({}));
-      expect({ unit, isSlow: performance.now() - beganMs >= MOST_MS }).toEqual({ unit, isSlow: false });
+      expect({ unit, isSlow: usedMs() - beganMs >= MOST_MS }).toEqual({ unit, isSlow: false });
     }
   });
 
@@ -120,10 +122,10 @@ describe('the cost', () => {
         fc.string({ unit: fc.constantFrom('<', '"', "'", 'a', ' ', '='), minLength: 1, maxLength: 12 }),
         (unit) => {
           const source = unit.repeat(LENGTH / unit.length);
-          const beganMs = performance.now();
+          const beganMs = usedMs();
           templateProblems({ ...TEMPLATE, html: source }, OF);
           renderMessage({ ...TEMPLATE, html: source }, figures({}));
-          expect(performance.now() - beganMs).toBeLessThan(MOST_MS);
+          expect(usedMs() - beganMs).toBeLessThan(MOST_MS);
         },
       ),
       { numRuns: 200 },
