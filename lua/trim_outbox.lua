@@ -14,9 +14,9 @@ Writes: all of its keys.
 Cost: O(entries × their size), limited by argument 5; one XTRIM if nothing is kept and nobody listens.
 ]]
 -- Keeps the first `count` of some entries that leave the outbox, and stores the last position that left. Removes entries
--- older than `keep_ms`, and the older half (by time) if they take more than `max_bytes`; the last removed position becomes
+-- older than `keep_ms`, and with the last of several calls (`is_last`) the older half (by time) if they take more than `max_bytes`; the last removed position becomes
 -- the floor. The stream expires when nothing is added for twice `keep_ms`. Writes: handed.stream, handed.up_to.
-local function keep_handed(handed, entries, count, now)
+local function keep_handed(handed, entries, count, now, is_last)
   if count == 0 then
     return
   end
@@ -46,7 +46,8 @@ local function keep_handed(handed, entries, count, now)
     end
   end
   drop_before(now - handed.keep_ms)
-  if (redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0) > handed.max_bytes then
+  -- Counting the bytes costs more than some entries. Until the last call, entries only move from the outbox to the stream.
+  if is_last and (redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0) > handed.max_bytes then
     local oldest = unpack(redis.call('XRANGE', stream, '-', '+', 'COUNT', 1))
     local oldest_ms = tonumber(string.match(unpack(oldest), '^%d+'))
     drop_before(oldest_ms + math.ceil((now - oldest_ms) / 2))
@@ -87,7 +88,7 @@ for n = 1, math.min(#entries, most) do
     end
   end
 end
-keep_handed(handed, entries, math.min(#entries, most), now)
+keep_handed(handed, entries, math.min(#entries, most), now, is_last)
 if newest then
   bound_stream(recent, listened, {
     now = now,
