@@ -1,5 +1,5 @@
-import { ConfigurationStore } from '../catalog/configuration/store.ts';
-import { Resources } from '../catalog/resources.ts';
+import { createConfigurationStore } from '../catalog/configuration/store.ts';
+import { createResources } from '../catalog/resources.ts';
 import { createAchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import { createAchievementReads } from '../engine/achievements/achievement-reads.ts';
 import { AchievementPreview } from '../engine/achievements/preview.ts';
@@ -11,17 +11,17 @@ import { createAttention } from '../engine/attention.ts';
 import { createActivityReads } from '../engine/history/activity.ts';
 import { createBatchIntake } from '../engine/events/batch-intake.ts';
 import { createClockControl } from '../engine/schedule/clock-control.ts';
-import { LateEvents } from '../engine/corrections/late-events.ts';
+import { createLateEvents } from '../engine/corrections/late-events.ts';
 import { createManyReversals } from '../engine/corrections/many-reversals.ts';
 import { createReversals } from '../engine/corrections/reversals.ts';
 import { createDeadLetters } from '../engine/persist/dead-letters.ts';
-import { EventBatcher } from '../engine/events/event-batcher.ts';
+import { createEventBatcher } from '../engine/events/event-batcher.ts';
 import { createEventEngine } from '../engine/events/event-engine.ts';
 import { appliedReplies, lookUpKeys, persistedReplies } from '../engine/events/stored-replies.ts';
 import { createHistoryReads } from '../engine/history/history-reads.ts';
 import { ReadLimits } from '../engine/history/read-limits.ts';
-import { WrappedReads } from '../engine/history/wrapped-reads.ts';
-import { Imports } from '../engine/imports/imports.ts';
+import { createWrappedReads } from '../engine/history/wrapped-reads.ts';
+import { createImports } from '../engine/imports/imports.ts';
 import { createJobs } from '../engine/schedule/jobs.ts';
 import { createLeagueReads } from '../engine/leaderboards/league-reads.ts';
 import { createLeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
@@ -44,10 +44,10 @@ import { SeenMessages } from '../engine/messages/seen-messages.ts';
 import { trackingLinksOf } from '../engine/messages/tracking-links.ts';
 import { unsubscribeLinksOf } from '../engine/messages/unsubscribe-links.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
-import { Claims } from '../engine/rewards/claims.ts';
+import { createClaims } from '../engine/rewards/claims.ts';
 import { createSpendings } from '../engine/points/spendings.ts';
 import { createUserPoints } from '../engine/points/user-points.ts';
-import { Quarantine } from '../engine/corrections/quarantine.ts';
+import { createQuarantine } from '../engine/corrections/quarantine.ts';
 import { createSpreads } from '../engine/rebuild/conversion.ts';
 import { createVerifications } from '../engine/rebuild/verifications.ts';
 import { createRecomputations } from '../engine/recomputations/recomputations.ts';
@@ -109,7 +109,7 @@ export function createServices(core: FrontendCore, live: Live): Services {
 /** Accepting events, singly and in batches, and handling those that were not applied or stored. */
 function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quarantine' | 'deadLetters'> {
   const { redis, pool, log, catalogs, clock, ids, scripts, overloaded, users, recordAudit, deliveriesQueued } = core;
-  const batcher = new EventBatcher({
+  const batcher = createEventBatcher({
     redis,
     clock,
     scripts,
@@ -125,7 +125,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
       ids,
       clock,
       overloaded,
-      late: new LateEvents({ redis, pool, clock, log }),
+      late: createLateEvents({ redis, pool, clock, log }),
     }),
     batches: createBatchIntake({
       redis,
@@ -136,7 +136,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
       onAccepted: core.batchQueued,
       overloaded,
     }),
-    quarantine: new Quarantine({
+    quarantine: createQuarantine({
       redis,
       pool,
       scripts,
@@ -193,7 +193,7 @@ function createUsers(
       setsOfBoards: setsOfPart,
       recordAudit,
     }),
-    imports: new Imports({ redis, pool, scripts, recordAudit, clock }),
+    imports: createImports({ redis, pool, scripts, recordAudit, clock }),
     aliasOf: (tenantNo, userId) => aliasOf(redis, tenantNo, userId),
     isWide: (tenantNo) => knownParts(redis, tenantNo).length > 1,
     merges: new UserMerges({
@@ -240,7 +240,7 @@ function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'sp
     points: new PointsReads({ redis, pool, clock, caughtUp }),
     userPoints: createUserPoints(pool, core.usersWithHistory, clock),
     spendings,
-    claims: new Claims({ redis, pool, spendings, ids, clock, recordAudit, persisted }),
+    claims: createClaims({ redis, pool, spendings, ids, clock, recordAudit, persisted }),
   };
 }
 
@@ -302,7 +302,7 @@ function createHistory(core: FrontendCore): Feature<'history' | 'wrapped'> {
   const limits = new ReadLimits();
   return {
     history: createHistoryReads({ pool, limits, users }),
-    wrapped: new WrappedReads({ pool, limits, redis, past, clock, users, controlShare }),
+    wrapped: createWrappedReads({ pool, limits, redis, past, clock, users, controlShare }),
   };
 }
 
@@ -415,8 +415,8 @@ function createConfiguration(
   return {
     attributeValues: (tenantNo, attribute, limit) => attributeValues(pool, tenantNo, attribute, limit),
     catalogs,
-    configuration: new ConfigurationStore({ pool, announce, clock, catalogs }),
-    resources: new Resources({ pool, announce, clock, catalogs, settings: { webhookAllowPrivate } }),
+    configuration: createConfigurationStore({ pool, announce, clock, catalogs }),
+    resources: createResources({ pool, announce, clock, catalogs, settings: { webhookAllowPrivate } }),
   };
 }
 

@@ -30,45 +30,46 @@ const AT_ONCE = 5_000;
  * of the next count finds the users that are due. The user's state holds the count, so a repeated call changes nothing.
  * A tenant whose years cannot be counted is set aside; the others go on.
  */
-export class Anniversaries implements ScheduledWork {
-  readonly name = 'anniversaries';
-  private readonly options: AnniversariesOptions;
-  private readonly pieces: Pieces;
+export function createAnniversaries(options: AnniversariesOptions): ScheduledWork {
+  const { counts, pool } = options;
+  const name = 'anniversaries';
+  const pieces = new Pieces({ kind: name, onFailed: options.onFailed });
 
-  constructor(options: AnniversariesOptions) {
-    this.options = options;
-    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
-  }
-
-  get aside(): string[] {
-    return this.pieces.aside.map(({ name }) => name);
-  }
-
-  async due(upToMs: number): Promise<number | null> {
-    const [first] = await this.users(upToMs, 1);
+  async function due(upToMs: number): Promise<number | null> {
+    const [first] = await usersDue(upToMs, 1);
     return first?.dueMs ?? null;
   }
 
-  upcoming(untilMs: number): Promise<number | null> {
-    return this.due(untilMs);
+  function upcoming(untilMs: number): Promise<number | null> {
+    return due(untilMs);
   }
 
-  async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
-    const users = await this.users(Math.max(dueMs, beforeMs - 1), AT_ONCE);
+  async function perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
+    const users = await usersDue(Math.max(dueMs, beforeMs - 1), AT_ONCE);
     for (const [tenantNo, ofTenant] of groupedBy(users, (user) => user.tenantNo)) {
       if (ending.aborted) return;
-      await this.pieces.attempt(tenantPiece(tenantNo), ending, async (signal) => {
+      await pieces.attempt(tenantPiece(tenantNo), ending, async (signal) => {
         // One call covers one UTC day.
         for (const ofDay of groupedBy(ofTenant, (user) => Math.floor(user.dueMs / DAY_MS)).values())
-          if (!(await this.options.counts.count(ofDay, signal))) return;
+          if (!(await counts.count(ofDay, signal))) return;
       });
     }
   }
 
-  private users(upToMs: number, limit: number): Promise<DueUser[]> {
-    const except = this.pieces.aside.map(({ key }) => Number(key));
-    return dueUsers(this.options.pool, upToMs, except, limit);
+  function usersDue(upToMs: number, limit: number): Promise<DueUser[]> {
+    const except = pieces.aside.map(({ key }) => Number(key));
+    return dueUsers(pool, upToMs, except, limit);
   }
+
+  return {
+    name,
+    get aside(): string[] {
+      return pieces.aside.map(({ name }) => name);
+    },
+    due,
+    upcoming,
+    perform,
+  };
 }
 
 interface YearCountsOptions extends ChangeEachOptions {

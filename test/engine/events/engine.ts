@@ -6,8 +6,8 @@ import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compi
 import { FixedClock } from '../../../src/clock.ts';
 import type { Catalog } from '../../../src/domain/catalog.ts';
 import type { EventResponse } from '../../../src/domain/event.ts';
-import { LateEvents } from '../../../src/engine/corrections/late-events.ts';
-import { EventBatcher, type EventBatcherOptions } from '../../../src/engine/events/event-batcher.ts';
+import { createLateEvents, type LateEvents } from '../../../src/engine/corrections/late-events.ts';
+import { createEventBatcher, type EventBatcherOptions } from '../../../src/engine/events/event-batcher.ts';
 import { createEventEngine, type EventEngine } from '../../../src/engine/events/event-engine.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
 import { KeyedIds } from '../../../src/engine/ids.ts';
@@ -50,14 +50,14 @@ export class TestEngine {
     };
     const { redis, clock } = this;
     this.scripts = new Scripts({ redis, clock, onWritten: () => undefined, overloaded: () => this.overloaded });
-    const batcher = new EventBatcher({
+    const batcher = createEventBatcher({
       redis,
       scripts: this.scripts,
       clock,
       findPersisted: findPersisted ?? (async () => new Map()),
       lookUpKeys: lookUpKeys ?? (() => Promise.reject(new Error('no key is old'))),
     });
-    this.late = new LateEvents({
+    this.late = createLateEvents({
       redis: this.redis,
       pool: pool ?? noPool,
       clock: this.clock,
