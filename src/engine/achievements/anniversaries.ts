@@ -11,8 +11,8 @@ import type { Plan } from '../../rules/plan.ts';
 import { requestRecord } from '../../rules/record.ts';
 import { changeEach, type ChangeEachOptions } from '../changes/change-each.ts';
 import { eventId } from '../ids.ts';
-import type { ScheduledWork } from '../schedule/due-work.ts';
-import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
+import { type ScheduledWork, workInPieces } from '../schedule/due-work.ts';
+import { type OnPieceFailed, type Piece, Pieces, tenantPiece } from '../schedule/pieces.ts';
 import { groupedBy } from '../../grouped.ts';
 
 interface AnniversariesOptions {
@@ -30,46 +30,30 @@ const AT_ONCE = 5_000;
  * of the next count finds the users that are due. The user's state holds the count, so a repeated call changes nothing.
  * A tenant whose years cannot be counted is set aside; the others go on.
  */
-export function createAnniversaries(options: AnniversariesOptions): ScheduledWork {
-  const { counts, pool } = options;
-  const name = 'anniversaries';
-  const pieces = new Pieces({ kind: name, onFailed: options.onFailed });
+export function createAnniversaries({ counts, pool, onFailed }: AnniversariesOptions): ScheduledWork {
+  const pieces = new Pieces({ kind: 'anniversaries', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {
     const [first] = await usersDue(upToMs, 1);
     return first?.dueMs ?? null;
   }
 
-  function upcoming(untilMs: number): Promise<number | null> {
-    return due(untilMs);
-  }
-
   async function perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
     const users = await usersDue(Math.max(dueMs, beforeMs - 1), AT_ONCE);
-    for (const [tenantNo, ofTenant] of groupedBy(users, (user) => user.tenantNo)) {
-      if (ending.aborted) return;
-      await pieces.attempt(tenantPiece(tenantNo), ending, async (signal) => {
-        // One call covers one UTC day.
-        for (const ofDay of groupedBy(ofTenant, (user) => Math.floor(user.dueMs / DAY_MS)).values())
-          if (!(await counts.count(ofDay, signal))) return;
-      });
-    }
+    const byTenant = groupedBy(users, (user) => user.tenantNo);
+    const pieceOf = ([tenantNo]: [number, unknown]): Piece => tenantPiece(tenantNo);
+    await pieces.attemptEach(byTenant, pieceOf, ending, async ([, ofTenant], signal) => {
+      // One call covers one UTC day.
+      for (const ofDay of groupedBy(ofTenant, (user) => Math.floor(user.dueMs / DAY_MS)).values())
+        if (!(await counts.count(ofDay, signal))) return;
+    });
   }
 
   function usersDue(upToMs: number, limit: number): Promise<DueUser[]> {
-    const except = pieces.aside.map(({ key }) => Number(key));
-    return dueUsers(pool, upToMs, except, limit);
+    return dueUsers(pool, upToMs, pieces.tenantNos, limit);
   }
 
-  return {
-    name,
-    get aside(): string[] {
-      return pieces.aside.map(({ name }) => name);
-    },
-    due,
-    upcoming,
-    perform,
-  };
+  return workInPieces(pieces, { due, perform });
 }
 
 interface YearCountsOptions extends ChangeEachOptions {

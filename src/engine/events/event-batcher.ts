@@ -222,10 +222,9 @@ class JoinedChange {
  * sent at once; otherwise it waits and shares a command with events of any tenant. A command has a separate script call
  * for each tenant (`JoinedCalls`).
  */
-export function createEventBatcher(options: EventBatcherOptions) {
-  const { redis, onCall, scripts, lookUpKeys, findPersisted } = options;
+export function createEventBatcher({ redis, onCall, scripts, lookUpKeys, findPersisted }: EventBatcherOptions) {
   const reached = createReachedClock();
-  const queues = new EventQueues(options.redis, (redis, parts) => send(redis, parts));
+  const queues = new EventQueues(redis, (redis, parts) => send(redis, parts));
 
   /**
    * Resolves with the event's reply. Rejects with 503 if Redis does not answer; with CLIENT_GONE, and nothing done, if the

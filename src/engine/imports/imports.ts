@@ -54,9 +54,8 @@ type Outcome = Exclude<ImportedOutcome['status'], 'skipped'> | 'exists' | 'tooLa
 /** The outcome for one user with the fields whose values were changed, or the reason why the user is invalid. */
 type ImportResult = { outcome: ImportedOutcome; changed: string[] } | { refused: string };
 
-export function createImports(options: ImportsOptions) {
-  const { scripts, recordAudit, pool, clock, redis } = options;
-  const boardsOfTenants = createBoardsOfTenants(options.pool);
+export function createImports({ scripts, recordAudit, pool, clock, redis }: ImportsOptions) {
+  const boardsOfTenants = createBoardsOfTenants(pool);
 
   /**
    * Imports users, each in one atomic step, and returns their results in order. Nothing is announced or awarded. An

@@ -16,7 +16,7 @@ import { decodeUser } from '../../rules/user-codec.ts';
 import { withTimeLimit } from '../../time-limit.ts';
 import type { Publisher } from '../notifications/due/publisher.ts';
 import { tierChanged, userJson } from '../notifications/payloads.ts';
-import type { ScheduledWork } from '../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
 
 interface LeagueReportsOptions {
@@ -31,18 +31,12 @@ const AT_ONCE = 200;
 const LONG_MS = 5_000;
 
 /** Reports users who moved to other tiers, once each, with their present states. */
-export function createLeagueReports(options: LeagueReportsOptions): ScheduledWork {
-  const { publisher, redis } = options;
-  const name = 'reports about leagues';
-  const pieces = new Pieces({ kind: name, onFailed: options.onFailed });
+export function createLeagueReports({ publisher, redis, onFailed }: LeagueReportsOptions): ScheduledWork {
+  const pieces = new Pieces({ kind: 'reports about leagues', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {
     const firstMs = Math.min(...(await owing()).map(({ atMs }) => atMs));
     return firstMs <= upToMs ? firstMs : null;
-  }
-
-  function upcoming(untilMs: number): Promise<number | null> {
-    return due(untilMs);
   }
 
   async function perform(_dueMs: number, called: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
@@ -56,10 +50,7 @@ export function createLeagueReports(options: LeagueReportsOptions): ScheduledWor
   }
 
   function owing(): ReturnType<typeof unreportedTenants> {
-    return unreportedTenants(
-      publisher.pool,
-      pieces.aside.map(({ key }) => Number(key)),
-    );
+    return unreportedTenants(publisher.pool, pieces.tenantNos);
   }
 
   async function report(
@@ -118,13 +109,5 @@ export function createLeagueReports(options: LeagueReportsOptions): ScheduledWor
     return made;
   }
 
-  return {
-    name,
-    get aside(): string[] {
-      return pieces.aside.map(({ name }) => name);
-    },
-    due,
-    upcoming,
-    perform,
-  };
+  return workInPieces(pieces, { due, perform });
 }

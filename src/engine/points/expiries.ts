@@ -26,7 +26,7 @@ import type { Publisher } from '../notifications/due/publisher.ts';
 import { expiryPayload, userJson } from '../notifications/payloads.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { unlessRefused } from '../refusals.ts';
-import type { ScheduledWork } from '../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces } from '../schedule/pieces.ts';
 import type { Scripts } from '../scripts.ts';
 import { balanceOf } from '../../rules/points.ts';
@@ -81,12 +81,15 @@ interface AfterExpiry {
  * because spendings, deductions and open holds take the oldest points first. A repetition finds nothing left, and an
  * amount that was computed from an older state is refused. So a crash, or two schedules, change nothing.
  */
-export function createExpiries(options: ExpiriesOptions) {
-  const { publisher, redis, clock, scripts } = options;
-  const name = 'points that expire';
-  const seesItself = true;
-  const pieces = new Pieces({ kind: name, onFailed: options.onFailed });
-  const atOnce: number = options.atOnce ?? AT_ONCE;
+export function createExpiries({
+  publisher,
+  redis,
+  clock,
+  scripts,
+  onFailed,
+  atOnce = AT_ONCE,
+}: ExpiriesOptions): ScheduledWork {
+  const pieces = new Pieces({ kind: 'points that expire', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {
     const { pool } = publisher;
@@ -246,16 +249,7 @@ export function createExpiries(options: ExpiriesOptions) {
     });
   }
 
-  return {
-    name,
-    seesItself,
-    get aside(): string[] {
-      return pieces.aside.map(({ name }) => name);
-    },
-    due,
-    upcoming,
-    perform,
-  };
+  return workInPieces(pieces, { due, upcoming, perform, seesItself: true });
 }
 
 export type Expiries = ReturnType<typeof createExpiries>;

@@ -9,7 +9,8 @@ import { ageKeys, type BucketKeys, findAgedKeys, scanBuckets } from '../../redis
 import { idempotencyDigest } from '../ids.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
-import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
+import { type OnPieceFailed, type Piece, Pieces, tenantPiece } from '../schedule/pieces.ts';
+import { groupedBy } from '../../grouped.ts';
 import { isUnavailable } from '../unavailable.ts';
 import { waitingKeys } from './waiting-keys.ts';
 
@@ -76,11 +77,9 @@ export function createKeyAgeing(options: KeyAgeingOptions): ScheduledWork {
     } catch (error) {
       if (isUnavailable(error) || ending.aborted) throw error;
     }
-    for (const tenantNo of new Set(buckets.map((bucket) => bucket.tenantNo))) {
-      const own = buckets.filter((bucket) => bucket.tenantNo === tenantNo);
-      if (!pieces.isAside(String(tenantNo)))
-        await pieces.attempt(tenantPiece(tenantNo), ending, (signal) => move(own, beforeMs, signal));
-    }
+    const byTenant = groupedBy(buckets, (bucket) => bucket.tenantNo);
+    const pieceOf = ([tenantNo]: [number, unknown]): Piece => tenantPiece(tenantNo);
+    await pieces.attemptEach(byTenant, pieceOf, ending, ([, own], signal) => move(own, beforeMs, signal));
     return !ending.aborted;
   }
 
@@ -89,7 +88,7 @@ export function createKeyAgeing(options: KeyAgeingOptions): ScheduledWork {
     await onStep?.('found');
     const persisted = new Set<number>();
     for (const shard of new Set(aged.map(({ bucket }) => shardOfKey(bucket))))
-      if (await isTenantStored(shard, ending)) persisted.add(shard);
+      if (await isShardStored(shard, ending)) persisted.add(shard);
     if (ending.aborted) return false;
     const stored = aged.filter(({ bucket }) => persisted.has(shardOfKey(bucket)));
     await ageKeys(redis, stored.length === 0 ? [] : await withoutWaiting({ redis, pool }, stored));
@@ -98,7 +97,7 @@ export function createKeyAgeing(options: KeyAgeingOptions): ScheduledWork {
   }
 
   /** Whether Postgres holds everything that a shard's outbox holds now. A shard that stands still is waited for once only. */
-  async function isTenantStored(shard: number, ending: AbortSignal): Promise<boolean> {
+  async function isShardStored(shard: number, ending: AbortSignal): Promise<boolean> {
     const piece = { key: `shard ${shard}`, name: `shard ${shard}`, detail: { shard } };
     if (pieces.isAside(piece.key)) return false;
     const persisted = await pieces.attempt(piece, ending, async () => {

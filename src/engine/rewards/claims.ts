@@ -64,8 +64,7 @@ interface Keyed {
  * Claims of rewards. A claim is reserved in Postgres, paid in Redis, and confirmed with the spending (decision 45): each step is
  * idempotent, so a repeated request continues where an earlier one stopped.
  */
-export function createClaims(options: ClaimsOptions) {
-  const { pool, persisted, redis, recordAudit, spendings, onMoment, clock, ids } = options;
+export function createClaims({ pool, persisted, redis, recordAudit, spendings, onMoment, clock, ids }: ClaimsOptions) {
   /** The last reservation of each reward, by tenant and reward. */
   const reserving = new Map<string, Promise<unknown>>();
 

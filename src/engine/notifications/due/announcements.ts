@@ -24,7 +24,7 @@ import {
 } from '../../../postgres/notifications/due.ts';
 import { createKeptRuns, type KeptRuns } from '../../leaderboards/kept-runs.ts';
 import { groupsOfRun } from '../../leaderboards/runs.ts';
-import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { boardPayload, boostPayload } from '../payloads.ts';
 import type { BoardRankings } from './board-rankings.ts';
@@ -115,9 +115,8 @@ interface AnnouncerOptions {
   rankings: BoardRankings;
 }
 
-function createAnnouncer(options: AnnouncerOptions) {
-  const { pool, redis, rankings } = options;
-  const finalStandings = createKeptRuns(options.pool);
+function createAnnouncer({ pool, redis, rankings }: AnnouncerOptions) {
+  const finalStandings = createKeptRuns(pool);
 
   /** The notifications of an announcement. The end of a run with a breakdown has one for each group. */
   async function notifications(compiled: CompiledCatalog, announcement: Announcement): Promise<Notification[]> {
@@ -201,11 +200,9 @@ interface Next {
  * before, and at 13:00 UTC on the day after. The transaction that stores a tenant's messages also advances the tenant's
  * progress row. A tenant that fails is set aside; the others go on.
  */
-export function createAnnouncements(options: AnnouncementsOptions): ScheduledWork {
-  const { publisher } = options;
-  const name = 'announced starts and ends';
-  const announcer = createAnnouncer({ ...options, pool: options.publisher.pool });
-  const pieces = new Pieces({ kind: name, onFailed: options.onFailed });
+export function createAnnouncements({ publisher, onFailed }: AnnouncementsOptions): ScheduledWork {
+  const announcer = createAnnouncer({ ...options, pool: publisher.pool });
+  const pieces = new Pieces({ kind: 'announced starts and ends', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {
     const { pool } = publisher;
@@ -279,15 +276,7 @@ export function createAnnouncements(options: AnnouncementsOptions): ScheduledWor
     return found;
   }
 
-  return {
-    name,
-    get aside(): string[] {
-      return pieces.aside.map(({ name }) => name);
-    },
-    due,
-    upcoming,
-    perform,
-  };
+  return workInPieces(pieces, { due, upcoming, perform });
 }
 
 /** The time of the first announcement, if it is not after a time; else `null`. */

@@ -10,7 +10,7 @@ import {
   movedUsers,
 } from '../../../postgres/notifications/emails.ts';
 import { moveNotificationProgress, type NotificationProgress } from '../../../postgres/notifications/due.ts';
-import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { type WaitingMessage, type EmailKind, REACTIVATIONS, RECAPS, STREAK_REMINDERS } from './email-kinds.ts';
 import { type FollowedZone, FollowedZones } from './followed-zones.ts';
@@ -45,15 +45,13 @@ const zonePiece = ({ tenantNo, kind, zone }: NotificationProgress): Piece => ({
  * still to come gets no second one. A user who moves to a zone where the time has passed on the same local day is
  * processed when the move is stored.
  */
-export function createEmailRounds(options: EmailRoundsOptions): ScheduledWork {
-  const { publisher, workMs } = options;
-  const name = 'e-mails that are due';
-  const followedZones = new FollowedZones(options.publisher, KINDS);
-  const pieces = new Pieces({ kind: name, onFailed: options.onFailed });
+export function createEmailRounds({ publisher, workMs, onFailed }: EmailRoundsOptions): ScheduledWork {
+  const followedZones = new FollowedZones(publisher, KINDS);
+  const pieces = new Pieces({ kind: 'e-mails that are due', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {
     const dueMs = firstDue(await followedZones.follow(upToMs), upToMs)?.moment.atMs ?? null;
-    return dueMs ?? ((await hasMovedUsers(publisher.pool, tenantsAside())) ? upToMs : null);
+    return dueMs ?? ((await hasMovedUsers(publisher.pool, pieces.tenantNos)) ? upToMs : null);
   }
 
   async function upcoming(untilMs: number): Promise<number | null> {
@@ -73,11 +71,6 @@ export function createEmailRounds(options: EmailRoundsOptions): ScheduledWork {
       if (done?.value === false) return;
       next = firstDue(followed, lastMs);
     }
-  }
-
-  /** Tenants whose moved users could not be processed. */
-  function tenantsAside(): number[] {
-    return pieces.aside.map(({ key }) => Number(key)).filter(Number.isInteger);
   }
 
   /** The kind and zone that are due first, if due by a time. */
@@ -117,24 +110,13 @@ export function createEmailRounds(options: EmailRoundsOptions): ScheduledWork {
   async function checkMoves(followed: readonly FollowedZone[], nowMs: number, ending: AbortSignal): Promise<void> {
     const tenants = new Set(followed.map(({ progress }) => progress.tenantNo));
     await forgetOtherMoves(publisher.pool, [...tenants]);
-    for (const tenantNo of tenants) {
-      if (ending.aborted) return;
-      if (pieces.isAside(String(tenantNo))) continue;
+    await pieces.attemptEach(tenants, tenantPiece, ending, (tenantNo) => {
       const zones = followed.filter(({ progress }) => progress.tenantNo === tenantNo);
-      const process = (): Promise<void> => processMovedUsers(publisher, zones, { nowMs, limit: USERS_A_PAGE });
-      await pieces.attempt(tenantPiece(tenantNo), ending, process);
-    }
+      return processMovedUsers(publisher, zones, { nowMs, limit: USERS_A_PAGE });
+    });
   }
 
-  return {
-    name,
-    get aside(): string[] {
-      return pieces.aside.map(({ name }) => name);
-    },
-    due,
-    upcoming,
-    perform,
-  };
+  return workInPieces(pieces, { due, upcoming, perform });
 }
 
 /** The e-mails that are due for some users of a zone at a moment. */

@@ -4,7 +4,7 @@ import { DAY_MS, dayOf } from '../../../domain/periods.ts';
 import { dayStartMs } from '../../../domain/zone.ts';
 import { announcedBoosts, claimBoost } from '../../../postgres/notifications/due.ts';
 import { storedZones } from '../../../postgres/users/stored-states.ts';
-import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { boostPayload } from '../payloads.ts';
 import type { Publisher, Wanting } from './publisher.ts';
@@ -35,30 +35,25 @@ interface Announcement {
  * time has passed when the user changes zone is made at once. Starts and ends from before the boost or the webhook was
  * created are not announced.
  */
-export function createPersonalBoosts(options: PersonalBoostsOptions): ScheduledWork {
-  const { publisher } = options;
-  const name = 'boosts of single users';
+export function createPersonalBoosts({ publisher, onFailed }: PersonalBoostsOptions): ScheduledWork {
   /** Announcements that were already made. */
   const made = new Set<string>();
-  const pieces = new Pieces({ kind: name, onFailed: options.onFailed });
+  const pieces = new Pieces({ kind: 'boosts of single users', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {
     const dueMs = Math.min(...(await announcements(upToMs)).map(({ atMs }) => atMs));
     return dueMs <= upToMs ? dueMs : null;
   }
 
-  function upcoming(untilMs: number): Promise<number | null> {
-    return due(untilMs);
-  }
-
   async function perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
     const lastMs = Math.max(dueMs, beforeMs - 1);
     const due = (await announcements(lastMs)).filter(({ atMs }) => atMs <= lastMs);
-    for (const announcement of due.toSorted((a, b) => a.atMs - b.atMs)) {
-      if (ending.aborted) return;
-      const { tenantNo } = announcement.compiled.catalog;
-      await pieces.attempt(tenantPiece(tenantNo), ending, () => announce(announcement, upToMs));
-    }
+    await pieces.attemptEach(
+      due.toSorted((a, b) => a.atMs - b.atMs),
+      ({ compiled }) => tenantPiece(compiled.catalog.tenantNo),
+      ending,
+      (announcement) => announce(announcement, upToMs),
+    );
   }
 
   /** Pending announcements up to a time, possibly with some that are up to a day later. */
@@ -115,15 +110,7 @@ export function createPersonalBoosts(options: PersonalBoostsOptions): ScheduledW
     });
   }
 
-  return {
-    name,
-    get aside(): string[] {
-      return pieces.aside.map(({ name }) => name);
-    },
-    due,
-    upcoming,
-    perform,
-  };
+  return workInPieces(pieces, { due, perform });
 }
 
 type PersonalBoost = PointsBoost & { userId: string };

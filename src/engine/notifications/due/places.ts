@@ -29,7 +29,7 @@ import { enterWindows } from '../../../postgres/notifications/windows.ts';
 import { readOrganisation } from '../../../postgres/tenants.ts';
 import { storedStates } from '../../../postgres/users/stored-states.ts';
 import { groupsOfRun } from '../../leaderboards/runs.ts';
-import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces } from '../../schedule/pieces.ts';
 import { listenersOf } from '../listeners.ts';
 import { rankChanged } from '../payloads.ts';
@@ -62,12 +62,9 @@ const boardPiece = ({ tenantNo, boardNo }: { tenantNo: number; boardNo: number }
  * first 1,000) are compared with the reported ones, and users with another rank are reported, including those who fell
  * off the board. When a tenant's first webhook wants this, the current places become the reported ones.
  */
-export function createPlaces(options: PlacesOptions) {
-  const { publisher, redis } = options;
-  const name = 'places on leaderboards';
-  const seesItself = true;
-  const rankings = createBoardRankings(options.redis);
-  const pieces = new Pieces({ kind: name, onFailed: options.onFailed });
+export function createPlaces({ publisher, redis, onFailed }: PlacesOptions): ScheduledWork {
+  const rankings = createBoardRankings(redis);
+  const pieces = new Pieces({ kind: 'places on leaderboards', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {
     const { begun, ended } = await followed();
@@ -134,16 +131,7 @@ export function createPlaces(options: PlacesOptions) {
     }
   }
 
-  return {
-    name,
-    seesItself,
-    get aside(): string[] {
-      return pieces.aside.map(({ name }) => name);
-    },
-    due,
-    upcoming,
-    perform,
-  };
+  return workInPieces(pieces, { due, upcoming, perform, seesItself: true });
 }
 
 export type Places = ReturnType<typeof createPlaces>;
