@@ -256,11 +256,11 @@ function scheduledNotifications(
     createExpiries({ redis, scripts, clock, publisher: announcing, onFailed }),
     createLeagueClosing({ publisher: announcing, onFailed }),
     createLeagueReports({ redis, publisher: announcing, onFailed }),
-    createOpenClaims({ redis, claims: createClaims(core, scripts, options), publisher: announcing, onFailed }),
+    createOpenClaims({ redis, claims: workerClaims(core, scripts, options), publisher: announcing, onFailed }),
   ];
 }
 
-function createClaims(
+function workerClaims(
   core: WorkerCore,
   scripts: Scripts,
   { idempotencyKeysPerDay = IDEMPOTENCY_KEYS_PER_DAY }: WorkersOptions,

@@ -19,7 +19,7 @@ import type { Announce } from '../../postgres/revisions.ts';
 import type { Catalogs } from '../catalogs.ts';
 import type { CatalogDraft } from '../draft.ts';
 import { tooMuchWork } from '../event-work.ts';
-import { createResources, type Resources } from '../resources.ts';
+import { createResources } from '../resources.ts';
 import type { Problem } from '../rules/problem.ts';
 import { streakProblems } from '../rules/resource-rules.ts';
 import { changesOf, demoLeft } from './changes.ts';

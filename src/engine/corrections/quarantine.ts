@@ -68,7 +68,8 @@ const DROPPED_A_CALL = 100;
 const NOT_THERE = 'There is no event in quarantine with this ID';
 
 /** Events that guards hold back until an administrator decides. `by`: the administrator or key that asks. */
-export function createQuarantine({ recordAudit, pool, redis, scripts, clock, findPersisted }: QuarantineOptions) {
+export function createQuarantine(options: QuarantineOptions) {
+  const { recordAudit, pool, redis, scripts, clock, findPersisted } = options;
   const reached = createReachedClock();
 
   /** A page of events, newest first, and the next cursor (`null`: none). Throws 422 for an unknown metric. */

@@ -22,7 +22,7 @@ import { callsOnce } from '../changes/calls.ts';
 import { COMMIT_SCRIPT } from '../changes/change-users.ts';
 import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import type { ReadyEvent } from './ready-event.ts';
-import { type ApplyElsewhere, createApplyElsewhere, HELD_MS } from './apply-elsewhere.ts';
+import { createApplyElsewhere, HELD_MS } from './apply-elsewhere.ts';
 import { ofMergedUser, prepareEvent } from './prepared-event.ts';
 import type { LookUpKeys } from './stored-replies.ts';
 

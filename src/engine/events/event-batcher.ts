@@ -222,7 +222,8 @@ class JoinedChange {
  * sent at once; otherwise it waits and shares a command with events of any tenant. A command has a separate script call
  * for each tenant (`JoinedCalls`).
  */
-export function createEventBatcher({ redis, onCall, scripts, lookUpKeys, findPersisted }: EventBatcherOptions) {
+export function createEventBatcher(options: EventBatcherOptions) {
+  const { redis, onCall, scripts, lookUpKeys, findPersisted } = options;
   const reached = createReachedClock();
   const queues = new EventQueues(redis, (redis, parts) => send(redis, parts));
 

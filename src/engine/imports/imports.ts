@@ -23,7 +23,7 @@ import { changeUser, unwritten, type UserChange } from '../changes/change-user.t
 import type { ReadUser } from '../changes/change-users.ts';
 import { lackOfRoom } from '../changes/event-change.ts';
 import { eventId } from '../ids.ts';
-import { type Boards, createBoardsOfTenants, type BoardsOfTenants } from '../rebuild/derived-keys.ts';
+import { type Boards, createBoardsOfTenants } from '../rebuild/derived-keys.ts';
 import { PROFILE_IS_FULL, STATE_IS_FULL } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 import { BadImport, type Draft, SkippedUser } from './draft.ts';

@@ -9,7 +9,7 @@ import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
 import { sliceOfUsers } from '../schedule/user-slices.ts';
 import { boardHistory, pastRuns } from './board-history.ts';
 import { clearRun } from './runs.ts';
-import { pastScores, createUserScores, type UserScores, type UserScoresOptions } from './user-scores.ts';
+import { pastScores, createUserScores, type UserScoresOptions } from './user-scores.ts';
 
 export interface FillOptions extends Omit<UserScoresOptions, 'onLeftOut'> {
   minAgeMs?: number;

@@ -21,7 +21,6 @@ import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';
 import { withTimeLimit } from '../../time-limit.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
-import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { clearRun, groupsOfRun } from './runs.ts';

@@ -8,7 +8,6 @@ import {
   ATTEMPT_MS,
   CUT_OFF,
   type Email,
-  type EmailSender,
   LIST_UNSUBSCRIBE_POST,
   listUnsubscribeOf,
   messageIdOf,

@@ -23,7 +23,6 @@ import { scriptNamed } from '../../redis/script.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import {
   createBoardsOfTenants,
-  type BoardsOfTenants,
   bucketOf,
   countersOf,
   Generations,

@@ -130,7 +130,8 @@ const NOT_STORED = 'It could not be stored (see the dead letters), or the user c
  * Plans, applies and reverts recomputations in slices of users. Planning writes a slice and the progress in one transaction.
  * Applying is idempotent in each user's state; at the end, users whose change Postgres lacks are tried again.
  */
-export function createRecomputing({ pool, clock, redis }: RecomputingOptions): JobWork<RecomputationJob> {
+export function createRecomputing(options: RecomputingOptions): JobWork<RecomputationJob> {
+  const { pool, clock, redis } = options;
   const kinds = ['recomputation_planning', 'recomputation_applying', 'recomputation_reverting'] as const;
   const title = 'recomputation';
   const rests = true;

@@ -8,7 +8,6 @@ import { userPart } from '../../redis/parts.ts';
 import { ageKeys, type BucketKeys, findAgedKeys, scanBuckets } from '../../redis/old-keys.ts';
 import { idempotencyDigest } from '../ids.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
-import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces, tenantPiece } from '../schedule/pieces.ts';
 import { groupedBy } from '../../grouped.ts';
 import { isUnavailable } from '../unavailable.ts';
@@ -39,7 +38,7 @@ const CALLS_A_PIECE = 20;
  * moment a key is in exactly one of the two forms. The next day's run finds keys that a run missed because Redis was
  * restarted, a shard's outbox was stuck, or a tenant's keys could not be moved.
  */
-export function createKeyAgeing(options: KeyAgeingOptions): ScheduledWork {
+export function createKeyAgeing(options: KeyAgeingOptions) {
   const { pool, redis, hotDays, onStep } = options;
   const name = 'ageing of idempotency keys';
   const isUpkeep = true;

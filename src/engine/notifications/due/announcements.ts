@@ -22,7 +22,7 @@ import {
   type NotificationProgress,
   type WantingTenant,
 } from '../../../postgres/notifications/due.ts';
-import { createKeptRuns, type KeptRuns } from '../../leaderboards/kept-runs.ts';
+import { createKeptRuns } from '../../leaderboards/kept-runs.ts';
 import { groupsOfRun } from '../../leaderboards/runs.ts';
 import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
@@ -176,8 +176,6 @@ function createAnnouncer({ pool, redis, rankings }: AnnouncerOptions) {
   return { notifications };
 }
 
-type Announcer = ReturnType<typeof createAnnouncer>;
-
 interface AnnouncementsOptions {
   publisher: Publisher;
   redis: Redis;
@@ -200,7 +198,8 @@ interface Next {
  * before, and at 13:00 UTC on the day after. The transaction that stores a tenant's messages also advances the tenant's
  * progress row. A tenant that fails is set aside; the others go on.
  */
-export function createAnnouncements({ publisher, onFailed }: AnnouncementsOptions): ScheduledWork {
+export function createAnnouncements(options: AnnouncementsOptions): ScheduledWork {
+  const { publisher, onFailed } = options;
   const announcer = createAnnouncer({ ...options, pool: publisher.pool });
   const pieces = new Pieces({ kind: 'announced starts and ends', onFailed });
 
