@@ -140,9 +140,9 @@ export function createJobs(
         createBackdatingEngine({ ...users, ...soon }),
         createBoardFilling({ ...users, onFilled: wakeSchedule, ...soon }),
         createRecomputing(users),
-        createResends({ pool, clock, onQueued: delivery.queued }),
-        new Verifying({ redis, pool, clock }),
-        createPartitionDropping({ pool, onDropped: wakeSchedule }),
+        createResends(pool, clock, delivery.queued),
+        new Verifying(redis, pool, clock),
+        createPartitionDropping(pool, wakeSchedule),
         createMergeEnding({ redis, pool, clock, onWritten, onMergeStep: options.onMergeStep }),
         createConverting({ redis, pool, onUnreadable: () => undefined, announce: () => core.announce('*') }),
       ],
@@ -164,7 +164,7 @@ export function createBatches(core: WorkerCore, options: WorkersOptions): { clos
     catalogs,
     ids,
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
-    late: createLateEvents({ redis, pool, clock, log }),
+    late: createLateEvents(redis, pool, clock, log),
     idempotencyKeysPerDay,
     onWritten: core.touched,
     onRefused: ({ id, tenantNo }, events) =>
@@ -216,7 +216,7 @@ function scheduledRewards(core: WorkerCore, { backlogLimit }: WorkersOptions): S
   return [
     new StreakSweep({ redis, pool, catalogs, onFailed, ...maxAhead, onWritten }),
     new TimeTriggers({ pool, payments, onFailed }),
-    createAnniversaries({ pool, counts, onFailed }),
+    createAnniversaries(pool, counts, onFailed),
     new BoardsDue({ redis, pool, catalogs, onWritten, onFailed, ...(testClock !== null && { graceMs: 0 }) }),
     new StraySets({ redis, pool, onFailed }),
   ];
@@ -247,16 +247,16 @@ function scheduledNotifications(
   const scripts = new Scripts({ redis, clock, onWritten });
   return [
     // Places before windows: a window that ends now reports the current rank.
-    createPlaces({ publisher, redis, onFailed }),
-    createWindows({ publisher, rankings, onFailed }),
+    createPlaces(publisher, redis, onFailed),
+    createWindows(publisher, rankings, onFailed),
     createAnnouncements({ publisher: announcing, redis, rankings, onFailed }),
-    createPersonalBoosts({ publisher: announcing, onFailed }),
+    createPersonalBoosts(announcing, onFailed),
     createEmailRounds({ publisher: announcing, onFailed }),
-    createAchievementEmails({ publisher: announcing, onFailed }),
+    createAchievementEmails(announcing, onFailed),
     createExpiries({ redis, scripts, clock, publisher: announcing, onFailed }),
     createLeagueClosing({ publisher: announcing, onFailed }),
-    createLeagueReports({ redis, publisher: announcing, onFailed }),
-    createOpenClaims({ redis, claims: workerClaims(core, scripts, options), publisher: announcing, onFailed }),
+    createLeagueReports(redis, announcing, onFailed),
+    createOpenClaims(redis, workerClaims(core, scripts, options), announcing, onFailed),
   ];
 }
 
@@ -281,11 +281,11 @@ function scheduledUpkeep(core: WorkerCore, { jobs, options }: Pick<With, 'jobs' 
   const { webhookLogDays = WEBHOOK_LOG_DAYS, messageLogDays = MESSAGE_LOG_DAYS } = options;
   return [
     createKeyAgeing({ redis, pool, onFailed, hotDays: idempotencyHotDays }),
-    createSecretErasure({ pool }),
+    createSecretErasure(pool),
     new EventPartitionsAhead({ pool }),
     new EventRetention({ pool, days: eventRetentionDays, onAdded: () => jobs.wake() }),
     new AuditRetention({ pool, days: auditRetentionDays }),
-    new MessageLog({ pool, days: webhookLogDays }),
-    new MessageRetention({ pool, days: messageLogDays }),
+    new MessageLog(pool, webhookLogDays),
+    new MessageRetention(pool, messageLogDays),
   ];
 }

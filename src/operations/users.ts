@@ -56,7 +56,7 @@ export const adminUsersFiltered = operation('admin_users_filtered', 'GET /v1/fil
     200: Type.Object({ users: Type.Array(User), next: Nullable(Type.String()), examined: Type.Integer() }),
   },
   answer: async ({ directory, catalogs }, { tenant, query: { limit, after, ...filter } }) =>
-    directory.filtered(await catalogs.of(tenant.no), filter, { after, limit }),
+    directory.filtered(await catalogs.of(tenant.no), filter, limit, after),
 });
 
 export const adminUsersGet = operation('admin_users_get', 'GET /v1/users/{id}', {

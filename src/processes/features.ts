@@ -125,7 +125,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
       ids,
       clock,
       overloaded,
-      late: createLateEvents({ redis, pool, clock, log }),
+      late: createLateEvents(redis, pool, clock, log),
     }),
     batches: createBatchIntake({
       redis,
@@ -174,7 +174,7 @@ function createUsers(
   | 'imports'
 > {
   const { redis, pool, scripts, clock, users, caughtUp, applicationKeys, recordAudit, controlShare } = core;
-  const setsOfPart = (part: TenantPart): Promise<string[]> => setsOfBoards({ redis, pool, clock }, part);
+  const setsOfPart = (part: TenantPart): Promise<string[]> => setsOfBoards(redis, pool, clock, part);
   const hiding = createHiding({ redis, pool, scripts, setsOfBoards: setsOfPart, clock });
   return {
     users,
@@ -183,7 +183,7 @@ function createUsers(
     directory: createUserDirectory({ redis, pool, caughtUp, controlShare, clock }),
     userExport: createUserExport({ redis, pool, users, clock, controlShare, recordAudit }),
     timeline: createTimeline({ pool, users: core.usersWithHistory }),
-    activity: createActivityReads({ redis, pool, clock, caughtUp }),
+    activity: createActivityReads(redis, pool, clock, caughtUp),
     deletion: createUserDeletion({
       redis,
       pool,
@@ -218,7 +218,7 @@ function createAchievements(
   return {
     achievements: createAchievementReads(redis, users),
     achievementPreview: new AchievementPreview({ redis, pool, clock, caughtUp }),
-    completion: createAchievementCompletion({ scripts, clock }),
+    completion: createAchievementCompletion(scripts, clock),
     backdatings: { list: (tenantNo) => latestJobs(pool, { kind: 'backdating', tenantNo }) },
   };
 }
@@ -237,7 +237,7 @@ function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'sp
     persisted,
   });
   return {
-    points: new PointsReads({ redis, pool, clock, caughtUp }),
+    points: new PointsReads(redis, pool, clock, caughtUp),
     userPoints: createUserPoints(pool, core.usersWithHistory, clock),
     spendings,
     claims: createClaims({ redis, pool, spendings, ids, clock, recordAudit, persisted }),
@@ -247,7 +247,7 @@ function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'sp
 /** Reads of many sums, with the connections of other long reads. */
 function createAnalytics(core: FrontendCore): Feature<'analytics' | 'groupComparison'> {
   const { redis, historyPool: pool, clock, caughtUp, controlShare } = core;
-  const points = new PointsReads({ redis, pool, clock, caughtUp });
+  const points = new PointsReads(redis, pool, clock, caughtUp);
   const costly = new CostlyReads();
   return {
     analytics: createAnalyticsReads({ redis, pool, clock, caughtUp, points, controlShare, costly }),
@@ -292,7 +292,7 @@ function createCorrections(
   return {
     reversals,
     manyReversals: createManyReversals({ pool, ids, reversals, persisted }),
-    recomputations: createRecomputations({ pool, clock, wake: wakeJobs }),
+    recomputations: createRecomputations(pool, clock, wakeJobs),
     verifications: createVerifications(core.redis, pool, clock, wakeJobs),
   };
 }
@@ -382,7 +382,7 @@ function createMessages(
   return {
     ...testing,
     testTemplates: createTemplateTests({ ...testing, users, redis }),
-    emailLog: createEmailLog({ pool, clock }),
+    emailLog: createEmailLog(pool, clock),
     unsubscribing: createUnsubscribing({
       links: unsubscribeLinksOf(ids),
       catalogs,
@@ -403,7 +403,7 @@ function createMessages(
       isTenant,
       onReport: (outcome, count) => core.metrics.reported(outcome, count),
     }),
-    feedbackSettings: createFeedbackSettings({ pool, clock, tokens, publicUrl }),
+    feedbackSettings: createFeedbackSettings(pool, clock, tokens, publicUrl),
   };
 }
 
@@ -452,7 +452,7 @@ function createAdministration(
     attention: createAttention(pool, clock, backlog),
     tenants: core.tenants,
     applicationKeys: core.applicationKeys,
-    adminKeys: createAdminKeys({ pool, announce, clock }),
+    adminKeys: createAdminKeys(pool, announce, clock),
     sessions: new Sessions({ pool, announce, clock }),
     recentRequests,
     clock,

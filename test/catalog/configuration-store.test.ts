@@ -229,7 +229,7 @@ describe('applying', () => {
   });
 
   test('resolves once the catalogs of this process have the change', async () => {
-    const catalogs = new Catalogs({ pool: database.pool });
+    const catalogs = new Catalogs(database.pool);
     const near = createConfigurationStore({ pool: database.pool, announce: async () => undefined, catalogs });
     await catalogs.load(0);
     await near.apply(0, { metrics: [{ key: 'now', name: 'Now' }] }, WHO);

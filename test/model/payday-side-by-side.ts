@@ -39,7 +39,7 @@ export class Payday {
     // Those that fall due at the same time, in this order.
     this.kinds = [
       new TimeTriggers({ pool, payments, atOnce: 20 }),
-      createAnniversaries({ pool, counts }),
+      createAnniversaries(pool, counts),
       this.expiries,
       ...(followedBoards(model.catalog).length === 0 ? [] : runWorks({ ...options, pool }, publisher)),
     ];

@@ -15,12 +15,6 @@ import { type ScheduledWork, workInPieces } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces, tenantPiece } from '../schedule/pieces.ts';
 import { groupedBy } from '../../grouped.ts';
 
-interface AnniversariesOptions {
-  pool: Pool;
-  counts: Pick<YearCounts, 'count'>;
-  onFailed?: OnPieceFailed;
-}
-
 /** Users in a piece of work: about one second of Redis. */
 const AT_ONCE = 5_000;
 
@@ -30,7 +24,11 @@ const AT_ONCE = 5_000;
  * of the next count finds the users that are due. The user's state holds the count, so a repeated call changes nothing.
  * A tenant whose years cannot be counted is set aside; the others go on.
  */
-export function createAnniversaries({ counts, pool, onFailed }: AnniversariesOptions): ScheduledWork {
+export function createAnniversaries(
+  pool: Pool,
+  counts: Pick<YearCounts, 'count'>,
+  onFailed?: OnPieceFailed,
+): ScheduledWork {
   const pieces = new Pieces({ kind: 'anniversaries', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {

@@ -31,13 +31,6 @@ import {
 import { createLateTurns } from './late-turns.ts';
 import { addTo } from '../../grouped.ts';
 
-interface LateEventsOptions {
-  redis: Redis;
-  pool: Pool;
-  clock: Clock;
-  log: Pick<Log, 'warn' | 'error'>;
-}
-
 /** Applies an event, alone or with others, and returns the reply. */
 type Submit = (event: ReadyEvent) => Promise<ScriptReply>;
 
@@ -63,7 +56,7 @@ interface TimedEvent {
  * its time. An event of an earlier day is late: the user's streaks are replayed with it in its place, from the data in
  * Postgres. The event is then applied in one atomic step, provided that the user has not changed since the replay.
  */
-export function createLateEvents({ redis, clock, pool, log }: LateEventsOptions) {
+export function createLateEvents(redis: Redis, pool: Pool, clock: Clock, log: Pick<Log, 'warn' | 'error'>) {
   const turns = createLateTurns();
 
   /**

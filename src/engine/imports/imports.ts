@@ -161,7 +161,7 @@ function importOf(
   const packed = encodeUser(user);
   const refusal = lackOfRoom(user, packed, null);
   if (refusal !== null) return unwritten(read, { outcome: refusal.refusal });
-  const record = importedRecord(draft, { id, userId });
+  const record = importedRecord(draft, id, userId);
   const isCleared = ({ board, runDay }: BoardRun): boolean => boards.get(board)?.cleared.has(runDay) === true;
   const block: Block = {
     userId,
@@ -210,7 +210,7 @@ function rowsOf({ metrics = {}, points = {}, achievements = [], streak }: Import
 }
 
 /** The record of an imported user, with everything that Postgres stores. */
-const importedRecord = (draft: Draft, { id, userId }: { id: string; userId: string }): ImportedRecord => ({
+const importedRecord = (draft: Draft, id: string, userId: string): ImportedRecord => ({
   [kindField]: KIND.imported,
   [RECORD.id]: id,
   [RECORD.userId]: userId,

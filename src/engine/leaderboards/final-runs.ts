@@ -170,7 +170,12 @@ export function createFinalRuns(options: FinalRunsOptions) {
 
   function readRunsToClear(upToMs: number, limit: number): ReturnType<typeof runsToClear> {
     const finalUpToMs = upToMs - graceMs - CLEAR_MS;
-    return runsToClear(pool, { finalUpToMs, limit, except: pieces.aside.map(({ key }) => key) });
+    return runsToClear(
+      pool,
+      finalUpToMs,
+      limit,
+      pieces.aside.map(({ key }) => key),
+    );
   }
 
   return { name, due, first, perform, upTo, finalMs, clear };

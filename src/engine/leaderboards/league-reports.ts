@@ -19,19 +19,13 @@ import { tierChanged, userJson } from '../notifications/payloads.ts';
 import { type ScheduledWork, workInPieces } from '../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
 
-interface LeagueReportsOptions {
-  redis: Redis;
-  publisher: Publisher;
-  onFailed?: OnPieceFailed;
-}
-
 /** Changes in a transaction, which holds the cursors of the tenant's shards. */
 const AT_ONCE = 200;
 /** After this time the rest is left to the next call. */
 const LONG_MS = 5_000;
 
 /** Reports users who moved to other tiers, once each, with their present states. */
-export function createLeagueReports({ publisher, redis, onFailed }: LeagueReportsOptions): ScheduledWork {
+export function createLeagueReports(redis: Redis, publisher: Publisher, onFailed?: OnPieceFailed): ScheduledWork {
   const pieces = new Pieces({ kind: 'reports about leagues', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {
@@ -45,7 +39,7 @@ export function createLeagueReports({ publisher, redis, onFailed }: LeagueReport
     const isHeard = new Set(wanting.map(({ tenantNo }) => tenantNo));
     for (const tenant of await owing())
       await pieces.attempt(tenantPiece(tenant.tenantNo), ending, () =>
-        report(tenant, { isHeard: isHeard.has(tenant.tenantNo), nowMs: upToMs, ending }),
+        report(tenant, isHeard.has(tenant.tenantNo), upToMs, ending),
       );
   }
 
@@ -55,7 +49,9 @@ export function createLeagueReports({ publisher, redis, onFailed }: LeagueReport
 
   async function report(
     { tenantNo, version }: { tenantNo: number; version: number },
-    { isHeard, nowMs, ending }: { isHeard: boolean; nowMs: number; ending: AbortSignal },
+    isHeard: boolean,
+    nowMs: number,
+    ending: AbortSignal,
   ): Promise<void> {
     const compiled = await publisher.catalog(tenantNo, version);
     for (;;) {

@@ -145,13 +145,14 @@ export function createRecomputing(options: RecomputingOptions): JobWork<Recomput
     const fills = job.request.what.includes('boards') ? await listFills(pool, tenantNo) : [];
     // A board that is being filled has only some of its scores.
     if (fills.some(({ status }) => status === 'waiting' || status === 'running')) return;
-    if (job.status === 'planning') await planSome(running, { job, compiled }, record);
+    if (job.status === 'planning') await planSome(running, job, compiled, record);
     else if ((await mostAhead(tenantNo)) <= MOST_AHEAD) await applySome({ job, compiled, fills }, record);
   }
 
   async function planSome(
     running: RecomputationJob,
-    { job, compiled }: { job: StoredRecomputation; compiled: CompiledCatalog },
+    job: StoredRecomputation,
+    compiled: CompiledCatalog,
     record: RecordSlice,
   ): Promise<void> {
     const { version } = compiled.catalog;

@@ -161,7 +161,7 @@ export function createClaims({ pool, persisted, redis, recordAudit, spendings, o
   async function refund(compiled: CompiledCatalog, claim: ClaimRow): Promise<void> {
     const system = compiled.pointsSystemsByNo.get(claim.systemNo);
     if (system !== undefined) {
-      const refunded = spendings.refundClaim(compiled, { userId: claim.userId, system, id: claim.id });
+      const refunded = spendings.refundClaim(compiled, claim.userId, system, claim.id);
       await refunded.catch((error: unknown) => {
         if (!(error instanceof AppError) || error.status !== 404) throw error;
       });

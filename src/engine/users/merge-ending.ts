@@ -123,7 +123,7 @@ export function createMergeEnding({
         // Only once: after a conflict, the merge is computed again.
         compute: once((now: ReadUser) =>
           isSameUser(now, computed.two.into.packed, ofInto.quarantine.events)
-            ? blockOfInto(pair, change, { read: now, fromQuarantine: ofFrom.quarantine.events })
+            ? blockOfInto(pair, change, now, ofFrom.quarantine.events)
             : null,
         ),
       });
@@ -186,7 +186,7 @@ export function createMergeEnding({
     const { tenantNo, from } = merge;
     const part = knownPart(redis, tenantNo, from);
     const { isCleared } = await boardsOfMerge(pool, await catalogOf(tenantNo));
-    const sets = await setsOfBoards({ redis, pool, clock }, part);
+    const sets = await setsOfBoards(redis, pool, clock, part);
     await forgetUsedKeys(redis, part, usedKeys);
     await transaction(pool, async (client) => {
       // A deletion of the other user waits, and forgets the alias then. `null`: the other user was deleted.

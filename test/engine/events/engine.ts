@@ -57,12 +57,7 @@ export class TestEngine {
       findPersisted: findPersisted ?? (async () => new Map()),
       lookUpKeys: lookUpKeys ?? (() => Promise.reject(new Error('no key is old'))),
     });
-    this.late = createLateEvents({
-      redis: this.redis,
-      pool: pool ?? noPool,
-      clock: this.clock,
-      log: pino({ level: 'silent' }),
-    });
+    this.late = createLateEvents(this.redis, pool ?? noPool, this.clock, pino({ level: 'silent' }));
     this.compiled = get;
     this.engine = createEventEngine({
       catalogs: { get, load: async () => get() },

@@ -325,7 +325,7 @@ test('a batch with old keys, new ones that look old, and users between them', as
   await age();
   const no = await metricNo();
   await collide('bob', no, 'alike');
-  const catalogs = new Catalogs({ pool: laurel.pool });
+  const catalogs = new Catalogs(laurel.pool);
   const processor = createBatchProcessor({
     redis,
     catalogs,
@@ -333,7 +333,7 @@ test('a batch with old keys, new ones that look old, and users between them', as
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool: laurel.pool }, tenantNo, questions),
     onWritten: () => undefined,
     onRefused: () => undefined,
-    late: createLateEvents({ redis, pool: laurel.pool, clock: systemClock, log: pino({ level: 'silent' }) }),
+    late: createLateEvents(redis, laurel.pool, systemClock, pino({ level: 'silent' })),
   });
   const event = (id: string, idempotencyKey?: string) => ({
     key: 'flips',

@@ -10,13 +10,13 @@ import type { BoardsByTheClock } from './boards-by-the-clock.ts';
 export async function closeLeagues(boards: BoardsByTheClock, onStep?: (step: ClosingStep) => void): Promise<unknown[]> {
   await boards.due();
   const { redis, pool } = boards.laurel;
-  const catalogs = new Catalogs({ pool });
+  const catalogs = new Catalogs(pool);
   const failures: unknown[] = [];
   const publisher = new Publisher({ redis, pool, catalogs });
   const onFailed = ({ error }: { error: unknown }): void => void failures.push((error as Error).message);
   const works = [
     createLeagueClosing({ publisher, onFailed, ...(onStep && { onStep }) }),
-    createLeagueReports({ redis, publisher, onFailed }),
+    createLeagueReports(redis, publisher, onFailed),
   ];
   const nowMs = boards.clock.now();
   try {

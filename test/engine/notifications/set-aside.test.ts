@@ -46,7 +46,7 @@ beforeAll(async () => {
     BEGIN RAISE EXCEPTION 'refused for the test' USING ERRCODE = 'check_violation'; END $$;
     CREATE TRIGGER refused BEFORE INSERT ON webhook_messages FOR EACH ROW
       WHEN (NEW.tenant_no = ${BROKEN}) EXECUTE FUNCTION refuse_messages()`);
-  catalogs = new Catalogs({ pool: laurel.pool });
+  catalogs = new Catalogs(laurel.pool);
 });
 afterAll(async () => {
   catalogs.close();
@@ -105,7 +105,7 @@ test('a catalog that cannot be compiled stops its tenant only, which misses noth
   const publisher = new Publisher({ redis, pool, catalogs: damaged, onFailed });
   const work = createAnnouncements({ publisher, redis, rankings: createBoardRankings(redis), onFailed });
   const rounds = createEmailRounds({ publisher, onFailed });
-  const boosts = createPersonalBoosts({ publisher, onFailed });
+  const boosts = createPersonalBoosts(publisher, onFailed);
   const nowMs = Date.parse('2030-02-06T12:30:00Z');
   const made = async (): Promise<number[]> => {
     for (let dueMs = await work.due(nowMs); dueMs !== null; dueMs = await work.due(nowMs))

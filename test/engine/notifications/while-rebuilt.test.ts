@@ -27,8 +27,8 @@ beforeEach(async () => {
     },
   });
   const { pool, redis, admin } = laurel;
-  publisher = new Publisher({ redis, pool, catalogs: new Catalogs({ pool }) });
-  places = createPlaces({ publisher, redis });
+  publisher = new Publisher({ redis, pool, catalogs: new Catalogs(pool) });
+  places = createPlaces(publisher, redis);
   const hook = { name: 'Test', url: 'https://hook.example', events: ['leaderboard.rank_changed'] };
   await admin.post('/v1/webhooks', [hook]);
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 30 });

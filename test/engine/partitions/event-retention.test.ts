@@ -84,7 +84,7 @@ async function onDay(day: number): Promise<void> {
 async function retain(days: number): Promise<void> {
   const { pool } = laurel;
   const retention = new EventRetention({ pool, days });
-  const runner = new JobRunner({ pool, works: [createPartitionDropping({ pool })] });
+  const runner = new JobRunner({ pool, works: [createPartitionDropping(pool)] });
   const nowMs = clock.now();
   for (let due = await retention.due(nowMs); due !== null; due = await retention.due(nowMs)) {
     await retention.perform(due, NEVER, due, nowMs);

@@ -67,7 +67,7 @@ async function schedule(troubles: unknown[]): Promise<Schedule> {
   const { pool } = laurel;
   const redis = await laurel.connect();
   await redisReady(redis);
-  const catalogs = new Catalogs({ pool });
+  const catalogs = new Catalogs(pool);
   await catalogs.load(0);
   closing.push(() => (redis.disconnect(), catalogs.close()));
   const onWritten = (): void => undefined;

@@ -16,11 +16,6 @@ import { aboutAchievement, type Wants } from '../rules.ts';
 import { reachOf } from './email-kinds.ts';
 import type { Publisher } from './publisher.ts';
 
-export interface AchievementEmailsOptions {
-  publisher: Publisher;
-  onFailed?: OnPieceFailed;
-}
-
 const TYPE = 'emails.achievement_due';
 /** Completions in a transaction. */
 const AT_ONCE = 500;
@@ -29,7 +24,7 @@ const AT_ONCE = 500;
  * E-mails about achievements. `noteDue` noted each completion with the time at which its e-mail is due. The transaction
  * that stores the messages deletes the row. Users who may not be written to at that time get none.
  */
-export function createAchievementEmails({ onFailed, publisher }: AchievementEmailsOptions): ScheduledWork {
+export function createAchievementEmails(publisher: Publisher, onFailed?: OnPieceFailed): ScheduledWork {
   const pieces = new Pieces({ kind: 'e-mails about achievements', onFailed });
 
   function due(upToMs: number): Promise<number | null> {

@@ -9,11 +9,6 @@ import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.t
 import { boostPayload } from '../payloads.ts';
 import type { Publisher, Wanting } from './publisher.ts';
 
-export interface PersonalBoostsOptions {
-  publisher: Publisher;
-  onFailed?: OnPieceFailed;
-}
-
 const TYPES = ['points.boost_started', 'points.boost_finished'] as const;
 type BoostType = (typeof TYPES)[number];
 
@@ -35,7 +30,7 @@ interface Announcement {
  * time has passed when the user changes zone is made at once. Starts and ends from before the boost or the webhook was
  * created are not announced.
  */
-export function createPersonalBoosts({ publisher, onFailed }: PersonalBoostsOptions): ScheduledWork {
+export function createPersonalBoosts(publisher: Publisher, onFailed?: OnPieceFailed): ScheduledWork {
   /** Announcements that were already made. */
   const made = new Set<string>();
   const pieces = new Pieces({ kind: 'boosts of single users', onFailed });

@@ -38,12 +38,6 @@ import { boardSubject, throttledChange } from '../throttles.ts';
 import { type BoardInPlay, createBoardRankings, type BoardRankings } from './board-rankings.ts';
 import type { Publisher } from './publisher.ts';
 
-interface PlacesOptions {
-  publisher: Publisher;
-  redis: Redis;
-  onFailed?: OnPieceFailed;
-}
-
 /** The kind of progress row of tenants whose boards are followed. */
 const KIND = 'places';
 /** Boards in a query. */
@@ -62,7 +56,7 @@ const boardPiece = ({ tenantNo, boardNo }: { tenantNo: number; boardNo: number }
  * first 1,000) are compared with the reported ones, and users with another rank are reported, including those who fell
  * off the board. When a tenant's first webhook wants this, the current places become the reported ones.
  */
-export function createPlaces({ publisher, redis, onFailed }: PlacesOptions): ScheduledWork {
+export function createPlaces(publisher: Publisher, redis: Redis, onFailed?: OnPieceFailed): ScheduledWork {
   const rankings = createBoardRankings(redis);
   const pieces = new Pieces({ kind: 'places on leaderboards', onFailed });
 

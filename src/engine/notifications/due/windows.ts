@@ -18,12 +18,6 @@ import { mergedPayload, movedBoard, type RankPayload, THROTTLED } from '../throt
 import type { BoardRankings } from './board-rankings.ts';
 import type { Publisher } from './publisher.ts';
 
-export interface WindowsOptions {
-  publisher: Publisher;
-  rankings: Pick<BoardRankings, 'changed'>;
-  onFailed?: OnPieceFailed;
-}
-
 /** Windows in a transaction; the shard's persister waits for it. */
 const AT_ONCE = 500;
 /** Approximate maximum duration of a piece of work. */
@@ -41,7 +35,11 @@ interface Report {
  * receiver wants it any longer. The transaction that stores the messages locks the rows, so concurrent workers and
  * crashes neither duplicate nor lose any.
  */
-export function createWindows({ onFailed, publisher, rankings }: WindowsOptions): ScheduledWork {
+export function createWindows(
+  publisher: Publisher,
+  rankings: Pick<BoardRankings, 'changed'>,
+  onFailed?: OnPieceFailed,
+): ScheduledWork {
   const pieces = new Pieces({ kind: 'windows of notifications', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {
