@@ -41,7 +41,7 @@ const MAY = {
   cancel: ['planning', 'planned', 'applying'],
 } as const satisfies Record<string, readonly RecomputationStatus[]>;
 
-/** Recomputations as administrators manage them; `Recomputing` does the work. */
+/** Recomputations as administrators manage them; `createRecomputing` does the work. */
 export function createRecomputations(pool: Pool, clock: Clock, wake: () => Promise<void>) {
   /** Creates one. Throws 422 for an unknown day or cohort, or dropped events; 409 while another is in progress. */
   async function create(compiled: CompiledCatalog, request: RecomputationRequest, by: Author): Promise<Recomputation> {
