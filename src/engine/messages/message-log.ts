@@ -81,7 +81,7 @@ export class MessageRetention implements DueWork {
   /** The hour (since the epoch) for which everything is done. */
   private doneHour: number | null = null;
 
-  /** @param options.days number of days that the log is kept */
+  /** @param days number of days that the log is kept */
   constructor(pool: Pool, days: number) {
     this.pool = pool;
     this.days = days;

@@ -27,7 +27,7 @@ export class MessageLog implements DueWork {
   /** The day (epoch day) for which everything is done. */
   private cleanDay: number | null = null;
 
-  /** @param options.days number of days that the log is kept */
+  /** @param days number of days that the log is kept */
   constructor(pool: Pool, days: number) {
     this.pool = pool;
     this.days = days;
