@@ -88,7 +88,7 @@ export function createUserDirectory({ caughtUp, clock, pool, redis, controlShare
     compiled: CompiledCatalog,
     filter: UserFilter,
     limit: number,
-    after?: string | undefined,
+    after?: string,
   ): Promise<FilteredUsers> {
     const { tenantNo } = compiled.catalog;
     const isWanted = predicate(compiled, filter);
