@@ -227,7 +227,7 @@ try {
   );
   const postmaster = rows[0]!.pid;
   const reading = createPool(servers.databaseUrl, HISTORY_POOL);
-  const points = new PointsReads({ redis, pool: reading, clock: systemClock });
+  const points = new PointsReads(redis, reading, systemClock);
   for (const days of [30, 366]) await time(readsOf(reading, { compiled, points }, days), { days, postmaster });
   await reading.end();
 } finally {

@@ -138,7 +138,7 @@ async function main(): Promise<void> {
   const children: ChildProcess[] = [];
   try {
     await demoCatalog(servers.pool);
-    await createAdminKeys({ pool: servers.pool, announce: async () => undefined }).ensureFirst(KEY);
+    await createAdminKeys(servers.pool, async () => undefined).ensureFirst(KEY);
     const [appPort, adminPort] = [await freePort(), await freePort()];
     const url = `http://127.0.0.1:${appPort}`;
     const env = {

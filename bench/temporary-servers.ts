@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { ConfigurationStore } from '../src/catalog/configuration/store.ts';
+import { createConfigurationStore } from '../src/catalog/configuration/store.ts';
 import { DEMO } from '../src/catalog/demo.ts';
 import type { Catalog } from '../src/domain/catalog.ts';
 import { freePort } from '../src/local/free-ports.ts';
@@ -54,7 +54,7 @@ export async function temporaryServers({ durable }: { durable: boolean }): Promi
 
 /** Stores the demo catalog, or another configuration, for the organisation's own tenant. */
 export async function demoCatalog(pool: Pool, configuration = DEMO): Promise<Catalog> {
-  const store = new ConfigurationStore({ pool, announce: async () => undefined });
+  const store = createConfigurationStore({ pool, announce: async () => undefined });
   await store.applyDemo(0, configuration, { who: 'bench' });
   return (await loadCatalog(pool, 0))!;
 }

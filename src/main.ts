@@ -59,7 +59,7 @@ async function main(): Promise<void> {
       const port = env.metricsPort;
       await requireFreePorts([{ host: env.adminHost, port, hostVariable: 'ADMIN_HOST', portVariable: 'METRICS_PORT' }]);
     }
-    const steps = new StartSteps({ steps: role === 'workers' ? 2 : 3, say });
+    const steps = new StartSteps(role === 'workers' ? 2 : 3, say);
     const servers = await steps.run(serversStep(env), async () => {
       const started = await startServers(env, say);
       stopServers = () => started.stop();

@@ -93,8 +93,7 @@ export async function startLaurel(
   const redisUrl = options.redisUrl ?? stack.redisUrl;
   const log = options.log ?? createLog({ level: 'fatal', name: 'test' });
   const setUp = createPool(databaseUrl, { max: 1 });
-  const adminKey =
-    options.adminKey ?? (await createAdminKeys({ pool: setUp, announce: async () => undefined }).ensureFirst(null));
+  const adminKey = options.adminKey ?? (await createAdminKeys(setUp, async () => undefined).ensureFirst(null));
   const spread = options.spread === undefined ? Number(process.env['TEST_SPREAD'] ?? 1) : options.spread;
   // The epoch says that the spread was chosen: otherwise a cluster would spread the tenant at first.
   const chosen = 'UPDATE tenants SET spread = $1, spread_epoch = 1 WHERE no = 0 AND spread_epoch = 0';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { v7 as uuid } from 'uuid';
-import { Resources } from '../src/catalog/resources.ts';
+import { createResources } from '../src/catalog/resources.ts';
 import { Deliveries, type DeliveriesOptions, disableWebhook } from '../src/engine/webhooks/deliveries.ts';
 import { createSender } from '../src/engine/webhooks/sender.ts';
 import type { Core } from '../src/processes/core.ts';
@@ -41,7 +41,7 @@ export function startDelivery(
   const pool = core.createPool({ max: POOL_SIZE });
   const counts = new OutcomeCounts(redis, DELIVERY_COUNTS_KEY);
   const id = uuid();
-  const resources = new Resources({ pool, announce, clock, catalogs });
+  const resources = createResources({ pool, announce, clock, catalogs });
   const deliveries = new Deliveries({
     ...options,
     pool,

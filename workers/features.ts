@@ -1,24 +1,24 @@
 import type { Notification } from '../src/domain/notifications/notification.ts';
 import { createAchievementEmails } from '../src/engine/notifications/due/achievement-emails.ts';
-import { EmailRounds } from '../src/engine/notifications/due/email-rounds.ts';
-import { Anniversaries, createYearCounts } from '../src/engine/achievements/anniversaries.ts';
-import { BackdatingEngine, type BackdatingOptions } from '../src/engine/achievements/backdating.ts';
+import { createEmailRounds } from '../src/engine/notifications/due/email-rounds.ts';
+import { createAnniversaries, createYearCounts } from '../src/engine/achievements/anniversaries.ts';
+import { createBackdatingEngine, type BackdatingOptions } from '../src/engine/achievements/backdating.ts';
 import { AuditRetention } from '../src/engine/retention/audit-retention.ts';
-import { BatchProcessor } from '../src/engine/events/batch-processor.ts';
+import { createBatchProcessor } from '../src/engine/events/batch-processor.ts';
 import { clockPass } from '../src/engine/schedule/clock-control.ts';
-import { LateEvents } from '../src/engine/corrections/late-events.ts';
+import { createLateEvents } from '../src/engine/corrections/late-events.ts';
 import { lookUpKeys } from '../src/engine/events/stored-replies.ts';
-import { KeyAgeing } from '../src/engine/retention/key-ageing.ts';
+import { createKeyAgeing } from '../src/engine/retention/key-ageing.ts';
 import { JobRunner } from '../src/engine/schedule/job-runner.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
-import { BoardFilling } from '../src/engine/leaderboards/board-filling.ts';
+import { createBoardFilling } from '../src/engine/leaderboards/board-filling.ts';
 import { createLeagueClosing } from '../src/engine/leaderboards/league-closing.ts';
-import { LeagueReports } from '../src/engine/leaderboards/league-reports.ts';
+import { createLeagueReports } from '../src/engine/leaderboards/league-reports.ts';
 import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
-import { Announcements } from '../src/engine/notifications/due/announcements.ts';
+import { createAnnouncements } from '../src/engine/notifications/due/announcements.ts';
 import { createBoardRankings } from '../src/engine/notifications/due/board-rankings.ts';
-import { PersonalBoosts } from '../src/engine/notifications/due/personal-boosts.ts';
-import { Places } from '../src/engine/notifications/due/places.ts';
+import { createPersonalBoosts } from '../src/engine/notifications/due/personal-boosts.ts';
+import { createPlaces } from '../src/engine/notifications/due/places.ts';
 import { Publisher } from '../src/engine/notifications/due/publisher.ts';
 import { createWindows } from '../src/engine/notifications/due/windows.ts';
 import { leftOut } from '../src/engine/notifications/left-out.ts';
@@ -29,14 +29,14 @@ import { EventRetention, createPartitionDropping } from '../src/engine/retention
 import { Persister } from '../src/engine/persist/persister.ts';
 import { logSetAside } from '../src/engine/persist/refused-entries.ts';
 import { createOpenClaims } from '../src/engine/rewards/open-claims.ts';
-import { Claims } from '../src/engine/rewards/claims.ts';
+import { createClaims, type Claims } from '../src/engine/rewards/claims.ts';
 import { createSpendings } from '../src/engine/points/spendings.ts';
 import { untilPersisted } from '../src/engine/persist/cursor-wait.ts';
-import { Expiries } from '../src/engine/points/expiries.ts';
+import { createExpiries } from '../src/engine/points/expiries.ts';
 import { createTimePayments } from '../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../src/engine/points/time-triggers.ts';
 import { Verifying } from '../src/engine/rebuild/verification-job.ts';
-import { Recomputing } from '../src/engine/recomputations/recomputation-job.ts';
+import { createRecomputing } from '../src/engine/recomputations/recomputation-job.ts';
 import { Scripts } from '../src/engine/scripts.ts';
 import type { ScheduledWork } from '../src/engine/schedule/due-work.ts';
 import { type PassOutcome, Schedule } from '../src/engine/schedule/schedule.ts';
@@ -47,8 +47,8 @@ import { MessageRetention } from '../src/engine/messages/message-log.ts';
 import { createResends } from '../src/engine/webhooks/webhook-deliveries.ts';
 import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, MESSAGE_LOG_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { exclusively } from '../src/postgres/transaction.ts';
-import { Converting } from '../src/engine/rebuild/conversion.ts';
-import { MergeEnding } from '../src/engine/users/merge-ending.ts';
+import { createConverting } from '../src/engine/rebuild/conversion.ts';
+import { createMergeEnding } from '../src/engine/users/merge-ending.ts';
 import { rowRemoval } from '../src/engine/users/row-removal.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
 import type { Rounds } from '../src/rounds.ts';
@@ -138,15 +138,15 @@ export function createJobs(
       runs,
       ...(leaseMs !== undefined && { leaseMs }),
       works: [
-        new BackdatingEngine({ ...users, ...soon }),
-        new BoardFilling({ ...users, onFilled: wakeSchedule, ...soon }),
-        new Recomputing(users),
-        createResends({ pool, clock, onQueued: delivery.queued }),
-        new Verifying({ redis, pool, clock }),
-        createPartitionDropping({ pool, onDropped: wakeSchedule }),
-        new MergeEnding({ redis, pool, clock, onWritten, onMergeStep: options.onMergeStep }),
+        createBackdatingEngine({ ...users, ...soon }),
+        createBoardFilling({ ...users, onFilled: wakeSchedule, ...soon }),
+        createRecomputing(users),
+        createResends(pool, clock, delivery.queued),
+        new Verifying(redis, pool, clock),
+        createPartitionDropping(pool, wakeSchedule),
+        createMergeEnding({ redis, pool, clock, onWritten, onMergeStep: options.onMergeStep }),
         rowRemoval(redis),
-        new Converting({ redis, pool, onUnreadable: () => undefined, announce: () => core.announce('*') }),
+        createConverting({ redis, pool, onUnreadable: () => undefined, announce: () => core.announce('*') }),
       ],
     }),
     mayStep: core.isClockRight,
@@ -161,12 +161,12 @@ export function createJobs(
 export function createBatches(core: WorkerCore, options: WorkersOptions): { close(): Promise<void> } {
   const { redis, pool, catalogs, ids, clock, signals, log, traces, ending, queueRedis } = core;
   const { onBatchMoment, idempotencyKeysPerDay = IDEMPOTENCY_KEYS_PER_DAY } = options;
-  const processor = new BatchProcessor({
+  const processor = createBatchProcessor({
     redis,
     catalogs,
     ids,
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool }, tenantNo, questions),
-    late: new LateEvents({ redis, pool, clock, log }),
+    late: createLateEvents(redis, pool, clock, log),
     idempotencyKeysPerDay,
     onWritten: core.touched,
     onRefused: ({ id, tenantNo }, events) =>
@@ -218,7 +218,7 @@ function scheduledRewards(core: WorkerCore, { backlogLimit }: WorkersOptions): S
   return [
     new StreakSweep({ redis, pool, catalogs, onFailed, ...maxAhead, onWritten }),
     new TimeTriggers({ pool, payments, onFailed }),
-    new Anniversaries({ pool, counts, onFailed }),
+    createAnniversaries(pool, counts, onFailed),
     new BoardsDue({ redis, pool, catalogs, onWritten, onFailed, ...(testClock !== null && { graceMs: 0 }) }),
     new StraySets({ redis, pool, onFailed }),
   ];
@@ -249,20 +249,20 @@ function scheduledNotifications(
   const scripts = new Scripts({ redis, clock, onWritten });
   return [
     // Places before windows: a window that ends now reports the current rank.
-    new Places({ publisher, redis, onFailed }),
-    createWindows({ publisher, rankings, onFailed }),
-    new Announcements({ publisher: announcing, redis, rankings, onFailed }),
-    new PersonalBoosts({ publisher: announcing, onFailed }),
-    new EmailRounds({ publisher: announcing, onFailed }),
-    createAchievementEmails({ publisher: announcing, onFailed }),
-    new Expiries({ redis, scripts, clock, publisher: announcing, onFailed }),
+    createPlaces(publisher, redis, onFailed),
+    createWindows(publisher, rankings, onFailed),
+    createAnnouncements({ publisher: announcing, redis, rankings, onFailed }),
+    createPersonalBoosts(announcing, onFailed),
+    createEmailRounds({ publisher: announcing, onFailed }),
+    createAchievementEmails(announcing, onFailed),
+    createExpiries({ redis, scripts, clock, publisher: announcing, onFailed }),
     createLeagueClosing({ publisher: announcing, onFailed }),
-    new LeagueReports({ redis, publisher: announcing, onFailed }),
-    createOpenClaims({ redis, claims: createClaims(core, scripts, options), publisher: announcing, onFailed }),
+    createLeagueReports(redis, announcing, onFailed),
+    createOpenClaims(redis, workerClaims(core, scripts, options), announcing, onFailed),
   ];
 }
 
-function createClaims(
+function workerClaims(
   core: WorkerCore,
   scripts: Scripts,
   { idempotencyKeysPerDay = IDEMPOTENCY_KEYS_PER_DAY }: WorkersOptions,
@@ -273,7 +273,7 @@ function createClaims(
   const persisted = (tenantNo: number, userId: string): Promise<void> =>
     untilPersisted({ redis, pool }, tenantNo, userId, 0);
   const of = { redis, pool, clock, ids, recordAudit, persisted };
-  return new Claims({ ...of, spendings: createSpendings({ ...of, scripts, idempotencyKeysPerDay }) });
+  return createClaims({ ...of, spendings: createSpendings({ ...of, scripts, idempotencyKeysPerDay }) });
 }
 
 function scheduledUpkeep(core: WorkerCore, { jobs, options }: Pick<With, 'jobs' | 'options'>): ScheduledWork[] {
@@ -282,12 +282,12 @@ function scheduledUpkeep(core: WorkerCore, { jobs, options }: Pick<With, 'jobs' 
   const { auditRetentionDays = AUDIT_RETENTION_DAYS } = options;
   const { webhookLogDays = WEBHOOK_LOG_DAYS, messageLogDays = MESSAGE_LOG_DAYS } = options;
   return [
-    new KeyAgeing({ redis, pool, onFailed, hotDays: idempotencyHotDays }),
-    createSecretErasure({ pool }),
+    createKeyAgeing({ redis, pool, onFailed, hotDays: idempotencyHotDays }),
+    createSecretErasure(pool),
     new EventPartitionsAhead({ pool }),
     new EventRetention({ pool, days: eventRetentionDays, onAdded: () => jobs.wake() }),
     new AuditRetention({ pool, days: auditRetentionDays }),
-    new MessageLog({ pool, days: webhookLogDays }),
-    new MessageRetention({ pool, days: messageLogDays }),
+    new MessageLog(pool, webhookLogDays),
+    new MessageRetention(pool, messageLogDays),
   ];
 }

@@ -25,7 +25,7 @@ export class Catalogs implements ChangeListener {
   private retry: NodeJS.Timeout | undefined;
   private closed = false;
 
-  constructor({ pool }: { pool: Pool }) {
+  constructor(pool: Pool) {
     this.pool = pool;
   }
 

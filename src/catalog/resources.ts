@@ -113,32 +113,29 @@ const settingsChanges = (draft: CatalogDraft): Pick<Edit, 'streakChanges' | 'eve
 const noTenant = (): AppError => new AppError('not_found', 'There is no such tenant.');
 
 /** Stored resources of every kind. Only this class reads and writes them for edits. */
-export class Resources {
-  private readonly pool: Pool;
-  private readonly announce: Announce;
-  private readonly clock: Clock;
-  private readonly catalogs: Catalogs | null;
-  private readonly settings: RuleSettings | undefined;
-
-  /** @param options.catalogs of this process; an edit resolves once they include it */
-  constructor(options: { pool: Pool; announce: Announce; clock: Clock; catalogs?: Catalogs; settings?: RuleSettings }) {
-    this.pool = options.pool;
-    this.announce = options.announce;
-    this.clock = options.clock;
-    this.catalogs = options.catalogs ?? null;
-    this.settings = options.settings;
-  }
+export function createResources(options: {
+  pool: Pool;
+  announce: Announce;
+  clock: Clock;
+  catalogs?: Catalogs;
+  settings?: RuleSettings;
+}) {
+  const pool: Pool = options.pool;
+  const announce: Announce = options.announce;
+  const clock: Clock = options.clock;
+  const catalogs: Catalogs | null = options.catalogs ?? null;
+  const settings: RuleSettings | undefined = options.settings;
 
   /** A tenant's stored resources. Error 404 for an unknown tenant. */
-  async read(tenantNo: number): Promise<Catalog> {
-    const catalog = await loadCatalog(this.pool, tenantNo);
+  async function read(tenantNo: number): Promise<Catalog> {
+    const catalog = await loadCatalog(pool, tenantNo);
     if (catalog === null) throw noTenant();
     return catalog;
   }
 
-  async preview<T>(tenantNo: number, work: (draft: CatalogDraft) => T | Promise<T>): Promise<Edited<T>> {
-    const before = await this.read(tenantNo);
-    const draft = this.draft(before, { nextNo: 1, nowMs: this.clock.now() });
+  async function preview<T>(tenantNo: number, work: (draft: CatalogDraft) => T | Promise<T>): Promise<Edited<T>> {
+    const before = await read(tenantNo);
+    const draft = draftOf(before, { nextNo: 1, nowMs: clock.now() });
     const result = await work(draft);
     const settings = settingsChanges(draft);
     return { result, version: before.version, changes: await draft.changes(), ...settings };
@@ -149,18 +146,18 @@ export class Resources {
    * every process. If `work` throws, nothing is stored. `work` must check the rules (`rules/`) itself; `client` is in the edit's transaction.
    * @param options.demo whether created resources belong to the demo
    */
-  async edit<T>(
+  async function edit<T>(
     tenantNo: number,
     by: Author,
     work: (draft: CatalogDraft, client: PoolClient) => T | Promise<T>,
     { demo = false }: { demo?: boolean } = {},
   ): Promise<Edited<T>> {
-    const edited = await transaction(this.pool, async (client) => {
+    const edited = await transaction(pool, async (client) => {
       const nextNo = await lockCatalog(client, tenantNo);
       const before = nextNo === null ? null : await loadCatalog(client, tenantNo);
       if (nextNo === null || before === null) throw noTenant();
-      const nowMs = this.clock.now();
-      const draft = this.draft(before, { nextNo, nowMs });
+      const nowMs = clock.now();
+      const draft = draftOf(before, { nextNo, nowMs });
       const result = await work(draft, client);
       const changes = await draft.changes();
       const settings = settingsChanges(draft);
@@ -205,22 +202,26 @@ export class Resources {
       return { ...came, version, changed };
     });
     const { changed, ...answer } = edited;
-    if (changed) await this.publish(tenantNo, edited.version);
+    if (changed) await publish(tenantNo, edited.version);
     return answer;
   }
 
-  private draft(before: Catalog, at: { nextNo: number; nowMs: number }): CatalogDraft {
-    return new CatalogDraft(before, this.settings === undefined ? at : { ...at, settings: this.settings });
+  function draftOf(before: Catalog, at: { nextNo: number; nowMs: number }): CatalogDraft {
+    return new CatalogDraft(before, settings === undefined ? at : { ...at, settings });
   }
 
-  private async publish(tenantNo: number, version: number): Promise<void> {
+  async function publish(tenantNo: number, version: number): Promise<void> {
     // The edit is stored. If this process cannot load it now, it detects it later, like the others.
     await Promise.all([
-      this.announce(`${tenantNo}:${version}`),
-      this.catalogs?.atLeast(tenantNo, version).catch(() => undefined),
+      announce(`${tenantNo}:${version}`),
+      catalogs?.atLeast(tenantNo, version).catch(() => undefined),
     ]);
   }
+
+  return { read, preview, edit };
 }
+
+export type Resources = ReturnType<typeof createResources>;
 
 function rowOf({ kind, after }: Change): ResourceRow {
   const { id, no, created: _created, updated: _updated, ...doc } = after!;

@@ -78,7 +78,7 @@ export async function askAdmin(
     );
   const answer = parsed(response.text);
   if (response.status < 300 && answer !== undefined) return answer;
-  throw new AdminRefusal(refusal({ url, path, status: response.status, answer }), response.status);
+  throw new AdminRefusal(refusal(url, path, response.status, answer), response.status);
 }
 
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
@@ -137,17 +137,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function refusal({
-  url,
-  path,
-  status,
-  answer,
-}: {
-  url: string;
-  path: string;
-  status: number;
-  answer: unknown;
-}): string {
+function refusal(url: string, path: string, status: number, answer: unknown): string {
   const { error, hint } = Object(answer) as { error?: unknown; hint?: unknown };
   if (typeof error !== 'string') return `${url} does not answer as Laurel's Admin API does (${path}: ${status}).`;
   if (status === 401) return `${error}. --key or LAUREL_KEY must be an active admin key.`;

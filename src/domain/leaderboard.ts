@@ -95,7 +95,6 @@ export const MetricEventLeaderboardResponse = Type.Object({
   breakdownAttributeValue: Type.Optional(Type.String()),
   breakdownAttributeValues: Type.Optional(Type.Array(KeyValue)),
 });
-export type MetricEventLeaderboardResponse = Static<typeof MetricEventLeaderboardResponse>;
 
 export const LeaderboardWithStatus = Type.Object({ ...leaderboardFields, status: BoardStatus });
 export type LeaderboardWithStatus = Static<typeof LeaderboardWithStatus>;

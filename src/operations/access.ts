@@ -56,11 +56,7 @@ const adminKeyOutcome = (outcome: AdminKeyRow | AdminKeyRefusal): AdminKey | str
 const createdKeyOutcome = (outcome: CreatedAdminKeyRow | AdminKeyRefusal): CreatedAdminKey | string =>
   typeof outcome === 'string' ? REFUSALS[outcome] : { ...adminKeyAnswer(outcome), key: outcome.key };
 
-export const adminAdminApiKeysList = operation({
-  id: 'admin_admin_api_keys_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/admin-api-keys',
+export const adminAdminApiKeysList = operation('admin_admin_api_keys_list', 'GET /v1/admin-api-keys', {
   summary: 'The admin keys, oldest first, without their secrets',
   scope: 'organisation',
   query: Paging,
@@ -71,11 +67,7 @@ export const adminAdminApiKeysList = operation({
 const createItems = bulkItems(Type.Object(createdFields(ADMIN_KEY)), CreatedAdminKey);
 const CreatedAdminKeys = Type.Object({ created: Type.Array(CreatedAdminKey), issues: Type.Array(AdminIssue) });
 
-export const adminAdminApiKeysCreate = operation({
-  id: 'admin_admin_api_keys_create',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/admin-api-keys',
+export const adminAdminApiKeysCreate = operation('admin_admin_api_keys_create', 'POST /v1/admin-api-keys', {
   summary: 'Create admin keys, optionally read-only or for one tenant; a key is shown only once',
   scope: 'organisation',
   body: createItems.body,
@@ -96,11 +88,7 @@ export const adminAdminApiKeysCreate = operation({
 
 const updateItems = bulkItems(Type.Object({ id: Uuid, ...changedFields(ADMIN_KEY) }), AdminKey);
 
-export const adminAdminApiKeysUpdate = operation({
-  id: 'admin_admin_api_keys_update',
-  surface: 'admin',
-  method: 'patch',
-  path: '/v1/admin-api-keys',
+export const adminAdminApiKeysUpdate = operation('admin_admin_api_keys_update', 'PATCH /v1/admin-api-keys', {
   summary:
     'Rename admin keys, change their access, or deactivate them; the last active one with full access stays unchanged',
   scope: 'organisation',
@@ -115,11 +103,7 @@ export const adminAdminApiKeysUpdate = operation({
   },
 });
 
-export const adminAdminApiKeysDelete = operation({
-  id: 'admin_admin_api_keys_delete',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/admin-api-keys',
+export const adminAdminApiKeysDelete = operation('admin_admin_api_keys_delete', 'DELETE /v1/admin-api-keys', {
   summary: 'Delete admin keys; they are refused from now on. The last active one stays',
   scope: 'organisation',
   query: Ids,
@@ -133,11 +117,7 @@ export const adminAdminApiKeysDelete = operation({
   },
 });
 
-export const adminAdminApiKeysRotate = operation({
-  id: 'admin_admin_api_keys_rotate',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/admin-api-keys/{id}/rotate',
+export const adminAdminApiKeysRotate = operation('admin_admin_api_keys_rotate', 'POST /v1/admin-api-keys/{id}/rotate', {
   summary: 'Give an admin key a new secret, shown only once; the old one is refused from now on',
   scope: 'organisation',
   params: Type.Object({ id: Uuid }),
@@ -175,17 +155,17 @@ const applicationKeyAnswer = ({ expires, created, lastUsed, ...key }: Applicatio
   lastUsed: lastUsed?.toISOString() ?? null,
 });
 
-export const adminApplicationApiKeysList = operation({
-  id: 'admin_application_api_keys_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/application-api-keys',
-  summary: 'The application keys, oldest first, or those of one user; without their secrets',
-  query: Type.Object({ ...Paging.properties, userId: Type.Optional(UserId) }),
-  responses: { 200: Type.Array(ApplicationKey) },
-  answer: async ({ applicationKeys }, { tenant, query }) =>
-    (await applicationKeys.list(tenant.no, query)).map(applicationKeyAnswer),
-});
+export const adminApplicationApiKeysList = operation(
+  'admin_application_api_keys_list',
+  'GET /v1/application-api-keys',
+  {
+    summary: 'The application keys, oldest first, or those of one user; without their secrets',
+    query: Type.Object({ ...Paging.properties, userId: Type.Optional(UserId) }),
+    responses: { 200: Type.Array(ApplicationKey) },
+    answer: async ({ applicationKeys }, { tenant, query }) =>
+      (await applicationKeys.list(tenant.no, query)).map(applicationKeyAnswer),
+  },
+);
 
 const items = bulkItems(Type.Object(createdFields(APPLICATION_KEY)), CreatedApplicationKey);
 const CreatedApplicationKeys = Type.Object({
@@ -203,43 +183,45 @@ function wanted(
   return { userId, scope: scope ?? 'all', expiresMs, rateLimit: rateLimit ?? null };
 }
 
-export const adminApplicationApiKeysCreate = operation({
-  id: 'admin_application_api_keys_create',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/application-api-keys',
-  summary: 'Create keys for one user each, optionally with an expiry, a scope or a limit; a key is shown only once',
-  query: Strict,
-  body: items.body,
-  bodyBytes: BULK_BODY_BYTES,
-  responses: { 200: CreatedApplicationKeys, 201: CreatedApplicationKeys },
-  handle: async ({ applicationKeys, clock }, { tenant, by, query: { strict }, body }) => {
-    const create = async (good: object[]): Promise<(CreatedApplicationKey | string)[]> => {
-      const outcomes = (good as New<typeof APPLICATION_KEY>[]).map((item) => wanted(item, clock.now()));
-      if (strict) refuseAny(outcomes);
-      const valid = outcomes.filter((outcome) => typeof outcome !== 'string');
-      const made = (await applicationKeys.create(tenant.no, valid, by)).values();
-      return outcomes.map((outcome) => (typeof outcome === 'string' ? outcome : createdKeyAnswer(made.next().value!)));
-    };
-    const { done, issues } = await items.each(body, create, strict);
-    return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
+export const adminApplicationApiKeysCreate = operation(
+  'admin_application_api_keys_create',
+  'POST /v1/application-api-keys',
+  {
+    summary: 'Create keys for one user each, optionally with an expiry, a scope or a limit; a key is shown only once',
+    query: Strict,
+    body: items.body,
+    bodyBytes: BULK_BODY_BYTES,
+    responses: { 200: CreatedApplicationKeys, 201: CreatedApplicationKeys },
+    handle: async ({ applicationKeys, clock }, { tenant, by, query: { strict }, body }) => {
+      const create = async (good: object[]): Promise<(CreatedApplicationKey | string)[]> => {
+        const outcomes = (good as New<typeof APPLICATION_KEY>[]).map((item) => wanted(item, clock.now()));
+        if (strict) refuseAny(outcomes);
+        const valid = outcomes.filter((outcome) => typeof outcome !== 'string');
+        const made = (await applicationKeys.create(tenant.no, valid, by)).values();
+        return outcomes.map((outcome) =>
+          typeof outcome === 'string' ? outcome : createdKeyAnswer(made.next().value!),
+        );
+      };
+      const { done, issues } = await items.each(body, create, strict);
+      return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
+    },
   },
-});
+);
 
-export const adminApplicationApiKeysDelete = operation({
-  id: 'admin_application_api_keys_delete',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/application-api-keys',
-  summary: 'Delete application keys; they are refused from now on',
-  query: Ids,
-  responses: { 200: DeletedResources },
-  answer: ({ applicationKeys }, { tenant, by, query }) =>
-    deleteEach(query.ids, {
-      noun: 'application key',
-      work: (ids) => applicationKeys.delete(tenant.no, ids, by),
-    }),
-});
+export const adminApplicationApiKeysDelete = operation(
+  'admin_application_api_keys_delete',
+  'DELETE /v1/application-api-keys',
+  {
+    summary: 'Delete application keys; they are refused from now on',
+    query: Ids,
+    responses: { 200: DeletedResources },
+    answer: ({ applicationKeys }, { tenant, by, query }) =>
+      deleteEach(query.ids, {
+        noun: 'application key',
+        work: (ids) => applicationKeys.delete(tenant.no, ids, by),
+      }),
+  },
+);
 
 /** A session, or a key sent without one, and its rights. */
 const AdminSession = Type.Object({
@@ -269,11 +251,7 @@ const sessionAnswer = (
   testClock: testClock !== null,
 });
 
-export const adminSessionGet = operation({
-  id: 'admin_session_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/session',
+export const adminSessionGet = operation('admin_session_get', 'GET /v1/session', {
   summary: 'The key that the request was made with, and the session that stands for it',
   scope: 'key',
   responses: { 200: AdminSession },
@@ -284,11 +262,7 @@ export const adminSessionGet = operation({
   },
 });
 
-export const adminSessionCreate = operation({
-  id: 'admin_session_create',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/session',
+export const adminSessionCreate = operation('admin_session_create', 'POST /v1/session', {
   summary: 'Sign in to the console, with an admin key or with the token of the link that a start prints',
   description:
     'The answer sets a cookie that stands for the key, for 12 hours or until the key is revoked, rotated or deleted. ' +
@@ -315,11 +289,7 @@ export const adminSessionCreate = operation({
   },
 });
 
-export const adminSessionDelete = operation({
-  id: 'admin_session_delete',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/session',
+export const adminSessionDelete = operation('admin_session_delete', 'DELETE /v1/session', {
   summary: 'Sign out: the session ends in every process; without a session nothing changes',
   scope: 'key',
   keyScopes: ['read'],

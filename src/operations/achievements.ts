@@ -21,13 +21,9 @@ export const achievements = adminResource({
 const UNNAMED = { name: 'A new achievement' };
 const Achievement = Type.Object({ ...achievements.update.properties, id: Type.Optional(Uuid) });
 
-export const adminAchievementsPreview = operation({
-  id: 'admin_achievements_preview',
-  surface: 'admin',
+export const adminAchievementsPreview = operation('admin_achievements_preview', 'POST /v1/achievements/preview', {
   keyScopes: ['read'],
   audited: false,
-  method: 'post',
-  path: '/v1/achievements/preview',
   summary: 'How many users would have an achievement if it were active now, by their history',
   description:
     'The body is that of a new achievement, and nothing is stored. With an `id` it is a change of that achievement, and a user who ' +
@@ -66,11 +62,7 @@ const Backdating = Type.Object({
   finished: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
 });
 
-export const adminBackdatingsList = operation({
-  id: 'admin_backdatings_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/backdatings',
+export const adminBackdatingsList = operation('admin_backdatings_list', 'GET /v1/backdatings', {
   summary: 'Progress of completing activated or edited achievements for users who already qualify',
   responses: { 200: Type.Array(Backdating) },
   answer: async ({ backdatings }, { tenant }) =>
@@ -85,11 +77,7 @@ export const adminBackdatingsList = operation({
     })),
 });
 
-export const achievementsAll = operation({
-  id: 'achievements_all',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/achievements',
+export const achievementsAll = operation('achievements_all', 'GET /v1/achievements', {
   summary: 'The achievements, and how many users have them',
   query: Type.Object({ userAttributes: Type.Optional(AttributeFilter) }),
   responses: { 200: Type.Array(AchievementWithStatsResponse) },
@@ -99,11 +87,7 @@ export const achievementsAll = operation({
     }),
 });
 
-export const achievementsComplete = operation({
-  id: 'achievements_complete',
-  surface: 'application',
-  method: 'post',
-  path: '/v1/achievements/{key}/complete',
+export const achievementsComplete = operation('achievements_complete', 'POST /v1/achievements/{key}/complete', {
   summary: 'Complete an achievement for a user',
   params: Type.Object({ key: Type.String() }),
   body: Type.Object({ user: UpsertedUser }),
@@ -119,11 +103,7 @@ export const achievementsComplete = operation({
   }),
 });
 
-export const usersAchievements = operation({
-  id: 'users_achievements',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/users/{id}/achievements',
+export const usersAchievements = operation('users_achievements', 'GET /v1/users/{id}/achievements', {
   summary: 'The achievements a user has, and those still to get',
   params: Type.Object({ id: Type.String() }),
   query: Type.Object({ includeIncomplete: Type.Optional(Type.Enum(['true'])) }),

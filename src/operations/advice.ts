@@ -2,11 +2,7 @@ import { Type } from 'typebox';
 import { AdviceItem } from '../domain/administration/advice.ts';
 import { operation } from './operation.ts';
 
-export const adminAdviceList = operation({
-  id: 'admin_advice_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/advice',
+export const adminAdviceList = operation('admin_advice_list', 'GET /v1/advice', {
   summary: 'What an administrator could improve, at most one item per code',
   description: `Sentences for a person, with the place in the console: events that are refused, configuration that nobody uses or reaches, and limits
 that are near. Judges the last 30 days, and nothing that is younger than 2 days; achievements need 20 users and 7 days. Empty if there is nothing to

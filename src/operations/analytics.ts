@@ -35,11 +35,7 @@ const SEGMENTS =
   '`userAttributes` (one pair, such as `plan:pro`) and `group` select a segment: users count in the segment that they are in when they do something. ' +
   'See `GET /v1/analytics/segments`.';
 
-export const adminAnalyticsSegments = operation({
-  id: 'admin_analytics_segments',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/segments',
+export const adminAnalyticsSegments = operation('admin_analytics_segments', 'GET /v1/analytics/segments', {
   summary: 'Values of user attributes that analytics count separately',
   description:
     'The first 50 values of an attribute are counted separately, each from the first user on who has it. A user introduces at most one value of an ' +
@@ -48,11 +44,7 @@ export const adminAnalyticsSegments = operation({
   answer: async ({ analytics, catalogs }, { tenant }) => analytics.segments(await catalogs.of(tenant.no)),
 });
 
-export const adminAnalyticsUsers = operation({
-  id: 'admin_analytics_users',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/users',
+export const adminAnalyticsUsers = operation('admin_analytics_users', 'GET /v1/analytics/users', {
   summary: 'Active users by day, week and month, and new users',
   description: `${RANGE} ${SEGMENTS} Days are UTC days by the time at which an event was applied; weeks begin on Monday. Weeks and months are whole, also where the range begins or ends inside.`,
   query: Query,
@@ -60,11 +52,7 @@ export const adminAnalyticsUsers = operation({
   answer: async ({ analytics, catalogs }, { tenant, query }) => analytics.users(await catalogs.of(tenant.no), query),
 });
 
-export const adminAnalyticsMetrics = operation({
-  id: 'admin_analytics_metrics',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/metrics',
+export const adminAnalyticsMetrics = operation('admin_analytics_metrics', 'GET /v1/analytics/metrics', {
   summary: 'Events and the sum of their values, by metric',
   description: `${RANGE} ${SEGMENTS} Days are the users' local days. Late events count on the day on which they happened, and reversed events not at all. With \`days=true\` each metric has the number of its events on each day of the range, which then has at most 31.`,
   query: Type.Object({ ...Query.properties, days: Type.Boolean({ default: false }) }),
@@ -72,11 +60,7 @@ export const adminAnalyticsMetrics = operation({
   answer: async ({ analytics, catalogs }, { tenant, query }) => analytics.metrics(await catalogs.of(tenant.no), query),
 });
 
-export const adminAnalyticsMetric = operation({
-  id: 'admin_analytics_metric',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/metrics/{id}',
+export const adminAnalyticsMetric = operation('admin_analytics_metric', 'GET /v1/analytics/metrics/{id}', {
   summary: 'A metric by day, per active user, by the size of values and by event attributes',
   description: `${RANGE} ${SEGMENTS} Sizes are of all users. Attributes are those of the metric's events among the newest 20,000 events of the range, of all metrics and tenants.`,
   params: ById,
@@ -86,11 +70,7 @@ export const adminAnalyticsMetric = operation({
     analytics.metric(await catalogs.of(tenant.no), params.id, query),
 });
 
-export const adminAnalyticsEngagement = operation({
-  id: 'admin_analytics_engagement',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/engagement',
+export const adminAnalyticsEngagement = operation('admin_analytics_engagement', 'GET /v1/analytics/engagement', {
   summary: 'The value of a metric per active user: the control group compared with the others',
   description:
     'By default the last 30 days up to today. Both days are included, at most 366. Active users are those with an event in the range. Up to 1,500 users ' +
@@ -101,11 +81,7 @@ export const adminAnalyticsEngagement = operation({
     groupComparison.engagement(await catalogs.of(tenant.no), query),
 });
 
-export const adminAnalyticsRetention = operation({
-  id: 'admin_analytics_retention',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/retention',
+export const adminAnalyticsRetention = operation('admin_analytics_retention', 'GET /v1/analytics/retention', {
   summary: 'Retention by weekly cohort, and a segment compared with all other users',
   description:
     'Cohorts are the users who were first seen in a week that the range touches, by default the last 30 days up to today. A user is retained in a week ' +
@@ -118,11 +94,7 @@ export const adminAnalyticsRetention = operation({
     groupComparison.retention(await catalogs.of(tenant.no), query),
 });
 
-export const adminAnalyticsAchievements = operation({
-  id: 'admin_analytics_achievements',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/achievements',
+export const adminAnalyticsAchievements = operation('admin_analytics_achievements', 'GET /v1/analytics/achievements', {
   summary: 'Completed achievements by day, with the time that half of the users needed',
   description: `${RANGE} ${SEGMENTS} Days are UTC days. A completion that was revoked does not count. Holders and median times are of all users; the median is within 6 %, and of whole weeks.`,
   query: Query,
@@ -131,25 +103,21 @@ export const adminAnalyticsAchievements = operation({
     analytics.achievements(await catalogs.of(tenant.no), query),
 });
 
-export const adminAnalyticsAchievement = operation({
-  id: 'admin_analytics_achievement',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/achievements/{id}',
-  summary: 'An achievement by day, by the time to complete it, and how far the other users are',
-  description: `${RANGE} ${SEGMENTS} Up to 1,000 users, chosen by a hash of their IDs, are looked at for how far they are.`,
-  params: ById,
-  query: Query,
-  responses: { 200: AnalyticsAchievement },
-  answer: async ({ analytics, catalogs }, { tenant, params, query }) =>
-    analytics.achievement(await catalogs.of(tenant.no), params.id, query),
-});
+export const adminAnalyticsAchievement = operation(
+  'admin_analytics_achievement',
+  'GET /v1/analytics/achievements/{id}',
+  {
+    summary: 'An achievement by day, by the time to complete it, and how far the other users are',
+    description: `${RANGE} ${SEGMENTS} Up to 1,000 users, chosen by a hash of their IDs, are looked at for how far they are.`,
+    params: ById,
+    query: Query,
+    responses: { 200: AnalyticsAchievement },
+    answer: async ({ analytics, catalogs }, { tenant, params, query }) =>
+      analytics.achievement(await catalogs.of(tenant.no), params.id, query),
+  },
+);
 
-export const adminAnalyticsPoints = operation({
-  id: 'admin_analytics_points',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/points',
+export const adminAnalyticsPoints = operation('admin_analytics_points', 'GET /v1/analytics/points', {
   summary: 'Points awarded and taken, by points system',
   description: `${RANGE} ${SEGMENTS} Days are the users' local days. What a reversal or recomputation takes back is taken on the day of the award.`,
   query: Query,
@@ -157,11 +125,7 @@ export const adminAnalyticsPoints = operation({
   answer: async ({ analytics, catalogs }, { tenant, query }) => analytics.points(await catalogs.of(tenant.no), query),
 });
 
-export const adminAnalyticsPointsSystem = operation({
-  id: 'admin_analytics_points_system',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/points/{id}',
+export const adminAnalyticsPointsSystem = operation('admin_analytics_points_system', 'GET /v1/analytics/points/{id}', {
   summary: 'A points system by day and trigger, and how many users hold how many points',
   description: `${RANGE} ${SEGMENTS} Levels are of all users, and left out for a segment of an attribute; the ranges of points are of its users.`,
   params: ById,
@@ -171,11 +135,7 @@ export const adminAnalyticsPointsSystem = operation({
     analytics.pointsSystem(await catalogs.of(tenant.no), params.id, query),
 });
 
-export const adminAnalyticsStreaks = operation({
-  id: 'admin_analytics_streaks',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/streaks',
+export const adminAnalyticsStreaks = operation('admin_analytics_streaks', 'GET /v1/analytics/streaks', {
   summary: 'Streaks extended, lost and frozen by day, and how long streaks are',
   description: `${RANGE} ${SEGMENTS} Extensions count on the users' local days, losses and freezes on the UTC day on which they were noticed. Up to 1,000 users, chosen by a hash of their IDs, are looked at for the lengths.`,
   query: Query,
@@ -183,11 +143,7 @@ export const adminAnalyticsStreaks = operation({
   answer: async ({ analytics, catalogs }, { tenant, query }) => analytics.streaks(await catalogs.of(tenant.no), query),
 });
 
-export const adminAnalyticsLeaderboards = operation({
-  id: 'admin_analytics_leaderboards',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/leaderboards',
+export const adminAnalyticsLeaderboards = operation('admin_analytics_leaderboards', 'GET /v1/analytics/leaderboards', {
   summary: 'Participants and scores of the active leaderboards, in their current runs, and how places changed by day',
   description: `${RANGE} Places are those at the end of each UTC day, compared with the end of the day before in the same run; today is counted tomorrow.`,
   query: Type.Object(Range),
@@ -196,11 +152,7 @@ export const adminAnalyticsLeaderboards = operation({
     analytics.leaderboards(await catalogs.of(tenant.no), query),
 });
 
-export const adminAnalyticsMessages = operation({
-  id: 'admin_analytics_messages',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/messages',
+export const adminAnalyticsMessages = operation('admin_analytics_messages', 'GET /v1/analytics/messages', {
   summary: 'E-mails and push notifications by kind, medium and day: sent, delivered, opened, clicked and more',
   description: `${RANGE} A message counts on the UTC day on which it fell due, once under each that applies to it, also after it left the log. Opens and clicks are counted only while the tenant records them (\`trackOpens\`, \`trackClicks\`). Days without messages are left out.`,
   query: Type.Object(Range),
@@ -208,28 +160,24 @@ export const adminAnalyticsMessages = operation({
   answer: async ({ analytics, catalogs }, { tenant, query }) => analytics.messages(await catalogs.of(tenant.no), query),
 });
 
-export const adminAnalyticsMessagesEffect = operation({
-  id: 'admin_analytics_messages_effect',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/messages/effect',
-  summary: 'Whether users return more often because of messages: against the control group, by kind',
-  description:
-    'By default the last 30 days up to today. Both days are included, at most 366, but only as far back as the log of messages (`MESSAGE_LOG_DAYS`) and ' +
-    'single events are kept. Counts users by the first message of the kind that fell due in the range, sent or not, and users of the control group by the ' +
-    'first one that was withheld. A user returned with an event within so many times 24 hours after it; only users for whom that time is over count. At ' +
-    'most 20,000 users of each kind and group are looked at, chosen by a hash of their IDs (`isSampled`). The interval covers the true difference in 95 of 100 samples.',
-  query: Type.Object(Range),
-  responses: { 200: AnalyticsMessageEffect },
-  answer: async ({ analytics, catalogs }, { tenant, query }) =>
-    analytics.messageEffect(await catalogs.of(tenant.no), query),
-});
+export const adminAnalyticsMessagesEffect = operation(
+  'admin_analytics_messages_effect',
+  'GET /v1/analytics/messages/effect',
+  {
+    summary: 'Whether users return more often because of messages: against the control group, by kind',
+    description:
+      'By default the last 30 days up to today. Both days are included, at most 366, but only as far back as the log of messages (`MESSAGE_LOG_DAYS`) and ' +
+      'single events are kept. Counts users by the first message of the kind that fell due in the range, sent or not, and users of the control group by the ' +
+      'first one that was withheld. A user returned with an event within so many times 24 hours after it; only users for whom that time is over count. At ' +
+      'most 20,000 users of each kind and group are looked at, chosen by a hash of their IDs (`isSampled`). The interval covers the true difference in 95 of 100 samples.',
+    query: Type.Object(Range),
+    responses: { 200: AnalyticsMessageEffect },
+    answer: async ({ analytics, catalogs }, { tenant, query }) =>
+      analytics.messageEffect(await catalogs.of(tenant.no), query),
+  },
+);
 
-export const adminActivityGet = operation({
-  id: 'admin_activity_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/activity',
+export const adminActivityGet = operation('admin_activity_get', 'GET /v1/activity', {
   summary: 'Activity on each day: events, active and new users, points by system, completed achievements',
   description:
     'By default the last 30 days up to today. Both days are included, at most 366. `events` and `awarded` count as in `/v1/analytics`: on the local ' +
@@ -241,11 +189,7 @@ export const adminActivityGet = operation({
   answer: async ({ activity, catalogs }, { tenant, query }) => activity.days(await catalogs.of(tenant.no), query),
 });
 
-export const adminActivityCompletions = operation({
-  id: 'admin_activity_completions',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/activity/completions',
+export const adminActivityCompletions = operation('admin_activity_completions', 'GET /v1/activity/completions', {
   summary: 'The latest completions of achievements, newest first, about 20',
   responses: { 200: Type.Array(RecentCompletion) },
   answer: async ({ activity, catalogs }, { tenant }) => activity.completions(await catalogs.of(tenant.no)),

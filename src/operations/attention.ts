@@ -2,11 +2,7 @@ import { Type } from 'typebox';
 import { AttentionItem, MOST_COUNTED } from '../domain/administration/attention.ts';
 import { operation } from './operation.ts';
 
-export const adminAttentionList = operation({
-  id: 'admin_attention_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/attention',
+export const adminAttentionList = operation('admin_attention_list', 'GET /v1/attention', {
   needsRedis: false,
   summary: 'What needs an administrator, the most urgent first; empty if nothing does',
   description: `Webhooks that Laurel disabled, whose queue is full, that failed 10 times in a row, or whose oldest message has waited for an

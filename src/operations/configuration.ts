@@ -12,21 +12,13 @@ import {
 import { operation } from './operation.ts';
 import { jsonFile, type StaticFile } from './static-file.ts';
 
-export const adminConfigurationGet = operation({
-  id: 'admin_configuration_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/configuration',
+export const adminConfigurationGet = operation('admin_configuration_get', 'GET /v1/configuration', {
   summary: 'The whole configuration as one document, with references by key',
   responses: { 200: Configuration },
   answer: ({ configuration }, { tenant }) => configuration.read(tenant.no),
 });
 
-export const adminConfigurationPut = operation({
-  id: 'admin_configuration_put',
-  surface: 'admin',
-  method: 'put',
-  path: '/v1/configuration',
+export const adminConfigurationPut = operation('admin_configuration_put', 'PUT /v1/configuration', {
   summary: 'Apply a document to the configuration; lists that it omits stay unchanged',
   description:
     'If the demo is configured, `demo` in the answer lists the demo resources that the document keeps without naming them. The ' +
@@ -45,12 +37,8 @@ export const adminConfigurationPut = operation({
   answer: ({ configuration }, { tenant, query, body, by }) => configuration.apply(tenant.no, body, by, query.demo),
 });
 
-export const adminConfigurationDiff = operation({
-  id: 'admin_configuration_diff',
-  surface: 'admin',
+export const adminConfigurationDiff = operation('admin_configuration_diff', 'POST /v1/configuration/diff', {
   keyScopes: ['read'],
-  method: 'post',
-  path: '/v1/configuration/diff',
   summary: 'What applying the document would change',
   description:
     '`demo` lists the demo resources that the document would keep without naming them. The changes are those of a ' +
@@ -65,11 +53,7 @@ export const adminConfigurationDiff = operation({
 
 let schemaFile: Promise<StaticFile> | undefined;
 
-export const adminConfigurationSchemaGet = operation({
-  id: 'admin_configuration_schema_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/configuration/schema',
+export const adminConfigurationSchemaGet = operation('admin_configuration_schema_get', 'GET /v1/configuration/schema', {
   summary: 'The JSON Schema of the configuration document',
   description:
     'With its address as `$schema` in a file, editors complete the fields of the document and mark mistakes.',
@@ -88,27 +72,27 @@ export const adminConfigurationSchemaGet = operation({
   file: () => (schemaFile ??= jsonFile(JSON.stringify(configurationJsonSchema()))),
 });
 
-export const adminConfigurationVersionsList = operation({
-  id: 'admin_configuration_versions_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/configuration/versions',
-  summary: 'The versions of the configuration, newest first: who made each, when, and what it changed',
-  description: 'Every change makes a version. Versions are listed as long as the audit log keeps their changes.',
-  query: Paging,
-  responses: { 200: Type.Array(ConfigurationVersion) },
-  answer: ({ configuration }, { tenant, query }) => configuration.versions(tenant.no, query),
-});
+export const adminConfigurationVersionsList = operation(
+  'admin_configuration_versions_list',
+  'GET /v1/configuration/versions',
+  {
+    summary: 'The versions of the configuration, newest first: who made each, when, and what it changed',
+    description: 'Every change makes a version. Versions are listed as long as the audit log keeps their changes.',
+    query: Paging,
+    responses: { 200: Type.Array(ConfigurationVersion) },
+    answer: ({ configuration }, { tenant, query }) => configuration.versions(tenant.no, query),
+  },
+);
 
-export const adminConfigurationVersionsGet = operation({
-  id: 'admin_configuration_versions_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/configuration/versions/{version}',
-  summary: 'The document of a version of the configuration',
-  description:
-    'To restore the version, send the document to `PUT /v1/configuration`; `POST /v1/configuration/diff` previews what that changes.',
-  params: Type.Object({ version: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }) }),
-  responses: { 200: Configuration },
-  answer: ({ configuration }, { tenant, params }) => configuration.readVersion(tenant.no, Number(params.version)),
-});
+export const adminConfigurationVersionsGet = operation(
+  'admin_configuration_versions_get',
+  'GET /v1/configuration/versions/{version}',
+  {
+    summary: 'The document of a version of the configuration',
+    description:
+      'To restore the version, send the document to `PUT /v1/configuration`; `POST /v1/configuration/diff` previews what that changes.',
+    params: Type.Object({ version: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }) }),
+    responses: { 200: Configuration },
+    answer: ({ configuration }, { tenant, params }) => configuration.readVersion(tenant.no, Number(params.version)),
+  },
+);

@@ -21,11 +21,7 @@ import { operation } from './operation.ts';
 
 const Body = Type.Object(ReversalOptions);
 
-export const adminEventsReverseOne = operation({
-  id: 'admin_events_reverse_one',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/events/{id}/reverse',
+export const adminEventsReverseOne = operation('admin_events_reverse_one', 'POST /v1/events/{id}/reverse', {
   summary: 'Reverse an event, as if it had never happened, or reverse a reversal',
   description: `A linked event of the opposite value is added: nothing is erased. The metric's total, filtered counts and the
 runs of leaderboards that are not final are as if the event had never happened. Points that it awarded are taken by compensating
@@ -46,11 +42,7 @@ event's idempotency key stays used.`,
   },
 });
 
-export const adminEventsReverse = operation({
-  id: 'admin_events_reverse',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/events/reverse',
+export const adminEventsReverse = operation('admin_events_reverse', 'POST /v1/events/reverse', {
   summary: 'Reverse up to 1,000 events',
   description: `By \`eventIds\`; by \`idempotencyKeys\` of the user \`userId\`; or all events of that user from \`from\` to
 before \`to\`. The last two take a \`metricKey\` as well. Each event is reversed by itself, as by the operation for one; an
@@ -64,21 +56,13 @@ by itself, as if the others stayed.`,
     manyReversals.reverse(await catalogs.of(tenant.no), body, by),
 });
 
-export const adminEventsSettingsGet = operation({
-  id: 'admin_events_settings_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/events/settings',
+export const adminEventsSettingsGet = operation('admin_events_settings_get', 'GET /v1/events/settings', {
   summary: 'The limit for late events, and who may write sign-up dates',
   responses: { 200: EventSettings },
   answer: ({ configuration }, { tenant }) => configuration.events(tenant.no),
 });
 
-export const adminEventsSettingsUpdate = operation({
-  id: 'admin_events_settings_update',
-  surface: 'admin',
-  method: 'patch',
-  path: '/v1/events/settings',
+export const adminEventsSettingsUpdate = operation('admin_events_settings_update', 'PATCH /v1/events/settings', {
   summary: 'Set the limit for late events, and who may write sign-up dates',
   description: 'Only the sent fields change. The settings apply to later requests.',
   body: Type.Partial(EventSettings),
@@ -87,11 +71,7 @@ export const adminEventsSettingsUpdate = operation({
   answer: ({ configuration }, { tenant, body, by }) => configuration.updateEvents(tenant.no, body, by),
 });
 
-export const adminQuarantineList = operation({
-  id: 'admin_quarantine_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/quarantine',
+export const adminQuarantineList = operation('admin_quarantine_list', 'GET /v1/quarantine', {
   summary: 'Events that guards hold in quarantine, newest first; with `status`, released or dropped ones',
   query: QuarantineQuery,
   responses: { 200: QuarantinedEvents },
@@ -111,11 +91,7 @@ const issuesOf = ({ refused }: Left<unknown>): AdminIssue[] =>
 
 const distinct = (ids: readonly string[]): string[] => [...new Set(ids.map((id) => id.toLowerCase()))];
 
-export const adminQuarantineDeleteOne = operation({
-  id: 'admin_quarantine_delete_one',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/quarantine/{id}',
+export const adminQuarantineDeleteOne = operation('admin_quarantine_delete_one', 'DELETE /v1/quarantine/{id}', {
   summary: 'Drop an event in quarantine: it is never applied',
   params: Type.Object({ id: Uuid }),
   responses: { 200: DeletedResources },
@@ -125,11 +101,7 @@ export const adminQuarantineDeleteOne = operation({
   },
 });
 
-export const adminQuarantineDrop = operation({
-  id: 'admin_quarantine_drop',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/quarantine/drop',
+export const adminQuarantineDrop = operation('admin_quarantine_drop', 'POST /v1/quarantine/drop', {
   summary: 'Drop up to 1,000 events in quarantine: they are never applied',
   body: QuarantinedIds,
   knownFields: QuarantinedIds,
@@ -140,11 +112,7 @@ export const adminQuarantineDrop = operation({
   },
 });
 
-export const adminQuarantineReleaseOne = operation({
-  id: 'admin_quarantine_release_one',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/quarantine/{id}/release',
+export const adminQuarantineReleaseOne = operation('admin_quarantine_release_one', 'POST /v1/quarantine/{id}/release', {
   summary: 'Apply an event in quarantine now; the answer has its effects',
   params: Type.Object({ id: Uuid }),
   responses: { 200: ReleasedEvent },
@@ -152,11 +120,7 @@ export const adminQuarantineReleaseOne = operation({
     oneOf(await quarantine.release(await catalogs.of(tenant.no), distinct([params.id]), by)),
 });
 
-export const adminQuarantineRelease = operation({
-  id: 'admin_quarantine_release',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/quarantine/release',
+export const adminQuarantineRelease = operation('admin_quarantine_release', 'POST /v1/quarantine/release', {
   summary: 'Apply up to 1,000 events in quarantine now, oldest first',
   body: QuarantinedIds,
   knownFields: QuarantinedIds,
@@ -167,21 +131,13 @@ export const adminQuarantineRelease = operation({
   },
 });
 
-export const adminRecomputationsList = operation({
-  id: 'admin_recomputations_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/recomputations',
+export const adminRecomputationsList = operation('admin_recomputations_list', 'GET /v1/recomputations', {
   summary: 'The latest 100 recomputations, newest first',
   responses: { 200: Type.Array(Recomputation) },
   answer: async ({ catalogs, recomputations }, { tenant }) => recomputations.list(await catalogs.of(tenant.no)),
 });
 
-export const adminRecomputationsGet = operation({
-  id: 'admin_recomputations_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/recomputations/{id}',
+export const adminRecomputationsGet = operation('admin_recomputations_get', 'GET /v1/recomputations/{id}', {
   summary: 'A recomputation: its progress and figures, and some of its users',
   params: Type.Object({ id: Uuid }),
   responses: { 200: RecomputationDetails },
@@ -189,11 +145,7 @@ export const adminRecomputationsGet = operation({
     recomputations.get(await catalogs.of(tenant.no), params.id),
 });
 
-export const adminRecomputationsCreate = operation({
-  id: 'admin_recomputations_create',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/recomputations',
+export const adminRecomputationsCreate = operation('admin_recomputations_create', 'POST /v1/recomputations', {
   mayConflict: true,
   summary: 'Recompute what users would have under the current rules, from their whole history',
   description: `A job plans, user by user, who would gain and lose what: \`achievements\` by their current conditions, \`points\` by the
@@ -207,11 +159,7 @@ afterwards, unless \`mayRevoke\` is true. Of a tenant one is under way at a time
     recomputations.create(await catalogs.of(tenant.no), body, by),
 });
 
-export const adminRecomputationsApply = operation({
-  id: 'admin_recomputations_apply',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/recomputations/{id}/apply',
+export const adminRecomputationsApply = operation('admin_recomputations_apply', 'POST /v1/recomputations/{id}/apply', {
   mayConflict: true,
   summary: 'Apply a plan exactly as shown',
   description: `Changes each user in one step, exactly once, even after a crash. Points move by the planned difference. An achievement that
@@ -223,34 +171,34 @@ since.`,
     recomputations.apply(await catalogs.of(tenant.no), params.id, by),
 });
 
-export const adminRecomputationsCancel = operation({
-  id: 'admin_recomputations_cancel',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/recomputations/{id}/cancel',
-  mayConflict: true,
-  summary: 'End a recomputation that is planned, being planned, or being applied',
-  description: `What it has applied so far stays, and can be reverted. 409 if it is not in progress.`,
-  params: Type.Object({ id: Uuid }),
-  responses: { 202: Recomputation },
-  answer: async ({ catalogs, recomputations }, { tenant, by, params }) =>
-    recomputations.cancel(await catalogs.of(tenant.no), params.id, by),
-});
+export const adminRecomputationsCancel = operation(
+  'admin_recomputations_cancel',
+  'POST /v1/recomputations/{id}/cancel',
+  {
+    mayConflict: true,
+    summary: 'End a recomputation that is planned, being planned, or being applied',
+    description: `What it has applied so far stays, and can be reverted. 409 if it is not in progress.`,
+    params: Type.Object({ id: Uuid }),
+    responses: { 202: Recomputation },
+    answer: async ({ catalogs, recomputations }, { tenant, by, params }) =>
+      recomputations.cancel(await catalogs.of(tenant.no), params.id, by),
+  },
+);
 
-export const adminRecomputationsRevert = operation({
-  id: 'admin_recomputations_revert',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/recomputations/{id}/revert',
-  mayConflict: true,
-  summary: 'Revert all changes of a recomputation',
-  description: `Points by compensating entries, never below 0; achievements that it completed go, those that it revoked come back
+export const adminRecomputationsRevert = operation(
+  'admin_recomputations_revert',
+  'POST /v1/recomputations/{id}/revert',
+  {
+    mayConflict: true,
+    summary: 'Revert all changes of a recomputation',
+    description: `Points by compensating entries, never below 0; achievements that it completed go, those that it revoked come back
 unchanged. 409 where nothing was applied.`,
-  params: Type.Object({ id: Uuid }),
-  responses: { 202: Recomputation },
-  answer: async ({ catalogs, recomputations }, { tenant, by, params }) =>
-    recomputations.revert(await catalogs.of(tenant.no), params.id, by),
-});
+    params: Type.Object({ id: Uuid }),
+    responses: { 202: Recomputation },
+    answer: async ({ catalogs, recomputations }, { tenant, by, params }) =>
+      recomputations.revert(await catalogs.of(tenant.no), params.id, by),
+  },
+);
 
 const deadLetterAnswer = ({ created, updated, ...letter }: StoredDeadLetter): Answer => ({
   id: letter.id,
@@ -265,11 +213,7 @@ const deadLetterAnswer = ({ created, updated, ...letter }: StoredDeadLetter): An
   updated: updated.toISOString(),
 });
 
-export const adminDeadLettersList = operation({
-  id: 'admin_dead_letters_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/dead-letters',
+export const adminDeadLettersList = operation('admin_dead_letters_list', 'GET /v1/dead-letters', {
   summary: 'Outbox entries that could not be stored completely and were set aside; oldest first',
   scope: 'organisation',
   query: Type.Object({ ...Paging.properties, status: Type.Optional(Type.Enum(['waiting', 'stored'])) }),
@@ -277,11 +221,7 @@ export const adminDeadLettersList = operation({
   answer: async ({ deadLetters }, { query }) => (await deadLetters.list(query)).map(deadLetterAnswer),
 });
 
-export const adminDeadLettersGet = operation({
-  id: 'admin_dead_letters_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/dead-letters/{id}',
+export const adminDeadLettersGet = operation('admin_dead_letters_get', 'GET /v1/dead-letters/{id}', {
   summary: 'An entry that was set aside, with its readable contents and its bytes',
   scope: 'organisation',
   params: Type.Object({ id: Uuid }),
@@ -292,11 +232,7 @@ export const adminDeadLettersGet = operation({
   },
 });
 
-export const adminDeadLettersDelete = operation({
-  id: 'admin_dead_letters_delete',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/dead-letters',
+export const adminDeadLettersDelete = operation('admin_dead_letters_delete', 'DELETE /v1/dead-letters', {
   summary: 'Drop entries that were set aside; their parts that are not stored are lost',
   scope: 'organisation',
   query: Ids,
@@ -308,11 +244,7 @@ export const adminDeadLettersDelete = operation({
     }),
 });
 
-export const adminDeadLettersRetry = operation({
-  id: 'admin_dead_letters_retry',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/dead-letters/{id}/retry',
+export const adminDeadLettersRetry = operation('admin_dead_letters_retry', 'POST /v1/dead-letters/{id}/retry', {
   summary: 'Store the missing parts of an entry that was set aside; `status` and `reason` show the result',
   scope: 'organisation',
   params: Type.Object({ id: Uuid }),

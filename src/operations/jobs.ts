@@ -13,11 +13,7 @@ const seenBy = ({ tenant, caller }: { tenant: Tenant; caller: Caller }): SeenJob
   ofAll: caller.tenantNo === null,
 });
 
-export const adminJobsList = operation({
-  id: 'admin_jobs_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/jobs',
+export const adminJobsList = operation('admin_jobs_list', 'GET /v1/jobs', {
   needsRedis: false,
   summary: 'Background jobs, newest first, with subject, status and progress',
   description: `A job that was requested again (an achievement that was edited once more) replaces the previous one. A key of all tenants
@@ -31,11 +27,7 @@ sees the jobs of the whole installation, too.`,
   answer: ({ jobs }, call) => jobs.list({ ...seenBy(call), ...call.query }),
 });
 
-export const adminJobsGet = operation({
-  id: 'admin_jobs_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/jobs/{id}',
+export const adminJobsGet = operation('admin_jobs_get', 'GET /v1/jobs/{id}', {
   needsRedis: false,
   summary: 'A job, with its progress',
   params: Type.Object({ id: Uuid }),
@@ -43,11 +35,7 @@ export const adminJobsGet = operation({
   answer: ({ jobs }, call) => jobs.get(seenBy(call), call.params.id),
 });
 
-export const adminJobsCancel = operation({
-  id: 'admin_jobs_cancel',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/jobs/{id}/cancel',
+export const adminJobsCancel = operation('admin_jobs_cancel', 'POST /v1/jobs/{id}/cancel', {
   needsRedis: false,
   mayConflict: true,
   summary: 'Cancel a job that is not finished',
@@ -58,11 +46,7 @@ that are older than they are kept.`,
   answer: ({ jobs }, call) => jobs.cancel(seenBy(call), call.params.id, call.by),
 });
 
-export const adminJobsRetry = operation({
-  id: 'admin_jobs_retry',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/jobs/{id}/retry',
+export const adminJobsRetry = operation('admin_jobs_retry', 'POST /v1/jobs/{id}/retry', {
   needsRedis: false,
   mayConflict: true,
   summary: 'Run a job again that failed or was cancelled, or at once if it waits after an error',
@@ -74,11 +58,7 @@ that was cancelled: plan that again.`,
   answer: ({ jobs }, call) => jobs.retry(seenBy(call), call.params.id, call.by),
 });
 
-export const adminSpreadGet = operation({
-  id: 'admin_spread_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/spread',
+export const adminSpreadGet = operation('admin_spread_get', 'GET /v1/spread', {
   needsRedis: false,
   summary: 'Over how many shards of Redis the tenant’s users are spread',
   responses: { 200: Type.Object({ shards: Type.Integer(), converting: Type.Boolean() }) },
@@ -88,11 +68,7 @@ export const adminSpreadGet = operation({
   },
 });
 
-export const adminSpreadUpdate = operation({
-  id: 'admin_spread_update',
-  surface: 'admin',
-  method: 'put',
-  path: '/v1/spread',
+export const adminSpreadUpdate = operation('admin_spread_update', 'PUT /v1/spread', {
   mayConflict: true,
   summary: 'Spread the tenant’s users over another number of shards',
   description: `A tenant on one shard can use one core of Redis; spread over the shards of a cluster, it can use all of them. A job fills the new
@@ -110,32 +86,20 @@ while such a job is not finished. Without a cluster of Redis the answer has a \`
   },
 });
 
-export const adminVerificationsList = operation({
-  id: 'admin_verifications_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/verifications',
+export const adminVerificationsList = operation('admin_verifications_list', 'GET /v1/verifications', {
   summary: 'The latest 100 verifications, newest first; finished ones are kept for 30 days',
   responses: { 200: Type.Array(Verification) },
   answer: ({ verifications }, { tenant }) => verifications.list(tenant.no),
 });
 
-export const adminVerificationsGet = operation({
-  id: 'admin_verifications_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/verifications/{id}',
+export const adminVerificationsGet = operation('admin_verifications_get', 'GET /v1/verifications/{id}', {
   summary: 'A verification: its progress, and the differences that it found',
   params: Type.Object({ id: Uuid }),
   responses: { 200: VerificationDetails },
   answer: ({ verifications }, { tenant, params }) => verifications.get(tenant.no, params.id),
 });
 
-export const adminVerificationsCreate = operation({
-  id: 'admin_verifications_create',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/verifications',
+export const adminVerificationsCreate = operation('admin_verifications_create', 'POST /v1/verifications', {
   mayConflict: true,
   summary: 'Compare what Redis and Postgres hold of the tenant, key by key',
   description: `A job compares users, leaderboards, points, counters, used idempotency keys and quarantined events in both directions, while

@@ -38,30 +38,26 @@ const Filling = Type.Object({
   finished: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
 });
 
-export const adminLeaderboardFillingsList = operation({
-  id: 'admin_leaderboard_fillings_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/leaderboard-fillings',
-  summary: 'Progress of filling activated leaderboards from history',
-  responses: { 200: Type.Array(Filling) },
-  answer: async ({ boardFills }, { tenant }) =>
-    (await boardFills.list(tenant.no)).map(({ subjectId, status, done, total, result, requested, finished }) => ({
-      leaderboardId: subjectId!,
-      status,
-      usersDone: done,
-      usersTotal: total,
-      scored: result.scored ?? 0,
-      requested: requested.toISOString(),
-      finished: finished === null ? null : finished.toISOString(),
-    })),
-});
+export const adminLeaderboardFillingsList = operation(
+  'admin_leaderboard_fillings_list',
+  'GET /v1/leaderboard-fillings',
+  {
+    summary: 'Progress of filling activated leaderboards from history',
+    responses: { 200: Type.Array(Filling) },
+    answer: async ({ boardFills }, { tenant }) =>
+      (await boardFills.list(tenant.no)).map(({ subjectId, status, done, total, result, requested, finished }) => ({
+        leaderboardId: subjectId!,
+        status,
+        usersDone: done,
+        usersTotal: total,
+        scored: result.scored ?? 0,
+        requested: requested.toISOString(),
+        finished: finished === null ? null : finished.toISOString(),
+      })),
+  },
+);
 
-export const adminLeaderboardsGroups = operation({
-  id: 'admin_leaderboards_groups',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/leaderboards/{id}/groups',
+export const adminLeaderboardsGroups = operation('admin_leaderboards_groups', 'GET /v1/leaderboards/{id}/groups', {
   summary: 'The groups of a leaderboard with a breakdown, each with how many users are in it, largest first',
   description:
     'Of the present run, or of that which begins on `run`. A run that has ended has groups until its scores are final. ' +
@@ -75,11 +71,7 @@ export const adminLeaderboardsGroups = operation({
   },
 });
 
-export const adminLeaderboardsLeagues = operation({
-  id: 'admin_leaderboards_leagues',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/leaderboards/{id}/leagues',
+export const adminLeaderboardsLeagues = operation('admin_leaderboards_leagues', 'GET /v1/leaderboards/{id}/leagues', {
   summary: 'The leagues of a leaderboard: how many users and cohorts each tier has, lowest first',
   description:
     'Of the present run, or of that which begins on `run`. `waiting` users have a score in the run and no cohort, because the run ' +
@@ -93,11 +85,7 @@ export const adminLeaderboardsLeagues = operation({
   },
 });
 
-export const adminLeaderboardsCohorts = operation({
-  id: 'admin_leaderboards_cohorts',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/leaderboards/{id}/cohorts',
+export const adminLeaderboardsCohorts = operation('admin_leaderboards_cohorts', 'GET /v1/leaderboards/{id}/cohorts', {
   summary: 'The cohorts of the leagues of a leaderboard, in the order in which they were created',
   description:
     'Of the present run, or of that which begins on `run`. A page that has fewer cohorts than `limit` is the last. `after` takes the ' +
@@ -122,11 +110,7 @@ function keyOf(compiled: CompiledCatalog, id: string): string {
   return board.key;
 }
 
-export const leaderboardsGet = operation({
-  id: 'leaderboards_get',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/leaderboards/{key}',
+export const leaderboardsGet = operation('leaderboards_get', 'GET /v1/leaderboards/{key}', {
   summary: "A page of a leaderboard's rankings, from the top or around a user, of the current or a past run",
   description:
     'Of a leaderboard with breakdown attributes an application key reads the group of its own user: any other is 403.',
@@ -148,13 +132,9 @@ export const leaderboardsGet = operation({
     }),
 });
 
-export const leaderboardsRankings = operation({
-  id: 'leaderboards_rankings',
-  surface: 'application',
+export const leaderboardsRankings = operation('leaderboards_rankings', 'POST /v1/leaderboards/{key}/rankings', {
   refusesUnknownQuery: true,
   keyScopes: ['read'],
-  method: 'post',
-  path: '/v1/leaderboards/{key}/rankings',
   summary: 'Up to 500 users, such as friends, ranked among themselves',
   description:
     'Ranks count only the given users. Users without a score in the run, hidden and unknown ones are left out, and those beyond ' +
@@ -173,12 +153,8 @@ export const leaderboardsRankings = operation({
     }),
 });
 
-export const leaderboardsTeams = operation({
-  id: 'leaderboards_teams',
-  surface: 'application',
+export const leaderboardsTeams = operation('leaderboards_teams', 'GET /v1/leaderboards/{key}/teams', {
   refusesUnknownQuery: true,
-  method: 'get',
-  path: '/v1/leaderboards/{key}/teams',
   summary: 'The ranking of the teams of a leaderboard, of the current or a past run',
   description:
     'Of leaderboards with a `teamAttributeId`. A team has what its members earned while in it. An answer may be a moment old.',
@@ -195,11 +171,7 @@ export const leaderboardsTeams = operation({
     leaderboards.teams(await catalogs.of(tenant.no), params.key, query),
 });
 
-export const leaderboardsAll = operation({
-  id: 'leaderboards_all',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/leaderboards',
+export const leaderboardsAll = operation('leaderboards_all', 'GET /v1/leaderboards', {
   summary: 'Leaderboards that are active or scheduled, and finished ones on request',
   query: Type.Object({ includeFinished: Type.Boolean({ default: false }) }),
   responses: { 200: Type.Array(LeaderboardWithStatus) },
@@ -207,11 +179,7 @@ export const leaderboardsAll = operation({
     leaderboards.list(await catalogs.of(tenant.no), query.includeFinished),
 });
 
-export const usersLeaderboard = operation({
-  id: 'users_leaderboard',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/users/{id}/leaderboards/{key}',
+export const usersLeaderboard = operation('users_leaderboard', 'GET /v1/users/{id}/leaderboards/{key}', {
   summary: "A user's rank and value on a leaderboard, with daily snapshots",
   params: Type.Object({ id: Type.String(), key: Type.String() }),
   query: Type.Object({
@@ -224,20 +192,20 @@ export const usersLeaderboard = operation({
     leaderboards.ofUser(await catalogs.of(tenant.no), params.id, { key: params.key, ...query }),
 });
 
-export const usersLeaderboardLeagues = operation({
-  id: 'users_leaderboard_leagues',
-  surface: 'application',
-  refusesUnknownQuery: true,
-  method: 'get',
-  path: '/v1/users/{id}/leaderboards/{key}/leagues',
-  summary: "A user's tier and cohort in the leagues of a leaderboard, and who of the cohort moves",
-  description:
-    'Of the present run, or of that which begins on `run`. A user without a score in the run has no cohort, nor has one until the ' +
-    'score is stored, some hundred milliseconds later, and until the run before is closed. 422 for a leaderboard without `leagues`.',
-  params: Type.Object({ id: Type.String(), key: Type.String() }),
-  query: Type.Object({ run: Type.Optional(Type.String({ format: 'date' })) }),
-  responses: { 200: UserLeague },
-  namedUsers: ({ params }) => [params.id],
-  answer: async ({ catalogs, leagues }, { tenant, params, query }) =>
-    leagues.ofUser(await catalogs.of(tenant.no), params.id, { key: params.key, ...query }),
-});
+export const usersLeaderboardLeagues = operation(
+  'users_leaderboard_leagues',
+  'GET /v1/users/{id}/leaderboards/{key}/leagues',
+  {
+    refusesUnknownQuery: true,
+    summary: "A user's tier and cohort in the leagues of a leaderboard, and who of the cohort moves",
+    description:
+      'Of the present run, or of that which begins on `run`. A user without a score in the run has no cohort, nor has one until the ' +
+      'score is stored, some hundred milliseconds later, and until the run before is closed. 422 for a leaderboard without `leagues`.',
+    params: Type.Object({ id: Type.String(), key: Type.String() }),
+    query: Type.Object({ run: Type.Optional(Type.String({ format: 'date' })) }),
+    responses: { 200: UserLeague },
+    namedUsers: ({ params }) => [params.id],
+    answer: async ({ catalogs, leagues }, { tenant, params, query }) =>
+      leagues.ofUser(await catalogs.of(tenant.no), params.id, { key: params.key, ...query }),
+  },
+);

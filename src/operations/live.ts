@@ -9,7 +9,6 @@ import type { Services } from './services.ts';
 type StreamCall = Call<undefined, Static<typeof LiveQuery>, undefined>;
 
 const OPENS_STREAM = {
-  method: 'get',
   scope: 'public',
   refusesUnknownQuery: true,
   needsRedis: true,
@@ -19,7 +18,6 @@ const OPENS_STREAM = {
 
 const EVENT_STREAM = {
   ...OPENS_STREAM,
-  path: '/v1/live',
   summary: 'A live stream of events and notifications, as server-sent events',
   description:
     'Opened with a ticket, whose request says what the stream reports: `boards`, `types` and the other filters are fields of ' +
@@ -41,7 +39,6 @@ const EVENT_STREAM = {
 /** Over WebSocket. Requests for one are handled in `src/http/live-connections.ts` instead. */
 const SOCKET_STREAM = {
   ...OPENS_STREAM,
-  path: '/v1/live/ws',
   summary: 'The same live stream over WebSocket',
   description:
     'The messages of `/v1/live`, each as JSON text. Other requests than those for a WebSocket are 400. To continue after the ' +
@@ -52,16 +49,12 @@ const SOCKET_STREAM = {
   },
 } as const;
 
-export const liveGet = operation({ ...EVENT_STREAM, id: 'live_get', surface: 'application' });
+export const liveGet = operation('live_get', 'GET /v1/live', EVENT_STREAM);
 
-export const liveWs = operation({ ...SOCKET_STREAM, id: 'live_ws', surface: 'application' });
+export const liveWs = operation('live_ws', 'GET /v1/live/ws', SOCKET_STREAM);
 
-export const liveTicketsCreate = operation({
-  id: 'live_tickets_create',
-  surface: 'application',
+export const liveTicketsCreate = operation('live_tickets_create', 'POST /v1/live/tickets', {
   refusesUnknownQuery: true,
-  method: 'post',
-  path: '/v1/live/tickets',
   summary: 'A ticket for a live stream, valid once, for a minute',
   description:
     'With an application key the stream reports what happens to its user, and to the leaderboards named in `boards`. With ' +
@@ -76,15 +69,11 @@ export const liveTicketsCreate = operation({
     live.makeTicket(await catalogs.of(tenant.no), caller, body),
 });
 
-export const adminLiveGet = operation({ ...EVENT_STREAM, id: 'admin_live_get', surface: 'admin', audited: false });
+export const adminLiveGet = operation('admin_live_get', 'GET /v1/live', { ...EVENT_STREAM, audited: false });
 
-export const adminLiveWs = operation({ ...SOCKET_STREAM, id: 'admin_live_ws', surface: 'admin', audited: false });
+export const adminLiveWs = operation('admin_live_ws', 'GET /v1/live/ws', { ...SOCKET_STREAM, audited: false });
 
-export const adminLiveTicketsCreate = operation({
-  id: 'admin_live_tickets_create',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/live/tickets',
+export const adminLiveTicketsCreate = operation('admin_live_tickets_create', 'POST /v1/live/tickets', {
   summary: 'A ticket for a live stream, valid once, for a minute',
   description:
     'The stream reports everything of the tenant that the filters let pass, and a sample of the events. What it may see is ' +

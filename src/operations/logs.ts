@@ -26,11 +26,7 @@ const AuditEntry = Type.Object({
   after: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 });
 
-export const adminAuditLogList = operation({
-  id: 'admin_audit_log_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/audit-log',
+export const adminAuditLogList = operation('admin_audit_log_list', 'GET /v1/audit-log', {
   summary: "Who changed what of the tenant's configuration, keys and users, and of the organisation; newest first",
   description:
     'Also lists actions that change nothing: calls of assistants, exports of users and refused keys. `changes=true` omits them.',
@@ -55,11 +51,7 @@ export const adminAuditLogList = operation({
     })),
 });
 
-export const adminRequestsList = operation({
-  id: 'admin_requests_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/requests',
+export const adminRequestsList = operation('admin_requests_list', 'GET /v1/requests', {
   summary: 'The tenant’s latest requests, newest first: path, status, duration and key',
   description:
     'Requests of both APIs whose key was accepted, for an hour: the latest 1,000, or 100 of each tenant with multi-tenancy. ' +

@@ -20,11 +20,7 @@ const feedbackAnswer = ({ format, created, updated, received }: FeedbackRow): Me
   received: received?.toISOString() ?? null,
 });
 
-export const messagesFeedback = operation({
-  id: 'messages_feedback',
-  surface: 'application',
-  method: 'post',
-  path: '/v1/messages/feedback/{token}',
+export const messagesFeedback = operation('messages_feedback', 'POST /v1/messages/feedback/{token}', {
   summary: 'Report what became of e-mails, for mail providers',
   description:
     'The address, with its token, is that of `PUT /v1/messages/feedback` on the admin port; it needs no key. The body has the shape ' +
@@ -40,21 +36,13 @@ export const messagesFeedback = operation({
   answer: ({ feedback }, { params, body }) => feedback.receive(params.token, body),
 });
 
-export const adminMessagesFeedbackGet = operation({
-  id: 'admin_messages_feedback_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/messages/feedback',
+export const adminMessagesFeedbackGet = operation('admin_messages_feedback_get', 'GET /v1/messages/feedback', {
   summary: 'The shape of the mail provider’s reports, and when one last came',
   responses: { 200: MessageFeedback },
   answer: async ({ feedbackSettings }, { tenant }) => feedbackAnswer(await feedbackSettings.get(tenant.no)),
 });
 
-export const adminMessagesFeedbackPut = operation({
-  id: 'admin_messages_feedback_put',
-  surface: 'admin',
-  method: 'put',
-  path: '/v1/messages/feedback',
+export const adminMessagesFeedbackPut = operation('admin_messages_feedback_put', 'PUT /v1/messages/feedback', {
   summary: 'Create, change or replace the address at which the mail provider reports bounces and complaints',
   description: 'The answer has the address. Omitted fields stay unchanged.',
   mayConflict: true,
@@ -67,11 +55,7 @@ export const adminMessagesFeedbackPut = operation({
   },
 });
 
-export const adminMessagesFeedbackDelete = operation({
-  id: 'admin_messages_feedback_delete',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/messages/feedback',
+export const adminMessagesFeedbackDelete = operation('admin_messages_feedback_delete', 'DELETE /v1/messages/feedback', {
   summary: 'End the address at which the mail provider reports',
   responses: { 204: null },
   answer: ({ feedbackSettings }, { tenant, by }) => feedbackSettings.delete({ tenantNo: tenant.no, by }),

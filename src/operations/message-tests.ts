@@ -8,11 +8,7 @@ const LIMITS =
   'A tenant may send 20 tests of templates a minute. The audit log has each, with the user; the log of messages does not. The answer comes ' +
   'within 20 seconds.';
 
-export const adminMessagesTest = operation({
-  id: 'admin_messages_test',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/messages/test',
+export const adminMessagesTest = operation('admin_messages_test', 'POST /v1/messages/test', {
   summary: 'Send an e-mail with the figures of a user to an address as a test, and wait for the result',
   description:
     'Renders as `POST /v1/messages/preview` does, and sends through the channel, which may be disabled. The subject begins with ' +
@@ -25,11 +21,7 @@ export const adminMessagesTest = operation({
   answer: ({ testTemplates }, { tenant, by, body }) => testTemplates.email({ tenantNo: tenant.no, by }, body),
 });
 
-export const adminPushTest = operation({
-  id: 'admin_push_test',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/messages/test/push',
+export const adminPushTest = operation('admin_push_test', 'POST /v1/messages/test/push', {
   summary: 'Send a push notification with the figures of a user to devices as a test, and wait for the results',
   description:
     'Renders as `POST /v1/messages/preview/push` does, and sends through the channels, which may be disabled. The title begins with ' +

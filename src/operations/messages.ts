@@ -48,21 +48,13 @@ const channelAnswer = (row: ChannelRow): MessageChannel => ({
   updated: row.updated.toISOString(),
 });
 
-export const adminMessagesChannelGet = operation({
-  id: 'admin_messages_channel_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/messages/channel',
+export const adminMessagesChannelGet = operation('admin_messages_channel_get', 'GET /v1/messages/channel', {
   summary: 'The channel through which Laurel sends e-mails, without its password',
   responses: { 200: MessageChannel },
   answer: async ({ messageChannels }, { tenant }) => channelAnswer(await messageChannels.get(tenant.no)),
 });
 
-export const adminMessagesChannelPut = operation({
-  id: 'admin_messages_channel_put',
-  surface: 'admin',
-  method: 'put',
-  path: '/v1/messages/channel',
+export const adminMessagesChannelPut = operation('admin_messages_channel_put', 'PUT /v1/messages/channel', {
   summary: 'Set the channel through which Laurel sends e-mails',
   description:
     'Replaces the channel as a whole. An omitted `password` stays unchanged, unless host, port, security or username change. With ' +
@@ -76,11 +68,7 @@ export const adminMessagesChannelPut = operation({
     channelAnswer(await messageChannels.put({ tenantNo: tenant.no, by }, body)),
 });
 
-export const adminMessagesChannelDelete = operation({
-  id: 'admin_messages_channel_delete',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/messages/channel',
+export const adminMessagesChannelDelete = operation('admin_messages_channel_delete', 'DELETE /v1/messages/channel', {
   summary: 'Delete the channel; e-mails that wait are dropped',
   responses: { 204: null },
   answer: async ({ messageChannels }, { tenant, by }) => {
@@ -89,11 +77,7 @@ export const adminMessagesChannelDelete = operation({
   },
 });
 
-export const adminMessagesChannelTest = operation({
-  id: 'admin_messages_channel_test',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/messages/channel/test',
+export const adminMessagesChannelTest = operation('admin_messages_channel_test', 'POST /v1/messages/channel/test', {
   summary: 'Send a test e-mail through the channel to an address, and wait for the result',
   description:
     'Works for a disabled channel, too. `sent` means that the mail server took the e-mail, not that it arrived. ' +
@@ -108,23 +92,15 @@ export const adminMessagesChannelTest = operation({
   },
 });
 
-export const adminMessagesReadiness = operation({
-  id: 'admin_messages_readiness',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/messages/readiness',
+export const adminMessagesReadiness = operation('admin_messages_readiness', 'GET /v1/messages/readiness', {
   summary: 'Whether the installation has the settings that sending e-mails needs',
   responses: { 200: MessageReadiness },
   answer: ({ messageChannels }, { tenant }) => messageChannels.readiness(tenant.no),
 });
 
-export const adminMessagesPreview = operation({
-  id: 'admin_messages_preview',
-  surface: 'admin',
+export const adminMessagesPreview = operation('admin_messages_preview', 'POST /v1/messages/preview', {
   keyScopes: ['read'],
   audited: false,
-  method: 'post',
-  path: '/v1/messages/preview',
   summary: 'An e-mail as a user would get it now; nothing is sent',
   description:
     'Renders the template of the configuration, in the user’s locale, or the `template` of the request. The figures are the user’s ' +
@@ -137,22 +113,22 @@ export const adminMessagesPreview = operation({
   answer: ({ previewMessage }, { tenant, body }) => previewMessage(tenant.no, body),
 });
 
-export const adminMessagesUnsubscribePreview = operation({
-  id: 'admin_messages_unsubscribe_preview',
-  surface: 'admin',
-  keyScopes: ['read'],
-  audited: false,
-  method: 'post',
-  path: '/v1/messages/preview/unsubscribe',
-  summary: 'The page to unsubscribe as a user would get it now; nobody is unsubscribed',
-  description:
-    'Has the texts of the configuration, in the user’s locale, or those of `page` in the request. Without either, it has the built-in texts. ' +
-    'A browser’s language, which real visits also consider, is not considered.',
-  body: UnsubscribePreviewRequest,
-  knownFields: UnsubscribePreviewRequest,
-  responses: { 200: UnsubscribePreview },
-  answer: ({ unsubscribing }, { tenant, body }) => unsubscribing.preview(tenant.no, body),
-});
+export const adminMessagesUnsubscribePreview = operation(
+  'admin_messages_unsubscribe_preview',
+  'POST /v1/messages/preview/unsubscribe',
+  {
+    keyScopes: ['read'],
+    audited: false,
+    summary: 'The page to unsubscribe as a user would get it now; nobody is unsubscribed',
+    description:
+      'Has the texts of the configuration, in the user’s locale, or those of `page` in the request. Without either, it has the built-in texts. ' +
+      'A browser’s language, which real visits also consider, is not considered.',
+    body: UnsubscribePreviewRequest,
+    knownFields: UnsubscribePreviewRequest,
+    responses: { 200: UnsubscribePreview },
+    answer: ({ unsubscribing }, { tenant, body }) => unsubscribing.preview(tenant.no, body),
+  },
+);
 
 const timeOrNull = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
 
@@ -173,11 +149,7 @@ const messageAnswer = (row: LoggedMessage): Message => ({
   unsubscribed: timeOrNull(row.unsubscribedMs),
 });
 
-export const adminMessagesList = operation({
-  id: 'admin_messages_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/messages',
+export const adminMessagesList = operation('admin_messages_list', 'GET /v1/messages', {
   summary:
     'The log of e-mails and push notifications that were sent, wait or were dropped, newest first, without addresses and content',
   query: MessageQuery,
@@ -188,12 +160,8 @@ export const adminMessagesList = operation({
   },
 });
 
-export const usersMessageOpened = operation({
-  id: 'users_message_opened',
-  surface: 'application',
+export const usersMessageOpened = operation('users_message_opened', 'POST /v1/users/{id}/messages/{messageId}/opened', {
   keyScopes: ['profile'],
-  method: 'post',
-  path: '/v1/users/{id}/messages/{messageId}/opened',
   summary: 'Report that a user opened a push notification, for apps',
   description:
     'The app got `messageId` with the notification. Counts once, with the first time, if the tenant records opens (`trackOpens`) and the message ' +
@@ -208,11 +176,7 @@ export const usersMessageOpened = operation({
   },
 });
 
-export const adminMessagesSuppressedList = operation({
-  id: 'admin_messages_suppressed_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/messages/suppressed',
+export const adminMessagesSuppressedList = operation('admin_messages_suppressed_list', 'GET /v1/messages/suppressed', {
   summary: 'Addresses that get no e-mails: refused or bounced for good, or after a complaint; in alphabetical order',
   query: SuppressionQuery,
   responses: { 200: SuppressedAddresses },
@@ -222,16 +186,16 @@ export const adminMessagesSuppressedList = operation({
   },
 });
 
-export const adminMessagesSuppressedDelete = operation({
-  id: 'admin_messages_suppressed_delete',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/messages/suppressed/{address}',
-  summary: 'Allow e-mails to a suppressed address again',
-  params: SuppressedParams,
-  responses: { 204: null },
-  answer: async ({ emailLog }, { tenant, by, params }) => {
-    await emailLog.unsuppress(tenant.no, params.address, by);
-    return undefined;
+export const adminMessagesSuppressedDelete = operation(
+  'admin_messages_suppressed_delete',
+  'DELETE /v1/messages/suppressed/{address}',
+  {
+    summary: 'Allow e-mails to a suppressed address again',
+    params: SuppressedParams,
+    responses: { 204: null },
+    answer: async ({ emailLog }, { tenant, by, params }) => {
+      await emailLog.unsuppress(tenant.no, params.address, by);
+      return undefined;
+    },
   },
-});
+);

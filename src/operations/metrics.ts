@@ -30,11 +30,7 @@ function faultOf(item: unknown, index: number): AppError | null {
   return new AppError(unusable ? 'unprocessable' : 'invalid', `[${index}]${field && `.${field}`} ${text}`);
 }
 
-export const adminMetricsBatchEvents = operation({
-  id: 'admin_metrics_batch_events',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/metrics/events',
+export const adminMetricsBatchEvents = operation('admin_metrics_batch_events', 'POST /v1/metrics/events', {
   summary: 'Queue up to 1,000 events',
   description: `Answers 202 when the events are durably queued, and with \`wait=true\` 200 with the result of each when they are processed.
 
@@ -105,11 +101,7 @@ export const attributes = adminResource({
   },
 });
 
-export const adminAttributesValues = operation({
-  id: 'admin_attributes_values',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/attributes/{id}/values',
+export const adminAttributesValues = operation('admin_attributes_values', 'GET /v1/attributes/{id}/values', {
   summary: 'Frequent values of an attribute, to choose from',
   description:
     'Counted in a sample of 2,000 users, or in the latest 2,000 events of all tenants. Rare values may be missing. ' +
@@ -125,12 +117,8 @@ export const adminAttributesValues = operation({
   },
 });
 
-export const metricsEvent = operation({
-  id: 'metrics_event',
-  surface: 'application',
+export const metricsEvent = operation('metrics_event', 'POST /v1/metrics/{key}/event', {
   keyScopes: ['events'],
-  method: 'post',
-  path: '/v1/metrics/{key}/event',
   aliases: ['/api/metrics/{key}/event'],
   summary: 'Record an event of a user against a metric',
   description: `Adds \`value\` to the user's total of the metric, and answers what that changed. A user who is not known is created.
@@ -151,11 +139,7 @@ An unknown metric in the path is 422; in a batch (\`POST /v1/metrics/events\` of
   },
 });
 
-export const usersAllMetrics = operation({
-  id: 'users_all_metrics',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/users/{id}/metrics',
+export const usersAllMetrics = operation('users_all_metrics', 'GET /v1/users/{id}/metrics', {
   summary: "A user's totals of all metrics, and their achievements",
   params: Type.Object({ id: Type.String() }),
   responses: { 200: Type.Array(MetricResponse) },
@@ -166,25 +150,21 @@ export const usersAllMetrics = operation({
   },
 });
 
-export const usersMetricEventSummary = operation({
-  id: 'users_metric_event_summary',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/users/{id}/metrics/{key}/event-summary',
-  summary: "A user's total of a metric by day, week or month",
-  params: Type.Object({ id: Type.String(), key: Type.String() }),
-  query: EventSummaryQuery,
-  responses: { 200: Type.Array(EventSummaryEntry) },
-  namedUsers: ({ params }) => [params.id],
-  answer: async ({ catalogs, history }, { tenant, params, query }) =>
-    history.metricSummary(await catalogs.of(tenant.no), { userId: params.id, key: params.key, query }),
-});
+export const usersMetricEventSummary = operation(
+  'users_metric_event_summary',
+  'GET /v1/users/{id}/metrics/{key}/event-summary',
+  {
+    summary: "A user's total of a metric by day, week or month",
+    params: Type.Object({ id: Type.String(), key: Type.String() }),
+    query: EventSummaryQuery,
+    responses: { 200: Type.Array(EventSummaryEntry) },
+    namedUsers: ({ params }) => [params.id],
+    answer: async ({ catalogs, history }, { tenant, params, query }) =>
+      history.metricSummary(await catalogs.of(tenant.no), { userId: params.id, key: params.key, query }),
+  },
+);
 
-export const usersSingleMetric = operation({
-  id: 'users_single_metric',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/users/{id}/metrics/{key}',
+export const usersSingleMetric = operation('users_single_metric', 'GET /v1/users/{id}/metrics/{key}', {
   summary: "A user's total of a metric, and its achievements",
   params: Type.Object({ id: Type.String(), key: Type.String() }),
   responses: { 200: MetricResponse },

@@ -223,11 +223,7 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
 export function adminOpenapiGet(all: () => readonly Operation[]): Operation {
   /** By the operations that exist in an installation. */
   const made = new Map<string, Promise<StaticFile>>();
-  return operation({
-    id: 'admin_openapi_get',
-    surface: 'admin',
-    method: 'get',
-    path: '/v1/openapi',
+  return operation('admin_openapi_get', 'GET /v1/openapi', {
     summary: 'Describes this API',
     scope: 'public',
     responses: { 200: Type.Object({ openapi: Type.String(), info: Type.Object({ version: Type.String() }) }) },
@@ -244,11 +240,7 @@ export function adminOpenapiGet(all: () => readonly Operation[]): Operation {
 /** The public document of this surface. `all` returns the surface's operations, including this one. */
 export function openapiGet(all: () => readonly Operation[]): Operation {
   let file: Promise<StaticFile> | undefined;
-  return operation({
-    id: 'openapi_get',
-    surface: 'application',
-    method: 'get',
-    path: '/v1/openapi',
+  return operation('openapi_get', 'GET /v1/openapi', {
     summary: 'Describes this API',
     scope: 'public',
     responses: { 200: Type.Object({ openapi: Type.String(), info: Type.Object({ version: Type.String() }) }) },

@@ -162,11 +162,12 @@ export const BODY_BYTES = 65_536;
 
 type StaticOf<T> = T extends TSchema ? Static<T> : undefined;
 
+/** Method and path, such as `GET /v1/metrics/{key}`. */
+type Route = `${Uppercase<Operation['method']>} /${string}`;
+
 interface Definition<P extends TObject | undefined, Q extends TObject | undefined, B extends TSchema | undefined> {
-  id: string;
-  surface: Operation['surface'];
-  method: Operation['method'];
-  path: string;
+  /** Default: `admin` if the ID begins with `admin_`, else `application`. */
+  surface?: Operation['surface'];
   aliases?: string[];
   summary: string;
   description?: string;
@@ -199,26 +200,31 @@ interface Definition<P extends TObject | undefined, Q extends TObject | undefine
   handle?: (services: Services, call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => Promise<Answer>;
 }
 
-/** Declares an operation: schemas next to a thin handler, whose call is typed by the schemas. */
+/** Declares an operation: schemas next to a thin handler, whose call is typed by the schemas. `id`: the OpenAPI operationId. */
 export function operation<
   P extends TObject | undefined = undefined,
   Q extends TObject | undefined = undefined,
   B extends TSchema | undefined = undefined,
->(definition: Definition<P, Q, B>): Operation {
-  const { responses, file, answer } = definition;
+>(id: string, route: Route, definition: Definition<P, Q, B>): Operation {
+  const [method, path] = route.split(' ') as [Uppercase<Operation['method']>, string];
+  const { responses, file, answer, surface = id.startsWith('admin_') ? 'admin' : 'application' } = definition;
   const status = Number(Object.keys(responses).find((each) => each.startsWith('2')));
   const {
     handle = async (services, call): Promise<Answer> =>
       file ? { status: 200, file: await file(services) } : { status, body: await answer!(services, call) },
   } = definition;
   return {
+    id,
+    surface,
+    method: method.toLowerCase(),
+    path,
     aliases: [],
     description: '',
     deprecated: false,
-    refusesUnknownQuery: definition.surface === 'admin' && definition.file === undefined,
+    refusesUnknownQuery: surface === 'admin' && file === undefined,
     scope: 'tenant',
-    keyScopes: definition.method === 'get' ? ['read'] : [],
-    audited: definition.surface === 'admin',
+    keyScopes: method === 'GET' ? ['read'] : [],
+    audited: surface === 'admin',
     needsRedis: (definition.scope ?? 'tenant') !== 'public',
     signsIn: false,
     runsAtOnce: null,
@@ -234,7 +240,7 @@ export function operation<
     knownFields: null,
     file: null,
     ...definition,
-    handle: forMergedUsers(definition, handle as Operation['handle']),
+    handle: forMergedUsers({ id, path }, handle as Operation['handle']),
     params: definition.params ?? null,
     query: definition.query ?? null,
     body: definition.body ?? null,

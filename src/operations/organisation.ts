@@ -19,11 +19,7 @@ const organisationAnswer = ({
   rateLimit,
 });
 
-export const adminOrganisationGet = operation({
-  id: 'admin_organisation_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/organisation',
+export const adminOrganisationGet = operation('admin_organisation_get', 'GET /v1/organisation', {
   summary: "The organisation's settings",
   scope: 'organisation',
   responses: { 200: Organisation },
@@ -33,11 +29,7 @@ export const adminOrganisationGet = operation({
   }),
 });
 
-export const adminOrganisationUpdate = operation({
-  id: 'admin_organisation_update',
-  surface: 'admin',
-  method: 'patch',
-  path: '/v1/organisation',
+export const adminOrganisationUpdate = operation('admin_organisation_update', 'PATCH /v1/organisation', {
   summary: "Set some of the organisation's settings",
   scope: 'organisation',
   body: Type.Partial(OrganisationSettings),
@@ -49,11 +41,7 @@ export const adminOrganisationUpdate = operation({
   }),
 });
 
-export const adminEnvironmentsList = operation({
-  id: 'admin_environments_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/environments',
+export const adminEnvironmentsList = operation('admin_environments_list', 'GET /v1/environments', {
   summary: 'The environment of this deployment',
   description:
     'Always one: every environment is a deployment of its own, named by `ENVIRONMENT_NAME` and `ENVIRONMENT_KEY`.',
@@ -81,11 +69,7 @@ function changedSettings(changes: SettingsChanges): Partial<OrganisationRow> {
   };
 }
 
-export const adminSettingsGet = operation({
-  id: 'admin_settings_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/settings',
+export const adminSettingsGet = operation('admin_settings_get', 'GET /v1/settings', {
   summary: 'Branding, experiments and the period of recaps',
   description: 'Settings of the organisation, for every tenant. `/organisation` has those that only Laurel has.',
   scope: 'organisation',
@@ -93,11 +77,7 @@ export const adminSettingsGet = operation({
   answer: ({ tenants }) => settingsAnswer(tenants.organisation()),
 });
 
-export const adminSettingsUpdate = operation({
-  id: 'admin_settings_update',
-  surface: 'admin',
-  method: 'patch',
-  path: '/v1/settings',
+export const adminSettingsUpdate = operation('admin_settings_update', 'PATCH /v1/settings', {
   summary: 'Set some fields of branding, experiments and the period of recaps',
   description: 'Each field by itself; `null` removes a logo or an icon.',
   scope: 'organisation',

@@ -61,11 +61,7 @@ export const systems = adminResource({
   ids: AnyIds,
 });
 
-export const pointsBoosts = operation({
-  id: 'points_boosts',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/points/{key}/boosts',
+export const pointsBoosts = operation('points_boosts', 'GET /v1/points/{key}/boosts', {
   summary: 'The boosts of a points system, except those for single users',
   params: Type.Object({ key: Type.String() }),
   query: Type.Object({ includeFinished: Type.Boolean({ default: false }) }),
@@ -74,11 +70,7 @@ export const pointsBoosts = operation({
     points.boosts(await catalogs.of(tenant.no), params.key, query.includeFinished),
 });
 
-export const pointsLevelSummary = operation({
-  id: 'points_level_summary',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/points/{key}/level-summary',
+export const pointsLevelSummary = operation('points_level_summary', 'GET /v1/points/{key}/level-summary', {
   summary: 'How many users are on each level of a points system',
   params: Type.Object({ key: Type.String() }),
   responses: { 200: PointsLevelSummaryResponse },
@@ -86,22 +78,14 @@ export const pointsLevelSummary = operation({
     points.levelSummary(await catalogs.of(tenant.no), params.key),
 });
 
-export const pointsLevels = operation({
-  id: 'points_levels',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/points/{key}/levels',
+export const pointsLevels = operation('points_levels', 'GET /v1/points/{key}/levels', {
   summary: 'The levels of a points system, lowest first',
   params: Type.Object({ key: Type.String() }),
   responses: { 200: Type.Array(PointsLevelResponse) },
   answer: async ({ catalogs, points }, { tenant, params }) => points.levels(await catalogs.of(tenant.no), params.key),
 });
 
-export const pointsSummary = operation({
-  id: 'points_summary',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/points/{key}/summary',
+export const pointsSummary = operation('points_summary', 'GET /v1/points/{key}/summary', {
   summary: 'How many users hold how many points, in 11 ranges',
   description: '`userAttributes` is for admin keys: with an application key it is 403.',
   params: Type.Object({ key: Type.String() }),
@@ -113,11 +97,7 @@ export const pointsSummary = operation({
     }),
 });
 
-export const pointsSystem = operation({
-  id: 'points_system',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/points/{key}',
+export const pointsSystem = operation('points_system', 'GET /v1/points/{key}', {
   summary: 'A points system with its active triggers',
   params: Type.Object({ key: Type.String() }),
   responses: { 200: PointsSystemResponse },
@@ -125,11 +105,7 @@ export const pointsSystem = operation({
     points.system(await catalogs.of(tenant.no), params.key, { seesSecrets: !isClient(caller) }),
 });
 
-export const usersPointsBoosts = operation({
-  id: 'users_points_boosts',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/users/{id}/points/{key}/boosts',
+export const usersPointsBoosts = operation('users_points_boosts', 'GET /v1/users/{id}/points/{key}/boosts', {
   summary: "The boosts that apply to a user's awards in a points system today",
   params: Type.Object({ id: Type.String(), key: Type.String() }),
   responses: { 200: Type.Array(PointsBoostResponse) },
@@ -138,25 +114,21 @@ export const usersPointsBoosts = operation({
     userPoints.boosts(await catalogs.of(tenant.no), params.id, params.key),
 });
 
-export const usersPointsEventSummary = operation({
-  id: 'users_points_event_summary',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/users/{id}/points/{key}/event-summary',
-  summary: "A user's points in a points system by day, week or month",
-  params: Type.Object({ id: Type.String(), key: Type.String() }),
-  query: EventSummaryQuery,
-  responses: { 200: Type.Array(EventSummaryEntry) },
-  namedUsers: ({ params }) => [params.id],
-  answer: async ({ catalogs, history }, { tenant, params, query }) =>
-    history.pointsSummary(await catalogs.of(tenant.no), { userId: params.id, key: params.key, query }),
-});
+export const usersPointsEventSummary = operation(
+  'users_points_event_summary',
+  'GET /v1/users/{id}/points/{key}/event-summary',
+  {
+    summary: "A user's points in a points system by day, week or month",
+    params: Type.Object({ id: Type.String(), key: Type.String() }),
+    query: EventSummaryQuery,
+    responses: { 200: Type.Array(EventSummaryEntry) },
+    namedUsers: ({ params }) => [params.id],
+    answer: async ({ catalogs, history }, { tenant, params, query }) =>
+      history.pointsSummary(await catalogs.of(tenant.no), { userId: params.id, key: params.key, query }),
+  },
+);
 
-export const usersPoints = operation({
-  id: 'users_points',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/users/{id}/points/{key}',
+export const usersPoints = operation('users_points', 'GET /v1/users/{id}/points/{key}', {
   summary: "A user's points, level and latest awards in a points system",
   params: Type.Object({ id: Type.String(), key: Type.String() }),
   query: Type.Object({ awards: Type.Integer({ minimum: 1, maximum: 100, default: 10 }) }),

@@ -20,11 +20,7 @@ const channelAnswer = ({ provider, enabled, pace, shown, created, updated }: Pus
   updated: updated.toISOString(),
 });
 
-export const adminPushChannelsList = operation({
-  id: 'admin_push_channels_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/messages/push-channels',
+export const adminPushChannelsList = operation('admin_push_channels_list', 'GET /v1/messages/push-channels', {
   summary: 'The channels through which Laurel sends push notifications, without their secrets',
   responses: { 200: PushChannels },
   answer: async ({ pushChannels }, { tenant }) => ({
@@ -32,11 +28,7 @@ export const adminPushChannelsList = operation({
   }),
 });
 
-export const adminPushChannelsGet = operation({
-  id: 'admin_push_channels_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/messages/push-channels/{provider}',
+export const adminPushChannelsGet = operation('admin_push_channels_get', 'GET /v1/messages/push-channels/{provider}', {
   summary: 'The channel of a provider, without its secrets',
   params: PushChannelParams,
   responses: { 200: PushChannel },
@@ -44,11 +36,7 @@ export const adminPushChannelsGet = operation({
     channelAnswer(await pushChannels.get(tenant.no, params.provider)),
 });
 
-export const adminPushChannelsPut = operation({
-  id: 'admin_push_channels_put',
-  surface: 'admin',
-  method: 'put',
-  path: '/v1/messages/push-channels/{provider}',
+export const adminPushChannelsPut = operation('admin_push_channels_put', 'PUT /v1/messages/push-channels/{provider}', {
   summary: 'Set the channel of a provider',
   description:
     'Replaces the channel as a whole. Omitted `credentials` stay unchanged. Each provider has its own: `serviceAccount` (fcm), ' +
@@ -63,45 +51,41 @@ export const adminPushChannelsPut = operation({
     channelAnswer(await pushChannels.put({ tenantNo: tenant.no, provider: params.provider, by }, body)),
 });
 
-export const adminPushChannelsDelete = operation({
-  id: 'admin_push_channels_delete',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/messages/push-channels/{provider}',
-  summary: 'Delete the channel of a provider; with the last one, push notifications that wait are dropped',
-  params: PushChannelParams,
-  responses: { 204: null },
-  answer: async ({ pushChannels }, { tenant, by, params }) => {
-    await pushChannels.delete({ tenantNo: tenant.no, provider: params.provider, by });
-    return undefined;
+export const adminPushChannelsDelete = operation(
+  'admin_push_channels_delete',
+  'DELETE /v1/messages/push-channels/{provider}',
+  {
+    summary: 'Delete the channel of a provider; with the last one, push notifications that wait are dropped',
+    params: PushChannelParams,
+    responses: { 204: null },
+    answer: async ({ pushChannels }, { tenant, by, params }) => {
+      await pushChannels.delete({ tenantNo: tenant.no, provider: params.provider, by });
+      return undefined;
+    },
   },
-});
+);
 
-export const adminPushChannelsTest = operation({
-  id: 'admin_push_channels_test',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/messages/push-channels/{provider}/test',
-  summary: 'Send a test through the channel to a device or to the devices of a user, and wait for the results',
-  description:
-    'Works for a disabled channel, too. `sent` means that the provider took it, not that a device showed it. A test removes no ' +
-    'token. The answer comes within 20 seconds.',
-  mayConflict: true,
-  params: PushChannelParams,
-  body: PushTest,
-  knownFields: PushTest,
-  responses: { 200: PushTestResults },
-  answer: ({ pushChannels }, { tenant, by, params, body }) =>
-    pushChannels.test({ tenantNo: tenant.no, provider: params.provider, by }, body),
-});
+export const adminPushChannelsTest = operation(
+  'admin_push_channels_test',
+  'POST /v1/messages/push-channels/{provider}/test',
+  {
+    summary: 'Send a test through the channel to a device or to the devices of a user, and wait for the results',
+    description:
+      'Works for a disabled channel, too. `sent` means that the provider took it, not that a device showed it. A test removes no ' +
+      'token. The answer comes within 20 seconds.',
+    mayConflict: true,
+    params: PushChannelParams,
+    body: PushTest,
+    knownFields: PushTest,
+    responses: { 200: PushTestResults },
+    answer: ({ pushChannels }, { tenant, by, params, body }) =>
+      pushChannels.test({ tenantNo: tenant.no, provider: params.provider, by }, body),
+  },
+);
 
-export const adminPushPreview = operation({
-  id: 'admin_push_preview',
-  surface: 'admin',
+export const adminPushPreview = operation('admin_push_preview', 'POST /v1/messages/preview/push', {
   keyScopes: ['read'],
   audited: false,
-  method: 'post',
-  path: '/v1/messages/preview/push',
   summary: 'A push notification as a user would get it now; nothing is sent',
   description:
     'Renders the template of the configuration, in the user’s locale, or the `template` of the request. The figures are those of ' +
@@ -112,11 +96,7 @@ export const adminPushPreview = operation({
   answer: ({ previewPush }, { tenant, body }) => previewPush(tenant.no, body),
 });
 
-export const webPushKeyGet = operation({
-  id: 'web_push_key',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/push/web-key',
+export const webPushKeyGet = operation('web_push_key', 'GET /v1/push/web-key', {
   summary: 'The key with which a browser subscribes to push notifications',
   description: 'Store the subscription, as JSON text, in the user’s `deviceTokens`.',
   refusesUnknownQuery: true,

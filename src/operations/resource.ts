@@ -34,7 +34,7 @@ interface AdminResource<K extends Kind> {
   noun: string;
   /** Start of its operations' IDs: 'admin_metrics'. */
   id: string;
-  path: string;
+  path: `/${string}`;
   /** Whether it is a part of a points system, which `path` names as `{systemId}`. */
   ofSystem: boolean;
   answer: TObject;
@@ -72,7 +72,7 @@ interface Definition<K extends Kind> {
   kind: K;
   noun: string;
   id: string;
-  path: string;
+  path: `/${string}`;
   limits?: string;
   most?: number;
   ids?: AdminResource<K>['ids'];
@@ -129,8 +129,6 @@ export function adminResource<K extends Kind>(definition: Definition<K>): AdminR
 const List = Type.Object({ systemId: Type.Optional(Uuid) });
 const One = Type.Object({ systemId: Type.Optional(Uuid), id: Uuid });
 
-const SURFACE = { surface: 'admin' } as const;
-
 /** The five operations of a resource: `<id>_list`, `_get`, `_create`, `_update` and `_delete`. */
 export const resourceOperations = <K extends Kind>(resource: AdminResource<K>, create?: Operation): Operation[] => [
   listOperation(resource),
@@ -142,11 +140,7 @@ export const resourceOperations = <K extends Kind>(resource: AdminResource<K>, c
 
 /** Oldest first. */
 const listOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
-  operation({
-    ...SURFACE,
-    id: `${resource.id}_list`,
-    method: 'get',
-    path: resource.path,
+  operation(`${resource.id}_list`, `GET ${resource.path}`, {
     summary: `List: every ${resource.noun}, oldest first`,
     params: List,
     query: Paging,
@@ -160,11 +154,7 @@ const listOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
   });
 
 const getOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
-  operation({
-    ...SURFACE,
-    id: `${resource.id}_get`,
-    method: 'get',
-    path: `${resource.path}/{id}`,
+  operation(`${resource.id}_get`, `GET ${resource.path}/{id}`, {
     summary: `Get: one ${resource.noun}`,
     params: One,
     responses: { 200: resource.answer },
@@ -184,11 +174,7 @@ const STRICT =
 function createOperation<K extends Kind>(resource: AdminResource<K>): Operation {
   const items = bulkItems(resource.create, resource.known);
   const Created = Type.Object({ created: Type.Array(resource.created), issues: Type.Array(AdminIssue) });
-  return operation({
-    ...SURFACE,
-    id: `${resource.id}_create`,
-    method: 'post',
-    path: resource.path,
+  return operation(`${resource.id}_create`, `POST ${resource.path}`, {
     summary: `Create: each item is a new ${resource.noun}`,
     description: resource.limits === null ? STRICT : `${STRICT} ${resource.limits}`,
     params: List,
@@ -210,11 +196,7 @@ function createOperation<K extends Kind>(resource: AdminResource<K>): Operation 
 
 function updateOperation<K extends Kind>(resource: AdminResource<K>): Operation {
   const items = bulkItems(resource.update, resource.known);
-  return operation({
-    ...SURFACE,
-    id: `${resource.id}_update`,
-    method: 'patch',
-    path: resource.path,
+  return operation(`${resource.id}_update`, `PATCH ${resource.path}`, {
     summary: `Update: each item changes the named fields of one ${resource.noun}`,
     ...(resource.limits !== null && { description: resource.limits }),
     params: List,
@@ -233,11 +215,7 @@ function updateOperation<K extends Kind>(resource: AdminResource<K>): Operation 
 }
 
 const deleteOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
-  operation({
-    ...SURFACE,
-    id: `${resource.id}_delete`,
-    method: 'delete',
-    path: resource.path,
+  operation(`${resource.id}_delete`, `DELETE ${resource.path}`, {
     summary: `Delete: each ${resource.noun} that nothing refers to; history keeps its name`,
     params: List,
     query: resource.ids,

@@ -22,11 +22,7 @@ export const rewards = adminResource({
   path: '/v1/rewards',
 });
 
-export const rewardsClaim = operation({
-  id: 'rewards_claim',
-  surface: 'application',
-  method: 'post',
-  path: '/v1/rewards/{key}/claim',
+export const rewardsClaim = operation('rewards_claim', 'POST /v1/rewards/{key}/claim', {
   summary: 'Claim a reward for a user, who pays its price',
   description:
     'Needs the header `Idempotency-Key`: a repeated request with the same key gets the same claim, as it is then. ' +
@@ -47,11 +43,7 @@ export const rewardsClaim = operation({
   },
 });
 
-export const usersRewards = operation({
-  id: 'users_rewards',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/users/{id}/rewards',
+export const usersRewards = operation('users_rewards', 'GET /v1/users/{id}/rewards', {
   summary: 'The rewards that can be claimed, oldest first, and which of them a user can afford',
   refusesUnknownQuery: true,
   params: Type.Object({ id: UserId }),
@@ -64,11 +56,7 @@ export const usersRewards = operation({
   },
 });
 
-export const usersClaims = operation({
-  id: 'users_claims',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/users/{id}/claims',
+export const usersClaims = operation('users_claims', 'GET /v1/users/{id}/claims', {
   summary: "A user's claims of rewards, newest first",
   refusesUnknownQuery: true,
   params: Type.Object({ id: UserId }),
@@ -79,22 +67,14 @@ export const usersClaims = operation({
     claims.listOf(await catalogs.of(tenant.no), params.id, query),
 });
 
-export const adminClaimsList = operation({
-  id: 'admin_claims_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/claims',
+export const adminClaimsList = operation('admin_claims_list', 'GET /v1/claims', {
   summary: 'Claims of rewards, newest first',
   query: ClaimsQuery,
   responses: { 200: Claims },
   answer: async ({ catalogs, claims }, { tenant, query }) => claims.list(await catalogs.of(tenant.no), query),
 });
 
-export const adminAnalyticsRewards = operation({
-  id: 'admin_analytics_rewards',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/analytics/rewards',
+export const adminAnalyticsRewards = operation('admin_analytics_rewards', 'GET /v1/analytics/rewards', {
   summary: 'How often each reward was claimed, and how many are left',
   responses: { 200: Type.Array(RewardStock) },
   answer: async ({ catalogs, claims }, { tenant }) => claims.stock(await catalogs.of(tenant.no)),
@@ -102,22 +82,14 @@ export const adminAnalyticsRewards = operation({
 
 const ONE = Type.Object({ id: Uuid });
 
-export const adminClaimsGet = operation({
-  id: 'admin_claims_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/claims/{id}',
+export const adminClaimsGet = operation('admin_claims_get', 'GET /v1/claims/{id}', {
   summary: 'One claim of a reward',
   params: ONE,
   responses: { 200: Claim },
   answer: async ({ catalogs, claims }, { tenant, params }) => claims.get(await catalogs.of(tenant.no), params.id),
 });
 
-export const adminClaimsFulfil = operation({
-  id: 'admin_claims_fulfil',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/claims/{id}/fulfil',
+export const adminClaimsFulfil = operation('admin_claims_fulfil', 'POST /v1/claims/{id}/fulfil', {
   summary: 'Note that the user has got the claimed reward',
   description: 'A repeated request changes nothing. 409 if the claim was cancelled.',
   audited: true,
@@ -128,11 +100,7 @@ export const adminClaimsFulfil = operation({
     claims.fulfil(await catalogs.of(tenant.no), params.id, by),
 });
 
-export const adminClaimsCancel = operation({
-  id: 'admin_claims_cancel',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/claims/{id}/cancel',
+export const adminClaimsCancel = operation('admin_claims_cancel', 'POST /v1/claims/{id}/cancel', {
   summary: 'Cancel a claim and give back its points',
   description:
     'Gives back the whole price, once, and what was claimed can be claimed again. A repeated request changes nothing. 409 if ' +

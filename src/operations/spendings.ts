@@ -6,11 +6,7 @@ import { AppError } from '../errors.ts';
 import { type Call, type Caller, isClient, operation } from './operation.ts';
 import type { Services } from './services.ts';
 
-export const adminUsersSpendings = operation({
-  id: 'admin_users_spendings',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/users/{id}/spendings',
+export const adminUsersSpendings = operation('admin_users_spendings', 'GET /v1/users/{id}/spendings', {
   summary: 'What a user spent of points, newest first, and what became of it',
   params: Type.Object({ id: UserId }),
   query: SpendingsQuery,
@@ -28,10 +24,8 @@ const ONCE =
   'With another body it is 409. For users’ keys the points system must allow it (`spendableByUsers`).';
 
 const openingOf = (body: typeof SpendRequest | typeof HoldRequest) => ({
-  surface: 'application' as const,
   refusesUnknownQuery: true,
   audited: true,
-  method: 'post' as const,
   idempotent: true,
   mayConflict: true,
   params: Type.Object(PURSE),
@@ -47,17 +41,13 @@ const openingOf = (body: typeof SpendRequest | typeof HoldRequest) => ({
 });
 type Opened = Call<{ id: string; key: string }, unknown, SpendRequest | HoldRequest>;
 
-export const spendingsSpend = operation({
-  id: 'spendings_spend',
-  path: '/v1/users/{id}/points/{key}/spend',
+export const spendingsSpend = operation('spendings_spend', 'POST /v1/users/{id}/points/{key}/spend', {
   summary: 'Spend points of a user',
   description: `Lowers the balance, never below zero: 409 with the balance if it does not suffice. The total, which levels and leaderboards count, stays. ${ONCE}`,
   ...openingOf(SpendRequest),
 });
 
-export const spendingsHold = operation({
-  id: 'spendings_hold',
-  path: '/v1/users/{id}/points/{key}/hold',
+export const spendingsHold = operation('spendings_hold', 'POST /v1/users/{id}/points/{key}/hold', {
   summary: 'Hold points of a user until they are captured or released',
   description: `Held points cannot be spent otherwise. The hold ends by itself after \`expiresIn\` seconds. ${ONCE}`,
   ...openingOf(HoldRequest),
@@ -70,11 +60,8 @@ function refuseClient(caller: Caller): void {
 }
 
 const closingOf = (how: 'capture' | 'release') => ({
-  surface: 'application' as const,
   refusesUnknownQuery: true,
   audited: true,
-  method: 'post' as const,
-  path: `/v1/users/{id}/points/{key}/holds/{holdId}/${how}`,
   description:
     'For admin keys. A repeated request gets the first answer. 409 if the hold was closed otherwise or has expired.',
   mayConflict: true,
@@ -89,35 +76,41 @@ const closingOf = (how: 'capture' | 'release') => ({
 });
 type Closed = Call<{ id: string; key: string; holdId: string }, unknown, unknown>;
 
-export const spendingsCapture = operation({
-  id: 'spendings_capture',
-  summary: 'Spend the points of a hold',
-  ...closingOf('capture'),
-});
-
-export const spendingsRelease = operation({
-  id: 'spendings_release',
-  summary: 'Give back the points of a hold',
-  ...closingOf('release'),
-});
-
-export const spendingsRefund = operation({
-  id: 'spendings_refund',
-  surface: 'application',
-  refusesUnknownQuery: true,
-  audited: true,
-  method: 'post',
-  path: '/v1/users/{id}/points/{key}/spendings/{spendingId}/refund',
-  summary: 'Give back the points of a spending',
-  description:
-    'For admin keys. Gives back the whole amount, once: a repeated request gets the first answer. A captured hold is a spending, too.',
-  mayConflict: true,
-  params: Type.Object({ ...PURSE, spendingId: Uuid }),
-  responses: { 200: BalanceChange },
-  namedUsers: ({ params }) => [params.id],
-  answer: async ({ catalogs, spendings }, { caller, tenant, params: { id: userId, key, spendingId }, by, span }) => {
-    refuseClient(caller);
-    const refund = { id: spendingId, by, span };
-    return spendings.refund(await catalogs.of(tenant.no), { userId, key }, refund);
+export const spendingsCapture = operation(
+  'spendings_capture',
+  'POST /v1/users/{id}/points/{key}/holds/{holdId}/capture',
+  {
+    summary: 'Spend the points of a hold',
+    ...closingOf('capture'),
   },
-});
+);
+
+export const spendingsRelease = operation(
+  'spendings_release',
+  'POST /v1/users/{id}/points/{key}/holds/{holdId}/release',
+  {
+    summary: 'Give back the points of a hold',
+    ...closingOf('release'),
+  },
+);
+
+export const spendingsRefund = operation(
+  'spendings_refund',
+  'POST /v1/users/{id}/points/{key}/spendings/{spendingId}/refund',
+  {
+    refusesUnknownQuery: true,
+    audited: true,
+    summary: 'Give back the points of a spending',
+    description:
+      'For admin keys. Gives back the whole amount, once: a repeated request gets the first answer. A captured hold is a spending, too.',
+    mayConflict: true,
+    params: Type.Object({ ...PURSE, spendingId: Uuid }),
+    responses: { 200: BalanceChange },
+    namedUsers: ({ params }) => [params.id],
+    answer: async ({ catalogs, spendings }, { caller, tenant, params: { id: userId, key, spendingId }, by, span }) => {
+      refuseClient(caller);
+      const refund = { id: spendingId, by, span };
+      return spendings.refund(await catalogs.of(tenant.no), { userId, key }, refund);
+    },
+  },
+);

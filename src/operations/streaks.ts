@@ -39,11 +39,7 @@ const byUserId = ({ id, ...issue }: AdminIssue): AdminIssue => (id === undefined
 
 const resets = bulkItems(StreakUserItem);
 
-export const adminStreaksReset = operation({
-  id: 'admin_streaks_reset',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/streaks/reset',
+export const adminStreaksReset = operation('admin_streaks_reset', 'POST /v1/streaks/reset', {
   summary: "End users' streaks now, as if they were lost; freezes stay",
   body: Type.Object({ users: resets.body }),
   bodyBytes: BULK_BODY_BYTES,
@@ -59,11 +55,7 @@ export const adminStreaksReset = operation({
 
 const restores = bulkItems(StreakUserItem);
 
-export const adminStreaksRestore = operation({
-  id: 'admin_streaks_restore',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/streaks/restore',
+export const adminStreaksRestore = operation('admin_streaks_restore', 'POST /v1/streaks/restore', {
   summary: "Restore users' longest recent streak",
   body: Type.Object({ users: restores.body }),
   bodyBytes: BULK_BODY_BYTES,
@@ -102,11 +94,7 @@ function streakSettingsAnswer({ streaks, metrics }: Pick<Catalog, 'streaks' | 'm
   };
 }
 
-export const adminStreaksSettingsGet = operation({
-  id: 'admin_streaks_settings_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/streaks/settings',
+export const adminStreaksSettingsGet = operation('admin_streaks_settings_get', 'GET /v1/streaks/settings', {
   summary: 'The streak settings',
   responses: { 200: StreakSettingsAnswer },
   answer: async ({ configuration }, { tenant }) => streakSettingsAnswer(await configuration.streaks(tenant.no)),
@@ -114,11 +102,7 @@ export const adminStreaksSettingsGet = operation({
 
 const freezeItems = bulkItems(StreakFreezeItem);
 
-export const adminStreaksFreezesCreate = operation({
-  id: 'admin_streaks_freezes_create',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/streaks/freezes',
+export const adminStreaksFreezesCreate = operation('admin_streaks_freezes_create', 'POST /v1/streaks/freezes', {
   summary: 'Give users a streak freeze each, up to the maximum',
   body: Type.Object({ freezes: freezeItems.body }),
   bodyBytes: BULK_BODY_BYTES,
@@ -134,11 +118,7 @@ export const adminStreaksFreezesCreate = operation({
 
 const pauseItems = bulkItems(StreakPauseItem, AdminStreakPause);
 
-export const adminStreaksPausesCreate = operation({
-  id: 'admin_streaks_pauses_create',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/streaks/pauses',
+export const adminStreaksPausesCreate = operation('admin_streaks_pauses_create', 'POST /v1/streaks/pauses', {
   summary: "Pause users' streaks from one local day to another, from today on",
   body: Type.Object({ pauses: pauseItems.body }),
   bodyBytes: BULK_BODY_BYTES,
@@ -152,11 +132,7 @@ export const adminStreaksPausesCreate = operation({
   },
 });
 
-export const adminStreaksSettingsUpdate = operation({
-  id: 'admin_streaks_settings_update',
-  surface: 'admin',
-  method: 'patch',
-  path: '/v1/streaks/settings',
+export const adminStreaksSettingsUpdate = operation('admin_streaks_settings_update', 'PATCH /v1/streaks/settings', {
   summary: 'Set some of the streak settings',
   description:
     '`metrics` and `freezes` replace what was there; `freezes: null` switches freezes off. Of two names of one setting ' +
@@ -169,11 +145,7 @@ export const adminStreaksSettingsUpdate = operation({
     streakSettingsAnswer(await configuration.updateStreaks(tenant.no, body, by)),
 });
 
-export const adminStreaksPausesDelete = operation({
-  id: 'admin_streaks_pauses_delete',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/streaks/pauses',
+export const adminStreaksPausesDelete = operation('admin_streaks_pauses_delete', 'DELETE /v1/streaks/pauses', {
   summary: 'Delete pauses of streaks; their past days stay paused',
   query: Ids,
   responses: { 200: DeletedStreakPauses },
@@ -184,11 +156,7 @@ export const adminStreaksPausesDelete = operation({
   },
 });
 
-export const streaksList = operation({
-  id: 'streaks_list',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/streaks',
+export const streaksList = operation('streaks_list', 'GET /v1/streaks', {
   summary: 'The streak lengths of up to 100 users, longest first',
   query: Type.Object({ userIds: Type.Array(Type.String()) }),
   responses: { 200: BulkStreakResponse },
@@ -196,11 +164,7 @@ export const streaksList = operation({
   answer: async ({ catalogs, streaks }, { tenant, query }) => streaks.list(await catalogs.of(tenant.no), query.userIds),
 });
 
-export const streaksRankings = operation({
-  id: 'streaks_rankings',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/streaks/rankings',
+export const streaksRankings = operation('streaks_rankings', 'GET /v1/streaks/rankings', {
   summary: 'The users with the longest streaks',
   description:
     'Of an earlier version of the contract; a leaderboard of streaks is its successor. `active` ranks streaks as they stand, `longest` ' +
@@ -215,11 +179,7 @@ export const streaksRankings = operation({
     streakRankings.top(await catalogs.of(tenant.no), query.type, query.limit),
 });
 
-export const usersStreak = operation({
-  id: 'users_streak',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/users/{id}/streak',
+export const usersStreak = operation('users_streak', 'GET /v1/users/{id}/streak', {
   summary: "A user's streak today, and in the periods before",
   params: Type.Object({ id: Type.String() }),
   query: Type.Object({ historyPeriods: Type.Integer({ default: 7 }) }),

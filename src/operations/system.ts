@@ -2,11 +2,7 @@ import { ClockTime, SystemState } from '../domain/administration/system.ts';
 import { AppError } from '../errors.ts';
 import { operation } from './operation.ts';
 
-export const adminSystemGet = operation({
-  id: 'admin_system_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/system',
+export const adminSystemGet = operation('admin_system_get', 'GET /v1/system', {
   summary: 'The installation’s servers: versions, memory, shards, and the backlog of each',
   description:
     'Fields of a server that does not answer within two seconds are null. Laurel’s own metrics are in `GET /metrics`.',
@@ -15,11 +11,7 @@ export const adminSystemGet = operation({
   answer: ({ system }) => system(),
 });
 
-export const adminClockGet = operation({
-  id: 'admin_clock_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/clock',
+export const adminClockGet = operation('admin_clock_get', 'GET /v1/clock', {
   summary: 'The current time of Laurel’s clock',
   scope: 'organisation',
   onlyWith: 'testClock',
@@ -30,11 +22,7 @@ export const adminClockGet = operation({
 /** Work due until a later date would take minutes, and years would get five digits. */
 const LATEST_MS = Date.UTC(3000, 0, 1);
 
-export const adminClockPut = operation({
-  id: 'admin_clock_put',
-  surface: 'admin',
-  method: 'put',
-  path: '/v1/clock',
+export const adminClockPut = operation('admin_clock_put', 'PUT /v1/clock', {
   summary: 'Stop the clock at a later time, and do all work that falls due until then',
   description:
     'Events that any process accepted before the call are stored first, so that their effects are ' +
@@ -52,11 +40,7 @@ export const adminClockPut = operation({
   },
 });
 
-export const adminClockDelete = operation({
-  id: 'admin_clock_delete',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/clock',
+export const adminClockDelete = operation('admin_clock_delete', 'DELETE /v1/clock', {
   summary: 'Back to real time',
   scope: 'organisation',
   onlyWith: 'testClock',

@@ -26,11 +26,7 @@ const REFUSALS: Record<TenantRefusal, string> = {
 const tenantOutcome = (outcome: TenantRow | TenantRefusal): AdminTenant | string =>
   typeof outcome === 'string' ? REFUSALS[outcome] : tenantAnswer(outcome);
 
-export const adminTenantsList = operation({
-  id: 'admin_tenants_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/tenants',
+export const adminTenantsList = operation('admin_tenants_list', 'GET /v1/tenants', {
   summary: 'The active tenants, oldest first',
   scope: 'organisation',
   query: Paging,
@@ -38,11 +34,7 @@ export const adminTenantsList = operation({
   answer: async ({ tenants }, { query }) => (await tenants.list(query)).map(tenantAnswer),
 });
 
-export const adminTenantsGet = operation({
-  id: 'admin_tenants_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/tenants/{id}',
+export const adminTenantsGet = operation('admin_tenants_get', 'GET /v1/tenants/{id}', {
   summary: 'One tenant',
   scope: 'organisation',
   params: Type.Object({ id: Uuid }),
@@ -57,11 +49,7 @@ export const adminTenantsGet = operation({
 const createItems = bulkItems(Type.Object(createdFields(TENANT)), AdminTenant);
 const Created = Type.Object({ created: Type.Array(AdminTenant), issues: Type.Array(AdminIssue) });
 
-export const adminTenantsCreate = operation({
-  id: 'admin_tenants_create',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/tenants',
+export const adminTenantsCreate = operation('admin_tenants_create', 'POST /v1/tenants', {
   summary: 'Create tenants',
   scope: 'organisation',
   body: createItems.body,
@@ -77,11 +65,7 @@ export const adminTenantsCreate = operation({
 
 const updateItems = bulkItems(Type.Object({ id: Uuid, ...changedFields(TENANT) }), AdminTenant);
 
-export const adminTenantsUpdate = operation({
-  id: 'admin_tenants_update',
-  surface: 'admin',
-  method: 'patch',
-  path: '/v1/tenants',
+export const adminTenantsUpdate = operation('admin_tenants_update', 'PATCH /v1/tenants', {
   summary: 'Rename tenants, or change their customer IDs',
   scope: 'organisation',
   body: updateItems.body,
@@ -98,11 +82,7 @@ export const adminTenantsUpdate = operation({
   },
 });
 
-export const adminTenantsDelete = operation({
-  id: 'admin_tenants_delete',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/tenants',
+export const adminTenantsDelete = operation('admin_tenants_delete', 'DELETE /v1/tenants', {
   summary: 'Archive tenants; their data is kept',
   scope: 'organisation',
   query: Ids,

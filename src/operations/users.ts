@@ -14,11 +14,7 @@ import { bulkItems, deleteEach, verdict } from './bulk.ts';
 import { type Call, isClient, operation } from './operation.ts';
 import type { Services } from './services.ts';
 
-export const adminUsersList = operation({
-  id: 'admin_users_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/users',
+export const adminUsersList = operation('admin_users_list', 'GET /v1/users', {
   summary: 'Users in the order of their IDs, or those whose ID, name, last name or e-mail address begins with a text',
   description:
     'A page that has fewer users than `limit` is the last. `after` takes the ID of the last user of the page before, and ' +
@@ -41,11 +37,7 @@ export const adminUsersList = operation({
 
 const DateTime = Type.String({ format: 'date-time' });
 
-export const adminUsersFiltered = operation({
-  id: 'admin_users_filtered',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/filtered-users',
+export const adminUsersFiltered = operation('admin_users_filtered', 'GET /v1/filtered-users', {
   summary: 'Users with given attributes, a level, a streak, or a time of their last change, by ID',
   description:
     'A user must meet every filter that is sent. `level` is the key of a points system, a colon and the key of a level. ' +
@@ -64,14 +56,10 @@ export const adminUsersFiltered = operation({
     200: Type.Object({ users: Type.Array(User), next: Nullable(Type.String()), examined: Type.Integer() }),
   },
   answer: async ({ directory, catalogs }, { tenant, query: { limit, after, ...filter } }) =>
-    directory.filtered(await catalogs.of(tenant.no), filter, { after, limit }),
+    directory.filtered(await catalogs.of(tenant.no), filter, limit, after),
 });
 
-export const adminUsersGet = operation({
-  id: 'admin_users_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/users/{id}',
+export const adminUsersGet = operation('admin_users_get', 'GET /v1/users/{id}', {
   summary: 'A user’s settings by administrators: whether leaderboards show the user',
   params: Type.Object({ id: UserId }),
   responses: { 200: ManagedUser },
@@ -80,11 +68,7 @@ export const adminUsersGet = operation({
 
 const UpdatedManagedUser = Type.Object({ hidden: Type.Optional(Type.Boolean()) });
 
-export const adminUsersUpdate = operation({
-  id: 'admin_users_update',
-  surface: 'admin',
-  method: 'patch',
-  path: '/v1/users/{id}',
+export const adminUsersUpdate = operation('admin_users_update', 'PATCH /v1/users/{id}', {
   summary: 'Hide a user from leaderboards, or show a hidden one again',
   description:
     'A hidden user keeps all scores but has no place on any board: not in counts of participants, and not in others’ ranks. ' +
@@ -102,11 +86,7 @@ export const adminUsersUpdate = operation({
   },
 });
 
-export const adminUsersDelete = operation({
-  id: 'admin_users_delete',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/users',
+export const adminUsersDelete = operation('admin_users_delete', 'DELETE /v1/users', {
   summary: 'Delete users with all their data; later events create new users',
   query: Type.Object({ ids: Type.Array(UserId, { minItems: 1, maxItems: 100 }) }),
   responses: { 200: DeletedUsers },
@@ -118,11 +98,7 @@ export const adminUsersDelete = operation({
     }),
 });
 
-export const adminUsersDeleteOne = operation({
-  id: 'admin_users_delete_one',
-  surface: 'admin',
-  method: 'delete',
-  path: '/v1/users/{id}',
+export const adminUsersDeleteOne = operation('admin_users_delete_one', 'DELETE /v1/users/{id}', {
   summary: 'Delete one user, whose ID may hold a comma, which separates those of the list',
   params: Type.Object({ id: UserId }),
   responses: { 200: DeletedUsers },
@@ -137,11 +113,7 @@ export const adminUsersDeleteOne = operation({
   },
 });
 
-export const adminUsersMerge = operation({
-  id: 'admin_users_merge',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/users/merge',
+export const adminUsersMerge = operation('admin_users_merge', 'POST /v1/users/merge', {
   summary: 'Merge a user into another, such as a guest into an account',
   description: `The user \`from\` is gone afterwards, and its ID stands for \`into\`: events and requests that name it are about
 \`into\`. Totals, points, spendings and scores are added up; of achievements, the earlier completion counts; the streak is
@@ -206,11 +178,7 @@ const UserDocument = Type.Object({
   queuedEvents: Rows,
 });
 
-export const adminUsersExport = operation({
-  id: 'admin_users_export',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/users/{id}/export',
+export const adminUsersExport = operation('admin_users_export', 'GET /v1/users/{id}/export', {
   summary: 'Everything stored about a user, as one document',
   params: Type.Object({ id: UserId }),
   responses: { 200: UserDocument },
@@ -220,11 +188,7 @@ export const adminUsersExport = operation({
   }),
 });
 
-export const adminUsersGuards = operation({
-  id: 'admin_users_guards',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/users/{id}/guards',
+export const adminUsersGuards = operation('admin_users_guards', 'GET /v1/users/{id}/guards', {
   summary: 'How often guards of metrics stopped a user’s events; empty if none did',
   params: Type.Object({ id: UserId }),
   responses: { 200: Type.Array(GuardCount) },
@@ -232,11 +196,7 @@ export const adminUsersGuards = operation({
     quarantine.countsOf(await catalogs.of(tenant.no), params.id),
 });
 
-export const adminUsersTimeline = operation({
-  id: 'admin_users_timeline',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/users/{id}/timeline',
+export const adminUsersTimeline = operation('admin_users_timeline', 'GET /v1/users/{id}/timeline', {
   summary: 'A user’s history in order, each entry with its effects and the rules at that time',
   description:
     'An event and its effects are one entry. A rule is null if it is unknown because it was changed before Laurel kept such changes. ' +
@@ -253,11 +213,7 @@ const IMPORT_BODY_BYTES = 4_194_304;
 
 const items = bulkItems(ImportedUser);
 
-export const adminImportsCreate = operation({
-  id: 'admin_imports_create',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/imports',
+export const adminImportsCreate = operation('admin_imports_create', 'POST /v1/imports', {
   summary: 'Import users with their history from another system',
   description: `Up to 100 users, each in one step: profile, totals with their days, achievements, streaks, points with their awards,
 preferences. Nothing is announced and nothing awarded. Resources are found by their keys, achievements, triggers and boosts
@@ -290,12 +246,8 @@ brought the user before: so a call can be repeated. \`dryRun\` says the same and
   },
 });
 
-export const usersGet = operation({
-  id: 'users_get',
-  surface: 'application',
+export const usersGet = operation('users_get', 'GET /v1/users/{id}', {
   keyScopes: ['read', 'profile'],
-  method: 'get',
-  path: '/v1/users/{id}',
   summary: 'A user',
   params: Type.Object({ id: UserId }),
   responses: { 200: User },
@@ -331,13 +283,9 @@ async function changeProfile(
   return changed;
 }
 
-export const usersCreate = operation({
-  id: 'users_create',
-  surface: 'application',
+export const usersCreate = operation('users_create', 'POST /v1/users', {
   keyScopes: ['profile'],
   audited: true,
-  method: 'post',
-  path: '/v1/users',
   summary: 'Create or change a user',
   body: UpsertedUser,
   responses: { 201: ChangedUser },
@@ -345,13 +293,9 @@ export const usersCreate = operation({
   answer: (services, call) => changeProfile(services, call, { how: 'upsert', userId: call.body.id, sent: call.body }),
 });
 
-export const usersUpdate = operation({
-  id: 'users_update',
-  surface: 'application',
+export const usersUpdate = operation('users_update', 'PATCH /v1/users/{id}', {
   keyScopes: ['profile'],
   audited: true,
-  method: 'patch',
-  path: '/v1/users/{id}',
   summary: 'Change an existing user',
   params: Type.Object({ id: UserId }),
   body: UpdatedUser,
@@ -360,12 +304,8 @@ export const usersUpdate = operation({
   answer: (services, call) => changeProfile(services, call, { how: 'update', userId: call.params.id, sent: call.body }),
 });
 
-export const usersGetPreferences = operation({
-  id: 'users_get_preferences',
-  surface: 'application',
+export const usersGetPreferences = operation('users_get_preferences', 'GET /v1/users/{id}/preferences', {
   keyScopes: ['read', 'profile'],
-  method: 'get',
-  path: '/v1/users/{id}/preferences',
   summary: 'A user’s preferences',
   params: Type.Object({ id: Type.String() }),
   responses: { 200: UserPreferencesResponse },
@@ -374,13 +314,9 @@ export const usersGetPreferences = operation({
     profiles.preferences(await catalogs.of(tenant.no), params.id),
 });
 
-export const usersIdentify = operation({
-  id: 'users_identify',
-  surface: 'application',
+export const usersIdentify = operation('users_identify', 'PUT /v1/users/{id}', {
   keyScopes: ['profile'],
   audited: true,
-  method: 'put',
-  path: '/v1/users/{id}',
   summary: 'Change a user, or create one',
   params: Type.Object({ id: UserId }),
   body: UpdatedUser,
@@ -389,13 +325,9 @@ export const usersIdentify = operation({
   answer: (services, call) => changeProfile(services, call, { how: 'upsert', userId: call.params.id, sent: call.body }),
 });
 
-export const usersUpdatePreferences = operation({
-  id: 'users_update_preferences',
-  surface: 'application',
+export const usersUpdatePreferences = operation('users_update_preferences', 'PATCH /v1/users/{id}/preferences', {
   keyScopes: ['profile'],
   audited: true,
-  method: 'patch',
-  path: '/v1/users/{id}/preferences',
   summary: 'Change a user’s preferences',
   params: Type.Object({ id: Type.String() }),
   body: UpdateUserPreferencesRequest,
@@ -414,11 +346,7 @@ export const usersUpdatePreferences = operation({
   },
 });
 
-export const usersWrapped = operation({
-  id: 'users_wrapped',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/users/{id}/wrapped',
+export const usersWrapped = operation('users_wrapped', 'GET /v1/users/{id}/wrapped', {
   summary: "A user's year in review",
   params: Type.Object({ id: Type.String() }),
   query: Type.Object({ year: Type.Optional(Type.Integer({ minimum: 1 })) }),

@@ -39,11 +39,7 @@ const Created = Type.Object({
   issues: Type.Array(AdminIssue),
 });
 
-export const adminWebhooksCreate = operation({
-  id: 'admin_webhooks_create',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/webhooks',
+export const adminWebhooksCreate = operation('admin_webhooks_create', 'POST /v1/webhooks', {
   summary: 'Create: each item is a new webhook; its secret is shown only once',
   query: Strict,
   body: items.body,
@@ -90,11 +86,7 @@ const resendAnswer = ({ id, parameters: { status, types, fromMs, toMs }, ...job 
   finished: job.finished?.toISOString() ?? null,
 });
 
-export const adminWebhooksResend = operation({
-  id: 'admin_webhooks_resend',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/webhooks/{id}/resend',
+export const adminWebhooksResend = operation('admin_webhooks_resend', 'POST /v1/webhooks/{id}/resend', {
   summary: 'Resend messages of the log: by default those that failed',
   description:
     'Those that are in the log now and fit `status`, `types` and the time at which they were made (from `from` on, before `to`) are queued ' +
@@ -109,45 +101,41 @@ export const adminWebhooksResend = operation({
   },
 });
 
-export const adminWebhooksRotateSecret = operation({
-  id: 'admin_webhooks_rotate_secret',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/webhooks/{id}/rotate-secret',
-  summary: 'Give a webhook a new secret, shown only once; for 24 hours the previous one signs, too',
-  description:
-    'Until `previousUntil` every delivery carries the signatures of both, so that a receiver can change secrets without losing a message. ' +
-    'A second rotation within that time ends the older one at once: rotate twice if a secret leaked.',
-  params: Type.Object({ id: Uuid }),
-  responses: {
-    200: Type.Object({
-      id: Uuid,
-      secret: Type.String(),
-      previousUntil: Nullable(Type.String({ format: 'date-time' })),
-    }),
+export const adminWebhooksRotateSecret = operation(
+  'admin_webhooks_rotate_secret',
+  'POST /v1/webhooks/{id}/rotate-secret',
+  {
+    summary: 'Give a webhook a new secret, shown only once; for 24 hours the previous one signs, too',
+    description:
+      'Until `previousUntil` every delivery carries the signatures of both, so that a receiver can change secrets without losing a message. ' +
+      'A second rotation within that time ends the older one at once: rotate twice if a secret leaked.',
+    params: Type.Object({ id: Uuid }),
+    responses: {
+      200: Type.Object({
+        id: Uuid,
+        secret: Type.String(),
+        previousUntil: Nullable(Type.String({ format: 'date-time' })),
+      }),
+    },
+    answer: async ({ resources, webhookSecrets }, { tenant, by, params }) => {
+      const id = params.id.toLowerCase();
+      await resources.edit(tenant.no, by, (draft) => {
+        const webhook = draft.get('webhook', id);
+        if (webhook === undefined) throw new AppError('not_found', unknown(webhooks));
+        draft.update('webhook', id, { ...webhook, secretNo: webhook.secretNo + 1 });
+      });
+      const shown = (await webhookSecrets(tenant.no, [id])).get(id);
+      if (shown === undefined) throw new AppError('not_found', unknown(webhooks));
+      const { secret, previousUntilMs } = shown;
+      const previousUntil = previousUntilMs === null ? null : new Date(previousUntilMs).toISOString();
+      return { id, secret, previousUntil };
+    },
   },
-  answer: async ({ resources, webhookSecrets }, { tenant, by, params }) => {
-    const id = params.id.toLowerCase();
-    await resources.edit(tenant.no, by, (draft) => {
-      const webhook = draft.get('webhook', id);
-      if (webhook === undefined) throw new AppError('not_found', unknown(webhooks));
-      draft.update('webhook', id, { ...webhook, secretNo: webhook.secretNo + 1 });
-    });
-    const shown = (await webhookSecrets(tenant.no, [id])).get(id);
-    if (shown === undefined) throw new AppError('not_found', unknown(webhooks));
-    const { secret, previousUntilMs } = shown;
-    const previousUntil = previousUntilMs === null ? null : new Date(previousUntilMs).toISOString();
-    return { id, secret, previousUntil };
-  },
-});
+);
 
 const isoOfDate = (at: Date | null): string | null => at?.toISOString() ?? null;
 
-export const adminWebhooksState = operation({
-  id: 'admin_webhooks_state',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/webhooks/{id}/state',
+export const adminWebhooksState = operation('admin_webhooks_state', 'GET /v1/webhooks/{id}/state', {
   summary: 'The status of a webhook: waiting messages, failures, and why Laurel disabled it',
   params: Type.Object({ id: Uuid }),
   responses: { 200: WebhookState },
@@ -196,11 +184,7 @@ const shownDelivery = (row: WholeDeliveryRow): ShownWebhookDelivery => ({
 
 const Body = Type.Object({ type: Type.Enum([...WEBHOOK_EVENTS]) });
 
-export const adminWebhooksTest = operation({
-  id: 'admin_webhooks_test',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/webhooks/{id}/test',
+export const adminWebhooksTest = operation('admin_webhooks_test', 'POST /v1/webhooks/{id}/test', {
   summary: 'Send a webhook the example of a type, whether it wants the type or not',
   description:
     'Apart from `test` in the log, the example is a message like any other: signed, guarded and retried. ' +
@@ -215,27 +199,23 @@ export const adminWebhooksTest = operation({
   },
 });
 
-export const adminWebhooksDeliveriesList = operation({
-  id: 'admin_webhooks_deliveries_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/webhooks/{id}/deliveries',
-  summary: 'The log of a webhook: sent and waiting messages, newest first, without payloads',
-  params: Type.Object({ id: Uuid }),
-  query: DeliveryQuery,
-  responses: { 200: WebhookDeliveries },
-  answer: async ({ resources, webhookDeliveries }, { tenant, params, query }) => {
-    const own = await ownWebhook(resources, tenant.no, params.id);
-    const { rows, nextCursor } = await webhookDeliveries.list(own, query);
-    return { deliveries: rows.map(deliveryAnswer), nextCursor };
+export const adminWebhooksDeliveriesList = operation(
+  'admin_webhooks_deliveries_list',
+  'GET /v1/webhooks/{id}/deliveries',
+  {
+    summary: 'The log of a webhook: sent and waiting messages, newest first, without payloads',
+    params: Type.Object({ id: Uuid }),
+    query: DeliveryQuery,
+    responses: { 200: WebhookDeliveries },
+    answer: async ({ resources, webhookDeliveries }, { tenant, params, query }) => {
+      const own = await ownWebhook(resources, tenant.no, params.id);
+      const { rows, nextCursor } = await webhookDeliveries.list(own, query);
+      return { deliveries: rows.map(deliveryAnswer), nextCursor };
+    },
   },
-});
+);
 
-export const adminWebhooksResendsList = operation({
-  id: 'admin_webhooks_resends_list',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/webhooks/{id}/resends',
+export const adminWebhooksResendsList = operation('admin_webhooks_resends_list', 'GET /v1/webhooks/{id}/resends', {
   summary: 'The latest 100 resends of a webhook with their progress, newest first; finished ones are kept for 30 days',
   params: Type.Object({ id: Uuid }),
   responses: { 200: Type.Array(WebhookResend) },
@@ -245,32 +225,32 @@ export const adminWebhooksResendsList = operation({
   },
 });
 
-export const adminWebhooksDeliveriesGet = operation({
-  id: 'admin_webhooks_deliveries_get',
-  surface: 'admin',
-  method: 'get',
-  path: '/v1/webhooks/{id}/deliveries/{messageId}',
-  summary: 'A message of the log of a webhook, with its payload and every try',
-  params: Type.Object({ id: Uuid, messageId: Uuid }),
-  responses: { 200: ShownWebhookDelivery },
-  answer: async ({ resources, webhookDeliveries }, { tenant, params: { id, messageId } }) => {
-    const own = await ownWebhook(resources, tenant.no, id);
-    return shownDelivery(await webhookDeliveries.get(own, messageId));
+export const adminWebhooksDeliveriesGet = operation(
+  'admin_webhooks_deliveries_get',
+  'GET /v1/webhooks/{id}/deliveries/{messageId}',
+  {
+    summary: 'A message of the log of a webhook, with its payload and every try',
+    params: Type.Object({ id: Uuid, messageId: Uuid }),
+    responses: { 200: ShownWebhookDelivery },
+    answer: async ({ resources, webhookDeliveries }, { tenant, params: { id, messageId } }) => {
+      const own = await ownWebhook(resources, tenant.no, id);
+      return shownDelivery(await webhookDeliveries.get(own, messageId));
+    },
   },
-});
+);
 
-export const adminWebhooksDeliveriesResend = operation({
-  id: 'admin_webhooks_deliveries_resend',
-  surface: 'admin',
-  method: 'post',
-  path: '/v1/webhooks/{id}/deliveries/{messageId}/resend',
-  summary: 'Resend a message of the log with the same ID, keeping its earlier tries',
-  description:
-    'A message that waits for its next try is sent at once. Repeating the call while it waits changes nothing.',
-  params: Type.Object({ id: Uuid, messageId: Uuid }),
-  responses: { 202: WebhookDelivery },
-  answer: async ({ resources, webhookDeliveries }, { tenant, by, params: { id, messageId } }) => {
-    const own = await ownWebhook(resources, tenant.no, id);
-    return deliveryAnswer(await webhookDeliveries.resend(own, messageId, by));
+export const adminWebhooksDeliveriesResend = operation(
+  'admin_webhooks_deliveries_resend',
+  'POST /v1/webhooks/{id}/deliveries/{messageId}/resend',
+  {
+    summary: 'Resend a message of the log with the same ID, keeping its earlier tries',
+    description:
+      'A message that waits for its next try is sent at once. Repeating the call while it waits changes nothing.',
+    params: Type.Object({ id: Uuid, messageId: Uuid }),
+    responses: { 202: WebhookDelivery },
+    answer: async ({ resources, webhookDeliveries }, { tenant, by, params: { id, messageId } }) => {
+      const own = await ownWebhook(resources, tenant.no, id);
+      return deliveryAnswer(await webhookDeliveries.resend(own, messageId, by));
+    },
   },
-});
+);

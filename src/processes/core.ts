@@ -81,7 +81,7 @@ export async function createCore(settings: CoreSettings & { log: Log }, role: Co
   const logOutagesOf = logOutages(redis, log);
   const guardPool = role.guardPool === undefined ? pool : poolOf(role.guardPool);
 
-  const catalogs = new Catalogs({ pool });
+  const catalogs = new Catalogs(pool);
   closing.add(() => catalogs.close());
   const signals = new Signals(redis);
   closing.add(() => signals.close());

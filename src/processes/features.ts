@@ -1,5 +1,5 @@
-import { ConfigurationStore } from '../catalog/configuration/store.ts';
-import { Resources } from '../catalog/resources.ts';
+import { createConfigurationStore } from '../catalog/configuration/store.ts';
+import { createResources } from '../catalog/resources.ts';
 import { createAchievementCompletion } from '../engine/achievements/achievement-completion.ts';
 import { createAchievementReads } from '../engine/achievements/achievement-reads.ts';
 import { AchievementPreview } from '../engine/achievements/preview.ts';
@@ -11,17 +11,17 @@ import { createAttention } from '../engine/attention.ts';
 import { createActivityReads } from '../engine/history/activity.ts';
 import { createBatchIntake } from '../engine/events/batch-intake.ts';
 import { createClockControl } from '../engine/schedule/clock-control.ts';
-import { LateEvents } from '../engine/corrections/late-events.ts';
+import { createLateEvents } from '../engine/corrections/late-events.ts';
 import { createManyReversals } from '../engine/corrections/many-reversals.ts';
 import { createReversals } from '../engine/corrections/reversals.ts';
 import { createDeadLetters } from '../engine/persist/dead-letters.ts';
-import { EventBatcher } from '../engine/events/event-batcher.ts';
+import { createEventBatcher } from '../engine/events/event-batcher.ts';
 import { createEventEngine } from '../engine/events/event-engine.ts';
 import { appliedReplies, lookUpKeys, persistedReplies } from '../engine/events/stored-replies.ts';
 import { createHistoryReads } from '../engine/history/history-reads.ts';
 import { ReadLimits } from '../engine/history/read-limits.ts';
-import { WrappedReads } from '../engine/history/wrapped-reads.ts';
-import { Imports } from '../engine/imports/imports.ts';
+import { createWrappedReads } from '../engine/history/wrapped-reads.ts';
+import { createImports } from '../engine/imports/imports.ts';
 import { createJobs } from '../engine/schedule/jobs.ts';
 import { createLeagueReads } from '../engine/leaderboards/league-reads.ts';
 import { createLeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
@@ -45,10 +45,10 @@ import { SeenMessages } from '../engine/messages/seen-messages.ts';
 import { trackingLinksOf } from '../engine/messages/tracking-links.ts';
 import { unsubscribeLinksOf } from '../engine/messages/unsubscribe-links.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
-import { Claims } from '../engine/rewards/claims.ts';
+import { createClaims } from '../engine/rewards/claims.ts';
 import { createSpendings } from '../engine/points/spendings.ts';
 import { createUserPoints } from '../engine/points/user-points.ts';
-import { Quarantine } from '../engine/corrections/quarantine.ts';
+import { createQuarantine } from '../engine/corrections/quarantine.ts';
 import { createSpreads } from '../engine/rebuild/conversion.ts';
 import { createVerifications } from '../engine/rebuild/verifications.ts';
 import { createRecomputations } from '../engine/recomputations/recomputations.ts';
@@ -111,7 +111,7 @@ export function createServices(core: FrontendCore, live: Live): Services {
 function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quarantine' | 'deadLetters'> {
   const { redis, pool, log, catalogs, clock, ids, scripts, overloaded, users, recordAudit, deliveriesQueued } = core;
   const addRanks = createEventRanks(redis, log);
-  const batcher = new EventBatcher({
+  const batcher = createEventBatcher({
     redis,
     clock,
     scripts,
@@ -128,7 +128,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
       ids,
       clock,
       overloaded,
-      late: new LateEvents({ redis, pool, clock, log }),
+      late: createLateEvents(redis, pool, clock, log),
     }),
     batches: createBatchIntake({
       redis,
@@ -139,7 +139,7 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
       onAccepted: core.batchQueued,
       overloaded,
     }),
-    quarantine: new Quarantine({
+    quarantine: createQuarantine({
       redis,
       pool,
       scripts,
@@ -178,7 +178,7 @@ function createUsers(
   | 'imports'
 > {
   const { redis, pool, scripts, clock, users, caughtUp, applicationKeys, recordAudit, controlShare } = core;
-  const setsOfPart = (part: TenantPart): Promise<string[]> => setsOfBoards({ redis, pool, clock }, part);
+  const setsOfPart = (part: TenantPart): Promise<string[]> => setsOfBoards(redis, pool, clock, part);
   const hiding = createHiding({ redis, pool, scripts, setsOfBoards: setsOfPart, clock });
   return {
     users,
@@ -187,7 +187,7 @@ function createUsers(
     directory: createUserDirectory({ redis, pool, caughtUp, controlShare, clock }),
     userExport: createUserExport({ redis, pool, users, clock, controlShare, recordAudit }),
     timeline: createTimeline({ pool, users: core.usersWithHistory }),
-    activity: createActivityReads({ redis, pool, clock, caughtUp }),
+    activity: createActivityReads(redis, pool, clock, caughtUp),
     deletion: createUserDeletion({
       redis,
       pool,
@@ -197,7 +197,7 @@ function createUsers(
       setsOfBoards: setsOfPart,
       recordAudit,
     }),
-    imports: new Imports({ redis, pool, scripts, recordAudit, clock }),
+    imports: createImports({ redis, pool, scripts, recordAudit, clock }),
     aliasOf: (tenantNo, userId) => aliasOf(redis, tenantNo, userId),
     isWide: (tenantNo) => knownParts(redis, tenantNo).length > 1,
     merges: new UserMerges({
@@ -222,7 +222,7 @@ function createAchievements(
   return {
     achievements: createAchievementReads(redis, users),
     achievementPreview: new AchievementPreview({ redis, pool, clock, caughtUp }),
-    completion: createAchievementCompletion({ scripts, clock }),
+    completion: createAchievementCompletion(scripts, clock),
     backdatings: { list: (tenantNo) => latestJobs(pool, { kind: 'backdating', tenantNo }) },
   };
 }
@@ -241,17 +241,17 @@ function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'sp
     persisted,
   });
   return {
-    points: new PointsReads({ redis, pool, clock, caughtUp }),
+    points: new PointsReads(redis, pool, clock, caughtUp),
     userPoints: createUserPoints(pool, core.usersWithHistory, clock),
     spendings,
-    claims: new Claims({ redis, pool, spendings, ids, clock, recordAudit, persisted }),
+    claims: createClaims({ redis, pool, spendings, ids, clock, recordAudit, persisted }),
   };
 }
 
 /** Reads of many sums, with the connections of other long reads. */
 function createAnalytics(core: FrontendCore): Feature<'analytics' | 'groupComparison'> {
   const { redis, historyPool: pool, clock, caughtUp, controlShare } = core;
-  const points = new PointsReads({ redis, pool, clock, caughtUp });
+  const points = new PointsReads(redis, pool, clock, caughtUp);
   const costly = new CostlyReads();
   return {
     analytics: createAnalyticsReads({ redis, pool, clock, caughtUp, points, controlShare, costly }),
@@ -296,7 +296,7 @@ function createCorrections(
   return {
     reversals,
     manyReversals: createManyReversals({ pool, ids, reversals, persisted }),
-    recomputations: createRecomputations({ pool, clock, wake: wakeJobs }),
+    recomputations: createRecomputations(pool, clock, wakeJobs),
     verifications: createVerifications(core.redis, pool, clock, wakeJobs),
   };
 }
@@ -306,7 +306,7 @@ function createHistory(core: FrontendCore): Feature<'history' | 'wrapped'> {
   const limits = new ReadLimits();
   return {
     history: createHistoryReads({ pool, limits, users }),
-    wrapped: new WrappedReads({ pool, limits, redis, past, clock, users, controlShare }),
+    wrapped: createWrappedReads({ pool, limits, redis, past, clock, users, controlShare }),
   };
 }
 
@@ -386,7 +386,7 @@ function createMessages(
   return {
     ...testing,
     testTemplates: createTemplateTests({ ...testing, users, redis }),
-    emailLog: createEmailLog({ pool, clock }),
+    emailLog: createEmailLog(pool, clock),
     unsubscribing: createUnsubscribing({
       links: unsubscribeLinksOf(ids),
       catalogs,
@@ -407,7 +407,7 @@ function createMessages(
       isTenant,
       onReport: (outcome, count) => core.metrics.reported(outcome, count),
     }),
-    feedbackSettings: createFeedbackSettings({ pool, clock, tokens, publicUrl }),
+    feedbackSettings: createFeedbackSettings(pool, clock, tokens, publicUrl),
   };
 }
 
@@ -419,8 +419,8 @@ function createConfiguration(
   return {
     attributeValues: (tenantNo, attribute, limit) => attributeValues(pool, tenantNo, attribute, limit),
     catalogs,
-    configuration: new ConfigurationStore({ pool, announce, clock, catalogs }),
-    resources: new Resources({ pool, announce, clock, catalogs, settings: { webhookAllowPrivate } }),
+    configuration: createConfigurationStore({ pool, announce, clock, catalogs }),
+    resources: createResources({ pool, announce, clock, catalogs, settings: { webhookAllowPrivate } }),
   };
 }
 
@@ -456,7 +456,7 @@ function createAdministration(
     attention: createAttention(pool, clock, backlog),
     tenants: core.tenants,
     applicationKeys: core.applicationKeys,
-    adminKeys: createAdminKeys({ pool, announce, clock }),
+    adminKeys: createAdminKeys(pool, announce, clock),
     sessions: new Sessions({ pool, announce, clock }),
     recentRequests,
     clock,

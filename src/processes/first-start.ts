@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { systemClock } from '../clock.ts';
-import { ConfigurationStore } from '../catalog/configuration/store.ts';
+import { createConfigurationStore } from '../catalog/configuration/store.ts';
 import { loadDemo } from '../catalog/demo.ts';
 import { ownVersion } from '../engine/rebuild/marks.ts';
 import type { Env } from '../env.ts';
@@ -53,8 +53,8 @@ export async function prepareDatabase(
     await (env.migrateAtStart ? applyMigrations(pool, log) : migrationsOfOthers(pool, log));
     const tooShort = await retentionTooShort(pool, env.eventRetentionDays);
     if (tooShort !== null) throw new StartError(tooShort);
-    const stored = await createAdminKeys({ pool, announce: publish }).ensureFirst(env.adminApiKey);
-    const configuration = new ConfigurationStore({ pool, announce: publish });
+    const stored = await createAdminKeys(pool, publish).ensureFirst(env.adminApiKey);
+    const configuration = createConfigurationStore({ pool, announce: publish });
     if (env.demo && (await loadDemo(configuration))) log?.info({}, 'the demo is configured; LAUREL_DEMO=0 omits it');
     // The operator knows a key that they set, and log collectors would store a printed one.
     const newKey = env.adminApiKey === null ? stored : null;
@@ -151,7 +151,7 @@ export class StartSteps {
   private readonly of: number;
   private no = 0;
 
-  constructor({ steps, say }: { steps: number; say: (line: string) => void }) {
+  constructor(steps: number, say: (line: string) => void) {
     this.say = say;
     this.of = steps;
   }

@@ -163,7 +163,7 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
     },
     deliveriesQueued: () => signals.announce('deliveries', ''),
     recordAudit: trail.record,
-    applicationKeys: createApplicationKeys({ pool, announce, clock }),
+    applicationKeys: createApplicationKeys(pool, announce, clock),
     users,
     caughtUp,
     usersWithHistory: new CaughtUpUsers({ redis, caughtUp }),

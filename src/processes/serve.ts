@@ -128,7 +128,8 @@ function createAuthentication(laurel: Laurel, uses: KeyUses) {
 }
 
 async function listen(
-  { app, admin }: { app: Server; admin: Server },
+  app: Server,
+  admin: Server,
   { host, adminHost, ...ports }: Pick<ServeOptions, 'host' | 'adminHost' | 'appPort' | 'adminPort'>,
 ): Promise<{ appPort: number; adminPort: number }> {
   try {
@@ -146,7 +147,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
   const { services, redis, pool, metrics } = laurel;
   const { bodyBytes, failedKeyLimit, gathered = ownMetrics(metrics.registry, 'frontend') } = options;
   const uses = new KeyUses(pool);
-  const refused = new RefusedKeys({ record: services.recordAudit });
+  const refused = new RefusedKeys(services.recordAudit);
   const { keys, sessions } = createAuthentication(laurel, uses);
   const organisationPerSecond = (): number | null => services.tenants.organisation().rateLimit;
   const admission = new Admission();
@@ -208,7 +209,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
     metrics: async () => metricsText((await Promise.all([installation(), gathered()])).flat()),
   });
   metrics.watchInFlight({ application: app, admin });
-  const { appPort, adminPort } = await listen({ app, admin }, options);
+  const { appPort, adminPort } = await listen(app, admin, options);
   return {
     appPort,
     adminPort,

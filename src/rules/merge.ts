@@ -252,7 +252,8 @@ function mergeMetadata(user: User, from: User, { board, runDay }: BoardRun, isOt
 
 /** The moves of the remaining user on leaderboards, other than those of runs that are cleared. */
 export function mergeMoves(
-  { before, after }: { before: User; after: User },
+  before: User,
+  after: User,
   boards: readonly PlanBoard[],
   isCleared: (run: BoardRun) => boolean,
 ): ScoreChange[] {

@@ -30,7 +30,7 @@ beforeAll(async () => {
   stack = await testStack();
   const pool = createPool(stack.databaseUrl, { max: 1 });
   await migrate(pool);
-  await createAdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
+  await createAdminKeys(pool, async () => undefined).ensureFirst(KEY);
   workers = await startWorkers({ ...stack, clock: systemClock, log: createLog({ level: 'fatal', name: 'test' }) });
   frontend = await watchedFrontend(stack);
   await send({

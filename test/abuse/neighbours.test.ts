@@ -35,7 +35,7 @@ beforeAll(async () => {
   stack = await testStack({ database: 'migrated' });
   redis = new Redis(stack.redisUrl);
   const pool = createPool(stack.databaseUrl, { max: 1 });
-  await createAdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
+  await createAdminKeys(pool, async () => undefined).ensureFirst(KEY);
   workers = await startWorkers({ ...stack, clock: systemClock, log: createLog({ level: 'fatal', name: 'test' }) });
   frontend = await watchedFrontend(stack);
   await createLargeTenant(send, pool, SIZES);

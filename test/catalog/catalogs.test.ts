@@ -23,7 +23,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   close = [];
   await database.pool.query('TRUNCATE catalog_resources CASCADE; UPDATE tenants SET catalog_version = 0, next_no = 1');
-  catalogs = new Catalogs({ pool: database.pool });
+  catalogs = new Catalogs(database.pool);
   close.push(() => catalogs.close());
 });
 
@@ -244,7 +244,7 @@ describe('changes', () => {
 test('keeps the loaded catalog while Postgres does not answer, and reloads it afterwards', async () => {
   const pool = createPool(database.stack.databaseUrl, { max: 1 });
   // Holding the pool's only connection simulates a Postgres that hangs.
-  const gated = new Catalogs({ pool });
+  const gated = new Catalogs(pool);
   close.push(() => gated.close());
   const loaded = await gated.load(0);
   const holder = await pool.connect();
@@ -258,7 +258,7 @@ test('keeps the loaded catalog while Postgres does not answer, and reloads it af
 
 test('retries a failed load', async () => {
   const failing = createPool(database.stack.databaseUrl, { max: 1 });
-  const retrying = new Catalogs({ pool: failing });
+  const retrying = new Catalogs(failing);
   close.push(() => retrying.close());
   const loaded = await retrying.load(0);
   await database.pool.query('ALTER TABLE catalog_resources RENAME TO away');

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Catalogs } from '../../src/catalog/catalogs.ts';
-import { ConfigurationStore } from '../../src/catalog/configuration/store.ts';
+import { createConfigurationStore, type ConfigurationStore } from '../../src/catalog/configuration/store.ts';
 import { DEMO, loadDemo } from '../../src/catalog/demo.ts';
-import { Resources } from '../../src/catalog/resources.ts';
+import { createResources } from '../../src/catalog/resources.ts';
 import { FixedClock } from '../../src/clock.ts';
 import { type Catalog } from '../../src/domain/catalog.ts';
 import { DEFAULT_STREAK_SETTINGS } from '../../src/domain/fields/tenant-settings.ts';
@@ -28,7 +28,7 @@ beforeEach(async () => {
   );
   announced = [];
   clock.set(Date.UTC(2026, 2, 1, 12));
-  store = new ConfigurationStore({
+  store = createConfigurationStore({
     pool: database.pool,
     announce: async (message) => void announced.push(message),
     clock,
@@ -114,7 +114,7 @@ describe('applying', () => {
 
   test('resources that the user edited are not removed with the demo; what is kept no longer belongs to the demo', async () => {
     await loadDemo(store);
-    const resources = new Resources({ pool: database.pool, announce: async () => undefined, clock });
+    const resources = createResources({ pool: database.pool, announce: async () => undefined, clock });
     const [metric, other] = (await catalog()).metrics;
     const { id: _id, no: _no, created: _created, updated: _updated, ...fields } = metric!;
     await resources.edit(0, { who: 'test' }, (draft) =>
@@ -229,8 +229,8 @@ describe('applying', () => {
   });
 
   test('resolves once the catalogs of this process have the change', async () => {
-    const catalogs = new Catalogs({ pool: database.pool });
-    const near = new ConfigurationStore({ pool: database.pool, announce: async () => undefined, catalogs });
+    const catalogs = new Catalogs(database.pool);
+    const near = createConfigurationStore({ pool: database.pool, announce: async () => undefined, catalogs });
     await catalogs.load(0);
     await near.apply(0, { metrics: [{ key: 'now', name: 'Now' }] }, WHO);
     expect([...catalogs.get(0)!.metrics.keys()]).toEqual(['now']);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { ConfigurationStore } from '../../src/catalog/configuration/store.ts';
+import { createConfigurationStore, type ConfigurationStore } from '../../src/catalog/configuration/store.ts';
 import { deleteUnreferred } from '../../src/catalog/resource-edits.ts';
-import { Resources } from '../../src/catalog/resources.ts';
+import { createResources } from '../../src/catalog/resources.ts';
 import { FixedClock } from '../../src/clock.ts';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import {
@@ -29,7 +29,7 @@ beforeEach(async () => {
      UPDATE tenants SET catalog_version = 0, next_no = 1, streaks = NULL, event_settings = NULL,
             message_settings = NULL, message_kinds = '{}', push_kinds = '{}', messages_updated = NULL`,
   );
-  store = new ConfigurationStore({ pool: database.pool, announce: async () => undefined, clock });
+  store = createConfigurationStore({ pool: database.pool, announce: async () => undefined, clock });
 });
 afterAll(() => database.close());
 
@@ -241,7 +241,7 @@ describe('refuses', () => {
     await expect(apply({ attributes: [LANGUAGE] })).rejects.toThrow(
       "messages.templates[0].text: 'user.attributes.city' is no variable of recap",
     );
-    const resources = new Resources({ pool: database.pool, announce: async () => undefined, clock });
+    const resources = createResources({ pool: database.pool, announce: async () => undefined, clock });
     const left = await resources.edit(0, WHO, async (draft) => {
       const ids = draft.catalog.attributes.map(({ id }) => id);
       return [...(await deleteUnreferred(draft, 'attribute', ids)).values()];

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Fields } from '../../src/catalog/resource-fields.ts';
-import { Resources } from '../../src/catalog/resources.ts';
+import { createResources, type Resources } from '../../src/catalog/resources.ts';
 import { FixedClock } from '../../src/clock.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 
@@ -18,7 +18,11 @@ beforeEach(async () => {
     `TRUNCATE catalog_resources, audit_log CASCADE; UPDATE tenants SET catalog_version = 0, next_no = 1`,
   );
   announced = [];
-  resources = new Resources({ pool: database.pool, announce: async (message) => void announced.push(message), clock });
+  resources = createResources({
+    pool: database.pool,
+    announce: async (message) => void announced.push(message),
+    clock,
+  });
 });
 
 afterAll(() => database.close());

@@ -25,7 +25,7 @@ export class ReadFixture {
     const { redis, users, clock } = laurel;
     this.laurel = laurel;
     this.pool = pool;
-    this.points = new PointsReads({ redis, pool, clock });
+    this.points = new PointsReads(redis, pool, clock);
     this.userPoints = createUserPoints(pool, users, clock);
     this.streaks = createStreakReads(redis, pool, users, clock);
     this.leaderboards = createLeaderboardReads({ redis, users, clock, ...(past !== undefined && { past }) });

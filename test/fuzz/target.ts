@@ -44,7 +44,7 @@ export interface Target {
 export async function startTarget(): Promise<Target> {
   const stack = await testStack({ database: 'migrated', cluster: isClusterRun() });
   const pool = createPool(stack.databaseUrl, { max: 1 });
-  await createAdminKeys({ pool, announce: async () => undefined }).ensureFirst(KEY);
+  await createAdminKeys(pool, async () => undefined).ensureFirst(KEY);
   const redis = await connectRedis(stack.redisUrl);
   await pool.end();
   const ports = { application: await freePort(), admin: await freePort() };

@@ -246,8 +246,8 @@ describe('with the stored keys', () => {
   test('another process refuses a deleted key in under a second', async () => {
     const { pool } = database;
     const publish = (message: string): Promise<void> => publishSignal(redis, 'changes', message);
-    const admins = createAdminKeys({ pool, announce: publish });
-    const users = createApplicationKeys({ pool, announce: publish });
+    const admins = createAdminKeys(pool, publish);
+    const users = createApplicationKeys(pool, publish);
     const [made] = await admins.create([{ name: 'Test', access: 'full', tenantId: null }], { who: 'test' });
     const { key: adminKey } = made as CreatedAdminKey;
     const [created] = await users.create(0, [{ userId: 'ada', scope: 'all', expiresMs: null, rateLimit: null }], {

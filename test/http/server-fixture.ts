@@ -62,11 +62,7 @@ export class Gate {
 export function echoOperations(gate: Gate): Operation[] {
   const Any = Type.Object({});
   return [
-    operation({
-      id: 'things_event',
-      surface: 'application',
-      method: 'post',
-      path: '/v1/things/{key}/event',
+    operation('things_event', 'POST /v1/things/{key}/event', {
       aliases: ['/api/things/{key}/event'],
       summary: 'Echo',
       idempotent: true,
@@ -83,31 +79,19 @@ export function echoOperations(gate: Gate): Operation[] {
       namedUsers: ({ body }) => [body.user.id],
       handle: async (_services, call) => ({ status: 201, body: call }),
     }),
-    operation({
-      id: 'things_get',
-      surface: 'application',
-      method: 'get',
-      path: '/v1/things/{id}',
+    operation('things_get', 'GET /v1/things/{id}', {
       summary: 'Echo',
       params: Type.Object({ id: Type.String({ format: 'uuid' }) }),
       responses: { 200: Any },
       handle: async (_services, { params }) => ({ status: 200, body: { params } }),
     }),
-    operation({
-      id: 'things_events',
-      surface: 'application',
-      method: 'post',
-      path: '/v1/things/events',
+    operation('things_events', 'POST /v1/things/events', {
       summary: 'Echo',
       body: Type.Array(Type.Object({ id: Type.String() }), { minItems: 1, maxItems: 3 }),
       responses: { 200: Any },
       handle: async (_services, { body }) => ({ status: 200, body: { body } }),
     }),
-    operation({
-      id: 'things_list',
-      surface: 'application',
-      method: 'get',
-      path: '/v1/things',
+    operation('things_list', 'GET /v1/things', {
       summary: 'Echo',
       query: Type.Object({
         limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }),
@@ -120,11 +104,7 @@ export function echoOperations(gate: Gate): Operation[] {
       responses: { 200: Any },
       handle: async (_services, { query }) => ({ status: 200, body: { query } }),
     }),
-    operation({
-      id: 'users_get',
-      surface: 'application',
-      method: 'get',
-      path: '/v1/people/{id}',
+    operation('users_get', 'GET /v1/people/{id}', {
       summary: 'Echo',
       params: Type.Object({ id: Type.String({ maxLength: 255 }) }),
       responses: { 200: Any },
@@ -134,21 +114,13 @@ export function echoOperations(gate: Gate): Operation[] {
         json: JSON.stringify({ params, tenant: tenant.no }),
       }),
     }),
-    operation({
-      id: 'organisation_get',
-      surface: 'application',
-      method: 'get',
-      path: '/v1/organisation',
+    operation('organisation_get', 'GET /v1/organisation', {
       summary: 'Echo',
       scope: 'organisation',
       responses: { 200: Any },
       handle: async (_services, { tenant }) => ({ status: 200, body: { tenant: tenant.no } }),
     }),
-    operation({
-      id: 'slow_post',
-      surface: 'application',
-      method: 'post',
-      path: '/v1/slow',
+    operation('slow_post', 'POST /v1/slow', {
       summary: 'Waits at the gate',
       body: Any,
       responses: { 200: Any },
@@ -157,11 +129,7 @@ export function echoOperations(gate: Gate): Operation[] {
         return { status: 200, body: { slow: true } };
       },
     }),
-    operation({
-      id: 'slow_get',
-      surface: 'application',
-      method: 'get',
-      path: '/v1/slow',
+    operation('slow_get', 'GET /v1/slow', {
       summary: 'Waits at the gate',
       responses: { 200: Any },
       handle: async () => {

@@ -19,11 +19,7 @@ const THROWN: Record<string, () => unknown> = {
   ...Object.fromEntries(errorCodes.map((code) => [code, () => new AppError(code, `text of ${code}`)])),
 };
 
-const throwing = operation({
-  id: 'throw_it',
-  surface: 'application',
-  method: 'post',
-  path: '/v1/throw/{what}',
+const throwing = operation('throw_it', 'POST /v1/throw/{what}', {
   mayConflict: true,
   summary: 'Throws',
   params: Type.Object({ what: Type.String() }),
@@ -44,11 +40,7 @@ const throwingAtOnce: Operation = {
   },
 };
 
-const unserializable = operation({
-  id: 'unserializable_get',
-  surface: 'application',
-  method: 'get',
-  path: '/v1/unserializable',
+const unserializable = operation('unserializable_get', 'GET /v1/unserializable', {
   summary: 'Answers what is no JSON',
   responses: { 200: Type.Object({}) },
   handle: async () => ({ status: 200, body: { n: 1n } }),

@@ -96,11 +96,7 @@ test('the events of a tenant that used more than half of the time wait only whil
 
 test('a user whose requests took too much time gets 429 with Retry-After; others, and admin keys, do not', async () => {
   const limitOf = callerLimits({ applicationPerSecond: 50, adminPerSecond: 0 });
-  const busy = operation({
-    id: 'busy',
-    surface: 'application',
-    method: 'get',
-    path: '/v1/busy',
+  const busy = operation('busy', 'GET /v1/busy', {
     summary: 'Computes for half a second',
     responses: { 200: Type.Object({}) },
     handle: async () => {
@@ -127,11 +123,7 @@ test('a user whose requests took too much time gets 429 with Retry-After; others
 test('of many requests of a user that are sent together, only some begin before their cost is known', async () => {
   const limitOf = callerLimits({ applicationPerSecond: 50, adminPerSecond: 0 });
   let begun = 0;
-  const busy = operation({
-    id: 'busy',
-    surface: 'application',
-    method: 'get',
-    path: '/v1/busy',
+  const busy = operation('busy', 'GET /v1/busy', {
     summary: 'Computes for half a second, and waits',
     responses: { 200: Type.Object({}) },
     handle: async () => {

@@ -17,11 +17,7 @@ async function streaming(options: Parameters<typeof startServer>[0] = {}) {
     await second.pass();
     yield ',"second":2}';
   }
-  const streamed = operation({
-    id: 'streamed_get',
-    surface: 'application',
-    method: 'get',
-    path: '/v1/streamed',
+  const streamed = operation('streamed_get', 'GET /v1/streamed', {
     summary: 'Answers in pieces',
     responses: { 200: Type.Object({}) },
     handle: async () => ({ status: 200, chunks: pieces() }),

@@ -13,11 +13,7 @@ let fixture: Fixture;
 let events = 0;
 
 /** Counts the requests that reached a handler. */
-const counting = operation({
-  id: 'count_it',
-  surface: 'application',
-  method: 'post',
-  path: '/v1/count',
+const counting = operation('count_it', 'POST /v1/count', {
   summary: 'Counts',
   body: Type.Object({}),
   responses: { 200: Type.Object({}) },

@@ -1,5 +1,5 @@
 import { createBatchIntake, type BatchIntake } from '../../src/engine/events/batch-intake.ts';
-import { BatchProcessor } from '../../src/engine/events/batch-processor.ts';
+import { createBatchProcessor } from '../../src/engine/events/batch-processor.ts';
 import { tenantParts } from '../../src/redis/parts.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel, SentEvent } from './laurel-model.ts';
@@ -19,7 +19,7 @@ export class Batches {
     this.tenantNo = model.catalog.tenantNo;
     this.isWide = tenantParts(redis, this.tenantNo).length > 1;
     const catalogs = { of: () => engine.compiled(), atLeast: async () => undefined };
-    const processor = new BatchProcessor({
+    const processor = createBatchProcessor({
       redis,
       catalogs,
       ids,

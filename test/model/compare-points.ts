@@ -22,7 +22,7 @@ export class ComparePoints {
     const { redis, users, clock } = engine;
     this.engine = engine;
     this.model = model;
-    this.points = new PointsReads({ redis, pool, clock });
+    this.points = new PointsReads(redis, pool, clock);
     this.ofUsers = createUserPoints(pool, users, clock);
   }
 

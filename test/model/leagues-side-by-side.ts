@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { boardsToTrack } from '../../src/catalog/boards-to-track.ts';
 import type { Catalog, Leaderboard } from '../../src/domain/catalog.ts';
 import { boardPieces } from '../../src/engine/leaderboards/board-pieces.ts';
-import { FinalRuns } from '../../src/engine/leaderboards/final-runs.ts';
+import { createFinalRuns } from '../../src/engine/leaderboards/final-runs.ts';
 import { createKeptRuns } from '../../src/engine/leaderboards/kept-runs.ts';
 import { createLeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
 import { createLeagueClosing } from '../../src/engine/leaderboards/league-closing.ts';
@@ -33,7 +33,7 @@ export function runWorks(options: Omit<RankRewardsOptions, 'pieces' | 'graceMs'>
     throw error;
   };
   const pieces = boardPieces('final runs', onFailed);
-  const finals = new FinalRuns({ ...options, graceMs: 0, pieces });
+  const finals = createFinalRuns({ ...options, graceMs: 0, pieces });
   const rewards = createRankRewards({ ...options, graceMs: 0, pieces });
   // As `BoardsDue`, without daily snapshots, which take a step for each zone and day.
   const boards: DueWork = {

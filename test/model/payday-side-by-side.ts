@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { Publisher } from '../../src/engine/notifications/due/publisher.ts';
-import { Expiries } from '../../src/engine/points/expiries.ts';
+import { createExpiries, type Expiries } from '../../src/engine/points/expiries.ts';
 import { createTimePayments } from '../../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../../src/engine/points/time-triggers.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LaurelModel } from './laurel-model.ts';
-import { Anniversaries, createYearCounts } from '../../src/engine/achievements/anniversaries.ts';
+import { createAnniversaries, createYearCounts } from '../../src/engine/achievements/anniversaries.ts';
 import type { DueWork } from '../../src/engine/schedule/due-work.ts';
 import { followedBoards, runWorks, trackRuns } from './leagues-side-by-side.ts';
 import { stored } from './stored.ts';
@@ -35,11 +35,11 @@ export class Payday {
     const payments = createTimePayments({ ...options });
     const counts = createYearCounts({ ...options });
     const publisher = new Publisher({ ...options, pool });
-    this.expiries = new Expiries({ ...options, scripts: engine.scripts, clock: engine.clock, publisher });
+    this.expiries = createExpiries({ ...options, scripts: engine.scripts, clock: engine.clock, publisher });
     // Those that fall due at the same time, in this order.
     this.kinds = [
       new TimeTriggers({ pool, payments, atOnce: 20 }),
-      new Anniversaries({ pool, counts }),
+      createAnniversaries(pool, counts),
       this.expiries,
       ...(followedBoards(model.catalog).length === 0 ? [] : runWorks({ ...options, pool }, publisher)),
     ];

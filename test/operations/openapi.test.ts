@@ -22,11 +22,7 @@ const documentOf = (surface: Operation['surface'], operations: readonly Operatio
   resolved(openapiDocument(surface, operations));
 const surfaces = { application: applicationOperations, admin: adminOperations };
 
-const example = operation({
-  id: 'things_event',
-  surface: 'application',
-  method: 'post',
-  path: '/v1/things/{key}/event/{day}',
+const example = operation('things_event', 'POST /v1/things/{key}/event/{day}', {
   aliases: ['/api/things'],
   summary: 'Example',
   idempotent: true,

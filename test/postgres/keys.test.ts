@@ -16,8 +16,8 @@ let announced: string[];
 beforeAll(async () => {
   database = await testDatabase({ redis: false });
   const announce = async (message: string): Promise<void> => void announced.push(message);
-  applicationKeys = createApplicationKeys({ pool: database.pool, announce });
-  adminKeys = createAdminKeys({ pool: database.pool, announce });
+  applicationKeys = createApplicationKeys(database.pool, announce);
+  adminKeys = createAdminKeys(database.pool, announce);
 });
 
 beforeEach(async () => {

@@ -6,7 +6,7 @@ afterEach(() => void vi.useRealTimers());
 
 test('a step shows its begin, what it waits for, and its duration; a failed one is not shown as done', async () => {
   const lines: string[] = [];
-  const steps = new StartSteps({ steps: 2, say: (line) => void lines.push(line) });
+  const steps = new StartSteps(2, (line) => void lines.push(line));
   const first = steps.run(
     { name: 'Servers', waitsFor: 'Redis to answer' },
     () => new Promise((resolve) => setTimeout(() => resolve('there'), 12_000)),

@@ -149,10 +149,8 @@ describe('scores', () => {
     const grouped = board({ groups: [2] });
     const before = user(score(3));
     const after = merged(before, user({ ...score(4), attributes: new Map([[2, 'fr']]) }), { boards: [grouped] });
-    expect(mergeMoves({ before, after }, [grouped], () => false)).toMatchObject([
-      { oldScore: 0, score: 7, group: '2:fr' },
-    ]);
-    expect(mergeMoves({ before, after }, [grouped], () => true)).toEqual([]);
+    expect(mergeMoves(before, after, [grouped], () => false)).toMatchObject([{ oldScore: 0, score: 7, group: '2:fr' }]);
+    expect(mergeMoves(before, after, [grouped], () => true)).toEqual([]);
   });
 
   test('what was earned for a team stays with it, and the present team is that of the remaining user', () => {

@@ -97,11 +97,7 @@ test('work in a span: its result, and its error without the text', async () => {
 });
 
 test('a request that meets a fault is an error of its span, and its log line has the trace', async () => {
-  const faulty = operation({
-    id: 'faulty_get',
-    surface: 'application',
-    method: 'get',
-    path: '/v1/faulty',
+  const faulty = operation('faulty_get', 'GET /v1/faulty', {
     summary: 'Fails',
     responses: { 200: null },
     handle: async () => Promise.reject(new Error('inside')),

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { Resources } from '../../src/catalog/resources.ts';
+import { createResources } from '../../src/catalog/resources.ts';
 import type { DeliveryStep } from '../../src/engine/webhooks/deliveries.ts';
 import { Signals } from '../../src/redis/signals.ts';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
@@ -35,7 +35,7 @@ test('killing workers while they deliver leaves every message delivered, none ma
   const redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
   const signals = new Signals(redis);
-  const resources = new Resources({ pool: database.pool, announce: async () => undefined, clock: systemClock });
+  const resources = createResources({ pool: database.pool, announce: async () => undefined, clock: systemClock });
   const { result: webhookId } = await resources.edit(
     0,
     { who: 'test' },

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PersistStep } from '../../src/engine/persist/persister.ts';
-import { Resources } from '../../src/catalog/resources.ts';
+import { createResources } from '../../src/catalog/resources.ts';
 import { systemClock } from '../../src/clock.ts';
 import { messageId } from '../../src/engine/notifications/listeners.ts';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
@@ -35,7 +35,7 @@ beforeAll(async () => {
   redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
   wakeUp = new WakeUp(redis);
-  const resources = new Resources({ pool: database.pool, announce: async () => undefined, clock: systemClock });
+  const resources = createResources({ pool: database.pool, announce: async () => undefined, clock: systemClock });
   const url = 'http://127.0.0.1:9/';
   const fields = {
     name: 'Killed',

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Resources } from '../../src/catalog/resources.ts';
+import { createResources } from '../../src/catalog/resources.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { Notification } from '../../src/domain/notifications/notification.ts';
 import type { PublishStep } from '../../src/engine/notifications/due/publisher.ts';
@@ -41,7 +41,7 @@ const points = (userId: string, total: number, atMs: number): Notification => ({
 
 test('killing workers while they report the ends of windows leaves each message once, and opens each window again', async () => {
   const { pool, stack } = database;
-  const resources = new Resources({ pool, announce: async () => undefined, clock: systemClock });
+  const resources = createResources({ pool, announce: async () => undefined, clock: systemClock });
   const hook = {
     name: 'Killed',
     url: receiver.url,

@@ -19,7 +19,7 @@ import type { Announce } from '../../postgres/revisions.ts';
 import type { Catalogs } from '../catalogs.ts';
 import type { CatalogDraft } from '../draft.ts';
 import { tooMuchWork } from '../event-work.ts';
-import { Resources } from '../resources.ts';
+import { createResources } from '../resources.ts';
 import type { Problem } from '../rules/problem.ts';
 import { streakProblems } from '../rules/resource-rules.ts';
 import { changesOf, demoLeft } from './changes.ts';
@@ -27,37 +27,35 @@ import { configure } from './configure.ts';
 import { exportConfiguration } from './export.ts';
 import { changedStreaks } from './fields.ts';
 
-export class ConfigurationStore {
-  private readonly pool: Pool;
-  private readonly resources: Resources;
-  private readonly clock: Clock;
-
-  /** @param options.catalogs of this process; a change resolves once they include it */
-  constructor(options: { pool: Pool; announce: Announce; clock?: Clock; catalogs?: Catalogs }) {
-    this.pool = options.pool;
-    this.clock = options.clock ?? systemClock;
-    this.resources = new Resources({ ...options, clock: this.clock });
-  }
+export function createConfigurationStore(options: {
+  pool: Pool;
+  announce: Announce;
+  clock?: Clock;
+  catalogs?: Catalogs;
+}) {
+  const pool: Pool = options.pool;
+  const clock: Clock = options.clock ?? systemClock;
+  const resources = createResources({ ...options, clock });
 
   /** The document that describes the current configuration; applying it changes nothing. */
-  async read(tenantNo: number): Promise<Required<Configuration>> {
-    return exportConfiguration(await this.resources.read(tenantNo));
+  async function read(tenantNo: number): Promise<Required<Configuration>> {
+    return exportConfiguration(await resources.read(tenantNo));
   }
 
   /** The versions that the audit log still has, newest first. */
-  versions(tenantNo: number, page: { limit: number; skip: number }): Promise<ConfigurationVersion[]> {
-    return configurationVersions(this.pool, tenantNo, page);
+  function versions(tenantNo: number, page: { limit: number; skip: number }): Promise<ConfigurationVersion[]> {
+    return configurationVersions(pool, tenantNo, page);
   }
 
   /** The document that describes a version. Error 404 if the audit log does not have the version. */
-  async readVersion(tenantNo: number, version: number): Promise<Required<Configuration>> {
-    const catalog = await loadCatalogOfVersion(this.pool, tenantNo, version);
+  async function readVersion(tenantNo: number, version: number): Promise<Required<Configuration>> {
+    const catalog = await loadCatalogOfVersion(pool, tenantNo, version);
     if (catalog === null) throw new AppError('not_found', `There is no version ${version} of the configuration.`);
     return exportConfiguration(catalog);
   }
 
-  async hasDemo(tenantNo: number): Promise<boolean> {
-    return (await demoResources(this.pool, tenantNo)).size > 0;
+  async function hasDemo(tenantNo: number): Promise<boolean> {
+    return (await demoResources(pool, tenantNo)).size > 0;
   }
 
   /**
@@ -65,14 +63,14 @@ export class ConfigurationStore {
    * (the first hundred).
    * @param choice what to do with these demo resources; by default they stay
    */
-  async diff(
+  async function diff(
     tenantNo: number,
     document: Configuration,
     choice?: DemoChoice,
   ): Promise<{ changes: ConfigurationChange[]; demo: DemoResource[] }> {
-    const demo = await demoResources(this.pool, tenantNo);
-    const { result, ...edited } = await this.resources.preview(tenantNo, (draft) =>
-      this.configure(draft, document, demo, choice),
+    const demo = await demoResources(pool, tenantNo);
+    const { result, ...edited } = await resources.preview(tenantNo, (draft) =>
+      configureStored(draft, document, demo, choice),
     );
     return { changes: await changesOf({ ...result, ...edited, demo }), demo: result.left };
   }
@@ -84,15 +82,15 @@ export class ConfigurationStore {
    * @param by who makes the change, for the audit log
    * @param choice what to do with demo resources that the document would keep without naming them
    */
-  async apply(
+  async function apply(
     tenantNo: number,
     document: Configuration,
     by: Author,
     choice?: DemoChoice,
   ): Promise<{ version: number; changes: ConfigurationChange[]; demo: DemoResource[] }> {
-    const { result, version, ...edited } = await this.resources.edit(tenantNo, by, async (draft, client) => {
+    const { result, version, ...edited } = await resources.edit(tenantNo, by, async (draft, client) => {
       const demo = await demoResources(client, tenantNo);
-      const configured = await this.configure(draft, document, demo, choice);
+      const configured = await configureStored(draft, document, demo, choice);
       const decided = choice !== undefined || configured.left.length === 0;
       if (demo.size > 0 && decided) await endDemo(client, tenantNo);
       return { ...configured, demo };
@@ -102,25 +100,25 @@ export class ConfigurationStore {
   }
 
   /** Applies the document as the demo if nothing was ever configured. Returns whether it did. */
-  async applyDemo(tenantNo: number, document: Configuration, by: Author): Promise<boolean> {
+  async function applyDemo(tenantNo: number, document: Configuration, by: Author): Promise<boolean> {
     const first = async (draft: CatalogDraft): Promise<void> => {
-      if (draft.before.version === 0) await this.configure(draft, document, new Set(), 'keep');
+      if (draft.before.version === 0) await configureStored(draft, document, new Set(), 'keep');
     };
-    const { changes } = await this.resources.edit(tenantNo, by, first, { demo: true });
+    const { changes } = await resources.edit(tenantNo, by, first, { demo: true });
     return changes.length > 0;
   }
 
-  streaks(tenantNo: number): Promise<Pick<Catalog, 'streaks' | 'metrics'>> {
-    return this.resources.read(tenantNo);
+  function streaks(tenantNo: number): Promise<Pick<Catalog, 'streaks' | 'metrics'>> {
+    return resources.read(tenantNo);
   }
 
   /** Changes some streak settings and returns all. Error 422 if a rule is violated. */
-  async updateStreaks(
+  async function updateStreaks(
     tenantNo: number,
     changes: StreakSettingsChanges,
     by: Author,
   ): Promise<Pick<Catalog, 'streaks' | 'metrics'>> {
-    const { result } = await this.resources.edit(tenantNo, by, (draft) => {
+    const { result } = await resources.edit(tenantNo, by, (draft) => {
       const { settings, problems } = changedStreaks(draft.catalog, changes);
       refuse(problems.map(toPath));
       refuse([...streakProblems(settings, draft.catalog)].map(toPath));
@@ -132,12 +130,12 @@ export class ConfigurationStore {
     return result;
   }
 
-  async events(tenantNo: number): Promise<EventSettings> {
-    return (await this.resources.read(tenantNo)).events;
+  async function events(tenantNo: number): Promise<EventSettings> {
+    return (await resources.read(tenantNo)).events;
   }
 
-  async updateEvents(tenantNo: number, changes: Partial<EventSettings>, by: Author): Promise<EventSettings> {
-    const { result } = await this.resources.edit(tenantNo, by, (draft) => {
+  async function updateEvents(tenantNo: number, changes: Partial<EventSettings>, by: Author): Promise<EventSettings> {
+    const { result } = await resources.edit(tenantNo, by, (draft) => {
       draft.setEvents({ ...draft.catalog.events, ...changes });
       return draft.catalog.events;
     });
@@ -145,14 +143,14 @@ export class ConfigurationStore {
   }
 
   /** The catalog before and after, and the demo resources that the document would keep without naming them. */
-  private async configure(
+  async function configureStored(
     draft: CatalogDraft,
     document: Configuration,
     demo: ReadonlySet<string>,
     choice: DemoChoice | undefined,
   ): Promise<{ before: Catalog; after: Catalog; left: DemoResource[] }> {
     const left = demo.size === 0 ? [] : demoLeft(draft.before, document, demo);
-    const today = dateOf(earliestLocalDay(this.clock.now()));
+    const today = dateOf(earliestLocalDay(clock.now()));
     const without = choice === 'remove' ? { without: new Set(left.map(({ id }) => id)) } : {};
     const problems = await configure(draft, document, { today, ...without });
     // The document may be invalid because it depends on the demo.
@@ -160,7 +158,11 @@ export class ConfigurationStore {
     refuse(problems);
     return { before: draft.before, after: draft.catalog, left };
   }
+
+  return { read, versions, readVersion, hasDemo, diff, apply, applyDemo, streaks, updateStreaks, events, updateEvents };
 }
+
+export type ConfigurationStore = ReturnType<typeof createConfigurationStore>;
 
 const toPath = ({ field, text }: Problem): { path: string; text: string } => ({ path: field, text });
 

@@ -4,7 +4,7 @@ import { Histogram, type Buckets } from './histogram.ts';
 import { Ledger } from './ledger.ts';
 import { Queue } from './queue.ts';
 import { randomFrom } from './random.ts';
-import { type MadeRequest, RequestMaker, type RequestsOptions } from './requests.ts';
+import { type MadeRequest, createRequestMaker, type RequestMaker, type RequestsOptions } from './requests.ts';
 import type { RequestKind } from './scenario.ts';
 import { arrivals, type Bursts, type RatePoint } from './schedule.ts';
 
@@ -135,7 +135,7 @@ export class Generator {
     this.onSecond = onSecond;
     const urls = { app: new URL(job.url), admin: new URL(job.adminUrl ?? job.url) };
     const basePath = (url: URL): string => url.pathname.replace(/\/+$/, '');
-    this.maker = new RequestMaker({
+    this.maker = createRequestMaker({
       ...job,
       hosts: { app: urls.app.host, admin: urls.admin.host },
       basePaths: { app: basePath(urls.app), admin: basePath(urls.admin) },

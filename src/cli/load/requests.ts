@@ -28,52 +28,42 @@ const PAGES = 9;
 const PAGE = 10;
 
 /** Makes requests, in order; the same ones for the same seed. */
-export class RequestMaker {
-  private readonly options: RequestsOptions;
-  private readonly maker: EventMaker;
-  private readonly nextKind: () => { kind: RequestKind; events: number };
+export function createRequestMaker(options: RequestsOptions) {
+  const { shape, tenants, hosts, basePaths, headers } = options;
+  const maker = new EventMaker(options);
+  const kinds = options.requests.map((item) => ({ item, weight: item.weight }));
+  const nextKind: () => { kind: RequestKind; events: number } = weighted(kinds, maker.random);
 
-  constructor(options: RequestsOptions) {
-    this.options = options;
-    this.maker = new EventMaker(options);
-    const kinds = options.requests.map((item) => ({ item, weight: item.weight }));
-    this.nextKind = weighted(kinds, this.maker.random);
-  }
-
-  next(): MadeRequest {
-    const { maker } = this;
-    const { shape } = this.options;
-    const { kind, events } = this.nextKind();
+  function next(): MadeRequest {
+    const { kind, events } = nextKind();
     switch (kind) {
       case 'event':
-        return this.event();
+        return event();
       case 'batch':
-        return this.batch(Array.from({ length: events }, () => maker.next()));
+        return batch(Array.from({ length: events }, () => maker.next()));
       case 'total':
-        return this.read(kind, `/v1/users/${maker.userId()}/metrics/${encodeURIComponent(maker.metricKey())}`);
+        return read(kind, `/v1/users/${maker.userId()}/metrics/${encodeURIComponent(maker.metricKey())}`);
       case 'leaderboard': {
         const offset = PAGE * Math.floor(maker.random() * PAGES);
-        return this.read(
+        return read(
           kind,
           `/v1/leaderboards/${encodeURIComponent(maker.one(shape.leaderboards))}?limit=${PAGE}&offset=${offset}`,
         );
       }
       case 'summary':
-        return this.read(kind, `/v1/points/${encodeURIComponent(maker.one(shape.pointsSystems))}/summary`);
+        return read(kind, `/v1/points/${encodeURIComponent(maker.one(shape.pointsSystems))}/summary`);
     }
   }
 
-  private event(): MadeRequest {
-    const { tenants } = this.options;
-    const made = this.maker.next();
-    const request = singleEvent(made, this.options);
+  function event(): MadeRequest {
+    const made = maker.next();
+    const request = singleEvent(made, options);
     if (tenants === undefined) return request;
-    const headers = { ...this.options.headers, 'tenant-id': this.maker.one(tenants) };
-    return singleEvent(made, { ...this.options, headers });
+    const headers = { ...options.headers, 'tenant-id': maker.one(tenants) };
+    return singleEvent(made, { ...options, headers });
   }
 
-  private batch(events: MadeEvent[]): MadeRequest {
-    const { hosts, basePaths, headers } = this.options;
+  function batch(events: MadeEvent[]): MadeRequest {
     const body = events.map(({ metricKey: key, event, idempotencyKey }) => ({
       key,
       ...event,
@@ -84,12 +74,15 @@ export class RequestMaker {
     return { kind: 'batch', toAdmin: true, text, events };
   }
 
-  private read(kind: RequestKind, path: string): MadeRequest {
-    const { hosts, basePaths, headers } = this.options;
+  function read(kind: RequestKind, path: string): MadeRequest {
     const text = requestText({ method: 'GET', path: basePaths.app + path, host: hosts.app, headers });
     return { kind, toAdmin: false, text, events: [] };
   }
+
+  return { next };
 }
+
+export type RequestMaker = ReturnType<typeof createRequestMaker>;
 
 /** The request of a single event. */
 export function singleEvent(

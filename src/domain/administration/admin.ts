@@ -108,7 +108,6 @@ export type OrganisationSettings = Static<typeof OrganisationSettings>;
 
 /** `demo`: whether unmodified demo resources are still configured. */
 export const Organisation = Type.Object({ ...OrganisationSettings.properties, demo: Type.Boolean() });
-export type Organisation = Static<typeof Organisation>;
 
 export const ManagedUser = Type.Object({
   id: Type.String(),

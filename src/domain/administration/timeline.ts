@@ -335,7 +335,7 @@ export const FIRST_POSITION = firstIdAt(0);
 export const LAST_POSITION = uuidText('f'.repeat(32));
 
 /** Bounds (both exclusive) of the times and numbers of one kind's entries between two positions. */
-export const boundsOf = (kind: number, { above, below }: { above: string; below: string }): TimelineBounds => ({
+export const boundsOf = (kind: number, above: string, below: string): TimelineBounds => ({
   above: boundOf(kind, above),
   below: boundOf(kind, below),
 });

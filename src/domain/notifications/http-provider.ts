@@ -65,7 +65,6 @@ export const HttpProvider = Type.Object({
     examples: [{ Authorization: null }],
   }),
 });
-export type HttpProvider = Static<typeof HttpProvider>;
 
 export const SentHttpProvider = Type.Object({
   url: FIELDS.url,

@@ -138,4 +138,3 @@ export const WebhookState = Type.Object({
   disabledReason: Nullable(Type.String()),
   disabledAt: Nullable(DateTime),
 });
-export type WebhookState = Static<typeof WebhookState>;

@@ -18,7 +18,6 @@ export const streakFields = {
 };
 
 export const MetricEventStreak = Type.Object({ ...streakFields, extended: Type.Boolean() });
-export type MetricEventStreak = Static<typeof MetricEventStreak>;
 
 /** The answer of `GET /users/{id}/streak`. `extended`: when the streak last grew. */
 export const StreakResponse = Type.Object({

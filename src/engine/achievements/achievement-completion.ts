@@ -16,7 +16,7 @@ import { pointsJson } from '../events/event-answer.ts';
 import { sentUser } from '../users/sent-user.ts';
 import { userAchievementResponse } from '../responses.ts';
 
-export function createAchievementCompletion({ scripts, clock }: { scripts: Scripts; clock: Clock }) {
+export function createAchievementCompletion(scripts: Scripts, clock: Clock) {
   /**
    * Completes an achievement for a user, and creates or updates the user with the fields sent. Returns an
    * `AchievementCompletionResponse` as JSON text. Idempotent: further calls return the first completion, without

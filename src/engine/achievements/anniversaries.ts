@@ -11,15 +11,9 @@ import type { Plan } from '../../rules/plan.ts';
 import { requestRecord } from '../../rules/record.ts';
 import { changeEach, type ChangeEachOptions } from '../changes/change-each.ts';
 import { eventId } from '../ids.ts';
-import type { ScheduledWork } from '../schedule/due-work.ts';
-import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
+import { type ScheduledWork, workInPieces } from '../schedule/due-work.ts';
+import { type OnPieceFailed, type Piece, Pieces, tenantPiece } from '../schedule/pieces.ts';
 import { groupedBy } from '../../grouped.ts';
-
-interface AnniversariesOptions {
-  pool: Pool;
-  counts: Pick<YearCounts, 'count'>;
-  onFailed?: OnPieceFailed;
-}
 
 /** Users in a piece of work: about one second of Redis. */
 const AT_ONCE = 5_000;
@@ -30,45 +24,34 @@ const AT_ONCE = 5_000;
  * of the next count finds the users that are due. The user's state holds the count, so a repeated call changes nothing.
  * A tenant whose years cannot be counted is set aside; the others go on.
  */
-export class Anniversaries implements ScheduledWork {
-  readonly name = 'anniversaries';
-  private readonly options: AnniversariesOptions;
-  private readonly pieces: Pieces;
+export function createAnniversaries(
+  pool: Pool,
+  counts: Pick<YearCounts, 'count'>,
+  onFailed?: OnPieceFailed,
+): ScheduledWork {
+  const pieces = new Pieces({ kind: 'anniversaries', onFailed });
 
-  constructor(options: AnniversariesOptions) {
-    this.options = options;
-    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
-  }
-
-  get aside(): string[] {
-    return this.pieces.aside.map(({ name }) => name);
-  }
-
-  async due(upToMs: number): Promise<number | null> {
-    const [first] = await this.users(upToMs, 1);
+  async function due(upToMs: number): Promise<number | null> {
+    const [first] = await usersDue(upToMs, 1);
     return first?.dueMs ?? null;
   }
 
-  upcoming(untilMs: number): Promise<number | null> {
-    return this.due(untilMs);
+  async function perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
+    const users = await usersDue(Math.max(dueMs, beforeMs - 1), AT_ONCE);
+    const byTenant = groupedBy(users, (user) => user.tenantNo);
+    const pieceOf = ([tenantNo]: [number, unknown]): Piece => tenantPiece(tenantNo);
+    await pieces.attemptEach(byTenant, pieceOf, ending, async ([, ofTenant], signal) => {
+      // One call covers one UTC day.
+      for (const ofDay of groupedBy(ofTenant, (user) => Math.floor(user.dueMs / DAY_MS)).values())
+        if (!(await counts.count(ofDay, signal))) return;
+    });
   }
 
-  async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
-    const users = await this.users(Math.max(dueMs, beforeMs - 1), AT_ONCE);
-    for (const [tenantNo, ofTenant] of groupedBy(users, (user) => user.tenantNo)) {
-      if (ending.aborted) return;
-      await this.pieces.attempt(tenantPiece(tenantNo), ending, async (signal) => {
-        // One call covers one UTC day.
-        for (const ofDay of groupedBy(ofTenant, (user) => Math.floor(user.dueMs / DAY_MS)).values())
-          if (!(await this.options.counts.count(ofDay, signal))) return;
-      });
-    }
+  function usersDue(upToMs: number, limit: number): Promise<DueUser[]> {
+    return dueUsers(pool, upToMs, pieces.tenantNos, limit);
   }
 
-  private users(upToMs: number, limit: number): Promise<DueUser[]> {
-    const except = this.pieces.aside.map(({ key }) => Number(key));
-    return dueUsers(this.options.pool, upToMs, except, limit);
-  }
+  return workInPieces(pieces, { due, perform });
 }
 
 interface YearCountsOptions extends ChangeEachOptions {

@@ -79,66 +79,59 @@ interface Users {
 }
 
 /** Completes activated or edited achievements for the users who already qualify. A repeated completion changes nothing. */
-export class BackdatingEngine implements JobWork<Backdating> {
-  readonly kinds = ['backdating'] as const;
-  readonly title = TITLE;
-  readonly minAgeMs: number;
-  private readonly options: BackdatingOptions;
+export function createBackdatingEngine(options: BackdatingOptions): JobWork<Backdating> {
+  const { clock, pool, onFailed } = options;
+  const kinds = ['backdating'] as const;
+  const title = TITLE;
+  const minAgeMs: number = options.minAgeMs ?? MIN_AGE_MS;
 
-  constructor(options: BackdatingOptions) {
-    this.options = options;
-    this.minAgeMs = options.minAgeMs ?? MIN_AGE_MS;
-  }
-
-  async slice(job: Backdating, record: RecordSlice): Promise<void> {
-    const { pool } = this.options;
+  async function slice(job: Backdating, record: RecordSlice): Promise<void> {
     const { tenantNo } = job;
-    const compiled = await this.catalogOf(tenantNo);
+    const compiled = await catalogOf(tenantNo);
     if (compiled?.achievementsByNo.get(job.parameters.achievementNo)?.status !== 'active') {
       await record(async () => ({ end: 'done' }));
       return;
     }
-    const limit = fittingCall(compiled.userPlan(Math.floor(this.options.clock.now() / DAY_MS)).work, USERS_A_CALL);
-    await sliceOfUsers(this.options, job, record, {
+    const limit = fittingCall(compiled.userPlan(Math.floor(clock.now() / DAY_MS)).work, USERS_A_CALL);
+    await sliceOfUsers(options, job, record, {
       limit,
       next: async (after) => {
         const ids = (await usersAfter(pool, tenantNo, after, limit)).map(({ id }) => id);
-        const completed = (job.result.completed ?? 0) + (await this.complete({ compiled, request: job, ids }));
+        const completed = (job.result.completed ?? 0) + (await complete({ compiled, request: job, ids }));
         return { last: ids.at(-1) ?? null, users: ids.length, store: async () => ({ result: { completed } }) };
       },
     });
   }
 
-  private async catalogOf(tenantNo: number): Promise<CompiledCatalog | null> {
-    const catalog = await loadCatalog(this.options.pool, tenantNo);
+  async function catalogOf(tenantNo: number): Promise<CompiledCatalog | null> {
+    const catalog = await loadCatalog(pool, tenantNo);
     return catalog === null ? null : compileCatalog(catalog);
   }
 
   /** Completes the achievement for users who qualify. Returns how many of them completed it. */
-  private async complete({ compiled, request, ids }: Users): Promise<number> {
+  async function complete({ compiled, request, ids }: Users): Promise<number> {
     const achievement = compiled.achievementsByNo.get(request.parameters.achievementNo)!;
     const counting =
       achievement.trigger === 'metric' && (achievement.eventAttributes.length > 0 || isQuest(achievement));
     let completed = 0;
     const busy = await untilCurrent(ids, async (some) => {
-      const counts = counting ? await this.counts({ compiled, request, ids: some }) : null;
-      const outcomes = await this.call({ compiled, request, ids: some }, counts);
+      const counts = counting ? await readCounts({ compiled, request, ids: some }) : null;
+      const outcomes = await call({ compiled, request, ids: some }, counts);
       completed += outcomes.filter((each) => each?.outcome === 'completed').length;
       return some.filter((_, index) => outcomes[index]?.outcome === 'outdated');
     });
-    this.leaveOut(request, busy);
+    leaveOut(request, busy);
     return completed;
   }
 
   /** Gives up on users who never stop changing: their next events complete the achievement. */
-  private leaveOut({ tenantNo, parameters: { achievementNo } }: Backdating, ids: readonly string[]): void {
+  function leaveOut({ tenantNo, parameters: { achievementNo } }: Backdating, ids: readonly string[]): void {
     const error = new Error('The user keeps changing: earlier events are left out.');
-    for (const id of ids)
-      this.options.onFailed?.({ kind: TITLE, piece: userPiece(tenantNo, id, { achievementNo }), error });
+    for (const id of ids) onFailed?.({ kind: TITLE, piece: userPiece(tenantNo, id, { achievementNo }), error });
   }
 
-  private async counts({ compiled, request, ids }: Users): Promise<Map<string, Counted>> {
-    return inSnapshot(this.options.pool, async (client) => {
+  async function readCounts({ compiled, request, ids }: Users): Promise<Map<string, Counted>> {
+    return inSnapshot(pool, async (client) => {
       const { tenantNo, parameters } = request;
       await requireAllRows(client, { tenantNo });
       const achievement = compiled.achievementsByNo.get(parameters.achievementNo)!;
@@ -153,21 +146,23 @@ export class BackdatingEngine implements JobWork<Backdating> {
     });
   }
 
-  private async call(
+  async function call(
     { compiled, request, ids }: Users,
     counts: Map<string, Counted> | null,
   ): Promise<(BackdatedUser | null)[]> {
     const { achievementNo } = request.parameters;
-    const nowMs = this.options.clock.now();
+    const nowMs = clock.now();
     const plan = compileBackdatingPlan(compiled, new Set([achievementNo]), Math.floor(nowMs / DAY_MS));
     const users = ids.map((userId) => ({ userId, id: eventId(nowMs) }));
-    return changeEach(this.options, request.tenantNo, users, (user, one, packed) => {
+    return changeEach(options, request.tenantNo, users, (user, one, packed) => {
       const counted = counts?.get(one.userId);
       if (counted !== undefined && !counted.state.equals(packed)) return { records: [], outcome: 'outdated' };
       const history = counted === undefined ? null : historyOf(achievementNo, counted);
       return backdatedUser(user, one, packed, { plan, history, ownBoosts: compiled.ownBoosts(one.userId), nowMs });
     });
   }
+
+  return { kinds, title, minAgeMs, slice };
 }
 
 function backdatedUser(

@@ -31,13 +31,6 @@ import {
 import { createLateTurns } from './late-turns.ts';
 import { addTo } from '../../grouped.ts';
 
-interface LateEventsOptions {
-  redis: Redis;
-  pool: Pool;
-  clock: Clock;
-  log: Pick<Log, 'warn' | 'error'>;
-}
-
 /** Applies an event, alone or with others, and returns the reply. */
 type Submit = (event: ReadyEvent) => Promise<ScriptReply>;
 
@@ -63,23 +56,18 @@ interface TimedEvent {
  * its time. An event of an earlier day is late: the user's streaks are replayed with it in its place, from the data in
  * Postgres. The event is then applied in one atomic step, provided that the user has not changed since the replay.
  */
-export class LateEvents {
-  private readonly options: LateEventsOptions;
-  private readonly turns = createLateTurns();
-
-  constructor(options: LateEventsOptions) {
-    this.options = options;
-  }
+export function createLateEvents(redis: Redis, pool: Pool, clock: Clock, log: Pick<Log, 'warn' | 'error'>) {
+  const turns = createLateTurns();
 
   /**
    * Applies an event that happened at a time (epoch ms). Throws 503, with nothing applied, if too many late events
    * wait, if earlier writes are not yet in Postgres, or if the user changes too often meanwhile.
    */
-  async submit(ready: ReadyEvent, atMs: number, submit: Submit): Promise<ScriptReply> {
-    const when = await this.whenOf(ready, atMs);
+  async function submit(ready: ReadyEvent, atMs: number, submit: Submit): Promise<ScriptReply> {
+    const when = await whenOf(ready, atMs);
     if (when.day >= when.today) return submit(withOccurred(ready, { atMs, second: when.second, late: null }));
     const { tenantNo } = ready.compiled.catalog;
-    return this.turns.run(tenantNo, ready.userId, () => this.submitLate(ready, atMs, submit));
+    return turns.run(tenantNo, ready.userId, () => submitLate(ready, atMs, submit));
   }
 
   /**
@@ -87,9 +75,8 @@ export class LateEvents {
    * accepted, and how often the event was tried. After too many tries the event is applied without a repaired streak,
    * so that a constantly active user cannot hold up the other events of the batch.
    */
-  async prepared(ready: ReadyEvent, atMs: number, step?: StepTry): Promise<ReadyEvent> {
-    const { clock, log } = this.options;
-    const { day, second, today } = await this.whenOf(ready, atMs, step?.acceptedMs);
+  async function prepare(ready: ReadyEvent, atMs: number, step?: StepTry): Promise<ReadyEvent> {
+    const { day, second, today } = await whenOf(ready, atMs, step?.acceptedMs);
     if (day >= today) return withOccurred(ready, { atMs, second, late: null });
     if (step !== undefined && step.tries >= MOST_REPLAYS) {
       log.warn({ event: ready.id, tries: step.tries }, 'a late event is applied without repairing its streak');
@@ -97,11 +84,10 @@ export class LateEvents {
     }
     const { compiled } = ready;
     const nowMs = clock.now();
-    const facts =
-      (await this.factsOf(ready, { nowMs, firstDay: day })) ?? factsOfNewUser(compiled, sentZone(ready), nowMs);
+    const facts = (await factsOf(ready, { nowMs, firstDay: day })) ?? factsOfNewUser(compiled, sentZone(ready), nowMs);
     const when = { atMs, second, day, nowMs };
     try {
-      return withOccurred(ready, occurredLate(ready, facts, { ...when, quests: await this.quests(ready, facts, day) }));
+      return withOccurred(ready, occurredLate(ready, facts, { ...when, quests: await quests(ready, facts, day) }));
     } catch (error) {
       // A bug in the replay must not hold up every batch: apply the event itself.
       if (step === undefined) throw error;
@@ -114,7 +100,7 @@ export class LateEvents {
    * The first events of a batch's step, prepared for being applied together, in order. Returns at least one, and fewer than all if the
    * next one depends on more than the state and history of its user before the step.
    */
-  async preparedInTurn(events: readonly TimedEvent[], step: StepTry): Promise<ReadyEvent[]> {
+  async function preparedInTurn(events: readonly TimedEvent[], step: StepTry): Promise<ReadyEvent[]> {
     // After a conflict, the smallest step has the best chance.
     const wanted = step.tries === 0 ? events : events.slice(0, 1);
     const ofUser = new Map<string, number[]>();
@@ -128,7 +114,7 @@ export class LateEvents {
         ...(await Promise.all(
           all.slice(at, at + USERS_AT_ONCE).map(async (places) => ({
             places,
-            own: await this.ofUser(
+            own: await prepareOfUser(
               places.map((place) => wanted[place]!),
               step,
             ),
@@ -145,12 +131,12 @@ export class LateEvents {
   }
 
   /** The first of a user's events. */
-  private async ofUser(events: readonly TimedEvent[], step: StepTry): Promise<PreparedInTurn> {
+  async function prepareOfUser(events: readonly TimedEvent[], step: StepTry): Promise<PreparedInTurn> {
     const first = events[0]!;
-    const alone = async (): Promise<PreparedInTurn> => inTurn([await this.prepared(first.ready, first.atMs, step)]);
+    const alone = async (): Promise<PreparedInTurn> => inTurn([await prepare(first.ready, first.atMs, step)]);
     if (events.length === 1) return alone();
     const { compiled, userId } = first.ready;
-    const packed = await packedUser(this.options.redis, compiled.catalog.tenantNo, userId);
+    const packed = await packedUser(redis, compiled.catalog.tenantNo, userId);
     if (packed === null) return alone();
     const { zone } = decodeUser(packed);
     const today = dayIn(zone, step.acceptedMs);
@@ -163,19 +149,18 @@ export class LateEvents {
     const together = timed.slice(0, end);
     if (!isLate) return inTurn(together.map(({ ready, ...when }) => withOccurred(ready, { ...when, late: null })));
     if (end === 1) return alone();
-    const nowMs = this.options.clock.now();
+    const nowMs = clock.now();
     const firstDay = Math.min(...together.map(({ day }) => day));
-    const facts = await this.factsOf(first.ready, { nowMs, firstDay });
+    const facts = await factsOf(first.ready, { nowMs, firstDay });
     const prepared = facts === null ? null : await lateInTurn(together, facts, nowMs);
     return prepared !== null && prepared.count > 1 ? prepared : alone();
   }
 
   /** What the user's streaks depend on, when Postgres has everything about the user; `null` for a new user. */
-  private async factsOf(
+  async function factsOf(
     { compiled, userId }: ReadyEvent,
     { nowMs, firstDay }: { nowMs: number; firstDay: number },
   ): Promise<UserFacts | null> {
-    const { redis, pool } = this.options;
     const { tenantNo } = compiled.catalog;
     const live = await packedUser(redis, tenantNo, userId);
     if (live === null) return null;
@@ -186,7 +171,7 @@ export class LateEvents {
   }
 
   /** The periods of repeating achievements in which the event counts. */
-  private async quests(
+  async function quests(
     { compiled, plan, userId }: ReadyEvent,
     { user, packed }: UserFacts,
     day: number,
@@ -194,13 +179,13 @@ export class LateEvents {
     const periods = periodsOfDay(compiled, plan.plan.metric, day);
     if (periods.size === 0) return {};
     const kept = packed === null ? null : user;
-    return transaction(this.options.pool, (client) => lateQuests(client, compiled, { userId, user: kept, periods }));
+    return transaction(pool, (client) => lateQuests(client, compiled, { userId, user: kept, periods }));
   }
 
-  private async submitLate(ready: ReadyEvent, atMs: number, submit: Submit): Promise<ScriptReply> {
+  async function submitLate(ready: ReadyEvent, atMs: number, submit: Submit): Promise<ScriptReply> {
     let event = ready;
     for (let replays = 0; replays < MOST_REPLAYS; replays++) {
-      const reply = await submit(await this.prepared(event, atMs));
+      const reply = await submit(await prepare(event, atMs));
       if (reply[kindField] !== REFUSAL.outdated) return reply;
       event = withAllowed(event, reply);
     }
@@ -208,16 +193,20 @@ export class LateEvents {
   }
 
   /** The local day and second in the user's zone, and the current day. A sent zone counts only for a new user. */
-  private async whenOf(
+  async function whenOf(
     ready: ReadyEvent,
     atMs: number,
-    nowMs = this.options.clock.now(),
+    nowMs = clock.now(),
   ): Promise<{ day: number; second: number; today: number }> {
-    const packed = await packedUser(this.options.redis, ready.compiled.catalog.tenantNo, ready.userId);
+    const packed = await packedUser(redis, ready.compiled.catalog.tenantNo, ready.userId);
     const tz = packed === null ? sentZone(ready) : decodeUser(packed).zone;
     return { ...localTime(tz, atMs), today: dayIn(tz, nowMs) };
   }
+
+  return { submit, prepared: prepare, preparedInTurn };
 }
+
+export type LateEvents = ReturnType<typeof createLateEvents>;
 
 /** Events that do not depend on one another. */
 const inTurn = (events: ReadyEvent[]): PreparedInTurn => ({

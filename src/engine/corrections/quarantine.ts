@@ -69,16 +69,12 @@ const DROPPED_A_CALL = 100;
 const NOT_THERE = 'There is no event in quarantine with this ID';
 
 /** Events that guards hold back until an administrator decides. `by`: the administrator or key that asks. */
-export class Quarantine {
-  private readonly options: QuarantineOptions;
-  private readonly reached = createReachedClock();
-
-  constructor(options: QuarantineOptions) {
-    this.options = options;
-  }
+export function createQuarantine(options: QuarantineOptions) {
+  const { recordAudit, pool, redis, scripts, clock, findPersisted, addRanks } = options;
+  const reached = createReachedClock();
 
   /** A page of events, newest first, and the next cursor (`null`: none). Throws 422 for an unknown metric. */
-  async list(
+  async function list(
     compiled: CompiledCatalog,
     { limit, cursor, status, userId, metricKey, guard, from, to }: QuarantineQuery,
   ): Promise<{ events: QuarantinedEvent[]; nextCursor: string | null }> {
@@ -87,7 +83,7 @@ export class Quarantine {
       throw new AppError('unprocessable', `There is no metric with the key '${metricKey}'.`, {
         hint: didYouMean(metricKey!, compiled.metrics.keys()),
       });
-    const rows = await listQuarantine(await this.upToDate(compiled), {
+    const rows = await listQuarantine(await upToDate(compiled), {
       tenantNo: compiled.catalog.tenantNo,
       status: QUARANTINE_STATUS[status ?? 'waiting'],
       limit: limit + 1,
@@ -103,8 +99,8 @@ export class Quarantine {
   }
 
   /** How often guards stopped a user's events, by metric and guard. */
-  async countsOf(compiled: CompiledCatalog, userId: string): Promise<GuardCount[]> {
-    const counts = await guardCounts(await this.upToDate(compiled), compiled.catalog.tenantNo, userId);
+  async function countsOf(compiled: CompiledCatalog, userId: string): Promise<GuardCount[]> {
+    const counts = await guardCounts(await upToDate(compiled), compiled.catalog.tenantNo, userId);
     return counts.map(({ metricNo, guard, last, ...numbers }) => ({
       metricKey: compiled.metricsByNo.get(metricNo)?.key ?? null,
       guard: guardName(guard),
@@ -118,16 +114,16 @@ export class Quarantine {
    * audit log records the release beforehand. An event that would be refused outside of quarantine (points or sums out
    * of range) stays.
    */
-  async release(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<ReleasedEvent>> {
+  async function release(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<ReleasedEvent>> {
     const left: ReleasedEvent[] = [];
-    const { rows, refused } = await this.asked(compiled, ids);
-    await this.record('release', compiled, rows, by);
+    const { rows, refused } = await asked(compiled, ids);
+    await record('release', compiled, rows, by);
     for (const row of rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
-      const outcome = await this.apply(compiled, row);
+      const outcome = await apply(compiled, row);
       if (typeof outcome === 'string') refused.set(uuidText(row.id), outcome);
       else if (outcome !== null) left.push({ id: uuidText(row.id), event: outcome.event });
       else {
-        const [now] = await readQuarantined(await this.upToDate(compiled), compiled.catalog.tenantNo, [row.id]);
+        const [now] = await readQuarantined(await upToDate(compiled), compiled.catalog.tenantNo, [row.id]);
         if (now?.status === QUARANTINE_STATUS.released) left.push({ id: uuidText(row.id), event: null });
         else refused.set(uuidText(row.id), NOT_THERE);
       }
@@ -136,13 +132,13 @@ export class Quarantine {
   }
 
   /** Drops events for good; their idempotency keys stay used. Events that were dropped before count as done. */
-  async drop(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<string>> {
-    const { rows, refused } = await this.asked(compiled, ids);
-    await this.record('delete', compiled, rows, by);
+  async function drop(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<string>> {
+    const { rows, refused } = await asked(compiled, ids);
+    await record('delete', compiled, rows, by);
     for (let from = 0; from < rows.length; from += DROPPED_A_CALL)
-      await this.remove(compiled.catalog.tenantNo, rows.slice(from, from + DROPPED_A_CALL));
+      await remove(compiled.catalog.tenantNo, rows.slice(from, from + DROPPED_A_CALL));
     const after = await readQuarantined(
-      await this.upToDate(compiled),
+      await upToDate(compiled),
       compiled.catalog.tenantNo,
       rows.map(({ id }) => id),
     );
@@ -152,8 +148,7 @@ export class Quarantine {
   }
 
   /** Removes events from quarantine without applying them. A retry changes nothing. Throws 503. */
-  async remove(tenantNo: number, rows: readonly QuarantineRow[]): Promise<void> {
-    const { redis, scripts, clock } = this.options;
+  async function remove(tenantNo: number, rows: readonly QuarantineRow[]): Promise<void> {
     const nowMs = clock.now();
     for (const [part, some] of byPart(redis, tenantNo, rows, (row) => row.userId)) {
       const users = new Set(some.map(({ userId }) => userId));
@@ -170,8 +165,10 @@ export class Quarantine {
    * Applies a waiting event and removes it from quarantine, atomically. A text: refused; `null`: not waiting. Throws
    * 503.
    */
-  async apply(compiled: CompiledCatalog, row: QuarantineRow): Promise<{ event: EventResponse } | string | null> {
-    const { clock, scripts } = this.options;
+  async function apply(
+    compiled: CompiledCatalog,
+    row: QuarantineRow,
+  ): Promise<{ event: EventResponse } | string | null> {
     scripts.refuseOverload();
     const metric = compiled.metricsByNo.get(row.metricNo);
     if (metric === undefined) return 'Its metric was deleted: it can only be dropped';
@@ -187,16 +184,15 @@ export class Quarantine {
       counted: matching(plan.counters, row.attributes ?? undefined),
       idempotency: null,
     };
-    let reply = await this.attempt(event);
+    let reply = await attempt(event);
     // A retry may find the record of the event's arrival in quarantine, which says nothing about the release.
-    while (reply[kindField] === KIND.guarded) reply = await this.attempt(event);
+    while (reply[kindField] === KIND.guarded) reply = await attempt(event);
     if (reply[kindField] === KIND.event)
       return { event: JSON.parse(eventAnswer(compiled, reply, row.idempotencyKey)) as EventResponse };
     return reply[kindField] === REFUSAL.notQuarantined ? null : refusalError(compiled, reply).message;
   }
 
-  private async attempt(event: ReadyEvent): Promise<ScriptReply> {
-    const { redis, scripts, clock, findPersisted } = this.options;
+  async function attempt(event: ReadyEvent): Promise<ScriptReply> {
     const { tenantNo } = event.compiled.catalog;
     let persisted: ScriptReply | undefined;
     const part = userPart(redis, tenantNo, event.userId);
@@ -209,23 +205,23 @@ export class Quarantine {
     const { replies } = await recordEvents(calls, part, [event], {
       nowMs: clock.now(),
       keysPerDay: 0,
-      reached: this.reached,
+      reached,
     });
     const reply = persisted ?? replies[0]!;
-    await this.options.addRanks(event.compiled, [reply]);
+    await addRanks(event.compiled, [reply]);
     return reply;
   }
 
-  private async asked(
+  async function asked(
     compiled: CompiledCatalog,
     ids: readonly string[],
   ): Promise<{ rows: QuarantineRow[]; refused: Map<string, string> }> {
-    const rows = await readQuarantined(await this.upToDate(compiled), compiled.catalog.tenantNo, ids);
+    const rows = await readQuarantined(await upToDate(compiled), compiled.catalog.tenantNo, ids);
     const known = new Set(rows.map(({ id }) => uuidText(id)));
     return { rows, refused: new Map(ids.flatMap((id) => (known.has(id) ? [] : [[id, NOT_THERE] as const]))) };
   }
 
-  private async record(
+  async function record(
     action: AuditAction,
     { catalog: { tenantNo } }: CompiledCatalog,
     rows: readonly QuarantineRow[],
@@ -238,14 +234,18 @@ export class Quarantine {
       id: uuidText(id),
       userId,
     }));
-    await this.options.recordAudit({ tenantNo, by, entries });
+    await recordAudit({ tenantNo, by, entries });
   }
 
-  private async upToDate({ catalog }: CompiledCatalog): Promise<Pool> {
-    await untilPersisted(this.options, catalog.tenantNo);
-    return this.options.pool;
+  async function upToDate({ catalog }: CompiledCatalog): Promise<Pool> {
+    await untilPersisted(options, catalog.tenantNo);
+    return pool;
   }
+
+  return { list, countsOf, release, drop, remove, apply };
 }
+
+export type Quarantine = ReturnType<typeof createQuarantine>;
 
 /** The plan that applies an event without guards. */
 function withoutGuards({ plan, ...compiled }: CompiledPlan): CompiledPlan {

@@ -22,7 +22,7 @@ import { callsOnce } from '../changes/calls.ts';
 import { COMMIT_SCRIPT } from '../changes/change-users.ts';
 import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import type { ReadyEvent } from './ready-event.ts';
-import { type ApplyElsewhere, createApplyElsewhere, HELD_MS } from './apply-elsewhere.ts';
+import { createApplyElsewhere, HELD_MS } from './apply-elsewhere.ts';
 import { ofMergedUser, prepareEvent } from './prepared-event.ts';
 import type { LookUpKeys } from './stored-replies.ts';
 
@@ -67,44 +67,39 @@ type Outcome =
  * only from the expected position. A step that is repeated, or overtaken by another processor, changes nothing. So
  * several processors may work on a shard and any of them may crash; there is no lock to lose.
  */
-export class BatchProcessor {
-  private readonly options: BatchProcessorOptions;
-  private readonly atWork = new Set<number>();
-  private readonly reached = createReachedClock();
-  private readonly elsewhere: ApplyElsewhere;
-
-  constructor(options: BatchProcessorOptions) {
-    this.options = options;
-    this.elsewhere = createApplyElsewhere({ ...options, reached: this.reached });
-  }
+export function createBatchProcessor(options: BatchProcessorOptions) {
+  const { redis, onMoment, onWritten, onRefused, late, lookUpKeys, ids, catalogs } = options;
+  const atWork = new Set<number>();
+  const reached = createReachedClock();
+  const elsewhere = createApplyElsewhere({ ...options, reached });
 
   /**
    * Processes a shard's batches, oldest first, until none is left or `ending` aborts. A later call continues after an
    * error.
    */
-  async drain(shard: number, ending?: AbortSignal): Promise<void> {
-    if (this.atWork.has(shard)) return;
-    this.atWork.add(shard);
+  async function drain(shard: number, ending?: AbortSignal): Promise<void> {
+    if (atWork.has(shard)) return;
+    atWork.add(shard);
     try {
       for (;;) {
-        const { progress, batch } = await firstBatch(this.options.redis, shard);
+        const { progress, batch } = await firstBatch(redis, shard);
         if (batch === null) return;
-        if (!(await this.process(batch, shard, progress, ending))) return;
+        if (!(await process(batch, shard, progress, ending))) return;
       }
     } finally {
-      this.atWork.delete(shard);
+      atWork.delete(shard);
     }
   }
 
   /** Processes the rest of a batch. Returns false if another processor continues it, or on abort. */
-  private async process(
+  async function process(
     batch: QueuedBatch,
     shard: number,
     progress: string,
     ending: AbortSignal | undefined,
   ): Promise<boolean> {
-    const catalog = await this.catalogOf(batch);
-    const { ids, lateEventsAStep = LATE_EVENTS_A_STEP } = this.options;
+    const catalog = await catalogOf(batch);
+    const { ids, lateEventsAStep = LATE_EVENTS_A_STEP } = options;
     let lateCount = lateEventsAStep;
     const stepFrom = (from: number): BatchStep => batchStep(batch, { from, lateCount, catalog, ids });
     let refused = 0;
@@ -113,19 +108,19 @@ export class BatchProcessor {
     let tries = 0;
     for (;;) {
       if (ending?.aborted) return false;
-      step = await this.withOccurred(step, tries);
+      step = await withOccurred(step, tries);
       // Prepares the next step while Redis works on this one.
       const [outcome, following] = await Promise.all([
-        this.send(step, before),
+        send(step, before),
         Promise.resolve(step.to < batch.events.length ? stepFrom(step.to) : null),
-        this.options.onMoment?.('sent'),
+        onMoment?.('sent'),
       ]);
       if (outcome.ended === STEP.passed) return false;
       if (outcome.ended === STEP.held) {
         const { replies } = outcome;
-        step = await this.withAnswers(step, replies);
+        step = await withAnswers(step, replies);
         step = { ...step, ready: step.ready.map((event, index) => withAllowed(event, replies[index])) };
-        step = await this.withMerged(step, replies);
+        step = await withMerged(step, replies);
         // A merge across shards takes about a second.
         if (replies.some((reply) => reply?.[kindField] === REFUSAL.held)) await sleep(HELD_MS);
         const outdated = replies.findIndex((reply) => reply?.[kindField] === REFUSAL.outdated);
@@ -137,28 +132,28 @@ export class BatchProcessor {
       }
       tries = 0;
       lateCount = Math.min(lateCount * 2, lateEventsAStep);
-      await this.options.onMoment?.('applied');
-      this.options.onWritten(shard);
+      await onMoment?.('applied');
+      onWritten(shard);
       refused += outcome.refused + step.refused.length;
       if (following === null) break;
       before = progressText(batch.id, step.to);
       step = following;
     }
-    if (refused > 0) this.options.onRefused(batch, refused);
+    if (refused > 0) onRefused(batch, refused);
     return true;
   }
 
   /** The step with the times of its events, for the current states of their users; a shorter one if not all can be prepared. */
-  private async withOccurred(step: BatchStep, tries: number): Promise<BatchStep> {
+  async function withOccurred(step: BatchStep, tries: number): Promise<BatchStep> {
     const { occurredMs, batch } = step;
     if (occurredMs === null || step.ready.length === 0) return step;
     const events = step.ready.map((ready, at) => ({ ready, atMs: occurredMs[at]! }));
-    const prepared = await this.options.late.preparedInTurn(events, { acceptedMs: batch.acceptedMs, tries });
+    const prepared = await late.preparedInTurn(events, { acceptedMs: batch.acceptedMs, tries });
     return { ...cutStep(step, prepared.length), ready: prepared };
   }
 
-  private async send(step: BatchStep, progress: string): Promise<Outcome> {
-    const { redis, traces = null, idempotencyKeysPerDay = 0 } = this.options;
+  async function send(step: BatchStep, progress: string): Promise<Outcome> {
+    const { redis, traces = null, idempotencyKeysPerDay = 0 } = options;
     const { batch, to, ready } = step;
     const part = partOnShard(redis, batch.tenantNo, batch.shard);
     // A step that is repeated from the progress that is found changes nothing twice.
@@ -169,7 +164,7 @@ export class BatchProcessor {
       calls,
       part,
       ready,
-      { nowMs: batch.acceptedMs, keysPerDay: idempotencyKeysPerDay, reached: this.reached },
+      { nowMs: batch.acceptedMs, keysPerDay: idempotencyKeysPerDay, reached },
       {
         keys: {
           progress: batchProgressKey(batch.shard),
@@ -191,21 +186,20 @@ export class BatchProcessor {
     return ended === 'passed' ? { ended: STEP.passed } : { ended: STEP.done, refused };
   }
 
-  private async withAnswers(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
+  async function withAnswers(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
     const questions = step.ready.flatMap((event, index) => {
       const asked = replies[index];
       return asked?.[kindField] === REFUSAL.unknownUse ? [{ index, event, asked }] : [];
     });
     if (questions.length === 0) return step;
-    const answered = await this.options.lookUpKeys(step.batch.tenantNo, questions);
+    const answered = await lookUpKeys(step.batch.tenantNo, questions);
     const ready = [...step.ready];
     for (const [at, { index }] of questions.entries()) ready[index] = answered[at]!;
     return { ...step, ready };
   }
 
   /** The step with the events of merged users as events of the others. Those of another shard are applied there at once. */
-  private async withMerged(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
-    const { redis, ids } = this.options;
+  async function withMerged(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
     const { tenantNo, shard } = step.batch;
     if (!replies.some((reply) => reply?.[kindField] === REFUSAL.merged)) return step;
     const { occurredMs } = step;
@@ -216,7 +210,7 @@ export class BatchProcessor {
       const atMs = occurredMs?.[nth] ?? null;
       const into = reply?.[kindField] === REFUSAL.merged ? reply[MERGED_INTO.userId] : null;
       if (into !== null && knownPart(redis, tenantNo, into).shard !== shard) {
-        next.applied.push({ index, reply: await this.elsewhere(step.batch, { event, index, atMs, into }) });
+        next.applied.push({ index, reply: await elsewhere(step.batch, { event, index, atMs, into }) });
         continue;
       }
       next.ready.push(into === null ? event : ofMergedUser(event, into, ids));
@@ -227,8 +221,7 @@ export class BatchProcessor {
   }
 
   /** The current catalog, at least as new as the one that the batch was checked with; or the reason why the tenant has none. */
-  private async catalogOf(batch: QueuedBatch): Promise<CompiledCatalog | AppError> {
-    const { catalogs } = this.options;
+  async function catalogOf(batch: QueuedBatch): Promise<CompiledCatalog | AppError> {
     try {
       await catalogs.atLeast(batch.tenantNo, batch.catalogVersion);
       return await catalogs.of(batch.tenantNo);
@@ -237,7 +230,11 @@ export class BatchProcessor {
       throw error;
     }
   }
+
+  return { drain };
 }
+
+export type BatchProcessor = ReturnType<typeof createBatchProcessor>;
 
 interface BatchStep {
   batch: QueuedBatch;

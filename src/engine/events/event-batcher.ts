@@ -223,47 +223,42 @@ class JoinedChange {
  * sent at once; otherwise it waits and shares a command with events of any tenant. A command has a separate script call
  * for each tenant (`JoinedCalls`).
  */
-export class EventBatcher {
-  private readonly queues: EventQueues;
-  private readonly options: EventBatcherOptions;
-  private readonly reached = createReachedClock();
-
-  constructor(options: EventBatcherOptions) {
-    this.options = options;
-    this.queues = new EventQueues(options.redis, (redis, parts) => this.send(redis, parts));
-  }
+export function createEventBatcher(options: EventBatcherOptions) {
+  const { redis, onCall, scripts, lookUpKeys, findPersisted, addRanks } = options;
+  const reached = createReachedClock();
+  const queues = new EventQueues(redis, (redis, parts) => send(redis, parts));
 
   /**
    * Resolves with the event's reply. Rejects with 503 if Redis does not answer; with CLIENT_GONE, and nothing done, if the
    * requester has gone before the event is sent.
    */
-  submit(tenantNo: number, event: ReadyEvent, from?: Requester): Promise<ScriptReply> {
+  function submit(tenantNo: number, event: ReadyEvent, from?: Requester): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
-      const part = userPart(this.options.redis, tenantNo, event.userId);
-      this.queues.append(part, { event, from, resolve, reject });
+      const part = userPart(redis, tenantNo, event.userId);
+      queues.append(part, { event, from, resolve, reject });
     });
   }
 
   /** Resolves when the commit is answered. A part whose connection broke, or whose shard is closed, may go on alone. */
-  private send(redis: Redis, parts: readonly Part[]): Promise<void> {
-    this.options.onCall?.(parts.reduce((sum, { batch }) => sum + batch.length, 0));
+  function send(redis: Redis, parts: readonly Part[]): Promise<void> {
+    onCall?.(parts.reduce((sum, { batch }) => sum + batch.length, 0));
     const joined = new JoinedChange(redis);
-    for (const part of parts) void this.sendPart(part, joined);
+    for (const part of parts) void sendPart(part, joined);
     return joined.send();
   }
 
-  private async sendPart({ queue, batch }: Part, joined: JoinedChange): Promise<void> {
+  async function sendPart({ queue, batch }: Part, joined: JoinedChange): Promise<void> {
     const { part } = queue;
     const events = batch.map(({ event }) => event);
-    const spans = this.options.scripts.traced ? batch.flatMap(({ from }) => from?.span ?? []) : undefined;
+    const spans = scripts.traced ? batch.flatMap(({ from }) => from?.span ?? []) : undefined;
     try {
-      const replies = await this.call(part, events, { spans, joined }).finally(() => this.queues.finished(queue));
+      const replies = await call(part, events, { spans, joined }).finally(() => queues.finished(queue));
       // The next call is sent while this one waits for its replica, which may be far away. With a replica on the same
       // machine this made no difference (5 pairs each).
-      const replicated = this.options.scripts.replicated(part.shard);
+      const replicated = scripts.replicated(part.shard);
       if (replicated !== null) await replicated;
-      if (part.isWide === true) await this.options.addRanks(events[0]!.compiled, replies);
-      this.answer(queue, batch, replies);
+      if (part.isWide === true) await addRanks(events[0]!.compiled, replies);
+      answer(queue, batch, replies);
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
@@ -273,25 +268,25 @@ export class EventBatcher {
    * Resolves the events that have a final reply. The others go back to the front of the queue in order, after Postgres has answered
    * about their keys. No call waits for that.
    */
-  private answer(queue: TenantQueue, batch: readonly Waiting[], replies: readonly ScriptReply[]): void {
+  function answer(queue: TenantQueue, batch: readonly Waiting[], replies: readonly ScriptReply[]): void {
     const questions: (KeyQuestion & Waiting)[] = [];
     for (const [index, waiting] of batch.entries()) {
       const reply = replies[index]!;
       if (reply[kindField] === REFUSAL.unknownUse) questions.push({ ...waiting, asked: reply });
       else waiting.resolve(reply);
     }
-    if (questions.length > 0) void this.lookUp(queue, questions);
+    if (questions.length > 0) void lookUp(queue, questions);
   }
 
-  private async lookUp(queue: TenantQueue, questions: readonly (KeyQuestion & Waiting)[]): Promise<void> {
+  async function lookUp(queue: TenantQueue, questions: readonly (KeyQuestion & Waiting)[]): Promise<void> {
     try {
-      const events = await this.options.lookUpKeys(queue.part.tenantNo, questions);
+      const events = await lookUpKeys(queue.part.tenantNo, questions);
       const answered = questions.map((question, index) => ({ ...question, event: events[index]! }));
-      this.queues.putBack(queue, answered);
+      queues.putBack(queue, answered);
     } catch (error) {
       // Without Postgres it is unknown whether these events were processed; those behind them only waited.
       for (const { asked, reject } of questions) if (asked[UNKNOWN_USE.token] !== undefined) reject(error);
-      this.queues.putBack(
+      queues.putBack(
         queue,
         questions.filter(({ asked }) => asked[UNKNOWN_USE.token] === undefined),
       );
@@ -299,38 +294,42 @@ export class EventBatcher {
   }
 
   /** Applies events. `joined`: shares commands with the parts of other tenants. */
-  private async call(
+  async function call(
     part: TenantPart,
     events: readonly ReadyEvent[],
     { spans, joined }: { spans?: readonly Span[] | undefined; joined?: JoinedChange } = {},
   ): Promise<ScriptReply[]> {
-    const { scripts, clock, idempotencyKeysPerDay = 0 } = this.options;
+    const { scripts, clock, idempotencyKeysPerDay = 0 } = options;
     let persisted = new Map<string, ScriptReply>();
     const calls = callsOf(scripts, part, {
       spans,
       joined,
       events: events.length,
       foundElsewhere: async () => {
-        persisted = await this.options.findPersisted(part.tenantNo, events);
+        persisted = await findPersisted(part.tenantNo, events);
         return persisted.size > 0;
       },
     });
     const { ended, replies } = await recordEvents(calls, part, events, {
       nowMs: clock.now(),
       keysPerDay: idempotencyKeysPerDay,
-      reached: this.reached,
+      reached,
     });
-    return ended === 'stored' ? this.callOthers(part, events, persisted) : replies;
+    return ended === 'stored' ? callOthers(part, events, persisted) : replies;
   }
 
   /** Events of a retried call that Postgres holds get their replies from there; the others were refused and are again. */
-  private async callOthers(
+  async function callOthers(
     part: TenantPart,
     events: readonly ReadyEvent[],
     persisted: Map<string, ScriptReply>,
   ): Promise<ScriptReply[]> {
     const replies: ScriptReply[] = [];
-    for (const event of events) replies.push(persisted.get(event.id) ?? (await this.call(part, [event]))[0]!);
+    for (const event of events) replies.push(persisted.get(event.id) ?? (await call(part, [event]))[0]!);
     return replies;
   }
+
+  return { submit };
 }
+
+export type EventBatcher = ReturnType<typeof createEventBatcher>;

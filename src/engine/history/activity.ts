@@ -15,15 +15,8 @@ import { userNames } from '../leaderboards/standings.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { tenantCounters } from '../../redis/parts.ts';
 
-interface ActivityReadsOptions {
-  redis: Redis;
-  pool: Pool;
-  clock: Clock;
-  caughtUp: Pick<CaughtUp, 'tenant'>;
-}
-
 /** Reads the activity of a whole tenant. Includes everything answered before, unless Postgres is far behind; see `CaughtUp`. */
-export function createActivityReads({ redis, pool, clock, caughtUp }: ActivityReadsOptions) {
+export function createActivityReads(redis: Redis, pool: Pool, clock: Clock, caughtUp: Pick<CaughtUp, 'tenant'>) {
   /** Events and points count as in `AnalyticsReads`, so that both give the same sums. */
   async function days({ catalog }: CompiledCatalog, asked: { from?: string; to?: string }): Promise<Activity> {
     const { tenantNo, pointsSystems } = catalog;

@@ -35,14 +35,9 @@ interface WrappedReadsOptions {
   controlShare: () => number;
 }
 
-export class WrappedReads {
-  private readonly options: WrappedReadsOptions;
-  private readonly distributions: Distributions;
-
-  constructor(options: WrappedReadsOptions) {
-    this.options = options;
-    this.distributions = new Distributions(options);
-  }
+export function createWrappedReads(options: WrappedReadsOptions) {
+  const { pool, users, limits, redis, clock, past, controlShare } = options;
+  const distributions = new Distributions(options);
 
   /**
    * A user's activity in a year (default: the user's current one) and in its most active day, week and month. Events
@@ -50,21 +45,19 @@ export class WrappedReads {
    * metrics, points systems and achievements are included with their last names. Throws 404 for an unknown user, 422
    * for a year after 9999, 429 beyond the limits.
    */
-  async read(compiled: CompiledCatalog, userId: string, year?: number): Promise<WrappedResponse> {
+  async function read(compiled: CompiledCatalog, userId: string, year?: number): Promise<WrappedResponse> {
     if (year !== undefined && year > MAX_YEAR) throw new AppError('unprocessable', `year is beyond ${MAX_YEAR}.`);
-    const { users, limits } = this.options;
     const { tenantNo } = compiled.catalog;
     const state = await users.state(tenantNo, userId);
-    return limits.run(tenantNo, userId, () => this.readYear(compiled, userId, state, year));
+    return limits.run(tenantNo, userId, () => readYear(compiled, userId, state, year));
   }
 
-  private async readYear(
+  async function readYear(
     compiled: CompiledCatalog,
     userId: string,
     state: User,
     year: number | undefined,
   ): Promise<WrappedResponse> {
-    const { pool, redis, clock, past, controlShare } = this.options;
     const { tenantNo, streaks } = compiled.catalog;
     const shownYear = year ?? new Date(dayIn(state.zone, clock.now()) * DAY_MS).getUTCFullYear();
     const whole = daysOfYear(shownYear);
@@ -89,8 +82,8 @@ export class WrappedReads {
       return { days, before: daysBefore(period, days) };
     });
     const [sums, percentiles] = await Promise.all([
-      this.attributeSums(compiled, userId, compared, isActive),
-      Promise.all(compared.map(({ days }, index) => this.percentiles(tenantNo, days, isActive && index > 0))),
+      attributeSums(compiled, userId, compared, isActive),
+      Promise.all(compared.map(({ days }, index) => readPercentiles(tenantNo, days, isActive && index > 0))),
     ]);
     const facts = { known, state, metricDays, pointsDays, places, isActive, compared, percentiles, sums };
     const streak = longestStreak({
@@ -123,7 +116,7 @@ export class WrappedReads {
   }
 
   /** In the form of `YearFacts`. */
-  private async attributeSums(
+  async function attributeSums(
     { catalog, eventAttributes }: CompiledCatalog,
     userId: string,
     compared: readonly ComparedDays[],
@@ -131,7 +124,7 @@ export class WrappedReads {
   ): Promise<ReadonlyMap<number, AttributeSum[]>> {
     if (!any || eventAttributes.size === 0) return new Map();
     const windows = [EVER, ...compared.flatMap(({ days, before }) => [days, before])];
-    const sums = await userAttributeSums(this.options.pool, {
+    const sums = await userAttributeSums(pool, {
       tenantNo: catalog.tenantNo,
       userId,
       windows,
@@ -141,12 +134,16 @@ export class WrappedReads {
     return groupedBy(sums, ({ metricNo }) => metricNo);
   }
 
-  private async percentiles(tenantNo: number, days: Days, shown: boolean): Promise<Percentiles | null> {
+  async function readPercentiles(tenantNo: number, days: Days, shown: boolean): Promise<Percentiles | null> {
     if (!shown) return null;
     const [metrics, points] = await Promise.all([
-      this.distributions.percentiles('metrics', { tenantNo, ...days }),
-      this.distributions.percentiles('points', { tenantNo, ...days }),
+      distributions.percentiles('metrics', { tenantNo, ...days }),
+      distributions.percentiles('points', { tenantNo, ...days }),
     ]);
     return { metrics, points };
   }
+
+  return { read };
 }
+
+export type WrappedReads = ReturnType<typeof createWrappedReads>;

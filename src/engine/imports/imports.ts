@@ -23,7 +23,7 @@ import { changeUser, unwritten, type UserChange } from '../changes/change-user.t
 import type { ReadUser } from '../changes/change-users.ts';
 import { lackOfRoom } from '../changes/event-change.ts';
 import { eventId } from '../ids.ts';
-import { type Boards, createBoardsOfTenants, type BoardsOfTenants } from '../rebuild/derived-keys.ts';
+import { type Boards, createBoardsOfTenants } from '../rebuild/derived-keys.ts';
 import { PROFILE_IS_FULL, STATE_IS_FULL } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 import { BadImport, type Draft, SkippedUser } from './draft.ts';
@@ -54,44 +54,42 @@ type Outcome = Exclude<ImportedOutcome['status'], 'skipped'> | 'exists' | 'tooLa
 /** The outcome for one user with the fields whose values were changed, or the reason why the user is invalid. */
 type ImportResult = { outcome: ImportedOutcome; changed: string[] } | { refused: string };
 
-export class Imports {
-  private readonly options: ImportsOptions;
-  private readonly boards: BoardsOfTenants;
-
-  constructor(options: ImportsOptions) {
-    this.options = options;
-    this.boards = createBoardsOfTenants(options.pool);
-  }
+export function createImports({ scripts, recordAudit, pool, clock, redis }: ImportsOptions) {
+  const boardsOfTenants = createBoardsOfTenants(pool);
 
   /**
    * Imports users, each in one atomic step, and returns their results in order. Nothing is announced or awarded. An
    * existing user is refused, unless the import of the same name created the user; then nothing is done. Idempotent.
    * After an error (503) some of the users may exist.
    */
-  async bring(compiled: CompiledCatalog, users: readonly ImportedUser[], from: Import): Promise<ImportResult[]> {
-    this.options.scripts.refuseOverload();
-    if (!from.dryRun && users.some(({ leaderboards }) => leaderboards !== undefined)) await this.refuseFills(compiled);
+  async function bring(
+    compiled: CompiledCatalog,
+    users: readonly ImportedUser[],
+    from: Import,
+  ): Promise<ImportResult[]> {
+    scripts.refuseOverload();
+    if (!from.dryRun && users.some(({ leaderboards }) => leaderboards !== undefined)) await refuseFills(compiled);
     const results: ImportResult[] = [];
-    for (const user of users) results.push(await this.bringOne(compiled, user, from));
+    for (const user of users) results.push(await bringOne(compiled, user, from));
     const brought = results.filter((result) => 'outcome' in result && result.outcome.status === 'imported').length;
     if (brought > 0) {
       const entry = { action: 'create', kind: 'import', name: from.name, after: { users: brought } } as const;
-      void this.options.recordAudit({ tenantNo: compiled.catalog.tenantNo, by: from.by, entries: [entry] });
+      void recordAudit({ tenantNo: compiled.catalog.tenantNo, by: from.by, entries: [entry] });
     }
     return results;
   }
 
   /** Throws 503 while boards are filled from history, because filling puts scores into the groups of the users' attributes. */
-  private async refuseFills({ catalog }: CompiledCatalog): Promise<void> {
-    const fills = await listFills(this.options.pool, catalog.tenantNo);
+  async function refuseFills({ catalog }: CompiledCatalog): Promise<void> {
+    const fills = await listFills(pool, catalog.tenantNo);
     if (fills.some(({ status }) => status !== 'done'))
       throw new AppError('unavailable', 'Leaderboards are being filled from history; try again in a moment.');
   }
 
-  private async bringOne(compiled: CompiledCatalog, user: ImportedUser, from: Import): Promise<ImportResult> {
+  async function bringOne(compiled: CompiledCatalog, user: ImportedUser, from: Import): Promise<ImportResult> {
     let draft: Draft;
     try {
-      draft = draftOf(compiled, user, this.options.clock.now());
+      draft = draftOf(compiled, user, clock.now());
     } catch (error) {
       if (error instanceof BadImport) return { refused: error.message };
       if (error instanceof SkippedUser)
@@ -99,7 +97,7 @@ export class Imports {
       throw error;
     }
     const { skipped, changed } = draft;
-    const outcome = await (from.dryRun ? this.predict(compiled, user.id, from) : this.import(draft, user.id, from));
+    const outcome = await (from.dryRun ? predict(compiled, user.id, from) : importUser(draft, user.id, from));
     switch (outcome) {
       case 'exists':
         return { refused: 'The user exists and is not from this import: nothing was changed.' };
@@ -115,18 +113,18 @@ export class Imports {
   }
 
   /** The outcome that a dry run can predict: whether the user exists. */
-  private async predict({ catalog }: CompiledCatalog, userId: string, { name }: Import): Promise<Outcome> {
-    const packed = await packedUser(this.options.redis, catalog.tenantNo, userId);
+  async function predict({ catalog }: CompiledCatalog, userId: string, { name }: Import): Promise<Outcome> {
+    const packed = await packedUser(redis, catalog.tenantNo, userId);
     return packed === null ? 'ready' : outcomeOf(packed, name);
   }
 
-  private async import(draft: Draft, userId: string, { name }: Import): Promise<Outcome> {
+  async function importUser(draft: Draft, userId: string, { name }: Import): Promise<Outcome> {
     const { tenantNo } = draft.compiled.catalog;
-    const boards = await this.boards.of(tenantNo);
+    const boards = await boardsOfTenants.of(tenantNo);
     const id = eventId(draft.nowMs);
     // A retry may find the user whom an earlier try created.
     let isTried = false;
-    const { reply } = (await changeUser<{ outcome: Outcome } | ImportedRecord>(this.options.scripts, tenantNo, {
+    const { reply } = (await changeUser<{ outcome: Outcome } | ImportedRecord>(scripts, tenantNo, {
       userId,
       compute: (read, part) => {
         if (read.packed !== null) {
@@ -140,7 +138,11 @@ export class Imports {
     }))!;
     return 'outcome' in reply ? reply.outcome : 'imported';
   }
+
+  return { bring };
 }
+
+export type Imports = ReturnType<typeof createImports>;
 
 /** The outcome for a user who exists: `already` if the import of the name created the user. */
 const outcomeOf = (packed: Buffer, name: string): 'already' | 'exists' =>
@@ -159,7 +161,7 @@ function importOf(
   const packed = encodeUser(user);
   const refusal = lackOfRoom(user, packed, null);
   if (refusal !== null) return unwritten(read, { outcome: refusal.refusal });
-  const record = importedRecord(draft, { id, userId });
+  const record = importedRecord(draft, id, userId);
   const isCleared = ({ board, runDay }: BoardRun): boolean => boards.get(board)?.cleared.has(runDay) === true;
   const block: Block = {
     userId,
@@ -208,7 +210,7 @@ function rowsOf({ metrics = {}, points = {}, achievements = [], streak }: Import
 }
 
 /** The record of an imported user, with everything that Postgres stores. */
-const importedRecord = (draft: Draft, { id, userId }: { id: string; userId: string }): ImportedRecord => ({
+const importedRecord = (draft: Draft, id: string, userId: string): ImportedRecord => ({
   [kindField]: KIND.imported,
   [RECORD.id]: id,
   [RECORD.userId]: userId,

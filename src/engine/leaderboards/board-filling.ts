@@ -9,7 +9,7 @@ import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
 import { sliceOfUsers } from '../schedule/user-slices.ts';
 import { boardHistory, pastRuns } from './board-history.ts';
 import { clearRun } from './runs.ts';
-import { pastScores, createUserScores, type UserScores, type UserScoresOptions } from './user-scores.ts';
+import { pastScores, createUserScores, type UserScoresOptions } from './user-scores.ts';
 
 export interface FillOptions extends Omit<UserScoresOptions, 'onLeftOut'> {
   minAgeMs?: number;
@@ -29,31 +29,24 @@ const TITLE = 'filling of leaderboards';
  * Fills boards from history with what users earned, by their local dates, between the board's first day and its activation.
  * Scores are set, not added, so a repeated slice changes nothing. Past runs become readable as final ones at the end.
  */
-export class BoardFilling implements JobWork<BoardFill> {
-  readonly kinds = ['leaderboard_filling'] as const;
-  readonly title = TITLE;
-  readonly minAgeMs: number;
+export function createBoardFilling(options: FillOptions): JobWork<BoardFill> {
+  const { onFilled, redis, pool, clock } = options;
+  const kinds = ['leaderboard_filling'] as const;
+  const title = TITLE;
   /** The last slice ranks all members that the board ever had. */
-  readonly patienceMs = 600_000;
-  private readonly options: FillOptions;
-  private readonly scores: UserScores;
+  const patienceMs = 600_000;
+  const minAgeMs: number = options.minAgeMs ?? MIN_AGE_MS;
+  const scores = createUserScores({
+    ...options,
+    onLeftOut: ({ tenantNo, boardNo, userId }, error) =>
+      options.onFailed?.({ kind: TITLE, piece: userPiece(tenantNo, userId, { boardNo }), error }),
+  });
 
-  constructor(options: FillOptions) {
-    this.options = options;
-    this.minAgeMs = options.minAgeMs ?? MIN_AGE_MS;
-    this.scores = createUserScores({
-      ...options,
-      onLeftOut: ({ tenantNo, boardNo, userId }, error) =>
-        options.onFailed?.({ kind: TITLE, piece: userPiece(tenantNo, userId, { boardNo }), error }),
-    });
+  function onRecorded({ end }: Progress): void {
+    if (end !== undefined) onFilled?.();
   }
 
-  onRecorded({ end }: Progress): void {
-    if (end !== undefined) this.options.onFilled?.();
-  }
-
-  async slice(job: BoardFill, record: RecordSlice): Promise<void> {
-    const { pool, clock } = this.options;
+  async function slice(job: BoardFill, record: RecordSlice): Promise<void> {
     const { tenantNo, result } = job;
     const { boardNo } = job.parameters;
     const catalog = await loadCatalog(pool, tenantNo);
@@ -68,7 +61,7 @@ export class BoardFilling implements JobWork<BoardFill> {
     }
     const fill = { tenantNo, boardNo, openRunDay: result.openRunDay ?? null };
     const history = boardHistory(compiled, board, clock.now());
-    await sliceOfUsers(this.options, job, record, {
+    await sliceOfUsers(options, job, record, {
       limit: USERS_A_CALL,
       begin: async (client) => ({
         total: await countUsers(client, tenantNo),
@@ -76,7 +69,7 @@ export class BoardFilling implements JobWork<BoardFill> {
       }),
       next: async (after) => {
         const users = await usersAfter(pool, tenantNo, after, USERS_A_CALL);
-        const { scored, done } = await this.scores.set({ compiled, board, history, fill }, users);
+        const { scored, done } = await scores.set({ compiled, board, history, fill }, users);
         return {
           last: users.at(-1)?.id ?? null,
           users: users.length,
@@ -86,7 +79,7 @@ export class BoardFilling implements JobWork<BoardFill> {
               const past = pastRuns(board, history, fill.openRunDay);
               await rankPastScores(client, tenantNo, board, past);
               // Left over if the board was active before, and inactive when these runs ended.
-              for (const { runDay } of past) await clearRun(this.options.redis, { ...fill, runDay }, ['']);
+              for (const { runDay } of past) await clearRun(redis, { ...fill, runDay }, ['']);
             }
             return { result: { ...result, scored: (result.scored ?? 0) + scored } };
           },
@@ -94,4 +87,6 @@ export class BoardFilling implements JobWork<BoardFill> {
       },
     });
   }
+
+  return { kinds, title, minAgeMs, patienceMs, onRecorded, slice };
 }

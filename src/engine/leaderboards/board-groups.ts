@@ -23,13 +23,6 @@ interface CountedGroup {
   users: number;
 }
 
-interface BoardGroupsOptions {
-  redis: Redis;
-  users: UserReads;
-  past: PastRuns;
-  runs: RequestedRuns;
-}
-
 interface GroupRequest extends RunOfBoard {
   userAttributes: Record<string, string> | undefined;
   /** The user whose group alone may be read; `null` allows all groups. */
@@ -37,7 +30,7 @@ interface GroupRequest extends RunOfBoard {
 }
 
 /** Reads the groups of leaderboards with a breakdown: one ranking for each combination of values. */
-export function createBoardGroups({ redis, users, past, runs }: BoardGroupsOptions) {
+export function createBoardGroups(redis: Redis, users: UserReads, past: PastRuns, runs: RequestedRuns) {
   /** The group to rank users in: '' without a breakdown; `null` for all; undefined if `groupOf` is in none. */
   async function groupAmong(
     compiled: CompiledCatalog,

@@ -6,7 +6,7 @@ import type { ScheduledWork } from '../schedule/due-work.ts';
 import type { OnPieceFailed, Pieces } from '../schedule/pieces.ts';
 import { boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { DailySnapshots, firstSnapshotMs } from './daily-snapshots.ts';
-import { FinalRuns, GRACE_MS } from './final-runs.ts';
+import { createFinalRuns, type FinalRuns, GRACE_MS } from './final-runs.ts';
 import { createRankRewards, type RankRewards, type RankRewardsOptions } from './rank-rewards.ts';
 
 type BoardsDueOptions = Omit<RankRewardsOptions, 'pieces' | 'graceMs'> & {
@@ -38,7 +38,7 @@ export class BoardsDue implements ScheduledWork {
     this.pool = pool;
     this.pieces = boardPieces(this.name, onFailed);
     this.snapshots = new DailySnapshots({ redis, pool, pieces: this.pieces });
-    this.finals = new FinalRuns({ redis, pool, graceMs, pieces: this.pieces });
+    this.finals = createFinalRuns({ redis, pool, graceMs, pieces: this.pieces });
     this.rewards = createRankRewards({ ...options, graceMs, pieces: this.pieces });
   }
 

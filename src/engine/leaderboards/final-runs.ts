@@ -21,7 +21,6 @@ import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';
 import { withTimeLimit } from '../../time-limit.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
-import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece, boardPieces, readyBoards } from './board-pieces.ts';
 import { clearRun, groupsOfRun } from './runs.ts';
@@ -60,50 +59,42 @@ const LONG_MS = 15_000;
  * next event (`ensureScore` in `src/rules/leaderboards.ts`). A board whose run fails is set aside; the others go on. A board that is
  * still being filled from history is skipped.
  */
-export class FinalRuns implements DueWork {
-  readonly name = 'final runs of leaderboards';
-  private readonly options: FinalRunsOptions;
-  private readonly pieces: Pieces;
-  private readonly graceMs: number;
+export function createFinalRuns(options: FinalRunsOptions) {
+  const { pool, redis, onStep } = options;
+  const name = 'final runs of leaderboards';
+  const pieces: Pieces = options.pieces ?? boardPieces(name);
+  const graceMs: number = options.graceMs ?? GRACE_MS;
 
-  constructor(options: FinalRunsOptions) {
-    this.options = options;
-    this.pieces = options.pieces ?? boardPieces(this.name);
-    this.graceMs = options.graceMs ?? GRACE_MS;
-  }
-
-  async due(upToMs: number): Promise<number | null> {
-    return this.first(readyBoards(await boardsInProgress(this.options.pool), this.pieces), upToMs);
+  async function due(upToMs: number): Promise<number | null> {
+    return first(readyBoards(await boardsInProgress(pool), pieces), upToMs);
   }
 
   /** The same as `due`, for boards that were already looked up. */
-  async first(boards: readonly BoardProgress[], upToMs: number): Promise<number | null> {
-    const [toClear] = await this.toClear(upToMs, 1);
-    const times = boards.map((progress) => this.finalMs(progress));
-    if (toClear !== undefined) times.push(toClear.finalMs + this.graceMs + CLEAR_MS);
+  async function first(boards: readonly BoardProgress[], upToMs: number): Promise<number | null> {
+    const [toClear] = await readRunsToClear(upToMs, 1);
+    const times = boards.map((progress) => finalMs(progress));
+    if (toClear !== undefined) times.push(toClear.finalMs + graceMs + CLEAR_MS);
     const earliest = Math.min(...times);
     return earliest <= upToMs ? earliest : null;
   }
 
   /** The schedule has applied everything accepted before, including batches, and stored it in Postgres. */
-  async perform(dueMs: number, ending: AbortSignal): Promise<void> {
-    if (await this.upTo(() => dueMs, ending)) await this.clear(dueMs, ending);
+  async function perform(dueMs: number, ending: AbortSignal): Promise<void> {
+    if (await upTo(() => dueMs, ending)) await clear(dueMs, ending);
   }
 
   /** Declares runs final that end by a time, which may differ for each board. Returns false if it was aborted. */
-  async upTo(lastMs: (progress: BoardProgress) => number, called: AbortSignal): Promise<boolean> {
+  async function upTo(lastMs: (progress: BoardProgress) => number, called: AbortSignal): Promise<boolean> {
     const ending = withTimeLimit(called, LONG_MS);
-    const isDue = (progress: BoardProgress): boolean => this.finalMs(progress) <= lastMs(progress);
-    const boards = readyBoards(await boardsInProgress(this.options.pool), this.pieces);
+    const isDue = (progress: BoardProgress): boolean => finalMs(progress) <= lastMs(progress);
+    const boards = readyBoards(await boardsInProgress(pool), pieces);
     for (const progress of boards.filter(isDue)) {
       for (let at: BoardProgress | null = progress; at !== null && isDue(at);) {
         if (ending.aborted) return false;
         const from: BoardProgress = at;
         const piece = boardPiece(from, overRun(from)!.run.runDay);
-        const finished: { value: BoardProgress | null } | undefined = await this.pieces.attempt(
-          piece,
-          ending,
-          (signal) => this.finish(from, lastMs(from), signal),
+        const finished: { value: BoardProgress | null } | undefined = await pieces.attempt(piece, ending, (signal) =>
+          finish(from, lastMs(from), signal),
         );
         at = finished?.value ?? null;
       }
@@ -112,27 +103,23 @@ export class FinalRuns implements DueWork {
   }
 
   /** The time (epoch ms) at which a board's next run is to be declared final; Infinity if never. */
-  finalMs(progress: BoardProgress): number {
-    return (overRun(progress)?.run.finalMs ?? Infinity) + this.graceMs;
+  function finalMs(progress: BoardProgress): number {
+    return (overRun(progress)?.run.finalMs ?? Infinity) + graceMs;
   }
 
   /** Declares a board's next run final, or all next empty ones. Returns its progress; `null`: aborted. */
-  private async finish(progress: BoardProgress, lastMs: number, ending: AbortSignal): Promise<BoardProgress | null> {
-    const { redis, pool } = this.options;
+  async function finish(progress: BoardProgress, lastMs: number, ending: AbortSignal): Promise<BoardProgress | null> {
     const over = overRun(progress)!;
-    const empty = await whileWhole(pool, { redis, tenantNo: progress.tenantNo }, () =>
-      this.emptyRuns(progress, lastMs),
-    );
-    if (empty.length > 0) await this.finishEmpty(empty);
-    else if (!(await copyRun(this.options, over, ending))) return null;
+    const empty = await whileWhole(pool, { redis, tenantNo: progress.tenantNo }, () => emptyRuns(progress, lastMs));
+    if (empty.length > 0) await finishEmpty(empty);
+    else if (!(await copyRun(options, over, ending))) return null;
     return { ...progress, nextRunDay: (empty.at(-1) ?? over).nextRunDay };
   }
 
   /** The next runs of a board that are final by a time, as long as nobody has a score in them. */
-  private async emptyRuns(progress: BoardProgress, lastMs: number): Promise<Over[]> {
-    const { redis } = this.options;
+  async function emptyRuns(progress: BoardProgress, lastMs: number): Promise<Over[]> {
     const empty: Over[] = [];
-    for (let over = overRun(progress); over !== null && over.run.finalMs + this.graceMs <= lastMs;) {
+    for (let over = overRun(progress); over !== null && over.run.finalMs + graceMs <= lastMs;) {
       for (const group of await groupsOfRun(redis, over.board, over.run))
         if ((await new LiveStandings(redis, { ...over.run, group }, over.board).page(0, 1)).length > 0) return empty;
       if ((await teamsOf(redis, over.board, over.run)).length > 0) return empty;
@@ -143,11 +130,11 @@ export class FinalRuns implements DueWork {
     return empty;
   }
 
-  private async finishEmpty(runs: readonly Over[]): Promise<void> {
+  async function finishEmpty(runs: readonly Over[]): Promise<void> {
     const first = runs[0]!;
     const last = runs.at(-1)!;
     const { tenantNo, boardNo, runDay } = first.run;
-    await transaction(this.options.pool, async (client) => {
+    await transaction(pool, async (client) => {
       // Another worker may have finished them.
       if (!(await lockProgress(client, { tenantNo, boardNo, runDay }))) return;
       await addEmptyRuns(
@@ -169,12 +156,11 @@ export class FinalRuns implements DueWork {
   }
 
   /** Removes the sorted sets of final runs that may be removed by a time from Redis. */
-  async clear(lastMs: number, ending: AbortSignal): Promise<void> {
-    const { redis, pool, onStep } = this.options;
-    for (const { id, groups, ...run } of await this.toClear(lastMs, MOST_CLEARED)) {
+  async function clear(lastMs: number, ending: AbortSignal): Promise<void> {
+    for (const { id, groups, ...run } of await readRunsToClear(lastMs, MOST_CLEARED)) {
       if (ending.aborted) return;
-      if (this.pieces.isAside(boardKeyOf(run))) continue;
-      await this.pieces.attempt(boardPiece(run, run.runDay), ending, async () => {
+      if (pieces.isAside(boardKeyOf(run))) continue;
+      await pieces.attempt(boardPiece(run, run.runDay), ending, async () => {
         await clearRun(redis, run, groups);
         await noteCleared(pool, id);
         await onStep?.('cleared');
@@ -182,11 +168,20 @@ export class FinalRuns implements DueWork {
     }
   }
 
-  private toClear(upToMs: number, limit: number): ReturnType<typeof runsToClear> {
-    const finalUpToMs = upToMs - this.graceMs - CLEAR_MS;
-    return runsToClear(this.options.pool, { finalUpToMs, limit, except: this.pieces.aside.map(({ key }) => key) });
+  function readRunsToClear(upToMs: number, limit: number): ReturnType<typeof runsToClear> {
+    const finalUpToMs = upToMs - graceMs - CLEAR_MS;
+    return runsToClear(
+      pool,
+      finalUpToMs,
+      limit,
+      pieces.aside.map(({ key }) => key),
+    );
   }
+
+  return { name, due, first, perform, upTo, finalMs, clear };
 }
+
+export type FinalRuns = ReturnType<typeof createFinalRuns>;
 
 /** The progress of copying a run. */
 type CopyStep = 'begun' | 'written' | 'copied' | 'finished';

@@ -64,7 +64,7 @@ export function createLeaderboardReads(options: LeaderboardReadsOptions) {
   const { redis, users, clock, past = NO_PAST, reusesTeams = true } = options;
   const keptTeams = new KeptTeams();
   const runs = createRequestedRuns(clock);
-  const { groupAmong, groups, requireGroup, scoredGroup } = createBoardGroups({ redis, users, past, runs });
+  const { groupAmong, groups, requireGroup, scoredGroup } = createBoardGroups(redis, users, past, runs);
 
   /** Active and scheduled boards, and finished ones if requested, oldest first. */
   function list(compiled: CompiledCatalog, includeFinished: boolean): LeaderboardWithStatus[] {

@@ -24,7 +24,7 @@ import { beforeNaming } from '../../postgres/users/stored-states.ts';
 import { type LeagueRule, moveOf, moveOfInactive, ruleOf, tierAfter, tierIn } from '../../rules/leagues.ts';
 import { withTimeLimit } from '../../time-limit.ts';
 import type { Publisher } from '../notifications/due/publisher.ts';
-import type { ScheduledWork } from '../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece } from './board-pieces.ts';
 import { seatMembers } from './league-entries.ts';
@@ -53,20 +53,12 @@ const LONG_MS = 5_000;
  * Closes the cohorts of final runs: users move to other tiers, then users who wait for the next run get their cohorts. Each
  * transaction stores the progress with what it did, so a crash repeats nothing. Only Postgres is read and written.
  */
-export function createLeagueClosing(options: LeagueClosingOptions): ScheduledWork {
-  const { onFailed, publisher, onStep } = options;
-  const name = 'leagues of final runs';
-  const seesItself = true;
-  const isUpkeep = true;
-  const pieces: Pieces = new Pieces({ kind: name, onFailed });
+export function createLeagueClosing({ onFailed, publisher, onStep }: LeagueClosingOptions): ScheduledWork {
+  const pieces = new Pieces({ kind: 'leagues of final runs', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {
     const [first] = await owed();
     return first !== undefined && first.finalMs <= upToMs ? first.finalMs : null;
-  }
-
-  function upcoming(untilMs: number): Promise<number | null> {
-    return due(untilMs);
   }
 
   async function perform(_dueMs: number, called: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
@@ -102,17 +94,7 @@ export function createLeagueClosing(options: LeagueClosingOptions): ScheduledWor
     }
   }
 
-  return {
-    name,
-    seesItself,
-    isUpkeep,
-    get aside(): string[] {
-      return pieces.aside.map(({ name }) => name);
-    },
-    due,
-    upcoming,
-    perform,
-  };
+  return workInPieces(pieces, { due, perform, seesItself: true, isUpkeep: true });
 }
 
 async function closeFurther(

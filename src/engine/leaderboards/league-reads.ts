@@ -110,7 +110,7 @@ export function createLeagueReads({ pool, leaderboards, clock, users, redis }: L
   ): Promise<LeagueCohorts> {
     const { board, run, leagues } = find(compiled, key, { run: runDate, zone: null });
     const { tenantNo } = compiled.catalog;
-    const listed = await listCohorts(pool, { tenantNo, boardNo: board.no, runDay: run.startDay }, { after, limit });
+    const listed = await listCohorts(pool, { tenantNo, boardNo: board.no, runDay: run.startDay }, after, limit);
     return {
       run: dateOf(run.startDay),
       cohorts: listed.map(({ id, tier, group, members }) => ({

@@ -16,14 +16,8 @@ import { decodeUser } from '../../rules/user-codec.ts';
 import { withTimeLimit } from '../../time-limit.ts';
 import type { Publisher } from '../notifications/due/publisher.ts';
 import { tierChanged, userJson } from '../notifications/payloads.ts';
-import type { ScheduledWork } from '../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
-
-interface LeagueReportsOptions {
-  redis: Redis;
-  publisher: Publisher;
-  onFailed?: OnPieceFailed;
-}
 
 /** Changes in a transaction, which holds the cursors of the tenant's shards. */
 const AT_ONCE = 200;
@@ -31,56 +25,39 @@ const AT_ONCE = 200;
 const LONG_MS = 5_000;
 
 /** Reports users who moved to other tiers, once each, with their present states. */
-export class LeagueReports implements ScheduledWork {
-  readonly name = 'reports about leagues';
-  private readonly options: LeagueReportsOptions;
-  private readonly pieces: Pieces;
+export function createLeagueReports(redis: Redis, publisher: Publisher, onFailed?: OnPieceFailed): ScheduledWork {
+  const pieces = new Pieces({ kind: 'reports about leagues', onFailed });
 
-  constructor(options: LeagueReportsOptions) {
-    this.options = options;
-    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
-  }
-
-  get aside(): string[] {
-    return this.pieces.aside.map(({ name }) => name);
-  }
-
-  async due(upToMs: number): Promise<number | null> {
-    const firstMs = Math.min(...(await this.owing()).map(({ atMs }) => atMs));
+  async function due(upToMs: number): Promise<number | null> {
+    const firstMs = Math.min(...(await owing()).map(({ atMs }) => atMs));
     return firstMs <= upToMs ? firstMs : null;
   }
 
-  upcoming(untilMs: number): Promise<number | null> {
-    return this.due(untilMs);
-  }
-
-  async perform(_dueMs: number, called: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
+  async function perform(_dueMs: number, called: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
     const ending = withTimeLimit(called, LONG_MS);
-    const wanting = await this.options.publisher.wanting(['leaderboard.tier_changed']);
+    const wanting = await publisher.wanting(['leaderboard.tier_changed']);
     const isHeard = new Set(wanting.map(({ tenantNo }) => tenantNo));
-    for (const tenant of await this.owing())
-      await this.pieces.attempt(tenantPiece(tenant.tenantNo), ending, () =>
-        this.report(tenant, { isHeard: isHeard.has(tenant.tenantNo), nowMs: upToMs, ending }),
+    for (const tenant of await owing())
+      await pieces.attempt(tenantPiece(tenant.tenantNo), ending, () =>
+        report(tenant, isHeard.has(tenant.tenantNo), upToMs, ending),
       );
   }
 
-  private owing(): ReturnType<typeof unreportedTenants> {
-    return unreportedTenants(
-      this.options.publisher.pool,
-      this.pieces.aside.map(({ key }) => Number(key)),
-    );
+  function owing(): ReturnType<typeof unreportedTenants> {
+    return unreportedTenants(publisher.pool, pieces.tenantNos);
   }
 
-  private async report(
+  async function report(
     { tenantNo, version }: { tenantNo: number; version: number },
-    { isHeard, nowMs, ending }: { isHeard: boolean; nowMs: number; ending: AbortSignal },
+    isHeard: boolean,
+    nowMs: number,
+    ending: AbortSignal,
   ): Promise<void> {
-    const { publisher } = this.options;
     const compiled = await publisher.catalog(tenantNo, version);
     for (;;) {
       const moves = await unreportedMoves(publisher.pool, tenantNo, AT_ONCE);
       if (moves.length === 0 || ending.aborted) return;
-      const notifications = isHeard ? await this.notifications(compiled, moves) : new Map<number, Notification>();
+      const notifications = isHeard ? await makeNotifications(compiled, moves) : new Map<number, Notification>();
       await publisher.publish(compiled, nowMs, async (client) => {
         const noted = await noteMovesReported(
           client,
@@ -93,11 +70,10 @@ export class LeagueReports implements ScheduledWork {
   }
 
   /** By number of the change. Omits those that nobody wants, and those of users who were deleted or whose leaderboard has no leagues. */
-  private async notifications(
+  async function makeNotifications(
     compiled: CompiledCatalog,
     moves: readonly UnreportedMove[],
   ): Promise<Map<number, Notification>> {
-    const { redis, publisher } = this.options;
     const { tenantNo } = compiled.catalog;
     const ids = moves.map(({ userId }) => userId);
     const states = await packedUsers(redis, tenantNo, ids);
@@ -128,4 +104,6 @@ export class LeagueReports implements ScheduledWork {
     }
     return made;
   }
+
+  return workInPieces(pieces, { due, perform });
 }

@@ -147,10 +147,7 @@ const dayBefore = (ms: number): number => Math.floor((ms - TIME_OF_DAY_MS) / DAY
  * exist. Excludes those of deleted boards, which `StraySets` removes. The cost does not depend on the number of users;
  * a scan of all keys took 0.55 s with a million.
  */
-export async function setsOfBoards(
-  { redis, pool, clock }: { redis: Redis; pool: Pool; clock: Clock },
-  part: TenantPart,
-): Promise<string[]> {
+export async function setsOfBoards(redis: Redis, pool: Pool, clock: Clock, part: TenantPart): Promise<string[]> {
   const { tenantNo } = part;
   // The latest local date anywhere, and one more day for clocks that differ.
   const newest = Math.floor(clock.now() / DAY_MS) + 2;

@@ -127,8 +127,6 @@ export function createUserScores(options: UserScoresOptions) {
   return { set };
 }
 
-export type UserScores = ReturnType<typeof createUserScores>;
-
 /** `outdated`: the user has changed since the sums were made, and must be summed up again. */
 interface FilledUser extends EachChange {
   outcome: 'scored' | 'unscored' | 'outdated';

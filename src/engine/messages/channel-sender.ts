@@ -4,11 +4,11 @@ import { createHttpSender } from './http-sender.ts';
 import type { ProviderHttpOptions } from './provider-http.ts';
 import type { Sealer } from './sealed-secrets.ts';
 import { openedPassword, smtpChannelOf } from './smtp-channel.ts';
-import { SmtpSender } from './smtp-sender.ts';
+import { createSmtpSender } from './smtp-sender.ts';
 
 /** The sender of a channel's transport. Throws if its secrets cannot be decrypted. `sealer`: `null` without `SECRETS_KEY`. */
 export function createEmailSender(row: ChannelRow, sealer: Sealer | null, options: ProviderHttpOptions): EmailSender {
-  if (row.http === null) return new SmtpSender(smtpChannelOf(row, sealer), options);
+  if (row.http === null) return createSmtpSender(smtpChannelOf(row, sealer), options);
   const { http, senderAddress, senderName, replyTo } = row;
   const secretHeaders = secretsOf(row, sealer);
   return createHttpSender({ ...http, secretHeaders, senderAddress, senderName, replyTo }, options);

@@ -15,13 +15,6 @@ import {
 import { transaction } from '../../postgres/transaction.ts';
 import type { SignedTokens } from './signed-tokens.ts';
 
-export interface FeedbackSettingsOptions {
-  pool: Pool;
-  clock: Clock;
-  tokens: SignedTokens;
-  publicUrl: string | null;
-}
-
 interface Of {
   tenantNo: number;
   by: Author;
@@ -32,7 +25,7 @@ const FEEDBACK_PATH = '/v1/messages/feedback';
 const NONCE_BYTES = 16;
 
 /** The addresses at which tenants' mail providers report bounces and complaints. */
-export function createFeedbackSettings({ pool, clock, tokens, publicUrl }: FeedbackSettingsOptions) {
+export function createFeedbackSettings(pool: Pool, clock: Clock, tokens: SignedTokens, publicUrl: string | null) {
   /** Throws 404 if the tenant has no address. */
   async function get(tenantNo: number): Promise<FeedbackRow> {
     const row = await readFeedback(pool, tenantNo);

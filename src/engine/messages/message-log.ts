@@ -23,7 +23,7 @@ import { LATEST_MS } from './message-queue.ts';
 import { MESSAGE_KINDS } from '../../domain/notifications/message-variables.ts';
 
 /** Administrators' view of the e-mails: the log, and the addresses that get none. */
-export function createEmailLog({ pool, clock }: { pool: Pool; clock: Clock }) {
+export function createEmailLog(pool: Pool, clock: Clock) {
   async function list(
     tenantNo: number,
     { limit, cursor, status, kind, medium, userId }: MessageQuery,
@@ -81,8 +81,8 @@ export class MessageRetention implements DueWork {
   /** The hour (since the epoch) for which everything is done. */
   private doneHour: number | null = null;
 
-  /** @param options.days number of days that the log is kept */
-  constructor({ pool, days }: { pool: Pool; days: number }) {
+  /** @param days number of days that the log is kept */
+  constructor(pool: Pool, days: number) {
     this.pool = pool;
     this.days = days;
   }

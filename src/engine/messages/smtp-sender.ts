@@ -8,7 +8,6 @@ import {
   ATTEMPT_MS,
   CUT_OFF,
   type Email,
-  type EmailSender,
   LIST_UNSUBSCRIBE_POST,
   listUnsubscribeOf,
   messageIdOf,
@@ -49,43 +48,36 @@ export interface SmtpOptions {
 const IDLE_MS = 20_000;
 const MOST_IDLE = 4;
 /** Sends e-mails of one channel. Keeps a few connections open. */
-export class SmtpSender implements EmailSender {
-  private readonly channel: SmtpChannel;
-  private readonly options: SmtpOptions;
-  private readonly resolve: ResolveName;
-  private readonly attempts = new Set<Attempt>();
-  private readonly idle: { connection: SMTPConnection; timer: NodeJS.Timeout }[] = [];
+export function createSmtpSender(channel: SmtpChannel, options: SmtpOptions) {
+  const { attemptMs, allowPrivate } = options;
+  const attempts = new Set<Attempt>();
+  const idle: { connection: SMTPConnection; timer: NodeJS.Timeout }[] = [];
+  const resolve: ResolveName = options.resolve ?? nameResolver(options);
 
-  constructor(channel: SmtpChannel, options: SmtpOptions) {
-    this.channel = channel;
-    this.options = options;
-    this.resolve = options.resolve ?? nameResolver(options);
-  }
-
-  async send(email: Email): Promise<SendResult> {
-    const content = await this.compose(email).catch((error: unknown) => error as Error);
+  async function send(email: Email): Promise<SendResult> {
+    const content = await compose(email).catch((error: unknown) => error as Error);
     if (content instanceof Error) return { outcome: 'refused', reason: failureText(content), concernsServer: false };
-    const attempt = new Attempt(this.options.attemptMs ?? ATTEMPT_MS);
-    this.attempts.add(attempt);
+    const attempt = new Attempt(attemptMs ?? ATTEMPT_MS);
+    attempts.add(attempt);
     try {
-      return await this.attempt(attempt, email, content);
+      return await tryToSend(attempt, email, content);
     } finally {
       attempt.end();
-      this.attempts.delete(attempt);
+      attempts.delete(attempt);
     }
   }
 
-  private async attempt(attempt: Attempt, { to }: Email, content: Buffer): Promise<SendResult> {
+  async function tryToSend(attempt: Attempt, { to }: Email, content: Buffer): Promise<SendResult> {
     // Only an idle connection can have been closed meanwhile; a new one is then worth another attempt at once.
     for (;;) {
-      const kept = this.takeIdle();
-      const connection = kept ?? (await this.connect(attempt).catch((error: unknown) => error as Error));
+      const kept = takeIdle();
+      const connection = kept ?? (await connect(attempt).catch((error: unknown) => error as Error));
       if (connection instanceof Error)
         return { outcome: outcomeOf(connection, false), reason: attempt.reasonOf(connection), concernsServer: true };
       attempt.uses(connection);
-      const { error, handedOver } = await handOver(connection, { from: this.channel.senderAddress, to, content });
+      const { error, handedOver } = await handOver(connection, { from: channel.senderAddress, to, content });
       if (error === null) {
-        this.keep(connection);
+        keep(connection);
         return { outcome: 'sent', reason: null, concernsServer: false };
       }
       connection.close();
@@ -95,21 +87,21 @@ export class SmtpSender implements EmailSender {
     }
   }
 
-  cutOff(): void {
-    for (const attempt of this.attempts) attempt.cutOff(CUT_OFF);
+  function cutOff(): void {
+    for (const attempt of attempts) attempt.cutOff(CUT_OFF);
   }
 
-  close(): void {
-    for (const { connection, timer } of this.idle.splice(0)) {
+  function close(): void {
+    for (const { connection, timer } of idle.splice(0)) {
       clearTimeout(timer);
       connection.quit();
     }
   }
 
-  private compose(email: Email): Promise<Buffer> {
+  function compose(email: Email): Promise<Buffer> {
     const { id, to, subject, text, html } = email;
     const listUnsubscribe = listUnsubscribeOf(email);
-    const { senderAddress, senderName, replyTo } = this.channel;
+    const { senderAddress, senderName, replyTo } = channel;
     const composer = new MailComposer({
       from: { name: senderName ?? '', address: senderAddress },
       // As an object: an address is never parsed as a list.
@@ -134,34 +126,34 @@ export class SmtpSender implements EmailSender {
     });
   }
 
-  private takeIdle(): SMTPConnection | null {
-    for (let kept = this.idle.pop(); kept !== undefined; kept = this.idle.pop()) {
+  function takeIdle(): SMTPConnection | null {
+    for (let kept = idle.pop(); kept !== undefined; kept = idle.pop()) {
       clearTimeout(kept.timer);
       if (!kept.connection.destroyed) return kept.connection;
     }
     return null;
   }
 
-  private keep(connection: SMTPConnection): void {
-    if (this.idle.length >= MOST_IDLE) {
+  function keep(connection: SMTPConnection): void {
+    if (idle.length >= MOST_IDLE) {
       connection.quit();
       return;
     }
     const timer = setTimeout(() => {
-      this.idle.splice(
-        this.idle.findIndex((kept) => kept.connection === connection),
+      idle.splice(
+        idle.findIndex((kept) => kept.connection === connection),
         1,
       );
       connection.quit();
     }, IDLE_MS);
     timer.unref();
-    this.idle.push({ connection, timer });
+    idle.push({ connection, timer });
   }
 
-  private async connect(attempt: Attempt): Promise<SMTPConnection> {
-    const { host, port, security, username, password } = this.channel;
-    const { timeoutMs = TIMEOUT_MS, ca } = this.options;
-    const address = await this.address(host);
+  async function connect(attempt: Attempt): Promise<SMTPConnection> {
+    const { host, port, security, username, password } = channel;
+    const { timeoutMs = TIMEOUT_MS, ca } = options;
+    const address = await resolveAddress(host);
     if (attempt.isOver) throw new Error('the attempt was cut off');
     const connection = new SMTPConnection({
       host: address,
@@ -189,13 +181,17 @@ export class SmtpSender implements EmailSender {
   }
 
   /** The address to connect to, looked up once, so that a name cannot change between check and use. */
-  private async address(host: string): Promise<string> {
-    const found = isIP(host) === 0 ? await this.resolve(host) : [host];
-    const allowed = found.find((address) => this.options.allowPrivate || isPublicAddress(address));
+  async function resolveAddress(host: string): Promise<string> {
+    const found = isIP(host) === 0 ? await resolve(host) : [host];
+    const allowed = found.find((address) => allowPrivate || isPublicAddress(address));
     if (allowed === undefined) throw new TargetRefused();
     return allowed;
   }
+
+  return { send, cutOff, close };
 }
+
+export type SmtpSender = ReturnType<typeof createSmtpSender>;
 
 /** The time limit of an attempt. At its end, the connection in use is closed, so that the step in progress fails. */
 class Attempt {

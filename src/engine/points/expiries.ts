@@ -26,7 +26,7 @@ import type { Publisher } from '../notifications/due/publisher.ts';
 import { expiryPayload, userJson } from '../notifications/payloads.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
 import { unlessRefused } from '../refusals.ts';
-import type { ScheduledWork } from '../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces } from '../schedule/pieces.ts';
 import type { Scripts } from '../scripts.ts';
 import { balanceOf } from '../../rules/points.ts';
@@ -81,25 +81,18 @@ interface AfterExpiry {
  * because spendings, deductions and open holds take the oldest points first. A repetition finds nothing left, and an
  * amount that was computed from an older state is refused. So a crash, or two schedules, change nothing.
  */
-export class Expiries implements ScheduledWork {
-  readonly name = 'points that expire';
-  readonly seesItself = true;
-  private readonly options: ExpiriesOptions;
-  private readonly pieces: Pieces;
-  private readonly atOnce: number;
+export function createExpiries({
+  publisher,
+  redis,
+  clock,
+  scripts,
+  onFailed,
+  atOnce = AT_ONCE,
+}: ExpiriesOptions): ScheduledWork {
+  const pieces = new Pieces({ kind: 'points that expire', onFailed });
 
-  constructor(options: ExpiriesOptions) {
-    this.options = options;
-    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
-    this.atOnce = options.atOnce ?? AT_ONCE;
-  }
-
-  get aside(): string[] {
-    return this.pieces.aside.map(({ name }) => name);
-  }
-
-  async due(upToMs: number): Promise<number | null> {
-    const { pool } = this.options.publisher;
+  async function due(upToMs: number): Promise<number | null> {
+    const { pool } = publisher;
     const all = await expiringSystems(pool);
     const tomorrow = Math.floor(upToMs / DAY_MS) + 1;
     // New, or the clock went back.
@@ -107,50 +100,48 @@ export class Expiries implements ScheduledWork {
     if (begun.length > 0) await beginExpiry(pool, begun, tomorrow);
     const ended = all.filter(({ afterDays }) => afterDays === null);
     if (ended.length > 0) await endExpiry(pool, ended);
-    return this.firstOf(all, upToMs);
+    return firstOf(all, upToMs);
   }
 
-  async upcoming(untilMs: number): Promise<number | null> {
-    return this.firstOf(await expiringSystems(this.options.publisher.pool), untilMs);
+  async function upcoming(untilMs: number): Promise<number | null> {
+    return firstOf(await expiringSystems(publisher.pool), untilMs);
   }
 
-  async perform(dueMs: number, ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
-    const { publisher } = this.options;
+  async function perform(dueMs: number, ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
     const endMs = performance.now() + WORK_MS;
     await publisher.wanting(['points.expiring']);
-    for (const expiring of this.open(await expiringSystems(publisher.pool))) {
+    for (const expiring of open(await expiringSystems(publisher.pool))) {
       let rest: Expiring | null = expiring.day * DAY_MS === dueMs ? expiring : null;
       while (rest !== null && !ending.aborted && performance.now() < endMs) {
         const of: Expiring = rest;
-        const done = await this.pieces.attempt(pieceOf(of), ending, (signal) => this.page(of, upToMs, signal));
+        const done = await pieces.attempt(pieceOf(of), ending, (signal) => page(of, upToMs, signal));
         rest = done?.value ?? null;
       }
     }
   }
 
-  private open(systems: readonly ExpiringSystem[]): Expiring[] {
+  function open(systems: readonly ExpiringSystem[]): Expiring[] {
     const isOpen = (system: ExpiringSystem): system is Expiring => system.afterDays !== null && system.day !== null;
-    return systems.filter(isOpen).filter((system) => !this.pieces.isAside(pieceOf(system).key));
+    return systems.filter(isOpen).filter((system) => !pieces.isAside(pieceOf(system).key));
   }
 
-  private firstOf(systems: readonly ExpiringSystem[], upToMs: number): number | null {
-    const dueMs = Math.min(...this.open(systems).map(({ day }) => day * DAY_MS));
+  function firstOf(systems: readonly ExpiringSystem[], upToMs: number): number | null {
+    const dueMs = Math.min(...open(systems).map(({ day }) => day * DAY_MS));
     return dueMs <= upToMs ? dueMs : null;
   }
 
   /** Does the next users of a day. Returns the progress for the rest of the day; `null` if there is none. */
-  private async page(expiring: Expiring, nowMs: number, signal: AbortSignal): Promise<Expiring | null> {
-    const { publisher } = this.options;
+  async function page(expiring: Expiring, nowMs: number, signal: AbortSignal): Promise<Expiring | null> {
     const { tenantNo, no, version, day, lastUser } = expiring;
     const compiled = await publisher.catalog(tenantNo, version);
     const system = compiled.pointsSystemsByNo.get(no);
-    const users = await usersAfter(publisher.pool, tenantNo, lastUser, this.atOnce);
+    const users = await usersAfter(publisher.pool, tenantNo, lastUser, atOnce);
     const page = system && { compiled, system, days: daysAt(expiring) };
     const userIds = users.map(({ id }) => id);
-    const done = page === undefined ? [] : await this.expire(page, userIds, signal);
+    const done = page === undefined ? [] : await expire(page, userIds, signal);
     if (done === null) return null;
-    const warned = page === undefined ? [] : await this.warnings(page, done, { dueMs: day * DAY_MS, nowMs });
-    const isLast = users.length < this.atOnce;
+    const warned = page === undefined ? [] : await warnings(page, done, { dueMs: day * DAY_MS, nowMs });
+    const isLast = users.length < atOnce;
     const next = isLast ? { day: day + 1, lastUser: '' } : { day, lastUser: users.at(-1)!.id };
     const moved =
       warned.length === 0
@@ -162,15 +153,15 @@ export class Expiries implements ScheduledWork {
   }
 
   /** Lets points of some users expire. Returns the users with a balance; `null` if `signal` aborts it. */
-  private async expire(page: Page, userIds: readonly string[], signal: AbortSignal): Promise<AfterExpiry[] | null> {
+  async function expire(page: Page, userIds: readonly string[], signal: AbortSignal): Promise<AfterExpiry[] | null> {
     const done: AfterExpiry[] = [];
     let waiting = userIds;
     for (let tries = 0; waiting.length > 0 && tries < TRIES; tries += 1) {
       if (signal.aborted) return null;
       const outdated: string[] = [];
       await Promise.all(
-        (await this.readBalances(page, waiting)).map(async (one) => {
-          const after = await this.expireOne(page, one);
+        (await readBalances(page, waiting)).map(async (one) => {
+          const after = await expireOne(page, one);
           if (after === 'outdated') outdated.push(one.userId);
           else if (after !== null) done.push(after);
         }),
@@ -181,11 +172,10 @@ export class Expiries implements ScheduledWork {
   }
 
   /** Each user's points after the expiry. Omits users without a balance. */
-  private async readBalances(
+  async function readBalances(
     { compiled, system, days: { expired, warned } }: Page,
     userIds: readonly string[],
   ): Promise<(AfterExpiry & { expired: number })[]> {
-    const { redis, clock, publisher } = this.options;
     const { tenantNo } = compiled.catalog;
     const packed = await packedUsers(redis, tenantNo, userIds);
     const nowMs = clock.now();
@@ -214,13 +204,12 @@ export class Expiries implements ScheduledWork {
     });
   }
 
-  private async expireOne(
+  async function expireOne(
     { compiled, system }: Page,
     { expired, ...done }: AfterExpiry & { expired: number },
   ): Promise<AfterExpiry | 'outdated' | null> {
     if (expired === 0) return done;
     const { userId, packed, balance, unspent } = done;
-    const { scripts, clock } = this.options;
     const nowMs = clock.now();
     const { reply, packed: after } = await changeUserBalance(scripts, compiled.catalog.tenantNo, {
       userId,
@@ -237,12 +226,11 @@ export class Expiries implements ScheduledWork {
   }
 
   /** Announces what will expire next, to the receivers that want it. */
-  private async warnings(
+  async function warnings(
     { compiled, system, days: { warnedFor } }: Page,
     done: readonly AfterExpiry[],
     { dueMs, nowMs }: { dueMs: number; nowMs: number },
   ): Promise<Notification[]> {
-    const { publisher } = this.options;
     const { tenantNo } = compiled.catalog;
     const type = 'points.expiring';
     const about = { pointsSystemId: system.id };
@@ -260,7 +248,11 @@ export class Expiries implements ScheduledWork {
       return { type, tenantNo, userId, atMs: dueMs, source: `${userId}:${system.no}:${date}`, about, payload };
     });
   }
+
+  return workInPieces(pieces, { due, upcoming, perform, seesItself: true });
 }
+
+export type Expiries = ReturnType<typeof createExpiries>;
 
 /** Points can be spent on the day on which they are earned and on `afterDays` whole days after it. */
 function daysAt({ day, afterDays }: Expiring): Days {

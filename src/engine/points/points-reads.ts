@@ -34,17 +34,7 @@ export class PointsReads {
   private readonly greatest = new Map<string, number>();
   private readonly caughtUp: Pick<CaughtUp, 'tenant'> | null;
 
-  constructor({
-    redis,
-    pool,
-    clock,
-    caughtUp = null,
-  }: {
-    redis: Redis;
-    pool: Pool;
-    clock: Clock;
-    caughtUp?: Pick<CaughtUp, 'tenant'> | null;
-  }) {
+  constructor(redis: Redis, pool: Pool, clock: Clock, caughtUp: Pick<CaughtUp, 'tenant'> | null = null) {
     this.redis = redis;
     this.pool = pool;
     this.clock = clock;

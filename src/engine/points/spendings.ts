@@ -199,7 +199,9 @@ export function createSpendings(options: SpendingsOptions) {
   /** Gives back the points of a cancelled claim, as `refund` does. */
   async function refundClaim(
     compiled: CompiledCatalog,
-    { userId, system, id }: { userId: string; system: PointsSystem; id: string },
+    userId: string,
+    system: PointsSystem,
+    id: string,
   ): Promise<void> {
     await giveBack(compiled, { userId, system, id }, undefined, () => undefined);
   }

@@ -55,18 +55,13 @@ const KEYS_A_STEP = 1_000;
  * Steps 1 and 3 give the shards concerned another mark (`underNewMarks`), so that every process reads the tenant's row
  * before it can write to them again. Other tenants on these shards wait for that, about 0.1 s.
  */
-export class Converting implements JobWork<Conversion> {
-  readonly kinds = ['tenant_spreading'] as const;
-  readonly title = 'spreading of a tenant';
-  readonly patienceMs = 3_600_000;
-  private readonly options: ConversionOptions;
+export function createConverting(options: ConversionOptions): JobWork<Conversion> {
+  const { announce, pool, redis, onUnreadable } = options;
+  const kinds = ['tenant_spreading'] as const;
+  const title = 'spreading of a tenant';
+  const patienceMs = 3_600_000;
 
-  constructor(options: ConversionOptions) {
-    this.options = options;
-  }
-
-  async slice(job: Conversion, record: RecordSlice): Promise<void> {
-    const { pool } = this.options;
+  async function slice(job: Conversion, record: RecordSlice): Promise<void> {
     const { tenantNo, parameters } = job;
     const at = await readSpread(pool, tenantNo);
     const old = partsOfSpread(tenantNo, at.spread).map(({ shard }) => shard);
@@ -74,34 +69,32 @@ export class Converting implements JobWork<Conversion> {
     const shards = [...new Set([...old, ...wanted])].toSorted((a, b) => a - b);
     if (!at.converting) {
       if (at.spread === parameters.spread) return void (await record(async () => ({ end: 'done' })));
-      await underNewMarks(this.options, shards, { ...at, converting: true });
+      await underNewMarks(options, shards, { ...at, converting: true });
       await record(async (client) => ({ total: await countUsers(client, tenantNo) }));
     } else if (at.spread !== parameters.spread) {
-      if (!(await this.isSettled(tenantNo, old))) return;
-      await this.remove(tenantNo, this.loaders(old));
-      await underNewMarks(this.options, shards, { ...at, spread: parameters.spread });
+      if (!(await isSettled(tenantNo, old))) return;
+      await remove(tenantNo, createLoaders(old));
+      await underNewMarks(options, shards, { ...at, spread: parameters.spread });
       await record(async () => ({}));
     } else {
-      await this.fill(tenantNo, wanted);
+      await fill(tenantNo, wanted);
       await record(async (client) => {
         await setSpread(client, { ...at, converting: false, epoch: await nextEpoch(client) });
         return { end: 'done', done: job.total ?? 0 };
       });
-      await this.options.announce();
+      await announce();
     }
   }
 
   /** Whether no batch of the tenant waits, Postgres holds everything about it, and no merge is under way. */
-  private async isSettled(tenantNo: number, shards: readonly number[]): Promise<boolean> {
-    const { redis, pool } = this.options;
+  async function isSettled(tenantNo: number, shards: readonly number[]): Promise<boolean> {
     for (const shard of shards) if ((await batchesOfTenant(redis, shard, tenantNo)) > 0) return false;
     const persisted = await Promise.all(shards.map((shard) => isPersisted({ redis, pool }, shard)));
     return !persisted.includes(false) && !(await hasOpenMerge(pool, tenantNo));
   }
 
   /** Throws RedisNotReady if a shard is closed. */
-  private loaders(shards: readonly number[]): Loaders {
-    const { redis } = this.options;
+  function createLoaders(shards: readonly number[]): Loaders {
     return new Map(
       shards.map((shard) => {
         const server = connectionOf(redis, shard);
@@ -113,8 +106,7 @@ export class Converting implements JobWork<Conversion> {
   }
 
   /** Removes the tenant's keys from the shards of `loaders`. Throws RedisNotReady if a shard closes meanwhile. */
-  private async remove(tenantNo: number, loaders: Loaders): Promise<void> {
-    const { redis } = this.options;
+  async function remove(tenantNo: number, loaders: Loaders): Promise<void> {
     const scanned = { match: tenantPattern(tenantNo), count: KEYS_A_STEP, shards: [...loaders.keys()] };
     let cursor = '0';
     do {
@@ -126,13 +118,14 @@ export class Converting implements JobWork<Conversion> {
   }
 
   /** Makes the tenant's keys from Postgres. Throws RedisNotReady if a shard closes meanwhile. */
-  private async fill(tenantNo: number, shards: readonly number[]): Promise<void> {
-    const { redis, pool, onUnreadable } = this.options;
-    const loaders = this.loaders(shards);
+  async function fill(tenantNo: number, shards: readonly number[]): Promise<void> {
+    const loaders = createLoaders(shards);
     // An earlier attempt may have ended halfway.
-    await this.remove(tenantNo, loaders);
+    await remove(tenantNo, loaders);
     await fillShards({ redis, pool, loaders, onUnreadable, tenants: [tenantNo], report: async () => undefined });
   }
+
+  return { kinds, title, patienceMs, slice };
 }
 
 /**

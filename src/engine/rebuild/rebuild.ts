@@ -203,7 +203,7 @@ async function storeOutboxes({
 }): Promise<void> {
   const { nowMs } = await readClock(pool);
   const clock = nowMs === null ? systemClock : new FixedClock(nowMs);
-  const reporter = new Reporter({ redis, pool, catalogs: new Catalogs({ pool }), clock, onLeftOut });
+  const reporter = new Reporter({ redis, pool, catalogs: new Catalogs(pool), clock, onLeftOut });
   const gate = { storageEpochOf: () => storageEpoch };
   const persister = new Persister({ redis, pool, gate, reporter, ...(onSetAside && { onSetAside }) });
   const { cursors } = await readCursors(pool);

@@ -23,7 +23,6 @@ import { scriptNamed } from '../../redis/script.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import {
   createBoardsOfTenants,
-  type BoardsOfTenants,
   bucketOf,
   countersOf,
   Generations,
@@ -62,50 +61,41 @@ export async function fillShards(options: FillOptions): Promise<void> {
   const { pool, loaders } = options;
   const isAll = loaders.size === SHARD_NUMBERS.length;
   const { tenants = isAll ? null : await tenantsOfShards(pool, [...loaders.keys()]) } = options;
-  const filling = new Filling(options, tenants);
+  const filling = createFilling(options, tenants);
   await filling.loadUsers();
   await filling.loadIdempotencyKeys();
   await filling.loadQuarantine();
   await filling.loadAliases();
 }
 
-class Filling {
-  private readonly options: FillOptions;
+function createFilling(options: FillOptions, tenants: readonly number[] | null) {
+  const { onUnreadable, loaders, redis, pool, report } = options;
+  const generations = new Generations();
+  const teams = new TeamSums();
   /** The tenants of the shards; null for all. */
-  private readonly tenants: readonly number[] | null;
-  private readonly generations = new Generations();
-  private readonly boards: BoardsOfTenants;
-  private readonly counts: Counts;
-  private readonly teams = new TeamSums();
 
-  constructor(options: FillOptions, tenants: readonly number[] | null) {
-    this.options = options;
-    this.tenants = tenants;
-    this.boards = createBoardsOfTenants(options.pool);
-    this.counts = new Counts(options.loaders);
-  }
+  const boardsOfTenants = createBoardsOfTenants(options.pool);
+  const counts = new Counts(options.loaders);
 
   /** All users, their places in sorted sets, and the counts. */
-  async loadUsers(): Promise<void> {
-    const { redis, pool, loaders, report } = this.options;
-    const { tenants, generations, counts } = this;
+  async function loadUsers(): Promise<void> {
     const total = tenants === null ? await estimateRows(pool, 'users') : null;
     let done = 0;
     for await (const page of readUsers(pool, USERS_A_PAGE, tenants)) {
       const byPart = new Map<TenantPart, StoredUser[]>();
       for (const user of page) {
-        if (this.isLeftOut(user.tenantNo)) continue;
+        if (isLeftOut(user.tenantNo)) continue;
         const part = knownPart(redis, user.tenantNo, user.id);
         if (!loaders.has(part.shard)) continue;
         addTo(byPart, part, user);
       }
-      for (const [part, users] of byPart) await this.loadPage(part, users);
+      for (const [part, users] of byPart) await loadPage(part, users);
       await counts.relieve();
       done += page.length;
       await report({ step: 'users', done, total: total && Math.max(total, done) });
     }
     await counts.load();
-    for (const [key, sums] of this.teams.hashes) {
+    for (const [key, sums] of teams.hashes) {
       const fields = Array.from(sums, ([field, sum]) => [field, String(sum)]).flat();
       await loaders.get(shardOfKey(key))!.addPairs(['HSET', key], fields);
     }
@@ -114,10 +104,9 @@ class Filling {
     await flushed(loaders);
   }
 
-  private async loadPage(part: TenantPart, users: readonly StoredUser[]): Promise<void> {
-    const { counts, generations } = this;
-    const loader = this.loaderOf(part)!;
-    const boards = await this.boards.of(part.tenantNo);
+  async function loadPage(part: TenantPart, users: readonly StoredUser[]): Promise<void> {
+    const loader = loaderOf(part)!;
+    const boards = await boardsOfTenants.of(part.tenantNo);
     const states: (string | Buffer)[] = [];
     const sets = new Map<string, string[]>();
     const groups = new Map<string, Set<string>>();
@@ -125,7 +114,7 @@ class Filling {
       states.push(userKey(part, user.id), user.state);
       const state = readState(user);
       if (state === null) {
-        this.options.onUnreadable(user);
+        onUnreadable(user);
         continue;
       }
       generations.note(part, user.id, state);
@@ -133,7 +122,7 @@ class Filling {
         addTo(sets, key, score, member);
         if (listedIn !== null) groups.set(listedIn.key, (groups.get(listedIn.key) ?? new Set()).add(listedIn.group));
       }
-      this.teams.add(part, state, boards);
+      teams.add(part, state, boards);
       counts.add(countersKey(part), countersOf(state));
       for (const [key, fields] of totalsOf(part, state)) counts.add(key, fields);
     }
@@ -143,13 +132,11 @@ class Filling {
   }
 
   /** All used idempotency keys, including those of events in dead letters. Old ones are loaded in the compact form. */
-  async loadIdempotencyKeys(): Promise<void> {
-    const { redis, pool, loaders, report } = this.options;
-    const { tenants, generations } = this;
+  async function loadIdempotencyKeys(): Promise<void> {
     const { beforeMs } = await readAgeing(pool);
     const loadHot = async ({ tenantNo, key, field, value }: ReturnType<typeof bucketOf>): Promise<void> => {
       const part = { tenantNo, shard: shardOfKey(key) };
-      await this.loaderOf(part)?.add([USED.note, oldKeysKey(part), key, field, packedUse(value, UNKNOWN_BODY)]);
+      await loaderOf(part)?.add([USED.note, oldKeysKey(part), key, field, packedUse(value, UNKNOWN_BODY)]);
     };
     let done = 0;
     let old = new Map<string, BucketKeys>();
@@ -163,7 +150,7 @@ class Filling {
       for (const used of keys) {
         const bucket = bucketOf(redis, used, generations.of(used));
         const { tenantNo, key, field } = bucket;
-        if (!loaders.has(shardOfKey(key)) || this.isLeftOut(tenantNo)) continue;
+        if (!loaders.has(shardOfKey(key)) || isLeftOut(tenantNo)) continue;
         if (Number(bucket.value) >= beforeMs) {
           await loadHot(bucket);
           continue;
@@ -184,25 +171,23 @@ class Filling {
     await flushed(loaders);
   }
 
-  async loadQuarantine(): Promise<void> {
-    const { redis, pool, loaders } = this.options;
+  async function loadQuarantine(): Promise<void> {
     for (const tenantNo of await waitingTenants(pool)) {
       const parts = knownParts(redis, tenantNo).filter(({ shard }) => loaders.has(shard));
-      if (parts.length === 0 || this.isLeftOut(tenantNo)) continue;
+      if (parts.length === 0 || isLeftOut(tenantNo)) continue;
       const events = await waitingEvents(pool, tenantNo);
       for (const part of parts) {
         const own = events.filter(({ userId }) => knownPart(redis, tenantNo, userId) === part);
-        await this.loaderOf(part)!.addPairs(['HSET', quarantineKey(part)], [...quarantineOf(own)].flat());
+        await loaderOf(part)!.addPairs(['HSET', quarantineKey(part)], [...quarantineOf(own)].flat());
       }
     }
     await flushed(loaders);
   }
 
   /** The IDs that stand for other users. Reads look for them only in parts whose new users have a generation. */
-  async loadAliases(): Promise<void> {
-    const { redis, pool, loaders } = this.options;
+  async function loadAliases(): Promise<void> {
     for (const tenantNo of await tenantsWithMerges(pool)) {
-      if (this.isLeftOut(tenantNo)) continue;
+      if (isLeftOut(tenantNo)) continue;
       for await (const page of readAliases(pool, tenantNo)) {
         for (const { oldId, userId } of page) {
           const part = knownPart(redis, tenantNo, oldId);
@@ -210,7 +195,7 @@ class Filling {
           if (loader === undefined) continue;
           await loader.add(['HSET', aliasesKey(part), oldId, userId]);
           const counters = countersKey(part);
-          if (!this.generations.youngest.has(counters)) await loader.add(['HSET', counters, COUNTER.generation, '1']);
+          if (!generations.youngest.has(counters)) await loader.add(['HSET', counters, COUNTER.generation, '1']);
         }
       }
     }
@@ -218,15 +203,17 @@ class Filling {
   }
 
   /** A rebuild leaves a tenant that is being converted to its conversion. */
-  private isLeftOut(tenantNo: number): boolean {
-    const { redis, tenants } = this.options;
+  function isLeftOut(tenantNo: number): boolean {
+    const { redis, tenants } = options;
     return tenants === undefined ? isConverting(redis, tenantNo) : !tenants.includes(tenantNo);
   }
 
   /** `undefined` for a part whose shard is not filled. */
-  private loaderOf({ shard }: TenantPart): Loader | undefined {
-    return this.options.loaders.get(shard);
+  function loaderOf({ shard }: TenantPart): Loader | undefined {
+    return loaders.get(shard);
   }
+
+  return { loadUsers, loadIdempotencyKeys, loadQuarantine, loadAliases };
 }
 
 /** Number of counts to collect before they are loaded, since there may be as many point totals as users. */

@@ -107,7 +107,7 @@ export class Verifying implements JobWork<VerificationJob> {
   private readonly pool: Pool;
   private readonly clock: Clock;
 
-  constructor({ redis, pool, clock }: { redis: Redis; pool: Pool; clock: Clock }) {
+  constructor(redis: Redis, pool: Pool, clock: Clock) {
     this.redis = redis;
     this.pool = pool;
     this.clock = clock;

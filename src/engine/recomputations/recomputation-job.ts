@@ -130,38 +130,33 @@ const NOT_STORED = 'It could not be stored (see the dead letters), or the user c
  * Plans, applies and reverts recomputations in slices of users. Planning writes a slice and the progress in one transaction.
  * Applying is idempotent in each user's state; at the end, users whose change Postgres lacks are tried again.
  */
-export class Recomputing implements JobWork<RecomputationJob> {
-  readonly kinds = ['recomputation_planning', 'recomputation_applying', 'recomputation_reverting'] as const;
-  readonly title = 'recomputation';
-  readonly rests = true;
-  private readonly options: RecomputingOptions;
+export function createRecomputing(options: RecomputingOptions): JobWork<RecomputationJob> {
+  const { pool, clock, redis } = options;
+  const kinds = ['recomputation_planning', 'recomputation_applying', 'recomputation_reverting'] as const;
+  const title = 'recomputation';
+  const rests = true;
 
-  constructor(options: RecomputingOptions) {
-    this.options = options;
-  }
-
-  async slice(running: RecomputationJob, record: RecordSlice): Promise<void> {
+  async function slice(running: RecomputationJob, record: RecordSlice): Promise<void> {
     const { tenantNo, subjectId } = running;
-    const { pool } = this.options;
     const job = (await readRecomputation(pool, { tenantNo, id: subjectId }))!;
     const catalog = await loadCatalog(pool, tenantNo);
-    if (catalog === null) return this.fail(job, 'The tenant was deleted.', record);
+    if (catalog === null) return fail(job, 'The tenant was deleted.', record);
     const compiled = compileCatalog(catalog);
     const fills = job.request.what.includes('boards') ? await listFills(pool, tenantNo) : [];
     // A board that is being filled has only some of its scores.
     if (fills.some(({ status }) => status === 'waiting' || status === 'running')) return;
-    if (job.status === 'planning') await this.planSome(running, { job, compiled }, record);
-    else if ((await this.mostAhead(tenantNo)) <= MOST_AHEAD) await this.applySome({ job, compiled, fills }, record);
+    if (job.status === 'planning') await planSome(running, job, compiled, record);
+    else if ((await mostAhead(tenantNo)) <= MOST_AHEAD) await applySome({ job, compiled, fills }, record);
   }
 
-  private async planSome(
+  async function planSome(
     running: RecomputationJob,
-    { job, compiled }: { job: StoredRecomputation; compiled: CompiledCatalog },
+    job: StoredRecomputation,
+    compiled: CompiledCatalog,
     record: RecordSlice,
   ): Promise<void> {
-    const { pool, clock } = this.options;
     const { version } = compiled.catalog;
-    await sliceOfUsers(this.options, running, record, {
+    await sliceOfUsers(options, running, record, {
       limit: USERS_A_PLAN,
       // A plan uses one version of the rules, and is made again if they change.
       begins: job.usersTotal === null || job.catalogVersion !== version,
@@ -170,7 +165,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
         const nowMs = clock.now();
         const slice = await planSlice(pool, { job, compiled, nowMs, limit: USERS_A_PLAN });
         if (typeof slice === 'string') {
-          await this.fail(job, slice, record);
+          await fail(job, slice, record);
           return null;
         }
         return {
@@ -189,16 +184,16 @@ export class Recomputing implements JobWork<RecomputationJob> {
     });
   }
 
-  private async applySome(
+  async function applySome(
     step: { job: StoredRecomputation; compiled: CompiledCatalog; fills: readonly BoardFill[] },
     record: RecordSlice,
   ): Promise<void> {
     const { job, compiled } = step;
     const doing = job.status === 'reverting' ? 'reverting' : 'applying';
-    const rows = await openUsers<UserPlan>(this.options.pool, job, doing, USERS_A_SLICE);
-    if (rows.length === 0) return this.endPass(job, doing, record);
+    const rows = await openUsers<UserPlan>(pool, job, doing, USERS_A_SLICE);
+    if (rows.length === 0) return endPass(job, doing, record);
     const reverts = doing === 'reverting';
-    const completions = reverts ? await this.completions(job, rows) : new Map<string, CompletionsNow>();
+    const completions = reverts ? await readCompletions(job, rows) : new Map<string, CompletionsNow>();
     const users = rows.map((row) => ({
       userId: row.userId,
       planned: reverts
@@ -206,9 +201,9 @@ export class Recomputing implements JobWork<RecomputationJob> {
         : toApply(compiled, row.createdMs, row.plan!),
     }));
     const outcomes: (string | null)[] = [];
-    const aCall = fittingCall(compiled.userPlan(Math.floor(this.options.clock.now() / DAY_MS)).work, USERS_A_CALL);
+    const aCall = fittingCall(compiled.userPlan(Math.floor(clock.now() / DAY_MS)).work, USERS_A_CALL);
     for (let from = 0; from < users.length; from += aCall)
-      outcomes.push(...(await this.attempt(step, users.slice(from, from + aCall))));
+      outcomes.push(...(await attempt(step, users.slice(from, from + aCall))));
     const skipped = users.flatMap(({ userId }, index) => {
       const reason = outcomes[index];
       return reason === null || reason === undefined ? [] : [{ userId, reason }];
@@ -220,7 +215,7 @@ export class Recomputing implements JobWork<RecomputationJob> {
   }
 
   /** All completions of the users of whom the job changed repeating achievements. The number of corrections shows whether they are outdated. */
-  private async completions(
+  async function readCompletions(
     job: StoredRecomputation,
     rows: readonly { userId: string; applied: AppliedChanges | null }[],
   ): Promise<Map<string, CompletionsNow>> {
@@ -229,10 +224,10 @@ export class Recomputing implements JobWork<RecomputationJob> {
     );
     if (repeated.length === 0) return new Map();
     // Late events of a moment ago count, too.
-    await requirePersisted(this.options, job.tenantNo);
+    await requirePersisted(options, job.tenantNo);
     const { tenantNo } = job;
     const ids = repeated.map(({ userId }) => userId);
-    return inSnapshot(this.options.pool, async (client) => {
+    return inSnapshot(pool, async (client) => {
       const states = await storedStates(client, tenantNo, ids);
       const stored = await completionsOf(client, { tenantNo, ids });
       return new Map(
@@ -248,15 +243,15 @@ export class Recomputing implements JobWork<RecomputationJob> {
   }
 
   /** Why each user was not changed; `null` if the user was. If a joint call fails, each user is tried alone. */
-  private async attempt(
+  async function attempt(
     step: { job: StoredRecomputation; compiled: CompiledCatalog; fills: readonly BoardFill[] },
     users: readonly { userId: string; planned: PlannedUser }[],
   ): Promise<(string | null)[]> {
-    const nowMs = this.options.clock.now();
+    const nowMs = clock.now();
     const { job, compiled, fills } = step;
     try {
       const scored = scoredBoards(job, openBoards(compiled, nowMs), fills);
-      const replies = await recomputeUsers(this.options, compiled, job, { users, scored, nowMs });
+      const replies = await recomputeUsers(options, compiled, job, { users, scored, nowMs });
       // Reverting reads what it needs again in the next pass.
       const isTriedAgain = (reply: Recomputed): boolean => job.status === 'reverting' && reply === 'corrected';
       return replies.map((reply) => (isTriedAgain(reply) ? null : (SKIPPED[reply] ?? null)));
@@ -264,15 +259,14 @@ export class Recomputing implements JobWork<RecomputationJob> {
       if (isUnavailable(error)) throw error;
       if (users.length === 1) return [`It failed: ${(error as Error).message}`];
       const reasons: (string | null)[] = [];
-      for (const user of users) reasons.push(...(await this.attempt(step, [user])));
+      for (const user of users) reasons.push(...(await attempt(step, [user])));
       return reasons;
     }
   }
 
   /** Ends a pass over all users: starts another one for users whose change is not stored, or ends the step. */
-  private async endPass(job: StoredRecomputation, step: 'applying' | 'reverting', record: RecordSlice): Promise<void> {
-    const { pool, clock } = this.options;
-    await requirePersisted(this.options, job.tenantNo);
+  async function endPass(job: StoredRecomputation, step: 'applying' | 'reverting', record: RecordSlice): Promise<void> {
+    await requirePersisted(options, job.tenantNo);
     const [left] = await openUsers(pool, { ...job, lastUser: '' }, step, 1);
     await record(async (client) => {
       const { passes = 1 } = job.figures;
@@ -289,18 +283,19 @@ export class Recomputing implements JobWork<RecomputationJob> {
   }
 
   /** Entries in the longest outbox of the tenant's parts. */
-  private async mostAhead(tenantNo: number): Promise<number> {
-    const { redis } = this.options;
+  async function mostAhead(tenantNo: number): Promise<number> {
     return Math.max(
       ...(await Promise.all(tenantParts(redis, tenantNo).map(({ shard }) => redis.xlen(outboxKey(shard))))),
     );
   }
 
-  private async fail(job: StoredRecomputation, failed: string, record: RecordSlice): Promise<void> {
-    const nowMs = this.options.clock.now();
+  async function fail(job: StoredRecomputation, failed: string, record: RecordSlice): Promise<void> {
+    const nowMs = clock.now();
     await record(async (client) => {
       await setStatus(client, job, 'failed', nowMs);
       return { end: { failed }, nowMs };
     });
   }
+
+  return { kinds, title, rests, slice };
 }

@@ -32,12 +32,6 @@ import { missingDetails } from './slice-proposal.ts';
 import type { UserPlan } from './planned-user.ts';
 import { recomputationAnswer, samplesAnswer } from './recomputation-answer.ts';
 
-export interface RecomputationsOptions {
-  pool: Pool;
-  clock: Clock;
-  wake: () => Promise<void>;
-}
-
 /** Maximum number of users of each sort in an answer. */
 const MOST_SAMPLES = 20;
 
@@ -47,8 +41,8 @@ const MAY = {
   cancel: ['planning', 'planned', 'applying'],
 } as const satisfies Record<string, readonly RecomputationStatus[]>;
 
-/** Recomputations as administrators manage them; `Recomputing` does the work. */
-export function createRecomputations({ wake, pool, clock }: RecomputationsOptions) {
+/** Recomputations as administrators manage them; `createRecomputing` does the work. */
+export function createRecomputations(pool: Pool, clock: Clock, wake: () => Promise<void>) {
   /** Creates one. Throws 422 for an unknown day or cohort, or dropped events; 409 while another is in progress. */
   async function create(compiled: CompiledCatalog, request: RecomputationRequest, by: Author): Promise<Recomputation> {
     const { tenantNo, version } = compiled.catalog;

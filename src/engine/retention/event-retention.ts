@@ -72,13 +72,7 @@ export class EventRetention implements ScheduledWork {
 }
 
 /** Drops partitions of events and awards, after adding them to daily sums in slices. */
-export function createPartitionDropping({
-  pool,
-  onDropped = () => undefined,
-}: {
-  pool: Pool;
-  onDropped?: () => void;
-}): JobWork {
+export function createPartitionDropping(pool: Pool, onDropped: () => void = () => undefined): JobWork {
   const kinds = [KIND] as const;
   const title = 'retention of events';
 

@@ -8,8 +8,8 @@ import { userPart } from '../../redis/parts.ts';
 import { ageKeys, type BucketKeys, findAgedKeys, scanBuckets } from '../../redis/old-keys.ts';
 import { idempotencyDigest } from '../ids.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
-import type { ScheduledWork } from '../schedule/due-work.ts';
-import { type OnPieceFailed, Pieces, tenantPiece } from '../schedule/pieces.ts';
+import { type OnPieceFailed, type Piece, Pieces, tenantPiece } from '../schedule/pieces.ts';
+import { groupedBy } from '../../grouped.ts';
 import { isUnavailable } from '../unavailable.ts';
 import { waitingKeys } from './waiting-keys.ts';
 
@@ -38,28 +38,22 @@ const CALLS_A_PIECE = 20;
  * moment a key is in exactly one of the two forms. The next day's run finds keys that a run missed because Redis was
  * restarted, a shard's outbox was stuck, or a tenant's keys could not be moved.
  */
-export class KeyAgeing implements ScheduledWork {
-  readonly name = 'ageing of idempotency keys';
-  readonly isUpkeep = true;
-  private readonly options: KeyAgeingOptions;
-  private readonly pieces: Pieces;
+export function createKeyAgeing(options: KeyAgeingOptions) {
+  const { pool, redis, hotDays, onStep } = options;
+  const name = 'ageing of idempotency keys';
+  const isUpkeep = true;
+  const pieces = new Pieces({ kind: name, onFailed: options.onFailed });
 
-  constructor(options: KeyAgeingOptions) {
-    this.options = options;
-    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+  async function due(upToMs: number): Promise<number | null> {
+    return (await readAgeing(pool)).doneDay < dayOf(upToMs) ? upToMs : null;
   }
 
-  async due(upToMs: number): Promise<number | null> {
-    return (await readAgeing(this.options.pool)).doneDay < dayOf(upToMs) ? upToMs : null;
-  }
-
-  async upcoming(untilMs: number): Promise<number | null> {
+  async function upcoming(untilMs: number): Promise<number | null> {
     const today = dayOf(untilMs);
-    return (await readAgeing(this.options.pool)).doneDay < today ? today * DAY_MS : null;
+    return (await readAgeing(pool)).doneDay < today ? today * DAY_MS : null;
   }
 
-  async perform(dueMs: number, ending: AbortSignal): Promise<void> {
-    const { redis, pool, hotDays } = this.options;
+  async function perform(dueMs: number, ending: AbortSignal): Promise<void> {
     const progress = await readAgeing(pool);
     if (progress.doneDay >= dayOf(dueMs)) return;
     const beforeMs = dueMs - hotDays * DAY_MS;
@@ -68,7 +62,7 @@ export class KeyAgeing implements ScheduledWork {
     for (let call = 0; call < CALLS_A_PIECE; call += 1) {
       if (ending.aborted) return;
       const { cursor: next, buckets } = await scanBuckets(redis, cursor, LOOKED_A_CALL);
-      if (!(await this.age(buckets, beforeMs, ending))) return;
+      if (!(await age(buckets, beforeMs, ending))) return;
       cursor = next;
       if (cursor === '0') break;
     }
@@ -76,27 +70,24 @@ export class KeyAgeing implements ScheduledWork {
   }
 
   /** Moves the old keys of some buckets, all together or, if that fails, tenant by tenant. Returns false if it was aborted. */
-  private async age(buckets: readonly Bucket[], beforeMs: number, ending: AbortSignal): Promise<boolean> {
+  async function age(buckets: readonly Bucket[], beforeMs: number, ending: AbortSignal): Promise<boolean> {
     try {
-      return await this.move(buckets, beforeMs, ending);
+      return await move(buckets, beforeMs, ending);
     } catch (error) {
       if (isUnavailable(error) || ending.aborted) throw error;
     }
-    for (const tenantNo of new Set(buckets.map((bucket) => bucket.tenantNo))) {
-      const own = buckets.filter((bucket) => bucket.tenantNo === tenantNo);
-      if (!this.pieces.isAside(String(tenantNo)))
-        await this.pieces.attempt(tenantPiece(tenantNo), ending, (signal) => this.move(own, beforeMs, signal));
-    }
+    const byTenant = groupedBy(buckets, (bucket) => bucket.tenantNo);
+    const pieceOf = ([tenantNo]: [number, unknown]): Piece => tenantPiece(tenantNo);
+    await pieces.attemptEach(byTenant, pieceOf, ending, ([, own], signal) => move(own, beforeMs, signal));
     return !ending.aborted;
   }
 
-  private async move(buckets: readonly Bucket[], beforeMs: number, ending: AbortSignal): Promise<boolean> {
-    const { redis, pool, onStep } = this.options;
+  async function move(buckets: readonly Bucket[], beforeMs: number, ending: AbortSignal): Promise<boolean> {
     const aged = await findAgedKeys(redis, buckets, beforeMs);
     await onStep?.('found');
     const persisted = new Set<number>();
     for (const shard of new Set(aged.map(({ bucket }) => shardOfKey(bucket))))
-      if (await this.isPersisted(shard, ending)) persisted.add(shard);
+      if (await isShardStored(shard, ending)) persisted.add(shard);
     if (ending.aborted) return false;
     const stored = aged.filter(({ bucket }) => persisted.has(shardOfKey(bucket)));
     await ageKeys(redis, stored.length === 0 ? [] : await withoutWaiting({ redis, pool }, stored));
@@ -105,14 +96,16 @@ export class KeyAgeing implements ScheduledWork {
   }
 
   /** Whether Postgres holds everything that a shard's outbox holds now. A shard that stands still is waited for once only. */
-  private async isPersisted(shard: number, ending: AbortSignal): Promise<boolean> {
+  async function isShardStored(shard: number, ending: AbortSignal): Promise<boolean> {
     const piece = { key: `shard ${shard}`, name: `shard ${shard}`, detail: { shard } };
-    if (this.pieces.isAside(piece.key)) return false;
-    const persisted = await this.pieces.attempt(piece, ending, async () => {
-      if (!(await isPersisted(this.options, shard))) throw new Error('The outbox is not being stored.');
+    if (pieces.isAside(piece.key)) return false;
+    const persisted = await pieces.attempt(piece, ending, async () => {
+      if (!(await isPersisted(options, shard))) throw new Error('The outbox is not being stored.');
     });
     return persisted !== undefined;
   }
+
+  return { name, isUpkeep, due, upcoming, perform };
 }
 
 /** Removes keys whose events are in dead letters: Postgres holds those events, but not where keys are looked up. */

@@ -64,27 +64,21 @@ interface Keyed {
  * Claims of rewards. A claim is reserved in Postgres, paid in Redis, and confirmed with the spending (decision 45): each step is
  * idempotent, so a repeated request continues where an earlier one stopped.
  */
-export class Claims {
-  private readonly options: ClaimsOptions;
+export function createClaims({ pool, persisted, redis, recordAudit, spendings, onMoment, clock, ids }: ClaimsOptions) {
   /** The last reservation of each reward, by tenant and reward. */
-  private readonly reserving = new Map<string, Promise<unknown>>();
-
-  constructor(options: ClaimsOptions) {
-    this.options = options;
-  }
+  const reserving = new Map<string, Promise<unknown>>();
 
   /**
    * Claims a reward, once for each idempotency key of the user. Returns the claim in its present state. Throws 400 without a key; 403
    * for a user's key that may not claim it; 404 for an unknown user or reward; 409 if the balance does not suffice, nothing is
    * left, the user's limit is reached or the key was used for another reward; 429; 503, after which the request should be repeated.
    */
-  async claim(
+  async function claim(
     compiled: CompiledCatalog,
     userId: string,
     rewardKey: string,
     { idempotencyKey: key, by, span }: Keyed,
   ): Promise<Claim> {
-    const { pool } = this.options;
     const reward = findReward(compiled, rewardKey);
     const { tenantNo } = compiled.catalog;
     if (by === null && !reward.claimableByUsers)
@@ -95,12 +89,12 @@ export class Claims {
         'The header Idempotency-Key is missing: a claim needs one, so that it happens once.',
       );
     const known = await claimOfKey(pool, { tenantNo, userId, key });
-    const reserved = known ?? (await this.reserve(compiled, reward, userId, key));
+    const reserved = known ?? (await reserve(compiled, reward, userId, key));
     if (reserved.rewardNo !== reward.no)
       throw new AppError('conflict', 'The Idempotency-Key was used for another claim: use a new key.');
-    const claim = reserved.state === CLAIM_STATE.reserved ? await this.pay(compiled, reserved, span) : reserved;
+    const claim = reserved.state === CLAIM_STATE.reserved ? await pay(compiled, reserved, span) : reserved;
     const answer = claimAnswer(compiled, claim);
-    if (known === null && by !== null) this.audit(tenantNo, by, 'create', answer);
+    if (known === null && by !== null) audit(tenantNo, by, 'create', answer);
     return answer;
   }
 
@@ -108,8 +102,7 @@ export class Claims {
    * Pays for a reserved claim and returns the paid one. If the spending is refused, the reservation is released and the refusal
    * thrown. Idempotent. Throws 503 if the outcome is unknown.
    */
-  async pay(compiled: CompiledCatalog, claim: ClaimRow, span?: Span): Promise<ClaimRow> {
-    const { pool, spendings, persisted, onMoment } = this.options;
+  async function pay(compiled: CompiledCatalog, claim: ClaimRow, span?: Span): Promise<ClaimRow> {
     const { tenantNo, userId } = claim;
     const key = claim.idempotencyKey!;
     await onMoment?.('reserved');
@@ -129,19 +122,18 @@ export class Claims {
   }
 
   /** A claim. Throws 404. */
-  async get(compiled: CompiledCatalog, id: string): Promise<Claim> {
-    return this.shown(compiled, await this.find(compiled, id));
+  async function get(compiled: CompiledCatalog, id: string): Promise<Claim> {
+    return shown(compiled, await find(compiled, id));
   }
 
   /** Notes that the user has got the reward. Idempotent. Throws 404; 409 for a cancelled claim. */
-  async fulfil(compiled: CompiledCatalog, id: string, by: Author): Promise<Claim> {
-    const { pool, clock } = this.options;
-    const before = await this.find(compiled, id);
+  async function fulfil(compiled: CompiledCatalog, id: string, by: Author): Promise<Claim> {
+    const before = await find(compiled, id);
     const done = await fulfilClaim(pool, before.tenantNo, before.id, clock.now());
-    const claim = done ?? (await this.find(compiled, id));
+    const claim = done ?? (await find(compiled, id));
     if (claim.state === CLAIM_STATE.cancelled) throw new AppError('conflict', 'The claim was cancelled.');
-    const answer = await this.shown(compiled, claim);
-    if (done !== null) this.audit(before.tenantNo, by, 'update', answer);
+    const answer = await shown(compiled, claim);
+    if (done !== null) audit(before.tenantNo, by, 'update', answer);
     return answer;
   }
 
@@ -149,29 +141,27 @@ export class Claims {
    * Cancels a claim and gives back its points, once. The count goes back, so that others can claim it. Idempotent. Throws 404; 409 for a
    * fulfilled claim. If it throws 503, the claim is cancelled, and its points follow.
    */
-  async cancel(
+  async function cancel(
     compiled: CompiledCatalog,
     id: string,
     { reason, by }: { reason: string | null; by: Author },
   ): Promise<Claim> {
-    const { pool, clock } = this.options;
-    const before = await this.find(compiled, id);
+    const before = await find(compiled, id);
     const done = await cancelClaim(pool, before, clock.now(), reason);
-    const claim = done ?? (await this.find(compiled, id));
+    const claim = done ?? (await find(compiled, id));
     if (claim.state === CLAIM_STATE.fulfilled)
       throw new AppError('conflict', 'The claim was fulfilled: only a claimed one can be cancelled.');
-    const answer = await this.shown(compiled, claim);
-    if (done !== null) this.audit(before.tenantNo, by, 'update', answer);
-    if (claim.refundDue) await this.refund(compiled, claim);
+    const answer = await shown(compiled, claim);
+    if (done !== null) audit(before.tenantNo, by, 'update', answer);
+    if (claim.refundDue) await refund(compiled, claim);
     return answer;
   }
 
   /** Gives back the points of a cancelled claim. Idempotent. Without the user or the points system there is nothing to give back. */
-  async refund(compiled: CompiledCatalog, claim: ClaimRow): Promise<void> {
-    const { pool, spendings } = this.options;
+  async function refund(compiled: CompiledCatalog, claim: ClaimRow): Promise<void> {
     const system = compiled.pointsSystemsByNo.get(claim.systemNo);
     if (system !== undefined) {
-      const refunded = spendings.refundClaim(compiled, { userId: claim.userId, system, id: claim.id });
+      const refunded = spendings.refundClaim(compiled, claim.userId, system, claim.id);
       await refunded.catch((error: unknown) => {
         if (!(error instanceof AppError) || error.status !== 404) throw error;
       });
@@ -180,25 +170,24 @@ export class Claims {
   }
 
   /** Throws 404. */
-  private async find(compiled: CompiledCatalog, id: string): Promise<ClaimRow> {
-    const found = await readClaim(this.options.pool, compiled.catalog.tenantNo, id);
+  async function find(compiled: CompiledCatalog, id: string): Promise<ClaimRow> {
+    const found = await readClaim(pool, compiled.catalog.tenantNo, id);
     if (found === null) throw new AppError('not_found', 'There is no claim with this ID.');
     return found;
   }
 
-  private async shown(compiled: CompiledCatalog, row: ClaimRow): Promise<Claim> {
-    return claimAnswer(await withDeleted(this.options.pool, compiled, [row.rewardNo, row.systemNo]), row);
+  async function shown(compiled: CompiledCatalog, row: ClaimRow): Promise<Claim> {
+    return claimAnswer(await withDeleted(pool, compiled, [row.rewardNo, row.systemNo]), row);
   }
 
   /** The active rewards, oldest first, with what they mean for a user. Throws 404. */
-  async offers(
+  async function offers(
     compiled: CompiledCatalog,
     userId: string,
     { skip, limit, byClient }: { skip: number; limit: number; byClient: boolean },
   ): Promise<UserReward[]> {
-    const { pool, clock, persisted } = this.options;
     const { tenantNo, rewards } = compiled.catalog;
-    const state = await this.stateOf(tenantNo, userId);
+    const state = await stateOf(tenantNo, userId);
     await persisted(tenantNo, userId);
     const page = rewards.filter(({ status }) => status === 'active').slice(skip, skip + limit);
     const counts = await claimCounts(
@@ -235,9 +224,9 @@ export class Claims {
   }
 
   /** The stock of all rewards, oldest first. */
-  async stock({ catalog: { tenantNo, rewards } }: CompiledCatalog): Promise<RewardStock[]> {
+  async function stock({ catalog: { tenantNo, rewards } }: CompiledCatalog): Promise<RewardStock[]> {
     const counts = await claimCounts(
-      this.options.pool,
+      pool,
       tenantNo,
       rewards.map(({ no }) => no),
       null,
@@ -249,8 +238,10 @@ export class Claims {
   }
 
   /** A page of claims, newest first. Includes everything answered before. Throws 404 for an unknown reward. */
-  async list(compiled: CompiledCatalog, { userId, reward, state, cursor, limit }: ClaimsQuery): Promise<ClaimsPage> {
-    const { pool } = this.options;
+  async function list(
+    compiled: CompiledCatalog,
+    { userId, reward, state, cursor, limit }: ClaimsQuery,
+  ): Promise<ClaimsPage> {
     const { tenantNo } = compiled.catalog;
     const rows = await listClaims(pool, {
       tenantNo,
@@ -270,26 +261,29 @@ export class Claims {
   }
 
   /** The same of a user. Throws 404 for an unknown user. */
-  async listOf(compiled: CompiledCatalog, userId: string, query: Omit<ClaimsQuery, 'userId'>): Promise<ClaimsPage> {
+  async function listOf(
+    compiled: CompiledCatalog,
+    userId: string,
+    query: Omit<ClaimsQuery, 'userId'>,
+  ): Promise<ClaimsPage> {
     const { tenantNo } = compiled.catalog;
-    await this.stateOf(tenantNo, userId);
-    await this.options.persisted(tenantNo, userId);
-    return this.list(compiled, { ...query, userId });
+    await stateOf(tenantNo, userId);
+    await persisted(tenantNo, userId);
+    return list(compiled, { ...query, userId });
   }
 
-  private async stateOf(tenantNo: number, userId: string): Promise<User> {
-    const packed = await packedUser(this.options.redis, tenantNo, userId);
+  async function stateOf(tenantNo: number, userId: string): Promise<User> {
+    const packed = await packedUser(redis, tenantNo, userId);
     if (packed === null) throw new AppError('not_found', 'Unknown user: no event and no call has named this ID yet.');
     return decodeUser(packed);
   }
 
   /** Throws 404 and 409. A user without enough points reserves nothing, because that would keep others from the last item. */
-  private async reserve(compiled: CompiledCatalog, reward: Reward, userId: string, key: string): Promise<ClaimRow> {
-    const { pool, ids, clock } = this.options;
+  async function reserve(compiled: CompiledCatalog, reward: Reward, userId: string, key: string): Promise<ClaimRow> {
     const { tenantNo } = compiled.catalog;
     const system = compiled.pointsSystemsById.get(reward.pointsSystemId!)!;
     const nowMs = clock.now();
-    const balance = balanceOf(await this.stateOf(tenantNo, userId), system.no, nowMs);
+    const balance = balanceOf(await stateOf(tenantNo, userId), system.no, nowMs);
     // A claim of this key may have been paid since; then its row answers.
     if (balance < reward.price) {
       const paid = await claimOfKey(pool, { tenantNo, userId, key });
@@ -300,40 +294,42 @@ export class Claims {
     }
     const id = ids.make(nowMs, { tenantNo, userId, metricNo: CLAIM_SCOPE, key });
     const asked = { id, tenantNo, userId, rewardNo: reward.no, systemNo: system.no, key, atMs: nowMs };
-    const outcome = await this.inTurn(`${tenantNo}:${reward.no}`, async () =>
-      (await this.isSoldOut(tenantNo, reward))
-        ? ((await claimOfKey(pool, asked)) ?? 'sold out')
-        : reserveClaim(pool, asked),
+    const outcome = await inTurn(`${tenantNo}:${reward.no}`, async () =>
+      (await isSoldOut(tenantNo, reward)) ? ((await claimOfKey(pool, asked)) ?? 'sold out') : reserveClaim(pool, asked),
     );
     if (typeof outcome === 'string') throw refusalOf(reward, outcome);
     return outcome;
   }
 
   /** Without a lock, so that refusing the crowd that comes too late is cheap. */
-  private async isSoldOut(tenantNo: number, { no, stock }: Reward): Promise<boolean> {
+  async function isSoldOut(tenantNo: number, { no, stock }: Reward): Promise<boolean> {
     if (stock === null) return false;
-    const counts = await claimCounts(this.options.pool, tenantNo, [no], null);
+    const counts = await claimCounts(pool, tenantNo, [no], null);
     return (counts.get(no)?.claimed ?? 0) >= stock;
   }
 
   /** A process reserves one claim of a reward at a time. Otherwise those who wait for its lock would take every connection. */
-  private inTurn<T>(reward: string, work: () => Promise<T>): Promise<T> {
-    const run = inOwnTurn(this.reserving.get(reward) ?? Promise.resolve()).then(work);
+  function inTurn<T>(reward: string, work: () => Promise<T>): Promise<T> {
+    const run = inOwnTurn(reserving.get(reward) ?? Promise.resolve()).then(work);
     const end = (): void => {
-      if (this.reserving.get(reward) === last) this.reserving.delete(reward);
+      if (reserving.get(reward) === last) reserving.delete(reward);
     };
     const last: Promise<void> = run.then(end, end);
-    this.reserving.set(reward, last);
+    reserving.set(reward, last);
     return run;
   }
 
   /** Runs in the background; the caller does not wait for it. */
-  private audit(tenantNo: number, by: Author, action: 'create' | 'update', claim: Claim): void {
+  function audit(tenantNo: number, by: Author, action: 'create' | 'update', claim: Claim): void {
     const { id, userId, reward, price, state } = claim;
     const entry = { action, kind: 'claim', id, name: reward.key, userId, after: { price, state } } as const;
-    void this.options.recordAudit({ tenantNo, by, entries: [entry] });
+    void recordAudit({ tenantNo, by, entries: [entry] });
   }
+
+  return { claim, pay, get, fulfil, cancel, refund, offers, stock, list, listOf };
 }
+
+export type Claims = ReturnType<typeof createClaims>;
 
 function refusalOf({ key, limitPerUser }: Reward, outcome: Exclude<ReserveOutcome, ClaimRow>): AppError {
   if (outcome === 'inactive') return new AppError('not_found', `The reward '${key}' is not active.`);

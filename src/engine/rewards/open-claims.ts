@@ -19,13 +19,6 @@ import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces, tenantPiece } from '../schedule/pieces.ts';
 import { claimAnswer, type Claims } from './claims.ts';
 
-interface OpenClaimsOptions {
-  redis: Redis;
-  claims: Claims;
-  publisher: Publisher;
-  onFailed?: OnPieceFailed;
-}
-
 type OpenClaim = ClaimRow & { version: number };
 
 const AT_ONCE = 200;
@@ -42,8 +35,12 @@ type ReportedState = keyof typeof TYPES;
  * Finishes claims (decision 45): pays or releases reservations whose request ended, makes refunds that are owed, and creates the
  * notifications about each change. Every step is idempotent.
  */
-export function createOpenClaims(options: OpenClaimsOptions): ScheduledWork {
-  const { onFailed, publisher, claims, redis } = options;
+export function createOpenClaims(
+  redis: Redis,
+  claims: Claims,
+  publisher: Publisher,
+  onFailed?: OnPieceFailed,
+): ScheduledWork {
   const name = 'claims of rewards';
   const pieces: Pieces = new Pieces({ kind: name, onFailed });
   const reports: Pieces = new Pieces({ kind: name, onFailed });

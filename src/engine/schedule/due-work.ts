@@ -1,3 +1,5 @@
+import type { Pieces } from './pieces.ts';
+
 /**
  * A kind of work that falls due by the clock: the streaks of a zone whose day ended, a final run, points for time. The
  * schedule asks every kind what is due first, has that done, and asks again. So work is done in the order of its times,
@@ -32,3 +34,19 @@ export interface ScheduledWork extends DueWork {
    */
   upcoming(untilMs: number): Promise<number | null>;
 }
+
+/**
+ * Scheduled work of independent pieces: those that failed are set aside, and the others go on. Without `upcoming`, `due`
+ * must change nothing, since it answers both.
+ */
+export const workInPieces = (
+  pieces: Pieces,
+  work: Omit<ScheduledWork, 'name' | 'aside' | 'upcoming'> & Partial<Pick<ScheduledWork, 'upcoming'>>,
+): ScheduledWork => ({
+  name: pieces.kind,
+  get aside() {
+    return pieces.aside.map(({ name }) => name);
+  },
+  upcoming: work.due,
+  ...work,
+});

@@ -124,8 +124,31 @@ export class Pieces {
     return this.failed.get(key)?.attempts.aside === true;
   }
 
+  get kind(): string {
+    return this.options.kind;
+  }
+
   get aside(): Piece[] {
     return [...this.failed.values()].filter(({ attempts }) => attempts.aside).map(({ piece }) => piece);
+  }
+
+  /** The tenants whose piece (`tenantPiece`) is set aside. */
+  get tenantNos(): number[] {
+    return this.aside.map(({ key }) => Number(key)).filter(Number.isInteger);
+  }
+
+  /** Does the pieces of some items, one after another, until `ending` aborts. Skips pieces that are set aside. */
+  async attemptEach<T>(
+    items: Iterable<T>,
+    pieceOf: (item: T) => Piece,
+    ending: AbortSignal,
+    call: (item: T, signal: AbortSignal) => Promise<unknown>,
+  ): Promise<void> {
+    for (const item of items) {
+      if (ending.aborted) return;
+      const piece = pieceOf(item);
+      if (!this.isAside(piece.key)) await this.attempt(piece, ending, (signal) => call(item, signal));
+    }
   }
 
   /** Does a piece of work; `undefined` if it failed or took too long. Rejects if Redis or Postgres is unavailable. */

@@ -16,7 +16,7 @@ import {
 } from '../../postgres/streak-sweep.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces, userPiece } from '../schedule/pieces.ts';
-import { SweepCalls, type SweepCallsOptions } from './sweep-calls.ts';
+import { createSweepCalls, type SweepCalls, type SweepCallsOptions } from './sweep-calls.ts';
 import { tenantParts } from '../../redis/parts.ts';
 
 export interface StreakSweepOptions extends Omit<SweepCallsOptions, 'onUserFailed'> {
@@ -61,7 +61,7 @@ export class StreakSweep implements ScheduledWork {
   constructor(options: StreakSweepOptions) {
     this.options = options;
     this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
-    this.calls = new SweepCalls({
+    this.calls = createSweepCalls({
       ...options,
       onUserFailed: (tenantNo, userId, error) =>
         options.onFailed?.({ kind: this.name, piece: userPiece(tenantNo, userId), error }),

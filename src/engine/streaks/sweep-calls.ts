@@ -40,24 +40,20 @@ const MAX_AHEAD = 40_000;
 const LOOK_MS = 10;
 
 /** Settles users' streaks, several in a call, while persisters give way. */
-export class SweepCalls {
-  private readonly options: SweepCallsOptions;
-  private readonly shards = new Set<number>();
-
-  constructor(options: SweepCallsOptions) {
-    this.options = options;
-  }
+export function createSweepCalls(options: SweepCallsOptions) {
+  const { redis, onUserFailed } = options;
+  const shards = new Set<number>();
 
   /** Settles users in order, while `goesOn` allows it. Returns their number. Skips users who cannot be settled. */
-  async settle(ids: readonly string[], midnight: Midnight, goesOn: () => boolean): Promise<number> {
+  async function settle(ids: readonly string[], midnight: Midnight, goesOn: () => boolean): Promise<number> {
     if (ids.length === 0) return 0;
-    const { usersACall = fittingCall(midnight.work, USERS_A_CALL) } = this.options;
-    for (const { shard } of tenantParts(this.options.redis, midnight.tenantNo)) await this.goAhead(shard, goesOn);
-    const call = this.callFor(midnight);
+    const { usersACall = fittingCall(midnight.work, USERS_A_CALL) } = options;
+    for (const { shard } of tenantParts(redis, midnight.tenantNo)) await goAhead(shard, goesOn);
+    const call = callFor(midnight);
     const underWay: Promise<number>[] = [];
     let done = 0;
     for (let from = 0; from < ids.length && goesOn(); from += usersACall) {
-      const answer = this.each(call, ids.slice(from, from + usersACall), midnight.tenantNo);
+      const answer = each(call, ids.slice(from, from + usersACall), midnight.tenantNo);
       // Awaited below, or not at all: a repetition finds what was settled.
       answer.catch(() => undefined);
       underWay.push(answer);
@@ -68,24 +64,24 @@ export class SweepCalls {
   }
 
   /** Lets persisters continue. */
-  async end(): Promise<void> {
-    for (const shard of this.shards) await noteSweepEnd(this.options.redis, shard);
-    this.shards.clear();
+  async function end(): Promise<void> {
+    for (const shard of shards) await noteSweepEnd(redis, shard);
+    shards.clear();
   }
 
   /** Makes a shard's persisters wait. If too many entries wait, waits until half of the limit is stored. */
-  private async goAhead(shard: number, goesOn: () => boolean): Promise<void> {
-    const { redis, maxAhead = MAX_AHEAD } = this.options;
+  async function goAhead(shard: number, goesOn: () => boolean): Promise<void> {
+    const { redis, maxAhead = MAX_AHEAD } = options;
     if ((await backlog(redis, shard)) > maxAhead) {
       await noteSweepEnd(redis, shard);
       while (goesOn() && (await backlog(redis, shard)) > maxAhead / 2) await sleep(LOOK_MS);
     }
-    this.shards.add(shard);
+    shards.add(shard);
     await noteSweep(redis, shard);
   }
 
   /** Makes a joint call or, if it fails, one for each user. Rejects if none can be settled. */
-  private async each(
+  async function each(
     call: (ids: readonly string[]) => Promise<number>,
     ids: readonly string[],
     tenantNo: number,
@@ -102,17 +98,17 @@ export class SweepCalls {
       } catch (error) {
         failed += 1;
         if (isUnavailable(error) || (failed > 1 && failed === ids.length)) throw error;
-        this.options.onUserFailed?.(tenantNo, id, error);
+        onUserFailed?.(tenantNo, id, error);
       }
     }
     return ids.length;
   }
 
   /** One call; resolves to the number of users. */
-  private callFor({ tenantNo, zone, dueMs, plan }: Midnight): (ids: readonly string[]) => Promise<number> {
+  function callFor({ tenantNo, zone, dueMs, plan }: Midnight): (ids: readonly string[]) => Promise<number> {
     return async (ids) => {
       const users = ids.map((userId) => ({ userId, id: eventId(dueMs) }));
-      await changeEach(this.options, tenantNo, users, (user, { userId, id }) => {
+      await changeEach(options, tenantNo, users, (user, { userId, id }) => {
         // A user who has moved to another zone was settled at that change.
         const outcome = (user.zone ?? '') === zone ? settleMidnight(user, plan, dueMs) : null;
         if (outcome === null) return { records: [] };
@@ -122,4 +118,8 @@ export class SweepCalls {
       return ids.length;
     };
   }
+
+  return { settle, end };
 }
+
+export type SweepCalls = ReturnType<typeof createSweepCalls>;

@@ -362,7 +362,7 @@ const inRange = (positions: string[], { above, below, newest, limit }: TimelineR
 const rowsQuery = (kind: number, { tenantNo, userId, above, below, newest, limit }: TimelineRange): RowsQuery => ({
   tenantNo,
   userId,
-  bounds: boundsOf(kind, { above, below }),
+  bounds: boundsOf(kind, above, below),
   newest,
   limit,
 });

@@ -107,7 +107,8 @@ const eventsIn = (packed: string): number => packed.length / QUARANTINED.length;
 export function blockOfInto(
   { part, from, into }: Pair,
   { two, after, packed, answer, nowMs, isCleared, boards, id, seal }: MergeChange,
-  { read, fromQuarantine }: { read: ReadUser; fromQuarantine: string },
+  read: ReadUser,
+  fromQuarantine: string,
 ): Block {
   const { user: before } = two.into;
   const { basis, changes } = two.streaks;
@@ -142,7 +143,7 @@ export function blockOfInto(
     uses: two.keys.map((own) => useOf(own, into, before.generation)),
     counts,
     fields,
-    records: [mapPart(record, null), movesPart(mergeMoves({ before, after }, boards, isCleared))],
+    records: [mapPart(record, null), movesPart(mergeMoves(before, after, boards, isCleared))],
   };
 }
 

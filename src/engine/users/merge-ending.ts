@@ -65,67 +65,65 @@ interface Merge {
  * 2. There is a permit: the remaining user gets everything.
  * 3. No permit is left, and no transfer that used it is on its way to Postgres: the merge is given up, and the old user goes on.
  */
-export class MergeEnding implements JobWork<MergeJob | RowMoveJob> {
-  readonly kinds = ['user_merge'] as const;
-  readonly title = 'merge of users';
-  readonly waitMs = 100;
-  private readonly options: MergeEndingOptions;
+export function createMergeEnding({
+  clock,
+  pool,
+  redis,
+  onMergeStep,
+  onWritten,
+}: MergeEndingOptions): JobWork<MergeJob | RowMoveJob> {
+  const kinds = ['user_merge'] as const;
+  const title = 'merge of users';
+  const waitMs = 100;
 
-  constructor(options: MergeEndingOptions) {
-    this.options = options;
-  }
-
-  async slice(job: MergeJob | RowMoveJob, record: RecordSlice): Promise<void> {
+  async function slice(job: MergeJob | RowMoveJob, record: RecordSlice): Promise<void> {
     if (isRowMove(job)) return moveRows(job, record);
-    return this.endMerge(job);
+    return endMerge(job);
   }
 
-  private async endMerge({ id, tenantNo, attempts, result: { from, into } }: MergeJob): Promise<void> {
-    const { redis, pool } = this.options;
+  async function endMerge({ id, tenantNo, attempts, result: { from, into } }: MergeJob): Promise<void> {
     const merge = { tenantNo, from, into, seal: id.replaceAll('-', '') };
     for (let steps = 0; steps < MOST_STEPS; steps += 1) {
       // First: a permit that was used up since is in Postgres once both are persisted.
       const isPermitted = await isMergePermitted(redis, merge);
-      if (!(await this.isStored(tenantNo, from)) || !(await this.isStored(tenantNo, into))) return;
+      if (!(await isStored(tenantNo, from)) || !(await isStored(tenantNo, into))) return;
       const job = await readMergeJob(pool, merge.seal);
       if (job === null) return;
-      if (job.isMoved) await this.removeFrom(merge, job.usedKeys);
+      if (job.isMoved) await removeFrom(merge, job.usedKeys);
       // Rows of an earlier merge are on their way.
       else if (await hasRowMove(pool, { tenantNo, userId: into })) return;
-      else if (!isPermitted || attempts >= MOST_FAILURES) await this.giveUp(merge);
-      else await this.transfer(merge, steps >= FREE_TRIES);
+      else if (!isPermitted || attempts >= MOST_FAILURES) await giveUp(merge);
+      else await transfer(merge, steps >= FREE_TRIES);
     }
   }
 
-  private isStored(tenantNo: number, userId: string): Promise<boolean> {
-    const { redis, pool } = this.options;
+  function isStored(tenantNo: number, userId: string): Promise<boolean> {
     return isPersisted({ redis, pool }, knownPart(redis, tenantNo, userId).shard);
   }
 
   /** Gives `into` everything. Does nothing if `into` has changed meanwhile; gives up what cannot be merged. `holds`: events of `into` wait. */
-  private async transfer(merge: Merge, holds: boolean): Promise<void> {
-    const { redis, pool, clock, onMergeStep } = this.options;
+  async function transfer(merge: Merge, holds: boolean): Promise<void> {
     const { tenantNo, from, into, seal } = merge;
     const part = knownPart(redis, tenantNo, into);
     try {
-      if (holds) await this.change(tenantNo, holdOf(into, clock.now()));
-      const [ofFrom, ofInto] = await Promise.all([this.read(tenantNo, from), this.read(tenantNo, into)]);
-      if (!(await this.isStored(tenantNo, into))) return;
+      if (holds) await changeOne(tenantNo, holdOf(into, clock.now()));
+      const [ofFrom, ofInto] = await Promise.all([read(tenantNo, from), read(tenantNo, into)]);
+      if (!(await isStored(tenantNo, into))) return;
       await requireQuiet(pool, tenantNo, { from, into });
-      const compiled = await this.catalogOf(tenantNo);
+      const compiled = await catalogOf(tenantNo);
       const nowMs = clock.now();
       const computed = await computeMerge(pool, compiled, { from, into, dryRun: false, nowMs });
       if (!isSealed(computed.two.from.packed)) throw new Error('The user who is merged is not sealed.');
       const change = { ...computed, ...(await boardsOfMerge(pool, compiled)), id: eventId(nowMs), seal };
       const pair = { compiled, part, from, into };
-      const ended = await this.change(tenantNo, {
+      const ended = await changeOne(tenantNo, {
         userId: into,
         keys: [],
         isGuarded: true,
         // Only once: after a conflict, the merge is computed again.
         compute: once((now: ReadUser) =>
           isSameUser(now, computed.two.into.packed, ofInto.quarantine.events)
-            ? blockOfInto(pair, change, { read: now, fromQuarantine: ofFrom.quarantine.events })
+            ? blockOfInto(pair, change, now, ofFrom.quarantine.events)
             : null,
         ),
       });
@@ -133,19 +131,19 @@ export class MergeEnding implements JobWork<MergeJob | RowMoveJob> {
     } catch (error) {
       // The other user is gone, merged or sealed as well, or something has to come first.
       if (!(error instanceof AppError) || isUnavailable(error)) throw error;
-      return this.giveUp(merge);
+      return giveUp(merge);
     }
     await onMergeStep?.('transferred');
   }
 
   /** A user as Redis has it. Throws RedisNotReady while the shard is rebuilt. */
-  private async read(tenantNo: number, userId: string): Promise<ReadUser> {
+  async function read(tenantNo: number, userId: string): Promise<ReadUser> {
     let user: ReadUser | undefined;
     const compute = (read: ReadUser): { block: null } => {
       user = read;
       return { block: null };
     };
-    await this.change(tenantNo, { userId, keys: [], isGuarded: true, compute });
+    await changeOne(tenantNo, { userId, keys: [], isGuarded: true, compute });
     return user!;
   }
 
@@ -153,8 +151,7 @@ export class MergeEnding implements JobWork<MergeJob | RowMoveJob> {
    * Ends the seal without a merge. First, the permit goes, so that no process that has computed the merge can commit it any more. Does
    * nothing if the permit was used up.
    */
-  private async giveUp(merge: Merge): Promise<void> {
-    const { redis, pool, clock, onMergeStep } = this.options;
+  async function giveUp(merge: Merge): Promise<void> {
     const { tenantNo, from, into, seal } = merge;
     const key = mergePermitsKey(knownPart(redis, tenantNo, into));
     const nowMs = clock.now();
@@ -170,43 +167,41 @@ export class MergeEnding implements JobWork<MergeJob | RowMoveJob> {
       records: [mapPart(recordAbout(into, eventId(nowMs), nowMs), null)],
     }));
     const subject = { userId: into, keys: [], isGuarded: false, compute: revoke };
-    const ended = await this.change(tenantNo, subject, { handlesSealed: true });
+    const ended = await changeOne(tenantNo, subject, { handlesSealed: true });
     await onMergeStep?.('revoked');
     // A master that takes over has what is persisted: with this record, also a transfer before it, and the permit does not come back.
-    if (ended === 'held' || !(await this.isStored(tenantNo, into)) || (await isMergePermitted(redis, merge))) return;
+    if (ended === 'held' || !(await isStored(tenantNo, into)) || (await isMergePermitted(redis, merge))) return;
     if ((await readMergeJob(pool, seal))?.isMoved !== false) return;
-    await this.unseal(merge, ({ packed, generation }) => {
+    await unseal(merge, ({ packed, generation }) => {
       const user = decodeUser(packed!);
       user.heldUntilMs = null;
-      const records = [mapPart(this.endOf(merge), null)];
+      const records = [mapPart(endOf(merge), null)];
       const state = encodeUser(user);
       return { userId: from, expected: packed, generation, state, uses: [], counts: [], fields: [], records };
     });
   }
 
   /** Removes `from`, whose rows belong to `into`. */
-  private async removeFrom(merge: Merge, usedKeys: readonly UsedKey[]): Promise<void> {
-    const { redis, pool, clock } = this.options;
+  async function removeFrom(merge: Merge, usedKeys: readonly UsedKey[]): Promise<void> {
     const { tenantNo, from } = merge;
     const part = knownPart(redis, tenantNo, from);
-    const { isCleared } = await boardsOfMerge(pool, await this.catalogOf(tenantNo));
-    const sets = await setsOfBoards({ redis, pool, clock }, part);
+    const { isCleared } = await boardsOfMerge(pool, await catalogOf(tenantNo));
+    const sets = await setsOfBoards(redis, pool, clock, part);
     await forgetUsedKeys(redis, part, usedKeys);
     await transaction(pool, async (client) => {
       // A deletion of the other user waits, and forgets the alias then. `null`: the other user was deleted.
       const alias = await lockMergeOf(client, tenantNo, from);
-      await this.unseal(merge, (read) => {
+      await unseal(merge, (read) => {
         const user = decodeUser(read.packed!);
-        return blockOfFrom(part, read, { userId: from, user, alias, isCleared, sets, record: this.endOf(merge) });
+        return blockOfFrom(part, read, { userId: from, user, alias, isCleared, sets, record: endOf(merge) });
       });
     });
   }
 
   /** Changes `from`, who is sealed. If Redis was rebuilt without the user meanwhile, only the job is left. */
-  private async unseal(merge: Merge, blockOf: (read: ReadUser) => Block): Promise<void> {
-    const { pool, onMergeStep } = this.options;
+  async function unseal(merge: Merge, blockOf: (read: ReadUser) => Block): Promise<void> {
     const { tenantNo, from, seal } = merge;
-    const ended = await this.change(
+    const ended = await changeOne(
       tenantNo,
       {
         userId: from,
@@ -217,33 +212,34 @@ export class MergeEnding implements JobWork<MergeJob | RowMoveJob> {
       { handlesSealed: true },
     );
     await onMergeStep?.('unsealed');
-    if (ended === 'held' && (await this.isStored(tenantNo, from))) await deleteMergeJob(pool, seal);
+    if (ended === 'held' && (await isStored(tenantNo, from))) await deleteMergeJob(pool, seal);
   }
 
   /** The record with which the persister deletes the job. */
-  private endOf({ from, seal }: Merge): MergeRecord {
-    const nowMs = this.options.clock.now();
+  function endOf({ from, seal }: Merge): MergeRecord {
+    const nowMs = clock.now();
     return { ...recordAbout(from, eventId(nowMs), nowMs), [RECORD.unsealed]: seal };
   }
 
-  private async catalogOf(tenantNo: number): Promise<CompiledCatalog> {
-    const catalog = await loadCatalog(this.options.pool, tenantNo);
+  async function catalogOf(tenantNo: number): Promise<CompiledCatalog> {
+    const catalog = await loadCatalog(pool, tenantNo);
     if (catalog === null) throw new Error(`Tenant ${tenantNo} has no catalog.`);
     return compileCatalog(catalog);
   }
 
   /** 'held': nothing was written. */
-  private async change(
+  async function changeOne(
     tenantNo: number,
     subject: Subject<{ block: Block | null }>,
     { handlesSealed = false } = {},
   ): Promise<string> {
-    const { redis, onWritten } = this.options;
     const part = knownPart(redis, tenantNo, subject.userId);
     const calls = callsOnce(redis, { onWritten: () => onWritten(part.shard) });
     const { ended } = await changeUsers(calls, part, [subject], { together: true, handlesSealed });
     return ended;
   }
+
+  return { kinds, title, waitMs, slice };
 }
 
 /** SQLSTATE lock_not_available. */

@@ -87,7 +87,8 @@ export function createUserDirectory({ caughtUp, clock, pool, redis, controlShare
   async function filtered(
     compiled: CompiledCatalog,
     filter: UserFilter,
-    { after, limit }: { after?: string | undefined; limit: number },
+    limit: number,
+    after?: string,
   ): Promise<FilteredUsers> {
     const { tenantNo } = compiled.catalog;
     const isWanted = predicate(compiled, filter);

@@ -93,7 +93,7 @@ export class UserMerges {
     const { tenantNo } = compiled.catalog;
     const { from, dryRun = false } = asked;
     const into = await aliasOf(redis, tenantNo, asked.into);
-    const earlier = await this.earlier(tenantNo, { from, into });
+    const earlier = await this.earlier(tenantNo, from, into);
     if (earlier !== null) return earlier;
     this.requireSameGroup({ ...asked, into });
     if (!dryRun) await noteMerges(tenantNo);
@@ -129,14 +129,14 @@ export class UserMerges {
       await persisted(tenantNo, from);
       const answer = await this.tryOnce(pair, { dryRun, quarantined });
       if (answer !== null) return answer;
-      const done = await this.earlier(tenantNo, { from, into });
+      const done = await this.earlier(tenantNo, from, into);
       if (done !== null) return { ...done, status: 'merged' };
     }
     throw new AppError('unavailable', 'The users do too much at once for a merge; try again in a moment.');
   }
 
   /** The answer to an earlier merge of the same users. Throws 409 if `from` was merged into another; 422 for one user. */
-  private async earlier(tenantNo: number, { from, into }: { from: string; into: string }): Promise<UserMerge | null> {
+  private async earlier(tenantNo: number, from: string, into: string): Promise<UserMerge | null> {
     const { redis, pool, persisted } = this.options;
     if (storableText(from) === storableText(into))
       throw new AppError(
@@ -222,7 +222,7 @@ export class UserMerges {
         isGuarded: true,
         compute: (read) => {
           if (ofFrom === null || !isSameUser(read, two.into.packed, quarantined[1])) return { block: null };
-          return { block: blockOfInto(pair, change, { read, fromQuarantine: ofFrom.quarantine.events }) };
+          return { block: blockOfInto(pair, change, read, ofFrom.quarantine.events) };
         },
       },
     ];

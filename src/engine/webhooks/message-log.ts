@@ -27,8 +27,8 @@ export class MessageLog implements DueWork {
   /** The day (epoch day) for which everything is done. */
   private cleanDay: number | null = null;
 
-  /** @param options.days number of days that the log is kept */
-  constructor({ pool, days }: { pool: Pool; days: number }) {
+  /** @param days number of days that the log is kept */
+  constructor(pool: Pool, days: number) {
     this.pool = pool;
     this.days = days;
   }
@@ -72,7 +72,7 @@ export class MessageLog implements DueWork {
 const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
 
 /** Erases the previous secret of a webhook after the 24 hours in which it also signs. */
-export function createSecretErasure({ pool }: { pool: Pool }) {
+export function createSecretErasure(pool: Pool) {
   const name = 'previous secrets of webhooks';
   const isUpkeep = true;
 

@@ -155,7 +155,7 @@ const ROOM = 1_000;
 const SLICE = 500;
 
 /** Queues messages that administrators asked to resend, at the webhook's pace. */
-export function createResends({ pool, clock, onQueued }: { pool: Pool; clock: Clock; onQueued: () => void }): JobWork {
+export function createResends(pool: Pool, clock: Clock, onQueued: () => void): JobWork {
   const kinds = ['webhook_resend'] as const;
   const title = 'messages to send again';
   const waitMs = 1_000;

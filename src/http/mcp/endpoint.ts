@@ -111,11 +111,8 @@ export function mcpOperation(
   let made: Tools | undefined;
   const toolsOfThis = (): Tools =>
     (made ??= new Tools(context, operations, new DirectCalls(context, bodyBytes), secret));
-  return operation({
-    id: 'mcp',
+  return operation('mcp', `POST ${MCP_PATH}`, {
     surface: 'admin',
-    method: 'post',
-    path: MCP_PATH,
     summary: 'A message of the Model Context Protocol',
     scope: 'key',
     keyScopes: ['read'],

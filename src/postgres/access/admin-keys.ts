@@ -21,15 +21,7 @@ export type AdminKeyRefusal = 'unknown' | 'no tenant' | 'last';
 const FIRST_KEY = { name: 'First key', access: 'full', tenantNo: null } as const;
 
 /** The stored admin keys. One active key always has full access. Changes notify every process. */
-export function createAdminKeys({
-  pool,
-  announce,
-  clock = systemClock,
-}: {
-  pool: Pool;
-  announce: Announce;
-  clock?: Clock;
-}) {
+export function createAdminKeys(pool: Pool, announce: Announce, clock: Clock = systemClock) {
   function list(page: { limit: number; skip: number }): Promise<AdminKeyRow[]> {
     return listAdminKeys(pool, page);
   }

@@ -35,15 +35,7 @@ export interface ApplicationKeyRow {
   lastUsed: Date | null;
 }
 
-export function createApplicationKeys({
-  pool,
-  announce,
-  clock = systemClock,
-}: {
-  pool: Pool;
-  announce: Announce;
-  clock?: Clock;
-}) {
+export function createApplicationKeys(pool: Pool, announce: Announce, clock: Clock = systemClock) {
   /** Creates keys, in order. The users need not exist yet. `by`, here and below: who makes the change. */
   async function create(
     tenantNo: number,

@@ -268,7 +268,7 @@ export class RefusedKeys {
   private counted = new Map<string, Refusals>();
   private timer: NodeJS.Timeout | null = null;
 
-  constructor({ record, everyMs = A_MINUTE_MS }: { record: RecordAudit; everyMs?: number }) {
+  constructor(record: RecordAudit, everyMs: number = A_MINUTE_MS) {
     this.record = record;
     this.everyMs = everyMs;
   }

@@ -126,7 +126,9 @@ export async function finishRun(client: PoolClient, runId: number, teams: readon
 /** Final runs whose sorted sets are still in Redis, oldest first. `except`: `<tenant no>:<board no>`. */
 export async function runsToClear(
   pool: Pool,
-  { finalUpToMs, limit, except }: { finalUpToMs: number; limit: number; except: readonly string[] },
+  finalUpToMs: number,
+  limit: number,
+  except: readonly string[],
 ): Promise<{ id: number; tenantNo: number; boardNo: number; runDay: number; finalMs: number; groups: string[] }[]> {
   const { rows } = await pool.query(
     `SELECT id, tenant_no AS "tenantNo", board_no AS "boardNo", run_day AS "runDay",

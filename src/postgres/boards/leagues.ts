@@ -271,7 +271,8 @@ export interface ListedCohort {
 export async function listCohorts(
   pool: Pool,
   { tenantNo, boardNo, runDay }: LeagueRun,
-  { after, limit }: { after: number; limit: number },
+  after: number,
+  limit: number,
 ): Promise<ListedCohort[]> {
   const { rows } = await pool.query<ListedCohort>(
     `SELECT id, tier, group_name AS "group", members FROM league_cohorts

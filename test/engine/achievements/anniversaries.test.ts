@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Anniversaries } from '../../../src/engine/achievements/anniversaries.ts';
+import { createAnniversaries } from '../../../src/engine/achievements/anniversaries.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 
 let database: TestDatabase;
@@ -11,9 +11,8 @@ afterAll(() => database.close());
 test('an idle schedule sleeps until the next anniversary instead of checking every second', async () => {
   const { pool } = database;
   const counted: string[] = [];
-  const anniversaries = new Anniversaries({
-    pool,
-    counts: { count: async (users) => counted.push(...users.map(({ userId }) => userId)) > 0 },
+  const anniversaries = createAnniversaries(pool, {
+    count: async (users) => counted.push(...users.map(({ userId }) => userId)) > 0,
   });
   expect(await anniversaries.upcoming(Date.UTC(2031, 0, 1))).toBeNull();
   const nextMs = Date.UTC(2030, 4, 17);

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { Recomputing } from '../../../src/engine/recomputations/recomputation-job.ts';
+import { createRecomputing } from '../../../src/engine/recomputations/recomputation-job.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -710,7 +710,7 @@ test('an event that completes a period while a recomputation is being reverted c
   const pool = afterReading(own.pool, 'FROM completions', () => meanwhile());
   const runner = new JobRunner({
     pool,
-    works: [new Recomputing({ redis: own.redis, pool, clock, onWritten: () => undefined })],
+    works: [createRecomputing({ redis: own.redis, pool, clock, onWritten: () => undefined })],
   });
   const { body } = await own.admin.post('/v1/recomputations', {
     what: ['achievements'],

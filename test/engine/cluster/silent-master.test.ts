@@ -40,7 +40,7 @@ beforeAll(async () => {
   const reporter = new Reporter({
     redis: workerRedis,
     pool,
-    catalogs: new Catalogs({ pool }),
+    catalogs: new Catalogs(pool),
     live: createLiveAudience(workerRedis),
     onLeftOut: (error) => expect.fail(String(error)),
   });

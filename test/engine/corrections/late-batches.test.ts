@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createBatchIntake } from '../../../src/engine/events/batch-intake.ts';
-import { BatchProcessor } from '../../../src/engine/events/batch-processor.ts';
+import { createBatchProcessor } from '../../../src/engine/events/batch-processor.ts';
 import type { BatchMetricEvent } from '../../../src/domain/event.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { withReads, type ReadFixture } from '../read-fixture.ts';
@@ -38,7 +38,7 @@ async function take(reads: ReadFixture, events: BatchMetricEvent[], meanwhile?: 
     onAccepted: () => undefined,
     overloaded: () => false,
   });
-  const processor = new BatchProcessor({
+  const processor = createBatchProcessor({
     redis,
     catalogs,
     ids,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { MetricGuards } from '../../../src/domain/administration/guards.ts';
 import type { BatchMetricEvent } from '../../../src/domain/event.ts';
 import { createBatchIntake } from '../../../src/engine/events/batch-intake.ts';
-import { BatchProcessor } from '../../../src/engine/events/batch-processor.ts';
+import { createBatchProcessor } from '../../../src/engine/events/batch-processor.ts';
 import { packedUser } from '../../../src/redis/parts.ts';
 import { FREQUENCIES } from '../../../src/domain/periods.ts';
 import { decodeUser } from '../../../src/rules/user-codec.ts';
@@ -136,7 +136,7 @@ async function take(reads: ReadFixture, events: BatchMetricEvent[], lateEventsAS
     overloaded: () => false,
   });
   let steps = 0;
-  const processor = new BatchProcessor({
+  const processor = createBatchProcessor({
     redis,
     catalogs,
     ids,

@@ -6,8 +6,8 @@ import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compi
 import { FixedClock } from '../../../src/clock.ts';
 import type { Catalog } from '../../../src/domain/catalog.ts';
 import type { EventResponse } from '../../../src/domain/event.ts';
-import { LateEvents } from '../../../src/engine/corrections/late-events.ts';
-import { EventBatcher, type EventBatcherOptions } from '../../../src/engine/events/event-batcher.ts';
+import { createLateEvents, type LateEvents } from '../../../src/engine/corrections/late-events.ts';
+import { createEventBatcher, type EventBatcherOptions } from '../../../src/engine/events/event-batcher.ts';
 import { createEventEngine, type EventEngine } from '../../../src/engine/events/event-engine.ts';
 import { createEventRanks } from '../../../src/engine/leaderboards/wide-ranks.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
@@ -51,7 +51,7 @@ export class TestEngine {
     };
     const { redis, clock } = this;
     this.scripts = new Scripts({ redis, clock, onWritten: () => undefined, overloaded: () => this.overloaded });
-    const batcher = new EventBatcher({
+    const batcher = createEventBatcher({
       redis,
       scripts: this.scripts,
       clock,
@@ -59,12 +59,7 @@ export class TestEngine {
       lookUpKeys: lookUpKeys ?? (() => Promise.reject(new Error('no key is old'))),
       addRanks: createEventRanks(redis, pino({ level: 'silent' })),
     });
-    this.late = new LateEvents({
-      redis: this.redis,
-      pool: pool ?? noPool,
-      clock: this.clock,
-      log: pino({ level: 'silent' }),
-    });
+    this.late = createLateEvents(this.redis, pool ?? noPool, this.clock, pino({ level: 'silent' }));
     this.compiled = get;
     this.engine = createEventEngine({
       catalogs: { get, load: async () => get() },

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
-import { EventBatcher } from '../../../src/engine/events/event-batcher.ts';
+import { createEventBatcher, type EventBatcher } from '../../../src/engine/events/event-batcher.ts';
 import type { ReadyEvent } from '../../../src/engine/events/ready-event.ts';
 import { prepareEvent } from '../../../src/engine/events/prepared-event.ts';
 import { createEventRanks } from '../../../src/engine/leaderboards/wide-ranks.ts';
@@ -45,7 +45,7 @@ beforeAll(async () => {
   await redisReady(redis);
   gate = new Gate(redis);
   redis.on('ready', () => void openAll());
-  batcher = new EventBatcher({
+  batcher = createEventBatcher({
     redis,
     clock: systemClock,
     scripts: new Scripts({ redis, clock: systemClock, onWritten: () => undefined }),

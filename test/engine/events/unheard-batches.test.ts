@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BatchMetricEvent } from '../../../src/domain/event.ts';
 import type { NotificationType } from '../../../src/domain/notifications/notification.ts';
 import { createBatchIntake } from '../../../src/engine/events/batch-intake.ts';
-import { BatchProcessor } from '../../../src/engine/events/batch-processor.ts';
+import { createBatchProcessor } from '../../../src/engine/events/batch-processor.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
 import { KIND, kindField, RECORD, RECORDED_BOARD } from '../../../src/packed/record-fields.ts';
 import { unpackAll } from '../../../src/packed/state.ts';
@@ -54,7 +54,7 @@ const EVENTS: BatchMetricEvent[] = (
 /** Accepts the events as a batch and processes it. */
 async function sendBatch({ redis, compiled, clock, ids, late, catalog }: TestEngine): Promise<void> {
   const catalogs = { of: () => compiled(), atLeast: async () => undefined };
-  const processor = new BatchProcessor({
+  const processor = createBatchProcessor({
     redis,
     catalogs,
     ids,

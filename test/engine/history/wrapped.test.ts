@@ -4,7 +4,7 @@ import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { WrappedResponse } from '../../../src/domain/history.ts';
 import { ReadLimits } from '../../../src/engine/history/read-limits.ts';
-import { WrappedReads } from '../../../src/engine/history/wrapped-reads.ts';
+import { createWrappedReads, type WrappedReads } from '../../../src/engine/history/wrapped-reads.ts';
 import { createKeptRuns } from '../../../src/engine/leaderboards/kept-runs.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { checkAnswer } from '../../contract/contract.ts';
@@ -38,7 +38,7 @@ beforeAll(async () => {
   database = await testDatabase();
   redis = new Redis(database.stack.redisUrl);
   const users = new UserReads(redis);
-  wrapped = new WrappedReads({
+  wrapped = createWrappedReads({
     limits: new ReadLimits(),
     pool: database.pool,
     redis,

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import { pino } from 'pino';
 import { FixedClock, systemClock } from '../../../src/clock.ts';
-import { BatchProcessor } from '../../../src/engine/events/batch-processor.ts';
+import { createBatchProcessor } from '../../../src/engine/events/batch-processor.ts';
 import { idempotencyDigest, KeyedIds } from '../../../src/engine/ids.ts';
-import { KeyAgeing, type KeyAgeingOptions } from '../../../src/engine/retention/key-ageing.ts';
-import { LateEvents } from '../../../src/engine/corrections/late-events.ts';
+import { createKeyAgeing, type KeyAgeingOptions } from '../../../src/engine/retention/key-ageing.ts';
+import { createLateEvents } from '../../../src/engine/corrections/late-events.ts';
 import { lookUpKeys } from '../../../src/engine/events/stored-replies.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import type { Difference } from '../../../src/engine/rebuild/confirmation.ts';
@@ -50,7 +50,7 @@ const flip = (id: string, value: number, key?: string) =>
 const persist = () => new Persister({ redis, pool: laurel.pool }).drain(0, HURRY);
 const pass = (days: number): void => clock.set(clock.now() + days * DAY_MS);
 const ageing = (options: Partial<KeyAgeingOptions> = {}) =>
-  new KeyAgeing({ redis, pool: laurel.pool, hotDays: HOT_DAYS, ...options });
+  createKeyAgeing({ redis, pool: laurel.pool, hotDays: HOT_DAYS, ...options });
 
 /** Does due work like the schedule. */
 async function age(options: Partial<KeyAgeingOptions> = {}): Promise<void> {
@@ -325,15 +325,15 @@ test('a batch with old keys, new ones that look old, and users between them', as
   await age();
   const no = await metricNo();
   await collide('bob', no, 'alike');
-  const catalogs = new Catalogs({ pool: laurel.pool });
-  const processor = new BatchProcessor({
+  const catalogs = new Catalogs(laurel.pool);
+  const processor = createBatchProcessor({
     redis,
     catalogs,
     ids: await KeyedIds.of(laurel.pool),
     lookUpKeys: (tenantNo, questions) => lookUpKeys({ redis, pool: laurel.pool }, tenantNo, questions),
     onWritten: () => undefined,
     onRefused: () => undefined,
-    late: new LateEvents({ redis, pool: laurel.pool, clock: systemClock, log: pino({ level: 'silent' }) }),
+    late: createLateEvents(redis, laurel.pool, systemClock, pino({ level: 'silent' })),
   });
   const event = (id: string, idempotencyKey?: string) => ({
     key: 'flips',

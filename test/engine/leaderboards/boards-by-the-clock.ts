@@ -5,8 +5,8 @@ import { boardPieces } from '../../../src/engine/leaderboards/board-pieces.ts';
 import { JobRunner, type JobRunnerOptions } from '../../../src/engine/schedule/job-runner.ts';
 import type { OnPieceFailed } from '../../../src/engine/schedule/pieces.ts';
 import { DailySnapshots } from '../../../src/engine/leaderboards/daily-snapshots.ts';
-import { BoardFilling, type FillOptions } from '../../../src/engine/leaderboards/board-filling.ts';
-import { FinalRuns, type FinalStep } from '../../../src/engine/leaderboards/final-runs.ts';
+import { createBoardFilling, type FillOptions } from '../../../src/engine/leaderboards/board-filling.ts';
+import { createFinalRuns, type FinalRuns, type FinalStep } from '../../../src/engine/leaderboards/final-runs.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { stored } from '../../model/stored.ts';
 import { keysOf } from '../../stack/all-servers.ts';
@@ -53,7 +53,7 @@ export class BoardsByTheClock {
   async fill(options: Partial<FillOptions & Pick<JobRunnerOptions, 'onMoment'>> = {}): Promise<void> {
     const { redis, pool } = this.laurel;
     const onFailed: OnPieceFailed = ({ error }) => void this.failures.push(error);
-    const filling = new BoardFilling({
+    const filling = createBoardFilling({
       redis,
       pool,
       clock: this.clock,
@@ -84,7 +84,7 @@ export class BoardsByTheClock {
     const pieces = boardPieces('boards', ({ error }) => void this.failures.push(error));
     return [
       new DailySnapshots({ redis, pool, pieces, onWritten: () => this.onSnapshot() }),
-      new FinalRuns({ redis, pool, pieces, onStep: (step) => this.onStep(step) }),
+      createFinalRuns({ redis, pool, pieces, onStep: (step) => this.onStep(step) }),
     ];
   }
 

@@ -121,7 +121,7 @@ test('a filter of users reads large states in slices', () =>
     const caughtUp = { tenant: async () => undefined };
     const directory = createUserDirectory({ redis, pool: reads.pool, caughtUp, controlShare: () => 0, clock });
     const filter = { userAttributes: [`note-0:${'x'.repeat(STATE_BYTES / ATTRIBUTES.length)}`] };
-    const read = () => directory.filtered(reads.compiled, filter, { limit: 1_000 });
+    const read = () => directory.filtered(reads.compiled, filter, 1_000);
     const { mgets } = await costOf(reads, read);
     expect((await read()).users).toHaveLength(USERS.length);
     expect(Math.max(...mgets)).toBeLessThanOrEqual(32);

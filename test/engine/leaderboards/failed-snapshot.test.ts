@@ -34,7 +34,7 @@ test('a run waits for its snapshots, even if the failed one may be tried again b
   await boards.event('ada', 5);
   await boards.at('2030-03-02T18:00:00Z');
   const { redis, pool } = boards.laurel;
-  const catalogs = new Catalogs({ pool });
+  const catalogs = new Catalogs(pool);
   onTestFinished(() => catalogs.close());
   const failures: unknown[] = [];
   const work = new BoardsDue({

@@ -1,6 +1,6 @@
 import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import { type ClosingStep, createLeagueClosing } from '../../../src/engine/leaderboards/league-closing.ts';
-import { LeagueReports } from '../../../src/engine/leaderboards/league-reports.ts';
+import { createLeagueReports } from '../../../src/engine/leaderboards/league-reports.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
 import type { BoardsByTheClock } from './boards-by-the-clock.ts';
 
@@ -10,13 +10,13 @@ import type { BoardsByTheClock } from './boards-by-the-clock.ts';
 export async function closeLeagues(boards: BoardsByTheClock, onStep?: (step: ClosingStep) => void): Promise<unknown[]> {
   await boards.due();
   const { redis, pool } = boards.laurel;
-  const catalogs = new Catalogs({ pool });
+  const catalogs = new Catalogs(pool);
   const failures: unknown[] = [];
   const publisher = new Publisher({ redis, pool, catalogs });
   const onFailed = ({ error }: { error: unknown }): void => void failures.push((error as Error).message);
   const works = [
     createLeagueClosing({ publisher, onFailed, ...(onStep && { onStep }) }),
-    new LeagueReports({ redis, publisher, onFailed }),
+    createLeagueReports(redis, publisher, onFailed),
   ];
   const nowMs = boards.clock.now();
   try {

@@ -42,7 +42,7 @@ const podium = {
 /** What leaderboards have due, done by the schedule's worker. `onRewardStep` may throw, as if the worker died. */
 async function due(onRewardStep?: RankRewardsOptions['onRewardStep']): Promise<unknown[]> {
   const { redis, pool } = boards.laurel;
-  const catalogs = new Catalogs({ pool });
+  const catalogs = new Catalogs(pool);
   const failures: unknown[] = [];
   const work = new BoardsDue({
     redis,

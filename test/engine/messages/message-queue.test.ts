@@ -12,7 +12,7 @@ import {
   sendDueMessages,
 } from '../../../src/engine/messages/message-queue.ts';
 import type { Email, SendResult } from '../../../src/engine/messages/email-sender.ts';
-import { SmtpSender } from '../../../src/engine/messages/smtp-sender.ts';
+import { createSmtpSender, type SmtpSender } from '../../../src/engine/messages/smtp-sender.ts';
 import { PACKAGE_ROOT } from '../../../src/package-root.ts';
 import { addMessagesToSend } from '../../../src/postgres/notifications/messages.ts';
 import { deleteUser } from '../../../src/postgres/persist/users.ts';
@@ -40,7 +40,7 @@ beforeAll(async () => {
   });
   const { port } = smtp;
   const channel = { host: '127.0.0.1', port, security: 'none', username: null, password: null, replyTo: null } as const;
-  sender = new SmtpSender(
+  sender = createSmtpSender(
     { ...channel, senderAddress: 'hello@example.org', senderName: null },
     { allowPrivate: true, timeoutMs: 5_000 },
   );

@@ -2,7 +2,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SMTPServerOptions } from 'smtp-server';
 import type { Email } from '../../../src/engine/messages/email-sender.ts';
-import { type SmtpChannel, SmtpSender } from '../../../src/engine/messages/smtp-sender.ts';
+import { type SmtpChannel, createSmtpSender, type SmtpSender } from '../../../src/engine/messages/smtp-sender.ts';
 import { answer, smtpServer } from './smtp-server.ts';
 
 const closing: (() => unknown)[] = [];
@@ -32,7 +32,7 @@ const email = (changes: Partial<Email> = {}): Email => ({
 });
 
 function sender(channel: Partial<SmtpChannel>, timeoutMs = 2_000, allowPrivate = true): SmtpSender {
-  const made = new SmtpSender({ ...CHANNEL, ...channel }, { allowPrivate, timeoutMs });
+  const made = createSmtpSender({ ...CHANNEL, ...channel }, { allowPrivate, timeoutMs });
   closing.push(() => made.close());
   return made;
 }
@@ -189,7 +189,7 @@ describe('the time limit of an attempt', () => {
 
   it('ends one with a server that answers a little all the time, and those after it', async () => {
     const port = await dripping();
-    const one = new SmtpSender({ ...CHANNEL, port }, { allowPrivate: true, timeoutMs: 10_000, attemptMs: 400 });
+    const one = createSmtpSender({ ...CHANNEL, port }, { allowPrivate: true, timeoutMs: 10_000, attemptMs: 400 });
     for (let n = 0; n < 2; n += 1) {
       const beganMs = performance.now();
       const result = await one.send(email());
@@ -200,7 +200,7 @@ describe('the time limit of an attempt', () => {
 
   it('makes one unknown whose content was handed over', async () => {
     const { port, received } = await server({ onData: () => undefined });
-    const one = new SmtpSender({ ...CHANNEL, port }, { allowPrivate: true, timeoutMs: 10_000, attemptMs: 400 });
+    const one = createSmtpSender({ ...CHANNEL, port }, { allowPrivate: true, timeoutMs: 10_000, attemptMs: 400 });
     expect(await one.send(email())).toMatchObject({ outcome: 'unknown', concernsServer: true });
     expect(received).toHaveLength(1);
   });

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { Announcements } from '../../../src/engine/notifications/due/announcements.ts';
-import { EmailRounds } from '../../../src/engine/notifications/due/email-rounds.ts';
-import { PersonalBoosts } from '../../../src/engine/notifications/due/personal-boosts.ts';
+import { createAnnouncements } from '../../../src/engine/notifications/due/announcements.ts';
+import { createEmailRounds } from '../../../src/engine/notifications/due/email-rounds.ts';
+import { createPersonalBoosts } from '../../../src/engine/notifications/due/personal-boosts.ts';
 import { createBoardRankings } from '../../../src/engine/notifications/due/board-rankings.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -46,7 +46,7 @@ beforeAll(async () => {
     BEGIN RAISE EXCEPTION 'refused for the test' USING ERRCODE = 'check_violation'; END $$;
     CREATE TRIGGER refused BEFORE INSERT ON webhook_messages FOR EACH ROW
       WHEN (NEW.tenant_no = ${BROKEN}) EXECUTE FUNCTION refuse_messages()`);
-  catalogs = new Catalogs({ pool: laurel.pool });
+  catalogs = new Catalogs(laurel.pool);
 });
 afterAll(async () => {
   catalogs.close();
@@ -66,7 +66,7 @@ test('a failed announcement is made, even if it may be tried again while other t
   const publisher = new Publisher({ redis, pool, catalogs: slowly });
   const failures: unknown[] = [];
   const onFailed = ({ error }: { error: unknown }): void => void failures.push(error);
-  const work = new Announcements({ publisher, redis, rankings: createBoardRankings(redis), onFailed });
+  const work = createAnnouncements({ publisher, redis, rankings: createBoardRankings(redis), onFailed });
   const pass = async (nowMs: number): Promise<void> => {
     const dueMs = await work.due(nowMs);
     if (dueMs !== null) await work.perform(dueMs, new AbortController().signal, dueMs + 1, nowMs);
@@ -103,9 +103,9 @@ test('a catalog that cannot be compiled stops its tenant only, which misses noth
   const failures: unknown[] = [];
   const onFailed = ({ error }: { error: unknown }): void => void failures.push(error);
   const publisher = new Publisher({ redis, pool, catalogs: damaged, onFailed });
-  const work = new Announcements({ publisher, redis, rankings: createBoardRankings(redis), onFailed });
-  const rounds = new EmailRounds({ publisher, onFailed });
-  const boosts = new PersonalBoosts({ publisher, onFailed });
+  const work = createAnnouncements({ publisher, redis, rankings: createBoardRankings(redis), onFailed });
+  const rounds = createEmailRounds({ publisher, onFailed });
+  const boosts = createPersonalBoosts(publisher, onFailed);
   const nowMs = Date.parse('2030-02-06T12:30:00Z');
   const made = async (): Promise<number[]> => {
     for (let dueMs = await work.due(nowMs); dueMs !== null; dueMs = await work.due(nowMs))

@@ -41,8 +41,8 @@ beforeAll(async () => {
     [randomUUID(), doc],
   );
   const onMade = (made: readonly { payload: string }[]): void => made.forEach((each) => note(nowMs, each));
-  const publisher = new Publisher({ redis, pool, catalogs: new Catalogs({ pool }), onMade });
-  windows = createWindows({ publisher, rankings: createBoardRankings(redis) });
+  const publisher = new Publisher({ redis, pool, catalogs: new Catalogs(pool), onMade });
+  windows = createWindows(publisher, createBoardRankings(redis));
 });
 afterAll(async () => {
   redis.disconnect();

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import { createBoardRankings } from '../../../src/engine/notifications/due/board-rankings.ts';
-import { Places } from '../../../src/engine/notifications/due/places.ts';
+import { createPlaces, type Places } from '../../../src/engine/notifications/due/places.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { RedisNotReady } from '../../../src/redis/gate.ts';
@@ -27,8 +27,8 @@ beforeEach(async () => {
     },
   });
   const { pool, redis, admin } = laurel;
-  publisher = new Publisher({ redis, pool, catalogs: new Catalogs({ pool }) });
-  places = new Places({ publisher, redis });
+  publisher = new Publisher({ redis, pool, catalogs: new Catalogs(pool) });
+  places = createPlaces(publisher, redis);
   const hook = { name: 'Test', url: 'https://hook.example', events: ['leaderboard.rank_changed'] };
   await admin.post('/v1/webhooks', [hook]);
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 30 });

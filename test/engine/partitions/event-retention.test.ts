@@ -2,11 +2,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
-import { Recomputing } from '../../../src/engine/recomputations/recomputation-job.ts';
-import { KeyAgeing } from '../../../src/engine/retention/key-ageing.ts';
+import { createRecomputing } from '../../../src/engine/recomputations/recomputation-job.ts';
+import { createKeyAgeing } from '../../../src/engine/retention/key-ageing.ts';
 import { EventPartitionsAhead } from '../../../src/engine/retention/event-partitions.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
-import { Expiries } from '../../../src/engine/points/expiries.ts';
+import { createExpiries } from '../../../src/engine/points/expiries.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
 import { EventRetention, createPartitionDropping } from '../../../src/engine/retention/event-retention.ts';
 import { countedUsers } from '../../../src/postgres/users/selections.ts';
@@ -75,7 +75,7 @@ async function workOff(work: ScheduledWork): Promise<void> {
 async function onDay(day: number): Promise<void> {
   clock.set(day * DAY_MS + 1_000);
   await persist();
-  await workOff(new KeyAgeing({ redis, pool: laurel.pool, hotDays: 7 }));
+  await workOff(createKeyAgeing({ redis, pool: laurel.pool, hotDays: 7 }));
   await workOff(new EventPartitionsAhead(laurel));
   await retain(KEPT_DAYS);
 }
@@ -84,7 +84,7 @@ async function onDay(day: number): Promise<void> {
 async function retain(days: number): Promise<void> {
   const { pool } = laurel;
   const retention = new EventRetention({ pool, days });
-  const runner = new JobRunner({ pool, works: [createPartitionDropping({ pool })] });
+  const runner = new JobRunner({ pool, works: [createPartitionDropping(pool)] });
   const nowMs = clock.now();
   for (let due = await retention.due(nowMs); due !== null; due = await retention.due(nowMs)) {
     await retention.perform(due, NEVER, due, nowMs);
@@ -212,7 +212,7 @@ test('refuses only recomputations that need dropped events; leaderboards and pla
   expect([status, body.error]).toEqual([202, null]);
   const recomputing = new JobRunner({
     pool: laurel.pool,
-    works: [new Recomputing({ redis, pool: laurel.pool, clock, onWritten: () => undefined })],
+    works: [createRecomputing({ redis, pool: laurel.pool, clock, onWritten: () => undefined })],
   });
   const at = async () => (await laurel.admin.get(`/v1/recomputations/${body.id}`)).body;
   while ((await at()).status === 'planning') await recomputing.step();
@@ -239,7 +239,7 @@ test('dropping events while a recomputation of points is planned ends it with th
   const at = async () => (await laurel.admin.get(`/v1/recomputations/${body.id}`)).body;
   const recomputing = new JobRunner({
     pool: laurel.pool,
-    works: [new Recomputing({ redis, pool: laurel.pool, clock, onWritten: () => undefined })],
+    works: [createRecomputing({ redis, pool: laurel.pool, clock, onWritten: () => undefined })],
   });
   while ((await at()).progress.users === 0) await recomputing.step();
   expect(await at()).toMatchObject({ status: 'planning', figures: { users: 400, gaining: 2 } });
@@ -282,7 +282,7 @@ test('points whose awards were dropped expire as if earned on the last dropped d
   const { pool, services } = laurel;
   const publisher = new Publisher({ redis: laurel.redis, pool, catalogs: services.catalogs });
   const scripts = new Scripts({ redis: laurel.redis, clock, onWritten: () => undefined });
-  const expiries = new Expiries({ redis: laurel.redis, scripts, clock, publisher });
+  const expiries = createExpiries({ redis: laurel.redis, scripts, clock, publisher });
   const path = '/v1/users/ada/points/xp';
   const { total } = (await laurel.app.get(path)).body;
   expect(total).toBeGreaterThan(0);

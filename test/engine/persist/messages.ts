@@ -62,7 +62,7 @@ export class Reported {
   private constructor(laurel: TestLaurel, clock: FixedClock) {
     this.laurel = laurel;
     this.clock = clock;
-    const catalogs = new Catalogs({ pool: laurel.pool });
+    const catalogs = new Catalogs(laurel.pool);
     this.reporter = new Reporter({
       redis: laurel.redis,
       pool: laurel.pool,

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
-import { BackdatingEngine } from '../../../src/engine/achievements/backdating.ts';
+import { createBackdatingEngine } from '../../../src/engine/achievements/backdating.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
-import { BoardFilling } from '../../../src/engine/leaderboards/board-filling.ts';
+import { createBoardFilling } from '../../../src/engine/leaderboards/board-filling.ts';
 import { CaughtUp } from '../../../src/engine/persist/caught-up-reads.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { readCursor } from '../../../src/postgres/shards.ts';
@@ -71,7 +71,7 @@ test.each(['backdating', 'filling'])('%s waits for unstored events outside trans
   await event();
   await redis.del(awaitedKey(shard));
   const options = { redis, pool, clock: systemClock, onWritten: () => undefined, minAgeMs: 0 };
-  const work = kind === 'backdating' ? new BackdatingEngine(options) : new BoardFilling(options);
+  const work = kind === 'backdating' ? createBackdatingEngine(options) : createBoardFilling(options);
   const step = new JobRunner({ pool, works: [work] }).step();
   await eventually('it waits', async () => (await redis.exists(awaitedKey(shard))) === 1);
   // Others, such as the audit log, may have one for a moment.

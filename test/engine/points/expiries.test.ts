@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
-import { Expiries } from '../../../src/engine/points/expiries.ts';
+import { createExpiries, type Expiries } from '../../../src/engine/points/expiries.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
 import { expiringSystems } from '../../../src/postgres/expiries.ts';
 import type { TestLaurel } from '../../laurel.ts';
@@ -338,5 +338,5 @@ function expiriesAt(clock: FixedClock, before: (userId: string) => Promise<void>
     return callPart(part, call);
   };
   const publisher = new Publisher({ redis, pool, catalogs: services.catalogs });
-  return new Expiries({ redis, scripts, clock, publisher, atOnce: 10 });
+  return createExpiries({ redis, scripts, clock, publisher, atOnce: 10 });
 }

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { appliedReplies, persistedReplies } from '../../../src/engine/events/stored-replies.ts';
-import { Quarantine } from '../../../src/engine/corrections/quarantine.ts';
+import { createQuarantine, type Quarantine } from '../../../src/engine/corrections/quarantine.ts';
 import { quarantineKey } from '../../../src/redis/keys.ts';
 import type { QuarantineRow } from '../../../src/postgres/corrections/quarantine.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
@@ -28,7 +28,7 @@ beforeAll(async () => {
   laurel = new TestEngine(await proxy.listen(), builder.catalog, (tenantNo, events) =>
     persistedReplies({ redis: direct, pool }, tenantNo, events),
   );
-  quarantine = new Quarantine({
+  quarantine = createQuarantine({
     redis: direct,
     pool,
     scripts: laurel.scripts,

@@ -73,7 +73,7 @@ async function foundByJob(): Promise<{ kind: string; part: string; userId: strin
   const { body } = await admin.post('/v1/verifications', {});
   const runner = new JobRunner({
     pool,
-    works: [new Verifying({ redis, pool, clock: boards.clock })],
+    works: [new Verifying(redis, pool, boards.clock)],
     onFailed: ({ error }) => {
       throw error;
     },

@@ -4,7 +4,7 @@ import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { BoardsDue } from '../../../src/engine/leaderboards/boards-due.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
-import { BoardFilling } from '../../../src/engine/leaderboards/board-filling.ts';
+import { createBoardFilling } from '../../../src/engine/leaderboards/board-filling.ts';
 import { StraySets } from '../../../src/engine/leaderboards/stray-sets.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { createTimePayments } from '../../../src/engine/points/time-payments.ts';
@@ -53,7 +53,7 @@ beforeAll(async () => {
   laurel = await startLaurel({ clock, configuration: CONFIGURATION });
   const { redis, pool } = laurel;
   const onWritten = (): void => undefined;
-  const filling = new BoardFilling({ redis, pool, clock, onWritten, minAgeMs: 0 });
+  const filling = createBoardFilling({ redis, pool, clock, onWritten, minAgeMs: 0 });
   const runner = new JobRunner({ pool, works: [filling] });
   while (await runner.step());
 });
@@ -67,7 +67,7 @@ async function schedule(troubles: unknown[]): Promise<Schedule> {
   const { pool } = laurel;
   const redis = await laurel.connect();
   await redisReady(redis);
-  const catalogs = new Catalogs({ pool });
+  const catalogs = new Catalogs(pool);
   await catalogs.load(0);
   closing.push(() => (redis.disconnect(), catalogs.close()));
   const onWritten = (): void => undefined;

@@ -4,7 +4,7 @@ import { Persister } from '../../../src/engine/persist/persister.ts';
 import { readStreakFacts } from '../../../src/engine/corrections/streak-facts.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
-import { MergeEnding } from '../../../src/engine/users/merge-ending.ts';
+import { createMergeEnding } from '../../../src/engine/users/merge-ending.ts';
 import { rowRemoval } from '../../../src/engine/users/row-removal.ts';
 import { USER_TABLES } from '../../../src/postgres/users/user-tables.ts';
 import { knownParts } from '../../../src/redis/parts.ts';
@@ -84,7 +84,7 @@ function runner({ stops = false } = {}): JobRunner {
   const options = { redis: laurel.redis, pool: laurel.pool, clock: systemClock, onWritten: () => undefined };
   return new JobRunner({
     pool: laurel.pool,
-    works: [new MergeEnding(options)],
+    works: [createMergeEnding(options)],
     leaseMs: 50,
     onMoment: (moment) => {
       if (moment !== 'recording' || left === 0) return;

@@ -4,9 +4,9 @@ import { systemClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { whileWhole } from '../../../src/engine/persist/cursor-wait.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
-import { Converting } from '../../../src/engine/rebuild/conversion.ts';
+import { createConverting } from '../../../src/engine/rebuild/conversion.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
-import { MergeEnding, type MergeStep } from '../../../src/engine/users/merge-ending.ts';
+import { createMergeEnding, type MergeStep } from '../../../src/engine/users/merge-ending.ts';
 import type { MergeMoment, UserMerges } from '../../../src/engine/users/user-merges.ts';
 import { RedisNotReady } from '../../../src/redis/gate.ts';
 import { mergesHeldKey } from '../../../src/redis/keys.ts';
@@ -77,8 +77,8 @@ async function work(stop?: MergeStep): Promise<void> {
   };
   const { pool } = laurel;
   const announce = async (): Promise<void> => undefined;
-  const converting = new Converting({ redis: laurel.redis, pool, onUnreadable: () => undefined, announce });
-  const runner = new JobRunner({ pool, works: [new MergeEnding(options), converting] });
+  const converting = createConverting({ redis: laurel.redis, pool, onUnreadable: () => undefined, announce });
+  const runner = new JobRunner({ pool, works: [createMergeEnding(options), converting] });
   await pool.query('UPDATE jobs SET due = clock_timestamp()');
   // While Redis gets new marks, it is refused.
   while (await runner.step().catch(() => sleep(50).then(() => false)));
@@ -242,7 +242,7 @@ test('two workers that do the same steps at once merge once', async () => {
   );
   const options = { redis: laurel.redis, pool: laurel.pool, clock: systemClock, onWritten: () => undefined };
   const slices = Array.from({ length: 4 }, () =>
-    new MergeEnding({ ...options, onMergeStep: persist })
+    createMergeEnding({ ...options, onMergeStep: persist })
       .slice(rows[0], () => Promise.resolve(false))
       .catch(() => undefined),
   );

@@ -35,7 +35,7 @@ export class TestUsers extends TestEngine {
       controlShare: () => this.controlShare,
     });
     this.achievements = createAchievementReads(this.redis, this.users);
-    this.completion = createAchievementCompletion({ scripts, clock });
+    this.completion = createAchievementCompletion(scripts, clock);
   }
 
   /** Completes an achievement by call; the parsed answer. */

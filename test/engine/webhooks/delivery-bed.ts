@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { pino } from 'pino';
-import { Resources } from '../../../src/catalog/resources.ts';
+import { createResources, type Resources } from '../../../src/catalog/resources.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { NewMessage } from '../../../src/domain/notifications/notification.ts';
 import { Deliveries, type DeliveriesOptions, disableWebhook } from '../../../src/engine/webhooks/deliveries.ts';
@@ -24,7 +24,7 @@ export class DeliveryBed {
   private constructor(database: TestDatabase) {
     this.database = database;
     this.pool = database.pool;
-    this.resources = new Resources({ pool: this.pool, announce: async () => undefined, clock: this.clock });
+    this.resources = createResources({ pool: this.pool, announce: async () => undefined, clock: this.clock });
   }
 
   static async create(): Promise<DeliveryBed> {

@@ -28,7 +28,7 @@ test('partitions are made ahead and dropped by the day, with the pending message
   const { pool } = database;
   // Inserted before any partition exists, so it goes to the default partition.
   await insert(pool, [message(webhookId, 'anna')], NOON_MS - DAY_MS);
-  const log = new MessageLog({ pool, days: 3 });
+  const log = new MessageLog(pool, 3);
   expect(await log.due(NOON_MS)).toBe(TODAY * DAY_MS);
   await workOff(log, NOON_MS);
   expect(await days()).toEqual([TODAY, TODAY + 1, TODAY + 2]);
@@ -48,7 +48,7 @@ test('a day with messages older than its partition gets no partition, and is sti
   const { pool } = database;
   const later = TODAY + 100;
   await insert(pool, [message(webhookId, 'anna')], later * DAY_MS);
-  const log = new MessageLog({ pool, days: 3 });
+  const log = new MessageLog(pool, 3);
   await workOff(log, later * DAY_MS);
   expect(await days()).toEqual([later + 1, later + 2]);
   await workOff(log, (later + 4) * DAY_MS);
@@ -58,7 +58,7 @@ test('a day with messages older than its partition gets no partition, and is sti
 
 test('a session that uses the log delays creating and dropping its days, by a second at most', async () => {
   const { pool } = database;
-  const log = new MessageLog({ pool, days: 3 });
+  const log = new MessageLog(pool, 3);
   const laterMs = (TODAY + 200) * DAY_MS;
   const before = await days();
   const writer = await pool.connect();

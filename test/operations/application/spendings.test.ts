@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { KeyAgeing } from '../../../src/engine/retention/key-ageing.ts';
+import { createKeyAgeing } from '../../../src/engine/retention/key-ageing.ts';
 import { rebuildByHand } from '../../engine/rebuild/by-hand.ts';
 import { keysOf } from '../../stack/all-servers.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -89,7 +89,7 @@ test('a spending lowers the balance, and not the total; it is answered the same 
   expect(await spend('ada', 70)).toMatchObject({ status: 201, body: { balance: 0 } });
   // Long after the key has left the hot form.
   clock.set(clock.now() + 40 * DAY_MS);
-  const ageing = new KeyAgeing({ redis, pool: laurel.pool, hotDays: 7 });
+  const ageing = createKeyAgeing({ redis, pool: laurel.pool, hotDays: 7 });
   for (let due = await ageing.due(clock.now()); due !== null; due = await ageing.due(clock.now()))
     await ageing.perform(due, NEVER);
   expect(await keysOf(redis, '*:i:*')).toEqual([]);

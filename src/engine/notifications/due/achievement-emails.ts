@@ -9,17 +9,12 @@ import {
 } from '../../../postgres/notifications/emails.ts';
 import { readOrganisation } from '../../../postgres/tenants.ts';
 import { storedStates } from '../../../postgres/users/stored-states.ts';
-import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { achievementDue, userJson } from '../payloads.ts';
 import { aboutAchievement, type Wants } from '../rules.ts';
 import { reachOf } from './email-kinds.ts';
 import type { Publisher } from './publisher.ts';
-
-export interface AchievementEmailsOptions {
-  publisher: Publisher;
-  onFailed?: OnPieceFailed;
-}
 
 const TYPE = 'emails.achievement_due';
 /** Completions in a transaction. */
@@ -29,54 +24,36 @@ const AT_ONCE = 500;
  * E-mails about achievements. `noteDue` noted each completion with the time at which its e-mail is due. The transaction
  * that stores the messages deletes the row. Users who may not be written to at that time get none.
  */
-export function createAchievementEmails(options: AchievementEmailsOptions): ScheduledWork {
-  const { onFailed, publisher } = options;
-  const name = 'e-mails about achievements';
-  const pieces: Pieces = new Pieces({ kind: name, onFailed });
+export function createAchievementEmails(publisher: Publisher, onFailed?: OnPieceFailed): ScheduledWork {
+  const pieces = new Pieces({ kind: 'e-mails about achievements', onFailed });
 
   function due(upToMs: number): Promise<number | null> {
-    const except = pieces.aside.map(({ key }) => Number(key));
-    return firstDueCompletion(publisher.pool, upToMs, except);
-  }
-
-  function upcoming(untilMs: number): Promise<number | null> {
-    return due(untilMs);
+    return firstDueCompletion(publisher.pool, upToMs, pieces.tenantNos);
   }
 
   async function perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
     const lastMs = Math.max(dueMs, beforeMs - 1);
     const { controlShare } = await readOrganisation(publisher.pool);
     const wanting = new Map((await publisher.wanting([TYPE])).map((one) => [one.tenantNo, one]));
-    for (const tenantNo of await tenantsWithDueCompletions(publisher.pool, lastMs, AT_ONCE)) {
-      if (ending.aborted) return;
-      if (pieces.isAside(String(tenantNo))) continue;
-      await pieces.attempt(tenantPiece(tenantNo), ending, async () => {
-        const compiled = await publisher.catalog(tenantNo, wanting.get(tenantNo)?.version ?? 0);
-        const wantsOf = (userId: string): Wants => publisher.wants(compiled, userId);
-        const { isEmailed = false, isPushed = false } = wanting.get(tenantNo) ?? {};
-        const context = { compiled, controlShare, wantsOf, isEmailed, isPushed };
-        await publisher.publish(compiled, upToMs, async (client) => {
-          const due = await takeDueCompletions(client, { tenantNo, upToMs: lastMs, limit: AT_ONCE });
-          const userIds = [...new Set(due.map(({ userId }) => userId))];
-          const states = await storedStates(client, tenantNo, userIds);
-          return due.flatMap((completion) => {
-            const state = states.get(completion.userId);
-            return (state && notification(context, completion, state)) ?? [];
-          });
+    const tenantNos = await tenantsWithDueCompletions(publisher.pool, lastMs, AT_ONCE);
+    await pieces.attemptEach(tenantNos, tenantPiece, ending, async (tenantNo) => {
+      const compiled = await publisher.catalog(tenantNo, wanting.get(tenantNo)?.version ?? 0);
+      const wantsOf = (userId: string): Wants => publisher.wants(compiled, userId);
+      const { isEmailed = false, isPushed = false } = wanting.get(tenantNo) ?? {};
+      const context = { compiled, controlShare, wantsOf, isEmailed, isPushed };
+      await publisher.publish(compiled, upToMs, async (client) => {
+        const due = await takeDueCompletions(client, { tenantNo, upToMs: lastMs, limit: AT_ONCE });
+        const userIds = [...new Set(due.map(({ userId }) => userId))];
+        const states = await storedStates(client, tenantNo, userIds);
+        return due.flatMap((completion) => {
+          const state = states.get(completion.userId);
+          return (state && notification(context, completion, state)) ?? [];
         });
       });
-    }
+    });
   }
 
-  return {
-    name,
-    get aside(): string[] {
-      return pieces.aside.map(({ name }) => name);
-    },
-    due,
-    upcoming,
-    perform,
-  };
+  return workInPieces(pieces, { due, perform });
 }
 
 interface Context {

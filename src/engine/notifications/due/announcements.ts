@@ -22,9 +22,9 @@ import {
   type NotificationProgress,
   type WantingTenant,
 } from '../../../postgres/notifications/due.ts';
-import { createKeptRuns, type KeptRuns } from '../../leaderboards/kept-runs.ts';
+import { createKeptRuns } from '../../leaderboards/kept-runs.ts';
 import { groupsOfRun } from '../../leaderboards/runs.ts';
-import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { boardPayload, boostPayload } from '../payloads.ts';
 import type { BoardRankings } from './board-rankings.ts';
@@ -115,17 +115,11 @@ interface AnnouncerOptions {
   rankings: BoardRankings;
 }
 
-class Announcer {
-  private readonly options: AnnouncerOptions;
-  private readonly kept: KeptRuns;
-
-  constructor(options: AnnouncerOptions) {
-    this.options = options;
-    this.kept = createKeptRuns(options.pool);
-  }
+function createAnnouncer({ pool, redis, rankings }: AnnouncerOptions) {
+  const finalStandings = createKeptRuns(pool);
 
   /** The notifications of an announcement. The end of a run with a breakdown has one for each group. */
-  async notifications(compiled: CompiledCatalog, announcement: Announcement): Promise<Notification[]> {
+  async function notifications(compiled: CompiledCatalog, announcement: Announcement): Promise<Notification[]> {
     const { type, atMs, about } = announcement;
     const { tenantNo } = compiled.catalog;
     const made = (source: string, payload: string): Notification => ({
@@ -150,8 +144,8 @@ class Announcer {
       return [made(`${board.no}:${runDay}`, boardPayload(announcement.type, at, status, []))];
     }
     const found: Notification[] = [];
-    for (const group of await this.groups(board, tenantNo, runDay)) {
-      const rankings = await this.top(board, { tenantNo, runDay, group });
+    for (const group of await groups(board, tenantNo, runDay)) {
+      const rankings = await top(board, { tenantNo, runDay, group });
       const at = { compiled, board, runDay, group };
       const payload = boardPayload(announcement.type, at, 'finished', rankings);
       const place = { boardNo: board.no, runDay, group };
@@ -161,25 +155,25 @@ class Announcer {
   }
 
   /** The groups of a run whose ends are announced separately. */
-  private async groups(board: Leaderboard, tenantNo: number, runDay: number): Promise<string[]> {
+  async function groups(board: Leaderboard, tenantNo: number, runDay: number): Promise<string[]> {
     if (board.breakdownAttributes.length === 0) return [''];
     const run = { tenantNo, boardNo: board.no, runDay };
-    const kept = await finalGroups(this.options.pool, run);
+    const kept = await finalGroups(pool, run);
     if (kept.length > 0) return kept;
-    const { pool, redis, rankings } = this.options;
     return rankings.whole(pool, tenantNo, () => groupsOfRun(redis, board, run));
   }
 
   /** The best members of a run, from its final standings, or the live ones until those exist. */
-  private async top(board: Leaderboard, { tenantNo, ...place }: { tenantNo: number; runDay: number; group: string }) {
-    const { pool, rankings } = this.options;
+  async function top(board: Leaderboard, { tenantNo, ...place }: { tenantNo: number; runDay: number; group: string }) {
     const run = { tenantNo, boardNo: board.no, runDay: place.runDay };
-    const kept = await this.kept.standings(run, place.group);
+    const kept = await finalStandings.standings(run, place.group);
     const standings = kept ?? rankings.standings({ board }, { tenantNo, ...place });
     return rankings.whole(pool, tenantNo, async () =>
       rankings.rankings({ tenantNo, board, runDay: place.runDay }, await rankings.places(standings, TOP)),
     );
   }
+
+  return { notifications };
 }
 
 interface AnnouncementsOptions {
@@ -204,25 +198,14 @@ interface Next {
  * before, and at 13:00 UTC on the day after. The transaction that stores a tenant's messages also advances the tenant's
  * progress row. A tenant that fails is set aside; the others go on.
  */
-export class Announcements implements ScheduledWork {
-  readonly name = 'announced starts and ends';
-  private readonly options: AnnouncementsOptions;
-  private readonly announcer: Announcer;
-  private readonly pieces: Pieces;
+export function createAnnouncements(options: AnnouncementsOptions): ScheduledWork {
+  const { publisher, onFailed } = options;
+  const announcer = createAnnouncer({ ...options, pool: publisher.pool });
+  const pieces = new Pieces({ kind: 'announced starts and ends', onFailed });
 
-  constructor(options: AnnouncementsOptions) {
-    this.options = options;
-    this.announcer = new Announcer({ ...options, pool: options.publisher.pool });
-    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
-  }
-
-  get aside(): string[] {
-    return this.pieces.aside.map(({ name }) => name);
-  }
-
-  async due(upToMs: number): Promise<number | null> {
-    const { pool } = this.options.publisher;
-    const wanting = byTenant(await this.options.publisher.wanting(ANNOUNCED));
+  async function due(upToMs: number): Promise<number | null> {
+    const { pool } = publisher;
+    const wanting = byTenant(await publisher.wanting(ANNOUNCED));
     const progress = await notificationProgress(pool, [KIND]);
     await endProgress(
       pool,
@@ -235,30 +218,30 @@ export class Announcements implements ScheduledWork {
       begun.map(({ tenantNo, sinceMs }) => ({ tenantNo, kind: KIND, zone: '', doneMs: Math.min(sinceMs, upToMs) })),
     );
     // Before the search: a tenant that is set aside during it, and no longer afterwards, was not searched.
-    const searched = progress.filter((row) => this.isFollowed(row, wanting));
+    const searched = progress.filter((row) => isFollowed(row, wanting));
     const isAsBefore = begun.length === 0 && progress.length === wanting.size;
-    const next = isAsBefore ? await this.nextOf(wanting, progress) : await this.next();
+    const next = isAsBefore ? await nextOf(wanting, progress) : await nextOfTenants();
     const dueMs = firstOf(next, upToMs);
     if (dueMs === null)
       for (const row of searched)
-        if (upToMs - row.doneMs > MOVED_EVERY_MS && !this.options.publisher.isUnreadable(row.tenantNo))
+        if (upToMs - row.doneMs > MOVED_EVERY_MS && !publisher.isUnreadable(row.tenantNo))
           await moveNotificationProgress(pool, row, { doneMs: upToMs, lastUser: '' });
     return dueMs;
   }
 
-  async upcoming(untilMs: number): Promise<number | null> {
-    return firstOf(await this.next(), untilMs);
+  async function upcoming(untilMs: number): Promise<number | null> {
+    return firstOf(await nextOfTenants(), untilMs);
   }
 
-  async perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
+  async function perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
     const lastMs = Math.max(dueMs, beforeMs - 1);
-    for (const { progress, compiled, announcements } of await this.next()) {
+    for (const { progress, compiled, announcements } of await nextOfTenants()) {
       const { atMs } = announcements[0]!;
       if (ending.aborted || atMs > lastMs) continue;
-      await this.pieces.attempt(tenantPiece(progress.tenantNo), ending, async () => {
+      await pieces.attempt(tenantPiece(progress.tenantNo), ending, async () => {
         const notifications: Notification[] = [];
-        for (const each of announcements) notifications.push(...(await this.announcer.notifications(compiled, each)));
-        await this.options.publisher.publish(compiled, upToMs, async (client) => {
+        for (const each of announcements) notifications.push(...(await announcer.notifications(compiled, each)));
+        await publisher.publish(compiled, upToMs, async (client) => {
           const moved = await moveNotificationProgress(client, progress, { doneMs: atMs, lastUser: '' });
           return moved ? notifications : null;
         });
@@ -266,26 +249,24 @@ export class Announcements implements ScheduledWork {
     }
   }
 
-  private isFollowed({ tenantNo }: NotificationProgress, wanting: ReadonlyMap<number, WantingTenant>): boolean {
-    return wanting.has(tenantNo) && !this.pieces.isAside(String(tenantNo));
+  function isFollowed({ tenantNo }: NotificationProgress, wanting: ReadonlyMap<number, WantingTenant>): boolean {
+    return wanting.has(tenantNo) && !pieces.isAside(String(tenantNo));
   }
 
-  private async next(): Promise<Next[]> {
-    const { publisher } = this.options;
+  async function nextOfTenants(): Promise<Next[]> {
     const wanting = byTenant(await publisher.wanting(ANNOUNCED));
-    return this.nextOf(wanting, await notificationProgress(publisher.pool, [KIND]));
+    return nextOf(wanting, await notificationProgress(publisher.pool, [KIND]));
   }
 
-  private async nextOf(
+  async function nextOf(
     wanting: ReadonlyMap<number, WantingTenant>,
     known: readonly NotificationProgress[],
   ): Promise<Next[]> {
-    const { publisher } = this.options;
     const found: Next[] = [];
     for (const progress of known) {
       const { tenantNo, doneMs } = progress;
       const wanted = wanting.get(tenantNo);
-      if (wanted === undefined || !this.isFollowed(progress, wanting)) continue;
+      if (wanted === undefined || !isFollowed(progress, wanting)) continue;
       const compiled = await publisher.catalogIfReadable(tenantNo, wanted.version);
       if (compiled === null) continue;
       const announcements = announcedNext(compiled, doneMs, publisher.wants(compiled, null));
@@ -293,6 +274,8 @@ export class Announcements implements ScheduledWork {
     }
     return found;
   }
+
+  return workInPieces(pieces, { due, upcoming, perform });
 }
 
 /** The time of the first announcement, if it is not after a time; else `null`. */

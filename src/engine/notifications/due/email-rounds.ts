@@ -10,7 +10,7 @@ import {
   movedUsers,
 } from '../../../postgres/notifications/emails.ts';
 import { moveNotificationProgress, type NotificationProgress } from '../../../postgres/notifications/due.ts';
-import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { type WaitingMessage, type EmailKind, REACTIVATIONS, RECAPS, STREAK_REMINDERS } from './email-kinds.ts';
 import { type FollowedZone, FollowedZones } from './followed-zones.ts';
@@ -45,65 +45,50 @@ const zonePiece = ({ tenantNo, kind, zone }: NotificationProgress): Piece => ({
  * still to come gets no second one. A user who moves to a zone where the time has passed on the same local day is
  * processed when the move is stored.
  */
-export class EmailRounds implements ScheduledWork {
-  readonly name = 'e-mails that are due';
-  private readonly options: EmailRoundsOptions;
-  private readonly zones: FollowedZones;
-  private readonly pieces: Pieces;
+export function createEmailRounds({ publisher, workMs, onFailed }: EmailRoundsOptions): ScheduledWork {
+  const followedZones = new FollowedZones(publisher, KINDS);
+  const pieces = new Pieces({ kind: 'e-mails that are due', onFailed });
 
-  constructor(options: EmailRoundsOptions) {
-    this.options = options;
-    this.zones = new FollowedZones(options.publisher, KINDS);
-    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+  async function due(upToMs: number): Promise<number | null> {
+    const dueMs = firstDue(await followedZones.follow(upToMs), upToMs)?.moment.atMs ?? null;
+    return dueMs ?? ((await hasMovedUsers(publisher.pool, pieces.tenantNos)) ? upToMs : null);
   }
 
-  get aside(): string[] {
-    return this.pieces.aside.map(({ name }) => name);
+  async function upcoming(untilMs: number): Promise<number | null> {
+    return firstDue(await followedZones.followed(), untilMs)?.moment.atMs ?? null;
   }
 
-  async due(upToMs: number): Promise<number | null> {
-    const dueMs = this.next(await this.zones.follow(upToMs), upToMs)?.moment.atMs ?? null;
-    return dueMs ?? ((await hasMovedUsers(this.options.publisher.pool, this.tenantsAside())) ? upToMs : null);
-  }
-
-  async upcoming(untilMs: number): Promise<number | null> {
-    return this.next(await this.zones.followed(), untilMs)?.moment.atMs ?? null;
-  }
-
-  async perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
-    const endMs = performance.now() + (this.options.workMs ?? WORK_MS);
+  async function perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
+    const endMs = performance.now() + (workMs ?? WORK_MS);
     const lastMs = Math.max(dueMs, beforeMs - 1);
-    const followed = await this.zones.followed();
-    let next = this.next(followed, lastMs);
-    if (next === null) return this.checkMoves(followed, upToMs, ending);
+    const followed = await followedZones.followed();
+    let next = firstDue(followed, lastMs);
+    if (next === null) return checkMoves(followed, upToMs, ending);
     while (next !== null && !ending.aborted && performance.now() < endMs) {
       const { zone, moment } = next;
-      const done = await this.pieces.attempt(zonePiece(zone.progress), ending, () => this.page(zone, moment, upToMs));
+      const done = await pieces.attempt(zonePiece(zone.progress), ending, () => page(zone, moment, upToMs));
       // Another process is ahead.
       if (done?.value === false) return;
-      next = this.next(followed, lastMs);
+      next = firstDue(followed, lastMs);
     }
   }
 
-  /** Tenants whose moved users could not be processed. */
-  private tenantsAside(): number[] {
-    return this.pieces.aside.map(({ key }) => Number(key)).filter(Number.isInteger);
-  }
-
   /** The kind and zone that are due first, if due by a time. */
-  private next(zones: readonly FollowedZone[], upToMs: number): { zone: FollowedZone; moment: LocalMoment } | null {
+  function firstDue(
+    zones: readonly FollowedZone[],
+    upToMs: number,
+  ): { zone: FollowedZone; moment: LocalMoment } | null {
     let first: { zone: FollowedZone; moment: LocalMoment } | null = null;
     for (const zone of zones) {
-      if (this.pieces.isAside(zonePiece(zone.progress).key)) continue;
-      const moment = this.zones.momentAfter(zone);
+      if (pieces.isAside(zonePiece(zone.progress).key)) continue;
+      const moment = followedZones.momentAfter(zone);
       if (moment.atMs <= upToMs && (first === null || moment.atMs < first.moment.atMs)) first = { zone, moment };
     }
     return first;
   }
 
   /** Processes a page of a zone's users at its due time. Returns false if another process did. */
-  private async page(zone: FollowedZone, moment: LocalMoment, nowMs: number): Promise<boolean> {
-    const { publisher } = this.options;
+  async function page(zone: FollowedZone, moment: LocalMoment, nowMs: number): Promise<boolean> {
     const { settings, progress } = zone;
     const { tenantNo, lastUser } = progress;
     const among = zone.users && [...zone.users.keys()];
@@ -122,18 +107,16 @@ export class EmailRounds implements ScheduledWork {
     return moved;
   }
 
-  private async checkMoves(followed: readonly FollowedZone[], nowMs: number, ending: AbortSignal): Promise<void> {
-    const { publisher } = this.options;
+  async function checkMoves(followed: readonly FollowedZone[], nowMs: number, ending: AbortSignal): Promise<void> {
     const tenants = new Set(followed.map(({ progress }) => progress.tenantNo));
     await forgetOtherMoves(publisher.pool, [...tenants]);
-    for (const tenantNo of tenants) {
-      if (ending.aborted) return;
-      if (this.pieces.isAside(String(tenantNo))) continue;
+    await pieces.attemptEach(tenants, tenantPiece, ending, (tenantNo) => {
       const zones = followed.filter(({ progress }) => progress.tenantNo === tenantNo);
-      const process = (): Promise<void> => processMovedUsers(publisher, zones, { nowMs, limit: USERS_A_PAGE });
-      await this.pieces.attempt(tenantPiece(tenantNo), ending, process);
-    }
+      return processMovedUsers(publisher, zones, { nowMs, limit: USERS_A_PAGE });
+    });
   }
+
+  return workInPieces(pieces, { due, upcoming, perform });
 }
 
 /** The e-mails that are due for some users of a zone at a moment. */

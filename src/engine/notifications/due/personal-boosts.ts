@@ -4,15 +4,10 @@ import { DAY_MS, dayOf } from '../../../domain/periods.ts';
 import { dayStartMs } from '../../../domain/zone.ts';
 import { announcedBoosts, claimBoost } from '../../../postgres/notifications/due.ts';
 import { storedZones } from '../../../postgres/users/stored-states.ts';
-import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { boostPayload } from '../payloads.ts';
 import type { Publisher, Wanting } from './publisher.ts';
-
-export interface PersonalBoostsOptions {
-  publisher: Publisher;
-  onFailed?: OnPieceFailed;
-}
 
 const TYPES = ['points.boost_started', 'points.boost_finished'] as const;
 type BoostType = (typeof TYPES)[number];
@@ -35,64 +30,48 @@ interface Announcement {
  * time has passed when the user changes zone is made at once. Starts and ends from before the boost or the webhook was
  * created are not announced.
  */
-export class PersonalBoosts implements ScheduledWork {
-  readonly name = 'boosts of single users';
-  private readonly options: PersonalBoostsOptions;
-  private readonly pieces: Pieces;
+export function createPersonalBoosts(publisher: Publisher, onFailed?: OnPieceFailed): ScheduledWork {
   /** Announcements that were already made. */
-  private readonly made = new Set<string>();
+  const made = new Set<string>();
+  const pieces = new Pieces({ kind: 'boosts of single users', onFailed });
 
-  constructor(options: PersonalBoostsOptions) {
-    this.options = options;
-    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
-  }
-
-  get aside(): string[] {
-    return this.pieces.aside.map(({ name }) => name);
-  }
-
-  async due(upToMs: number): Promise<number | null> {
-    const dueMs = Math.min(...(await this.announcements(upToMs)).map(({ atMs }) => atMs));
+  async function due(upToMs: number): Promise<number | null> {
+    const dueMs = Math.min(...(await announcements(upToMs)).map(({ atMs }) => atMs));
     return dueMs <= upToMs ? dueMs : null;
   }
 
-  upcoming(untilMs: number): Promise<number | null> {
-    return this.due(untilMs);
-  }
-
-  async perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
+  async function perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
     const lastMs = Math.max(dueMs, beforeMs - 1);
-    const due = (await this.announcements(lastMs)).filter(({ atMs }) => atMs <= lastMs);
-    for (const announcement of due.toSorted((a, b) => a.atMs - b.atMs)) {
-      if (ending.aborted) return;
-      const { tenantNo } = announcement.compiled.catalog;
-      await this.pieces.attempt(tenantPiece(tenantNo), ending, () => this.announce(announcement, upToMs));
-    }
+    const due = (await announcements(lastMs)).filter(({ atMs }) => atMs <= lastMs);
+    await pieces.attemptEach(
+      due.toSorted((a, b) => a.atMs - b.atMs),
+      ({ compiled }) => tenantPiece(compiled.catalog.tenantNo),
+      ending,
+      (announcement) => announce(announcement, upToMs),
+    );
   }
 
   /** Pending announcements up to a time, possibly with some that are up to a day later. */
-  private async announcements(upToMs: number): Promise<Announcement[]> {
-    const { publisher } = this.options;
+  async function announcements(upToMs: number): Promise<Announcement[]> {
     const wanting = await publisher.wanting(TYPES);
     const found: Announcement[] = [];
     for (const { tenantNo, version, ...wanted } of wanting) {
-      if (this.pieces.isAside(String(tenantNo))) continue;
+      if (pieces.isAside(String(tenantNo))) continue;
       const compiled = await publisher.catalogIfReadable(tenantNo, version);
       if (compiled === null) continue;
-      found.push(...(await this.ofType(compiled, { ...wanted, upToMs })));
+      found.push(...(await ofType(compiled, { ...wanted, upToMs })));
     }
     return found;
   }
 
-  private async ofType(
+  async function ofType(
     compiled: CompiledCatalog,
     { type, sinceMs, users, upToMs }: Pick<Wanting<BoostType>, 'type' | 'sinceMs' | 'users'> & { upToMs: number },
   ): Promise<Announcement[]> {
-    const { publisher } = this.options;
     const { tenantNo, boosts } = compiled.catalog;
     const near = boosts.flatMap((boost) => {
       const day = announcedDay(boost, type);
-      if (!isPersonal(boost) || day === null || this.made.has(keyOf(tenantNo, boost.no, type))) return [];
+      if (!isPersonal(boost) || day === null || made.has(keyOf(tenantNo, boost.no, type))) return [];
       const since = users === null ? sinceMs : users.get(boost.userId);
       if (since === undefined) return [];
       const afterMs = Math.max(since, boost.created);
@@ -105,26 +84,28 @@ export class PersonalBoosts implements ScheduledWork {
     const boostNos = near.map(({ boost }) => boost.no);
     const zones = await storedZones(publisher.pool, tenantNo, userIds);
     for (const no of await announcedBoosts(publisher.pool, { tenantNo, type }, boostNos))
-      this.made.add(keyOf(tenantNo, no, type));
+      made.add(keyOf(tenantNo, no, type));
     return near.flatMap(({ boost, day, afterMs }) => {
       const atMs = dayStartMs(zones.get(boost.userId) || 'UTC', day);
-      const isOpen = atMs > afterMs && !this.made.has(keyOf(tenantNo, boost.no, type));
+      const isOpen = atMs > afterMs && !made.has(keyOf(tenantNo, boost.no, type));
       return isOpen ? [{ compiled, boost, type, atMs }] : [];
     });
   }
 
-  private async announce({ compiled, boost, type, atMs }: Announcement, nowMs: number): Promise<void> {
+  async function announce({ compiled, boost, type, atMs }: Announcement, nowMs: number): Promise<void> {
     const { tenantNo } = compiled.catalog;
     const { userId, no: boostNo } = boost;
     const system = compiled.pointsSystemsById.get(boost.systemId);
     if (system === undefined) return;
-    await this.options.publisher.publish(compiled, nowMs, async (client) => {
+    await publisher.publish(compiled, nowMs, async (client) => {
       if (!(await claimBoost(client, { tenantNo, userId, boostNo, type }))) return null;
       const about = { pointsSystemId: system.id };
       const payload = boostPayload(type, boost, system, atMs);
       return [{ type, tenantNo, userId, atMs, source: String(boostNo), about, payload }];
     });
   }
+
+  return workInPieces(pieces, { due, perform });
 }
 
 type PersonalBoost = PointsBoost & { userId: string };

@@ -29,7 +29,7 @@ import { enterWindows } from '../../../postgres/notifications/windows.ts';
 import { readOrganisation } from '../../../postgres/tenants.ts';
 import { storedStates } from '../../../postgres/users/stored-states.ts';
 import { groupsOfRun } from '../../leaderboards/runs.ts';
-import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces } from '../../schedule/pieces.ts';
 import { listenersOf } from '../listeners.ts';
 import { rankChanged } from '../payloads.ts';
@@ -37,12 +37,6 @@ import { RecordedUser } from '../rules.ts';
 import { boardSubject, throttledChange } from '../throttles.ts';
 import { type BoardInPlay, createBoardRankings, type BoardRankings } from './board-rankings.ts';
 import type { Publisher } from './publisher.ts';
-
-interface PlacesOptions {
-  publisher: Publisher;
-  redis: Redis;
-  onFailed?: OnPieceFailed;
-}
 
 /** The kind of progress row of tenants whose boards are followed. */
 const KIND = 'places';
@@ -62,63 +56,49 @@ const boardPiece = ({ tenantNo, boardNo }: { tenantNo: number; boardNo: number }
  * first 1,000) are compared with the reported ones, and users with another rank are reported, including those who fell
  * off the board. When a tenant's first webhook wants this, the current places become the reported ones.
  */
-export class Places implements ScheduledWork {
-  readonly name = 'places on leaderboards';
-  readonly seesItself = true;
-  private readonly options: PlacesOptions;
-  private readonly rankings: BoardRankings;
-  private readonly pieces: Pieces;
+export function createPlaces(publisher: Publisher, redis: Redis, onFailed?: OnPieceFailed): ScheduledWork {
+  const rankings = createBoardRankings(redis);
+  const pieces = new Pieces({ kind: 'places on leaderboards', onFailed });
 
-  constructor(options: PlacesOptions) {
-    this.options = options;
-    this.rankings = createBoardRankings(options.redis);
-    this.pieces = new Pieces({ kind: this.name, onFailed: options.onFailed });
+  async function due(upToMs: number): Promise<number | null> {
+    const { begun, ended } = await followed();
+    return begun.length + ended.length > 0 ? upToMs : upcoming(upToMs);
   }
 
-  get aside(): string[] {
-    return this.pieces.aside.map(({ name }) => name);
+  async function upcoming(untilMs: number): Promise<number | null> {
+    return (await toCompare(untilMs, 1))[0]?.compareMs ?? null;
   }
 
-  async due(upToMs: number): Promise<number | null> {
-    const { begun, ended } = await this.followed();
-    return begun.length + ended.length > 0 ? upToMs : this.upcoming(upToMs);
-  }
-
-  async upcoming(untilMs: number): Promise<number | null> {
-    return (await this.toCompare(untilMs, 1))[0]?.compareMs ?? null;
-  }
-
-  async perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
-    await this.follow(upToMs);
+  async function perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
+    await follow(upToMs);
     const endMs = performance.now() + WORK_MS;
-    const moved = await this.toCompare(Math.max(dueMs, beforeMs - 1), AT_ONCE);
+    const moved = await toCompare(Math.max(dueMs, beforeMs - 1), AT_ONCE);
     if (moved.length === 0) return;
-    const { controlShare } = await readOrganisation(this.options.publisher.pool);
-    const versions = new Map((await this.wanting()).map(({ tenantNo, version }) => [tenantNo, version]));
+    const { controlShare } = await readOrganisation(publisher.pool);
+    const versions = new Map((await readWanting()).map(({ tenantNo, version }) => [tenantNo, version]));
     for (const board of moved) {
       if (ending.aborted || performance.now() > endMs) return;
-      await this.pieces.attempt(boardPiece(board), ending, async () => {
-        const { publisher } = this.options;
+      await pieces.attempt(boardPiece(board), ending, async () => {
         const compiled = await publisher.catalog(board.tenantNo, versions.get(board.tenantNo) ?? 0);
-        const comparing = { rankings: this.rankings, compiled, controlShare, nowMs: upToMs };
+        const comparing = { rankings, compiled, controlShare, nowMs: upToMs };
         await publisher.publish(compiled, upToMs, (client) => comparePlaces(client, board, comparing));
       });
     }
   }
 
-  private toCompare(upToMs: number, limit: number): Promise<MovedBoard[]> {
-    const except = this.pieces.aside.map(({ key }) => key);
-    return boardsToCompare(this.options.publisher.pool, upToMs, except, limit);
+  function toCompare(upToMs: number, limit: number): Promise<MovedBoard[]> {
+    const except = pieces.aside.map(({ key }) => key);
+    return boardsToCompare(publisher.pool, upToMs, except, limit);
   }
 
-  private wanting(): ReturnType<typeof wantingTenants> {
-    return wantingTenants(this.options.publisher.pool, ['leaderboard.rank_changed']);
+  function readWanting(): ReturnType<typeof wantingTenants> {
+    return wantingTenants(publisher.pool, ['leaderboard.rank_changed']);
   }
 
   /** The tenants whose boards are followed from now on, and those whose boards no longer are. */
-  private async followed(): Promise<{ begun: number[]; ended: number[] }> {
-    const wanting = new Set((await this.wanting()).map(({ tenantNo }) => tenantNo));
-    const progress = await notificationProgress(this.options.publisher.pool, [KIND]);
+  async function followed(): Promise<{ begun: number[]; ended: number[] }> {
+    const wanting = new Set((await readWanting()).map(({ tenantNo }) => tenantNo));
+    const progress = await notificationProgress(publisher.pool, [KIND]);
     const known = new Set(progress.map(({ tenantNo }) => tenantNo));
     return {
       begun: [...wanting].filter((tenantNo) => !known.has(tenantNo)),
@@ -126,9 +106,9 @@ export class Places implements ScheduledWork {
     };
   }
 
-  private async follow(nowMs: number): Promise<void> {
-    const { pool } = this.options.publisher;
-    const { begun, ended } = await this.followed();
+  async function follow(nowMs: number): Promise<void> {
+    const { pool } = publisher;
+    const { begun, ended } = await followed();
     const keyed = (tenantNo: number) => ({ tenantNo, kind: KIND, zone: '' });
     await forgetBoardsOf(pool, ended);
     await endProgress(pool, ended.map(keyed));
@@ -136,7 +116,7 @@ export class Places implements ScheduledWork {
       for (const { board } of await boardsInProgress(pool, tenantNo)) {
         for (const { startDay } of runsInPlay(board, nowMs)) {
           const run = { tenantNo, boardNo: board.no, runDay: startDay };
-          const groups = await this.rankings.whole(pool, tenantNo, () => groupsOfRun(this.options.redis, board, run));
+          const groups = await rankings.whole(pool, tenantNo, () => groupsOfRun(redis, board, run));
           const boards = groups.map((group) => ({ tenantNo, boardNo: board.no, runDay: startDay, group }));
           await followBoards(pool, boards, nowMs);
         }
@@ -144,7 +124,11 @@ export class Places implements ScheduledWork {
       await beginProgress(pool, [{ ...keyed(tenantNo), doneMs: nowMs }]);
     }
   }
+
+  return workInPieces(pieces, { due, upcoming, perform, seesItself: true });
 }
+
+export type Places = ReturnType<typeof createPlaces>;
 
 /** The runs of a board that are not final, or contain somebody's local day. */
 function runsInPlay(board: Leaderboard, nowMs: number): Run[] {

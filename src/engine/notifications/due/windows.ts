@@ -11,18 +11,12 @@ import {
   tenantsWithEndedWindows,
 } from '../../../postgres/notifications/windows.ts';
 import { wantingTenants } from '../../../postgres/notifications/due.ts';
-import type { ScheduledWork } from '../../schedule/due-work.ts';
+import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';
 import { listenersOf } from '../listeners.ts';
 import { mergedPayload, movedBoard, type RankPayload, THROTTLED } from '../throttles.ts';
 import type { BoardRankings } from './board-rankings.ts';
 import type { Publisher } from './publisher.ts';
-
-export interface WindowsOptions {
-  publisher: Publisher;
-  rankings: Pick<BoardRankings, 'changed'>;
-  onFailed?: OnPieceFailed;
-}
 
 /** Windows in a transaction; the shard's persister waits for it. */
 const AT_ONCE = 500;
@@ -41,11 +35,12 @@ interface Report {
  * receiver wants it any longer. The transaction that stores the messages locks the rows, so concurrent workers and
  * crashes neither duplicate nor lose any.
  */
-export function createWindows(options: WindowsOptions): ScheduledWork {
-  const { onFailed, publisher, rankings } = options;
-  const name = 'windows of notifications';
-  const seesItself = true;
-  const pieces: Pieces = new Pieces({ kind: name, onFailed });
+export function createWindows(
+  publisher: Publisher,
+  rankings: Pick<BoardRankings, 'changed'>,
+  onFailed?: OnPieceFailed,
+): ScheduledWork {
+  const pieces = new Pieces({ kind: 'windows of notifications', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {
     const { pool } = publisher;
@@ -53,7 +48,7 @@ export function createWindows(options: WindowsOptions): ScheduledWork {
   }
 
   function upcoming(untilMs: number): Promise<number | null> {
-    return firstEndedWindow(publisher.pool, untilMs, tenantsAside());
+    return firstEndedWindow(publisher.pool, untilMs, pieces.tenantNos);
   }
 
   async function perform(dueMs: number, ending: AbortSignal, beforeMs: number, upToMs: number): Promise<void> {
@@ -70,10 +65,6 @@ export function createWindows(options: WindowsOptions): ScheduledWork {
         while (goesOn() && (await flush(compiled, { endedMs, nowMs: upToMs })) === AT_ONCE);
       });
     }
-  }
-
-  function tenantsAside(): number[] {
-    return pieces.aside.map(({ key }) => Number(key));
   }
 
   /** Flushes some windows of a tenant. Returns their number. */
@@ -114,16 +105,7 @@ export function createWindows(options: WindowsOptions): ScheduledWork {
     return taken;
   }
 
-  return {
-    name,
-    seesItself,
-    get aside(): string[] {
-      return pieces.aside.map(({ name }) => name);
-    },
-    due,
-    upcoming,
-    perform,
-  };
+  return workInPieces(pieces, { due, upcoming, perform, seesItself: true });
 }
 
 export type Windows = ReturnType<typeof createWindows>;

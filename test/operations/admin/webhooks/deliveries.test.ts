@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { Resources } from '../../../../src/catalog/resources.ts';
+import { createResources } from '../../../../src/catalog/resources.ts';
 import { FixedClock } from '../../../../src/clock.ts';
 import type { WebhookDelivery } from '../../../../src/domain/notifications/webhook.ts';
 import { disableWebhook } from '../../../../src/engine/webhooks/deliveries.ts';
@@ -30,7 +30,7 @@ const store = (...messages: Parameters<typeof storeMessages>[1][number][]) => st
 const idsOf = (body: { deliveries: WebhookDelivery[] }): string[] => body.deliveries.map(({ id }) => id);
 const list = async (query = '') => (await laurel.admin.get(`${path}/deliveries${query}`)).body;
 const resources = () =>
-  new Resources({ pool: laurel.pool, announce: async () => undefined, clock: new FixedClock(NOW_MS) });
+  createResources({ pool: laurel.pool, announce: async () => undefined, clock: new FixedClock(NOW_MS) });
 const queued = async (): Promise<string[]> =>
   (
     await laurel.pool.query('SELECT id FROM webhook_queue WHERE webhook_id = $1 ORDER BY sequence', [webhookId])

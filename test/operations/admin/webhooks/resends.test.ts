@@ -26,7 +26,7 @@ afterAll(() => laurel.close());
 
 /** A worker that resends. */
 const runner = (onQueued = (): unknown => undefined): JobRunner =>
-  new JobRunner({ pool: laurel.pool, works: [createResends({ pool: laurel.pool, clock, onQueued })] });
+  new JobRunner({ pool: laurel.pool, works: [createResends(laurel.pool, clock, onQueued)] });
 const queued = async (): Promise<string[]> =>
   (
     await laurel.pool.query('SELECT id FROM webhook_queue WHERE webhook_id = $1 ORDER BY sequence', [webhookId])
