@@ -13,11 +13,10 @@ const root = join(import.meta.dirname, '../../src/operations');
 /** The IDs of the operations and resources that a file declares. */
 function idsOf(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8');
-  const idsIn = (call: string): string[] =>
-    [...text.matchAll(new RegExp(`\\b${call}\\(\\{[^]*?\\bid: '(\\w+)'`, 'g'))].map(([, id]) => id!);
+  const idsIn = (call: RegExp): string[] => Array.from(text.matchAll(call), ([, id]) => id!);
   return [
-    ...idsIn('operation'),
-    ...idsIn('adminResource').flatMap((id) =>
+    ...idsIn(/\boperation\(\s*'(\w+)'/g),
+    ...idsIn(/\badminResource\(\{[^]*?\bid: '(\w+)'/g).flatMap((id) =>
       ['list', 'get', 'create', 'update', 'delete'].map((verb) => `${id}_${verb}`),
     ),
   ];

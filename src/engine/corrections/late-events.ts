@@ -203,7 +203,7 @@ export function createLateEvents(redis: Redis, pool: Pool, clock: Clock, log: Pi
     return { ...localTime(tz, atMs), today: dayIn(tz, nowMs) };
   }
 
-  return { submit, prepared: prepare, preparedInTurn };
+  return { submit, preparedInTurn };
 }
 
 export type LateEvents = ReturnType<typeof createLateEvents>;

@@ -162,7 +162,8 @@ test('the list for given attributes has the achievements whose conditions all ma
 });
 
 test('all metrics of a user, with their achievements', async () => {
-  const metrics = await laurel.users.metrics(laurel.compiled(), 'b', { nowMs: laurel.clock.now() });
+  const json = await laurel.users.metrics(laurel.compiled(), 'b', { nowMs: laurel.clock.now() });
+  const metrics: unknown = JSON.parse(json);
   expectFit(Type.Array(MetricResponse), metrics);
   expect(metrics).toMatchObject([{ key: 'flips', current: 0, achievements: [{ name: 'ten', achievedAt: null }] }]);
   await expect(laurel.users.metrics(laurel.compiled(), 'nobody', { nowMs: laurel.clock.now() })).rejects.toMatchObject({

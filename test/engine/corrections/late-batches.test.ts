@@ -86,10 +86,10 @@ test('a permanently busy user does not delay others for ever: the event counts, 
     await reads.laurel.event('m', 'u', 1);
     await reads.persist();
     const { late } = reads.laurel;
-    const prepared = late.prepared.bind(late);
+    const { preparedInTurn } = late;
     // Between the replay and the step the user acts again, each time.
-    late.prepared = async (...args) => {
-      const ready = await prepared(...args);
+    late.preparedInTurn = async (...args) => {
+      const ready = await preparedInTurn(...args);
       await reads.laurel.event('m', 'u', 1);
       await reads.persist();
       return ready;

@@ -1,6 +1,6 @@
 /** Sends due e-mails, reports a step to its parent, and stops there to be killed. Uses the build. */
 import { sendDueMessages } from '../../../dist/src/engine/messages/message-queue.js';
-import { SmtpSender } from '../../../dist/src/engine/messages/smtp-sender.js';
+import { createSmtpSender } from '../../../dist/src/engine/messages/smtp-sender.js';
 import { createPool } from '../../../dist/src/postgres/pool.js';
 
 const { DATABASE, PORT, STEP, NOW } = process.env;
@@ -12,7 +12,7 @@ const channel = {
   password: null,
   replyTo: null,
 };
-const sender = new SmtpSender(
+const sender = createSmtpSender(
   { ...channel, senderAddress: 'hello@example.org', senderName: null },
   { allowPrivate: true },
 );
