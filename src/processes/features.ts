@@ -229,7 +229,7 @@ function createAchievements(
 
 function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'spendings' | 'claims'> {
   const { redis, pool, clock, caughtUp, scripts, ids, recordAudit, persisted } = core;
-  const { idempotencyKeysPerDay } = core.settings;
+  const { idempotencyKeysPerDay, onClaimMoment: onMoment } = core.settings;
   const spendings = createSpendings({
     redis,
     pool,
@@ -244,7 +244,7 @@ function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'sp
     points: new PointsReads(redis, pool, clock, caughtUp),
     userPoints: createUserPoints(pool, core.usersWithHistory, clock),
     spendings,
-    claims: createClaims({ redis, pool, spendings, ids, clock, recordAudit, persisted }),
+    claims: createClaims({ redis, pool, spendings, ids, clock, recordAudit, persisted, onMoment }),
   };
 }
 

@@ -13,6 +13,7 @@ import { createApplicationKeys, type ApplicationKeys } from '../postgres/access/
 import { AuditTrail, type RecordAudit } from '../postgres/access/audit.ts';
 import { Tenants } from '../postgres/tenants.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
+import type { ClaimsOptions } from '../engine/rewards/claims.ts';
 import type { PushSenderOptions } from '../engine/messages/push/push-senders.ts';
 import { createCore, orClose, type Core, type CoreSettings } from './core.ts';
 import { FrontendMetrics } from './frontend-metrics.ts';
@@ -30,6 +31,7 @@ export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
   /** Limits on the live streams of this process; unlimited by default. */
   liveLimits?: LiveLimits;
   pushServers?: PushSenderOptions['baseUrls'];
+  onClaimMoment?: ClaimsOptions['onMoment'];
 }
 
 export interface FrontendCore extends Core {
@@ -37,6 +39,7 @@ export interface FrontendCore extends Core {
     liveLimits: LiveLimits;
     /** Other addresses of push providers, for tests. */
     pushServers: NonNullable<PushSenderOptions['baseUrls']>;
+    onClaimMoment: ClaimsOptions['onMoment'];
   };
   metrics: FrontendMetrics;
   /** For history reads; see `HISTORY_POOL`. */
@@ -141,6 +144,7 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
       publicUrl: settings.publicUrl ?? null,
       secretsKey: settings.secretsKey ?? null,
       pushServers: settings.pushServers ?? {},
+      onClaimMoment: settings.onClaimMoment,
       liveLimits: settings.liveLimits ?? { connections: Infinity, perUser: Infinity },
     },
     metrics,

@@ -6,6 +6,12 @@ import { createLog } from '../../dist/src/telemetry/log.js';
 
 const { REDIS_URL, DATABASE_URL, DIE_AT } = process.env;
 const log = createLog({ level: 'fatal', name: 'test' });
+const dieOf = (of) => (moment) => {
+  if (`${of} ${moment}` !== DIE_AT) return undefined;
+  process.kill(process.pid, 'SIGKILL');
+  // Nothing may happen between the signal and the end.
+  return new Promise(() => undefined);
+};
 const laurel = await openLaurel({
   redisUrl: REDIS_URL,
   databaseUrl: DATABASE_URL,
@@ -16,16 +22,10 @@ const laurel = await openLaurel({
   publicUrl: null,
   secretsKey: null,
   clock: systemClock,
+  onClaimMoment: dieOf('claim'),
   log,
 });
-const dieOf = (of) => (moment) => {
-  if (`${of} ${moment}` !== DIE_AT) return undefined;
-  process.kill(process.pid, 'SIGKILL');
-  // Nothing may happen between the signal and the end.
-  return new Promise(() => undefined);
-};
 laurel.services.merges.options.onMoment = dieOf('merge');
-laurel.services.claims.options.onMoment = dieOf('claim');
 const { appPort, adminPort } = await serve(laurel, {
   host: '127.0.0.1',
   adminHost: '127.0.0.1',

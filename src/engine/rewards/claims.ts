@@ -34,7 +34,7 @@ import type { User } from '../../rules/user.ts';
 import { CLAIM_SCOPE } from '../points/balances.ts';
 import type { Spendings } from '../points/spendings.ts';
 
-interface ClaimsOptions {
+export interface ClaimsOptions {
   redis: Redis;
   pool: Pool;
   spendings: Spendings;
@@ -44,7 +44,7 @@ interface ClaimsOptions {
   /** Resolves when Postgres holds the writes about a user so far; rejects with 503 if that takes too long. */
   persisted: (tenantNo: number, userId: string) => Promise<void>;
   /** Called at each moment of a claim, so that tests can stop there. */
-  onMoment?: (moment: ClaimMoment) => void | Promise<void>;
+  onMoment?: ((moment: ClaimMoment) => void | Promise<void>) | undefined;
 }
 
 const remainingOf = (stock: number | null, claimed: number): number | null =>
