@@ -14,8 +14,9 @@ Writes: all of its keys.
 Cost: O(entries × their size), limited by argument 5; one XTRIM if nothing is kept and nobody listens.
 ]]
 -- Keeps the first `count` of some entries that leave the outbox, and stores the last position that left. Removes entries
--- older than `keep_ms`, and with the last of several calls (`is_last`) the older half (by time) if they take more than `max_bytes`; the last removed position becomes
--- the floor. The stream expires when nothing is added for twice `keep_ms`. Writes: handed.stream, handed.up_to.
+-- older than `keep_ms`, and with the last of several calls (`is_last`) the older half (by time) if they take more than
+-- `max_bytes`; the last removed position becomes the floor. The stream expires when nothing is added for twice `keep_ms`.
+-- Writes: handed.stream, handed.up_to.
 local function keep_handed(handed, entries, count, now, is_last)
   if count == 0 then
     return

@@ -113,19 +113,19 @@ const settingsChanges = (draft: CatalogDraft): Pick<Edit, 'streakChanges' | 'eve
 const noTenant = (): AppError => new AppError('not_found', 'There is no such tenant.');
 
 /** Stored resources of every kind. Only this class reads and writes them for edits. */
-export function createResources(options: {
+export function createResources({
+  pool,
+  announce,
+  clock,
+  catalogs,
+  settings,
+}: {
   pool: Pool;
   announce: Announce;
   clock: Clock;
   catalogs?: Catalogs;
   settings?: RuleSettings;
 }) {
-  const pool: Pool = options.pool;
-  const announce: Announce = options.announce;
-  const clock: Clock = options.clock;
-  const catalogs: Catalogs | null = options.catalogs ?? null;
-  const settings: RuleSettings | undefined = options.settings;
-
   /** A tenant's stored resources. Error 404 for an unknown tenant. */
   async function read(tenantNo: number): Promise<Catalog> {
     const catalog = await loadCatalog(pool, tenantNo);

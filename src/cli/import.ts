@@ -154,6 +154,7 @@ async function sendUsers({ admin, name, dryRun, rows, wanted, report, sample, on
       await report.add([{ id: `line ${no}`, status: 'refused', why: 'The line is not a JSON object with an `id`.' }]);
       continue;
     }
+    report.include(id);
     if (report.isDone(id)) continue;
     const size = Buffer.byteLength(JSON.stringify(value));
     if (some.length === MOST_USERS || bytes + size > MOST_BYTES) await flush();
@@ -187,11 +188,11 @@ class Report {
     return report;
   }
 
-  /** Whether an earlier run imported a user of this one. */
-  isDone = (id: string): boolean => {
-    this.current.add(id);
-    return ['imported', 'already'].includes(this.last.get(id) ?? '');
-  };
+  /** Adds a user to those of this run. */
+  include = (id: string): void => void this.current.add(id);
+
+  /** Whether an earlier run imported the user. */
+  isDone = (id: string): boolean => ['imported', 'already'].includes(this.last.get(id) ?? '');
 
   async add(lines: readonly Reported[]): Promise<void> {
     if (lines.length === 0) return;

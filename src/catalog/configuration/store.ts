@@ -33,8 +33,7 @@ export function createConfigurationStore(options: {
   clock?: Clock;
   catalogs?: Catalogs;
 }) {
-  const pool: Pool = options.pool;
-  const clock: Clock = options.clock ?? systemClock;
+  const { pool, clock = systemClock } = options;
   const resources = createResources({ ...options, clock });
 
   /** The document that describes the current configuration; applying it changes nothing. */
