@@ -92,7 +92,9 @@ class RankRounds {
     );
     const reaches = ({ recorded, ranked: { threshold } }: Unranked): boolean =>
       Math.max(recorded[RECORDED_BOARD.previousScore]!, recorded[RECORDED_BOARD.score]!) >= threshold;
-    const counted = new Set(unranked.filter(reaches));
+    // Where equal scores rank by time, the scores above one do not tell its rank.
+    const byScore = unranked.filter(({ ranked }) => ranked.board.ties !== 'first');
+    const counted = new Set(byScore.filter(reaches));
     const sums = await this.sumOf([
       ...boards.flatMap(({ at, threshold }) => [
         { at, from: `(${threshold}` },
@@ -111,7 +113,7 @@ class RankRounds {
     );
     for (const each of unranked) rank(each, [Infinity, Infinity]);
     for (const [index, each] of [...counted].entries()) rank(each, sums.slice(2 * (boards.length + index)));
-    const missed = unranked.filter((each) => reaches(each) && !counted.has(each));
+    const missed = byScore.filter((each) => reaches(each) && !counted.has(each));
     const others = missed.length === 0 ? [] : await this.sumOf(rangesOf(missed));
     for (const [index, each] of missed.entries()) rank(each, others.slice(2 * index));
     const timed = unranked.filter((each) => each.ranked.board.ties === 'first' && reaches(each));

@@ -212,4 +212,27 @@ describe.each([
     expect((await merged).status).toBeLessThan(300);
     expect(await places('board', run)).toEqual(['1 into 7', '2 other 9']);
   });
+
+  test('an equal score below the last rank has no previous rank, although the last rank was lower when an event was answered', async () => {
+    await boards.at('2031-03-05T10:00:00Z');
+    for (const [user, value] of [
+      ['p', 5],
+      ['q', 5],
+      ['r', 1],
+      ['s', 1],
+    ] as const)
+      await send(user, value, '9');
+    const { eventId } = await send('r', 4, '9');
+    const reverse = async (id: string): Promise<string> => {
+      await boards.store();
+      const { body } = await boards.laurel.admin.post('/v1/events/reverse', { eventIds: [id] });
+      expect(body).toMatchObject({ issues: [] });
+      return body.reversals[0].reversalId;
+    };
+    const reversalId = await reverse(eventId);
+    expect((await send('t', 1, '20')).leaderboards.later).toMatchObject({ rank: null, threshold: 1 });
+    await reverse(reversalId);
+    const { later } = (await send('s', 1, '5')).leaderboards;
+    expect(later).toMatchObject({ rank: null, previousRank: null, threshold: 4 });
+  });
 });

@@ -92,7 +92,7 @@ test('a changed ID, or one made with another key, only says whose stream it clai
       const id = IDS.format(given);
       const forged = others.format(given);
       expect(forged).not.toBe(id);
-      for (const one of [forged, id.replace(given.digest, '-'.repeat(8)), `${id}A`, id.slice(0, -1)])
+      for (const one of [forged, id.replace(`~${given.digest}~`, `~${'-'.repeat(8)}~`), `${id}A`, id.slice(0, -1)])
         if (one !== id) expect(IDS.parse(one)).toEqual({ session: given.session, authentic: null });
     }),
   );
