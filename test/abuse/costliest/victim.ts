@@ -5,16 +5,16 @@ import { PACKAGE_ROOT } from '../../../src/package-root.ts';
 
 /** A process that sends events of a tenant and measures their latency, so that other work of the test does not count. */
 export interface Victim {
-  /** The 99th percentile in ms, of events that are sent evenly for so long. */
-  p99(seconds: number): Promise<number>;
+  /** The latencies in ms of events that are sent evenly for so long. */
+  latencies(seconds: number): Promise<number[]>;
   close(): Promise<void>;
 }
 
 export function startVictim(options: { url: string; key: string; tenantId: string }): Victim {
   const child = fork(join(PACKAGE_ROOT, 'test/abuse/costliest/send-events.mjs'));
   return {
-    p99: async (seconds) => {
-      const answered = once(child, 'message') as Promise<[number]>;
+    latencies: async (seconds) => {
+      const answered = once(child, 'message') as Promise<[number[]]>;
       child.send({ ...options, seconds });
       return (await answered)[0];
     },
