@@ -16,7 +16,7 @@ import { decimalNumber } from '../../domain/decimal.ts';
 
 /** The periods of a wrapped year, in the order in which `YearFacts` lists their data. */
 export const PERIODS = ['day', 'week', 'month', 'year'] as const;
-type Period = (typeof PERIODS)[number];
+export type Period = (typeof PERIODS)[number];
 
 export type Percentiles = Record<'metrics' | 'points', Percentile>;
 

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { dateOf, DAY_MS, type Days } from '../../domain/periods.ts';
-import type { WrappedResponse } from '../../domain/history.ts';
+import type { WrappedActivityPeriod, WrappedResponse } from '../../domain/history.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { type AttributeSum, userAttributeSums, userMetricDays, userPointsDays } from '../../postgres/history/days.ts';
@@ -16,9 +16,10 @@ import { Distributions } from './distributions.ts';
 import { longestStreak } from './longest-streak.ts';
 import type { ReadLimits } from './read-limits.ts';
 import type { ComparedDays } from './wrapped-changes.ts';
-import { type Percentiles, PERIODS, userPlaces, windowOf, wrappedPeriod } from './wrapped-period.ts';
+import { type Percentiles, type Period, PERIODS, userPlaces, windowOf, wrappedPeriod } from './wrapped-period.ts';
 import { daysBefore, daysOfYear, eventsByDay, yearActivity } from './year-activity.ts';
 import { groupedBy } from '../../grouped.ts';
+import { nextTurn } from '../../turns.ts';
 
 const MAX_YEAR = 9999;
 /** All days that exist, in epoch days. */
@@ -86,6 +87,10 @@ export function createWrappedReads(options: WrappedReadsOptions) {
       Promise.all(compared.map(({ days }, index) => readPercentiles(tenantNo, days, isActive && index > 0))),
     ]);
     const facts = { known, state, metricDays, pointsDays, places, isActive, compared, percentiles, sums };
+    const inNextTurn = async (period: Period): Promise<WrappedActivityPeriod> => {
+      await nextTurn();
+      return wrappedPeriod(facts, period);
+    };
     const streak = longestStreak({
       settings: streaks,
       metricsById: compiled.metricsById,
@@ -100,17 +105,17 @@ export function createWrappedReads(options: WrappedReadsOptions) {
         daysActive: active.daysActive,
         weeksActive: active.weeksActive,
         monthsActive: active.monthsActive,
-        mostActiveDay: { ...wrappedPeriod(facts, 'day'), date: dateOf(active.day.fromDay) },
+        mostActiveDay: { ...(await inNextTurn('day')), date: dateOf(active.day.fromDay) },
         mostActiveWeek: {
-          ...wrappedPeriod(facts, 'week'),
+          ...(await inNextTurn('week')),
           start: dateOf(active.week.fromDay),
           end: dateOf(active.week.toDay),
         },
         mostActiveMonth: {
-          ...wrappedPeriod(facts, 'month'),
+          ...(await inNextTurn('month')),
           month: new Date(active.month.fromDay * DAY_MS).getUTCMonth(),
         },
-        entireYear: { ...wrappedPeriod(facts, 'year'), longestStreak: streak },
+        entireYear: { ...(await inNextTurn('year')), longestStreak: streak },
       },
     };
   }
