@@ -148,7 +148,8 @@ export function requestRecord(
   const points = recordedPoints(outcome.ledgers);
   if (points !== undefined) record[RECORD.points] = points;
   if (completed.length > 0 || points !== undefined) record[RECORD.version] = plan.version;
-  if (plan.leagues === true) addLeagues(record, outcome.scores);
+  // The plan of a request lacks leaderboards of metrics, on which users are hidden and shown.
+  addLeagues(record, outcome.scores);
   return record;
 }
 
@@ -252,6 +253,7 @@ export function reversalRecord(
     record[RECORD.superseded] = superseded;
   }
   addSettlements(record, user, outcome.settlements);
+  addLeagues(record, outcome.scores);
   return record;
 }
 

@@ -98,7 +98,9 @@ function wrongSeat(seat: Seat, board: BoardSets, state: PackedState): string | n
     const score = Array.from(scoresOf(state[USER.boards] ?? [])).find(
       (each) => each.boardNo === boardNo && each.runDay === runDay,
     );
-    const isExpected = isCertain && !board.ofStreaks && score !== undefined && hasPlace(score, board);
+    // A hidden user gets a cohort when shown again.
+    const isShown = state[USER.hidden] === undefined;
+    const isExpected = isCertain && isShown && !board.ofStreaks && score !== undefined && hasPlace(score, board);
     return isExpected ? 'no cohort stored, one expected for the score' : null;
   }
   if (cohort === null) return 'no cohort stored, one expected in the open run';

@@ -190,3 +190,33 @@ test.for([
     await query(`DROP TABLE kept_${table}`);
   }
 });
+
+const seatsOf = (id: string) =>
+  query(`SELECT cohort IS NOT NULL AS seated FROM league_members JOIN league_boards USING (tenant_no, board_no)
+          WHERE user_id = '${id}' AND run_day = open_run_day`);
+
+test('a hidden user has a score without a cohort, and gets one when shown again', async () => {
+  const hide = (hidden: boolean) => boards.laurel.admin.patch('/v1/users/shy', { hidden });
+  await boards.laurel.app.post('/v1/users', { id: 'shy' });
+  await boards.store();
+  await hide(true);
+  await boards.event('shy', 7);
+  await boards.store();
+  expect(await seatsOf('shy')).toEqual([]);
+  expect(await differences()).toEqual([]);
+  await hide(false);
+  await boards.store();
+  expect(await seatsOf('shy')).toEqual([{ seated: true }]);
+  expect(await differences()).toEqual([]);
+});
+
+test('a reversal that gives a user the first score of a run gives a cohort', async () => {
+  const { eventId } = await boards.event('debtor', -3);
+  await boards.event('debtor', 1);
+  await boards.store();
+  expect(await seatsOf('debtor')).toEqual([]);
+  expect((await boards.laurel.admin.post(`/v1/events/${eventId}/reverse`, {})).status).toBe(200);
+  await boards.store();
+  expect(await seatsOf('debtor')).toEqual([{ seated: true }]);
+  expect(await differences()).toEqual([]);
+});
