@@ -72,7 +72,8 @@ const settings = {
   sequence: { seed },
   testTimeout: 300_000,
   // What is waited for comes in milliseconds on a quiet machine; others may keep it busy.
-  expect: { poll: { timeout: 120_000 } },
+  // A poll often asks Laurel or Postgres, which takes 1 to 4 ms of CPU.
+  expect: { poll: { timeout: 120_000, interval: 100 } },
   hookTimeout: 300_000,
   teardownTimeout: 30_000,
 } as const satisfies TestProjectInlineConfiguration['test'];

@@ -14,12 +14,12 @@ import { adminOperations, applicationOperations } from '../src/operations/index.
 import { existing } from '../src/operations/operation.ts';
 import type { Services } from '../src/operations/services.ts';
 import { createAdminKeys } from '../src/postgres/access/admin-keys.ts';
-import { createPool } from '../src/postgres/pool.ts';
 import type { RateLimits } from '../src/http/access/rate-limit.ts';
 import { serve } from '../src/processes/serve.ts';
 import { startWorkers, type WorkersOptions } from '../workers/start.ts';
 import { TestClient } from './http/client.ts';
 import { isClusterRun } from './stack/own-cluster.ts';
+import { prepared } from './stack/fresh-database.ts';
 import { testStack } from './stack/stack.ts';
 
 /** A whole Laurel in this process, with its own Redis and Postgres, and a client of each surface. */
@@ -84,21 +84,24 @@ export async function startLaurel(
     spread?: number | null;
   } = {},
 ): Promise<TestLaurel> {
+  let { adminKey = null } = options;
+  const spread = options.spread === undefined ? Number(process.env['TEST_SPREAD'] ?? 1) : options.spread;
+  const prepare = async (pool: Pool): Promise<void> => {
+    adminKey ??= await createAdminKeys(pool, async () => undefined).ensureFirst(null);
+    // The epoch says that the spread was chosen: otherwise a cluster would spread the tenant at first.
+    const chosen = 'UPDATE tenants SET spread = $1, spread_epoch = 1 WHERE no = 0 AND spread_epoch = 0';
+    if (spread !== null) await pool.query(chosen, [spread]);
+  };
   const stack = await testStack({
     database: options.databaseUrl === undefined ? 'migrated' : 'none',
     redis: options.redisUrl === undefined,
     cluster: options.cluster ?? isClusterRun(),
+    prepare,
   });
+  if (options.databaseUrl !== undefined) await prepared(options.databaseUrl, prepare);
   const databaseUrl = options.databaseUrl ?? stack.databaseUrl;
   const redisUrl = options.redisUrl ?? stack.redisUrl;
   const log = options.log ?? createLog({ level: 'fatal', name: 'test' });
-  const setUp = createPool(databaseUrl, { max: 1 });
-  const adminKey = options.adminKey ?? (await createAdminKeys(setUp, async () => undefined).ensureFirst(null));
-  const spread = options.spread === undefined ? Number(process.env['TEST_SPREAD'] ?? 1) : options.spread;
-  // The epoch says that the spread was chosen: otherwise a cluster would spread the tenant at first.
-  const chosen = 'UPDATE tenants SET spread = $1, spread_epoch = 1 WHERE no = 0 AND spread_epoch = 0';
-  if (spread !== null) await setUp.query(chosen, [spread]);
-  await setUp.end();
 
   const mailing = {
     publicUrl: options.publicUrl ?? null,

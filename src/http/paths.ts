@@ -47,19 +47,29 @@ export class Paths {
     },
   ): void {
     const guarded = (handler: Handler): Handler => unlessClosing(named(handler));
+    const refusals = new Map<string, { error: AppError; notAllowed: Handler }>();
     for (const [pattern, verbs] of this.paths) {
       const allow = [...verbs.keys()].sort().join(', ');
-      const error = new AppError('method_not_allowed', `The method is not allowed here, only ${allow}`, {
-        headers: { Allow: allow },
-      });
-      const notAllowed = refuse(error);
-      app.options(pattern, guarded(preflight(allow, error)));
-      for (const [verb, name] of Object.entries(VERBS))
-        app[name](pattern, guarded(verbs.get(verb as Verb) ?? notAllowed));
-      app.any(pattern, guarded(notAllowed));
+      const refusal = refusals.get(allow) ?? refusalOf(allow, refuse);
+      refusals.set(allow, refusal);
+      const notAllowed = guarded(refusal.notAllowed);
+      app.options(pattern, guarded(preflight(allow, refusal.error)));
+      for (const [verb, name] of Object.entries(VERBS)) {
+        const handler = verbs.get(verb as Verb);
+        app[name](pattern, handler === undefined ? notAllowed : guarded(handler));
+      }
+      app.any(pattern, notAllowed);
     }
     app.any('/*', guarded(refuse(new AppError('unknown_path', 'There is no such path'))));
   }
+}
+
+/** The answer to methods of a path other than those allowed. Paths share it, because each error records a stack. */
+function refusalOf(allow: string, refuse: (error: AppError) => Handler): { error: AppError; notAllowed: Handler } {
+  const error = new AppError('method_not_allowed', `The method is not allowed here, only ${allow}`, {
+    headers: { Allow: allow },
+  });
+  return { error, notAllowed: refuse(error) };
 }
 
 const unlessClosing =

@@ -51,14 +51,21 @@ export async function noteWork(pool: Pool, version: number, problem: string | nu
 /** A process without a heartbeat for this long counts as gone. */
 const LIVE = `seen > clock_timestamp() - interval '5 s'`;
 
-/** Records a heartbeat of a process that follows the test clock, and its version of the clock. */
-export async function noteFollower(pool: Pool, id: string, worker: boolean, version: number): Promise<void> {
-  await pool.query({
-    name: 'note_follower',
-    text: `INSERT INTO test_clock_followers (id, worker, version, seen) VALUES ($1, $2, $3, clock_timestamp())
-     ON CONFLICT (id) DO UPDATE SET version = $3, seen = clock_timestamp()`,
+/** Records a heartbeat of a process that follows the test clock, with its version of the clock. Returns the stored clock. */
+export async function followClock(
+  pool: Pool,
+  { id, worker, version }: { id: string; worker: boolean; version: number },
+): Promise<Pick<StoredClock, 'version' | 'nowMs'>> {
+  const { rows } = await pool.query<Pick<StoredClock, 'version' | 'nowMs'>>({
+    name: 'follow_clock',
+    text: `WITH heartbeat AS (
+             INSERT INTO test_clock_followers (id, worker, version, seen) VALUES ($1, $2, $3, clock_timestamp())
+             ON CONFLICT (id) DO UPDATE SET version = $3, seen = clock_timestamp()
+           )
+           SELECT version, now_ms AS "nowMs" FROM test_clock`,
     values: [id, worker, version],
   });
+  return rows[0]!;
 }
 
 export async function dropFollower(pool: Pool, id: string): Promise<void> {
@@ -72,6 +79,19 @@ export async function countFollowers(pool: Pool, version: number): Promise<{ beh
     text: `SELECT count(*) FILTER (WHERE version < $1) AS behind, count(*) FILTER (WHERE worker) AS workers
        FROM test_clock_followers WHERE ${LIVE}`,
     values: [version],
+  });
+  return rows[0]!;
+}
+
+/** The version for which all due work is done, what prevents the rest, and whether a worker lives. */
+export async function readClockWork(
+  pool: Pool,
+): Promise<Pick<StoredClock, 'doneVersion' | 'problem'> & { isWorkerLive: boolean }> {
+  const { rows } = await pool.query<Pick<StoredClock, 'doneVersion' | 'problem'> & { isWorkerLive: boolean }>({
+    name: 'read_clock_work',
+    text: `SELECT done_version AS "doneVersion", problem,
+                  EXISTS (SELECT FROM test_clock_followers WHERE worker AND ${LIVE}) AS "isWorkerLive"
+             FROM test_clock`,
   });
   return rows[0]!;
 }

@@ -10,11 +10,11 @@ import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, tooWide, violationsInBothSchemes, WIDTHS } from './browser.ts';
 
-/** Every view, with a text that shows that it is loaded; `{metric}` stands for an ID. */
+/** Every view, with a text that shows that it is loaded, and that the view before lacks; `{metric}` stands for an ID. */
 const VIEWS: Record<string, [search: string, text: string]> = {
   users: ['', 'Active users per day'],
-  segment: ['?segment=plan:pro', 'Active users per day'],
   retention: ['?view=retention', 'Week of '],
+  segment: ['?segment=plan:pro', 'Active users per day'],
   metrics: ['?view=metrics', 'Flashcards flipped'],
   metric: ['?view=metrics&id={metric}', 'Top attributes'],
   achievements: ['?view=achievements', 'Median time'],
@@ -69,13 +69,14 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     await laurel?.close();
   });
 
-  const open = async ({ page, quiet, at }: Awaited<ReturnType<typeof signedInPage>>, view: string): Promise<void> => {
-    const [search, text] = VIEWS[view]!;
-    await at(`/analytics${search.replace(/\{(\w+)\}/, (_, name: string) => ids[name]!)}`);
-    await page.getByText(text).first().waitFor();
+  const addressOf = (view: string): string =>
+    `/analytics${VIEWS[view]![0].replace(/\{(\w+)\}/, (_, name: string) => ids[name]!)}`;
+  const loaded = async ({ page, quiet }: Awaited<ReturnType<typeof signedInPage>>, view: string): Promise<void> => {
+    await page.getByText(VIEWS[view]![1]).first().waitFor();
     await quiet();
   };
 
+  // At a desk each view is opened by its address; on a phone one comes from the view before.
   describe.each([
     ['at a desk', 'desk', false],
     ['on a phone', 'phone', true],
@@ -89,8 +90,13 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     });
 
     test.each(Object.keys(VIEWS))('%s: light and dark, readable by everybody', async (view) => {
-      const { page, errors, elsewhere } = watched;
-      await open(watched, view);
+      const { page, errors, elsewhere, at, follow } = watched;
+      expect(
+        width === 'phone' ? await page.getByText(VIEWS[view]![1]).count() : 0,
+        'the text tells the views apart',
+      ).toBe(0);
+      await (width === 'desk' ? at : follow)(addressOf(view));
+      await loaded(watched, view);
       await keep(page, `analytics-${view}-${width}-${dark ? 'dark' : 'light'}`);
       expect(await violationsInBothSchemes(page, dark)).toEqual([]);
       expect({ errors, elsewhere }).toEqual({ errors: [], elsewhere: [] });
@@ -202,7 +208,8 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
   test('a metric is opened, its period changed, and its days saved as CSV', async () => {
     const watched = await signedInPage(browser, laurel);
     const { context, page, quiet } = watched;
-    await open(watched, 'metrics');
+    await watched.at(addressOf('metrics'));
+    await loaded(watched, 'metrics');
     await page.getByRole('button', { name: 'Flashcards flipped' }).click();
     await page.getByText('Value per day').waitFor();
     await page.getByLabel('Period').selectOption('7');

@@ -5,12 +5,12 @@ import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import type { TestLaurel } from '../laurel.ts';
 
-/** The folder for screenshots that people look at. */
+/** The folder for screenshots that people look at; they are taken only if `SCREENSHOTS` is set. */
 const ARTEFACTS = join(PACKAGE_ROOT, 'artefacts/console');
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
 
 /** How long something may take to appear on a busy machine. */
-const PATIENCE_MS = 240_000;
+const PATIENCE_MS = 60_000;
 
 /** A page that has everything makes no request for this long. */
 const QUIET_MS = 120;
@@ -83,28 +83,39 @@ export async function watchedPage(
   return { context, page, elsewhere, errors, quiet };
 }
 
+interface SignedIn extends Watched {
+  /** Opens a screen by its address. */
+  at: (path: string) => Promise<void>;
+  /** Goes from the open screen to another one, as a link does: the console is not loaded again. */
+  follow: (path: string) => Promise<void>;
+  /** The same to a screen with another title, whose appearance it awaits. */
+  goOn: (path: string) => Promise<void>;
+}
+
 /** A watched page of the console with a session of a key, by default the first admin key. */
 export async function signedInPage(
   browser: Browser,
   laurel: TestLaurel,
   { key = laurel.adminKey, ...how }: NonNullable<Parameters<typeof watchedPage>[2]> & { key?: string } = {},
-): Promise<Watched & { at: (path: string) => Promise<void>; goOn: (path: string) => Promise<void> }> {
+): Promise<SignedIn> {
   const { headers } = await laurel.admin.post('/v1/session', { key }, { key: null });
   const value = headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
   const watched = await watchedPage(browser, laurel.adminUrl, how);
   await watched.context.addCookies([{ name: 'laurel_session', value, url: laurel.adminUrl }]);
   const { page } = watched;
+  const follow = async (path: string): Promise<void> => {
+    const url = `${laurel.adminUrl}/console${path}`;
+    if (page.url().startsWith(laurel.adminUrl))
+      await page.evaluate(`history.pushState({}, '', ${JSON.stringify(url)})`);
+    else await page.goto(url);
+  };
   return {
     ...watched,
-    /** Opens a screen. */
     at: async (path) => void (await page.goto(`${laurel.adminUrl}/console${path}`)),
-    /** Goes on from the open screen to one with another title, as a link does: the console is not loaded again. */
+    follow,
     goOn: async (path) => {
       const before = await page.title();
-      const url = `${laurel.adminUrl}/console${path}`;
-      if (page.url().startsWith(laurel.adminUrl))
-        await page.evaluate(`history.pushState({}, '', ${JSON.stringify(url)})`);
-      else await page.goto(url);
+      await follow(path);
       while ((await page.title()) === before) await page.waitForTimeout(QUIET_MS / 4);
     },
   };
@@ -162,8 +173,9 @@ export async function violationsInBothSchemes(page: Page, isDark: boolean): Prom
   return [...found, ...other.map((line) => `in the ${isDark ? 'light' : 'dark'}: ${line}`)];
 }
 
-/** Saves a screenshot of the page. */
+/** Saves a screenshot of the page, if any are wanted. */
 export async function keep(page: Page, name: string): Promise<void> {
+  if (process.env['SCREENSHOTS'] === undefined) return;
   mkdirSync(ARTEFACTS, { recursive: true });
   await page.screenshot({ path: join(ARTEFACTS, `${name}.png`), fullPage: false });
 }

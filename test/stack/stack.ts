@@ -1,5 +1,5 @@
 import type { Part } from './left-behind.ts';
-import { freshDatabase } from './fresh-database.ts';
+import { freshDatabase, type Preparing } from './fresh-database.ts';
 import { freshRedis } from './fresh-redis.ts';
 import { clusterPart } from './own-cluster.ts';
 import { openStacks } from './open-stacks.ts';
@@ -23,6 +23,7 @@ export interface StackOptions {
    * takes.
    */
   database?: 'empty' | 'migrated' | 'none';
+  prepare?: Preparing;
   redis?: boolean;
   /** Whether Redis is a cluster. */
   cluster?: boolean;
@@ -33,10 +34,10 @@ export interface StackOptions {
  * fails or the run is interrupted.
  */
 export async function testStack(options: StackOptions = {}): Promise<TestStack> {
-  const { durable = false, database = 'empty', redis = true, cluster = false } = options;
+  const { durable = false, database = 'empty', redis = true, cluster = false, prepare } = options;
   const parts = await Promise.all([
     redis ? (cluster ? clusterPart() : freshRedis(durable)) : none('Redis'),
-    database === 'none' ? none('database') : freshDatabase(database === 'migrated'),
+    database === 'none' ? none('database') : freshDatabase(database === 'migrated', prepare),
   ]);
   openStacks.add(parts);
   return {

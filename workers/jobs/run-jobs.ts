@@ -22,10 +22,17 @@ export interface JobWorkerOptions {
   lanes?: number;
 }
 
+interface Lane {
+  rounds: Rounds;
+  /** Whether it works on a slice. */
+  isBusy: boolean;
+}
+
 /**
- * Runs jobs, one slice at a time in each of a few lanes. While there are jobs, a lane continues when one is due. Otherwise
- * it sleeps until it is woken: by the signal of a new job, an edit of a catalog, a Redis that is complete again, or, within
- * seconds, any write to Postgres (`Changes`).
+ * Runs jobs, one slice at a time in each of a few lanes. Without jobs, a single lane sleeps until it is woken: by the signal
+ * of a new job, an edit of a catalog, a Redis that is complete again, or, within seconds, any write to Postgres (`Changes`).
+ * A lane that begins a slice wakes the next one, which looks for other jobs meanwhile. So a look without jobs takes two
+ * statements, not two for each lane.
  */
 export function jobWorker({
   runner,
@@ -36,9 +43,21 @@ export function jobWorker({
   lanes = LANES,
 }: JobWorkerOptions): Rounds {
   const logThrottle = new LogThrottle(REPEAT_MS);
-  const lane = async (): Promise<number> => {
+  const running: Lane[] = [];
+  let closed = false;
+  const step = async (lane: Lane): Promise<boolean> => {
     try {
-      while (!ending.aborted && mayStep() && (await runner.step())) await sleep(PAUSE_MS);
+      return await runner.step(() => {
+        lane.isBusy = true;
+        wake();
+      });
+    } finally {
+      lane.isBusy = false;
+    }
+  };
+  const round = async (lane: Lane): Promise<number> => {
+    try {
+      while (!ending.aborted && mayStep() && (await step(lane))) await sleep(PAUSE_MS);
       const nextMs = await runner.untilNextMs();
       if (nextMs === null) return Infinity;
       return mayStep() ? Math.min(everyMs, Math.max(PAUSE_MS, nextMs)) : everyMs;
@@ -48,13 +67,22 @@ export function jobWorker({
       return everyMs;
     }
   };
-  const running = Array.from({ length: lanes }, () => rounds(lane));
+  const start = (): void => {
+    const lane: Lane = { isBusy: false, rounds: rounds(() => round(lane)) };
+    running.push(lane);
+  };
+  /** Wakes a free lane. If all are busy, the first that ends its slice looks in any case. */
+  const wake = (withinMs?: number): void => {
+    const free = running.find(({ isBusy }) => !isBusy);
+    if (free !== undefined) free.rounds.wake(withinMs);
+    else if (running.length < lanes && !closed) start();
+  };
+  start();
   return {
-    wake: (withinMs) => {
-      for (const each of running) each.wake(withinMs);
-    },
+    wake,
     close: async () => {
-      await Promise.all(running.map((each) => each.close()));
+      closed = true;
+      await Promise.all(running.map((lane) => lane.rounds.close()));
     },
   };
 }

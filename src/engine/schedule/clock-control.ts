@@ -10,6 +10,7 @@ import {
   countFollowers,
   noteWork,
   readClock,
+  readClockWork,
   releaseClock,
   setClock,
   type StoredClock,
@@ -170,10 +171,9 @@ export function createClockControl(options: ClockControlOptions) {
     let wellMs = performance.now();
     const pauses = new GrowingPauses();
     for (;;) {
-      const { doneVersion, problem } = await readClock(pool);
+      const { doneVersion, problem, isWorkerLive } = await readClockWork(pool);
       if (doneVersion >= version) return;
-      const { workers } = await countFollowers(pool, version);
-      if (workers > 0 && problem === null) wellMs = performance.now();
+      if (isWorkerLive && problem === null) wellMs = performance.now();
       if (performance.now() - wellMs > patienceMs) {
         const why = problem ?? 'no worker is running';
         throw new AppError('unavailable', `The clock is set, but not all due work is done: ${why}`);

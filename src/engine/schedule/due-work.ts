@@ -12,6 +12,8 @@ export interface DueWork {
   /** Whether it writes nothing to the outbox and changes nothing that another kind reads, so that any work may follow at once. */
   readonly isUpkeep?: boolean;
   readonly apartFrom?: readonly string[];
+  /** Whether its `due` reads what other such kinds read. They are asked at the same time, so that one statement serves them all. */
+  readonly sharesReads?: boolean;
   /** Pieces that failed and wait for a retry, for operators. `due` ignores them. */
   readonly aside?: readonly string[];
   /** The earliest time, not after `upToMs`, at which unfinished work fell due; `null` if there is none. */

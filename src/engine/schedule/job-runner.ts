@@ -93,8 +93,11 @@ export class JobRunner {
     this.kinds = [...this.works].map(([kind, { minAgeMs = 0 }]) => ({ kind, minAgeMs }));
   }
 
-  /** Runs a slice of the job that waited longest; false if none is due. Rejects if Redis or Postgres is unavailable. */
-  async step(): Promise<boolean> {
+  /**
+   * Runs a slice of the job that waited longest; false if none is due. `onLeased`: called when there is one. Rejects if Redis
+   * or Postgres is unavailable.
+   */
+  async step(onLeased?: () => void): Promise<boolean> {
     const { pool, leaseMs = LEASE_MS, onMoment } = this.options;
     if (this.ended.length > 0) {
       await endLeasesOf(pool, this.ended);
@@ -102,6 +105,7 @@ export class JobRunner {
     }
     const job = await leaseJob(pool, newLease(this.run), leaseMs, this.kinds);
     if (job === null) return false;
+    onLeased?.();
     await onMoment?.('leased', job);
     try {
       await this.withinLease(job, () => this.slice(job));

@@ -30,7 +30,10 @@ const ANSWERED_MS = 250;
 /** Approximate maximum duration of a pass, so that a request that waits for its end gets an answer. */
 const PASS_MS = 10_000;
 const PATIENCE_MS = 60_000;
-/** Kinds that are asked at the same time. All at once, they would open each connection of the worker's pool. */
+/**
+ * Kinds that are asked at the same time, at least those that share reads. All at once, they would open each connection of the
+ * worker's pool.
+ */
 const LANES = 4;
 
 /** Does the work of all kinds in the order of its times. What fails is set aside; the others go on. */
@@ -41,7 +44,7 @@ export class Schedule {
   private last: DueKind | null = null;
   /** Everything accepted up to this time was waited for; work looks no further. */
   private settledMs = -Infinity;
-  /** All kinds' answers when they were last asked, and the time of that (`performance.now()`). */
+  /** All kinds' last answers, and when they were complete (`performance.now()`). */
   private answers: readonly Answer[] = [];
   private answeredMs = -Infinity;
 
@@ -87,7 +90,7 @@ export class Schedule {
   /** Time (ms) until known work is due; 0 or less: now, `null`: none within `withinMs`. Ask after a pass that is done. */
   async untilNextMs(withinMs: number): Promise<number | null> {
     const nowMs = this.options.clock.now();
-    const times = await fewAtOnce(this.kinds, ({ work }) => work.upcoming(nowMs + withinMs));
+    const times = await fewAtOnce(this.kinds.toSorted(sharingFirst), ({ work }) => work.upcoming(nowMs + withinMs));
     const known = times.filter((time) => time !== null);
     // Add one ms, since timers may fire that early.
     return known.length === 0 ? null : Math.max(0, Math.min(...known) - this.options.clock.now() + 1);
@@ -130,21 +133,27 @@ export class Schedule {
 
   /** The first due work of all kinds. */
   private async first(upToMs: number, ending: AbortSignal): Promise<Due | null> {
-    this.answeredMs = performance.now();
     this.answers = await this.ask(this.kinds, upToMs, ending);
+    // Not the time of the question: where answers take long, they would be asked for again after each piece of work.
+    this.answeredMs = performance.now();
     return earliest(this.answers, upToMs);
   }
 
   /** The due work of some kinds, except those without any and those set aside. */
   private async ask(kinds: readonly DueKind[], upToMs: number, ending: AbortSignal): Promise<Answer[]> {
     const running = kinds.filter((kind) => !kind.aside);
-    const answers = await fewAtOnce(running, (kind) => kind.due(upToMs, ending));
-    return running.flatMap((kind, index) => {
-      const dueMs = answers[index];
-      return typeof dueMs === 'number' ? [{ kind, dueMs }] : [];
+    const dueMs = new Map<DueKind, number>();
+    await fewAtOnce(running.toSorted(sharingFirst), async (kind) => {
+      const answer = await kind.due(upToMs, ending);
+      if (typeof answer === 'number') dueMs.set(kind, answer);
     });
+    return running.filter((kind) => dueMs.has(kind)).map((kind) => ({ kind, dueMs: dueMs.get(kind)! }));
   }
 }
+
+/** Puts kinds that share reads before the others. */
+const sharingFirst = (a: DueKind, b: DueKind): number =>
+  Number(b.work.sharesReads === true) - Number(a.work.sharesReads === true);
 
 interface Answer {
   kind: DueKind;

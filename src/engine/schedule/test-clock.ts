@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { type Clock, systemClock } from '../../clock.ts';
-import { dropFollower, noteFollower, readClock } from '../../postgres/test-clock.ts';
+import { dropFollower, followClock } from '../../postgres/test-clock.ts';
 import type { Signals } from '../../redis/signals.ts';
 import { SharedRuns } from '../../shared-runs.ts';
 
@@ -66,13 +66,18 @@ export class TestClock implements Clock {
   }
 
   private async read(): Promise<void> {
-    if (this.closed) return;
-    const { version, nowMs } = await readClock(this.pool);
-    if (this.closed) return;
-    const changed = version !== this.followed;
+    const before = this.followed;
+    while (!this.closed && !(await this.isCurrent()));
+    if (this.followed !== before) for (const listener of this.listeners) listener();
+  }
+
+  /** Stores which version this process has. Whether it was the last one; if not, the process has the last one now. */
+  private async isCurrent(): Promise<boolean> {
+    const { id, worker, followed } = this;
+    const { version, nowMs } = await followClock(this.pool, { id, worker, version: followed });
+    if (this.closed || version === followed) return true;
     this.standsAtMs = nowMs;
     this.followed = version;
-    await noteFollower(this.pool, this.id, this.worker, version);
-    if (changed) for (const listener of this.listeners) listener();
+    return false;
   }
 }

@@ -275,7 +275,7 @@ export function createAnnouncements(options: AnnouncementsOptions): ScheduledWor
     return found;
   }
 
-  return workInPieces(pieces, { due, upcoming, perform });
+  return workInPieces(pieces, { due, upcoming, perform, sharesReads: true });
 }
 
 /** The time of the first announcement, if it is not after a time; else `null`. */

@@ -116,7 +116,7 @@ export function createEmailRounds({ publisher, workMs, onFailed }: EmailRoundsOp
     });
   }
 
-  return workInPieces(pieces, { due, upcoming, perform });
+  return workInPieces(pieces, { due, upcoming, perform, sharesReads: true });
 }
 
 /** The e-mails that are due for some users of a zone at a moment. */

@@ -105,7 +105,7 @@ export function createPersonalBoosts(publisher: Publisher, onFailed?: OnPieceFai
     });
   }
 
-  return workInPieces(pieces, { due, perform });
+  return workInPieces(pieces, { due, perform, sharesReads: true });
 }
 
 type PersonalBoost = PointsBoost & { userId: string };

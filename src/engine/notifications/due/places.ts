@@ -125,7 +125,7 @@ export function createPlaces(publisher: Publisher, redis: Redis, onFailed?: OnPi
     }
   }
 
-  return workInPieces(pieces, { due, upcoming, perform, seesItself: true });
+  return workInPieces(pieces, { due, upcoming, perform, seesItself: true, sharesReads: true });
 }
 
 export type Places = ReturnType<typeof createPlaces>;
