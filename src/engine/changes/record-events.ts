@@ -1,8 +1,8 @@
 /** Applies events of users in one part of a tenant: what a user's events change is computed together and committed together. */
-import { pack } from '../../packed/pack-state.ts';
-import { kindField, RECORD } from '../../packed/record-fields.ts';
+import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord, ScriptReply } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
+import type { BatchReply } from '../../redis/batches.ts';
 import type { TenantPart } from '../../redis/keys.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
 import type { StepPart } from './block.ts';
@@ -38,11 +38,11 @@ interface EventCall {
   reached: ReachedClock;
 }
 
-/** A batch's step around its events. `resultsOf`: the results for a waiting caller; `null` if nobody waits. */
+/** A batch's step around its events. `indexes`: those of the events in the batch; `null` if nobody waits for results. */
 export interface EventStep extends Omit<StepPart, 'results'> {
   indexes: readonly number[] | null;
   /** Results of events that were not sent. */
-  unsent: readonly { index: number; answer: Buffer }[];
+  unsent: readonly { index: number; answer: BatchReply }[];
 }
 
 export interface EventReplies {
@@ -120,14 +120,20 @@ function stepPart(
 ): StepPart | null {
   if (changes.some(({ replies }) => replies.some((reply) => WAITING.has(reply[kindField])))) return null;
   if (indexes === null) return { ...step, results: null };
-  const results: { index: number; answer: Buffer | { record: number } }[] = [];
-  const written = changes.flatMap(({ block }) => block?.records ?? []).toSorted((a, b) => a.place - b.place);
-  for (const [at, { recordOf, replies, block }] of changes.entries()) {
-    for (const [nth, { place }] of users[at]!.entries()) {
-      const no = recordOf[nth]!;
-      const answer = no === -1 ? pack(replies[nth]) : { record: written.indexOf(block!.records[no]!) + 1 };
-      results[place] = { index: indexes[place]!, answer };
-    }
-  }
-  return { ...step, results: [...results, ...unsent] };
+  const answers: BatchReply[] = [];
+  for (const [at, { replies }] of changes.entries())
+    for (const [nth, { place }] of users[at]!.entries()) answers[place] = replies[nth]!;
+  const results = {
+    indexes: [...indexes, ...unsent.map(({ index }) => index)],
+    answers: [...answers, ...unsent.map(({ answer }) => answer)].map(resultOf),
+  };
+  return { ...step, results };
+}
+
+/** What the result of a batch's event depends on: a twentieth of the record of an applied event. */
+function resultOf(reply: BatchReply): BatchReply {
+  if (reply[kindField] !== KIND.event) return reply;
+  const { [kindField]: kind, [RECORD.id]: id, [RECORD.total]: total, [RECORD.guard]: guard, [RECORD.value]: value } = reply;
+  const applied = { [kindField]: kind, [RECORD.id]: id, [RECORD.total]: total };
+  return (guard === undefined ? applied : { ...applied, [RECORD.guard]: guard, [RECORD.value]: value }) as BatchReply;
 }

@@ -6,9 +6,8 @@ import type { BatchMetricEvent } from '../../domain/event.ts';
 import { AppError } from '../../errors.ts';
 import { STEP, UNSENT_EVENT } from '../../packed/call-fields.ts';
 import { unsentEvent, type UnsentEvent } from '../../packed/packed-arrays.ts';
-import { pack } from '../../packed/pack-state.ts';
-import { kindField, RECORD } from '../../packed/record-fields.ts';
-import type { ScriptReply } from '../../packed/record.ts';
+import { kindField } from '../../packed/record-fields.ts';
+import type { ScriptReply, UnsentReply } from '../../packed/record.ts';
 import { MERGED_INTO, REFUSAL, UNSENT } from '../../packed/refusal-fields.ts';
 import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../../redis/batches.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, listenedKey } from '../../redis/keys.ts';
@@ -178,7 +177,7 @@ export function createBatchProcessor(options: BatchProcessorOptions) {
         indexes: batch.awaited ? step.at : null,
         unsent: [
           ...step.refused.map((event) => ({ index: event[UNSENT_EVENT.index], answer: unsentReply(event) })),
-          ...step.applied.map(({ index, reply }) => ({ index, answer: pack(reply) })),
+          ...step.applied.map(({ index, reply }) => ({ index, answer: reply })),
         ],
       },
     );
@@ -333,9 +332,8 @@ function known(attributes: Record<string, string>, keys: ReadonlyMap<string, unk
 }
 
 /** The result of an event that was not sent. */
-const unsentReply = (event: UnsentEvent): Buffer =>
-  pack({
-    [RECORD.kind]: REFUSAL.unsent,
-    [UNSENT.code]: event[UNSENT_EVENT.code],
-    [UNSENT.message]: event[UNSENT_EVENT.message],
-  });
+const unsentReply = (event: UnsentEvent): UnsentReply => ({
+  [kindField]: REFUSAL.unsent,
+  [UNSENT.code]: event[UNSENT_EVENT.code],
+  [UNSENT.message]: event[UNSENT_EVENT.message],
+});
