@@ -12,7 +12,7 @@ interface CpuProfile {
 /** The functions with the most self time, from the one profile in a folder. */
 export function topFunctions(folder: string, count: number): string {
   const file = readdirSync(folder).find((name) => name.endsWith('.cpuprofile'));
-  if (file === undefined) return 'There is no profile: the frontend did not end by itself.';
+  if (file === undefined) return 'There is no profile: the process did not end by itself.';
   const { nodes, samples, timeDeltas } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as CpuProfile;
   const names = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));
   const micros = new Map<string, number>();

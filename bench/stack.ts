@@ -64,7 +64,7 @@ export interface Stack {
 
 /**
  * Starts Redis and Postgres with their default settings (every answer on disk) on a new data directory below `parent`, the
- * demo catalog, one frontend and one worker. `profileTo`: a folder for the frontend's CPU profile.
+ * demo catalog, one frontend and one worker. `profileTo`: a folder for the CPU profiles of both, each in a folder of its own.
  */
 export async function startStack({
   parent = tmpdir(),
@@ -137,10 +137,13 @@ export async function startStack({
       children.push(child);
       return child;
     };
-    const profiling = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
-    const workerArgs = ['--enable-source-maps', ...WORKER_NODE_OPTIONS];
+    const profiling = (of: 'frontend' | 'worker'): string[] =>
+      profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${join(profileTo, of)}`];
+    const workerArgs = ['--enable-source-maps', ...WORKER_NODE_OPTIONS, ...profiling('worker')];
     const worker = await ready(start('../workers/main.js', { env: variables, execArgv: workerArgs }));
-    const frontend = await ready(start('../src/processes/frontend.js', { env: variables, execArgv: profiling }));
+    const frontend = await ready(
+      start('../src/processes/frontend.js', { env: variables, execArgv: profiling('frontend') }),
+    );
     const receiver = start('./webhooks/receiver.js');
     const { port: receiverPort } = (await message(receiver)) as { port: number };
     const bare = start('./bare-server.js');

@@ -22,7 +22,7 @@ const HELP = `npm run bench -- [options]
   --users <n>        random users (default 100000)
   --only <a,b,…>     only these of the cases below
   --data <folder>    where the servers keep their data (default: the system's temporary folder)
-  --profile          take a CPU profile of the frontend, and show where its time goes; slows the run down
+  --profile          take CPU profiles of the frontend and the worker, and show where their time goes; slows the run down
   --no-save          write nothing to bench/results
   --compare <a> <b>  measure nothing, compare the files of two runs: ratios with 95 % intervals; exits with 1 if throughput or
                      p99 of a case is worse by more than the tolerance
@@ -79,7 +79,8 @@ async function main(): Promise<void> {
     `\n${tableOf(result.rows)}\n\n${targetTable(result.targets)}\n\n${memoryText(result.memory)}\n${result.verified.text}`,
   );
   if (profileTo !== undefined)
-    console.log(`\nThe frontend's own time by function (${profileTo}):\n${topFunctions(profileTo, 40)}`);
+    for (const of of ['frontend', 'worker'])
+      console.log(`\nThe ${of}'s own time by function (${profileTo}):\n${topFunctions(join(profileTo, of), 40)}`);
   else if (!values['no-save']) save(result);
   if (!result.verified.complete) process.exitCode = 1;
 }

@@ -13,7 +13,7 @@ are checked here.
 KEYS: by COMMIT_KEY; the blocks' users in order; all other keys.
 ARGV: the words of the call, in the order of `main` (`true` as step: all blocks are written or none); then for each block its words by BLOCK, the expected and the new packed state ('':
       none; '' as new: unchanged), and the parts of each of its records before and after the leaderboards; then, for a step of a queued
-      batch whose caller waits, the answers that are not records. Words are packed one after the other, not as a list.
+      batch whose caller waits, the packed indexes of its events and their answers. Words are packed one after the other, not as a list.
 Returns: a reply per block: for an applied block the packed leaderboards of its records, one after the other, otherwise a list by ENDED;
       then the position in the outbox ('' if nothing was written). Or only a list by ENDED and '', if it concerns the whole call
       (`passed`, `maybeStored`).
@@ -193,29 +193,19 @@ end
 -- A waiting caller polls for results many times a second.
 local RESULTS_SECONDS = 60
 
--- `records`: three texts each. `arg`: where the answers that are not records begin.
-local function finish_step(step, records, arg)
+local function finish_step(step, results)
   redis.call('SET', KEYS[step[STEP_PART.progress]], step[STEP_PART.after])
   if step[STEP_PART.finished] ~= '' then
     redis.call('XDEL', KEYS[step[STEP_PART.queue]], step[STEP_PART.finished])
   end
-  local wanted = step[STEP_PART.wanted]
-  if not wanted then
+  local answered, key = step[STEP_PART.answered], KEYS[step[STEP_PART.results]]
+  if not answered then
     return
   end
   -- One field per step: a field per event would cost Redis 5 µs per event and one line of its log each.
-  local answers, results = { cmsgpack.pack(wanted) }, KEYS[step[STEP_PART.results]]
-  for _, record in ipairs(step[STEP_PART.answers]) do
-    if record > 0 then
-      answers[#answers + 1] = table.concat(records, '', 3 * record - 2, 3 * record)
-    else
-      answers[#answers + 1] = ARGV[arg]
-      arg = arg + 1
-    end
-  end
-  redis.call('HSET', results, step[STEP_PART.after], table.concat(answers))
-  redis.call('HINCRBY', results, BATCH_RESULT.answered, #wanted)
-  redis.call('EXPIRE', results, RESULTS_SECONDS)
+  redis.call('HSET', key, step[STEP_PART.after], results)
+  redis.call('HINCRBY', key, BATCH_RESULT.answered, answered)
+  redis.call('EXPIRE', key, RESULTS_SECONDS)
 end
 
 -- Makes the moves of a block's next record, and adds the record to the outbox's.
@@ -347,7 +337,7 @@ local function main()
   replies[block_count + 1] =
     redis.call('XADD', outbox, '*', OUTBOX.tenant, tenant_no, OUTBOX.records, packed, unpack(of_users))
   if step then
-    finish_step(step, records, arg)
+    finish_step(step, ARGV[arg])
   end
   return replies
 end

@@ -96,8 +96,7 @@ export const MOVE = {
 
 /**
  * A batch's step: numbers of the keys (progress, queue, results, listened), the progress before and after, the batch's ID if this is
- * its last step, and the wanted results: indexes of events, and for each the number of its record among all records (from 1), or 0 if
- * its answer is the next of the last arguments. `false` if nobody waits for results.
+ * its last step, and the number of results, which are the last argument; `false` if nobody waits for them.
  */
 export const STEP_PART = {
   progress: 0,
@@ -107,8 +106,7 @@ export const STEP_PART = {
   expected: 4,
   after: 5,
   finished: 6,
-  wanted: 7,
-  answers: 8,
+  answered: 7,
 } as const;
 
 /** How a block of a commit ended, in the replies that are lists. An applied block's reply is the text of its ranks. */

@@ -17,6 +17,7 @@ import {
   type TenantPart,
   userKey,
 } from '../../redis/keys.ts';
+import type { BatchReply } from '../../redis/batches.ts';
 import { narrowBucket } from '../../redis/idempotency.ts';
 import { totalMoves } from '../../redis/lua-library.ts';
 import type { Words } from '../../redis/script.ts';
@@ -223,8 +224,8 @@ export interface StepPart {
   after: string;
   /** The batch's ID if this is its last step, else ''. */
   finished: string;
-  /** Results for a waiting caller: the index of each event in the batch, and its packed answer or its record in the call. */
-  results: readonly { index: number; answer: Buffer | { record: number } }[] | null;
+  /** For a waiting caller: the indexes of events in the batch, and the answer to each. */
+  results: { indexes: readonly number[]; answers: readonly BatchReply[] } | null;
 }
 
 /** KEYS and ARGV of `lua/commit.lua`. `recalled`: blocks of users who were not read. `together`: all blocks are written or none. */
@@ -359,14 +360,11 @@ function addMove(words: unknown[], part: TenantPart, keys: KeyNumbers, move: Sco
   );
 }
 
-/** In the order of STEP_PART. Appends the answers that are not records to the arguments. */
+/** In the order of STEP_PART. Appends the results to the arguments. */
 function packedStepPart(keys: KeyNumbers, step: StepPart, bytes: Buffer[]): unknown[] {
   const { progress, queue, results, listened } = step.keys;
-  const answers = (step.results ?? []).map(({ answer }) => {
-    if (!Buffer.isBuffer(answer)) return answer.record;
-    bytes.push(answer);
-    return 0;
-  });
+  const wanted = step.results;
+  if (wanted !== null) bytes.push(packWords([wanted.indexes, ...wanted.answers]));
   return [
     keys.of(progress),
     keys.of(queue),
@@ -375,7 +373,6 @@ function packedStepPart(keys: KeyNumbers, step: StepPart, bytes: Buffer[]): unkn
     step.expected,
     step.after,
     step.finished,
-    step.results === null ? false : step.results.map(({ index }) => index),
-    answers,
+    wanted !== null && wanted.indexes.length,
   ];
 }

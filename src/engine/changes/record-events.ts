@@ -1,12 +1,21 @@
 /** Applies events of users in one part of a tenant: what a user's events change is computed together and committed together. */
-import { pack } from '../../packed/pack-state.ts';
-import { kindField, RECORD } from '../../packed/record-fields.ts';
+import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord, ScriptReply } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
+import type { BatchReply } from '../../redis/batches.ts';
 import type { TenantPart } from '../../redis/keys.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
 import type { StepPart } from './block.ts';
-import { type Calls, type Changed, changeUsers, type Subject } from './change-users.ts';
+import {
+  type Calls,
+  type Changed,
+  changeUsers,
+  type ChangeOptions,
+  commitChanges,
+  type CommittedChanges,
+  type ComputedChanges,
+  type Subject,
+} from './change-users.ts';
 import { type EventsChange, eventsChange, type PlacedEvent } from './event-change.ts';
 
 /** When events happen, for leaderboards on which of equal scores the earlier one ranks higher. */
@@ -31,61 +40,97 @@ export function createReachedClock(): ReachedClock {
   };
 }
 
-interface EventCall {
+export interface EventCall {
   nowMs: number;
   /** Maximum number of idempotency keys of a user on a UTC day; 0: unlimited. */
   keysPerDay: number;
   reached: ReachedClock;
 }
 
-/** A batch's step around its events. `resultsOf`: the results for a waiting caller; `null` if nobody waits. */
+/** A batch's step around its events. `indexes`: those of the events in the batch; `null` if nobody waits for results. */
 export interface EventStep extends Omit<StepPart, 'results'> {
   indexes: readonly number[] | null;
   /** Results of events that were not sent. */
-  unsent: readonly { index: number; answer: Buffer }[];
+  unsent: readonly { index: number; answer: BatchReply }[];
 }
 
 export interface EventReplies {
-  ended: 'done' | 'passed' | 'held' | 'stored';
+  ended: CommittedChanges<EventsChange>['ended'];
   /** In the order of the events. */
   replies: ScriptReply[];
-  refused: number;
 }
 
-/**
- * Applies events in the order of each user. With a step: all or nothing, and not at all if an event waits for an answer of Postgres, for
- * another replay or, since its user was or is being merged, for the other user (`held`).
- */
-export async function recordEvents(
-  calls: Calls,
+/** Events of a call, by user. */
+export interface EventsByUser extends Required<Pick<ChangeOptions<EventsChange>, 'onOvertaken'>> {
+  users: PlacedEvent[][];
+  /** The users as subjects of a change. */
+  subjects: Subject<EventsChange>[];
+}
+
+/** Groups the events of a call. `mayWait`: whether events wait for users who are being merged. */
+export function eventsByUser(
   part: TenantPart,
   events: readonly ReadyEvent[],
   { nowMs, keysPerDay, reached }: EventCall,
-  step: EventStep | null = null,
-): Promise<EventReplies> {
+  mayWait: boolean,
+): EventsByUser {
   // Also of users whose changes are computed later, earlier events were earlier.
   const users = groupedByUser(events.map((event, place) => ({ event, place, reached: reached.next(nowMs) })));
-  // Batches of a shard are processed one after another, and wait for nobody.
-  const around = { part, nowMs, keysPerDay, mayWait: step === null };
+  const around = { part, nowMs, keysPerDay, mayWait };
   const subjects = users.map((own): Subject<EventsChange> => ({
     userId: own[0]!.event.userId,
     keys: own.flatMap(({ event }) => event.idempotency ?? []),
     isGuarded: own.some(({ event }) => event.plan.plan.guards !== undefined),
     compute: (read) => eventsChange(own, read, around),
   }));
-  const { changed, ended } = await changeUsers(calls, part, subjects, {
-    handlesSealed: true,
-    onOvertaken: (latest, at) => {
-      for (const placed of users[at]!) placed.reached = reached.next(nowMs, latest);
-    },
-    ...(step !== null && {
-      step: (changes: readonly EventsChange[]) => stepPart(step, users, changes),
-    }),
-  });
+  const onOvertaken = (latest: number, at: number): void => {
+    for (const placed of users[at]!) placed.reached = reached.next(nowMs, latest);
+  };
+  return { users, subjects, onOvertaken };
+}
+
+/** Applies events in the order of each user. */
+export async function recordEvents(
+  calls: Calls,
+  part: TenantPart,
+  events: readonly ReadyEvent[],
+  call: EventCall,
+): Promise<EventReplies> {
+  const { users, subjects, onOvertaken } = eventsByUser(part, events, call, true);
+  const { changed, ended } = await changeUsers(calls, part, subjects, { handlesSealed: true, onOvertaken });
   const replies: ScriptReply[] = [];
   for (const [at, own] of users.entries())
     for (const [nth, { event, place }] of own.entries()) replies[place] = replyTo(changed[at]!, nth, event);
-  return { ended, replies, refused: changed.reduce((sum, { change }) => sum + change.refused, 0) };
+  return { ended, replies };
+}
+
+export interface StepReplies extends EventReplies {
+  refused: number;
+  /** Whether the changes were committed as they were computed. */
+  isAsComputed: boolean;
+}
+
+/**
+ * Commits the computed events of a batch's step: all or nothing, and not at all if an event waits for an answer of Postgres, for another
+ * replay or, since its user was or is being merged, for the other user (`held`). The replies have no leaderboards. Sends the commit
+ * before it returns a promise.
+ */
+export async function commitStep(
+  calls: Calls,
+  part: TenantPart,
+  { users, onOvertaken }: EventsByUser,
+  computed: ComputedChanges<EventsChange>,
+  step: EventStep,
+): Promise<StepReplies> {
+  const { changed, ended, conflicts } = await commitChanges(calls, part, computed, {
+    onOvertaken,
+    step: (changes) => stepPart(step, users, changes),
+  });
+  const replies: ScriptReply[] = [];
+  for (const [at, own] of users.entries())
+    for (const [nth, { place }] of own.entries()) replies[place] = changed[at]!.change.replies[nth]!;
+  const refused = changed.reduce((sum, { change }) => sum + change.refused, 0);
+  return { ended, replies, refused, isAsComputed: conflicts === 0 };
 }
 
 function groupedByUser(events: readonly PlacedEvent[]): PlacedEvent[][] {
@@ -120,14 +165,26 @@ function stepPart(
 ): StepPart | null {
   if (changes.some(({ replies }) => replies.some((reply) => WAITING.has(reply[kindField])))) return null;
   if (indexes === null) return { ...step, results: null };
-  const results: { index: number; answer: Buffer | { record: number } }[] = [];
-  const written = changes.flatMap(({ block }) => block?.records ?? []).toSorted((a, b) => a.place - b.place);
-  for (const [at, { recordOf, replies, block }] of changes.entries()) {
-    for (const [nth, { place }] of users[at]!.entries()) {
-      const no = recordOf[nth]!;
-      const answer = no === -1 ? pack(replies[nth]) : { record: written.indexOf(block!.records[no]!) + 1 };
-      results[place] = { index: indexes[place]!, answer };
-    }
-  }
-  return { ...step, results: [...results, ...unsent] };
+  const answers: BatchReply[] = [];
+  for (const [at, { replies }] of changes.entries())
+    for (const [nth, { place }] of users[at]!.entries()) answers[place] = replies[nth]!;
+  const results = {
+    indexes: [...indexes, ...unsent.map(({ index }) => index)],
+    answers: [...answers, ...unsent.map(({ answer }) => answer)].map(resultOf),
+  };
+  return { ...step, results };
+}
+
+/** What the result of a batch's event depends on: a twentieth of the record of an applied event. */
+function resultOf(reply: BatchReply): BatchReply {
+  if (reply[kindField] !== KIND.event) return reply;
+  const {
+    [kindField]: kind,
+    [RECORD.id]: id,
+    [RECORD.total]: total,
+    [RECORD.guard]: guard,
+    [RECORD.value]: value,
+  } = reply;
+  const applied = { [kindField]: kind, [RECORD.id]: id, [RECORD.total]: total };
+  return (guard === undefined ? applied : { ...applied, [RECORD.guard]: guard, [RECORD.value]: value }) as BatchReply;
 }
