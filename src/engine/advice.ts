@@ -5,9 +5,7 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { AdviceCode, AdviceItem, Finding } from '../domain/administration/advice.ts';
 import type { AnalyticsAchievements, AnalyticsMetrics, AnalyticsPoints } from '../domain/analytics-responses.ts';
 import { type Achievement, type Leaderboard, MOST_RESOURCES, MOST_WEBHOOKS } from '../domain/catalog.ts';
-import { suggestion } from '../domain/nearest.ts';
 import { DAY_MS } from '../domain/periods.ts';
-import { KEY_PATTERN } from '../domain/schemas.ts';
 import { boardStatus, playedRule, runShownOn } from '../domain/runs.ts';
 import { counted } from '../domain/words.ts';
 import { unusedAdminKeys } from '../postgres/access/admin-keys.ts';
@@ -17,6 +15,7 @@ import { boardGroupsKey, boardKey } from '../redis/keys.ts';
 import { tenantParts } from '../redis/parts.ts';
 import type { RecentRequest, RecentRequests } from '../redis/recent-requests.ts';
 import { emailsWithoutAddresses, messagesNeverDue, type Reach, usersWithoutZone } from './advice-reach.ts';
+import { refusedEvents } from './advice-refusals.ts';
 import {
   eventsFell,
   eventsRose,
@@ -39,8 +38,6 @@ const EVERYBODY = 0.95;
 const UNUSED_KEYS_AFTER_MS = 7 * DAY_MS;
 /** Share of a limit from which on it is near. */
 const NEAR = 0.8;
-/** Refused calls are reported from this number on. */
-const LEAST_REFUSED = 5;
 /** The requests of the last hour that are looked at, and the leaderboards. */
 const MOST_REQUESTS = 1_000;
 const MOST_BOARDS = 100;
@@ -285,40 +282,4 @@ function isJudged(achievement: Achievement | undefined, nowMs: number): boolean 
   // Dated ones may not have begun, or are over; years take a year.
   if (status !== 'active' || startDate !== null || endDate !== null || trigger === 'anniversary') return false;
   return created <= nowMs - ACHIEVEMENTS_AFTER_MS;
-}
-
-/** Longer keys would fill the sentence. */
-const MOST_KEY = 64;
-const KEY = new RegExp(KEY_PATTERN);
-const EVENT_PATH = /^\/v1\/metrics\/([^/]+)\/event$/;
-
-/** Calls that send one event, were refused in the last hour, and why most of them were. */
-function refusedEvents({ compiled, requests }: Facts): Finding | null {
-  const sent = requests.flatMap(({ method, path, status, prefix }) => {
-    const [, key] = (method === 'POST' && EVENT_PATH.exec(path)) || [];
-    return key === undefined ? [] : [{ key, status, prefix }];
-  });
-  const refused = sent.filter(({ status }) => status >= 400 && status < 500);
-  if (refused.length < LEAST_REFUSED) return null;
-  const kinds = new Map<string, { key: string; status: number; count: number }>();
-  for (const { key, status } of refused) {
-    const kind = `${key} ${status}`;
-    kinds.set(kind, { key, status, count: (kinds.get(kind)?.count ?? 0) + 1 });
-  }
-  const [most] = [...kinds.values()].sort((one, other) => other.count - one.count);
-  const { key, status } = most!;
-  const isUnknown = !compiled.metrics.has(key);
-  // An end user chooses the path, so only what can be a key is quoted to an administrator.
-  const isQuotable = KEY.test(key) && key.length <= MOST_KEY;
-  const unknown = isQuotable ? `the metric '${key}', which does not exist` : 'metrics that do not exist';
-  const why = isUnknown
-    ? `most name ${unknown}${suggestion(key, compiled.metrics.keys())}`
-    : `most with ${status} for '${key}'`;
-  const senders = new Set(refused.map(({ prefix }) => prefix));
-  const by = senders.size === 1 ? `, all sent with the key ${[...senders][0]}` : '';
-  return {
-    text: `${refused.length} of the latest ${counted(sent.length, 'event')} were refused${by}: ${why}.`,
-    advice: isUnknown ? 'Correct the key in your app, or create the metric.' : 'The answer to each call says why.',
-    screen: '/requests',
-  };
 }
