@@ -34,7 +34,7 @@ export type Leagues = Static<typeof Leagues>;
 
 export const LeagueTier = Type.Object({
   number: Type.Integer({ description: TIER_NUMBER }),
-  name: Type.String(),
+  name: Type.String({ description: 'Name of the tier.' }),
   badge: Nullable(Badge, { description: TIER_BADGE }),
 });
 export type LeagueTier = Static<typeof LeagueTier>;
@@ -69,8 +69,8 @@ export const UserLeague = Type.Object({
   status: BoardStatus,
   run: Type.Object(
     {
-      start: LocalDate,
-      end: LocalDate,
+      start: { ...LocalDate, description: 'First day of the run.' },
+      end: { ...LocalDate, description: 'Last day of the run.' },
       endsAt: Type.String({ format: 'date-time', description: 'When the user’s last day of the run ends.' }),
       secondsLeft: Type.Integer({ description: 'Seconds until `endsAt`; 0 after it.' }),
       finalAt: Type.String({ format: 'date-time', description: 'When ranks are final, and users move.' }),
@@ -81,7 +81,7 @@ export const UserLeague = Type.Object({
   tier: { ...LeagueTier, description: 'The tier in which the user is in this run.' },
   tiers: Type.Integer({ description: 'How many tiers there are.' }),
   rank: Nullable(Type.Integer(), { description: 'The user’s rank in the cohort; null: no score, or no cohort.' }),
-  value: Nullable(WholeNumber()),
+  value: Nullable(WholeNumber(), { description: 'The user’s score in the run; null: none.' }),
   // Only on leaderboards that have one.
   secondaryScore: Type.Optional(Nullable(Type.Number())),
   move: LeagueMove,

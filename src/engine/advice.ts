@@ -4,18 +4,30 @@ import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import type { AdviceCode, AdviceItem, Finding } from '../domain/administration/advice.ts';
 import type { AnalyticsAchievements, AnalyticsMetrics, AnalyticsPoints } from '../domain/analytics-responses.ts';
-import { type Achievement, type Leaderboard, MOST_RESOURCES, MOST_WEBHOOKS, type Reward } from '../domain/catalog.ts';
-import { suggestion } from '../domain/nearest.ts';
+import { type Achievement, type Leaderboard, MOST_RESOURCES, MOST_WEBHOOKS } from '../domain/catalog.ts';
 import { DAY_MS } from '../domain/periods.ts';
 import { boardStatus, playedRule, runShownOn } from '../domain/runs.ts';
 import { counted } from '../domain/words.ts';
 import { unusedAdminKeys } from '../postgres/access/admin-keys.ts';
 import { ownEnabledChannels, type OwnChannels } from '../postgres/notifications/message-channels.ts';
-import { claimCounts } from '../postgres/rewards.ts';
+import { knownProfiles } from '../postgres/users/stored-states.ts';
 import { boardGroupsKey, boardKey } from '../redis/keys.ts';
 import { tenantParts } from '../redis/parts.ts';
 import type { RecentRequest, RecentRequests } from '../redis/recent-requests.ts';
+import { emailsWithoutAddresses, messagesNeverDue, type Reach, usersWithoutZone } from './advice-reach.ts';
+import { refusedEvents } from './advice-refusals.ts';
+import {
+  eventsFell,
+  eventsRose,
+  lastWeek,
+  leaderboardsEnd,
+  rewardsRunningOut,
+  type Stocks,
+  stocksOf,
+  type Trends,
+} from './advice-trends.ts';
 import type { AnalyticsReads } from './analytics/analytics-reads.ts';
+import { names, placeOf } from './finding.ts';
 
 /** Resources are not judged before they are this old. */
 const JUDGED_AFTER_MS = 2 * DAY_MS;
@@ -26,13 +38,9 @@ const EVERYBODY = 0.95;
 const UNUSED_KEYS_AFTER_MS = 7 * DAY_MS;
 /** Share of a limit from which on it is near. */
 const NEAR = 0.8;
-/** Refused calls are reported from this number on. */
-const LEAST_REFUSED = 5;
 /** The requests of the last hour that are looked at, and the leaderboards. */
 const MOST_REQUESTS = 1_000;
 const MOST_BOARDS = 100;
-/** Names written out in a sentence. */
-const MOST_NAMED = 3;
 
 interface AdviceOptions {
   redis: Redis;
@@ -43,16 +51,13 @@ interface AdviceOptions {
 }
 
 /** What the advice is about: a tenant's configuration, and how it was used in the last 30 days. */
-interface Facts {
-  compiled: CompiledCatalog;
-  nowMs: number;
+interface Facts extends Trends, Reach {
   metrics: AnalyticsMetrics['metrics'];
-  /** The number of users, and of those who hold each achievement. */
-  users: number;
+  /** How many users hold each achievement. */
   achievements: AnalyticsAchievements['achievements'];
   points: AnalyticsPoints['systems'];
   channels: OwnChannels;
-  soldOut: readonly Reward[];
+  stocks: Stocks;
   emptyBoards: readonly Leaderboard[];
   requests: readonly RecentRequest[];
   /** Names of the admin keys that were never used; empty for a key of one tenant. */
@@ -60,33 +65,39 @@ interface Facts {
 }
 
 /**
- * Returns what an administrator could improve, at most one item per code. Reads the sums that analytics keep, a few counters and
- * the requests of the last hour, never users or events, so the cost depends on the configuration alone.
+ * Returns what an administrator could improve, at most one item per code. Reads the sums that analytics keep, a few counters,
+ * some claims of rewards and the requests of the last hour, never users or events, so the cost depends on the configuration alone.
  */
 export function createAdvice({ redis, pool, clock, analytics, recentRequests }: AdviceOptions) {
   return async (compiled: CompiledCatalog, { ofAll }: { ofAll: boolean }): Promise<AdviceItem[]> => {
     const { catalog } = compiled;
     const { tenantNo } = catalog;
     const nowMs = clock.now();
-    const [metrics, achievements, points, channels, soldOut, emptyBoards, requests, unusedKeys] = await Promise.all([
-      analytics.metrics(compiled, { days: false }),
-      analytics.achievements(compiled, {}),
-      analytics.points(compiled, {}),
-      ownEnabledChannels(pool, tenantNo),
-      soldOutOf(pool, compiled),
-      emptyBoardsOf(redis, compiled, nowMs),
-      recentRequests.read(tenantNo, { limit: MOST_REQUESTS, nowMs: systemClock.now() }),
-      ofAll ? unusedAdminKeys(pool, nowMs - UNUSED_KEYS_AFTER_MS) : [],
-    ]);
+    const [metrics, weeks, achievements, points, channels, stocks, emptyBoards, requests, unusedKeys] =
+      await Promise.all([
+        analytics.metrics(compiled, { days: false }),
+        analytics.metrics(compiled, { ...lastWeek(nowMs), days: false }),
+        analytics.achievements(compiled, {}),
+        analytics.points(compiled, {}),
+        ownEnabledChannels(pool, tenantNo),
+        stocksOf(pool, compiled, nowMs),
+        emptyBoardsOf(redis, compiled, nowMs),
+        recentRequests.read(tenantNo, { limit: MOST_REQUESTS, nowMs: systemClock.now() }),
+        ofAll ? unusedAdminKeys(pool, nowMs - UNUSED_KEYS_AFTER_MS) : [],
+      ]);
+    // Now Postgres has every profile that was answered before: analytics waited for it.
+    const known = await knownProfiles(pool, tenantNo);
     const facts: Facts = {
       compiled,
       nowMs,
       metrics: metrics.metrics,
+      weeks: weeks.metrics,
       users: achievements.users,
       achievements: achievements.achievements,
       points: points.systems,
+      known,
       channels,
-      soldOut,
+      stocks,
       emptyBoards,
       requests,
       unusedKeys,
@@ -96,18 +107,6 @@ export function createAdvice({ redis, pool, clock, analytics, recentRequests }: 
       return found === null ? [] : [{ code: code as AdviceCode, ...found }];
     });
   };
-}
-
-async function soldOutOf(pool: Pool, { catalog: { tenantNo, rewards } }: CompiledCatalog): Promise<Reward[]> {
-  const limited = rewards.filter(({ status, stock }) => status === 'active' && stock !== null);
-  if (limited.length === 0) return [];
-  const counts = await claimCounts(
-    pool,
-    tenantNo,
-    limited.map(({ no }) => no),
-    null,
-  );
-  return limited.filter(({ no, stock }) => (counts.get(no)?.claimed ?? 0) >= stock!);
 }
 
 /** Active leaderboards on whose current run nobody is. A run that began lately is left out, and so are those of a day. */
@@ -131,22 +130,11 @@ async function emptyBoardsOf(redis: Redis, { catalog }: CompiledCatalog, nowMs: 
   return found.flat();
 }
 
-const LIST = new Intl.ListFormat('en', { type: 'conjunction' });
-
-/** `Flips`, `Flips and Minutes`, `Flips, Minutes, Lessons and 4 others`. */
-function names(of: readonly { name: string }[]): string {
-  const written = of.length <= MOST_NAMED + 1 ? of.length : MOST_NAMED;
-  const all = of.slice(0, written).map(({ name }) => name);
-  return LIST.format(of.length > written ? [...all, `${of.length - written} others`] : all);
-}
-
-/** The editor of the only resource, or the list of several. */
-const placeOf = (screen: string, of: readonly { id: string }[]): string =>
-  of.length === 1 ? `${screen}#edit-${of[0]!.id}` : screen;
-
 /** In the order of the list. */
 const FINDINGS: Readonly<Record<AdviceCode, (facts: Facts) => Finding | null>> = {
   events_refused: refusedEvents,
+  events_fell: eventsFell,
+  events_rose: eventsRose,
   metrics_without_events: ({ compiled, nowMs, metrics }) => {
     const old = new Set(
       compiled.catalog.metrics.filter(({ created }) => created <= nowMs - JUDGED_AFTER_MS).map(({ id }) => id),
@@ -191,7 +179,11 @@ const FINDINGS: Readonly<Record<AdviceCode, (facts: Facts) => Finding | null>> =
       screen: email ? '/messages/channel' : '/messages/push-channels',
     };
   },
-  rewards_sold_out: ({ soldOut }) =>
+  messages_never_due: messagesNeverDue,
+  emails_without_addresses: emailsWithoutAddresses,
+  users_without_zone: usersWithoutZone,
+  rewards_run_out: ({ stocks }) => rewardsRunningOut(stocks),
+  rewards_sold_out: ({ stocks: { soldOut } }) =>
     soldOut.length === 0
       ? null
       : {
@@ -209,7 +201,12 @@ const FINDINGS: Readonly<Record<AdviceCode, (facts: Facts) => Finding | null>> =
     };
   },
   achievements_of_everybody: (facts) => {
-    const trivial = judged(facts).filter(({ holders }) => holders >= facts.users * EVERYBODY);
+    const isOfEverybody = ({ holders }: { holders: number }): boolean => holders >= facts.users * EVERYBODY;
+    // A first step that everybody takes is fine while there is a next one.
+    const followed = new Set(
+      facts.achievements.filter((one) => !isOfEverybody(one)).map(({ id }) => subjectOf(facts, id)),
+    );
+    const trivial = judged(facts).filter((one) => isOfEverybody(one) && !followed.has(subjectOf(facts, one.id)));
     if (trivial.length === 0) return null;
     return {
       text: `Nearly every user has ${names(trivial)}.`,
@@ -217,6 +214,7 @@ const FINDINGS: Readonly<Record<AdviceCode, (facts: Facts) => Finding | null>> =
       screen: '/achievements#new-achievement',
     };
   },
+  leaderboards_end: leaderboardsEnd,
   leaderboards_without_users: ({ emptyBoards }) =>
     emptyBoards.length === 0
       ? null
@@ -272,38 +270,16 @@ function judged({ compiled, nowMs, users, achievements }: Facts): Facts['achieve
   return achievements.filter(({ id }) => isJudged(compiled.achievementsById.get(id), nowMs));
 }
 
+/** What an active achievement counts; '' for others. */
+function subjectOf({ compiled }: Facts, id: string): string {
+  const achievement = compiled.achievementsById.get(id);
+  return achievement?.status === 'active' ? `${achievement.trigger} ${achievement.metricId ?? ''}` : '';
+}
+
 function isJudged(achievement: Achievement | undefined, nowMs: number): boolean {
   if (achievement === undefined) return false;
   const { status, created, startDate, endDate, trigger } = achievement;
   // Dated ones may not have begun, or are over; years take a year.
   if (status !== 'active' || startDate !== null || endDate !== null || trigger === 'anniversary') return false;
   return created <= nowMs - ACHIEVEMENTS_AFTER_MS;
-}
-
-const EVENT_PATH = /^\/v1\/metrics\/([^/]+)\/event$/;
-
-/** Calls that send one event, were refused in the last hour, and why most of them were. */
-function refusedEvents({ compiled, requests }: Facts): Finding | null {
-  const sent = requests.flatMap(({ method, path, status }) => {
-    const [, key] = (method === 'POST' && EVENT_PATH.exec(path)) || [];
-    return key === undefined ? [] : [{ key, status }];
-  });
-  const refused = sent.filter(({ status }) => status >= 400 && status < 500);
-  if (refused.length < LEAST_REFUSED) return null;
-  const kinds = new Map<string, { key: string; status: number; count: number }>();
-  for (const { key, status } of refused) {
-    const kind = `${key} ${status}`;
-    kinds.set(kind, { key, status, count: (kinds.get(kind)?.count ?? 0) + 1 });
-  }
-  const [most] = [...kinds.values()].sort((one, other) => other.count - one.count);
-  const { key, status } = most!;
-  const isUnknown = !compiled.metrics.has(key);
-  const why = isUnknown
-    ? `most name the metric '${key}', which does not exist${suggestion(key, compiled.metrics.keys())}`
-    : `most with ${status} for '${key}'`;
-  return {
-    text: `${refused.length} of the latest ${counted(sent.length, 'event')} were refused: ${why}.`,
-    advice: isUnknown ? 'Correct the key in your app, or create the metric.' : 'The answer to each call says why.',
-    screen: '/requests',
-  };
 }

@@ -1,3 +1,4 @@
+import { editDistance } from '../domain/nearest.ts';
 import { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import { refusedAfterClose } from './respond.ts';
@@ -109,4 +110,44 @@ export function otherPortHint(
     );
     return exists ? hint : undefined;
   };
+}
+
+/** Longer paths and steps have no hint. */
+const MOST_PATH = 200;
+const MOST_STEP = 40;
+/** Tolerated share of different characters in one step. */
+const STEP_SHARE = 0.4;
+const ROOT = '/v1';
+
+/** The hint for a path that differs from one of the surface's in a few characters of one step, or lacks `/v1`; otherwise `undefined`. */
+export function similarPathHint(
+  operations: readonly Pick<Operation, 'method' | 'path'>[],
+): (method: string, path: string) => string | undefined {
+  const declared = operations.map(({ method, path }) => ({ method, path, steps: path.split('/') }));
+  return (method, path) => {
+    if (path.length > MOST_PATH) return undefined;
+    const steps = path.split('/');
+    const rooted = `${ROOT}${path}`.split('/');
+    const found = declared
+      .flatMap((each) => {
+        const edits = Math.min(editsOf(each.steps, steps), 1 + editsOf(each.steps, rooted));
+        return edits === Infinity ? [] : [{ ...each, edits, isOther: Number(each.method !== method) }];
+      })
+      .toSorted((one, other) => one.edits - other.edits || one.isOther - other.isOther);
+    // Without an edit, the path exists, and only the method is wrong.
+    if (found.length === 0 || found[0]!.edits === 0) return undefined;
+    return `Did you mean ${found[0]!.method.toUpperCase()} ${found[0]!.path}?`;
+  };
+}
+
+/** Characters to change in the one literal step that differs; Infinity if these are too many, or more steps differ. */
+function editsOf(declared: readonly string[], steps: readonly string[]): number {
+  if (declared.length !== steps.length) return Infinity;
+  const wrong = declared.flatMap((step, at) => (fits(step, steps[at]) ? [] : [at]));
+  if (wrong.length === 0) return 0;
+  const [step, sent] = [declared[wrong[0]!]!, steps[wrong[0]!]!];
+  if (wrong.length > 1 || step.startsWith('{') || sent.length > MOST_STEP) return Infinity;
+  const most = STEP_SHARE * Math.max(step.length, sent.length);
+  const edits = editDistance(sent, step, most);
+  return edits <= most ? edits : Infinity;
 }

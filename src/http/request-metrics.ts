@@ -7,6 +7,17 @@ import { type Cost, noCost } from '../turns.ts';
 import { OverShare } from './access/shares.ts';
 import { KeyRefusal } from './access/key-refusal.ts';
 
+/** Reasons that `ops/alerts.yml` counts. They exist from the start: a counter that appears with its first refusal never increases by it. */
+const ALERTED_REASONS = [
+  'internal',
+  'key_unknown',
+  'key_wrong_secret',
+  'over_share',
+  'overload',
+  'overloaded',
+  'too_many_wrong_keys',
+] as const;
+
 export class OperationTimes {
   private readonly make: (status: string) => Series;
   /** By the first digit of the status; 0 if the client disconnected before the answer. */
@@ -40,7 +51,7 @@ export class RequestMetrics {
   private readonly byOperation = new Map<string, OperationTimes>();
   private readonly costs = new Map<string, Cost>();
   /** By reason. A counter with labels would cost as much as the rest of a refusal in an overload. */
-  private readonly refusals = new Map<string, number>();
+  private readonly refusals = new Map<string, number>(ALERTED_REASONS.map((reason) => [reason, 0]));
   /** Called when Postgres refuses a write of a request because its disk is full. */
   onPostgresFull: () => void = () => undefined;
 

@@ -15,7 +15,7 @@ import { mcpOperation } from './mcp/endpoint.ts';
 import { addPage, type Page } from './pages.ts';
 import { addTrackingPaths } from './tracking-paths.ts';
 import { addUnsubscribePage } from './unsubscribe-page.ts';
-import { type Handler, type OtherPort, otherPortHint, Paths } from './paths.ts';
+import { type Handler, type OtherPort, otherPortHint, Paths, similarPathHint } from './paths.ts';
 import type { FileLimit, RateLimit } from './access/rate-limit.ts';
 import { Admission } from './access/admission.ts';
 import { Shares } from './access/shares.ts';
@@ -139,8 +139,9 @@ export function createServer(options: ServerOptions): Server {
   for (const [path, handler] of Object.entries(health))
     paths.add(path, 'get', (headOnly) => sized(context, handler(headOnly)));
   const otherPort = options.otherPort && otherPortHint(surface, options.otherPort);
+  const similar = similarPathHint(options.operations);
   const refuse = refusal(context, (method, path) =>
-    path === '/' ? rootHint(options.pages ?? []) : otherPort?.(method, path),
+    path === '/' ? rootHint(options.pages ?? []) : (otherPort?.(method, path) ?? similar(method, path)),
   );
   const notFound = refuse(new AppError('unknown_path', 'There is no such path'));
   for (const page of options.pages ?? [])

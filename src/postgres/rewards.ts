@@ -62,6 +62,26 @@ export async function claimCounts(
   return new Map(rows.map(({ rewardNo, ...counts }) => [rewardNo, counts]));
 }
 
+/** When the nth claim of a reward, counted from the newest, was reserved (epoch ms). Leaves out rewards with fewer claims. */
+export async function nthNewestClaims(
+  pool: Pool,
+  tenantNo: number,
+  wanted: readonly { rewardNo: number; nth: number }[],
+): Promise<Map<number, number>> {
+  if (wanted.length === 0) return new Map();
+  const { rows } = await pool.query<{ rewardNo: number; reservedMs: number }>(
+    `SELECT wanted.no AS "rewardNo", epoch_ms(reserved)::float8 AS "reservedMs"
+       FROM unnest($2::int[], $3::int[]) AS wanted (no, nth)
+      CROSS JOIN LATERAL (
+        SELECT reserved FROM reward_claims AS claim
+         WHERE claim.tenant_no = $1 AND claim.reward_no = wanted.no AND state < ${CLAIM_STATE.cancelled}
+         ORDER BY id DESC OFFSET wanted.nth - 1 LIMIT 1
+      ) AS newest`,
+    [tenantNo, wanted.map(({ rewardNo }) => rewardNo), wanted.map(({ nth }) => nth)],
+  );
+  return new Map(rows.map(({ rewardNo, reservedMs }) => [rewardNo, reservedMs]));
+}
+
 /** Locks a reward's count, which it returns. */
 async function lockCount(client: PoolClient, tenantNo: number, rewardNo: number): Promise<number> {
   const { rows } = await client.query<{ claimed: number }>(

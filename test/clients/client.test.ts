@@ -7,6 +7,18 @@ import { STUDY_APP } from '../study-app.ts';
 const CONFIGURATION = {
   ...STUDY_APP,
   rewards: [{ key: 'hat', name: 'Hat', pointsSystemKey: 'xp', price: 1, status: 'active' as const }],
+  leaderboards: [
+    ...STUDY_APP.leaderboards!,
+    {
+      key: 'league',
+      name: 'League',
+      rankBy: 'metric' as const,
+      metricKey: 'flips',
+      runUnit: 'week' as const,
+      status: 'active' as const,
+      leagues: { tiers: [{ name: 'Bronze' }, { name: 'Silver' }], cohortUsers: 10, promoted: 3, demoted: 3 },
+    },
+  ],
   achievements: [
     ...STUDY_APP.achievements!,
     {
@@ -106,11 +118,15 @@ const CALLS: Record<string, [call: () => Promise<unknown>, answer: unknown]> = {
     },
     { type: 'release' },
   ],
+  'user.league': [
+    () => laurel.user('bob').league('league'),
+    { leaderboardKey: 'league', tier: { number: 1, name: 'Bronze' }, tiers: 2 },
+  ],
   'user.rewards': [() => laurel.user('bob').rewards({ limit: 1 }), [{ key: 'hat', affordable: true, claimable: true }]],
   'user.claim': [() => laurel.user('bob').claim('hat'), { state: 'claimed', price: 1, reward: { key: 'hat' } }],
   'user.claims': [() => laurel.user('bob').claims({ limit: 1 }), { claims: [{ reward: { key: 'hat' } }] }],
   achievements: [async () => (await laurel.achievements()).map(({ key }) => key).includes('ten'), true],
-  leaderboards: [async () => (await laurel.leaderboards({ includeFinished: true })).length, 3],
+  leaderboards: [async () => (await laurel.leaderboards({ includeFinished: true })).length, 4],
   'leaderboard.get': [() => laurel.leaderboard('flips').get({ limit: 1 }), { rankings: [{ userId: 'bob', rank: 1 }] }],
   'leaderboard.around': [
     () => laurel.leaderboard('flips').around('ada', { above: 1, below: 0 }),

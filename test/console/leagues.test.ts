@@ -77,4 +77,43 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
     expect(errors).toEqual([]);
     await context.close();
   });
+
+  test('are set up in words, without JSON', async () => {
+    const { page, context, errors, at } = await signedInPage(browser, laurel);
+    context.setDefaultTimeout(30_000);
+    const stored = async () =>
+      (await laurel.admin.get('/v1/leaderboards')).body.find(({ key }: { key: string }) => key === 'cup');
+    await at('/leaderboards#new-leaderboard');
+    // Messages are dialogs, too; their sentences end with a dot.
+    const form = page.getByRole('dialog', { name: /leaderboard$/ });
+    await form.getByLabel('Name', { exact: true }).fill('Cup');
+    await form.getByLabel('Metric', { exact: true }).selectOption({ label: 'Wins' });
+    // What has a default is never not set.
+    expect(await form.getByLabel('A score is').getByRole('option').allInnerTexts()).not.toContain('Not set');
+    await form.getByLabel('Start again every').selectOption('days');
+    await form.getByRole('checkbox', { name: 'Leagues' }).check();
+    await form.getByLabel('Tiers, the lowest first').fill('Wood\nStone\n');
+    await form.getByLabel('Users in a group, at most').fill('5');
+    await form.getByRole('button', { name: 'Create' }).click();
+    await form.getByRole('alert').getByText('leagues.cohortUsers').waitFor();
+    await form.getByLabel('Users in a group, at most').fill('20');
+    expect(await violations(page)).toEqual([]);
+    await form.getByRole('button', { name: 'Create' }).click();
+    await form.waitFor({ state: 'detached' });
+    const leagues = { tiers: [{ name: 'Wood' }, { name: 'Stone' }], cohortUsers: 20, promoted: 7, demoted: 5 };
+    expect(await stored()).toMatchObject({ leagues });
+    await at(`/leaderboards#edit-${(await stored()).id}`);
+    expect(await form.getByLabel('Tiers, the lowest first').inputValue()).toBe('Wood\nStone');
+    await form.getByLabel('Users without a score').selectOption('fall by one tier');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await form.waitFor({ state: 'detached' });
+    expect(await stored()).toMatchObject({ leagues: { ...leagues, inactive: 'fall' } });
+    await at(`/leaderboards#edit-${(await stored()).id}`);
+    await form.getByRole('checkbox', { name: 'Leagues' }).uncheck();
+    await form.getByRole('button', { name: 'Save' }).click();
+    await form.waitFor({ state: 'detached' });
+    expect((await stored()).leagues ?? null).toBeNull();
+    expect(errors).toEqual([]);
+    await context.close();
+  });
 });

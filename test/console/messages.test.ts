@@ -147,7 +147,9 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
     await page.getByText('No suppressed addresses').waitFor();
     expect((await laurel.admin.get('/v1/messages/suppressed')).body.addresses).toEqual([]);
     await at('/users/full');
-    const ofUser = main.locator('section').filter({ has: page.getByRole('heading', { name: 'E-mails' }) });
+    const ofUser = main
+      .locator('section')
+      .filter({ has: page.getByRole('heading', { name: 'Messages', exact: true }) });
     await ofUser.getByText('waiting', { exact: true }).waitFor();
     await ofUser.scrollIntoViewIfNeeded();
     await keep(page, 'desk-user-emails');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { otherPortHint } from '../../src/http/paths.ts';
-import { adminOperations } from '../../src/operations/index.ts';
+import { otherPortHint, similarPathHint } from '../../src/http/paths.ts';
+import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 
@@ -123,4 +123,16 @@ test('a body that is not JSON: where', async () => {
     400,
     { error: 'The body is not valid JSON', code: 'invalid_json', hint: 'The fault is at line 2, column 9.' },
   ]);
+});
+
+test('an unknown path has a hint if it is nearly one of the port', () => {
+  const hintOf = similarPathHint(applicationOperations);
+  expect(hintOf('post', '/v1/metrics/flips/events')).toBe('Did you mean POST /v1/metrics/{key}/event?');
+  expect(hintOf('post', '/metrics/flips/event')).toBe('Did you mean POST /v1/metrics/{key}/event?');
+  expect(hintOf('get', '/v1/leaderboard')).toBe('Did you mean GET /v1/leaderboards?');
+  expect(hintOf('patch', '/v1/user/ada')).toBe('Did you mean PATCH /v1/users/{id}?');
+  for (const path of ['/', '/v1', '/v1/nothing', '/v1/metrics//events', '/robots.txt', `/v1/${'x'.repeat(60_000)}`])
+    expect([path, hintOf('get', path)]).toEqual([path, undefined]);
+  // The method is wrong, not the path.
+  expect(hintOf('delete', '/v1/users/ada')).toBeUndefined();
 });

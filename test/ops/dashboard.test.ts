@@ -149,6 +149,36 @@ test.each(rules)('the alert %s uses existing metrics: %s', (_, expr) => {
   expect(missing(expr, texts.admin)).toEqual([]);
 });
 
+/** Series of counters that an expression selects by reason or outcome: `name{label="value"`. */
+const counted = (expression: string): string[] =>
+  [...expression.matchAll(/(?:rate|increase)\((laurel_\w+)\{(reason|outcome)=~?"([^"]+)"\}/g)].flatMap(
+    ([, name = '', label = '', values = '']) => values.split('|').map((value) => `${name} ${label}="${value}"`),
+  );
+
+test('counters of alerts exist before anything is refused or fails, so that the first time is an increase', () => {
+  const wanted = rules.flatMap(([, expr]) => counted(expr));
+  expect(wanted).toContain('laurel_http_refusals_total reason="internal"');
+  expect(wanted).toContain('laurel_emails_total outcome="failed"');
+  const series = [...texts.admin.matchAll(/^(laurel_\w+)\{(.*)\} \S+$/gm)];
+  const isThere = (one: string): boolean => {
+    const [name, label = ''] = one.split(' ');
+    return series.some(([, of, labels = '']) => of === name && labels.split(',').includes(label));
+  };
+  expect(wanted.filter((one) => !isThere(one))).toEqual([]);
+});
+
+test('counts of the whole installation, which every frontend exports, are not summed', () => {
+  const labels = labelsByName(texts.admin);
+  const isOfInstallation = (name: string): boolean => labels.get(name)!.size > 0 && !labels.get(name)!.has('process');
+  const summed = (expr: string): string[] =>
+    [...expr.matchAll(/sum(?: by \([^)]*\))? ?\((?:rate|increase)?\(?(laurel_\w+)/g)].map(([, name = '']) => name);
+  expect(summed('sum by (outcome) (increase(laurel_emails_total{job="x"}[1h]))').filter(isOfInstallation)).toEqual([
+    'laurel_emails_total',
+  ]);
+  const wrong = [...queries, ...rules].filter(([, expr]) => summed(expr).some(isOfInstallation));
+  expect(wrong.map(([title]) => title)).toEqual([]);
+});
+
 const PAGES = ['runbooks.md', 'runbooks/messages.md'];
 const runbooks = PAGES.map((page) => readFileSync(join(PACKAGE_ROOT, 'docs', page), 'utf8')).join('\n');
 const pageOf = (alert: string): string =>

@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// cf992c6c2d27edbe200189806c39ebea9f243d657e5808fd238108966970b1f4
-// c25e6d20a0e7dae58cda27cb5ea012dad2d24aae2689daf2f3faa2e4cb928be1
+// d6a3e0febcb9478de14c7120a3466bb18b193bcaf2ef8368d52a878af24ae7e3
+// 0fdd8b0dee7ce5b7b85c5a3c1507cbc94284112775681544aa485ee53d6a93cc
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -1424,9 +1424,9 @@ export interface UserLeague {
   status: "active" | "scheduled" | "finished";
   /** The run, and the time left. */
   run: {
-    /** First day of the leaderboard. */
+    /** First day of the run. */
     start: string;
-    /** Last day of the leaderboard; null: it has none. */
+    /** Last day of the run. */
     end: string;
     /** When the user’s last day of the run ends. */
     endsAt: string;
@@ -1441,7 +1441,7 @@ export interface UserLeague {
   tier: {
     /** Number of the tier; 1 is the lowest. */
     number: number;
-    /** Name of the leaderboard. */
+    /** Name of the tier. */
     name: string;
     /** Badge of the tier; null or absent: it has none. */
     badge: {
@@ -1453,7 +1453,7 @@ export interface UserLeague {
   tiers: number;
   /** The user’s rank in the cohort; null: no score, or no cohort. */
   rank: number | null;
-  /** Value of the leaderboard. */
+  /** The user’s score in the run; null: none. */
   value: number | null;
   /** The number of the event of the score that decides between equal scores; absent or null: it sent none. */
   secondaryScore?: number | null;
@@ -2276,7 +2276,7 @@ export interface LeaderboardTierChanged {
     tier: {
       /** Number of the tier; 1 is the lowest. */
       number: number;
-      /** Name of the leaderboard. */
+      /** Name of the tier. */
       name: string;
       /** Badge of the tier; null or absent: it has none. */
       badge: {
@@ -2288,7 +2288,7 @@ export interface LeaderboardTierChanged {
     previousTier: {
       /** Number of the tier; 1 is the lowest. */
       number: number;
-      /** Name of the leaderboard. */
+      /** Name of the tier. */
       name: string;
       /** Badge of the tier; null or absent: it has none. */
       badge: {

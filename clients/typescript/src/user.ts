@@ -133,6 +133,9 @@ export function createUser(transport: Transport, sent: api.UserRequest) {
     /** Rank, score and percentile on a leaderboard. */
     leaderboard: (key: string, options?: api.UserLeaderboardQuery & CallOptions): Promise<api.UserLeaderboard> =>
       get(path('leaderboards', key), options),
+    /** Tier and cohort in the leagues of a leaderboard; `run`: the first day of another run than the current one. */
+    league: (key: string, options?: { run?: string } & CallOptions): Promise<api.UserLeague> =>
+      get(path('leaderboards', key, 'leagues'), options),
     /** The review of a year; by default of the current one. */
     wrapped: (options?: { year?: number } & CallOptions): Promise<api.Wrapped> => get('/wrapped', options),
   };

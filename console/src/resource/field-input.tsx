@@ -1,9 +1,11 @@
+import type { Leaderboard } from '../api/queries.ts';
 import { Badge } from '../ui/badge.tsx';
 import { Labelled, SelectInput, TextArea, TextInput } from '../ui/fields.tsx';
 import { Conditions, type Condition } from './conditions.tsx';
 import type { Field, Option } from './field.ts';
 import { GuardInputs } from './guards.tsx';
 import { JsonInput } from './json-input.tsx';
+import { LeagueInputs } from './leagues.tsx';
 import { RepeatInput } from './repeat.tsx';
 import type { Repeat } from '../rule-text.ts';
 
@@ -117,6 +119,16 @@ export function FieldInput({
     );
   if (input === 'json')
     return <JsonInput label={label} hint={hint} value={value} onChange={onChange} problem={problem} />;
+  if (input === 'leagues')
+    return (
+      <LeagueInputs
+        label={label}
+        hint={hint}
+        value={(value ?? null) as NonNullable<Leaderboard['leagues']> | null}
+        onChange={onChange}
+        problem={problem}
+      />
+    );
   if (input === 'guards')
     return <GuardInputs label={label} hint={hint} value={value ?? {}} onChange={onChange} problem={problem} />;
   if (input === 'picture') {
@@ -140,7 +152,9 @@ export function FieldInput({
     <Labelled label={label} hint={hint} problem={problem}>
       {input === 'choice' ? (
         <SelectInput {...shared} value={text} onChange={({ target }) => onChange(target.value)}>
-          {!(required && text !== '') && <option value="">{required ? 'Choose …' : 'Not set'}</option>}
+          {!((required || field.initial !== undefined) && text !== '') && (
+            <option value="">{required ? 'Choose …' : 'Not set'}</option>
+          )}
           {options.map((option) => (
             <option key={option.value} value={option.value}>
               {option.text}

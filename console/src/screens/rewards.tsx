@@ -222,7 +222,9 @@ export const Rewards = () => (
       empty={
         <Empty
           title="No rewards yet"
-          curl={curl('POST', '/v1/rewards', [{ key: 'mug', name: 'Mug', pointsSystemId: '…', price: 250 }])}
+          curl={curl('POST', '/v1/rewards', [
+            { key: 'mug', name: 'Mug', pointsSystemId: '…', price: 250, status: 'active' },
+          ])}
         >
           With rewards, users spend points. Create one here, or with:
         </Empty>

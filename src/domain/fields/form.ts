@@ -26,6 +26,7 @@ export type Input =
   | 'conditions'
   | 'guards'
   | 'repeat'
+  | 'leagues'
   | 'json'
   | 'picture'
   | 'filter'
@@ -73,7 +74,7 @@ const INPUTS = new Map<TSchema, Input>([
   [Description, 'area'],
   [MetricGuards, 'guards'],
   [Repeat, 'repeat'],
-  [Leagues, 'json'],
+  [Leagues, 'leagues'],
   [WebhookFilter, 'filter'],
   [DaysOff, 'weekdays'],
   [Thresholds, 'thresholds'],

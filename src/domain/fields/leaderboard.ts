@@ -230,7 +230,7 @@ export const LEADERBOARD = {
     addition: true,
     when: { ...only('runUnit'), called: 'boards with a runUnit' },
     form: {
-      hint: 'As JSON, such as {"tiers": [{"name": "Bronze"}, {"name": "Silver"}], "cohortUsers": 30, "promoted": 7, "demoted": 5}. Empty: no leagues',
+      hint: 'Users are ranked in small groups of the same tier. After each run, the best move up a tier, and the last move down',
     },
   }),
   status: field(Type.Enum(['inactive', 'active', 'scheduled', 'finished']), {

@@ -63,7 +63,9 @@ export const LISTED: ReadonlySet<string> = new Set([
   'admin_achievements_get',
   'admin_achievements_preview',
   'admin_achievements_create',
-  // How it goes.
+  // How it goes, and what to do next.
+  'admin_attention_list',
+  'admin_advice_list',
   'leaderboards_get',
   'admin_activity_get',
   'admin_analytics_users',

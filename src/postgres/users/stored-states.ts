@@ -229,3 +229,19 @@ export async function clearedRuns(pool: Pool, tenantNo: number): Promise<Map<num
   );
   return new Map(rows.map(({ boardNo, runDays }) => [boardNo, new Set(runDays)]));
 }
+
+/** Whether any user of a tenant has a time zone, and an e-mail address. */
+export interface KnownProfiles {
+  zone: boolean;
+  email: boolean;
+}
+
+/** Reads one entry of an index for each. */
+export async function knownProfiles(pool: Pool, tenantNo: number): Promise<KnownProfiles> {
+  const { rows } = await pool.query<KnownProfiles>(
+    `SELECT EXISTS (SELECT FROM users WHERE tenant_no = $1 AND zone > '') AS zone,
+            EXISTS (SELECT FROM users WHERE tenant_no = $1 AND email_key IS NOT NULL) AS email`,
+    [tenantNo],
+  );
+  return rows[0]!;
+}

@@ -57,7 +57,7 @@ test('what nobody uses or reaches, once it is old enough', async () => {
     ],
     achievements: [
       { key: 'first', name: 'First', trigger: 'metric', metricKey: 'flips', metricValue: 1, status: 'active' },
-      { key: 'far', name: 'Far', trigger: 'metric', metricKey: 'flips', metricValue: 1_000, status: 'active' },
+      { key: 'far', name: 'Far', trigger: 'streak', streakLength: 100, status: 'active' },
     ],
     pointsSystems: [
       {
@@ -73,7 +73,8 @@ test('what nobody uses or reaches, once it is old enough', async () => {
   });
   expect(body.error).toBeUndefined();
   for (let user = 0; user < 21; user += 1) await send(`user-${user}`);
-  expect(await codes()).toEqual(['points_without_use']);
+  expect(await codes()).toEqual(['users_without_zone', 'points_without_use']);
+  await laurel.app.put('/v1/users/user-0', { tz: 'Europe/Berlin' });
   clock.set(START_MS + 8 * DAY_MS);
   expect((await list()).map(({ code, text, screen }) => ({ code, text, screen }))).toEqual([
     {
@@ -140,9 +141,107 @@ test('refused events, with the key that most of them misspell', async () => {
     });
 });
 
+test('a first step that everybody takes is fine once there is a next one', async () => {
+  const [metric] = (await laurel.admin.get('/v1/metrics?limit=1')).body;
+  expect(await codes()).toContain('achievements_of_everybody');
+  await laurel.admin.post('/v1/achievements?strict=true', [
+    { key: 'ten', name: 'Ten', trigger: 'metric', metricId: metric.id, metricValue: 10, status: 'active' },
+  ]);
+  expect(await codes()).not.toContain('achievements_of_everybody');
+});
+
+test('rewards that will be sold out at the rate of the last claims', async () => {
+  const [system] = (await laurel.admin.get('/v1/points')).body;
+  const reward = { pointsSystemId: system.id, price: 1, status: 'active' };
+  await laurel.admin.post('/v1/rewards?strict=true', [{ ...reward, key: 'cap', name: 'Cap', stock: 8 }]);
+  const runOut = async () => (await list()).find(({ code }) => code === 'rewards_run_out')?.text;
+  const claim = (user: number) =>
+    laurel.app.post(
+      '/v1/rewards/cap/claim',
+      { userId: `user-${user}` },
+      { headers: { 'Idempotency-Key': `cap ${user}` } },
+    );
+  for (let user = 1; user <= 4; user += 1) expect((await claim(user)).status).toBe(201);
+  // Too few claims to tell.
+  expect(await runOut()).toBeUndefined();
+  expect((await claim(5)).status).toBe(201);
+  expect(await runOut()).toBe('If users go on claiming at this rate, nothing will be left of Cap within a week.');
+  // Five claims in 12 days: the three that are left last for about 7.
+  clock.set(START_MS + (8 + 12) * DAY_MS);
+  expect(await runOut()).toBeUndefined();
+});
+
+test('weeks with far fewer or far more events than the one before', async () => {
+  const trends = async () =>
+    (await list()).flatMap(({ code, text }) =>
+      code === 'events_fell' || code === 'events_rose' ? [[code, text]] : [],
+    );
+  const sendMany = async (count: number): Promise<void> => {
+    const events = Array.from({ length: count }, (_, no) => ({
+      key: 'flips',
+      user: { id: `user-${no % 21}` },
+      value: 1,
+    }));
+    expect((await laurel.admin.post('/v1/metrics/events?wait=true', events)).status).toBe(200);
+  };
+  await sendMany(120);
+  clock.set(START_MS + 22 * DAY_MS);
+  expect(await trends()).toEqual([]);
+  clock.set(START_MS + 28 * DAY_MS);
+  expect(await trends()).toEqual([
+    ['events_fell', 'Fewer events in the last 7 days than in the week before: Flips from 120 to 0.'],
+  ]);
+  await sendMany(1_000);
+  clock.set(START_MS + 34 * DAY_MS);
+  expect(await trends()).toEqual([
+    ['events_rose', 'Far more events in the last 7 days than in the week before: Flips from 120 to 1,000.'],
+  ]);
+});
+
+test('the last leaderboards end', async () => {
+  const boards = (await laurel.admin.get('/v1/leaderboards')).body as { id: string }[];
+  const endingOn = (end: string) =>
+    laurel.admin.patch(
+      '/v1/leaderboards',
+      boards.map(({ id }) => ({ id, end })),
+    );
+  const text = async () => (await list()).find(({ code }) => code === 'leaderboards_end')?.text;
+  await endingOn('2027-01-31');
+  expect(await text()).toBeUndefined();
+  await endingOn('2026-12-10');
+  expect(await text()).toBe('After 10 December 2026, no leaderboard is left: Idlers and Flippers end.');
+});
+
+test('templates of messages that are never due', async () => {
+  const { body } = await laurel.admin.put('/v1/configuration', {
+    streaks: { enabled: false },
+    messages: {
+      templates: [
+        {
+          kind: 'streak_reminder',
+          subject: 'Play',
+          html: '<p><a href="{{unsubscribeUrl}}">No more</a></p>',
+          text: 'No more: {{unsubscribeUrl}}',
+        },
+      ],
+    },
+  });
+  expect(body.error).toBeUndefined();
+  expect(await list()).toContainEqual(
+    expect.objectContaining({
+      code: 'messages_never_due',
+      text: 'There are templates of streak reminders, but streaks are switched off.',
+      screen: '/streaks',
+    }),
+  );
+  expect(await codes()).toContain('emails_without_addresses');
+  await laurel.app.put('/v1/users/user-0', { email: 'zero@example.com' });
+  expect(await codes()).not.toContain('emails_without_addresses');
+});
+
 test('keys that nobody uses are advised to a key of all tenants alone', async () => {
   await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Forgotten' }]);
-  clock.set(START_MS + 16 * DAY_MS);
+  clock.set(START_MS + 44 * DAY_MS);
   expect((await list()).at(-1)).toMatchObject({
     code: 'keys_unused',
     text: 'Nobody has used the admin key Forgotten.',

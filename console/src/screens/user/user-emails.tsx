@@ -9,7 +9,7 @@ import { kindName } from '../messages/words.ts';
 
 const PAGE = 5;
 
-/** The e-mails of a user, newest first. */
+/** The e-mails and push notifications of a user, newest first. */
 export function UserEmails({ id }: { id: string }) {
   const pages = useInfiniteQuery({
     queryKey: ['user', id, 'emails'],
@@ -22,15 +22,15 @@ export function UserEmails({ id }: { id: string }) {
   });
   const messages = pages.data?.pages.flatMap((page) => page.messages);
   return (
-    <Panel title="E-mails">
+    <Panel title="Messages">
       {pages.isError && <Failed error={pages.error} />}
-      {messages?.length === 0 && <p className="text-muted">No e-mails lately.</p>}
+      {messages?.length === 0 && <p className="text-muted">No messages lately.</p>}
       <ul className="flex flex-col gap-1.5">
         {messages?.map((message) => (
           <li key={message.id}>
             {kindName(message.kind)} <MessageStatus of={message.status} />
             <span className="block text-xs break-words text-muted" title={moment(message.at)}>
-              {ago(message.at)}
+              {message.medium === 'push' ? 'push' : 'e-mail'} · {ago(message.at)}
               {message.status !== 'sent' && (
                 <>
                   {' · '}

@@ -117,10 +117,10 @@ function Ledger({ id, system, name, named }: { id: string; system: string; name:
             <tbody>
               {awards.map((award, index) => (
                 <tr key={award.id ?? index} className="border-t border-line">
-                  <td className="py-1 pr-3 whitespace-nowrap text-muted" title={moment(award.date)}>
+                  <td className="py-1 pr-3 text-muted md:whitespace-nowrap" title={moment(award.date)}>
                     {ago(award.date)}
                   </td>
-                  <td className="py-1 pr-3">
+                  <td className="py-1 pr-3 break-words [&>span]:whitespace-normal">
                     {award.trigger ? causeText(ruleOf(award.trigger, named)) : '–'}{' '}
                     {award.boosts?.map((boost) => (
                       <Tag key={boost.id}>

@@ -65,7 +65,7 @@ export function UserScreen() {
               of={[
                 ['E-mail', email],
                 ['E-mails', subscribeToEmails ? 'subscribed' : 'not subscribed'],
-                ['Time zone', tz ?? 'UTC'],
+                ['Time zone', tz ?? 'none: days end at midnight UTC'],
                 ['Signed up', signUpDate && calendarDays(signUpDate)],
                 [
                   'Created',
