@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { AppError } from '../../errors.ts';
@@ -7,34 +6,23 @@ import { kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { MERGED_INTO, REFUSAL } from '../../packed/refusal-fields.ts';
 import { eventsProcessed, firstBatch, progressText, type QueuedBatch } from '../../redis/batches.ts';
-import { batchesKey, batchProgressKey, batchResultsKey, listenedKey, type TenantPart } from '../../redis/keys.ts';
-import { knownPart, partOnShard } from '../../redis/parts.ts';
-import { around, scriptSpan } from '../../telemetry/spans.ts';
-import type { Traces } from '../../telemetry/traces.ts';
+import { batchesKey, batchProgressKey, batchResultsKey, listenedKey } from '../../redis/keys.ts';
+import { knownPart } from '../../redis/parts.ts';
 import type { LateEvents } from '../corrections/late-events.ts';
 import { withAllowed } from '../corrections/late-replay.ts';
 import type { KeyedIds } from '../ids.ts';
-import { callsOnce } from '../changes/calls.ts';
-import {
-  type Calls,
-  COMMIT_SCRIPT,
-  computeChanges,
-  type ComputedChanges,
-  readUsers,
-  type ReadUser,
-} from '../changes/change-users.ts';
-import type { EventsChange } from '../changes/event-change.ts';
-import { commitStep, createReachedClock, eventsByUser, type EventsByUser } from '../changes/record-events.ts';
+import { computeChanges } from '../changes/change-users.ts';
+import { commitStep, createReachedClock } from '../changes/record-events.ts';
 import { createApplyElsewhere, HELD_MS } from './apply-elsewhere.ts';
 import { batchStep, type BatchStep, cutStep, unsentReply } from './batch-steps.ts';
+import { createPendingSteps, isLate, type Pending, type PendingStepsOptions } from './pending-steps.ts';
 import { ofMergedUser } from './prepared-event.ts';
 import type { LookUpKeys } from './stored-replies.ts';
 
 /** The progress of a step: its call was sent, or was answered. */
 export type BatchMoment = 'sent' | 'applied';
 
-export interface BatchProcessorOptions {
-  redis: Redis;
+export interface BatchProcessorOptions extends PendingStepsOptions {
   catalogs: {
     of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog>;
     atLeast(tenantNo: number, version: number): Promise<void>;
@@ -45,14 +33,10 @@ export interface BatchProcessorOptions {
   late: LateEvents;
   onWritten: (shard: number) => void;
   onRefused: (batch: QueuedBatch, events: number) => void;
-  /** Makes a span of each sampled call; `null` or omitted turns spans off. */
-  traces?: Traces | null;
   /** Called at each moment of each step, so that tests can stop there. */
   onMoment?: (moment: BatchMoment) => void | Promise<void>;
   /** Maximum number of events with `occurredAt` in a step, so that tests can compare. */
   lateEventsAStep?: number;
-  /** As in `EventBatcherOptions`. */
-  idempotencyKeysPerDay?: number;
 }
 
 /** Events with `occurredAt` in a step: the history of their users is read once. */
@@ -64,18 +48,6 @@ type Outcome =
   | { ended: typeof STEP.passed }
   | { ended: typeof STEP.held; replies: (ScriptReply | null)[] };
 
-/** A step on its way. */
-interface Pending {
-  step: BatchStep;
-  events: EventsByUser;
-  /** Its users, if they were read in advance. */
-  early: Promise<ReadUser[]> | null;
-  /** Its changes, if they were computed in advance. */
-  computed: ComputedChanges<EventsChange> | null;
-  /** The step after it, if it was prepared. */
-  next: Pending | null;
-}
-
 /**
  * Processes queued batches. A step applies some events and advances the shard's progress in the same atomic call, and
  * only from the expected position. A step that is repeated, or overtaken by another processor, changes nothing. So
@@ -85,6 +57,7 @@ export function createBatchProcessor(options: BatchProcessorOptions) {
   const { redis, onMoment, onWritten, onRefused, late, lookUpKeys, ids, catalogs } = options;
   const atWork = new Set<number>();
   const reached = createReachedClock();
+  const { partOf, callsOf, pendingStep, compute, readEarly, lookAhead } = createPendingSteps(options, reached);
   const elsewhere = createApplyElsewhere({ ...options, reached });
 
   /**
@@ -174,58 +147,6 @@ export function createBatchProcessor(options: BatchProcessorOptions) {
     return { ...cutStep(step, prepared.length), ready: prepared };
   }
 
-  const partOf = ({ tenantNo, shard }: QueuedBatch): TenantPart => partOnShard(redis, tenantNo, shard);
-
-  /** A step that is repeated from the progress that is found changes nothing twice. */
-  function callsOf({ ready }: BatchStep): Calls {
-    const { traces = null } = options;
-    return callsOnce(redis, { around: (run) => around(traces, scriptSpan(COMMIT_SCRIPT, ready.length), run) });
-  }
-
-  function pendingStep(step: BatchStep): Pending {
-    const { idempotencyKeysPerDay: keysPerDay = 0 } = options;
-    // Batches of a shard are processed one after another, and wait for nobody.
-    const call = { nowMs: step.batch.acceptedMs, keysPerDay, reached };
-    const events = eventsByUser(partOf(step.batch), step.ready, call, false);
-    return { step, events, early: null, computed: null, next: null };
-  }
-
-  /** Computes a step, while another may be in flight: its users have the states that it leaves, if it is committed as it was computed. */
-  async function compute(
-    { step, events: { subjects }, early }: Pending,
-    inFlight: Pending['computed'],
-  ): Promise<ComputedChanges<EventsChange>> {
-    const states = statesAfter(inFlight);
-    const read = early === null ? [] : await early;
-    const recent = {
-      recall: (_: TenantPart, userId: string) => states.get(userId) ?? null,
-      compare: () => undefined,
-      note: () => undefined,
-    };
-    return computeChanges({ ...callsOf(step), recent }, partOf(step.batch), subjects, {
-      early: read.map((user, at) => (states.has(subjects[at]!.userId) ? null : user)),
-    });
-  }
-
-  /** Reads the users of a step before the step before it is committed. Those who are in both steps will be recalled or read again. */
-  function readEarly(pending: Pending | null): Pending | null {
-    if (pending === null || isLate(pending)) return pending;
-    const { step, events } = pending;
-    pending.early = readUsers(callsOf(step), partOf(step.batch), events.subjects);
-    // It is awaited when the step is computed, if at all.
-    pending.early.catch(() => undefined);
-    return pending;
-  }
-
-  /** The step after one whose commit was just sent, computed while Redis works on that. */
-  async function lookAhead(pending: Pending, stepAfter: (pending: Pending) => Pending | null): Promise<Pending | null> {
-    const following = pending.next ?? stepAfter(pending);
-    if (following === null || pending.computed === null || isLate(following)) return following;
-    following.next = readEarly(stepAfter(following));
-    following.computed = await compute(following, pending.computed);
-    return following;
-  }
-
   async function send({ step, events, computed }: Pending, progress: string): Promise<Outcome> {
     const { batch, to } = step;
     const [calls, part] = [callsOf(step), partOf(batch)];
@@ -299,16 +220,3 @@ export function createBatchProcessor(options: BatchProcessorOptions) {
 }
 
 export type BatchProcessor = ReturnType<typeof createBatchProcessor>;
-
-/** Whether the events of a step have times of their own, which depend on the states of their users. */
-const isLate = ({ step }: Pending): boolean => step.occurredMs !== null;
-
-/** The users whom changes affect, with their states if these change. */
-function statesAfter(changes: ComputedChanges<EventsChange> | null): Map<string, Buffer | null> {
-  const states = new Map<string, Buffer | null>();
-  for (const [at, { change }] of changes?.changed.entries() ?? []) {
-    const state = change.block?.state;
-    if (change.block !== null) states.set(changes!.subjects[at]!.userId, Buffer.isBuffer(state) ? state : null);
-  }
-  return states;
-}
