@@ -71,7 +71,10 @@ async function main(): Promise<void> {
       role === 'workers'
         ? null
         : await steps.run(
-            { name: 'Database: schema, first key and demo', waitsFor: 'Postgres to apply the schema' },
+            {
+              name: 'Database: schema, first key and demo',
+              waitsFor: env.migrateAtStart ? 'Postgres to apply the schema' : '`laurel migrate`',
+            },
             () => prepareDatabase(env, servers, log),
           );
     unsaidKey = prepared?.newKey ?? null;
@@ -104,11 +107,13 @@ function serversStep({ redisUrl, databaseUrl, dataDir }: Env): { name: string; w
 }
 
 /** The last step's description. Frontends are ready when they serve live data, workers when the schema exists. */
-function processesStep(role: string, { httpProcesses }: Env): { name: string; waitsFor: string } {
+function processesStep(role: string, { httpProcesses, migrateAtStart }: Env): { name: string; waitsFor: string } {
   const frontends = httpProcesses === 1 ? 'frontend' : `${httpProcesses} frontends`;
   const what = { all: `worker and ${frontends}`, http: frontends, workers: 'worker' }[role] ?? role;
-  const needs = role === 'workers' ? 'the database of this version, which a frontend prepares' : 'Redis and Postgres';
-  return { name: `Processes: ${what}`, waitsFor: `${what} to be ready; they need ${needs}` };
+  const prepares = migrateAtStart ? 'a frontend' : '`laurel migrate`';
+  const needs = role === 'workers' ? `the database of this version, which ${prepares} prepares` : 'Redis and Postgres';
+  const need = role === 'workers' || what === 'frontend' ? 'it needs' : 'they need';
+  return { name: `Processes: ${what}`, waitsFor: `${what} to be ready; ${need} ${needs}` };
 }
 
 function requireHttpServer(): void {

@@ -131,7 +131,9 @@ export function progressText({ step, done, total }: CliProgress, elapsedMs: numb
   const rate = done === 0 || perSecond === 0 ? '' : `, ${shown(Number(perSecond.toPrecision(2)))} per second`;
   const left =
     rate === '' || total === null || done >= total ? '' : `, ${shown(Math.ceil((total - done) / perSecond))} s left`;
-  return `${step}: ${shown(done)}${total === null ? '' : ` of ${shown(total)}`} (${(elapsedMs / 1000).toFixed(1)} s${rate}${left})`;
+  // An estimated total can be too small.
+  const whole = total === null || total < done ? '' : ` of ${shown(total)}`;
+  return `${step}: ${shown(done)}${whole} (${(elapsedMs / 1000).toFixed(1)} s${rate}${left})`;
 }
 
 function barText({ done, total }: CliProgress): string {

@@ -207,6 +207,8 @@ async function redisSettings(redisUrl: string): Promise<Finding[]> {
 const POSTGRES_SETTINGS: readonly {
   name: string;
   isRight: (value: string) => boolean;
+  /** Of the value, in `pg_settings`. */
+  unit?: string;
   wanted: string;
   cost: string;
   promise?: true;
@@ -241,12 +243,14 @@ const POSTGRES_SETTINGS: readonly {
   {
     name: 'max_wal_size',
     isRight: (value) => Number(value) >= 4_096,
+    unit: 'MB',
     wanted: '4GB or more',
     cost: 'checkpoints come often under load',
   },
   {
     name: 'checkpoint_timeout',
     isRight: (value) => Number(value) >= 900,
+    unit: 's',
     wanted: '15min',
     cost: 'checkpoints come often',
   },
@@ -284,10 +288,10 @@ async function postgresFindings(env: Env): Promise<Finding[]> {
         ...(connections > 0.9 * maxConnections && { advice: 'Raise max_connections.' }),
       },
       schema,
-      ...wrong.map(({ name, wanted, cost, promise }): Finding => ({
+      ...wrong.map(({ name, unit = '', wanted, cost, promise }): Finding => ({
         check: 'Postgres settings',
         status: promise === true ? 'failed' : 'warning',
-        found: `${name} is ${found.get(name)}: ${cost}`,
+        found: `${name} is ${found.get(name)}${unit}: ${cost}`,
         advice: `Set ${name} to ${wanted}${name === 'locale' ? ' when the database is created' : ''}.`,
       })),
       ...(wrong.length === 0 ? [{ check: 'Postgres settings', status: 'ok', found: 'as recommended' } as const] : []),

@@ -36,7 +36,8 @@ export async function withServers<T>(
       if (error instanceof MigrationError) throw new CommandError(error.message);
       throw new CommandError(`Postgres cannot be asked (${error.message}). DATABASE_URL says where it is.`);
     });
-    if (!migrated) throw new CommandError('The database is not of this version: start Laurel first.');
+    if (!migrated)
+      throw new CommandError('The database is not of this version: start Laurel first, or run `laurel migrate`.');
     const away = (error: Error): never => {
       throw error instanceof StartError ? error : new CommandError(`${error.message} REDIS_URL says where it is.`);
     };

@@ -8,7 +8,7 @@ import { boardStatus } from '../domain/runs.ts';
 import { claimCounts, nthNewestClaims } from '../postgres/rewards.ts';
 import { names, placeOf } from './finding.ts';
 
-/** What is unusual, and what will run out: findings that compare two weeks, or look a week ahead. */
+/** Findings that compare two weeks, or look a week ahead: unusual numbers of events, rewards and leaderboards that run out. */
 
 const WEEK_DAYS = 7;
 /** Metrics are not compared unless one of the weeks has this many events: small numbers vary by chance. */

@@ -4,7 +4,7 @@ import { Labelled, SelectInput, TextArea, TextInput } from '../ui/fields.tsx';
 
 type Leagues = NonNullable<Leaderboard['leagues']>;
 
-/** Where leagues begin: they work as they are. */
+/** Leagues that work without a change. */
 const FIRST: Leagues = {
   tiers: [{ name: 'Bronze' }, { name: 'Silver' }, { name: 'Gold' }],
   cohortUsers: 30,

@@ -162,7 +162,7 @@ test('rewards that will be sold out at the rate of the last claims', async () =>
       { headers: { 'Idempotency-Key': `cap ${user}` } },
     );
   for (let user = 1; user <= 4; user += 1) expect((await claim(user)).status).toBe(201);
-  // Too few claims to tell.
+  // Four claims are too few for a rate.
   expect(await runOut()).toBeUndefined();
   expect((await claim(5)).status).toBe(201);
   expect(await runOut()).toBe('If users go on claiming at this rate, nothing will be left of Cap within a week.');
