@@ -272,8 +272,8 @@ async function postgresFindings(env: Env): Promise<Finding[]> {
   const pool = createPool(databaseUrl, { max: 1 });
   try {
     const { version, databaseBytes, connections, maxConnections } = await postgresState(pool);
-    const found = await postgresSettings(pool);
-    const wrong = POSTGRES_SETTINGS.filter(({ name, isRight }) => found.has(name) && !isRight(found.get(name)!));
+    const settings = await postgresSettings(pool);
+    const wrong = POSTGRES_SETTINGS.filter(({ name, isRight }) => settings.has(name) && !isRight(settings.get(name)!));
     const skewMs = await postgresClockSkewMs(pool);
     const schema = await schemaFinding(pool);
     return [
@@ -287,7 +287,7 @@ async function postgresFindings(env: Env): Promise<Finding[]> {
       ...wrong.map(({ name, wanted, cost, promise }): Finding => ({
         check: 'Postgres settings',
         status: promise === true ? 'failed' : 'warning',
-        found: `${name} is ${found.get(name)}: ${cost}`,
+        found: `${name} is ${settings.get(name)}: ${cost}`,
         advice: `Set ${name} to ${wanted}${name === 'locale' ? ' when the database is created' : ''}.`,
       })),
       ...(wrong.length === 0 ? [{ check: 'Postgres settings', status: 'ok', found: 'as recommended' } as const] : []),

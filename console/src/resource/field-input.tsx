@@ -6,6 +6,7 @@ import { GuardInputs } from './guards.tsx';
 import { JsonInput } from './json-input.tsx';
 import { RepeatInput } from './repeat.tsx';
 import type { Repeat } from '../rule-text.ts';
+import { Options } from '../ui/options.tsx';
 
 const TYPES: Partial<Record<Field['input'], string>> = {
   secret: 'password',
@@ -141,11 +142,7 @@ export function FieldInput({
       {input === 'choice' ? (
         <SelectInput {...shared} value={text} onChange={({ target }) => onChange(target.value)}>
           {!(required && text !== '') && <option value="">{required ? 'Choose …' : 'Not set'}</option>}
-          {options.map((option) => (
-            <option key={option.value} value={option.value}>
-              {option.text}
-            </option>
-          ))}
+          <Options of={options.map((option) => [option.value, option.text])} />
         </SelectInput>
       ) : input === 'area' ? (
         <TextArea {...shared} rows={field.rows ?? 2} value={text} onChange={({ target }) => onChange(target.value)} />

@@ -51,7 +51,7 @@ export interface BatchProcessorOptions {
   idempotencyKeysPerDay?: number;
 }
 
-/** 50 events in a call took 39 µs of Redis each, 200 took 38 µs; single events wait for a call to end. */
+/** Single events wait for a call to end, and larger calls hardly save anything. */
 const EVENTS_A_STEP = 100;
 /** Events with `occurredAt` in a step: the history of their users is read once. */
 const LATE_EVENTS_A_STEP = 50;
@@ -188,8 +188,8 @@ export function createBatchProcessor(options: BatchProcessorOptions) {
 
   async function withAnswers(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
     const questions = step.ready.flatMap((event, index) => {
-      const asked = replies[index];
-      return asked?.[kindField] === REFUSAL.unknownUse ? [{ index, event, asked }] : [];
+      const reply = replies[index];
+      return reply?.[kindField] === REFUSAL.unknownUse ? [{ index, event, asked: reply }] : [];
     });
     if (questions.length === 0) return step;
     const answered = await lookUpKeys(step.batch.tenantNo, questions);
