@@ -170,9 +170,9 @@ function onSignal(stop: () => Promise<void>, kill: () => void): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end);
   if (process.env['npm_lifecycle_event'] !== 'start') return;
   const npm = process.ppid;
-  const look = setInterval(() => {
+  const parentCheck = setInterval(() => {
     if (process.ppid === npm) return;
-    clearInterval(look);
+    clearInterval(parentCheck);
     // A closed terminal ends npm too, and is no second request.
     if (askedMs === null) end('npm is gone');
   }, LOOK_MS).unref();

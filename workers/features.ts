@@ -3,7 +3,7 @@ import { createAchievementEmails } from '../src/engine/notifications/due/achieve
 import { createEmailRounds } from '../src/engine/notifications/due/email-rounds.ts';
 import { createAnniversaries, createYearCounts } from '../src/engine/achievements/anniversaries.ts';
 import { createBackdatingEngine, type BackdatingOptions } from '../src/engine/achievements/backdating.ts';
-import { AuditRetention } from '../src/engine/retention/audit-retention.ts';
+import { createAuditRetention } from '../src/engine/retention/audit-retention.ts';
 import { createBatchProcessor } from '../src/engine/events/batch-processor.ts';
 import { clockPass } from '../src/engine/schedule/clock-control.ts';
 import { createLateEvents } from '../src/engine/corrections/late-events.ts';
@@ -24,8 +24,8 @@ import { createWindows } from '../src/engine/notifications/due/windows.ts';
 import { leftOut } from '../src/engine/notifications/left-out.ts';
 import { createLiveAudience } from '../src/engine/notifications/listeners.ts';
 import { Reporter } from '../src/engine/notifications/reporter.ts';
-import { EventPartitionsAhead } from '../src/engine/retention/event-partitions.ts';
-import { EventRetention, createPartitionDropping } from '../src/engine/retention/event-retention.ts';
+import { createEventPartitionsAhead } from '../src/engine/retention/event-partitions.ts';
+import { createEventRetention, createPartitionDropping } from '../src/engine/retention/event-retention.ts';
 import { Persister } from '../src/engine/persist/persister.ts';
 import { logSetAside } from '../src/engine/persist/refused-entries.ts';
 import { createOpenClaims } from '../src/engine/rewards/open-claims.ts';
@@ -42,8 +42,8 @@ import type { ScheduledWork } from '../src/engine/schedule/due-work.ts';
 import { type PassOutcome, Schedule } from '../src/engine/schedule/schedule.ts';
 import { settled } from '../src/engine/schedule/settled.ts';
 import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
-import { MessageLog, createSecretErasure } from '../src/engine/webhooks/message-log.ts';
-import { MessageRetention } from '../src/engine/messages/message-log.ts';
+import { createMessageLog, createSecretErasure } from '../src/engine/webhooks/message-log.ts';
+import { createMessageRetention } from '../src/engine/messages/message-log.ts';
 import { createResends } from '../src/engine/webhooks/webhook-deliveries.ts';
 import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, MESSAGE_LOG_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
 import { exclusively } from '../src/postgres/transaction.ts';
@@ -284,10 +284,10 @@ function scheduledUpkeep(core: WorkerCore, { jobs, options }: Pick<With, 'jobs' 
   return [
     createKeyAgeing({ redis, pool, onFailed, hotDays: idempotencyHotDays }),
     createSecretErasure(pool),
-    new EventPartitionsAhead({ pool }),
-    new EventRetention({ pool, days: eventRetentionDays, onAdded: () => jobs.wake() }),
-    new AuditRetention({ pool, days: auditRetentionDays }),
-    new MessageLog(pool, webhookLogDays),
-    new MessageRetention(pool, messageLogDays),
+    createEventPartitionsAhead(pool),
+    createEventRetention(pool, eventRetentionDays, () => jobs.wake()),
+    createAuditRetention(pool, auditRetentionDays),
+    createMessageLog(pool, webhookLogDays),
+    createMessageRetention(pool, messageLogDays),
   ];
 }

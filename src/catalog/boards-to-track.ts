@@ -1,12 +1,12 @@
 import type { Catalog, Leaderboard } from '../domain/catalog.ts';
-import { DAY_MS, dayOf } from '../domain/periods.ts';
+import { dayOf, epochDay } from '../domain/periods.ts';
 import { finalMs, playedRule, runOf, type Run } from '../domain/runs.ts';
 import type { Change } from './draft.ts';
 
 /** The oldest run of a leaderboard that is not final at a time; `null` if there is none. */
 export function firstOpenRun(board: Leaderboard, nowMs: number): Run | null {
   const rule = playedRule(board);
-  const run = runOf(rule, Math.max(Math.floor(nowMs / DAY_MS) - 1, dayOf(rule.start)));
+  const run = runOf(rule, Math.max(epochDay(nowMs) - 1, dayOf(rule.start)));
   if (run === null || run.endDay === null || finalMs(run.endDay) > nowMs) return run;
   return runOf(rule, run.endDay + 1);
 }
@@ -35,9 +35,8 @@ export const boardsToTrack = (
   boards.map((board) => ({
     no: board.no,
     nextRunDay: firstOpenRun(board, nowMs)?.startDay ?? null,
-    nextSnapshotDay: Math.max(Math.floor(nowMs / DAY_MS), dayOf(board.start)),
+    nextSnapshotDay: Math.max(epochDay(nowMs), dayOf(board.start)),
   }));
 
 /** Whether a leaderboard's first day has begun in some time zone, so that relevant history may exist. */
-export const hasBegun = ({ start }: Leaderboard, nowMs: number): boolean =>
-  dayOf(start) <= Math.floor(nowMs / DAY_MS) + 1;
+export const hasBegun = ({ start }: Leaderboard, nowMs: number): boolean => dayOf(start) <= epochDay(nowMs) + 1;

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Catalog } from '../domain/catalog.ts';
-import { deletedResources } from '../postgres/catalog.ts';
+import { deletedResources, loadCatalog } from '../postgres/catalog.ts';
 import { CatalogIndex } from './catalog-index.ts';
 import { compilePlan, compileUserPlan } from './compile/plans.ts';
 import { compilePersonalBoosts } from './compile/points.ts';
@@ -71,6 +71,12 @@ export class CompiledCatalog extends CatalogIndex {
 }
 
 export const compileCatalog = (catalog: Catalog): CompiledCatalog => new CompiledCatalog(catalog);
+
+/** The catalog that Postgres holds now, for long work that must not use an older one; `null` if the tenant does not exist. */
+export async function loadCompiled(pool: Pool, tenantNo: number): Promise<CompiledCatalog | null> {
+  const catalog = await loadCatalog(pool, tenantNo);
+  return catalog === null ? null : compileCatalog(catalog);
+}
 
 /**
  * Adds deleted resources to a catalog, by number and in their last form, with the resources that they refer to. History uses them for names. A

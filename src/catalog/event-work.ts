@@ -7,7 +7,7 @@ import {
   type PointsTrigger,
 } from '../domain/catalog.ts';
 import type { AttributeCondition } from '../domain/schemas.ts';
-import { DAY_MS, dayOf } from '../domain/periods.ts';
+import { dayOf, epochDay } from '../domain/periods.ts';
 import { boardStatus } from '../domain/runs.ts';
 import type { Kind } from '../domain/kinds.ts';
 import { problem, type Problem } from './rules/problem.ts';
@@ -49,8 +49,6 @@ const WORK = {
 /** Number of users or events, each of this much work, that fit into one call: at most `most`, at least one. */
 export const fittingCall = (work: number, most: number): number =>
   Math.max(1, Math.min(most, Math.floor(CALL_WORK / work)));
-
-const utcDayOf = (nowMs: number): number => Math.floor(nowMs / DAY_MS);
 
 /** Memoises a function of the catalog while its lists are the same. Lists are never changed in place. */
 function remembered<T>(make: (catalog: Catalog, utcDay: number) => T): (catalog: Catalog, utcDay: number) => T {
@@ -128,7 +126,7 @@ const triggersOfMetrics = remembered(({ triggers }) => {
 export function* limitProblems(kind: Kind, resource: object, catalog: Catalog, nowMs: number): Generator<Problem> {
   if (!Object.hasOwn(MOST, kind)) return;
   const counted = kind as Counted;
-  const utcDay = utcDayOf(nowMs);
+  const utcDay = epochDay(nowMs);
   const group = groupOf(counted, resource as never, utcDay);
   if (group === null) return;
   const field = counted === 'points_boost' ? 'end' : 'status';
@@ -244,7 +242,7 @@ export function tooMuchWork({
   before: Catalog;
   nowMs: number;
 }): string | null {
-  const utcDay = utcDayOf(nowMs);
+  const utcDay = epochDay(nowMs);
   const most = costliest(catalog, utcDay);
   if (most === null || most.work <= MOST_EVENT_WORK) return null;
   if (most.work <= (costliest(before, utcDay)?.work ?? 0)) return null;

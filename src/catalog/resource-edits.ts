@@ -1,4 +1,4 @@
-import { DAY_MS } from '../domain/periods.ts';
+import { epochDay } from '../domain/periods.ts';
 import type { Kind } from '../domain/kinds.ts';
 import { Slices } from '../slices.ts';
 import type { CatalogDraft } from './draft.ts';
@@ -19,7 +19,7 @@ export function updateChecked<K extends Kind>(
   { before, sent, fields }: { before: ResourceOf[K]; sent: Partial<Fields<K>>; fields: Fields<K> },
 ): Checked<K> {
   const resource = draft.update(kind, before.id, fields);
-  const utcDay = Math.floor(draft.nowMs / DAY_MS);
+  const utcDay = epochDay(draft.nowMs);
   const problems = changeProblems(kind, { before, after: resource, sent, utcDay });
   return { resource, problems: [...problems, ...problemsOf(kind, resource, draft), ...workProblems(draft)] };
 }

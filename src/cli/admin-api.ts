@@ -81,6 +81,33 @@ export async function askAdmin(
   throw new AdminRefusal(refusal(url, path, response.status, answer), response.status);
 }
 
+/** Entries that the CLI reads in one request. */
+const PAGE = 100;
+
+/**
+ * The first entries of a list with cursors, up to `limit`. `name`: the field of the answers that has a page's entries. Leaves out
+ * parameters that are undefined.
+ */
+export async function askEntries<T>(
+  options: AdminOptions,
+  path: string,
+  name: string,
+  { limit, ...parameters }: { limit: number } & Record<string, string | number | undefined>,
+): Promise<T[]> {
+  const sent = Object.entries(parameters).filter(([, value]) => value !== undefined) as [string, string][];
+  const entries: T[] = [];
+  for (let cursor: string | null = ''; cursor !== null && entries.length < limit;) {
+    const query = new URLSearchParams(sent);
+    query.set('limit', String(Math.min(PAGE, limit - entries.length)));
+    if (cursor !== '') query.set('cursor', cursor);
+    const page = await askAdmin(options, { method: 'GET', path: `${path}?${query.toString()}` });
+    const answer = page as { [name: string]: T[] } & { nextCursor: string | null };
+    entries.push(...answer[name]!);
+    cursor = answer.nextCursor;
+  }
+  return entries;
+}
+
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
 
 /** The same as `askAdmin`, for idempotent requests: repeats one that was not answered, or was refused temporarily. */

@@ -147,10 +147,10 @@ type PushOptions = AdminOptions & DemoFlags & { yes?: boolean };
 
 /** Shows what the document changes, asks before anything is archived, and applies it. */
 async function push(document: object, { yes, ...options }: PushOptions): Promise<void> {
-  const wanted = demoFlag(options);
-  const { changes: foreseen, demo } = await changesBy(options, document, wanted);
+  const flag = demoFlag(options);
+  const { changes: foreseen, demo } = await changesBy(options, document, flag);
   if (options.json !== true) process.stdout.write(changesText(foreseen));
-  const choice = wanted ?? (await askAboutDemo(demo));
+  const choice = flag ?? (await askAboutDemo(demo));
   // Keeping the demo turns it into regular resources, even without other changes.
   if (foreseen.length === 0 && choice === undefined) {
     print(options.json, { version: null, changes: [] }, '');

@@ -296,15 +296,19 @@ function addLetters(letters: Command): void {
     .option('--all', 'include those stored since')
     .addHelpText('after', examples('dead-letters list', 'dead-letters list --all --json'))
     .action(async ({ all, ...options }: AdminOptions & { all?: boolean }) => {
-      const found: DeadLetter[] = [];
+      const loaded: DeadLetter[] = [];
       for (let skip = 0; ; skip += LETTERS_A_PAGE) {
         const status = all === true ? '' : '&status=waiting';
         const path = `/v1/dead-letters?limit=${LETTERS_A_PAGE}&skip=${skip}${status}`;
         const page = (await askAdmin(options, { method: 'GET', path })) as DeadLetter[];
-        found.push(...page);
+        loaded.push(...page);
         if (page.length < LETTERS_A_PAGE) break;
       }
-      print(options.json, found, found.length === 0 ? 'There are no dead letters.\n' : found.map(letterLine).join(''));
+      print(
+        options.json,
+        loaded,
+        loaded.length === 0 ? 'There are no dead letters.\n' : loaded.map(letterLine).join(''),
+      );
     });
 }
 

@@ -276,8 +276,8 @@ async function postgresFindings(env: Env): Promise<Finding[]> {
   const pool = createPool(databaseUrl, { max: 1 });
   try {
     const { version, databaseBytes, connections, maxConnections } = await postgresState(pool);
-    const found = await postgresSettings(pool);
-    const wrong = POSTGRES_SETTINGS.filter(({ name, isRight }) => found.has(name) && !isRight(found.get(name)!));
+    const settings = await postgresSettings(pool);
+    const wrong = POSTGRES_SETTINGS.filter(({ name, isRight }) => settings.has(name) && !isRight(settings.get(name)!));
     const skewMs = await postgresClockSkewMs(pool);
     const schema = await schemaFinding(pool);
     return [
@@ -291,7 +291,7 @@ async function postgresFindings(env: Env): Promise<Finding[]> {
       ...wrong.map(({ name, unit = '', wanted, cost, promise }): Finding => ({
         check: 'Postgres settings',
         status: promise === true ? 'failed' : 'warning',
-        found: `${name} is ${found.get(name)}${unit}: ${cost}`,
+        found: `${name} is ${settings.get(name)}${unit}: ${cost}`,
         advice: `Set ${name} to ${wanted}${name === 'locale' ? ' when the database is created' : ''}.`,
       })),
       ...(wrong.length === 0 ? [{ check: 'Postgres settings', status: 'ok', found: 'as recommended' } as const] : []),

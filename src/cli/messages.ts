@@ -136,13 +136,13 @@ function templateAmong<T extends { kind: MessageKind; locale?: string }>(
   templates: readonly T[] | undefined,
   { file, kind, locale }: { file: string; kind: MessageKind; locale: string | undefined },
 ): T {
-  const wanted = locale === undefined ? undefined : comparableLocale(locale);
-  const found = templates?.find(
+  const wantedLocale = locale === undefined ? undefined : comparableLocale(locale);
+  const match = templates?.find(
     (template) =>
       template.kind === kind &&
-      (template.locale === undefined ? undefined : comparableLocale(template.locale)) === wanted,
+      (template.locale === undefined ? undefined : comparableLocale(template.locale)) === wantedLocale,
   );
-  if (found !== undefined) return found;
-  const which = wanted ? `for ${locale}` : 'without a locale';
+  if (match !== undefined) return match;
+  const which = wantedLocale ? `for ${locale}` : 'without a locale';
   throw new CommandError(`${file} has no template of the kind ${kind} ${which}.`);
 }

@@ -134,13 +134,13 @@ function differenceText({ key, part, redis, postgres }: Difference): string {
 }
 
 function verifiedText(differences: number, unreadable: number): string {
-  const found =
+  const text =
     differences === 0
       ? 'No differences'
       : `${counted(differences, 'difference')}; \`laurel rebuild\` corrects ${differences === 1 ? 'it' : 'them'}`;
   return unreadable === 0
-    ? `${found}.\n`
-    : `${found}. ${counted(unreadable, 'user')} could not be compared, because the stored state cannot be read.\n`;
+    ? `${text}.\n`
+    : `${text}. ${counted(unreadable, 'user')} could not be compared, because the stored state cannot be read.\n`;
 }
 
 /** Rebuilds Redis from Postgres, with progress. `acceptLoss`: even from a Postgres that was restored from an older state. */

@@ -73,8 +73,8 @@ function decoded(segment: string): string {
 /** `user.id` of an event or a completion, `id` of a created user. */
 function userOfBody(body: Buffer): string | null {
   const { user, id } = Object(parsedJson(body)) as { user?: { id?: unknown } | null; id?: unknown };
-  const found = user?.id ?? id;
-  return typeof found === 'string' ? found : null;
+  const userId = user?.id ?? id;
+  return typeof userId === 'string' ? userId : null;
 }
 
 export const headerOf = (headers: readonly string[], name: string): string | undefined => {

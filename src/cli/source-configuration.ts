@@ -259,21 +259,21 @@ class SourceReader {
 
   /** All items of a list; `null` if the source hides it. Reads pages until one has nothing new. */
   private async list(kind: DocumentKind, path: string, label: string): Promise<Item[] | null> {
-    const found = new Map<string, Item>();
+    const items = new Map<string, Item>();
     for (;;) {
-      const before = found.size;
+      const before = items.size;
       const page = await this.ask(`${path}?limit=${PAGE}&skip=${before}`, label);
       if (page === null) return null;
       if (!Value.Check(Type.Array(itemOf(kind)), page)) throw notSuchAServer(path);
-      for (const item of page as Item[]) found.set(lower(item.id), item);
-      if (found.size === before) break;
-      this.items += found.size - before;
+      for (const item of page as Item[]) items.set(lower(item.id), item);
+      if (items.size === before) break;
+      this.items += items.size - before;
       if (this.items > MOST_RESOURCES)
         throw new CommandError(
           `The source has more than ${MOST_RESOURCES} resources, the most that a document may have.`,
         );
     }
-    return [...found.values()];
+    return [...items.values()];
   }
 
   /** The answer's body; `null` if the source lacks this operation or denies it to this key. */

@@ -34,16 +34,16 @@ export async function readSource(reading: Reading): Promise<ReadonlySet<string>>
     read.add(id);
     boards.see(attributes);
   }
-  const wanted: string[] = [];
+  const ids: string[] = [];
   for await (const id of textLines(reading.users)) {
-    if (wanted.length === reading.sample) break;
-    wanted.push(id);
+    if (ids.length === reading.sample) break;
+    ids.push(id);
   }
-  const left = [...new Set(wanted)].filter((id) => !read.has(id));
-  let [next, away, done] = [0, 0, wanted.length - left.length];
+  const left = [...new Set(ids)].filter((id) => !read.has(id));
+  let [next, away, done] = [0, 0, ids.length - left.length];
   const ask = (path: string): Promise<unknown> => source.ask(path);
   /** Users whose group on a board was not among those of the users read before them. */
-  const held: ReadUser[] = [];
+  const buffered: ReadUser[] = [];
   const keep = async ({ user, missing, unread }: ReadUser): Promise<void> => {
     // In this order a process that is killed between the two reads the user again, and no gap is forgotten.
     await report.add([
@@ -69,7 +69,7 @@ export async function readSource(reading: Reading): Promise<ReadonlySet<string>>
       } else throw error;
     }
     done += 1;
-    onProgress(`${done} of ${wanted.length} users read, ${source.requests} requests`);
+    onProgress(`${done} of ${ids.length} users read, ${source.requests} requests`);
   };
   const work = async (): Promise<void> => {
     while (next < left.length && away < MOST_AWAY) {
@@ -77,13 +77,13 @@ export async function readSource(reading: Reading): Promise<ReadonlySet<string>>
       await attempt(userId, async () => {
         const one = await readUser(ask, { userId, systemKeys, boards, nowMs: systemClock.now() });
         if (one.ungrouped.length === 0) return keep(one);
-        held.push(one);
+        buffered.push(one);
         done -= 1;
       });
     }
   };
   await Promise.all(Array.from({ length: reading.concurrency }, work));
-  for (const one of held) {
+  for (const one of buffered) {
     if (away >= MOST_AWAY) break;
     const { id: userId, attributes = {} } = one.user;
     await attempt(userId, async () => {
@@ -97,7 +97,7 @@ export async function readSource(reading: Reading): Promise<ReadonlySet<string>>
   }
   if (away >= MOST_AWAY)
     throw new CommandError('The source no longer answers. Everything read so far is kept: run the same command again.');
-  return new Set(wanted);
+  return new Set(ids);
 }
 
 export interface ReadUser {
@@ -337,7 +337,7 @@ async function readGroups(
   userId: string,
   attributes: Values,
 ): Promise<{ groups: Groups; ungrouped: string[] }> {
-  const found: Groups = {};
+  const grouped: Groups = {};
   const ungrouped: string[] = [];
   groups?.see(attributes);
   for (const { key, attributes: names } of groups?.boards ?? []) {
@@ -355,9 +355,9 @@ async function readGroups(
         break;
       }
     if (group === undefined) ungrouped.push(key);
-    else found[key] = { group };
+    else grouped[key] = { group };
   }
-  return { groups: found, ungrouped };
+  return { groups: grouped, ungrouped };
 }
 
 async function isRankedIn(

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { TIMELINE_KINDS } from '../domain/kinds.ts';
-import type { Caused, TimelineEntry, TimelinePage } from '../domain/administration/timeline.ts';
+import type { Caused, TimelineEntry } from '../domain/administration/timeline.ts';
 import type { UserMerge } from '../domain/administration/merge.ts';
 import type { User } from '../domain/user.ts';
-import { AdminRefusal, askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
+import { AdminRefusal, askAdmin, askEntries, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import { confirmed, examples, EXIT, jsonText, print, tableText, wholeNumber, writeDocument } from './command.ts';
 import { counted } from '../domain/words.ts';
 
@@ -30,24 +30,24 @@ function addList(users: Command): void {
     .option('--limit <n>', 'how many at most', wholeNumber, SHOWN)
     .addHelpText('after', examples('users list', 'users list --search ada@ --json', 'users list --limit 999999'))
     .action(async (options: ListOptions) => {
-      const found = await usersOf(options);
-      const rows = found.map(({ id, name, email, tz, created }) => [id, name, email, tz, created]);
+      const list = await usersOf(options);
+      const rows = list.map(({ id, name, email, tz, created }) => [id, name, email, tz, created]);
       const head = ['ID', 'NAME', 'EMAIL', 'TIME ZONE', 'CREATED'];
-      print(options.json, found, found.length === 0 ? 'There are no such users.\n' : tableText(head, rows));
+      print(options.json, list, list.length === 0 ? 'There are no such users.\n' : tableText(head, rows));
     });
 }
 
 /** The first matching users, up to the requested number. */
 async function usersOf({ search, after, limit, ...options }: ListOptions): Promise<User[]> {
-  const found: User[] = [];
-  for (let page: User[] | null = null; (page === null || page.length === PAGE) && found.length < limit;) {
+  const users: User[] = [];
+  for (let page: User[] | null = null; (page === null || page.length === PAGE) && users.length < limit;) {
     const query = new URLSearchParams({ limit: String(PAGE), ...(search && { search }) });
-    const last = found.at(-1)?.id ?? after;
+    const last = users.at(-1)?.id ?? after;
     if (last !== undefined) query.set('after', last);
     page = (await askAdmin(options, { method: 'GET', path: `/v1/users?${query.toString()}` })) as User[];
-    found.push(...page);
+    users.push(...page);
   }
-  return found.slice(0, limit);
+  return users.slice(0, limit);
 }
 
 const pathOf = (id: string): string => `/v1/users/${encodeURIComponent(id)}`;
@@ -155,35 +155,20 @@ function addTimeline(users: Command): void {
     .option('--limit <n>', 'how many at most', wholeNumber, SHOWN)
     .addHelpText('after', examples('users timeline ada', 'users timeline ada --kind achievement --limit 5 --json'))
     .action(async (id: string, options: Options) => {
-      const found = await entriesOf(options, id);
-      print(options.json, found, textOf(found));
+      const { kind, from, to, limit } = options;
+      const query = { kind, from, to, limit };
+      const entries = await askEntries<TimelineEntry>(options, `${pathOf(id)}/timeline`, 'entries', query);
+      print(options.json, entries, textOf(entries));
     });
-}
-
-/** The newest matching entries, up to the requested number. */
-async function entriesOf(options: Options, id: string): Promise<TimelineEntry[]> {
-  const { kind, from, to, limit } = options;
-  const given = Object.entries({ kind, from, to }).filter(([, value]) => value !== undefined);
-  const found: TimelineEntry[] = [];
-  for (let cursor: string | null = ''; cursor !== null && found.length < limit;) {
-    const query = new URLSearchParams(given as [string, string][]);
-    query.set('limit', String(Math.min(PAGE, limit - found.length)));
-    if (cursor !== '') query.set('cursor', cursor);
-    const path = `${pathOf(id)}/timeline?${query.toString()}`;
-    const page = (await askAdmin(options, { method: 'GET', path })) as TimelinePage;
-    found.push(...page.entries);
-    cursor = page.nextCursor;
-  }
-  return found;
 }
 
 const HEAD = ['AT', 'WHAT', 'OF', 'CAUSED'];
 
-function textOf(found: readonly TimelineEntry[]): string {
-  if (found.length === 0) return 'There are no such entries.\n';
+function textOf(entries: readonly TimelineEntry[]): string {
+  if (entries.length === 0) return 'There are no such entries.\n';
   return tableText(
     HEAD,
-    found.map((entry) => [
+    entries.map((entry) => [
       entry.at,
       entry.kind,
       subjectOf(entry),

@@ -1,12 +1,7 @@
 import type { Command } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type {
-  ShownWebhookDelivery,
-  WebhookDeliveries,
-  WebhookDelivery,
-  WebhookResend,
-} from '../domain/notifications/webhook.ts';
-import { withAdminOptions, type AdminOptions, askAdmin } from './admin-api.ts';
+import type { ShownWebhookDelivery, WebhookDelivery, WebhookResend } from '../domain/notifications/webhook.ts';
+import { withAdminOptions, type AdminOptions, askAdmin, askEntries } from './admin-api.ts';
 import { CommandError, examples, EXIT, jsonText, print, progressBar, tableText, wholeNumber } from './command.ts';
 
 export function addWebhooks(laurel: Command): void {
@@ -32,7 +27,6 @@ function addList(webhooks: Command): void {
     });
 }
 
-const PAGE = 100;
 const SHOWN = 50;
 
 interface LogOptions extends AdminOptions {
@@ -71,32 +65,18 @@ function addDeliveries(webhooks: Command): void {
         process.stdout.write(jsonText(one));
         return;
       }
-      const found = await deliveries(options, path);
-      print(options.json, found, textOf(found));
+      const { status, type, user: userId, from, to, limit } = options;
+      const query = { status, type, userId, from, to, limit };
+      const deliveries = await askEntries<WebhookDelivery>(options, path, 'deliveries', query);
+      print(options.json, deliveries, textOf(deliveries));
     });
-}
-
-/** The newest matching messages, up to the requested number. */
-async function deliveries(options: LogOptions, path: string): Promise<WebhookDelivery[]> {
-  const { status, type, user: userId, from, to, limit } = options;
-  const given = Object.entries({ status, type, userId, from, to }).filter(([, value]) => value !== undefined);
-  const found: WebhookDelivery[] = [];
-  for (let cursor: string | null = ''; cursor !== null && found.length < limit;) {
-    const query = new URLSearchParams(given as [string, string][]);
-    query.set('limit', String(Math.min(PAGE, limit - found.length)));
-    if (cursor !== '') query.set('cursor', cursor);
-    const page = (await askAdmin(options, { method: 'GET', path: `${path}?${query.toString()}` })) as WebhookDeliveries;
-    found.push(...page.deliveries);
-    cursor = page.nextCursor;
-  }
-  return found;
 }
 
 const HEAD = ['ID', 'MADE', 'TYPE', 'USER', 'STATE', 'TRIES', 'ANSWER', 'NEXT TRY'];
 
-function textOf(found: WebhookDelivery[]): string {
-  if (found.length === 0) return 'No message is in the log.\n';
-  const rows = found.map(({ id, created, type, userId, status, test, tries, lastStatus, nextTry }) => [
+function textOf(list: WebhookDelivery[]): string {
+  if (list.length === 0) return 'No message is in the log.\n';
+  const rows = list.map(({ id, created, type, userId, status, test, tries, lastStatus, nextTry }) => [
     id,
     created,
     test ? `${type} (test)` : type,

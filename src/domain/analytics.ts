@@ -64,8 +64,6 @@ export const WEEK_DAYS = 7;
 /** 1970-01-05, the first Monday. */
 const FIRST_MONDAY = 4;
 
-export const utcDay = (ms: number): number => Math.floor(ms / DAY_MS);
-
 export const mondayOf = (day: number): number => day - ((((day - FIRST_MONDAY) % WEEK_DAYS) + WEEK_DAYS) % WEEK_DAYS);
 
 export function monthOf(day: number): number {

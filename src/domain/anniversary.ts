@@ -1,4 +1,4 @@
-import { dateOf, DAY_MS, dayOf, isDate } from './periods.ts';
+import { dateOf, DAY_MS, dayOf, isDate, epochDay } from './periods.ts';
 import { dayIn, dayStartMs } from './zone.ts';
 
 export interface SignUp {
@@ -47,11 +47,11 @@ export function signUpDay(text: string): number | null {
   if (!isDate(date)) return null;
   if (text.length === 10) return dayOf(date);
   const ms = Date.parse(/(z|[+-]\d{2}:\d{2})$/i.test(text) ? text : `${text}Z`);
-  return Number.isNaN(ms) ? null : Math.floor(ms / DAY_MS);
+  return Number.isNaN(ms) ? null : epochDay(ms);
 }
 
 /** The latest calendar day (epoch day) anywhere on Earth at a time. */
-export const lastDayAnywhere = (atMs: number): number => Math.floor((atMs + LARGEST_OFFSET_MS) / DAY_MS);
+export const lastDayAnywhere = (atMs: number): number => epochDay(atMs + LARGEST_OFFSET_MS);
 const LARGEST_OFFSET_MS = 14 * 3_600_000;
 
 /** A user's sign-up date as `YYYY-MM-DD`; `null` if unknown. */

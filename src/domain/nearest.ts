@@ -8,7 +8,7 @@ const KEY_SHARE = 0.4;
 /** The candidate with the fewest edits from a name; `null` if it differs in more than `share` of its characters. */
 export function nearest(name: string, candidates: Iterable<string>, share: number): string | null {
   if (name.length > MOST_LENGTH) return null;
-  let found: string | null = null;
+  let closest: string | null = null;
   let fewest = Infinity;
   let compared = 0;
   for (const candidate of candidates) {
@@ -17,9 +17,9 @@ export function nearest(name: string, candidates: Iterable<string>, share: numbe
     compared += 1;
     if (compared > MOST_COMPARED) break;
     const edits = editDistance(name.toLowerCase(), candidate.toLowerCase(), Math.min(most, fewest));
-    if (edits < fewest && edits <= most) [found, fewest] = [candidate, edits];
+    if (edits < fewest && edits <= most) [closest, fewest] = [candidate, edits];
   }
-  return found;
+  return closest;
 }
 
 /** The hint of an error about an unknown key; `undefined` if no known key is near. */

@@ -16,6 +16,15 @@ export interface Days {
 
 export const dayOf = (date: string): number => Date.parse(`${date}T00:00:00Z`) / DAY_MS;
 
+/** Epoch day of an instant, by UTC. */
+export const epochDay = (ms: number): number => Math.floor(ms / DAY_MS);
+
+/** An instant (epoch ms) in the form of answers and payloads. */
+export const isoTime = (ms: number): string => new Date(ms).toISOString();
+
+export const isoTimeOrNull = (ms: number | null | undefined): string | null =>
+  ms === null || ms === undefined ? null : isoTime(ms);
+
 const MOST_DATES = 4_096;
 const dates = new Map<number, string>();
 
@@ -31,8 +40,7 @@ export function dateOf(day: number): string {
 }
 
 /** Epoch day of an instant at an offset from UTC. */
-export const localDay = (nowMs: number, offsetSeconds: number): number =>
-  Math.floor((nowMs + offsetSeconds * 1000) / DAY_MS);
+export const localDay = (nowMs: number, offsetSeconds: number): number => epochDay(nowMs + offsetSeconds * 1000);
 
 /** The last zone in which a day begins and ends, UTC-12. */
 const LAST_ZONE_SECONDS = -12 * 3_600;

@@ -1,4 +1,4 @@
-import { dateOf, DAY_MS, dayOf } from './periods.ts';
+import { dateOf, DAY_MS, dayOf, epochDay } from './periods.ts';
 
 export interface RunRule {
   /** First day of the first run, `YYYY-MM-DD`. */
@@ -69,7 +69,7 @@ export function boardStatus(
 /** The rule with its actual end: a finished leaderboard ends with the last local date anywhere at that moment. */
 export function playedRule(board: RunRule & { status: string; finished?: number | undefined }): RunRule {
   if (board.status !== 'finished' || board.finished === undefined) return board;
-  const lastDay = Math.floor(board.finished / DAY_MS) + 1;
+  const lastDay = epochDay(board.finished) + 1;
   return board.end !== null && dayOf(board.end) <= lastDay ? board : { ...board, end: dateOf(lastDay) };
 }
 

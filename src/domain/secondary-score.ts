@@ -21,9 +21,9 @@ export function secondaryOf(attributes: string, { key, order }: { key: string; o
 }
 
 function rankNumber(text: unknown, order: SecondaryOrder): number {
-  const found = typeof text === 'string' ? NUMBER.exec(text) : null;
-  if (found === null) return 0;
-  const micros = Number(found[1]) * MILLION + Number((found[2] ?? '').padEnd(6, '0'));
+  const match = typeof text === 'string' ? NUMBER.exec(text) : null;
+  if (match === null) return 0;
+  const micros = Number(match[1]) * MILLION + Number((match[2] ?? '').padEnd(6, '0'));
   if (micros > MOST_SECONDARY * MILLION) return 0;
   const isAbove = (text as string).startsWith('-') === (order === 'ascending');
   return isAbove ? MIDDLE + micros : MIDDLE - micros;

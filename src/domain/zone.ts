@@ -28,8 +28,8 @@ const NAME = /^[A-Za-z][A-Za-z0-9_+/-]*$/;
 export function zoneName(text: string): string | null {
   if (!NAME.test(text)) return null;
   const lower = text.toLowerCase();
-  const found = spellings.get(lower);
-  if (found !== undefined) return found;
+  const spelling = spellings.get(lower);
+  if (spelling !== undefined) return spelling;
   try {
     const name = Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(text).timeZoneId;
     spellings.set(lower, name);

@@ -3,7 +3,7 @@ import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
 import type { Finding } from '../domain/administration/advice.ts';
 import type { AnalyticsMetrics } from '../domain/analytics-responses.ts';
 import type { Reward } from '../domain/catalog.ts';
-import { DAY_MS, dateOf, dayOf } from '../domain/periods.ts';
+import { DAY_MS, dateOf, dayOf, epochDay } from '../domain/periods.ts';
 import { boardStatus } from '../domain/runs.ts';
 import { claimCounts, nthNewestClaims } from '../postgres/rewards.ts';
 import { names, placeOf } from './finding.ts';
@@ -73,7 +73,7 @@ export const rewardsRunningOut = ({ runningOut }: Stocks): Finding | null =>
 
 /** The range of the last 7 whole days, by UTC. */
 export function lastWeek(nowMs: number): { from: string; to: string } {
-  const today = Math.floor(nowMs / DAY_MS);
+  const today = epochDay(nowMs);
   return { from: dateOf(today - WEEK_DAYS), to: dateOf(today - 1) };
 }
 
@@ -129,7 +129,7 @@ const DAY_TEXT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone:
 
 /** All active leaderboards end within a week, and none is scheduled. */
 export function leaderboardsEnd({ compiled: { catalog }, nowMs }: Omit<Trends, 'weeks'>): Finding | null {
-  const today = Math.floor(nowMs / DAY_MS);
+  const today = epochDay(nowMs);
   const playing = catalog.leaderboards.filter((board) => boardStatus(board, today) === 'active');
   const isScheduled = catalog.leaderboards.some((board) => boardStatus(board, today) === 'scheduled');
   const lastDays = playing.map(({ end }) => (end === null ? Infinity : dayOf(end)));

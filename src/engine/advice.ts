@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { AdviceCode, AdviceItem, Finding } from '../domain/administration/advice.ts';
 import type { AnalyticsAchievements, AnalyticsMetrics, AnalyticsPoints } from '../domain/analytics-responses.ts';
 import { type Achievement, type Leaderboard, MOST_RESOURCES, MOST_WEBHOOKS } from '../domain/catalog.ts';
-import { DAY_MS } from '../domain/periods.ts';
+import { DAY_MS, epochDay } from '../domain/periods.ts';
 import { boardStatus, playedRule, runShownOn } from '../domain/runs.ts';
 import { counted } from '../domain/words.ts';
 import { unusedAdminKeys } from '../postgres/access/admin-keys.ts';
@@ -103,15 +103,15 @@ export function createAdvice({ redis, pool, clock, analytics, recentRequests }: 
       unusedKeys,
     };
     return Object.entries(FINDINGS).flatMap(([code, find]) => {
-      const found = find(facts);
-      return found === null ? [] : [{ code: code as AdviceCode, ...found }];
+      const finding = find(facts);
+      return finding === null ? [] : [{ code: code as AdviceCode, ...finding }];
     });
   };
 }
 
 /** Active leaderboards on whose current run nobody is. A run that began lately is left out, and so are those of a day. */
 async function emptyBoardsOf(redis: Redis, { catalog }: CompiledCatalog, nowMs: number): Promise<Leaderboard[]> {
-  const today = Math.floor(nowMs / DAY_MS);
+  const today = epochDay(nowMs);
   const runs = catalog.leaderboards
     .filter((board) => boardStatus(board, today) === 'active' && board.created <= nowMs - JUDGED_AFTER_MS)
     .map((board) => ({ board, runDay: runShownOn(playedRule(board), today).startDay }))

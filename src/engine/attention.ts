@@ -57,11 +57,12 @@ export function createAttention(
 }
 
 /** An item without its texts. */
-type Found = Omit<AttentionItem, 'urgent' | keyof Finding>;
+type UnsortedItem = Omit<AttentionItem, 'urgent' | keyof Finding>;
 
-const countedItem = (kind: AttentionKind, count: number): Found[] => (count === 0 ? [] : [{ kind, count, ...NOTHING }]);
+const countedItem = (kind: AttentionKind, count: number): UnsortedItem[] =>
+  count === 0 ? [] : [{ kind, count, ...NOTHING }];
 
-const webhookItem = ({ id, name, trouble, pending, since, reason }: TroubledWebhook): Found => ({
+const webhookItem = ({ id, name, trouble, pending, since, reason }: TroubledWebhook): UnsortedItem => ({
   ...NOTHING,
   kind: `webhook_${trouble}`,
   count: pending,
@@ -70,7 +71,7 @@ const webhookItem = ({ id, name, trouble, pending, since, reason }: TroubledWebh
   reason,
 });
 
-const channelItem = ({ channel, failures, since, reason }: FailingChannel): Found => ({
+const channelItem = ({ channel, failures, since, reason }: FailingChannel): UnsortedItem => ({
   ...NOTHING,
   kind: 'channel_failing',
   count: failures,
@@ -88,14 +89,14 @@ const pending = (count: number): string | null => (count === 0 ? null : upTo(cou
 
 const ofWebhook =
   (text: (name: string) => string, urgent: boolean, advice: string | null) =>
-  ({ webhook, count, reason }: Found) => ({
+  ({ webhook, count, reason }: UnsortedItem) => ({
     urgent,
     text: text(webhook?.name ?? ''),
     advice: sentence(reason, pending(count), advice),
     screen: `/webhooks/${webhook?.id}`,
   });
 
-const TEXTS: Readonly<Record<AttentionKind, (item: Found) => Finding & { urgent: boolean }>> = {
+const TEXTS: Readonly<Record<AttentionKind, (item: UnsortedItem) => Finding & { urgent: boolean }>> = {
   backlog_full: ({ count }) => ({
     urgent: true,
     text: 'The backlog is full: events are refused',

@@ -20,7 +20,7 @@ import { ACHIEVEMENT_RANKS } from '../domain/fields/rank.ts';
 import { additionsOf } from '../domain/fields/wire.ts';
 import type { LeaderboardResponse } from '../domain/leaderboard.ts';
 import { daysOf, isQuest, periodOf } from '../domain/repeat.ts';
-import { dateOf, type Frequency } from '../domain/periods.ts';
+import { dateOf, type Frequency, isoTimeOrNull } from '../domain/periods.ts';
 import {
   boostStatus,
   type PointsBoostResponse,
@@ -100,10 +100,10 @@ function perAchievement<T>(
 ): (compiled: CompiledCatalog, achievement: Achievement) => T {
   const catalogs = new WeakMap<CompiledCatalog, Map<Achievement, T>>();
   return (compiled, achievement) => {
-    let made = catalogs.get(compiled);
-    if (made === undefined) catalogs.set(compiled, (made = new Map()));
-    let one = made.get(achievement);
-    if (one === undefined) made.set(achievement, (one = make(compiled, achievement)));
+    let ofCatalog = catalogs.get(compiled);
+    if (ofCatalog === undefined) catalogs.set(compiled, (ofCatalog = new Map()));
+    let one = ofCatalog.get(achievement);
+    if (one === undefined) ofCatalog.set(achievement, (one = make(compiled, achievement)));
     return one;
   };
 }
@@ -170,7 +170,7 @@ export function userAchievementResponse(
     return { ...concealed(achievement), achievedAt: null };
   return {
     ...achievementResponse(compiled, achievement),
-    achievedAt: timeOrNull(state.completions.get(achievement.no)),
+    achievedAt: isoTimeOrNull(state.completions.get(achievement.no)),
     ...currentQuest(compiled, achievement, state, nowMs),
   };
 }
@@ -182,13 +182,11 @@ export function userAchievementJson(
   state: Pick<UserState, 'completions' | 'quests' | 'zone'>,
   nowMs: number,
 ): string {
-  const achievedAt = JSON.stringify(timeOrNull(state.completions.get(achievement.no)));
+  const achievedAt = JSON.stringify(isoTimeOrNull(state.completions.get(achievement.no)));
   const quest = JSON.stringify(currentQuest(compiled, achievement, state, nowMs)).slice(1, -1);
   const questFields = quest === '' ? '' : `,${quest}`;
   return `${openAchievementJson(compiled, achievement)},"achievedAt":${achievedAt}${questFields}}`;
 }
-
-const timeOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
 
 type QuestFields = Pick<UserAchievementResponse, 'timesCompleted' | 'period'>;
 

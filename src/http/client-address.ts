@@ -46,7 +46,7 @@ const isTrusted = (address: Address, trusted: readonly Network[]): boolean =>
 
 const MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
 
-/** The peer's address; `null` if the socket reports none. `res` must not be aborted. 1 to 2 µs. */
+/** The peer's address; `null` if the socket reports none. `res` must not be aborted. */
 export function remoteAddress(res: HttpResponse): string | null {
   const text = Buffer.from(res.getRemoteAddressAsText()).toString('latin1');
   if (!text.includes(':')) return text === '' ? null : text;

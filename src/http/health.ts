@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { inTime, succeeds } from '../time-limit.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import type { Handler } from './paths.ts';
 import { requestIdOf } from './request-head.ts';
@@ -137,8 +138,8 @@ export function createReadiness(
 function lately(check: ReadinessCheck['check'], queryMs: number): () => boolean | Promise<boolean> {
   let last: { isWell: boolean; atMs: number } | null = null;
   let running: Promise<boolean> | null = null;
-  const query = async (asked: Promise<unknown>): Promise<boolean> => {
-    const isWell = await passes(asked, queryMs);
+  const query = async (answer: Promise<unknown>): Promise<boolean> => {
+    const isWell = await inTime(succeeds(answer), queryMs, false);
     last = { isWell, atMs: performance.now() };
     running = null;
     return isWell;
@@ -158,20 +159,5 @@ function attempt(check: ReadinessCheck['check']): boolean | Promise<unknown> {
     return check();
   } catch {
     return false;
-  }
-}
-
-async function passes(asked: Promise<unknown>, queryMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    // After this process stood still, timers run before an answer is read.
-    timer = setTimeout(() => setImmediate(resolve, false), queryMs);
-  });
-  try {
-    return await Promise.race([asked.then(() => true), late]);
-  } catch {
-    return false;
-  } finally {
-    clearTimeout(timer);
   }
 }

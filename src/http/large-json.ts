@@ -59,10 +59,10 @@ export function requireModest(text: string): void {
 
 /** The number of opening brackets, also in strings, up to a number. Takes some 0.1 µs for an event. */
 function openings(text: string, most: number): number {
-  let found = 0;
+  let count = 0;
   for (const bracket of ['{', '['])
-    for (let at = text.indexOf(bracket); at >= 0 && found < most; at = text.indexOf(bracket, at + 1)) found += 1;
-  return found;
+    for (let at = text.indexOf(bracket); at >= 0 && count < most; at = text.indexOf(bracket, at + 1)) count += 1;
+  return count;
 }
 
 /** Where a string ends that begins at a position. Throws 400 for one without an end. */
@@ -191,8 +191,8 @@ class LargeJson {
 
   /** Rejects everything except JSON whitespace, which `trim` does not match exactly. */
   private onlySpace(from: number, to: number): void {
-    const found = this.text.slice(from, to).search(/[^ \t\r\n]/);
-    if (found >= 0) throw invalidJson(this.text, from + found);
+    const offset = this.text.slice(from, to).search(/[^ \t\r\n]/);
+    if (offset >= 0) throw invalidJson(this.text, from + offset);
   }
 
   private parsed(from: number, to: number, [before, after] = ['', '']): unknown {

@@ -100,11 +100,11 @@ export function otherPortHint(
   const where = port === 0 ? 'another port' : `port ${port}`;
   const hint = `This is the ${surface} port; ${other} operations are on ${where}.`;
   return (method, path) => {
-    const asked = method === 'head' ? 'get' : method;
+    const wantedMethod = method === 'head' ? 'get' : method;
     const steps = path.split('/');
     const exists = declared.some(
       (each) =>
-        each.method === asked &&
+        each.method === wantedMethod &&
         each.steps.length === steps.length &&
         each.steps.every((step, index) => fits(step, steps[index])),
     );

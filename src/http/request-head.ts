@@ -87,7 +87,7 @@ function collect(name: string, value: string): void {
   }
 }
 
-/** Copies the headers in one pass, the only way to detect repeated and empty ones: 0.8 µs. */
+/** Copies the headers in one pass, the only way to detect repeated and empty ones. */
 export function readHead(request: HttpRequest): RequestHead {
   head = {
     apiKey: null,

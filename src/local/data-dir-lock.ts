@@ -26,9 +26,9 @@ export async function lockDataDir(dataDir: string): Promise<{ release(): Promise
     server = await listen(path);
   }
   if (server === null) throw new StartError(`Another Laurel is starting with the data in ${dataDir}.`);
-  const held = server;
-  held.unref();
-  return { release: () => new Promise((resolve) => held.close(() => resolve())) };
+  const lock = server;
+  lock.unref();
+  return { release: () => new Promise((resolve) => lock.close(() => resolve())) };
 }
 
 function socketPath(dataDir: string): string {

@@ -41,8 +41,7 @@ const ATTEMPTS = 3;
 
 /**
  * The built-in server supports only pglz. After a checkpoint, when the first change of each page writes the whole page to
- * the WAL, pglz costs 45 µs of CPU per event and saves half of those 5 KB (`npm run bench -- persist`). lz4 saves as much
- * for 4 µs.
+ * the WAL, pglz costs ten times as much CPU as lz4, which saves as much (`npm run bench -- persist`).
  */
 const WAL_COMPRESSION = 'wal_compression=off';
 
@@ -51,11 +50,7 @@ export const CHECKPOINTS = ['max_wal_size=4GB', 'checkpoint_timeout=15min'];
 
 const MIB = 2 ** 20;
 
-/**
- * An eighth of the memory that the server may use, from Postgres's default of 128 MiB up to 512 MiB. With 400,000 users and
- * a million events, an event cost Postgres 32 µs of CPU with 128 MiB and 26 µs with 512 MiB, because it read fewer pages
- * from the system's cache.
- */
+/** An eighth of the memory that the server may use, from Postgres's default of 128 MiB up to 512 MiB. */
 export function sharedBuffersMiB(memoryBytes: number): number {
   return Math.max(128, Math.min(512, Math.floor(memoryBytes / 8 / MIB)));
 }

@@ -136,8 +136,8 @@ const POLICY = '/usr/sbin/policy-rc.d';
 
 /** The path of a Redis program. Installs one with apt-get if there is none, this is root, and the system has apt-get. */
 export async function requireRedisProgram(say: (line: string) => void): Promise<string> {
-  const found = findRedisProgram();
-  if (found !== null) return found;
+  const program = findRedisProgram();
+  if (program !== null) return program;
   if (process.getuid?.() !== 0 || !(await canRun('apt-get'))) throw missing('Laurel needs Redis, but found none.');
   say('Redis is not installed; installing it with "apt-get install redis-server".');
   try {

@@ -75,12 +75,12 @@ export const adminAdminApiKeysCreate = operation('admin_admin_api_keys_create', 
   responses: { 200: CreatedAdminKeys, 201: CreatedAdminKeys },
   handle: async ({ adminKeys }, { by, body }) => {
     const { done, issues } = await createItems.each(body, async (good) => {
-      const wanted = (good as New<typeof ADMIN_KEY>[]).map(({ name, access = 'full', tenantId = null }) => ({
+      const requests = (good as New<typeof ADMIN_KEY>[]).map(({ name, access = 'full', tenantId = null }) => ({
         name,
         access,
         tenantId,
       }));
-      return (await adminKeys.create(wanted, by)).map(createdKeyOutcome);
+      return (await adminKeys.create(requests, by)).map(createdKeyOutcome);
     });
     return { status: done.length > 0 ? 201 : 200, body: { created: done, issues } };
   },
@@ -173,7 +173,7 @@ const CreatedApplicationKeys = Type.Object({
   issues: Type.Array(AdminIssue),
 });
 
-function wanted(
+function requestsOf(
   { userId, scope, expiresAt, rateLimit }: New<typeof APPLICATION_KEY>,
   nowMs: number,
 ): WantedApplicationKey | string {
@@ -194,12 +194,12 @@ export const adminApplicationApiKeysCreate = operation(
     responses: { 200: CreatedApplicationKeys, 201: CreatedApplicationKeys },
     handle: async ({ applicationKeys, clock }, { tenant, by, query: { strict }, body }) => {
       const create = async (good: object[]): Promise<(CreatedApplicationKey | string)[]> => {
-        const outcomes = (good as New<typeof APPLICATION_KEY>[]).map((item) => wanted(item, clock.now()));
+        const outcomes = (good as New<typeof APPLICATION_KEY>[]).map((item) => requestsOf(item, clock.now()));
         if (strict) refuseAny(outcomes);
         const valid = outcomes.filter((outcome) => typeof outcome !== 'string');
-        const made = (await applicationKeys.create(tenant.no, valid, by)).values();
+        const created = (await applicationKeys.create(tenant.no, valid, by)).values();
         return outcomes.map((outcome) =>
-          typeof outcome === 'string' ? outcome : createdKeyAnswer(made.next().value!),
+          typeof outcome === 'string' ? outcome : createdKeyAnswer(created.next().value!),
         );
       };
       const { done, issues } = await items.each(body, create, strict);

@@ -60,8 +60,8 @@ export const adminRequestsList = operation('admin_requests_list', 'GET /v1/reque
   responses: { 200: Type.Array(ShownRequest) },
   answer: async ({ recentRequests }, { tenant, query: { limit } }) => {
     // Entries have the machine's time, whatever a test clock says.
-    const found = await recentRequests.read(tenant.no, { limit, nowMs: systemClock.now() });
-    return found.map(({ atMs, prefix, ...request }) => ({
+    const requests = await recentRequests.read(tenant.no, { limit, nowMs: systemClock.now() });
+    return requests.map(({ atMs, prefix, ...request }) => ({
       at: new Date(atMs).toISOString(),
       ...request,
       key: prefix,

@@ -24,6 +24,7 @@ import { UserId } from '../domain/user.ts';
 import type { LoggedMessage } from '../postgres/notifications/messages.ts';
 import type { ChannelRow } from '../postgres/notifications/message-channels.ts';
 import { operation } from './operation.ts';
+import { isoTimeOrNull } from '../domain/periods.ts';
 
 /** A template of the greatest length, in JSON. */
 export const PREVIEW_BODY_BYTES = 524_288;
@@ -130,8 +131,6 @@ export const adminMessagesUnsubscribePreview = operation(
   },
 );
 
-const timeOrNull = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
-
 const messageAnswer = (row: LoggedMessage): Message => ({
   id: row.id,
   userId: row.userId,
@@ -141,12 +140,12 @@ const messageAnswer = (row: LoggedMessage): Message => ({
   tries: row.tries,
   reason: row.reason,
   at: new Date(row.atMs).toISOString(),
-  nextTry: timeOrNull(row.dueMs),
+  nextTry: isoTimeOrNull(row.dueMs),
   finished: row.finished?.toISOString() ?? null,
-  reported: timeOrNull(row.reportedMs),
-  opened: timeOrNull(row.openedMs),
-  clicked: timeOrNull(row.clickedMs),
-  unsubscribed: timeOrNull(row.unsubscribedMs),
+  reported: isoTimeOrNull(row.reportedMs),
+  opened: isoTimeOrNull(row.openedMs),
+  clicked: isoTimeOrNull(row.clickedMs),
+  unsubscribed: isoTimeOrNull(row.unsubscribedMs),
 });
 
 export const adminMessagesList = operation('admin_messages_list', 'GET /v1/messages', {

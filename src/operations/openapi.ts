@@ -222,7 +222,7 @@ export function openapiDocument(surface: Operation['surface'], operations: reado
 /** The public document of this surface. `all` returns the surface's operations, including this one. */
 export function adminOpenapiGet(all: () => readonly Operation[]): Operation {
   /** By the operations that exist in an installation. */
-  const made = new Map<string, Promise<StaticFile>>();
+  const files = new Map<string, Promise<StaticFile>>();
   return operation('admin_openapi_get', 'GET /v1/openapi', {
     summary: 'Describes this API',
     scope: 'public',
@@ -230,8 +230,8 @@ export function adminOpenapiGet(all: () => readonly Operation[]): Operation {
     file: (services) => {
       const operations = existing(all(), services);
       const ids = operations.map(({ id }) => id).join();
-      const file = made.get(ids) ?? jsonFile(JSON.stringify(openapiDocument('admin', operations)));
-      made.set(ids, file);
+      const file = files.get(ids) ?? jsonFile(JSON.stringify(openapiDocument('admin', operations)));
+      files.set(ids, file);
       return file;
     },
   });

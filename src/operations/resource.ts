@@ -20,7 +20,7 @@ import {
   withDefaults,
 } from '../domain/fields/wire.ts';
 import type { Kind } from '../domain/kinds.ts';
-import { dateOf, DAY_MS, earliestLocalDay } from '../domain/periods.ts';
+import { dateOf, earliestLocalDay, epochDay } from '../domain/periods.ts';
 import { Uuid } from '../domain/schemas.ts';
 import { AppError } from '../errors.ts';
 import { Slices } from '../slices.ts';
@@ -147,7 +147,7 @@ const listOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
     responses: { 200: Type.Array(resource.answer) },
     answer: async ({ resources, clock }, { tenant, params, query: { skip, limit } }) => {
       const catalog = await resources.read(tenant.no);
-      const at = { catalog, utcDay: Math.floor(clock.now() / DAY_MS) };
+      const at = { catalog, utcDay: epochDay(clock.now()) };
       const all = among(catalog, resource, params.systemId);
       return all.slice(skip, skip + limit).map((one) => resource.show(one, at));
     },
@@ -161,9 +161,9 @@ const getOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
     answer: async ({ resources, clock }, { tenant, params }) => {
       const catalog = await resources.read(tenant.no);
       const all = among(catalog, resource, params.systemId);
-      const found = all.find(({ id }) => id === params.id.toLowerCase());
-      if (found === undefined) throw new AppError('not_found', unknown(resource));
-      return resource.show(found, { catalog, utcDay: Math.floor(clock.now() / DAY_MS) });
+      const existing = all.find(({ id }) => id === params.id.toLowerCase());
+      if (existing === undefined) throw new AppError('not_found', unknown(resource));
+      return resource.show(existing, { catalog, utcDay: epochDay(clock.now()) });
     },
   });
 
@@ -265,9 +265,9 @@ export async function createEach<K extends Kind>(
       const { kind, most, noun } = resource;
       if (most !== null && listOf(draft.catalog, kind).length >= most)
         return `There are at most ${most} ${noun}s: delete some first`;
-      const made = storeWithParts(draft, resource, [item], systemId?.toLowerCase());
-      const problems = [...made.flatMap((one) => problemsIn(draft, one, '')), ...workProblems(draft)];
-      return problems.length > 0 ? textOf(problems) : shownOf(draft, made[0]!);
+      const created = storeWithParts(draft, resource, [item], systemId?.toLowerCase());
+      const problems = [...created.flatMap((one) => problemsIn(draft, one, '')), ...workProblems(draft)];
+      return problems.length > 0 ? textOf(problems) : shownOf(draft, created[0]!);
     });
     outcomes.push(outcome);
     if (slices.over) await slices.turn();
@@ -325,7 +325,7 @@ const problemsIn = <K extends Kind>(
   ...parts.flatMap(([name, all]) => all.flatMap((part, index) => problemsIn(draft, part, `${at}${name}[${index}].`))),
 ];
 
-const shownAt = ({ catalog, nowMs }: CatalogDraft): ShownAt => ({ catalog, utcDay: Math.floor(nowMs / DAY_MS) });
+const shownAt = ({ catalog, nowMs }: CatalogDraft): ShownAt => ({ catalog, utcDay: epochDay(nowMs) });
 
 const shownOf = <K extends Kind>(draft: CatalogDraft, { resource, stored, parts }: Made<K>): object => ({
   ...resource.show(stored, shownAt(draft)),
@@ -366,9 +366,9 @@ async function deleteThose<K extends Kind>(
   systemId: string | undefined,
 ): Promise<Deletion> {
   const known = new Set(among(draft.catalog, resource, systemId).map(({ id }) => id));
-  const there = ids.filter((id) => known.has(id));
-  const refused = await deleteUnreferred(draft, resource.kind, there);
-  return { deleted: there.filter((id) => !refused.has(id)), refused };
+  const existing = ids.filter((id) => known.has(id));
+  const refused = await deleteUnreferred(draft, resource.kind, existing);
+  return { deleted: existing.filter((id) => !refused.has(id)), refused };
 }
 
 export const unknown = ({ noun }: { noun: string }): string => `There is no ${noun} with this ID`;

@@ -50,9 +50,9 @@ export const usersRewards = operation('users_rewards', 'GET /v1/users/{id}/rewar
   query: Paging,
   responses: { 200: Type.Array(UserReward) },
   namedUsers: ({ params }) => [params.id],
-  answer: async ({ catalogs, claims }, { caller, tenant, params, query }) => {
-    const asked = { ...query, byClient: isClient(caller) };
-    return claims.offers(await catalogs.of(tenant.no), params.id, asked);
+  answer: async ({ catalogs, claimReads }, { caller, tenant, params, query }) => {
+    const page = { ...query, byClient: isClient(caller) };
+    return claimReads.offers(await catalogs.of(tenant.no), params.id, page);
   },
 });
 
@@ -63,21 +63,21 @@ export const usersClaims = operation('users_claims', 'GET /v1/users/{id}/claims'
   query: UserClaimsQuery,
   responses: { 200: Claims },
   namedUsers: ({ params }) => [params.id],
-  answer: async ({ catalogs, claims }, { tenant, params, query }) =>
-    claims.listOf(await catalogs.of(tenant.no), params.id, query),
+  answer: async ({ catalogs, claimReads }, { tenant, params, query }) =>
+    claimReads.listOf(await catalogs.of(tenant.no), params.id, query),
 });
 
 export const adminClaimsList = operation('admin_claims_list', 'GET /v1/claims', {
   summary: 'Claims of rewards, newest first',
   query: ClaimsQuery,
   responses: { 200: Claims },
-  answer: async ({ catalogs, claims }, { tenant, query }) => claims.list(await catalogs.of(tenant.no), query),
+  answer: async ({ catalogs, claimReads }, { tenant, query }) => claimReads.list(await catalogs.of(tenant.no), query),
 });
 
 export const adminAnalyticsRewards = operation('admin_analytics_rewards', 'GET /v1/analytics/rewards', {
   summary: 'How often each reward was claimed, and how many are left',
   responses: { 200: Type.Array(RewardStock) },
-  answer: async ({ catalogs, claims }, { tenant }) => claims.stock(await catalogs.of(tenant.no)),
+  answer: async ({ catalogs, claimReads }, { tenant }) => claimReads.stock(await catalogs.of(tenant.no)),
 });
 
 const ONE = Type.Object({ id: Uuid });
@@ -86,7 +86,8 @@ export const adminClaimsGet = operation('admin_claims_get', 'GET /v1/claims/{id}
   summary: 'One claim of a reward',
   params: ONE,
   responses: { 200: Claim },
-  answer: async ({ catalogs, claims }, { tenant, params }) => claims.get(await catalogs.of(tenant.no), params.id),
+  answer: async ({ catalogs, claimReads }, { tenant, params }) =>
+    claimReads.get(await catalogs.of(tenant.no), params.id),
 });
 
 export const adminClaimsFulfil = operation('admin_claims_fulfil', 'POST /v1/claims/{id}/fulfil', {

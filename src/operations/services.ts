@@ -31,6 +31,7 @@ import type { Live } from '../engine/live/live.ts';
 import type { LeagueReads } from '../engine/leaderboards/league-reads.ts';
 import type { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import type { PointsReads } from '../engine/points/points-reads.ts';
+import type { ClaimReads } from '../engine/rewards/claim-reads.ts';
 import type { Claims } from '../engine/rewards/claims.ts';
 import type { Spendings } from '../engine/points/spendings.ts';
 import type { UserPoints } from '../engine/points/user-points.ts';
@@ -125,6 +126,7 @@ export interface Services {
   userPoints: UserPoints;
   spendings: Spendings;
   claims: Claims;
+  claimReads: ClaimReads;
   streaks: StreakReads;
   streakRankings: StreakRankings;
   streakAdmin: StreakAdmin;

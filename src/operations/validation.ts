@@ -31,7 +31,7 @@ const maxBytes: FuncKeywordDefinition = {
     text.length * MOST_BYTES_A_UNIT <= limit || Buffer.byteLength(text) <= limit,
 };
 
-/** A schema compiler. `useDefaults`: adds defaults. `allErrors`: reports all errors instead of the first. `isChecked`: skips checking the schemas, which takes 30 ms. */
+/** A schema compiler. `useDefaults`: adds defaults. `allErrors`: reports all errors instead of the first. `isChecked`: skips checking the schemas. */
 export function makeAjv({ useDefaults = false, isChecked = false, allErrors = false } = {}): Ajv2020 {
   const ajv = new Ajv2020({
     useDefaults,
@@ -58,8 +58,7 @@ const exhaustive = makeAjv({ isChecked: true, allErrors: true });
 
 /**
  * Returns a function that finds the first fault of a value; `null` if there is none. The first call compiles the schema,
- * in 2 ms on average: all of them took half of the CPU of a frontend's start, and most processes use few. `useDefaults`:
- * adds missing defaults to the value.
+ * because most processes use few. `useDefaults`: adds missing defaults to the value.
  */
 export function faultFinder(
   schema: TSchema,
@@ -269,14 +268,14 @@ interface UnknownField {
 
 /** Names a value's unknown fields, each with the most similar known one; `null`: all are known. */
 export function unknownFieldsText(schema: TSchema, value: unknown): string | null {
-  const found: UnknownField[] = [];
-  collect(schema as Shape, value, { path: '', found });
-  if (found.length === 0) return null;
-  const named = found.slice(0, MOST_NAMED).map(({ path, nearest }) => {
+  const unknown: UnknownField[] = [];
+  collect(schema as Shape, value, { path: '', found: unknown });
+  if (unknown.length === 0) return null;
+  const named = unknown.slice(0, MOST_NAMED).map(({ path, nearest }) => {
     const hint = nearest === null ? '' : ` (did you mean ${nearest}?)`;
     return `${path} is not a known field${hint}`;
   });
-  return named.join(', ') + (found.length > MOST_NAMED ? ', and there are more' : '');
+  return named.join(', ') + (unknown.length > MOST_NAMED ? ', and there are more' : '');
 }
 
 function collect(schema: Shape, value: unknown, at: { path: string; found: UnknownField[] }): void {

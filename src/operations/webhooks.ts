@@ -20,6 +20,7 @@ import type { DeliveryRow, Resend, WholeDeliveryRow } from '../postgres/webhooks
 import { BULK_BODY_BYTES, bulkItems, verdict, Strict } from './bulk.ts';
 import { operation } from './operation.ts';
 import { adminResource, createEach, unknown } from './resource.ts';
+import { isoTimeOrNull } from '../domain/periods.ts';
 
 /** Servers that receive a tenant's notifications. The secret is not a field, because only the creation returns it. */
 export const webhooks = adminResource({
@@ -66,20 +67,18 @@ export const adminWebhooksCreate = operation('admin_webhooks_create', 'POST /v1/
 });
 
 async function ownWebhook(resources: Pick<Resources, 'read'>, tenantNo: number, id: string): Promise<OwnWebhook> {
-  const wanted = id.toLowerCase();
-  const webhook = (await resources.read(tenantNo)).webhooks.find((one) => one.id === wanted);
+  const webhookId = id.toLowerCase();
+  const webhook = (await resources.read(tenantNo)).webhooks.find((one) => one.id === webhookId);
   if (webhook === undefined) throw new AppError('not_found', unknown(webhooks));
   return { tenantNo, webhook };
 }
-
-const isoOfMs = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
 
 const resendAnswer = ({ id, parameters: { status, types, fromMs, toMs }, ...job }: Resend): WebhookResend => ({
   id,
   status,
   types: types as NotificationType[] | null,
-  from: isoOfMs(fromMs),
-  to: isoOfMs(toMs),
+  from: isoTimeOrNull(fromMs),
+  to: isoTimeOrNull(toMs),
   resent: job.done,
   total: job.total,
   requested: job.requested.toISOString(),
@@ -127,7 +126,7 @@ export const adminWebhooksRotateSecret = operation(
       const shown = (await webhookSecrets(tenant.no, [id])).get(id);
       if (shown === undefined) throw new AppError('not_found', unknown(webhooks));
       const { secret, previousUntilMs } = shown;
-      const previousUntil = previousUntilMs === null ? null : new Date(previousUntilMs).toISOString();
+      const previousUntil = isoTimeOrNull(previousUntilMs);
       return { id, secret, previousUntil };
     },
   },
@@ -165,7 +164,7 @@ const deliveryAnswer = (row: DeliveryRow): WebhookDelivery => ({
   reason: row.reason,
   at: row.at.toISOString(),
   created: row.created.toISOString(),
-  nextTry: row.nextTryMs === null ? null : new Date(row.nextTryMs).toISOString(),
+  nextTry: isoTimeOrNull(row.nextTryMs),
   finished: row.finished?.toISOString() ?? null,
 });
 

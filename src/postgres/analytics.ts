@@ -268,14 +268,14 @@ const READ_TOGETHER = `
   SELECT kind, $5::int AS day, subject, part, sum(events) AS events, sum(value) AS value ${FROM_SUMS}
    GROUP BY kind, subject, part`;
 
-export const readSums = (pool: Pool, asked: AskedSums): Promise<AnalyticsSum[]> => read(pool, READ, asked);
+export const readSums = (pool: Pool, query: AskedSums): Promise<AnalyticsSum[]> => read(pool, READ, query);
 
 /** Sums by day, over all subjects and parts. */
-export const readSumsByDay = (pool: Pool, asked: AskedSums): Promise<AnalyticsSum[]> => read(pool, READ_BY_DAY, asked);
+export const readSumsByDay = (pool: Pool, query: AskedSums): Promise<AnalyticsSum[]> => read(pool, READ_BY_DAY, query);
 
 /** Sums over all days; `day` is the last one. */
-export const readSumsTogether = (pool: Pool, asked: AskedSums): Promise<AnalyticsSum[]> =>
-  read(pool, READ_TOGETHER, asked);
+export const readSumsTogether = (pool: Pool, query: AskedSums): Promise<AnalyticsSum[]> =>
+  read(pool, READ_TOGETHER, query);
 
 async function read(
   pool: Pool,

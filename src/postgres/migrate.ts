@@ -99,10 +99,10 @@ function compared(
   const { former } = SCHEMA;
   const schema = own.find(({ file }) => file === SCHEMA.file);
   const renumbers = schema !== undefined && recorded.some(({ no, file }) => no === former.no && file === former.file);
-  const found = recorded.map((one) => (renumbers && one.no === former.no ? schema : one));
+  const effective = recorded.map((one) => (renumbers && one.no === former.no ? schema : one));
   const names = new Map(own.map(({ no, file }) => [no, file]));
   const [first, newest] = [own[0]?.no ?? 0, own.at(-1)?.no ?? 0];
-  const unknown = found.filter(({ no, file }) => names.get(no) !== file);
+  const unknown = effective.filter(({ no, file }) => names.get(no) !== file);
   const foreign = unknown.find(({ no }) => no >= first && no <= newest);
   if (foreign !== undefined)
     throw new MigrationError(
@@ -121,7 +121,7 @@ function compared(
       `The database was migrated by a newer version of Laurel: it has ${newer.file}, but this version ends with number ${newest}. ` +
         'Start the newer version, or use another database.',
     );
-  const applied = new Set(found.map(({ no }) => no));
+  const applied = new Set(effective.map(({ no }) => no));
   return { missing: own.filter(({ no }) => !applied.has(no)), renumbers };
 }
 

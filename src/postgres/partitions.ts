@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { FIRST_POSITION, LAST_POSITION, lastAwardOf } from '../domain/administration/timeline.ts';
 import { DEFAULT_EVENT_SETTINGS } from '../domain/fields/tenant-settings.ts';
-import { dateOf, DAY_MS } from '../domain/periods.ts';
+import { dateOf, DAY_MS, epochDay } from '../domain/periods.ts';
 import { lockCursors } from './shards.ts';
 import { transaction } from './transaction.ts';
 
@@ -44,7 +44,7 @@ export async function endOfDefaults(client: Pool | PoolClient): Promise<number> 
     `SELECT left(replace(greatest(${newest})::text, '-', ''), 12) AS time`,
   );
   const time = rows[0]?.time ?? null;
-  return time === null ? 0 : Math.floor(parseInt(time, 16) / DAY_MS) + 1;
+  return time === null ? 0 : epochDay(parseInt(time, 16)) + 1;
 }
 
 /**
@@ -254,21 +254,21 @@ const BY_INDEX = { events: 'ORDER BY metric_no, local_date', awards: 'ORDER BY s
  * A user's events, for FROM. For users with day sums (`keepDaySums`): the sums of days. For others: one row per event, plus
  * the sums of dropped events.
  */
-export const eventsAndSums = (asked: RowFilter): string => `(
+export const eventsAndSums = (filter: RowFilter): string => `(
     (SELECT user_id, metric_no, local_date, attributes, value, 1::bigint AS events, (value > 0)::int::bigint AS positive
-      FROM events WHERE ${unlessSummed(asked)} ${BY_INDEX.events})
+      FROM events WHERE ${unlessSummed(filter)} ${BY_INDEX.events})
     UNION ALL
     SELECT user_id, metric_no, local_date, attributes, value, events, positive
       FROM event_days
-     WHERE tenant_no = $1 AND user_id = ${asked.user} AND attributes_hash ${asked.byAttributes ? '>' : '='} '' AND ${asked.where})`;
+     WHERE tenant_no = $1 AND user_id = ${filter.user} AND attributes_hash ${filter.byAttributes ? '>' : '='} '' AND ${filter.where})`;
 
 /** A user's awards, in the same form. */
-export const awardsAndSums = (asked: RowFilter): string => `(
+export const awardsAndSums = (filter: RowFilter): string => `(
     (SELECT user_id, system_no, local_date, awarded::numeric AS awarded
-      FROM awards WHERE ${unlessSummed(asked)} ${BY_INDEX.awards})
+      FROM awards WHERE ${unlessSummed(filter)} ${BY_INDEX.awards})
     UNION ALL
     SELECT user_id, system_no, local_date, awarded
-      FROM award_days WHERE tenant_no = $1 AND user_id = ${asked.user} AND ${asked.where})`;
+      FROM award_days WHERE tenant_no = $1 AND user_id = ${filter.user} AND ${filter.where})`;
 
 /** Equal attributes have equal jsonb text. */
 const HASH = `CASE WHEN sum.attributes IS NULL THEN ''::bytea ELSE substr(sha256(convert_to(sum.attributes::text, 'UTF8')), 1, 16) END`;
@@ -350,12 +350,12 @@ export async function idsByWindows(
   range: { above: string; below: string; newest: boolean; limit: number },
   find: (window: IdWindow, limit: number) => Promise<string[]>,
 ): Promise<string[]> {
-  const found: string[] = [];
+  const ids: string[] = [];
   for await (const window of idWindows(pool, range)) {
-    found.push(...(await find(window, range.limit - found.length)));
-    if (found.length >= range.limit) break;
+    ids.push(...(await find(window, range.limit - ids.length)));
+    if (ids.length >= range.limit) break;
   }
-  return found;
+  return ids;
 }
 
 /** The window of partitions that contains some IDs, and IDs that differ only in the last four digits. */

@@ -43,8 +43,8 @@ interface AwardRow {
 /** Events that Postgres holds, with total and awards. Streak and ranks of then are not stored. */
 export async function findPersistedEvents(pool: Pool, ids: string[]): Promise<Map<string, HappenedRecord>> {
   const { rows } = await pool.query<EventRow>(SELECT_EVENTS, [ids]);
-  const found = new Map<string, HappenedRecord>();
-  if (rows.length === 0) return found;
+  const records = new Map<string, HappenedRecord>();
+  if (rows.length === 0) return records;
   const awards = await pool.query<AwardRow>(SELECT_AWARDS, [
     rows.map(({ id }) => id),
     rows.map(({ tenant_no }) => tenant_no),
@@ -53,7 +53,7 @@ export async function findPersistedEvents(pool: Pool, ids: string[]): Promise<Ma
   for (const row of rows) {
     const value = parseDecimal(row.value);
     const total = parseDecimal(row.total);
-    found.set(row.id, {
+    records.set(row.id, {
       [kindField]: KIND.event,
       [RECORD.id]: row.id,
       [RECORD.userId]: row.user_id,
@@ -66,7 +66,7 @@ export async function findPersistedEvents(pool: Pool, ids: string[]): Promise<Ma
       ...(row.idempotency_key !== null && { [RECORD.idempotencyKey]: row.idempotency_key }),
     });
   }
-  return found;
+  return records;
 }
 
 function pointsOf(awards: AwardRow[]): RecordedPoints[] {

@@ -120,8 +120,8 @@ export type ReserveOutcome = ClaimRow | 'inactive' | 'sold out' | 'limit reached
  * Reserves one of a reward's stock, at the price and within the limits that the configuration has now. Idempotent: returns
  * the claim of the key if there is one.
  */
-export function reserveClaim(pool: Pool, asked: Reservation): Promise<ReserveOutcome> {
-  const { tenantNo, userId, rewardNo } = asked;
+export function reserveClaim(pool: Pool, reservation: Reservation): Promise<ReserveOutcome> {
+  const { tenantNo, userId, rewardNo } = reservation;
   return transaction(pool, async (client) => {
     const claimed = await lockCount(client, tenantNo, rewardNo);
     // After the lock, so that the statement sees what earlier holders of the lock wrote.
@@ -135,10 +135,10 @@ export function reserveClaim(pool: Pool, asked: Reservation): Promise<ReserveOut
       [tenantNo, rewardNo, storableText(userId)],
     );
     const refusal = refusalOf(rows[0], claimed);
-    const made = refusal === null ? await insertReserved(client, asked, rows[0]!.price) : null;
-    if (made === null) return (await claimOfKey(client, { tenantNo, userId, key: asked.key })) ?? refusal!;
+    const inserted = refusal === null ? await insertReserved(client, reservation, rows[0]!.price) : null;
+    if (inserted === null) return (await claimOfKey(client, { tenantNo, userId, key: reservation.key })) ?? refusal!;
     await addToCount(client, tenantNo, rewardNo, 1);
-    return made;
+    return inserted;
   });
 }
 
@@ -149,20 +149,20 @@ function refusalOf(offer: Offer | undefined, claimed: number): Exclude<ReserveOu
 }
 
 /** `null` if the user has a claim with the key. */
-async function insertReserved(client: PoolClient, asked: Reservation, price: number): Promise<ClaimRow | null> {
+async function insertReserved(client: PoolClient, reservation: Reservation, price: number): Promise<ClaimRow | null> {
   const { rows } = await client.query<ClaimRow>(
     `INSERT INTO reward_claims (id, tenant_no, user_id, reward_no, system_no, price, state, idempotency_key, reserved)
      VALUES ($1, $2, $3, $4, $5, $6, ${CLAIM_STATE.reserved}, $7, to_timestamp($8 / 1000.0))
      ON CONFLICT (tenant_no, user_id, idempotency_key) DO NOTHING RETURNING ${COLUMNS}`,
     [
-      asked.id,
-      asked.tenantNo,
-      storableText(asked.userId),
-      asked.rewardNo,
-      asked.systemNo,
+      reservation.id,
+      reservation.tenantNo,
+      storableText(reservation.userId),
+      reservation.rewardNo,
+      reservation.systemNo,
       price,
-      storableText(asked.key),
-      asked.atMs,
+      storableText(reservation.key),
+      reservation.atMs,
     ],
   );
   return rows[0] ?? null;
@@ -270,7 +270,7 @@ export async function wrongClaimCounts(pool: Pool, tenantNos: readonly number[] 
   return rows;
 }
 
-export interface ClaimsAsked {
+export interface ClaimsFilter {
   tenantNo: number;
   userId: string | null;
   rewardNo: number | null;
@@ -281,8 +281,8 @@ export interface ClaimsAsked {
 }
 
 /** Paid claims, newest first. */
-export async function listClaims(pool: Pool, asked: ClaimsAsked): Promise<ClaimRow[]> {
-  const { tenantNo, userId, rewardNo, state, before, limit } = asked;
+export async function listClaims(pool: Pool, filter: ClaimsFilter): Promise<ClaimRow[]> {
+  const { tenantNo, userId, rewardNo, state, before, limit } = filter;
   const wheres = [`tenant_no = $1 AND state > ${CLAIM_STATE.reserved}`];
   const values: unknown[] = [tenantNo];
   const where = (condition: string, value: unknown): void => {

@@ -11,8 +11,8 @@ const CREATE = 'INSERT INTO outbox_cursors (shard, stream_id) VALUES ($1, $2) ON
 
 /** A shard's position in Postgres: everything in its outbox up to there is stored. Creates the cursor if needed. */
 export async function readCursor(pool: Pool, shard: number): Promise<string> {
-  const found = await pool.query<{ stream_id: string }>({ name: 'read_cursor', text: READ, values: [shard] });
-  const row = found.rows[0];
+  const result = await pool.query<{ stream_id: string }>({ name: 'read_cursor', text: READ, values: [shard] });
+  const row = result.rows[0];
   if (row !== undefined) return row.stream_id;
   await pool.query(CREATE, [shard, OUTBOX_START]);
   return readCursor(pool, shard);

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { DAY_MS } from '../domain/periods.ts';
+import { epochDay } from '../domain/periods.ts';
 import { transaction } from './transaction.ts';
 import { lockCursors } from './shards.ts';
 
@@ -98,7 +98,7 @@ export interface UserPage {
 /**
  * Checks the next users of a zone after an ID: which of them may have something to settle when a local day begins.
  * `earning`: the plan's `streak.earn`, `null` if users earn no freezes. For users without due work, it reads only the
- * row: checking a million of them took 2.4 s (2 busy cores).
+ * row.
  */
 export async function dueUsers(
   pool: Pool,
@@ -120,7 +120,7 @@ export async function dueUsers(
 ): Promise<UserPage> {
   // For users who have not earned yet, earning counts from the local day, which may be the day before UTC's. Users who
   // earned before the settings changed may be checked too early.
-  const sinceDay = earning === null ? null : Math.floor(earning[3] / DAY_MS) - 1;
+  const sinceDay = earning === null ? null : epochDay(earning[3]) - 1;
   const { rows } = await pool.query<{ ids: string[]; seen: number; last: string; nextDay: number | null }>(
     `SELECT coalesce(array_agg(id ORDER BY id) FILTER (WHERE due <= $4), '{}') AS ids, count(*)::int AS seen,
             coalesce(max(id), '') AS last, min(due) FILTER (WHERE due > $4) AS "nextDay"

@@ -6,6 +6,7 @@ import type { Author } from '../domain/administration/author.ts';
 import type { Branding, Settings } from '../domain/settings.ts';
 import { AppError } from '../errors.ts';
 import { SharedRuns } from '../shared-runs.ts';
+import { inTime, succeeds } from '../time-limit.ts';
 import { type AuditEntry, writeAudit } from './access/audit.ts';
 import { type Announce, COUNT_REVISION, countRevision, readRevisions } from './revisions.ts';
 import { isUniqueViolation, transaction } from './transaction.ts';
@@ -132,7 +133,7 @@ class HeldTenants {
 
   private async confirmOnce(): Promise<boolean> {
     if (performance.now() < this.pausedUntilMs) return false;
-    const isDone = await succeedsWithin(this.readIfChanged(), CONFIRM_WITHIN_MS);
+    const isDone = await inTime(succeeds(this.readIfChanged()), CONFIRM_WITHIN_MS, false);
     if (!isDone) this.pausedUntilMs = performance.now() + CONFIRM_PAUSE_MS;
     return isDone;
   }
@@ -375,21 +376,6 @@ async function archiveTenants(
     [ids, now],
   );
   return rows;
-}
-
-/** Whether a promise resolves in time. False if it rejects; never rejects itself. */
-async function succeedsWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs);
-  });
-  try {
-    return await Promise.race([work.then(() => true), late]);
-  } catch {
-    return false;
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 export interface OrganisationRow extends OrganisationSettings {

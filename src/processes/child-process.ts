@@ -46,11 +46,11 @@ type Children = () => readonly (readonly [name: string, process: ChildProcess])[
 
 /** The parent's side, for each child: answers requests with the labelled metrics of all processes. */
 export function gatherFor(children: Children, own: () => Promise<Family[]>): (child: ChildProcess) => void {
-  let asked = 0;
+  let lastId = 0;
   const collect = (child: ChildProcess): Promise<Family[]> =>
     new Promise((resolve) => {
-      asked += 1;
-      const id = asked;
+      lastId += 1;
+      const id = lastId;
       const done = (families: Family[]): void => {
         clearTimeout(timer);
         child.off('message', onMessage);
@@ -95,10 +95,10 @@ export function gatheredMetrics(registry: Registry, name: string): () => Promise
       .catch(() => [])
       .then((families) => send(process, { metrics: 'collected', id: message.id, families }));
   });
-  let asked = 0;
+  let lastId = 0;
   return async () => {
-    asked += 1;
-    const id = asked;
+    lastId += 1;
+    const id = lastId;
     let timer: NodeJS.Timeout | undefined;
     const gathered = await new Promise<Family[] | null>((resolve) => {
       timer = setTimeout(() => resolve(null), PATIENCE_MS.parent);

@@ -38,12 +38,12 @@ export async function openLaurel(options: FrontendSettings & { log: Log }): Prom
   const core = await createFrontendCore(options);
   const { redis, pool, guard, catalogs, changes, tenants, backlog, clockSkew, metrics } = core;
   const live = await orClose(core, async () => {
-    const made = createLive(core);
+    const created = createLive(core);
     await changes.start();
     // From now on changes are noticed. This reads earlier ones.
     await Promise.all([tenants.refresh(), catalogs.load(0), backlog.measure()]);
     backlog.start();
-    return made;
+    return created;
   });
   // A request about a user on a closed shard of a wide tenant is refused when it gets there.
   const isServed = (tenantNo: number): boolean =>

@@ -71,9 +71,9 @@ export async function createCore(settings: CoreSettings & { log: Log }, role: Co
   const { redisUrl, databaseUrl, acknowledgeMs = null, traces = null, log } = settings;
   const closing = new Closing();
   const poolOf = (options: PoolOptions): Pool => {
-    const made = createPool(databaseUrl, options);
-    closing.add(() => made.end());
-    return made;
+    const created = createPool(databaseUrl, options);
+    closing.add(() => created.end());
+    return created;
   };
   const pool = poolOf(role.pool);
   const redis = await orClose(closing, () => connectRedis(redisUrl));

@@ -45,6 +45,7 @@ import { SeenMessages } from '../engine/messages/seen-messages.ts';
 import { trackingLinksOf } from '../engine/messages/tracking-links.ts';
 import { unsubscribeLinksOf } from '../engine/messages/unsubscribe-links.ts';
 import { PointsReads } from '../engine/points/points-reads.ts';
+import { createClaimReads } from '../engine/rewards/claim-reads.ts';
 import { createClaims } from '../engine/rewards/claims.ts';
 import { createSpendings } from '../engine/points/spendings.ts';
 import { createUserPoints } from '../engine/points/user-points.ts';
@@ -82,8 +83,6 @@ import type { FrontendCore } from './frontend-core.ts';
 import { systemState } from './system-state.ts';
 import { type TenantPart } from '../redis/keys.ts';
 
-type Feature<Names extends keyof Services> = Pick<Services, Names>;
-
 /** Creates all features of a frontend. Each uses only the core, which contains everything that several features share. */
 export function createServices(core: FrontendCore, live: Live): Services {
   const users = createUsers(core);
@@ -108,7 +107,7 @@ export function createServices(core: FrontendCore, live: Live): Services {
 }
 
 /** Accepting events, singly and in batches, and handling those that were not applied or stored. */
-function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quarantine' | 'deadLetters'> {
+function createEvents(core: FrontendCore) {
   const { redis, pool, log, catalogs, clock, ids, scripts, overloaded, users, recordAudit, deliveriesQueued } = core;
   const addRanks = createEventRanks(redis, log);
   const batcher = createEventBatcher({
@@ -158,25 +157,10 @@ function createEvents(core: FrontendCore): Feature<'events' | 'batches' | 'quara
         deliveriesQueued();
       },
     }),
-  };
+  } satisfies Partial<Services>;
 }
 
-function createUsers(
-  core: FrontendCore,
-): Feature<
-  | 'users'
-  | 'aliasOf'
-  | 'isWide'
-  | 'merges'
-  | 'profiles'
-  | 'hiding'
-  | 'directory'
-  | 'userExport'
-  | 'timeline'
-  | 'activity'
-  | 'deletion'
-  | 'imports'
-> {
+function createUsers(core: FrontendCore) {
   const { redis, pool, scripts, clock, users, caughtUp, applicationKeys, recordAudit, controlShare } = core;
   const setsOfPart = (part: TenantPart): Promise<string[]> => setsOfBoards(redis, pool, clock, part);
   const hiding = createHiding({ redis, pool, scripts, setsOfBoards: setsOfPart, clock });
@@ -212,22 +196,20 @@ function createUsers(
       recordAudit,
       wakeJobs: core.wakeJobs,
     }),
-  };
+  } satisfies Partial<Services>;
 }
 
-function createAchievements(
-  core: FrontendCore,
-): Feature<'achievements' | 'achievementPreview' | 'completion' | 'backdatings'> {
+function createAchievements(core: FrontendCore) {
   const { redis, pool, scripts, clock, users, caughtUp } = core;
   return {
     achievements: createAchievementReads(redis, users),
     achievementPreview: new AchievementPreview({ redis, pool, clock, caughtUp }),
     completion: createAchievementCompletion(scripts, clock),
     backdatings: { list: (tenantNo) => latestJobs(pool, { kind: 'backdating', tenantNo }) },
-  };
+  } satisfies Partial<Services>;
 }
 
-function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'spendings' | 'claims'> {
+function createPoints(core: FrontendCore) {
   const { redis, pool, clock, caughtUp, scripts, ids, recordAudit, persisted } = core;
   const { idempotencyKeysPerDay, onClaimMoment: onMoment } = core.settings;
   const spendings = createSpendings({
@@ -245,21 +227,22 @@ function createPoints(core: FrontendCore): Feature<'points' | 'userPoints' | 'sp
     userPoints: createUserPoints(pool, core.usersWithHistory, clock),
     spendings,
     claims: createClaims({ redis, pool, spendings, ids, clock, recordAudit, persisted, onMoment }),
-  };
+    claimReads: createClaimReads(redis, pool, clock, persisted),
+  } satisfies Partial<Services>;
 }
 
 /** Reads of many sums, with the connections of other long reads. */
-function createAnalytics(core: FrontendCore): Feature<'analytics' | 'groupComparison'> {
+function createAnalytics(core: FrontendCore) {
   const { redis, historyPool: pool, clock, caughtUp, controlShare } = core;
   const points = new PointsReads(redis, pool, clock, caughtUp);
   const costly = new CostlyReads();
   return {
     analytics: createAnalyticsReads({ redis, pool, clock, caughtUp, points, controlShare, costly }),
     groupComparison: createGroupComparison({ pool, clock, caughtUp, controlShare, costly }),
-  };
+  } satisfies Partial<Services>;
 }
 
-function createStreaks(core: FrontendCore): Feature<'streaks' | 'streakRankings' | 'streakAdmin'> {
+function createStreaks(core: FrontendCore) {
   const { redis, pool, scripts, clock, users, recordAudit, persisted } = core;
   return {
     streaks: createStreakReads(redis, pool, core.usersWithHistory, clock),
@@ -273,23 +256,21 @@ function createStreaks(core: FrontendCore): Feature<'streaks' | 'streakRankings'
       recordAudit,
       persisted,
     }),
-  };
+  } satisfies Partial<Services>;
 }
 
-function createLeaderboards(core: FrontendCore): Feature<'leaderboards' | 'leagues' | 'boardFills'> {
+function createLeaderboards(core: FrontendCore) {
   const { redis, pool, clock, users, past } = core;
   const reads = createLeaderboardReads({ redis, users, clock, past });
   return {
     leaderboards: reads,
     leagues: createLeagueReads({ redis, pool, clock, users, leaderboards: reads }),
     boardFills: { list: (tenantNo) => listFills(pool, tenantNo) },
-  };
+  } satisfies Partial<Services>;
 }
 
 /** Reversing events, recomputing their consequences, and comparing Redis with Postgres. */
-function createCorrections(
-  core: FrontendCore,
-): Feature<'reversals' | 'manyReversals' | 'recomputations' | 'verifications'> {
+function createCorrections(core: FrontendCore) {
   const { pool, scripts, clock, ids, recordAudit, persisted, wakeJobs } = core;
   const isStored = (id: string): Promise<boolean> => isReversalStored(pool, id);
   const reversals = createReversals({ pool, scripts, isStored, clock, recordAudit, persisted });
@@ -298,16 +279,16 @@ function createCorrections(
     manyReversals: createManyReversals({ pool, ids, reversals, persisted }),
     recomputations: createRecomputations(pool, clock, wakeJobs),
     verifications: createVerifications(core.redis, pool, clock, wakeJobs),
-  };
+  } satisfies Partial<Services>;
 }
 
-function createHistory(core: FrontendCore): Feature<'history' | 'wrapped'> {
+function createHistory(core: FrontendCore) {
   const { redis, historyPool: pool, clock, past, controlShare, usersWithHistory: users } = core;
   const limits = new ReadLimits();
   return {
     history: createHistoryReads({ pool, limits, users }),
     wrapped: createWrappedReads({ pool, limits, redis, past, clock, users, controlShare }),
-  };
+  } satisfies Partial<Services>;
 }
 
 /** The live streams. They listen to changes of the organisation, so they are created before these are followed. */
@@ -332,32 +313,17 @@ export function createLive(core: FrontendCore): Live {
   return live;
 }
 
-function createWebhooks(core: FrontendCore): Feature<'webhookSecrets' | 'webhookDeliveries' | 'testWebhook'> {
+function createWebhooks(core: FrontendCore) {
   const { pool, clock, deliveriesQueued, wakeJobs } = core;
   const deliveries = { pool, clock, onQueued: deliveriesQueued, wake: wakeJobs };
   return {
     webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
     webhookDeliveries: createWebhookDeliveries(deliveries),
     testWebhook: (own, asked) => sendTest(deliveries, own, asked),
-  };
+  } satisfies Partial<Services>;
 }
 
-function createMessages(
-  core: FrontendCore,
-  { profiles, streaks }: Feature<'profiles' | 'streaks'>,
-): Feature<
-  | 'messageChannels'
-  | 'pushChannels'
-  | 'previewMessage'
-  | 'previewPush'
-  | 'testTemplates'
-  | 'emailLog'
-  | 'unsubscribing'
-  | 'tracking'
-  | 'seenMessages'
-  | 'feedback'
-  | 'feedbackSettings'
-> {
+function createMessages(core: FrontendCore, { profiles, streaks }: Pick<Services, 'profiles' | 'streaks'>) {
   const { redis, pool, announce, clock, catalogs, ids, tenants } = core;
   const { secretsKey, publicUrl, webhookAllowPrivate: allowPrivate } = core.settings;
   const sealer = secretsKey === null ? null : createSealer(secretsKey);
@@ -408,12 +374,10 @@ function createMessages(
       onReport: (outcome, count) => core.metrics.reported(outcome, count),
     }),
     feedbackSettings: createFeedbackSettings(pool, clock, tokens, publicUrl),
-  };
+  } satisfies Partial<Services>;
 }
 
-function createConfiguration(
-  core: FrontendCore,
-): Feature<'attributeValues' | 'catalogs' | 'configuration' | 'resources'> {
+function createConfiguration(core: FrontendCore) {
   const { pool, announce, clock, catalogs } = core;
   const { webhookAllowPrivate } = core.settings;
   return {
@@ -421,33 +385,14 @@ function createConfiguration(
     catalogs,
     configuration: createConfigurationStore({ pool, announce, clock, catalogs }),
     resources: createResources({ pool, announce, clock, catalogs, settings: { webhookAllowPrivate } }),
-  };
+  } satisfies Partial<Services>;
 }
 
 /** The name that users know. */
 const appNameOf = ({ name, branding }: OrganisationRow): string => branding.appName ?? name;
 
 /** Tenants, keys, and the administrators' view of the installation. */
-function createAdministration(
-  core: FrontendCore,
-  { analytics }: Feature<'analytics'>,
-): Feature<
-  | 'advice'
-  | 'attention'
-  | 'tenants'
-  | 'applicationKeys'
-  | 'adminKeys'
-  | 'sessions'
-  | 'recentRequests'
-  | 'clock'
-  | 'testClock'
-  | 'environment'
-  | 'system'
-  | 'jobs'
-  | 'spreads'
-  | 'audit'
-  | 'recordAudit'
-> {
+function createAdministration(core: FrontendCore, { analytics }: Pick<Services, 'analytics'>) {
   const { redis, pool, announce, clock, testClock, guard, wakeJobs, backlog } = core;
   const recentRequests = new RecentRequests(redis, () => core.tenants.organisation().multiTenancy);
   core.onClose(() => recentRequests.close());
@@ -467,5 +412,5 @@ function createAdministration(
     spreads: createSpreads(redis, pool, clock, wakeJobs),
     audit: { read: (query) => readAudit(pool, query) },
     recordAudit: core.recordAudit,
-  };
+  } satisfies Partial<Services>;
 }

@@ -175,8 +175,7 @@ export class StartSteps {
 
 /**
  * Size of the heap for young objects, MB (default: 16). All objects of a transaction are young and alive until it ends, and
- * each garbage collection copies them, which took a third of the persister's CPU. With 64 MB, an event costs 17 to 20 µs
- * instead of 22 to 25, for 25 to 50 MB more memory (`npm run bench -- persist`).
+ * each garbage collection copies them.
  */
 const YOUNG_MB = 64;
 

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { collectDefaultMetrics, Counter, Gauge, type Registry } from 'prom-client';
 import type { RedisGuards } from '../engine/availability/redis-guards.ts';
 
-/** Metrics for which prom-client runs a timer 100 times a second: half of an idle frontend's CPU. */
+/** Metrics for which prom-client runs a timer 100 times a second. */
 const SAMPLED = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
   (what) => `nodejs_eventloop_lag_${what}_seconds`,
 );

@@ -6,6 +6,7 @@ import { runningRebuilds, tenantsByShard } from '../postgres/shards.ts';
 import { endpointsOf, shardsInUse } from '../redis/endpoints.ts';
 import { backlog } from '../redis/outbox.ts';
 import { redisState } from '../redis/server-info.ts';
+import { inTime } from '../time-limit.ts';
 import { version } from '../version.ts';
 
 /** The installation's servers; null for values of one that does not answer. Never rejects. */
@@ -75,15 +76,9 @@ const PATIENCE_MS = 2_000;
 
 /** The measured value; null if it cannot be measured now. */
 export async function orNothing<T>(measure: () => Promise<T>): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), PATIENCE_MS);
-  });
   try {
-    return await Promise.race([measure(), late]);
+    return await inTime(measure(), PATIENCE_MS, null);
   } catch {
     return null;
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,9 +1,9 @@
 import { AbstractConnector, type Command, Redis, type RedisOptions } from 'ioredis';
 import { createConnection } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { fieldsOf } from '../redis-address.ts';
 import { SharedRuns } from '../shared-runs.ts';
+import { inTime } from '../time-limit.ts';
 import { INSTALLATION_TAG, isShardKey, SHARD_NUMBERS, shardOfKey, shardTag } from './keys.ts';
 import { addTo } from '../grouped.ts';
 
@@ -60,7 +60,7 @@ export const isClusterNode = async (redis: Redis): Promise<boolean> =>
   /^cluster_enabled:1/m.test(String(await redis.call('INFO', 'CLUSTER')));
 
 /** Asks a node for its view. `asked`: the node's own address, for nodes that announce none. Throws errors of Redis. */
-export async function askLayout(redis: Redis, asked: Address): Promise<ClusterLayout> {
+export async function askLayout(redis: Redis, address: Address): Promise<ClusterLayout> {
   const [info, shards, slots] = await Promise.all(
     ['INFO', 'SHARDS', 'SLOTS'].map((part) => redis.call('CLUSTER', part)),
   );
@@ -69,7 +69,7 @@ export async function askLayout(redis: Redis, asked: Address): Promise<ClusterLa
   return {
     epoch: Number(field('cluster_current_epoch')),
     isWell: field('cluster_state') === 'ok',
-    ...parseLayout({ shards, slots }, { asked, isTls }),
+    ...parseLayout({ shards, slots }, { asked: address, isTls }),
   };
 }
 
@@ -127,13 +127,13 @@ const pairs = <T>(flat: readonly T[]): [T, T][] =>
   flat.flatMap((each, at) => (at % 2 === 0 ? [[each, flat[at + 1]!] as [T, T]] : []));
 
 /** What the node announces to clients (`cluster-announce-*`, `cluster-preferred-endpoint-type`). */
-function addressOf(fields: ReadonlyMap<string, string>, asked: Address, isTls: boolean): Address | null {
+function addressOf(fields: ReadonlyMap<string, string>, address: Address, isTls: boolean): Address | null {
   const port = Number(fields.get(isTls ? 'tls-port' : 'port') ?? fields.get('port'));
   if (!Number.isInteger(port) || port < 1) return null;
   // A node with preferred endpoint "unknown-endpoint" is reached at the address that was queried.
   const endpoint = fields.get('endpoint') ?? '';
   const host = endpoint === '?' ? '' : endpoint;
-  return { host: host === '' || host === 'null' ? asked.host : host, port };
+  return { host: host === '' || host === 'null' ? address.host : host, port };
 }
 
 /** A Redis server and the shards that it holds. */
@@ -298,7 +298,13 @@ export class ClusterRedis extends Redis {
   /** Queries the masters, and all nodes if no master is healthy. The newest view wins. */
   private async read(): Promise<void> {
     const ready = this.nodes.filter(({ redis }) => redis.status === 'ready');
-    const views = await Promise.all(ready.map(({ redis, address }) => inTime(askLayout(redis, address))));
+    const ask = async ({ redis, address }: (typeof ready)[number]) =>
+      inTime(
+        askLayout(redis, address).catch(() => null),
+        ANSWER_MS,
+        null,
+      );
+    const views = await Promise.all(ready.map(ask));
     const seen = newestOf(views) ?? newestOf(await this.askAll());
     if (seen !== null && !this.closing.signal.aborted) this.follow(seen);
   }
@@ -374,16 +380,6 @@ export async function askOnce<T>(redis: Redis, ask: (redis: Redis) => Promise<T>
     return await ask(redis);
   } finally {
     redis.disconnect();
-  }
-}
-
-async function inTime<T>(asked: Promise<T>): Promise<T | null> {
-  const answered = new AbortController();
-  const late = sleep(ANSWER_MS, null, { signal: answered.signal, ref: false }).catch(() => null);
-  try {
-    return await Promise.race([asked.catch(() => null), late]);
-  } finally {
-    answered.abort();
   }
 }
 

@@ -142,10 +142,10 @@ async function listeningUsers(
   const pipeline = redis.pipeline();
   for (const part of parts)
     pipeline.zrangebyscore(listeningUsersKey(part), nowMs, '+inf', 'LIMIT', 0, MOST_LISTENING_USERS + 1);
-  const found = await all<string[][]>(pipeline);
+  const members = await all<string[][]>(pipeline);
   return new Map(
     parts.flatMap((part, index) =>
-      found[index]!.length > MOST_LISTENING_USERS ? [] : [[part, new Set(found[index])] as const],
+      members[index]!.length > MOST_LISTENING_USERS ? [] : [[part, new Set(members[index])] as const],
     ),
   );
 }

@@ -225,16 +225,13 @@ const MAIN = /^local function main\(\)$/m;
 /**
  * Wraps a script as a function library (FUNCTION LOAD). Its includes are evaluated once, not with every call, and may keep
  * data that never changes (`text_of` in `lua/lib/moves.lua`). A script that defines `main` has functions of its own, which
- * are also created once; the text of another is `main`. KEYS and ARGV are new with each call, so a failed call leaves nothing behind. Compared with EVALSHA, which evaluates everything with each call, with the plans
- * in each: 0.83 of Redis's CPU with one event per call, 0.84 with two, 0.97 with twenty (medians of 5 pairs, demo catalog,
- * fsync always).
+ * are also created once; the text of another is `main`. KEYS and ARGV are new with each call, so a failed call leaves nothing behind. EVALSHA would evaluate everything with each call.
  *
  * `_guarded` does nothing unless its caller's `Belief` holds (the last key and last argument, hidden from the script): the
  * key for which the last key stands (`neverKey`) holds the mark, and this is the expected Redis process. So no call writes
  * to a process that was never inspected, nor to a shard that was emptied or rebuilt. The library reads the process's ID
  * once, because replicas and restarted processes load the library again without its data. Each belief that holds is parsed
- * once; there is one per epoch. Costs 0.8 µs of Redis's CPU per call, of which EXISTS of the mark alone was 0.4 (medians of
- * 15 rounds of 20,000 pipelined calls, on 2 busy cores).
+ * once; there is one per epoch.
  *
  * `_joined` takes several such calls, on any shards of the server. The number of keys and arguments precedes each call's
  * arguments. Each call has its own tables. A call that does nothing or fails puts its error in its place, and the others

@@ -42,7 +42,7 @@ export async function findAgedKeys(
   buckets: readonly { tenantNo: number; bucket: string }[],
   beforeMs: number,
 ): Promise<BucketKeys[]> {
-  const found: BucketKeys[] = [];
+  const agedKeys: BucketKeys[] = [];
   for (const same of groupedBy(buckets, ({ bucket }) => shardOfKey(bucket)).values()) {
     for (let at = 0; at < same.length; at += BUCKETS_A_CALL) {
       const some = same.slice(at, at + BUCKETS_A_CALL);
@@ -52,11 +52,12 @@ export async function findAgedKeys(
         [packedUse(beforeMs, UNKNOWN_BODY)],
       )) as Buffer[][];
       for (const [index, fields] of reply.entries()) {
-        if (fields.length > 0) found.push({ ...some[index]!, fields: fields.map((field) => field.toString('latin1')) });
+        if (fields.length > 0)
+          agedKeys.push({ ...some[index]!, fields: fields.map((field) => field.toString('latin1')) });
       }
     }
   }
-  return found;
+  return agedKeys;
 }
 
 /** Moves hot keys into the compact form; each call is atomic. Returns how many were still hot. Idempotent. */
@@ -91,7 +92,7 @@ export async function oldKeysHeld(
   redis: Redis,
   keys: readonly { tenantNo: number; bucket: string; field: string }[],
 ): Promise<boolean[]> {
-  const held = new Map<object, boolean>();
+  const isHeld = new Map<object, boolean>();
   for (const same of groupedBy(keys, ({ bucket }) => shardOfKey(bucket)).values()) {
     for (let at = 0; at < same.length; at += KEYS_A_CALL) {
       const some = same.slice(at, at + KEYS_A_CALL);
@@ -100,10 +101,10 @@ export async function oldKeysHeld(
         some.flatMap((each) => [oldKeysOf(each), each.bucket]),
         some.map(({ field }) => field),
       )) as number[];
-      for (const [index, key] of some.entries()) held.set(key, reply[index] === 1);
+      for (const [index, key] of some.entries()) isHeld.set(key, reply[index] === 1);
     }
   }
-  return keys.map((key) => held.get(key)!);
+  return keys.map((key) => isHeld.get(key)!);
 }
 
 const counted = (keys: readonly BucketKeys[]): (string | number)[] =>
@@ -115,7 +116,7 @@ const oldKeysOf = ({ tenantNo, bucket }: { tenantNo: number; bucket: string }): 
 
 /** Splits keys into bounded calls, each for one part of a tenant; a large bucket is divided. */
 function calls(keys: readonly BucketKeys[]): BucketKeys[][] {
-  const made: BucketKeys[][] = [];
+  const batches: BucketKeys[][] = [];
   for (const same of groupedBy(keys, oldKeysOf).values()) {
     let some: BucketKeys[] = [];
     let fields = 0;
@@ -123,7 +124,7 @@ function calls(keys: readonly BucketKeys[]): BucketKeys[][] {
       for (let at = 0; at < all.length; at += KEYS_A_CALL) {
         const few = all.slice(at, at + KEYS_A_CALL);
         if (some.length === 0 || fields + few.length > KEYS_A_CALL) {
-          made.push((some = []));
+          batches.push((some = []));
           fields = 0;
         }
         some.push({ tenantNo, bucket, fields: few });
@@ -131,5 +132,5 @@ function calls(keys: readonly BucketKeys[]): BucketKeys[][] {
       }
     }
   }
-  return made;
+  return batches;
 }

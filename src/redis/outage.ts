@@ -129,9 +129,9 @@ interface Silence {
 const silences = new WeakMap<Redis, Silence>();
 
 function silenceOf(redis: Redis): Silence {
-  let found = silences.get(redis);
-  if (found === undefined) silences.set(redis, (found = { isSilent: false, waiting: new Set() }));
-  return found;
+  let silence = silences.get(redis);
+  if (silence === undefined) silences.set(redis, (silence = { isSilent: false, waiting: new Set() }));
+  return silence;
 }
 
 /** Whether a reply has been due for `SILENT_MS` on a connection from `createRedis` or `connectRedis`. */

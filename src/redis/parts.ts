@@ -37,9 +37,9 @@ const known = new WeakMap<Redis, Map<number, Known>>();
 
 function partsKnown(redis: Redis): Map<number, Known> {
   const root = rootOf(redis);
-  let found = known.get(root);
-  if (found === undefined) known.set(root, (found = new Map()));
-  return found;
+  let ofRoot = known.get(root);
+  if (ofRoot === undefined) known.set(root, (ofRoot = new Map()));
+  return ofRoot;
 }
 
 /** The parts of a tenant, in the order of `partIndex`. */
@@ -65,12 +65,12 @@ export function noteSpreads(redis: Redis, spreads: readonly Spread[]): void {
 
 function read(redis: Redis, tenantNo: number): Known {
   const noted = partsKnown(redis);
-  let found = noted.get(tenantNo);
-  if (found === undefined) {
-    found = { tenantNo, spread: 1, epoch: 0, converting: false, parts: partsOfSpread(tenantNo, 1) };
-    noted.set(tenantNo, found);
+  let entry = noted.get(tenantNo);
+  if (entry === undefined) {
+    entry = { tenantNo, spread: 1, epoch: 0, converting: false, parts: partsOfSpread(tenantNo, 1) };
+    noted.set(tenantNo, entry);
   }
-  return found;
+  return entry;
 }
 
 /** All parts of a tenant, in order, regardless of their state. */
@@ -168,11 +168,11 @@ export async function inParts<U, R>(
   const results: R[] = [];
   await Promise.all(
     Array.from(groups, async ([part, some]) => {
-      const found = await call(
+      const answers = await call(
         part,
         some.map(({ user }) => user),
       );
-      for (const [at, { index }] of some.entries()) results[index] = found[at]!;
+      for (const [at, { index }] of some.entries()) results[index] = answers[at]!;
     }),
   );
   return results;
@@ -246,12 +246,12 @@ export async function lastCounters(redis: Redis, tenantNo: number, fields: reado
       return unlessSilent([connectionOf(redis, part.shard)], ask).catch(() => null);
     }),
   );
-  const found = counted.filter((counts) => counts !== null);
-  if (found.length === 0) throw new RedisNotReady();
-  const sums = fields.map((_, index) => found.reduce((sum, counts) => sum + Number(counts[index] ?? 0), 0));
+  const answered = counted.filter((counts) => counts !== null);
+  if (answered.length === 0) throw new RedisNotReady();
+  const sums = fields.map((_, index) => answered.reduce((sum, counts) => sum + Number(counts[index] ?? 0), 0));
   let last = lastCounts.get(parts);
   if (last === undefined) lastCounts.set(parts, (last = new Map()));
-  if (found.length < parts.length) return fields.map((field, index) => last.get(field) ?? sums[index]!);
+  if (answered.length < parts.length) return fields.map((field, index) => last.get(field) ?? sums[index]!);
   for (const [index, field] of fields.entries()) last.set(field, sums[index]!);
   return sums;
 }

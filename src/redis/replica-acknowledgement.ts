@@ -162,9 +162,9 @@ export class ReplicaAcknowledgement {
 
   private async waitFor(place: Place): Promise<void> {
     if (this.closing.signal.aborted) throw new NotReplicated();
-    const held = this.writes.wait(place);
+    const acknowledged = this.writes.wait(place);
     if (!this.writes.isEmpty && !this.isUnderWay) this.schedule();
-    await inOwnTurn(held);
+    await inOwnTurn(acknowledged);
   }
 
   /** In a cluster, a shard of the server. */
@@ -192,9 +192,9 @@ export class ReplicaAcknowledgement {
   private async round(connection: RoundConnection): Promise<void> {
     const begunMs = performance.now();
     connection.isBusy = true;
-    const held = await this.ask(connection).catch(() => null);
+    const answer = await this.ask(connection).catch(() => null);
     connection.isBusy = false;
-    if (held !== 'overtaken') this.settle(held);
+    if (answer !== 'overtaken') this.settle(answer);
     if (this.closing.signal.aborted) return;
     // Other replicas satisfied WAIT. A member with a lower offset will catch up shortly, or is missing.
     if (this.writes.isSince(begunMs)) await this.pause(SLOW_MS);
@@ -204,10 +204,10 @@ export class ReplicaAcknowledgement {
   }
 
   /** `held`: null if a replica is missing or late. */
-  private settle(held: Place | null): void {
+  private settle(place: Place | null): void {
     const { gate, timeoutMs } = this.options;
-    if (held !== null) this.writes.settle(held, () => new NotReplicated());
-    const isLate = held === null || this.writes.isSince(performance.now() - timeoutMs);
+    if (place !== null) this.writes.settle(place, () => new NotReplicated());
+    const isLate = place === null || this.writes.isSince(performance.now() - timeoutMs);
     // Replicas count as back once they hold the waiting writes.
     const isAway = isLate || (this.away && !this.writes.isEmpty);
     // Without an open shard, nothing is known about replicas.
@@ -247,10 +247,10 @@ export class ReplicaAcknowledgement {
     let first: Attached | null = null;
     for (;;) {
       const leftMs = Math.ceil(deadlineMs - performance.now());
-      const held = await replicas.held(redis, this.shard, Math.max(1, Math.min(SLICE_MS, leftMs)));
-      if (typeof held === 'number') return held;
-      first ??= held;
-      await this.goOnWithout(replicas.behind(held, first.offset), inSync, connection);
+      const reached = await replicas.held(redis, this.shard, Math.max(1, Math.min(SLICE_MS, leftMs)));
+      if (typeof reached === 'number') return reached;
+      first ??= reached;
+      await this.goOnWithout(replicas.behind(reached, first.offset), inSync, connection);
       if (this.inSync !== inSync || leftMs <= SLICE_MS) return null;
     }
   }

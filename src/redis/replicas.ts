@@ -54,8 +54,8 @@ export class InSyncReplicas {
       return reply;
     });
     const { offset } = attachedOf(atFirst);
-    const found = new InSyncReplicas({ offset, replicas: attachedOf(inTheEnd).replicas });
-    return found.members.size === 0 ? null : found;
+    const inSync = new InSyncReplicas({ offset, replicas: attachedOf(inTheEnd).replicas });
+    return inSync.members.size === 0 ? null : inSync;
   }
 
   get count(): number {
@@ -78,10 +78,10 @@ export class InSyncReplicas {
     const attached = attachedOf(role);
     const { offset, replicas } = attached;
     if (Number(waited) < replicaCount || [...members].some((name) => !replicas.has(name))) return attached;
-    const held = Math.min(...[...members].map((name) => replicas.get(name)!));
+    const heldOffset = Math.min(...[...members].map((name) => replicas.get(name)!));
     for (const [name, has] of replicas) if (!this.lagging.has(name) || has >= this.offset) this.join(name);
     this.offset = offset;
-    return held;
+    return heldOffset;
   }
 
   /** Members that the master no longer reports or whose offset is below `offset`. */

@@ -14,8 +14,7 @@ export interface ShardJob {
 
 /**
  * Shortest time between two jobs for a shard from one process, by queue. The first one after a pause is sent immediately. A
- * job costs 0.3 to 0.5 ms of CPU in total, and each shard needs its own. A persister checks its shard again after at least the same
- * time (`persister.ts`), so more frequent jobs would have no effect.
+ * persister checks its shard again after at least the same time (`persist/pauses.ts`), so more frequent jobs would have no effect.
  */
 const INTERVAL_MS = { [PERSIST_QUEUE]: 250, [BATCH_QUEUE]: 50 } as const;
 

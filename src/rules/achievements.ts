@@ -37,13 +37,13 @@ export function completeAchievements(
   { nowMs, completed, most = null }: { nowMs: number; completed: number[]; most?: GreatestLengths | null },
 ): void {
   const { completions } = user;
-  for (let found = true; found;) {
-    found = false;
+  for (let isChanged = true; isChanged;) {
+    isChanged = false;
     for (const achievement of achievements) {
       if (completions.has(achievement.no) || !qualifies(achievement, user, most)) continue;
       completions.set(achievement.no, nowMs);
       completed.push(achievement.no);
-      found = true;
+      isChanged = true;
     }
   }
 }
@@ -84,14 +84,14 @@ export function changedAchievements(
   const all = new Map([...user.completions, ...gainedWith(user.completions).map((no) => [no, 0] as const)]);
   const best = atBest(all, 999_999);
   const lost: number[] = [];
-  for (let found = true; found;) {
-    found = false;
+  for (let isChanged = true; isChanged;) {
+    isChanged = false;
     for (const achievement of achievements) {
       const { no } = achievement;
       if (!all.has(no) || !user.completions.has(no) || !may(no) || qualifies(achievement, best, most)) continue;
       all.delete(no);
       lost.push(no);
-      found = true;
+      isChanged = true;
     }
   }
   const kept = new Map([...user.completions].filter(([no]) => !lost.includes(no)));

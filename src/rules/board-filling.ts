@@ -67,7 +67,7 @@ function betterOf(score: RunScore, user: User, board: PlanBoard): RunScore {
   if (own === undefined) return score;
   const reached = reachedIn(user, run);
   const secondary = secondaryIn(user, board, score.runDay);
-  const held = {
+  const current = {
     runDay: score.runDay,
     whole: own.whole,
     micros: own.micros,
@@ -76,13 +76,13 @@ function betterOf(score: RunScore, user: User, board: PlanBoard): RunScore {
   };
   if (board.ties === true && board.fold !== 'last' && isEqual(score, own)) {
     const better = (secondary ?? 0) - (score.secondary ?? 0);
-    if (better !== 0) return better > 0 ? held : score;
+    if (better !== 0) return better > 0 ? current : score;
     return { ...score, reached: Math.min(score.reached ?? reached, reached) };
   }
   const isWorse =
     board.fold === 'last' ? reached < (score.reached ?? 0) : reaches(score, own) === (board.fold === 'max');
   if (isWorse && score.whole !== board.floor) return score;
-  return held;
+  return current;
 }
 
 /** The total from which the leaderboard's scores come. */

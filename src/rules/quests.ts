@@ -165,7 +165,7 @@ export function completePeriods(
   row: LocalDay,
   { nowMs, outcome }: { nowMs: number; outcome: QuestOutcome },
 ): boolean {
-  let found = false;
+  let isCompleted = false;
   for (const quest of quests) {
     const period = questPeriod(quest, row);
     const sum = period === null ? undefined : keptPeriod(user, quest.no, period);
@@ -173,9 +173,9 @@ export function completePeriods(
     const change = settlePeriod(quest, user, { sum, nowMs, outcome });
     if (change.completed !== 1) continue;
     noteChange(outcome, change);
-    found = true;
+    isCompleted = true;
   }
-  return found;
+  return isCompleted;
 }
 
 /**

@@ -260,12 +260,12 @@ function changeScores(
   planned: PlannedUser,
   step: ScoringStep,
 ): { changes: ScoreChange[]; recomputed: RecomputedScore[] } {
-  const wanted = new Map(planned.scores.map((move) => [`${move.no}:${move.run}`, move]));
+  const moves = new Map(planned.scores.map((move) => [`${move.no}:${move.run}`, move]));
   const changes: ScoreChange[] = [];
   const recomputed: RecomputedScore[] = [];
   for (const scored of step.scored)
     for (const run of scored.runs) {
-      const move = wanted.get(`${scored.board.no}:${run.first}`);
+      const move = moves.get(`${scored.board.no}:${run.first}`);
       const changed = changeScore(user, planned, { scored, run, move, step });
       if (changed === null) continue;
       recomputed.push(changed.recomputed);
@@ -293,9 +293,10 @@ function changeScore(
   if (keeps && (added.whole < 0 || added.micros < 0)) added = { whole: 0, micros: 0 };
 
   const before = scoreIn(user, { board: board.no, runDay });
-  const held: HistorySum = before === undefined ? [runDay, floor, 0, 0] : heldSum(user, board, before);
-  const replacement = move?.becomes !== undefined && !filled && isSameScore(held, move.was!) ? move.becomes : undefined;
-  const becomes = replacement ?? held;
+  const current: HistorySum = before === undefined ? [runDay, floor, 0, 0] : heldSum(user, board, before);
+  const replacement =
+    move?.becomes !== undefined && !filled && isSameScore(current, move.was!) ? move.becomes : undefined;
+  const becomes = replacement ?? current;
   const isMoved = !isZero(added) || replacement !== undefined;
   if ((before === undefined && !isMoved) || (move === undefined && added.whole === 0)) return null;
   const oldGroup = before?.group ?? '';
@@ -313,7 +314,7 @@ function changeScore(
   });
   const recomputed: RecomputedScore = [board.no, runDay, added.whole, added.micros, oldGroup, group];
   if (board.floor !== undefined)
-    Object.assign(recomputed, { [RECOMPUTED_SCORE.was]: held, [RECOMPUTED_SCORE.is]: becomes });
+    Object.assign(recomputed, { [RECOMPUTED_SCORE.was]: current, [RECOMPUTED_SCORE.is]: becomes });
   const teams = board.team === undefined ? null : earnForTeam(user, board, { runDay, added, appliedMs, ...step });
   // A user who is hidden, or lacks a value of the breakdown, keeps the score but has no place.
   const isRanked = (name: string): boolean => user.hidden === 0 && !(board.groups !== undefined && name === '');

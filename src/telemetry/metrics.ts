@@ -59,10 +59,7 @@ export class Series {
   }
 }
 
-/**
- * A histogram whose callers hold its series, so that no labels are looked up. An observation takes 0.02 µs; prom-client's labelled
- * histogram takes 1.0 to 1.6 µs, even if the child for the labels is kept (9 rounds of a million, Node 20, 2 busy cores).
- */
+/** A histogram whose callers hold its series, so that no labels are looked up: much cheaper than prom-client's. */
 export class Histogram {
   readonly name: string;
   private readonly help: string;
@@ -77,9 +74,9 @@ export class Histogram {
 
   /** Creates a series. Call it once per combination of labels and keep the result. */
   series(labels: Labels = {}): Series {
-    const made = new Series(labels, this.bounds);
-    this.all.push(made);
-    return made;
+    const series = new Series(labels, this.bounds);
+    this.all.push(series);
+    return series;
   }
 
   register(registry: Registry): void {

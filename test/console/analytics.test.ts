@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { COUNTED, mondayOf, SEGMENT, utcDay } from '../../src/domain/analytics.ts';
+import { COUNTED, mondayOf, SEGMENT } from '../../src/domain/analytics.ts';
 import { occasionMessageId } from '../../src/engine/messages/message-queue.ts';
 import { addMessagesToSend } from '../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
@@ -9,6 +9,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, tooWide, violationsInBothSchemes, WIDTHS } from './browser.ts';
+import { epochDay } from '../../src/domain/periods.ts';
 
 /** Every view, with a text that shows that it is loaded, and that the view before lacks; `{metric}` stands for an ID. */
 const VIEWS: Record<string, [search: string, text: string]> = {
@@ -238,7 +239,7 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
 
 /** Sums of past months, so that the charts show data. */
 async function addPast(laurel: TestLaurel): Promise<void> {
-  const today = utcDay(Date.now());
+  const today = epochDay(Date.now());
   const numbers = async (kind: string): Promise<number[]> =>
     (
       await laurel.pool.query<{ no: number }>(

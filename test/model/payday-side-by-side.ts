@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { Publisher } from '../../src/engine/notifications/due/publisher.ts';
-import { createExpiries, type Expiries } from '../../src/engine/points/expiries.ts';
+import { createExpiries } from '../../src/engine/points/expiries.ts';
 import { createTimePayments } from '../../src/engine/points/time-payments.ts';
 import { TimeTriggers } from '../../src/engine/points/time-triggers.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
@@ -11,6 +11,7 @@ import type { DueWork } from '../../src/engine/schedule/due-work.ts';
 import { followedBoards, runWorks, trackRuns } from './leagues-side-by-side.ts';
 import { stored } from './stored.ts';
 import { keepTrigger } from './only-tenant.ts';
+import type { ScheduledWork } from '../../src/engine/schedule/due-work.ts';
 
 /**
  * Time that passes on both sides: the points paid for it and those that expire, the counted years, and the rewarded ranks and
@@ -21,7 +22,7 @@ export class Payday {
   private readonly model: LaurelModel;
   private readonly pool: Pool;
   private readonly kinds: readonly DueWork[];
-  private readonly expiries: Expiries;
+  private readonly expiries: ScheduledWork;
 
   constructor(engine: TestUsers, model: LaurelModel, pool: Pool) {
     this.engine = engine;

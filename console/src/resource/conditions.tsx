@@ -3,6 +3,7 @@ import { Button } from '../ui/button.tsx';
 import { SelectInput } from '../ui/fields.tsx';
 import { AttributeValueInput } from '../ui/suggestions.tsx';
 import type { Option } from './field.ts';
+import { Options } from '../ui/options.tsx';
 
 export interface Condition {
   attributeId: string;
@@ -34,11 +35,7 @@ export function Conditions({
             value={condition.attributeId}
             onChange={({ target }) => change(index, { attributeId: target.value })}
           >
-            {options.map((option) => (
-              <option key={option.value} value={option.value}>
-                {option.text}
-              </option>
-            ))}
+            <Options of={options.map((option) => [option.value, option.text])} />
           </SelectInput>
           <span className="text-muted">is</span>
           <AttributeValueInput

@@ -8,6 +8,7 @@ import { JsonInput } from './json-input.tsx';
 import { LeagueInputs } from './leagues.tsx';
 import { RepeatInput } from './repeat.tsx';
 import type { Repeat } from '../rule-text.ts';
+import { Options } from '../ui/options.tsx';
 
 const TYPES: Partial<Record<Field['input'], string>> = {
   secret: 'password',
@@ -155,11 +156,7 @@ export function FieldInput({
           {!((required || field.initial !== undefined) && text !== '') && (
             <option value="">{required ? 'Choose …' : 'Not set'}</option>
           )}
-          {options.map((option) => (
-            <option key={option.value} value={option.value}>
-              {option.text}
-            </option>
-          ))}
+          <Options of={options.map((option) => [option.value, option.text])} />
         </SelectInput>
       ) : input === 'area' ? (
         <TextArea {...shared} rows={field.rows ?? 2} value={text} onChange={({ target }) => onChange(target.value)} />

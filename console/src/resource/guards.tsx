@@ -1,5 +1,6 @@
 import { actionsOf, GUARD_ACTIONS, GUARD_NAMES, GUARDS, type GuardAction, type GuardName } from '../api/guards.ts';
 import { SelectInput, TextInput } from '../ui/fields.tsx';
+import { Options } from '../ui/options.tsx';
 
 type Value = Readonly<Partial<Record<GuardName, { limit: number; action: GuardAction }>>>;
 
@@ -61,11 +62,7 @@ export function GuardInputs({
                 guard !== undefined && set(name, { ...guard, action: target.value as GuardAction })
               }
             >
-              {actionsOf(name).map((action) => (
-                <option key={action} value={action}>
-                  {GUARD_ACTIONS[action]}
-                </option>
-              ))}
+              <Options of={actionsOf(name).map((action) => [action, GUARD_ACTIONS[action]])} />
             </SelectInput>
           </div>
         );

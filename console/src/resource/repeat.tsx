@@ -1,5 +1,6 @@
 import { repeatText, type Repeat } from '../rule-text.ts';
 import { Labelled, SelectInput, TextInput } from '../ui/fields.tsx';
+import { Options } from '../ui/options.tsx';
 
 const PERIODS = ['daily', 'weekly', 'monthly'] as const;
 /** Days of a new period of days. */
@@ -36,11 +37,7 @@ export function RepeatInput({
           onChange={({ target }) => choose(target.value)}
         >
           <option value="">once</option>
-          {PERIODS.map((period) => (
-            <option key={period} value={period}>
-              {repeatText(period)}
-            </option>
-          ))}
+          <Options of={PERIODS.map((period) => [period, repeatText(period)])} />
           <option value="days">every … days</option>
         </SelectInput>
         {isDays && (

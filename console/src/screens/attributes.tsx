@@ -10,6 +10,7 @@ import { useForm } from '../resource/use-form.ts';
 import { Labelled, SelectInput } from '../ui/fields.tsx';
 import { Code, Empty, Failed, Panel, Screen } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
+import { Options } from '../ui/options.tsx';
 
 const COLUMNS: readonly Column<Attribute>[] = [
   { id: 'name', header: 'Name', value: ({ name }) => name, cell: ({ name }) => name },
@@ -46,11 +47,7 @@ function SignUpDates() {
           disabled={save.isPending || !mayChange}
           onChange={({ target }) => save.mutate(target.value as 'server' | 'user')}
         >
-          {options.map(({ value, text }) => (
-            <option key={value} value={value}>
-              {text}
-            </option>
-          ))}
+          <Options of={options.map(({ value, text }) => [value, text])} />
         </SelectInput>
       </Labelled>
       {save.isError && <Failed error={save.error} />}

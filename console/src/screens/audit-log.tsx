@@ -13,6 +13,7 @@ import { Code, Empty, Failed, Screen, Shell, Waiting } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { changedFields, words } from './changed-fields.ts';
 import { DataTable } from '../ui/table.tsx';
+import { Options } from '../ui/options.tsx';
 
 type Logged = AdminRead<'/v1/audit-log'>[number];
 
@@ -143,11 +144,9 @@ export function AuditLog() {
         <Labelled label="Who">
           <SelectInput value={who} onChange={({ target }) => setWho(target.value)}>
             <option value="">Everybody</option>
-            {[...authors].map(([prefix, name]) => (
-              <option key={prefix} value={prefix}>
-                {prefix in AUTHORS ? name : `${name} (${prefix})`}
-              </option>
-            ))}
+            <Options
+              of={[...authors].map(([prefix, name]) => [prefix, prefix in AUTHORS ? name : `${name} (${prefix})`])}
+            />
             {others.map((prefix) => (
               <option key={prefix}>{prefix}</option>
             ))}
@@ -156,11 +155,7 @@ export function AuditLog() {
         <Labelled label="What">
           <SelectInput value={kind} onChange={({ target }) => setKind(target.value)}>
             <option value="">Everything</option>
-            {KINDS.map(({ of, text }) => (
-              <option key={of} value={of}>
-                {text}
-              </option>
-            ))}
+            <Options of={KINDS.map(({ of, text }) => [of, text])} />
           </SelectInput>
         </Labelled>
       </div>

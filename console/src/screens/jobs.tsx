@@ -14,6 +14,7 @@ import { paceText } from '../ui/measures.ts';
 import { Empty, Failed, Progress, Screen, Tag, Waiting } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { DataTable } from '../ui/table.tsx';
+import { Options } from '../ui/options.tsx';
 
 type Job = AdminRead<'/v1/jobs'>[number];
 
@@ -158,11 +159,7 @@ export function Jobs() {
         onChange={({ target }) => setStatus(target.value)}
       >
         <option value="">All statuses</option>
-        {STATUSES.map((one) => (
-          <option key={one} value={one}>
-            {one}
-          </option>
-        ))}
+        <Options of={STATUSES.map((one) => [one, one])} />
       </SelectInput>
       {jobs.isError && <Failed error={jobs.error} />}
       {jobs.isPending ? (

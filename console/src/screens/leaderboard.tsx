@@ -23,6 +23,7 @@ import { OpenJob } from './open-job.tsx';
 
 const Leagues = lazy(async () => ({ default: (await import('./leagues.tsx')).Leagues }));
 import { scoreText } from './score-text.ts';
+import { Options } from '../ui/options.tsx';
 
 const route = getRouteApi('/leaderboards/$key');
 const PARENT = { to: '/leaderboards', text: 'Leaderboards' } as const;
@@ -184,11 +185,11 @@ function RunPicker({ board, run, onChange }: { board: Leaderboard; run: string; 
     <Labelled label="Run">
       <SelectInput value={run} onChange={({ target }) => choose(target.value)}>
         <option value="">{`${board.status === 'active' ? 'Now' : board.status === 'scheduled' ? 'First' : 'Last'}: ${runText(present)}`}</option>
-        {past.slice(0, most).map((one) => (
-          <option key={one.startDay} value={new Date(one.startDay * DAY_MS).toISOString().slice(0, 10)}>
-            {runText(one)}
-          </option>
-        ))}
+        <Options
+          of={past
+            .slice(0, most)
+            .map((one) => [new Date(one.startDay * DAY_MS).toISOString().slice(0, 10), runText(one)])}
+        />
         {past.length > most && <option value={OLDER}>Older runs …</option>}
       </SelectInput>
     </Labelled>
@@ -237,11 +238,12 @@ function GroupPicker({
             onChange={({ target }) => onChange(groups.data[Number(target.value)]?.userAttributes ?? {})}
           >
             {chosen < 0 && <option value={-1}>Choose a group …</option>}
-            {groups.data.map(({ userAttributes, users }, index) => (
-              <option key={textOf(userAttributes)} value={index}>
-                {`${textOf(userAttributes)} (${number(users)} ${users === 1 ? 'user' : 'users'})`}
-              </option>
-            ))}
+            <Options
+              of={groups.data.map(({ userAttributes, users }, index) => [
+                index,
+                `${textOf(userAttributes)} (${number(users)} ${users === 1 ? 'user' : 'users'})`,
+              ])}
+            />
           </SelectInput>
         </Labelled>
       )}

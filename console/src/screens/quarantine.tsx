@@ -13,6 +13,8 @@ import { ago, moment, number } from '../ui/format.ts';
 import { PagedTable } from '../ui/paged-table.tsx';
 import { Code, Empty, Screen } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
+import { Options } from '../ui/options.tsx';
+import { UserLink } from '../ui/user-link.tsx';
 
 type Kept = AdminRead<'/v1/quarantine'>['events'][number];
 
@@ -20,11 +22,7 @@ const COLUMNS: readonly Column<Kept>[] = [
   {
     id: 'user',
     header: 'User',
-    cell: ({ userId }) => (
-      <Link to="/users/$id" params={{ id: userId }} className="font-medium text-accent hover:underline">
-        {userId}
-      </Link>
-    ),
+    cell: ({ userId }) => <UserLink id={userId} />,
   },
   { id: 'metric', header: 'Metric', cell: ({ metricKey }) => <Code>{metricKey ?? 'deleted'}</Code> },
   { id: 'value', header: 'Value', align: 'right', cell: ({ value }) => number(value) },
@@ -134,11 +132,7 @@ export function Quarantine() {
           onChange={({ target }) => setGuard(target.value as GuardName | '')}
         >
           <option value="">All guards</option>
-          {GUARD_NAMES.map((name) => (
-            <option key={name} value={name}>
-              {GUARDS[name]}
-            </option>
-          ))}
+          <Options of={GUARD_NAMES.map((name) => [name, GUARDS[name]])} />
         </SelectInput>
       </div>
       <PagedTable

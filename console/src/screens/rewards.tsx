@@ -1,5 +1,4 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answer } from '../api/answer.ts';
 import { curl } from '../api/bodies.ts';
@@ -16,6 +15,8 @@ import { ago, counted, moment, number } from '../ui/format.ts';
 import { PagedTable } from '../ui/paged-table.tsx';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
+import { Options } from '../ui/options.tsx';
+import { UserLink } from '../ui/user-link.tsx';
 
 type Claim = AdminRead<'/v1/claims'>['claims'][number];
 type State = Claim['state'];
@@ -79,11 +80,7 @@ const CLAIM_COLUMNS: readonly Column<Claim>[] = [
   {
     id: 'user',
     header: 'User',
-    cell: ({ userId }) => (
-      <Link to="/users/$id" params={{ id: userId }} className="font-medium text-accent hover:underline">
-        {userId}
-      </Link>
-    ),
+    cell: ({ userId }) => <UserLink id={userId} />,
   },
   { id: 'reward', header: 'Reward', cell: ({ reward }) => reward.name ?? 'deleted' },
   {
@@ -180,11 +177,7 @@ function ClaimList() {
           onChange={({ target }) => setState(target.value as State | '')}
         >
           <option value="">All states</option>
-          {STATES.map((each) => (
-            <option key={each} value={each}>
-              {each}
-            </option>
-          ))}
+          <Options of={STATES.map((each) => [each, each])} />
         </SelectInput>
       </div>
       <PagedTable

@@ -10,6 +10,7 @@ import { Labelled, SelectInput, TextInput } from '../ui/fields.tsx';
 import { Form } from '../ui/form.tsx';
 import { Shell } from '../ui/parts.tsx';
 import { AttributeValueInput } from '../ui/suggestions.tsx';
+import { Options } from '../ui/options.tsx';
 
 interface Props {
   /** The event's user; `null` to enter one. */
@@ -66,11 +67,7 @@ function EventForm({ user, metric }: Props) {
       )}
       <Labelled label="Metric" hint={metrics.length === 0 ? 'Create a metric first.' : undefined}>
         <SelectInput required value={key} onChange={({ target }) => setChosen(target.value)}>
-          {metrics.map((one) => (
-            <option key={one.key} value={one.key}>
-              {one.name}
-            </option>
-          ))}
+          <Options of={metrics.map((one) => [one.key, one.name])} />
         </SelectInput>
       </Labelled>
       <Labelled label="Value" hint="Added to the user’s total. A negative value is subtracted.">

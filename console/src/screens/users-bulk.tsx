@@ -6,6 +6,7 @@ import { achievementsQuery, type User } from '../api/queries.ts';
 import type { BulkAction } from '../ui/bulk.tsx';
 import { Labelled, SelectInput } from '../ui/fields.tsx';
 import { saveFile } from '../ui/save-file.ts';
+import { Options } from '../ui/options.tsx';
 
 const failureOf = (id: string) => (error: unknown) => [`${id}: ${(error as Error).message}`];
 
@@ -65,11 +66,7 @@ export function useUserActions(): readonly BulkAction<User>[] {
             input: (
               <Labelled label="Achievement">
                 <SelectInput value={key} onChange={({ target }) => setChosen(target.value)}>
-                  {achievements.map((achievement) => (
-                    <option key={achievement.id} value={achievement.key}>
-                      {achievement.name}
-                    </option>
-                  ))}
+                  <Options of={achievements.map((achievement) => [achievement.key!, achievement.name])} />
                 </SelectInput>
               </Labelled>
             ),

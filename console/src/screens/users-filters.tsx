@@ -7,6 +7,7 @@ import { Button } from '../ui/button.tsx';
 import { Labelled, SelectInput, TextInput } from '../ui/fields.tsx';
 import { AttributeValueInput } from '../ui/suggestions.tsx';
 import { hasFilters, SEEN, type Seen, type UsersSearch } from './users-search.ts';
+import { Options } from '../ui/options.tsx';
 
 /** Delay after typing before a filter is applied. */
 const TYPING_MS = 300;
@@ -64,11 +65,7 @@ export function UsersFilters({ asked, onChange }: { asked: UsersSearch; onChange
       <Labelled label="Attribute">
         <SelectInput value={key} onChange={({ target }) => setAttribute({ key: target.value, value: '' })}>
           <option value="">Any</option>
-          {attributes.map((one) => (
-            <option key={one.key} value={one.key}>
-              {one.name}
-            </option>
-          ))}
+          <Options of={attributes.map((one) => [one.key, one.name])} />
         </SelectInput>
       </Labelled>
       <Labelled label="Value">
@@ -85,11 +82,7 @@ export function UsersFilters({ asked, onChange }: { asked: UsersSearch; onChange
           onChange={({ target }) => set({ level: target.value === '' ? undefined : target.value })}
         >
           <option value="">Any</option>
-          {levels.map((level) => (
-            <option key={level.value} value={level.value}>
-              {level.text}
-            </option>
-          ))}
+          <Options of={levels.map((level) => [level.value, level.text])} />
         </SelectInput>
       </Labelled>
       <Labelled label="Streak of at least">
@@ -101,11 +94,7 @@ export function UsersFilters({ asked, onChange }: { asked: UsersSearch; onChange
           onChange={({ target }) => set({ seen: target.value === '' ? undefined : (target.value as Seen) })}
         >
           <option value="">Any time</option>
-          {Object.entries(SEEN).map(([seen, text]) => (
-            <option key={seen} value={seen}>
-              {text}
-            </option>
-          ))}
+          <Options of={Object.entries(SEEN)} />
         </SelectInput>
       </Labelled>
       {hasFilters(asked) && (

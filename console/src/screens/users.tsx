@@ -14,16 +14,13 @@ import type { Column, Order } from '../ui/table-frame.tsx';
 import { useUserActions } from './users-bulk.tsx';
 import { UsersFilters } from './users-filters.tsx';
 import { hasFilters, type UsersSearch } from './users-search.ts';
+import { UserLink } from '../ui/user-link.tsx';
 
 const COLUMNS: readonly Column<User>[] = [
   {
     id: 'id',
     header: 'ID',
-    cell: ({ id }) => (
-      <Link to="/users/$id" params={{ id }} className="font-medium text-accent hover:underline">
-        {id}
-      </Link>
-    ),
+    cell: ({ id }) => <UserLink id={id} />,
   },
   { id: 'name', header: 'Name', cell: ({ name }) => name ?? '' },
   { id: 'email', header: 'E-mail', cell: ({ email }) => email ?? '' },

@@ -4,6 +4,7 @@ import { answer } from '../api/answer.ts';
 import { admin } from '../api/client.ts';
 import { useSettled } from '../api/use-settled.ts';
 import { Labelled, TextInput } from './fields.tsx';
+import { Options } from './options.tsx';
 
 const FOUND = 8;
 
@@ -39,11 +40,7 @@ export function UserInput({
         onChange={({ target }) => onChange(target.value)}
       />
       <datalist id={list}>
-        {found.data?.map(({ id, name }) => (
-          <option key={id} value={id}>
-            {name ?? id}
-          </option>
-        ))}
+        <Options of={(found.data ?? []).map(({ id, name }) => [id, name ?? id])} />
       </datalist>
     </Labelled>
   );

@@ -139,7 +139,7 @@ function changesOfTemplates<T extends KindTemplate | KindPushTemplate>(
 function fieldsOf(before: object, after: object): Pick<ConfigurationChange, 'fields' | 'before' | 'after'> {
   const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
   const fields = [...differences(before, after), ...gone];
-  const those = (item: object): Record<string, unknown> =>
+  const changedOnly = (item: object): Record<string, unknown> =>
     Object.fromEntries(Object.entries(item).filter(([name]) => fields.includes(name)));
-  return { fields, before: those(before), after: those(after) };
+  return { fields, before: changedOnly(before), after: changedOnly(after) };
 }

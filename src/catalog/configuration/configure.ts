@@ -3,7 +3,7 @@ import { type Attribute, type Catalog, MOST_RESOURCES } from '../../domain/catal
 import type { Configuration, ConfiguredAchievement, ConfiguredPointsSystem } from '../../domain/configuration.ts';
 import type { Kind } from '../../domain/kinds.ts';
 import { messageProblems } from '../../domain/notifications/message-settings.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import type { WebhookFilter } from '../../domain/schemas.ts';
 import { Slices } from '../../slices.ts';
 import type { CatalogDraft } from '../draft.ts';
@@ -283,7 +283,7 @@ class Configuring {
     { path, item, current: before }: Placed<K, Item>,
     after: ResourceOf[K],
   ): DocumentProblem[] {
-    const utcDay = Math.floor(this.draft.nowMs / DAY_MS);
+    const utcDay = epochDay(this.draft.nowMs);
     const ofChange =
       before === undefined ? [] : changeProblems(kind, { before, after, sent: changed(before, after), utcDay });
     return [...ofChange, ...problemsOf(kind, after, this.draft)].map(({ field, text }) => ({

@@ -31,11 +31,11 @@ export function fieldsOf<K extends DocumentKind>(
   { current, today, systemId }: { current?: ResourceOf[K] | undefined; today: string; systemId?: string },
 ): Fields<K> {
   const fields = FIELDS[kind];
-  const given: Record<string, unknown> = {};
+  const resolved: Record<string, unknown> = {};
   const plain: Record<string, unknown> = {};
   for (const [name, one] of Object.entries(fields)) {
     if (one.conditionsOn !== undefined || one.refersTo !== undefined) {
-      given[name] = referred({ name, one, item, place, current });
+      resolved[name] = referred({ name, one, item, place, current });
       continue;
     }
     const value = (item as Record<string, unknown>)[name];
@@ -44,7 +44,7 @@ export function fieldsOf<K extends DocumentKind>(
     if (value !== undefined && (value !== null || one.clearable)) plain[name] = value;
     else if (kept !== undefined) plain[name] = kept;
   }
-  const stored = withDefaults(fields, { ...storedFrom(fields, plain), ...given }, today);
+  const stored = withDefaults(fields, { ...storedFrom(fields, plain), ...resolved }, today);
   return { ...stored, ...(systemId !== undefined && { systemId }) } as unknown as Fields<K>;
 }
 
@@ -102,10 +102,10 @@ function achievementOf(
     references.problems.push({ path: `${path}.${byName}`, text: `only where ${byKey} is not given` });
   if (id !== undefined && (key ?? name) !== undefined)
     references.problems.push({ path: `${path}.${byId}`, text: `only where neither ${byKey} nor ${byName} is given` });
-  const found = ACHIEVEMENT_NOUNS.map((noun, index) =>
+  const achievements = ACHIEVEMENT_NOUNS.map((noun, index) =>
     references.find(noun, [key, name, id?.toLowerCase()][index], `${path}.${[byKey, byName, byId][index]}`),
   );
-  return found.find((one) => one !== null) ?? null;
+  return achievements.find((one) => one !== null) ?? null;
 }
 
 export function streakFields(
@@ -186,8 +186,8 @@ function countedMetrics(
       problems.push(problem(`${at}.key`, `unknown metric '${key}'${suggestion(key, keys)}`));
     } else if (byKey !== undefined && id !== undefined && byKey.id !== id)
       problems.push(problem(`${at}.key`, `names another metric than ${at}.metricId`));
-    const found = byKey?.id ?? id;
-    return found === undefined ? [] : [{ metricId: found, threshold }];
+    const counted = byKey?.id ?? id;
+    return counted === undefined ? [] : [{ metricId: counted, threshold }];
   });
 }
 

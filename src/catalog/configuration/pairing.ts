@@ -34,22 +34,22 @@ export function pair<Item, Resource>(
   rules: PairingRule<Item, Resource>[],
 ): (Resource | undefined)[] {
   const pairs: (Resource | undefined)[] = items.map(() => undefined);
-  const taken = new Set<Resource>();
+  const paired = new Set<Resource>();
   for (const rule of rules) {
     const left = new Map<string, Resource[]>();
     // In reverse, so that `pop` returns the oldest.
     for (const resource of resources.toReversed()) {
-      const text = taken.has(resource) ? null : rule.resource(resource);
+      const text = paired.has(resource) ? null : rule.resource(resource);
       if (text === null) continue;
       addTo(left, text, resource);
     }
     for (const [index, item] of items.entries()) {
       if (pairs[index] !== undefined) continue;
       const text = rule.item(item);
-      const found = text === null ? undefined : left.get(text)?.pop();
-      if (found === undefined) continue;
-      pairs[index] = found;
-      taken.add(found);
+      const match = text === null ? undefined : left.get(text)?.pop();
+      if (match === undefined) continue;
+      pairs[index] = match;
+      paired.add(match);
     }
   }
   return pairs;

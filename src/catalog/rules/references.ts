@@ -20,10 +20,10 @@ import { addTo } from '../../grouped.ts';
  * of another: a document of 15,000 attributes took a minute.
  */
 const once = <List extends object, T>(make: (list: List) => T): ((list: List) => T) => {
-  const made = new WeakMap<List, T>();
+  const byList = new WeakMap<List, T>();
   return (list) => {
-    let known = made.get(list);
-    if (known === undefined) made.set(list, (known = make(list)));
+    let known = byList.get(list);
+    if (known === undefined) byList.set(list, (known = make(list)));
     return known;
   };
 };
@@ -142,11 +142,11 @@ const attributesOf = ({ breakdownAttributes, teamAttributeId }: Leaderboard): st
 
 /** IDs of user attributes in rules, including inactive rules: users' earnings depend on these values. */
 function ruledAttributes({ achievements, triggers, boosts, leaderboards }: Catalog): Set<string> {
-  const found = new Set<string>();
+  const attributeIds = new Set<string>();
   for (const { userAttributes } of [...achievements, ...triggers, ...boosts])
-    for (const { attributeId } of userAttributes) found.add(attributeId);
-  for (const board of leaderboards) for (const id of attributesOf(board)) found.add(id);
-  return found;
+    for (const { attributeId } of userAttributes) attributeIds.add(attributeId);
+  for (const board of leaderboards) for (const id of attributesOf(board)) attributeIds.add(id);
+  return attributeIds;
 }
 
 /** Returns the effective `writableBy` of attributes. Reads the catalog once, when it is called. */

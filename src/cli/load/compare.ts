@@ -100,8 +100,8 @@ function figuresOf(seconds: readonly SecondCounts[]): number[] {
   const percentiles = SHARES.map((share) => {
     const target = Math.max(1, Math.ceil(total * share));
     let seen = 0;
-    const found = whole.findIndex((count) => (seen += count) >= target);
-    return found === -1 ? 0 : upperMs(found);
+    const index = whole.findIndex((count) => (seen += count) >= target);
+    return index === -1 ? 0 : upperMs(index);
   });
   return [answered / seconds.length, ...percentiles];
 }

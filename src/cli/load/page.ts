@@ -51,11 +51,11 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
 export function reportPage(result: LoadResult): string {
   const { scenarioName, started, url, run, verification } = result;
   const title = `Load test: ${scenarioName}`;
-  const found = findings(result).map(({ text, isBad }) => `<li${isBad ? ' class="bad"' : ''}>${escaped(text)}</li>`);
+  const items = findings(result).map(({ text, isBad }) => `<li${isBad ? ' class="bad"' : ''}>${escaped(text)}</li>`);
   return page(
     title,
     `<h1>${escaped(title)}</h1><p class="soft">${escaped(url)} · ${escaped(started.slice(0, 19).replace('T', ' '))} UTC · run ${escaped(run)}</p>
-<ul class="findings">${found.join('')}</ul>
+<ul class="findings">${items.join('')}</ul>
 ${tiles(result)}
 <h2>Over time</h2><div class="charts">${timeCharts(wholeSeconds(result))}</div>
 <h2>Latencies</h2><div class="charts">${latencyChart(result.latency)}</div>
@@ -211,19 +211,19 @@ function serverSection({ server }: LoadResult): string {
   ].join('')}</div>`;
 }
 
-function verificationSection(found: NonNullable<LoadResult['verification']>): string {
+function verificationSection(verification: NonNullable<LoadResult['verification']>): string {
   const rows: Cell[][] = [
-    ['Acknowledged events', found.acknowledged],
-    ['Users', found.users],
-    ['Totals compared', found.totals],
-    ['Stored events found', found.events ?? 'not compared: no access to the Admin API'],
-    ['Scores compared', `${found.scores} (${found.leaderboards.join(', ') || 'no leaderboard'})`],
-    ...found.skipped.map(({ leaderboard, reason }): Cell[] => [`Not compared: ${leaderboard}`, reason]),
-    ['Unanswered events that were sent again', found.settled],
-    ['Events of unknown outcome', found.unknown],
-    ['Differences', found.differing],
+    ['Acknowledged events', verification.acknowledged],
+    ['Users', verification.users],
+    ['Totals compared', verification.totals],
+    ['Stored events found', verification.events ?? 'not compared: no access to the Admin API'],
+    ['Scores compared', `${verification.scores} (${verification.leaderboards.join(', ') || 'no leaderboard'})`],
+    ...verification.skipped.map(({ leaderboard, reason }): Cell[] => [`Not compared: ${leaderboard}`, reason]),
+    ['Unanswered events that were sent again', verification.settled],
+    ['Events of unknown outcome', verification.unknown],
+    ['Differences', verification.differing],
   ];
-  const list = found.differences.map((line) => `<li class="bad">${escaped(line)}</li>`).join('');
+  const list = verification.differences.map((line) => `<li class="bad">${escaped(line)}</li>`).join('');
   return `<h2>Correctness</h2>${table([], rows)}${list === '' ? '' : `<ul class="findings">${list}</ul>`}`;
 }
 

@@ -56,11 +56,11 @@ export function createRequestMaker(options: RequestsOptions) {
   }
 
   function event(): MadeRequest {
-    const made = maker.next();
-    const request = singleEvent(made, options);
+    const next = maker.next();
+    const request = singleEvent(next, options);
     if (tenants === undefined) return request;
     const headers = { ...options.headers, 'tenant-id': maker.one(tenants) };
-    return singleEvent(made, { ...options, headers });
+    return singleEvent(next, { ...options, headers });
   }
 
   function batch(events: MadeEvent[]): MadeRequest {

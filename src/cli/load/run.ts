@@ -73,7 +73,7 @@ export async function runLoad(settings: LoadSettings, progress: Progress, signal
     const streamed = await streams.close();
     await processes.end();
     const days = { from: utcDay(started), to: utcDay(new Date(systemClock.now())) };
-    const resend = (made: MadeEvent) => sendOnce(target, made);
+    const resend = (event: MadeEvent) => sendOnce(target, event);
     const onProgress = (step: string, done: number, total: number): void => progress.step(step, done, total);
     const { ledger } = processes;
     const verification = settings.verify ? await verifyLoad({ target, ledger, days, resend, onProgress }) : null;
@@ -237,11 +237,11 @@ async function openStreams(streams: LiveStreams, { target, scenario, run }: Load
 }
 
 /** Sends one event and waits for its answer. */
-async function sendOnce({ app }: Target, made: MadeEvent): Promise<{ status: string; body: string }> {
+async function sendOnce({ app }: Target, event: MadeEvent): Promise<{ status: string; body: string }> {
   const url = new URL(app.url);
   const connection = new Connection(url, RESEND_TIMEOUT_MS);
   const path = url.pathname.replace(/\/+$/, '');
-  const { text } = singleEvent(made, {
+  const { text } = singleEvent(event, {
     hosts: { app: url.host, admin: url.host },
     basePaths: { app: path, admin: path },
     headers: { 'x-api-key': app.key ?? '', ...(app.tenant !== undefined && { 'tenant-id': app.tenant }) },

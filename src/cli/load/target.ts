@@ -43,10 +43,10 @@ export async function resolveNames(target: Target, scenario: Scenario): Promise<
 async function namesWithAdmin(admin: AdminOptions, scenario: Scenario): Promise<Names> {
   const configuration = (await askAdmin(admin, { method: 'GET', path: '/v1/configuration' })) as Configuration;
   const existing = shapeOf(configuration);
-  const wanted = weights(scenario.metrics);
-  const missing = Object.keys(wanted).filter((key) => !Object.hasOwn(existing.metrics, key));
+  const weighted = weights(scenario.metrics);
+  const missing = Object.keys(weighted).filter((key) => !Object.hasOwn(existing.metrics, key));
   if (missing.length > 0) await createMetrics(admin, missing);
-  const metrics = Object.keys(wanted).length > 0 ? wanted : existing.metrics;
+  const metrics = Object.keys(weighted).length > 0 ? weighted : existing.metrics;
   if (Object.keys(metrics).length === 0)
     throw new CommandError('metrics: the tenant has none. Name one (--metric load-test), and it is created.');
   const known = (names: string[] | undefined, all: string[], [field, what]: [string, string]): string[] => {

@@ -51,7 +51,7 @@ export async function verifyLoad(options: VerifyOptions): Promise<Verification> 
   const settled = await settle(options);
   const users = [...ledger.accounts];
   const accounts = users.flatMap(([, metrics]) => [...metrics.values()]);
-  const found: Verification = {
+  const verification: Verification = {
     acknowledged: accounts.reduce((sum, { count }) => sum + count, 0),
     users: users.length,
     settled,
@@ -72,13 +72,13 @@ export async function verifyLoad(options: VerifyOptions): Promise<Verification> 
       await sleep(RETRY.pauseMs);
       compared = await compareUser(target, user, metrics);
     }
-    found.totals += metrics.size;
-    if (found.events !== null) found.events += compared.events;
-    differ(found, compared.differences);
+    verification.totals += metrics.size;
+    if (verification.events !== null) verification.events += compared.events;
+    differ(verification, compared.differences);
     options.onProgress('users compared', done, users.length);
   });
-  await compareLeaderboards(options, found);
-  return found;
+  await compareLeaderboards(options, verification);
+  return verification;
 }
 
 /** Sends events whose outcome is unknown again, with the same idempotency key, until it is known. Returns their number. */
@@ -175,7 +175,7 @@ async function orNothing(answer: Promise<unknown>): Promise<unknown> {
   });
 }
 
-async function compareLeaderboards({ target, ledger, days, onProgress }: VerifyOptions, found: Verification) {
+async function compareLeaderboards({ target, ledger, days, onProgress }: VerifyOptions, verification: Verification) {
   const boards = (await askPatiently(target.app, {
     method: 'GET',
     path: '/v1/leaderboards',
@@ -183,7 +183,7 @@ async function compareLeaderboards({ target, ledger, days, onProgress }: VerifyO
   for (const board of boards) {
     const reason = whyNotComparable(board, days);
     if (reason !== null) {
-      found.skipped.push({ leaderboard: board.key, reason });
+      verification.skipped.push({ leaderboard: board.key, reason });
       continue;
     }
     const accounts = [...ledger.accounts].flatMap(([user, metrics]): [string, Account][] => {
@@ -191,10 +191,10 @@ async function compareLeaderboards({ target, ledger, days, onProgress }: VerifyO
       return account === undefined ? [] : [[user, account]];
     });
     if (accounts.length === 0) continue;
-    found.leaderboards.push(board.key);
+    verification.leaderboards.push(board.key);
     await inParallel(chunks(accounts, USERS_A_REQUEST), async (some, done) => {
-      differ(found, await compareScores(target.app, board, some));
-      found.scores += some.length;
+      differ(verification, await compareScores(target.app, board, some));
+      verification.scores += some.length;
       onProgress(`scores of ${board.key}`, Math.min(done * USERS_A_REQUEST, accounts.length), accounts.length);
     });
   }
@@ -228,9 +228,9 @@ async function compareScores(
   });
 }
 
-function differ(found: Verification, differences: readonly string[]): void {
-  found.differing += differences.length;
-  found.differences.push(...differences.slice(0, MOST_SHOWN - found.differences.length));
+function differ(verification: Verification, differences: readonly string[]): void {
+  verification.differing += differences.length;
+  verification.differences.push(...differences.slice(0, MOST_SHOWN - verification.differences.length));
 }
 
 function chunks<T>(items: readonly T[], size: number): T[][] {
@@ -251,15 +251,15 @@ async function inParallel<T>(items: readonly T[], work: (item: T, done: number) 
 }
 
 /** A sentence about a verification. */
-export function verificationText(found: Verification): string {
+export function verificationText(verification: Verification): string {
   const number = (count: number): string => count.toLocaleString('en');
-  const stored = found.events === null ? '' : `, ${number(found.events)} stored events`;
-  const compared = `${number(found.totals)} totals${stored}, ${number(found.scores)} scores`;
+  const stored = verification.events === null ? '' : `, ${number(verification.events)} stored events`;
+  const compared = `${number(verification.totals)} totals${stored}, ${number(verification.scores)} scores`;
   const unknown =
-    found.unknown === 0
+    verification.unknown === 0
       ? ''
-      : ` ${number(found.unknown)} events had no answer and no idempotency key, so both outcomes were accepted for them.`;
-  return found.differing === 0
-    ? `${number(found.acknowledged)} acknowledged events of ${number(found.users)} users: none lost, none doubled (${compared}).${unknown}`
-    : `${number(found.differing)} DIFFERENCES to the ${number(found.acknowledged)} acknowledged events (${compared}).${unknown}`;
+      : ` ${number(verification.unknown)} events had no answer and no idempotency key, so both outcomes were accepted for them.`;
+  return verification.differing === 0
+    ? `${number(verification.acknowledged)} acknowledged events of ${number(verification.users)} users: none lost, none doubled (${compared}).${unknown}`
+    : `${number(verification.differing)} DIFFERENCES to the ${number(verification.acknowledged)} acknowledged events (${compared}).${unknown}`;
 }

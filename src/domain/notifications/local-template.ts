@@ -25,10 +25,10 @@ export function localTemplate<T extends { kind: MessageKind; locale?: string }>(
     const parts = typeof value === 'string' && value.length <= 255 ? comparableLocale(value).split('-') : [];
     for (let length = parts.length; length > 0; length -= 1) {
       const locale = parts.slice(0, length).join('-');
-      const found = ofKind.find(
+      const match = ofKind.find(
         (template) => template.locale !== undefined && comparableLocale(template.locale) === locale,
       );
-      if (found !== undefined) return found;
+      if (match !== undefined) return match;
     }
   }
   return ofKind.find(({ locale }) => locale === undefined) ?? null;

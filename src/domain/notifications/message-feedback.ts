@@ -129,9 +129,9 @@ export interface Report {
 
 /** The entries of a body; `null` if the format finds no list or object, or more than `MOST_REPORTS`. */
 export function reportEntries(body: unknown, { entries }: FeedbackFormat): unknown[] | null {
-  const found = valueAt(body, entries);
-  const list = Array.isArray(found) ? (found as unknown[]) : [found];
-  return typeof found === 'object' && found !== null && list.length <= MOST_REPORTS ? list : null;
+  const inner = valueAt(body, entries);
+  const list = Array.isArray(inner) ? (inner as unknown[]) : [inner];
+  return typeof inner === 'object' && inner !== null && list.length <= MOST_REPORTS ? list : null;
 }
 
 /** Reads a provider's report. */

@@ -1,5 +1,5 @@
 /** Notifications: types, subjects, windows and announcements. */
-import { DAY_MS, dayOf } from '../periods.ts';
+import { DAY_MS, dayOf, epochDay } from '../periods.ts';
 import { type Run, runOf, type RunRule } from '../runs.ts';
 import type { Medium } from './medium.ts';
 import type { WEBHOOK_EVENTS } from './webhook.ts';
@@ -84,7 +84,7 @@ export const endAnnouncedMs = (lastDay: number): number => (lastDay + 1) * DAY_M
 
 /** The first run whose start is announced after a time (epoch ms), or `null`. */
 export function startAnnouncedAfter(rule: RunRule, afterMs: number): Run | null {
-  const day = Math.floor((afterMs - STARTS_AT_MS) / DAY_MS) + 2;
+  const day = epochDay(afterMs - STARTS_AT_MS) + 2;
   const first = firstRun(rule);
   if (first === null || first.startDay >= day) return first;
   const run = runOf(rule, day);
@@ -94,7 +94,7 @@ export function startAnnouncedAfter(rule: RunRule, afterMs: number): Run | null 
 
 /** The first run whose end is announced after a time (epoch ms); `null` if there is none or it has no end. */
 export function endAnnouncedAfter(rule: RunRule, afterMs: number): (Run & { endDay: number }) | null {
-  const day = Math.floor((afterMs - ENDED_AT_MS) / DAY_MS);
+  const day = epochDay(afterMs - ENDED_AT_MS);
   const first = firstRun(rule);
   const run = first !== null && first.startDay >= day ? first : runOf(rule, day);
   return run === null || run.endDay === null ? null : { ...run, endDay: run.endDay };

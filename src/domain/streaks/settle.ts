@@ -184,8 +184,7 @@ function earnFreezes(
  */
 export function streakDueDay(streaks: readonly { length: number; lastPeriod: number }[]): number | null {
   let due: number | null = null;
-  // Allocates no arrays: the persister calls this for every second event. With the same change in noteZones and searchKeys, a
-  // worker takes 18 µs per event instead of 21.
+  // Allocates no arrays: the persister calls this for every second event.
   for (let index = 0; index < FREQUENCIES.length; index += 1) {
     const streak = streaks[index];
     if (streak === undefined || streak.length === 0) continue;

@@ -24,11 +24,11 @@ export function createAchievementReads(redis: Redis, users: Pick<UserReads, 'sta
     { seesSecrets = true }: { seesSecrets?: boolean } = {},
   ): Promise<AchievementWithStatsResponse[]> {
     const filter = parseAttributeFilter(userAttributes, compiled.userAttributes);
-    const given = new Map(filter.map(({ attribute, value }) => [attribute.id, value]));
+    const values = new Map(filter.map(({ attribute, value }) => [attribute.id, value]));
     const shown = compiled.catalog.achievements.filter(
       (achievement) =>
         achievement.status === 'active' &&
-        (filter.length === 0 || (holds(achievement, given) && (seesSecrets || !achievement.secret))),
+        (filter.length === 0 || (holds(achievement, values) && (seesSecrets || !achievement.secret))),
     );
     const stats = await readStats(compiled, shown);
     return shown.map((achievement, index) => ({
@@ -68,5 +68,5 @@ export function createAchievementReads(redis: Redis, users: Pick<UserReads, 'sta
 
 export type AchievementReads = ReturnType<typeof createAchievementReads>;
 
-const holds = ({ userAttributes }: Achievement, given: ReadonlyMap<string, string>): boolean =>
-  userAttributes.every(({ attributeId, attributeValue }) => given.get(attributeId) === attributeValue);
+const holds = ({ userAttributes }: Achievement, values: ReadonlyMap<string, string>): boolean =>
+  userAttributes.every(({ attributeId, attributeValue }) => values.get(attributeId) === attributeValue);

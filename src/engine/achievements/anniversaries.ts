@@ -3,7 +3,7 @@ import type { Catalogs } from '../../catalog/catalogs.ts';
 import { compileAnniversaryPlan } from '../../catalog/compile/plans.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { fittingCall } from '../../catalog/event-work.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import { type DueUser, dueUsers } from '../../postgres/users/selections.ts';
 import { countYears } from '../../rules/clock.ts';
@@ -42,7 +42,7 @@ export function createAnniversaries(
     const pieceOf = ([tenantNo]: [number, unknown]): Piece => tenantPiece(tenantNo);
     await pieces.attemptEach(byTenant, pieceOf, ending, async ([, ofTenant], signal) => {
       // One call covers one UTC day.
-      for (const ofDay of groupedBy(ofTenant, (user) => Math.floor(user.dueMs / DAY_MS)).values())
+      for (const ofDay of groupedBy(ofTenant, (user) => epochDay(user.dueMs)).values())
         if (!(await counts.count(ofDay, signal))) return;
     });
   }
@@ -74,7 +74,7 @@ export function createYearCounts(options: YearCountsOptions) {
     if (first === undefined) return true;
     await catalogs.atLeast(first.tenantNo, first.version);
     const compiled = await catalogs.of(first.tenantNo);
-    const utcDay = Math.floor(first.dueMs / DAY_MS);
+    const utcDay = epochDay(first.dueMs);
     const plan = compileAnniversaryPlan(compiled, utcDay);
     const aCall = fittingCall(compiled.userPlan(utcDay).work, USERS_A_CALL);
     for (let at = 0; at < users.length; at += aCall) {

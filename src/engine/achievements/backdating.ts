@@ -1,15 +1,14 @@
 import type { Pool } from 'pg';
 import { compileBackdatingPlan } from '../../catalog/compile/plans.ts';
-import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { type CompiledCatalog, loadCompiled } from '../../catalog/compiled-catalog.ts';
 import { fittingCall } from '../../catalog/event-work.ts';
 import type { Clock } from '../../clock.ts';
 import { clamped, parseDecimal } from '../../domain/decimal.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { isQuest } from '../../domain/repeat.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import type { PackedQuestPeriod } from '../../packed/state.ts';
 import { QUEST_PERIOD } from '../../packed/user-fields.ts';
-import { loadCatalog } from '../../postgres/catalog.ts';
 import type { Job } from '../../postgres/jobs.ts';
 import { requireAllRows } from '../../postgres/users/row-moves.ts';
 import { usersAfter } from '../../postgres/users/selections.ts';
@@ -87,12 +86,12 @@ export function createBackdatingEngine(options: BackdatingOptions): JobWork<Back
 
   async function slice(job: Backdating, record: RecordSlice): Promise<void> {
     const { tenantNo } = job;
-    const compiled = await catalogOf(tenantNo);
+    const compiled = await loadCompiled(pool, tenantNo);
     if (compiled?.achievementsByNo.get(job.parameters.achievementNo)?.status !== 'active') {
       await record(async () => ({ end: 'done' }));
       return;
     }
-    const limit = fittingCall(compiled.userPlan(Math.floor(clock.now() / DAY_MS)).work, USERS_A_CALL);
+    const limit = fittingCall(compiled.userPlan(epochDay(clock.now())).work, USERS_A_CALL);
     await sliceOfUsers(options, job, record, {
       limit,
       next: async (after) => {
@@ -101,11 +100,6 @@ export function createBackdatingEngine(options: BackdatingOptions): JobWork<Back
         return { last: ids.at(-1) ?? null, users: ids.length, store: async () => ({ result: { completed } }) };
       },
     });
-  }
-
-  async function catalogOf(tenantNo: number): Promise<CompiledCatalog | null> {
-    const catalog = await loadCatalog(pool, tenantNo);
-    return catalog === null ? null : compileCatalog(catalog);
   }
 
   /** Completes the achievement for users who qualify. Returns how many of them completed it. */
@@ -152,7 +146,7 @@ export function createBackdatingEngine(options: BackdatingOptions): JobWork<Back
   ): Promise<(BackdatedUser | null)[]> {
     const { achievementNo } = request.parameters;
     const nowMs = clock.now();
-    const plan = compileBackdatingPlan(compiled, new Set([achievementNo]), Math.floor(nowMs / DAY_MS));
+    const plan = compileBackdatingPlan(compiled, new Set([achievementNo]), epochDay(nowMs));
     const users = ids.map((userId) => ({ userId, id: eventId(nowMs) }));
     return changeEach(options, request.tenantNo, users, (user, one, packed) => {
       const counted = counts?.get(one.userId);
@@ -172,7 +166,7 @@ function backdatedUser(
   { plan, ...change }: Parameters<typeof backdate>[2] & { plan: Plan },
 ): BackdatedUser {
   const { history, nowMs } = change;
-  const asked = { plan, nowMs, isNew: false, ...one };
+  const request = { plan, nowMs, isNew: false, ...one };
   const applied = backdate(user, plan, change);
   if (isRefusal(applied)) {
     if (history === null) return { records: [], outcome: 'unchanged' };
@@ -181,13 +175,13 @@ function backdatedUser(
     takeHistory(user, history);
     const nothing = { settlements: null, completed: [], quests: [], ledgers: [], scores: [] };
     const effects = { day: dayOfUser(user, nowMs), ...nothing };
-    const record = { ...requestRecord(user, effects, asked), [RECORD.backdated]: 1 as const };
+    const record = { ...requestRecord(user, effects, request), [RECORD.backdated]: 1 as const };
     return { records: [{ record, effects }], outcome: 'unchanged' };
   }
   const isCompleted = applied.completed.length > 0;
   if (!isCompleted && history === null) return { records: [], outcome: 'unchanged' };
   const record = {
-    ...requestRecord(user, applied, asked),
+    ...requestRecord(user, applied, request),
     [RECORD.backdated]: 1 as const,
     [RECORD.version]: plan.version,
   };

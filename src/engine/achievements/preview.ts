@@ -6,7 +6,7 @@ import type { Clock } from '../../clock.ts';
 import { latestSignUp } from '../../domain/anniversary.ts';
 import type { Achievement } from '../../domain/catalog.ts';
 import { clamped, type Decimal, decimalOfMicros, parseDecimal } from '../../domain/decimal.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { isQuest, periodOf } from '../../domain/repeat.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
@@ -73,10 +73,10 @@ export class AchievementPreview {
   async of(catalogIndex: CatalogIndex, achievement: Achievement): Promise<Preview> {
     if (this.waiting > MOST_WAITING) throw new AppError('unavailable', 'Too many previews are being made; try again');
     this.waiting += 1;
-    const mine = this.last.then(() => this.count(catalogIndex, achievement));
-    this.last = mine.catch(() => undefined);
+    const turn = this.last.then(() => this.count(catalogIndex, achievement));
+    this.last = turn.catch(() => undefined);
     try {
-      return await mine;
+      return await turn;
     } finally {
       this.waiting -= 1;
     }
@@ -107,7 +107,7 @@ export class AchievementPreview {
     const { redis, clock } = this.options;
     const { tenantNo } = catalogIndex.catalog;
     const nowMs = clock.now();
-    const plan = compilePreviewPlan(catalogIndex, achievement, Math.floor(nowMs / DAY_MS));
+    const plan = compilePreviewPlan(catalogIndex, achievement, epochDay(nowMs));
     const endMs = performance.now() + TIME_MS;
     const holders: string[] = [];
     let examined = 0;

@@ -1,9 +1,10 @@
 /** The UTC days on which users were active: the days on which events happened, also those of late events. */
 import type { PoolClient } from 'pg';
-import { mondayOf, monthOf, nextMonthOf, utcDay, WEEK_DAYS } from '../../domain/analytics.ts';
+import { mondayOf, monthOf, nextMonthOf, WEEK_DAYS } from '../../domain/analytics.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
 import { activeDays, type UserDays } from '../../postgres/history/active-days.ts';
+import { epochDay } from '../../domain/periods.ts';
 
 /** A UTC day (epoch day) on which a user was active for the first time, and whether that is new in its week and month. */
 export interface NewActiveDay {
@@ -14,7 +15,7 @@ export interface NewActiveDay {
 
 /** The UTC day on which an event happened. A time that is ahead of Laurel's clock counts as now. */
 const happenedOn = (record: HappenedRecord): number =>
-  utcDay(Math.min(record[RECORD.occurredMs] ?? Infinity, record[RECORD.atMs]));
+  epochDay(Math.min(record[RECORD.occurredMs] ?? Infinity, record[RECORD.atMs]));
 
 /** `before`: the user's last active day before this one, -1 for none. */
 export const newActiveDay = (day: number, before: number): NewActiveDay => ({
@@ -34,7 +35,7 @@ export const isLate = (record: HappenedRecord): boolean =>
   record[kindField] === KIND.event &&
   record[RECORD.occurredMs] !== undefined &&
   record[RECORD.activeBefore] === undefined &&
-  happenedOn(record) < utcDay(record[RECORD.atMs]);
+  happenedOn(record) < epochDay(record[RECORD.atMs]);
 
 interface Counted {
   tenantNo: number;

@@ -21,14 +21,14 @@ export class CostlyReads {
       this.waiting.delete(key);
       return read();
     };
-    const made = begin();
-    this.waiting.set(key, made);
-    const ended = made.then(
+    const running = begin();
+    this.waiting.set(key, running);
+    const ended = running.then(
       () => undefined,
       () => undefined,
     );
     this.last.set(tenantNo, ended);
     void ended.then(() => this.last.get(tenantNo) === ended && this.last.delete(tenantNo));
-    return inOwnTurn(made);
+    return inOwnTurn(running);
   }
 }

@@ -1,14 +1,5 @@
 import { completedIn } from '../../packed/completed.ts';
-import {
-  COUNTED,
-  durationOf,
-  mondayOf,
-  monthOf,
-  RETURN_DAYS,
-  sizeOf,
-  utcDay,
-  type Counted,
-} from '../../domain/analytics.ts';
+import { COUNTED, durationOf, mondayOf, monthOf, RETURN_DAYS, sizeOf, type Counted } from '../../domain/analytics.ts';
 import type {
   HappenedRecord,
   ImportedRecord,
@@ -36,6 +27,7 @@ import {
 import type { PackedTotal } from '../../packed/state.ts';
 import { TOTAL } from '../../packed/user-fields.ts';
 import { activeDayOf, isLate, newActiveDay, type NewActiveDay } from './active-days.ts';
+import { epochDay } from '../../domain/periods.ts';
 
 /** A change of one sum; `COUNTED` describes the fields of each kind. */
 export interface Fact {
@@ -82,7 +74,7 @@ const microsOf = (packed: PackedTotal): Micros => inMicros(packed[TOTAL.whole], 
 export function factsOf(record: HappenedRecord, createdMs: number | null, active: NewActiveDay | null): Fact[] {
   const facts: Fact[] = [];
   const kind = record[kindField];
-  const day = utcDay(record[RECORD.atMs]);
+  const day = epochDay(record[RECORD.atMs]);
   if (record[RECORD.isNew] !== undefined) facts.push(fact(COUNTED.newUsers, day));
   if (active !== null) addActive(facts, active, createdMs);
   if (kind === KIND.event || kind === KIND.reversal) addEvent(facts, record);
@@ -114,7 +106,7 @@ export function returns(record: HappenedRecord, createdMs: number | null): boole
 
 /** Days from the one on which Laurel first saw a user; NaN if that is unknown. */
 const daysSince = (createdMs: number | null, day: number): number =>
-  createdMs === null ? NaN : day - utcDay(createdMs);
+  createdMs === null ? NaN : day - epochDay(createdMs);
 
 function addActive(facts: Fact[], { day, isNewInWeek, isNewInMonth }: NewActiveDay, createdMs: number | null): void {
   facts.push(fact(COUNTED.activeOnDay, day));
@@ -124,7 +116,7 @@ function addActive(facts: Fact[], { day, isNewInWeek, isNewInMonth }: NewActiveD
   if (!isNewInWeek) return;
   const week = mondayOf(day);
   facts.push(fact(COUNTED.activeInWeek, week));
-  if (createdMs !== null) facts.push(fact(COUNTED.retained, week, { part: mondayOf(utcDay(createdMs)) }));
+  if (createdMs !== null) facts.push(fact(COUNTED.retained, week, { part: mondayOf(epochDay(createdMs)) }));
 }
 
 function addEvent(facts: Fact[], record: HappenedRecord): void {
@@ -152,7 +144,7 @@ function addCompletion(
     events,
   }: { achievement: number; atMs: number; createdMs: number | null; events: number },
 ): void {
-  const day = utcDay(atMs);
+  const day = epochDay(atMs);
   facts.push(fact(COUNTED.completed, day, { subject, events }));
   if (createdMs !== null)
     facts.push(fact(COUNTED.durations, mondayOf(day), { subject, part: durationOf(atMs - createdMs), events }));
@@ -211,19 +203,19 @@ function addSettlements(facts: Fact[], settlements: RecordedSettlement[] | undef
 }
 
 const settlementFact = (settlement: RecordedSettlement, atMs: number): Fact =>
-  fact(COUNTED.streakChanges, utcDay(settlement[SETTLEMENT.atMs] ?? atMs), {
+  fact(COUNTED.streakChanges, epochDay(settlement[SETTLEMENT.atMs] ?? atMs), {
     subject: settlement[SETTLEMENT.frequency],
     part: settlement[SETTLEMENT.kind],
   });
 
 /** Takes back the fact about a stored change of a streak. */
 export const supersededFact = ({ frequency, kind, atMs }: { frequency: number; kind: number; atMs: number }): Fact =>
-  fact(COUNTED.streakChanges, utcDay(atMs), { subject: frequency, part: kind, events: -1 });
+  fact(COUNTED.streakChanges, epochDay(atMs), { subject: frequency, part: kind, events: -1 });
 
 /** Facts about an imported user. An imported day has a sum but no number of events, and counts as active. */
 export function factsOfImport(record: ImportedRecord, createdMs: number | null): Fact[] {
   const atMs = record[RECORD.atMs];
-  const facts = [fact(COUNTED.newUsers, utcDay(createdMs ?? atMs))];
+  const facts = [fact(COUNTED.newUsers, epochDay(createdMs ?? atMs))];
   for (const each of record[RECORD.days])
     facts.push(
       fact(COUNTED.events, each[IMPORTED_DAY.day], {

@@ -8,12 +8,11 @@ import {
   RETURN_DAYS,
   SEGMENT,
   shareDifference,
-  utcDay,
   WEEK_DAYS,
   type Moments,
 } from '../../domain/analytics.ts';
 import type { AnalyticsEngagement, AnalyticsRetention } from '../../domain/analytics-responses.ts';
-import { dateOf, type Days } from '../../domain/periods.ts';
+import { dateOf, type Days, epochDay } from '../../domain/periods.ts';
 import { readSums, sampledValues, type AnalyticsSum } from '../../postgres/analytics.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { isControl } from '../responses.ts';
@@ -44,7 +43,7 @@ export function createGroupComparison(options: {
    */
   async function retention(compiled: CompiledCatalog, query: AnalyticsQuery): Promise<AnalyticsRetention> {
     const { tenantNo, days, segment } = await scopeOf(options, compiled, query);
-    const today = utcDay(clock.now());
+    const today = epochDay(clock.now());
     const cohorts = { fromDay: mondayOf(days.fromDay), toDay: mondayOf(days.toDay) + WEEK_DAYS - 1 };
     const read = async (of: number): Promise<Cohort[]> => {
       const fresh = readSums(pool, { tenantNo, segment: of, kinds: [COUNTED.newUsers], ...cohorts });
@@ -160,13 +159,13 @@ function cohortsOf({
   for (const { day, events } of fresh) users.set(mondayOf(day), (users.get(mondayOf(day)) ?? 0) + events);
   const weeks = new Map<string, number>();
   for (const { day, part, events } of active) weeks.set(`${part}:${day}`, events);
-  const made: Cohort[] = [];
+  const weekly: Cohort[] = [];
   for (let week = cohorts.fromDay; week <= cohorts.toDay; week += WEEK_DAYS) {
     const counts: number[] = [];
     for (let day = week; day <= today; day += WEEK_DAYS) counts.push(weeks.get(`${week}:${day}`) ?? 0);
-    made.push({ week, users: users.get(week) ?? 0, weeks: counts });
+    weekly.push({ week, users: users.get(week) ?? 0, weeks: counts });
   }
-  return made;
+  return weekly;
 }
 
 /** The users of a cohort who are not in a segment. */
@@ -186,13 +185,13 @@ function comparedWeeks({
   others: Cohort[];
   today: number;
 }): AnalyticsRetention['comparison'] {
-  const made: AnalyticsRetention['comparison'] = [];
+  const compared: AnalyticsRetention['comparison'] = [];
   for (const [index, cohort] of own.entries()) {
     const other = others[index]!;
     if (cohort.users === 0 || other.users === 0) continue;
     for (const [week, active] of cohort.weeks.entries()) {
       if (cohort.week + (week + 1) * WEEK_DAYS > today) break;
-      const sum = (made[week] ??= {
+      const sum = (compared[week] ??= {
         week,
         segmentUsers: 0,
         segmentActive: 0,
@@ -206,7 +205,7 @@ function comparedWeeks({
       sum.otherActive += other.weeks[week]!;
     }
   }
-  return made.map((sum) => {
+  return compared.map((sum) => {
     const shares = [
       { count: sum.segmentActive, of: sum.segmentUsers },
       { count: sum.otherActive, of: sum.otherUsers },

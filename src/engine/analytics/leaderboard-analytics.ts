@@ -1,5 +1,5 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { COUNTED, SEGMENT, utcDay } from '../../domain/analytics.ts';
+import { COUNTED, SEGMENT } from '../../domain/analytics.ts';
 import type { AnalyticsLeaderboards } from '../../domain/analytics-responses.ts';
 import { boardStatus } from '../../domain/runs.ts';
 import { addTo } from '../../grouped.ts';
@@ -7,6 +7,7 @@ import { type AnalyticsSum, readSums } from '../../postgres/analytics.ts';
 import { mappedInSlices, Slices } from '../../slices.ts';
 import { comparedDays, type AnalyticsQuery, type AnalyticsOptions } from './analytics-range.ts';
 import { boardFigures, placesByDay } from './figures.ts';
+import { epochDay } from '../../domain/periods.ts';
 
 /** Figures about leaderboards. */
 export function createLeaderboardAnalytics(options: AnalyticsOptions) {
@@ -18,7 +19,7 @@ export function createLeaderboardAnalytics(options: AnalyticsOptions) {
     query: Pick<AnalyticsQuery, 'from' | 'to'>,
   ): Promise<AnalyticsLeaderboards> {
     const { tenantNo } = catalog;
-    const today = utcDay(clock.now());
+    const today = epochDay(clock.now());
     const days = comparedDays(query, clock.now());
     const active = catalog.leaderboards.filter((board) => boardStatus(board, today) === 'active');
     const places = await readSums(pool, {

@@ -1,5 +1,5 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { COUNTED, utcDay } from '../../domain/analytics.ts';
+import { COUNTED } from '../../domain/analytics.ts';
 import type { AnalyticsPoints, AnalyticsPointsSystem } from '../../domain/analytics-responses.ts';
 import type { PointsSystem } from '../../domain/catalog.ts';
 import { microsNumber } from '../../domain/decimal.ts';
@@ -16,6 +16,7 @@ import {
 import { balanceChangesOf, balanceOfAll, changesUpTo, netUpTo, type BalanceChanges } from './balance-figures.ts';
 import { groupedBy } from '../../grouped.ts';
 import { bothMoved, bothSpent, bySubject, found, inRange, sumOf, talliesBy } from './figures.ts';
+import { epochDay } from '../../domain/periods.ts';
 
 /** Of all users in a points system. */
 interface Standing {
@@ -113,7 +114,7 @@ export function createPointsAnalytics(options: AnalyticsOptions) {
       triggers: [...new Set([...byTriggerNow.keys(), ...byTriggerThen.keys()])].map((no) => {
         const trigger = compiled.triggersByNo.get(no);
         const [ownNow, ownThen] = [byTriggerNow.get(no) ?? [], byTriggerThen.get(no) ?? []];
-        const given = talliesBy(
+        const awarded = talliesBy(
           ownNow.filter(({ kind }) => kind === COUNTED.awarded),
           'day',
         );
@@ -123,7 +124,7 @@ export function createPointsAnalytics(options: AnalyticsOptions) {
           awards: sumOf(ownNow.map(({ events }) => events)),
           ...bothMoved(ownNow, ownThen),
           days: Array.from({ length: days.toDay - days.fromDay + 1 }, (_, at) =>
-            microsNumber(given.value(days.fromDay + at)),
+            microsNumber(awarded.value(days.fromDay + at)),
           ),
         };
       }),
@@ -137,7 +138,7 @@ export function createPointsAnalytics(options: AnalyticsOptions) {
     { tenantNo, segment }: AnalyticsScope,
     day: number,
   ): Promise<(systemNo: number) => Standing> {
-    const scope = { tenantNo, segment, day, today: utcDay(clock.now()) };
+    const scope = { tenantNo, segment, day, today: epochDay(clock.now()) };
     const [netOf, changesOf] = await Promise.all([netUpTo(pool, scope), changesUpTo(pool, scope)]);
     return (systemNo) => {
       const [net, changes] = [netOf(systemNo), changesOf(systemNo)];

@@ -185,13 +185,13 @@ export class AnalyticsTally {
     return attributes.map(([attributeNo, text]) => {
       const value = storableText(text);
       const ofAttribute = innerMap(ofTenant, attributeNo);
-      let held = ofAttribute.get(value);
-      if (held === undefined) {
-        held = { tenantNo, attributeNo, value, holders: new Map<number, number>() };
-        ofAttribute.set(value, held);
+      let entry = ofAttribute.get(value);
+      if (entry === undefined) {
+        entry = { tenantNo, attributeNo, value, holders: new Map<number, number>() };
+        ofAttribute.set(value, entry);
       }
-      if (!held.holders.has(holder)) held.holders.set(holder, this.counted.length);
-      return held;
+      if (!entry.holders.has(holder)) entry.holders.set(holder, this.counted.length);
+      return entry;
     });
   }
 

@@ -1,12 +1,12 @@
 /** Checks the versions, settings and permissions of Postgres and Redis before a start. */
 import { Redis } from 'ioredis';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Log } from '../../telemetry/log.ts';
 import { addressOptions, fieldsOf, parseRedisUrls } from '../../redis-address.ts';
 import { connectRedis, redisReady } from '../../redis/client.ts';
 import { endpointsOf, isOfCluster } from '../../redis/endpoints.ts';
 import { StartError } from '../../start-error.ts';
+import { inTime } from '../../time-limit.ts';
 
 const REDIS_AT_LEAST = [7, 0] as const;
 const POSTGRES_AT_LEAST = 15;
@@ -48,11 +48,11 @@ async function acceptRedis(redisUrl: string): Promise<void> {
     await Promise.all(
       endpointsOf(redis).map(async ({ redis: master }) => {
         master.on('error', () => undefined);
-        const found = await redisReady(master, MASTER_MS).then(
+        const info = await redisReady(master, MASTER_MS).then(
           () => master.info(),
           () => null,
         );
-        if (found !== null) refuseRedis(found);
+        if (info !== null) refuseRedis(info);
       }),
     );
   } finally {
@@ -233,16 +233,19 @@ export async function warnOfRedisSettings(redisUrl: string, log: Log): Promise<v
 
 async function warnOf({ name, redis }: { name: string; redis: Redis }, log: Log): Promise<void> {
   redis.on('error', () => undefined);
-  const late = sleep(PATIENCE_MS, null, { ref: false });
-  const found = await Promise.race([readSettings(redis).catch(() => null), late]);
-  if (found === null) return;
+  const answer = await inTime(
+    readSettings(redis).catch(() => null),
+    PATIENCE_MS,
+    null,
+  );
+  if (answer === null) return;
   const wrong = ADVICE.filter(
     ({ setting, wanted, of }) =>
-      (of === undefined || found.is[of]) && (found.settings.get(setting) ?? wanted) !== wanted,
+      (of === undefined || answer.is[of]) && (answer.settings.get(setting) ?? wanted) !== wanted,
   );
   if (wrong.length === 0) return;
   const texts = wrong.map(
-    ({ setting, wanted, cost }) => `${setting} is "${found.settings.get(setting)}", not "${wanted}": ${cost}`,
+    ({ setting, wanted, cost }) => `${setting} is "${answer.settings.get(setting)}", not "${wanted}": ${cost}`,
   );
   log.warn({ redis: name }, `Redis has other settings than ops/redis.conf: ${texts.join('; ')}`);
 }

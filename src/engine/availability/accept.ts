@@ -67,7 +67,7 @@ export async function accept(options: AcceptOptions): Promise<Map<number, Accept
     await compare(redis, pool, moved);
     return acceptedShards(await inspect(redis, pool, shards));
   }
-  const taken = await exclusively(pool, lockOf(redis, seen.redisProcessId), async (lost) => {
+  const outcome = await exclusively(pool, lockOf(redis, seen.redisProcessId), async (lost) => {
     const { lacking, why, first } = await compare(redis, pool, shards);
     if (lacking.length === shards.length) {
       await refuseOtherVersions(pool, ownVersion());
@@ -76,7 +76,7 @@ export async function accept(options: AcceptOptions): Promise<Map<number, Accept
     }
     return acceptedShards(await inspect(redis, pool, shards));
   });
-  return taken ?? accepted;
+  return outcome ?? accepted;
 }
 
 /** Rebuilds the requested shards, even intact ones, one server at a time. Throws the errors of `refuse` and `rebuild`. */

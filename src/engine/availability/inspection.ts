@@ -167,14 +167,15 @@ export async function lostWrites(
 ): Promise<LostWrites[]> {
   const lost: LostWrites[] = [];
   for (const [shard, acknowledged] of last) {
-    const [found, held] = await Promise.all([
+    const [entries, lastHeld] = await Promise.all([
       redis.xrange(outboxKey(shard), acknowledged, acknowledged),
       lastPosition(redis, shard),
     ]);
-    if (found.length > 0) continue;
+    if (entries.length > 0) continue;
     // After Redis: an entry that left the outbox in between is in Postgres.
     const { cursors } = await readCursors(pool);
-    if (comparePositions(cursors[shard]!.position, acknowledged) < 0) lost.push({ shard, acknowledged, held });
+    if (comparePositions(cursors[shard]!.position, acknowledged) < 0)
+      lost.push({ shard, acknowledged, held: lastHeld });
   }
   return lost;
 }

@@ -259,7 +259,7 @@ export class RedisGuard {
     const { gate } = this;
     const startedMs = performance.now();
     const seconds = (): number => Math.round((performance.now() - startedMs) / 100) / 10;
-    const which = shards.length === gate.own.length ? this.lines.where() : { ...this.lines.where(), shards };
+    const where = shards.length === gate.own.length ? this.lines.where() : { ...this.lines.where(), shards };
     let isRebuilt = false;
     let toldMs = startedMs;
     const accepted = await accept({
@@ -277,20 +277,20 @@ export class RedisGuard {
         if (first) return;
         isRebuilt = true;
         log.warn(
-          { why, ...which },
+          { why, ...where },
           'Redis lacks data that Postgres holds: its keys are rebuilt, and requests are answered 503 until then',
         );
       },
       onProgress: ({ step, done, total }: RebuildProgress) => {
         if (performance.now() - toldMs < REPEAT_MS) return;
         toldMs = performance.now();
-        log.info({ step, done, total, ...which, seconds: seconds() }, 'rebuilding Redis');
+        log.info({ step, done, total, ...where, seconds: seconds() }, 'rebuilding Redis');
       },
     });
     const opened = (): void => {
       if (!isRebuilt) return;
       this.rebuilds += 1;
-      log.info({ ...which, seconds: seconds() }, 'Redis is rebuilt');
+      log.info({ ...where, seconds: seconds() }, 'Redis is rebuilt');
     };
     return { accepted, opened };
   }

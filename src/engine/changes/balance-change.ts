@@ -71,15 +71,15 @@ export async function changeUserBalanceOnce(
     if (read.packed === null) return balanceChange(call, read, part);
     const user = decodeUser(read.packed);
     const { generation } = user;
-    const found = read.uses[0]!;
-    const token = found.startsWith('?') ? found.slice(1) : null;
+    const use = read.uses[0]!;
+    const token = use.startsWith('?') ? use.slice(1) : null;
     if (token !== null && token !== key.lookedUp?.token)
       return unwritten(read, {
         [RECORD.kind]: REFUSAL.unknownUse,
         [UNKNOWN_USE.token]: token,
         ...(generation !== null && { [UNKNOWN_USE.generation]: generation }),
       });
-    const earlier = token === null ? found : key.lookedUp!.use;
+    const earlier = token === null ? use : key.lookedUp!.use;
     if (earlier !== '') return unwritten(read, { [RECORD.kind]: REFUSAL.replay, [REPLAY.use]: earlier });
     const usedKeys = oneMoreKey(user, { nowMs, keysPerDay: key.keysPerDay });
     if (isRefusal(usedKeys)) return refused(read, usedKeys);

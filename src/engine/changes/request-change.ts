@@ -1,7 +1,7 @@
 /** What a request that is not an event changes: user fields, preferences, and an achievement to complete. */
 import type { Span } from '@opentelemetry/api';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import type { PlanAchievement } from '../../rules/plan.ts';
 import type { SentProfile } from '../../rules/profile.ts';
 import { requestRecord } from '../../rules/record.ts';
@@ -32,7 +32,7 @@ export async function changeByRequest(
   { userId, sent: asked, achievement, mustExist = false, nowMs }: Request,
   span?: Span,
 ): Promise<UserChange> {
-  const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
+  const { plan } = compiled.userPlan(epochDay(nowMs));
   const ownBoosts = compiled.ownBoosts(userId);
   const id = eventId(nowMs);
   const change = await changeUser(

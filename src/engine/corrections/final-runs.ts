@@ -54,7 +54,7 @@ export async function finalRunsWithout(
   const { userId } = correction.root;
   const ended = endedRuns(compiled, correction);
   const runs = ended.map(({ board, runDay }) => ({ boardNo: board.no, runDay }));
-  const found: UnchangedRun[] = [];
+  const unchanged: UnchangedRun[] = [];
   for (const place of await finalPlaces(pool, tenantNo, userId, runs)) {
     const { board, scoreAfter } = ended.find((one) => one.board.no === place.boardNo && one.runDay === place.runDay)!;
     if (await wasReversed(pool, correction.root.id, finalMs(place.lastDay))) continue;
@@ -64,7 +64,7 @@ export async function finalRunsWithout(
     const isOn = better !== null && better < (board.maxParticipants ?? Infinity);
     const rankWithout = isOn ? better + 1 : null;
     if (rank === rankWithout) continue;
-    found.push({
+    unchanged.push({
       leaderboardKey: board.key,
       start: dateOf(place.runDay),
       end: dateOf(place.lastDay),
@@ -74,7 +74,7 @@ export async function finalRunsWithout(
       rewardsDiffer: rulesFor(place, rank) !== rulesFor(place, rankWithout),
     });
   }
-  return found;
+  return unchanged;
 }
 
 /** The rules that reward a rank, as text. */

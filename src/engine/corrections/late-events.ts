@@ -102,9 +102,9 @@ export function createLateEvents(redis: Redis, pool: Pool, clock: Clock, log: Pi
    */
   async function preparedInTurn(events: readonly TimedEvent[], step: StepTry): Promise<ReadyEvent[]> {
     // After a conflict, the smallest step has the best chance.
-    const wanted = step.tries === 0 ? events : events.slice(0, 1);
+    const attempted = step.tries === 0 ? events : events.slice(0, 1);
     const ofUser = new Map<string, number[]>();
-    for (const [at, { ready }] of wanted.entries()) {
+    for (const [at, { ready }] of attempted.entries()) {
       addTo(ofUser, ready.userId, at);
     }
     const users: { places: number[]; own: PreparedInTurn }[] = [];
@@ -115,19 +115,19 @@ export function createLateEvents(redis: Redis, pool: Pool, clock: Clock, log: Pi
           all.slice(at, at + USERS_AT_ONCE).map(async (places) => ({
             places,
             own: await prepareOfUser(
-              places.map((place) => wanted[place]!),
+              places.map((place) => attempted[place]!),
               step,
             ),
           })),
         )),
       );
-    const end = Math.min(wanted.length, ...users.map(({ places, own }) => places[own.count] ?? Infinity));
+    const end = Math.min(attempted.length, ...users.map(({ places, own }) => places[own.count] ?? Infinity));
     const prepared = new Map<number, ReadyEvent>();
     for (const { places, own } of users) {
       const first = own.first(places.filter((place) => place < end).length);
       for (const [nth, event] of first.entries()) prepared.set(places[nth]!, event);
     }
-    return wanted.slice(0, end).map((_, at) => prepared.get(at)!);
+    return attempted.slice(0, end).map((_, at) => prepared.get(at)!);
   }
 
   /** The first of a user's events. */

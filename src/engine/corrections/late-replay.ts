@@ -104,19 +104,19 @@ export async function lateInTurn(
   const periods = new KeptPeriods(user);
   const replays = replaysInTurn(facts, late);
   const slices = new Slices();
-  const made: { replay: StreakReplay; quests: Record<number, LateQuestPeriod> }[] = [];
+  const results: { replay: StreakReplay; quests: Record<number, LateQuestPeriod> }[] = [];
   for (const { ready, day } of events) {
     const quests = periods.with(periodsOfDay(ready.compiled, ready.plan.plan.metric, day));
     const replay = quests === null ? undefined : replays.next().value;
     if (quests === null || replay === undefined) break;
-    made.push({ replay, quests });
+    results.push({ replay, quests });
     if (slices.over) await slices.turn();
   }
   const { frequency } = facts.rule;
   const prepare = (nth: number, isLast: boolean): ReadyEvent => {
     const { ready, atMs, second, day } = events[nth]!;
-    const { replay, quests } = made[nth]!;
-    const before = nth === 0 ? facts.now : made[nth - 1]!.replay;
+    const { replay, quests } = results[nth]!;
+    const before = nth === 0 ? facts.now : results[nth - 1]!.replay;
     return withOccurred(ready, {
       atMs,
       second,
@@ -139,7 +139,7 @@ export async function lateInTurn(
   };
   const first = (count: number): ReadyEvent[] =>
     Array.from({ length: count }, (_, nth) => prepare(nth, nth === count - 1));
-  return { count: made.length, first };
+  return { count: results.length, first };
 }
 
 const NO_SETTLEMENTS = { streaks: [], beside: [] };

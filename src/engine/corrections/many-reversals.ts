@@ -94,12 +94,12 @@ export function createManyReversals(options: ManyReversalsOptions) {
       }),
     );
     const used = await findUsedKeys(pool, tenantNo, usedKeys);
-    const found = new Map<string, string[]>();
+    const idsByKey = new Map<string, string[]>();
     for (const [at, { key }] of usedKeys.entries()) {
       const id = used[at];
-      if (id !== null && id !== undefined) addTo(found, key, id);
+      if (id !== null && id !== undefined) addTo(idsByKey, key, id);
     }
-    const reversed = keys.flatMap((key) => found.get(key) ?? []);
+    const reversed = keys.flatMap((key) => idsByKey.get(key) ?? []);
     if (reversed.length > MOST_REVERSED)
       throw unprocessable(
         `The idempotencyKeys are those of more than ${MOST_REVERSED} events: name a metricKey, or reverse them in several parts.`,
@@ -107,7 +107,7 @@ export function createManyReversals(options: ManyReversalsOptions) {
     return {
       ids: reversed,
       issues: keys
-        .filter((key) => !found.has(key))
+        .filter((key) => !idsByKey.has(key))
         .map((key) => ({ idempotencyKey: key, message: 'The user has no event with this idempotency key.' })),
     };
   }

@@ -7,7 +7,7 @@ import type { Author } from '../../domain/administration/author.ts';
 import { parseDecimal } from '../../domain/decimal.ts';
 import type { EventResponse } from '../../domain/event.ts';
 import { didYouMean } from '../../domain/nearest.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay, isoTimeOrNull } from '../../domain/periods.ts';
 import type {
   GuardCount,
   QuarantinedEvent,
@@ -172,7 +172,7 @@ export function createQuarantine(options: QuarantineOptions) {
     scripts.refuseOverload();
     const metric = compiled.metricsByNo.get(row.metricNo);
     if (metric === undefined) return 'Its metric was deleted: it can only be dropped';
-    const plan = compiled.plan(metric.key, Math.floor(clock.now() / DAY_MS))!;
+    const plan = compiled.plan(metric.key, epochDay(clock.now()))!;
     const event: ReadyEvent = {
       compiled,
       plan: withoutGuards(plan),
@@ -267,7 +267,7 @@ export const quarantinedAnswer = (compiled: CompiledCatalog, row: QuarantineRow)
   idempotencyKey: row.idempotencyKey,
   status: STATUS.get(row.status)!,
   at: new Date(row.atMs).toISOString(),
-  settled: row.settledMs === null ? null : new Date(row.settledMs).toISOString(),
+  settled: isoTimeOrNull(row.settledMs),
 });
 
 /** Removes events of a user from quarantine; `null` if none of them is there. */
@@ -277,9 +277,9 @@ function removalOf(
   { userId, ids, nowMs }: { userId: string; ids: readonly string[]; nowMs: number },
 ): Block | null {
   const quarantine = { ...read.quarantine };
-  const found = ids.filter((id) => isInQuarantine(quarantine, id));
-  if (found.length === 0) return null;
-  for (const id of found) takeFromQuarantine(quarantine, id);
+  const present = ids.filter((id) => isInQuarantine(quarantine, id));
+  if (present.length === 0) return null;
+  for (const id of present) takeFromQuarantine(quarantine, id);
   const key = quarantineKey(part);
   return {
     userId,
@@ -287,8 +287,8 @@ function removalOf(
     generation: read.generation,
     state: null,
     uses: [],
-    counts: [{ key, field: QUARANTINED.count, added: -found.length }],
+    counts: [{ key, field: QUARANTINED.count, added: -present.length }],
     fields: [{ key, field: userId, before: read.quarantine.events, value: quarantine.events }],
-    records: found.map((id) => mapPart(droppedRecord(id, userId, nowMs), null)),
+    records: present.map((id) => mapPart(droppedRecord(id, userId, nowMs), null)),
   };
 }

@@ -37,14 +37,14 @@ export async function scoresAfter(
     const inRun = { board: board.no, runDay: run.startDay };
     const score = scoreIn(user, inRun);
     const secondary = secondaryIn(user, planBoard, run.startDay);
-    const held = score && { micros: microsOf(score), reached: reachedIn(user, inRun), secondary: secondary ?? 0 };
+    const current = score && { micros: microsOf(score), reached: reachedIn(user, inRun), secondary: secondary ?? 0 };
     const fold = foldOf(board);
     const value = BigInt(turned(board, 1)) * toMicros(root.value);
     const attributes = root.attributes === null ? '' : JSON.stringify(root.attributes);
     const sent = planBoard.secondary === undefined ? 0 : secondaryOf(attributes, planBoard.secondary);
     const event = { value, occurredMs: root.occurredMs, secondary: sent };
-    if (voids && held !== undefined && fold !== null && !holdsScore(held, fold, event)) continue;
-    const [found] = await historySums(pool, {
+    if (voids && current !== undefined && fold !== null && !holdsScore(current, fold, event)) continue;
+    const [sums] = await historySums(pool, {
       tenantNo,
       ids: [userId],
       // Of a sum, only whether an event remains is asked, and when it was reached.
@@ -55,9 +55,9 @@ export async function scoresAfter(
       times: window && { ...window, offsets: offsetsOf([{ userId, tz: user.zone }], { fromDay: run.startDay, nowMs }) },
       changed: voids ? { removed: root.id } : { added: root.id },
     });
-    const remains = found?.sums[0] ?? emptyHistorySum(run.startDay, NO_SCORE);
+    const remains = sums?.sums[0] ?? emptyHistorySum(run.startDay, NO_SCORE);
     if (fold === null) {
-      const sum = (held?.micros ?? 0n) + (voids ? -value : value);
+      const sum = (current?.micros ?? 0n) + (voids ? -value : value);
       // No event remains.
       const reached = remains[HISTORY_SUM.reached] ?? 0;
       const isEmpty = sum === 0n && reached === 0;
@@ -67,7 +67,7 @@ export async function scoresAfter(
           ? emptyHistorySum(run.startDay, NO_SCORE)
           : historySum(run.startDay, { ...clamped(decimalOfMicros(sum)), reached }),
       );
-    } else if (voids || held === undefined || !isBetter(held, fold, remains)) scores.set(board.no, remains);
+    } else if (voids || current === undefined || !isBetter(current, fold, remains)) scores.set(board.no, remains);
   }
   return scores;
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { EventReversal } from '../../domain/administration/reversal.ts';
 import type { PointsTrigger } from '../../domain/catalog.ts';
-import { DAY_MS, dayOf } from '../../domain/periods.ts';
+import { dayOf, epochDay } from '../../domain/periods.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import { AppError } from '../../errors.ts';
 import { COMPENSATED, COMPLETED, KIND, kindField } from '../../packed/record-fields.ts';
@@ -68,7 +68,7 @@ const TRIES = 16;
 /** The fields of a reversal that come from the user's streaks. */
 type OfUser = 'replay' | 'tz' | 'scores' | 'nowMs';
 
-type Found = { unchanged: EventReversal } | { planned: Omit<PlannedReversal, OfUser> };
+type PlanOutcome = { unchanged: EventReversal } | { planned: Omit<PlannedReversal, OfUser> };
 
 /**
  * Reverses events as if they had never happened; reversing a reversal restores the event. The effects are computed from
@@ -97,12 +97,12 @@ export function createReversals({ pool, recordAudit, clock, persisted, scripts, 
         userId = now;
         continue;
       }
-      const found = await plan(compiled, request);
-      if ('unchanged' in found) return found.unchanged;
+      const outcome = await plan(compiled, request);
+      if ('unchanged' in outcome) return outcome.unchanged;
       const { facts, user, packed } = of;
-      const replay = replayStreaks(facts, changedEvents(found.planned));
-      const scores = await scoresAfter(pool, compiled, { ...found.planned, user, nowMs });
-      const planned = { ...found.planned, replay, tz: user.zone, scores, nowMs };
+      const replay = replayStreaks(facts, changedEvents(outcome.planned));
+      const scores = await scoresAfter(pool, compiled, { ...outcome.planned, user, nowMs });
+      const planned = { ...outcome.planned, replay, tz: user.zone, scores, nowMs };
       const reversal = reversalOf(compiled, planned);
       const finalRuns = planned.voids ? await finalRunsWithout(pool, compiled, correctionOf(compiled, planned)) : [];
       const record = await make(compiled, userId, { reversal, expected: packed!, dryRun: request.dryRun });
@@ -121,7 +121,7 @@ export function createReversals({ pool, recordAudit, clock, persisted, scripts, 
     { reversal, expected, dryRun }: { reversal: Reversal; expected: Buffer; dryRun: boolean },
   ): Promise<HappenedRecord | null> {
     const nowMs = clock.now();
-    const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
+    const { plan } = compiled.userPlan(epochDay(nowMs));
     const id = eventId(nowMs);
     const compute = (read: ReadUser, part: TenantPart): UserChange => {
       if (read.packed === null) return unwritten(read, UNKNOWN_USER);
@@ -135,9 +135,9 @@ export function createReversals({ pool, recordAudit, clock, persisted, scripts, 
       return written(user, read, { part, record, effects: { ledgers, completions, scores } });
     };
     const change = { userId, compute };
-    const made = await changeUser(scripts, compiled.catalog.tenantNo, change, { isStored: () => isStored(id) });
-    if (made === null || made.reply[kindField] === REFUSAL.outdated) return null;
-    return unlessRefused(compiled, made.reply, [KIND.reversal]);
+    const changed = await changeUser(scripts, compiled.catalog.tenantNo, change, { isStored: () => isStored(id) });
+    if (changed === null || changed.reply[kindField] === REFUSAL.outdated) return null;
+    return unlessRefused(compiled, changed.reply, [KIND.reversal]);
   }
 
   /** An event, and the ID of its original event: its own, unless it is a reversal. */
@@ -149,17 +149,17 @@ export function createReversals({ pool, recordAudit, clock, persisted, scripts, 
         const root = event.reverses === null ? event.id : await readRoot(client, event.id);
         return root === null ? null : { event, root };
       });
-    let found = await read();
-    if (found === null) {
+    let result = await read();
+    if (result === null) {
       // An event that was answered a moment ago may not be in Postgres yet.
       await persisted(tenantNo);
-      found = await read();
+      result = await read();
     }
-    if (found !== null) return found;
+    if (result !== null) return result;
     throw await missingEvent(pool, tenantNo, id);
   }
 
-  function plan(compiled: CompiledCatalog, request: ReversalRequest): Promise<Found> {
+  function plan(compiled: CompiledCatalog, request: ReversalRequest): Promise<PlanOutcome> {
     return inSnapshot(pool, async (client) => {
       const { tenantNo } = compiled.catalog;
       const event = await readEvent(client, tenantNo, request.id);
@@ -175,11 +175,11 @@ export function createReversals({ pool, recordAudit, clock, persisted, scripts, 
         const awards = last.awards.map(negated);
         const restored = await missing(client, tenantNo, root, last.revoked);
         const planned = { root, reversed: last.id, voids: false, awards, revoked: [], restored };
-        return { planned: { ...planned, counted, held: await held(client, tenantNo, planned) } };
+        return { planned: { ...planned, counted, held: await heldAwards(client, tenantNo, planned) } };
       }
       const reversed = last?.id ?? root.id;
       const planned = await voiding(client, compiled, { root, reversed, request });
-      return { planned: { ...planned, counted, held: await held(client, tenantNo, planned) } };
+      return { planned: { ...planned, counted, held: await heldAwards(client, tenantNo, planned) } };
     });
   }
 
@@ -227,7 +227,7 @@ async function voiding(
 }
 
 /** Those of a reversal's awards that another reversal in force has taken. */
-function held(
+function heldAwards(
   client: PoolClient,
   tenantNo: number,
   { root, awards, revoked }: Pick<PlannedReversal, 'root' | 'awards' | 'revoked'>,

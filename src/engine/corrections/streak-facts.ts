@@ -24,7 +24,7 @@ import { settledNow } from '../responses.ts';
 /** A restored streak may have been lost this long ago; see `restoreWindowStart`. */
 const RESTORED_DAYS = 2 * 366 + 31;
 
-interface Wanted {
+interface FactsRequest {
   userId: string;
   nowMs: number;
   /** The first local day (epoch day) on which something changes. */
@@ -48,18 +48,22 @@ export interface UserFacts {
  * a user unknown to Postgres. Entries that only Redis holds are missing: wait with `untilPersisted`, and compare
  * `packed` before you change anything.
  */
-export function readStreakFacts(pool: Pool, compiled: CompiledCatalog, wanted: Wanted): Promise<UserFacts | null> {
-  return inSnapshot(pool, (client) => streakFactsOf(client, compiled, wanted));
+export function readStreakFacts(
+  pool: Pool,
+  compiled: CompiledCatalog,
+  request: FactsRequest,
+): Promise<UserFacts | null> {
+  return inSnapshot(pool, (client) => streakFactsOf(client, compiled, request));
 }
 
 /** The same in the snapshot of a transaction. */
 export async function streakFactsOf(
   client: PoolClient,
   compiled: CompiledCatalog,
-  wanted: Wanted,
+  request: FactsRequest,
 ): Promise<UserFacts | null> {
   const { catalog } = compiled;
-  const { userId, nowMs, firstDay, removed = [], mostEvents } = wanted;
+  const { userId, nowMs, firstDay, removed = [], mostEvents } = request;
   const who = { tenantNo: catalog.tenantNo, userId };
   const packed = await storedState(client, who);
   if (packed === null) return null;
@@ -91,7 +95,7 @@ export function factsOfNewUser(
   };
 }
 
-interface Read {
+interface FactSources {
   user: User;
   nowMs: number;
   meeting: MeetingRule;
@@ -100,11 +104,14 @@ interface Read {
   events: readonly EventFact[];
 }
 
-function assembled(compiled: CompiledCatalog, { user, nowMs, meeting, rows, pauses, events }: Read): StreakFacts {
+function assembled(
+  compiled: CompiledCatalog,
+  { user, nowMs, meeting, rows, pauses, events }: FactSources,
+): StreakFacts {
   const { catalog, streakRule } = compiled;
   const dayAt = (ms: number): number => dayIn(user.zone, ms);
   const { day, streaks, freezes, earnedDay, settlements, gains } = settledNow(compiled, user, nowMs);
-  const held = rows.filter(({ superseded }) => !superseded);
+  const inForce = rows.filter(({ superseded }) => !superseded);
   return {
     createdMs: seenMs(user),
     dayAt,
@@ -125,10 +132,13 @@ function assembled(compiled: CompiledCatalog, { user, nowMs, meeting, rows, paus
       earnedDay,
     },
     settlements: [
-      ...held.filter(({ frequency }) => frequency > 0).map(settlementOf),
+      ...inForce.filter(({ frequency }) => frequency > 0).map(settlementOf),
       ...settlements.map((one) => ({ ...one, atMs: nowMs })),
     ],
-    gains: [...held.flatMap(gainOf), ...gains.map((gain): RecordedGain => ({ kind: 'earned', ...gain, atMs: nowMs }))],
+    gains: [
+      ...inForce.flatMap(gainOf),
+      ...gains.map((gain): RecordedGain => ({ kind: 'earned', ...gain, atMs: nowMs })),
+    ],
     calls: callsOf(rows, dayAt),
     events: events.map(({ value, isSum, atMs, ...event }) => ({
       ...event,

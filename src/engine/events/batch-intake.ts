@@ -289,19 +289,19 @@ async function eventsWithoutAddress(
   hasAddress: (userIds: string[]) => Promise<ReadonlySet<string>>,
 ): Promise<number[]> {
   if (!events.some(({ user }) => user.subscribeToEmails === true)) return [];
-  const asked = new Set<string>();
+  const subscribers = new Set<string>();
   const known = new Set<string>();
   for (const { user } of events) {
-    if (user.subscribeToEmails === true && !user.email && !known.has(user.id)) asked.add(user.id);
+    if (user.subscribeToEmails === true && !user.email && !known.has(user.id)) subscribers.add(user.id);
     if (user.email || user.subscribeToEmails === false) known.add(user.id);
   }
-  const reachable = new Set(asked.size === 0 ? [] : await hasAddress([...asked]));
-  const found: number[] = [];
+  const reachable = new Set(subscribers.size === 0 ? [] : await hasAddress([...subscribers]));
+  const unreachable: number[] = [];
   for (const [index, { user }] of events.entries()) {
     // A refused event changes nothing, so the user's later events still find the earlier address.
     if (user.email) reachable.add(user.id);
-    if (user.subscribeToEmails === true && !reachable.has(user.id)) found.push(index);
+    if (user.subscribeToEmails === true && !reachable.has(user.id)) unreachable.push(index);
     if (user.subscribeToEmails === false) reachable.delete(user.id);
   }
-  return found;
+  return unreachable;
 }

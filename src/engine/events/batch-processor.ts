@@ -173,8 +173,8 @@ export function createBatchProcessor(options: BatchProcessorOptions) {
 
   async function withAnswers(step: BatchStep, replies: readonly (ScriptReply | null)[]): Promise<BatchStep> {
     const questions = step.ready.flatMap((event, index) => {
-      const asked = replies[index];
-      return asked?.[kindField] === REFUSAL.unknownUse ? [{ index, event, asked }] : [];
+      const reply = replies[index];
+      return reply?.[kindField] === REFUSAL.unknownUse ? [{ index, event, asked: reply }] : [];
     });
     if (questions.length === 0) return step;
     const answered = await lookUpKeys(step.batch.tenantNo, questions);

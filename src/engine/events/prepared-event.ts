@@ -6,7 +6,7 @@ import type { EventSettings } from '../../domain/fields/tenant-settings.ts';
 import { UNKNOWN_METRIC, type MetricEvent } from '../../domain/event.ts';
 import { METADATA_BYTES } from '../../domain/leaderboard.ts';
 import { didYouMean } from '../../domain/nearest.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { DAY_MS, epochDay } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
 import { bodyDigest, packedUse } from '../../redis/idempotency.ts';
 import { eventId, idempotencyDigest, type KeyedIds, timeOf } from '../ids.ts';
@@ -36,7 +36,7 @@ export function prepareEvent(
     ids,
   }: { event: MetricEvent; idempotencyKey: string | null; byClient: boolean; nowMs: number; ids: KeyedIds },
 ): ReadyEvent {
-  const plan = compiled.plan(metricKey, Math.floor(nowMs / DAY_MS));
+  const plan = compiled.plan(metricKey, epochDay(nowMs));
   if (plan === null)
     throw new AppError(
       'unprocessable',

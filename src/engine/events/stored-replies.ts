@@ -2,7 +2,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { parseDecimal, ZERO } from '../../domain/decimal.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { GUARD_ACTION } from '../../packed/guard-fields.ts';
 import { packedDecimal, recordedGuard } from '../../packed/packed-arrays.ts';
 import { KIND, type kindField, RECORD, RECORDED_STREAK } from '../../packed/record-fields.ts';
@@ -63,9 +63,9 @@ export async function lookUpUses(
   const recreated = questions.filter(({ asked }) => asked[UNKNOWN_USE.generation] !== undefined);
   const userIds = new Set(recreated.map(({ scoped }) => scoped.userId));
   await Promise.all(Array.from(userIds, (userId) => untilPersisted({ redis, pool }, tenantNo, userId)));
-  const asked = questions.map(({ scoped, id }) => ({ ...scoped, idPart: partOf(id) }));
-  const found = await findUsedKeys(pool, tenantNo, asked);
-  return found.map((id, at) => ({
+  const keys = questions.map(({ scoped, id }) => ({ ...scoped, idPart: partOf(id) }));
+  const ids = await findUsedKeys(pool, tenantNo, keys);
+  return ids.map((id, at) => ({
     token: questions[at]!.asked[UNKNOWN_USE.token]!,
     use: id === null ? '' : packedUse(timeOf(id), UNKNOWN_BODY),
   }));
@@ -85,7 +85,7 @@ export async function persistedReplies(
     const event = others.find(({ id }) => id === row.id)!;
     const packed = await packedUser(servers.redis, tenantNo, row.userId);
     const state = packed === null ? null : decodeUser(packed);
-    const day = Math.floor((row.atMs + (state?.offsetSeconds ?? 0) * 1000) / DAY_MS);
+    const day = epochDay(row.atMs + (state?.offsetSeconds ?? 0) * 1000);
     const guarded: GuardedRecord = {
       [RECORD.kind]: KIND.guarded,
       [RECORD.id]: row.id,

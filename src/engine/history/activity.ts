@@ -5,7 +5,7 @@ import type { Clock } from '../../clock.ts';
 import { type Activity, type ActivityDay, MAX_DAYS, type RecentCompletion } from '../../domain/history.ts';
 import { COUNTED, SEGMENT } from '../../domain/analytics.ts';
 import { microsNumber } from '../../domain/decimal.ts';
-import { dateOf, DAY_MS, dayOf, type Days, isDate } from '../../domain/periods.ts';
+import { dateOf, dayOf, type Days, isDate, epochDay } from '../../domain/periods.ts';
 import { AppError } from '../../errors.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
 import { readSums, readSumsByDay } from '../../postgres/analytics.ts';
@@ -18,9 +18,9 @@ import { tenantCounters } from '../../redis/parts.ts';
 /** Reads the activity of a whole tenant. Includes everything answered before, unless Postgres is far behind; see `CaughtUp`. */
 export function createActivityReads(redis: Redis, pool: Pool, clock: Clock, caughtUp: Pick<CaughtUp, 'tenant'>) {
   /** Events and points count as in `AnalyticsReads`, so that both give the same sums. */
-  async function days({ catalog }: CompiledCatalog, asked: { from?: string; to?: string }): Promise<Activity> {
+  async function days({ catalog }: CompiledCatalog, requested: { from?: string; to?: string }): Promise<Activity> {
     const { tenantNo, pointsSystems } = catalog;
-    const { fromDay, toDay } = activityDays(asked, clock.now());
+    const { fromDay, toDay } = activityDays(requested, clock.now());
     await caughtUp.tenant(tenantNo);
     const ofEveryone = { tenantNo, segment: SEGMENT.everyone, fromDay, toDay };
     const [counted, happened, awards, [users = 0]] = await Promise.all([
@@ -99,7 +99,7 @@ export function activityDays({ from, to }: { from?: string; to?: string }, nowMs
   for (const [name, date] of Object.entries({ from, to }))
     if (date !== undefined && !isDate(date))
       throw unprocessable(`${name} is not a date: give a day that exists as YYYY-MM-DD.`);
-  const toDay = to === undefined ? Math.max(Math.floor(nowMs / DAY_MS), dayOf(from ?? '1970-01-01')) : dayOf(to);
+  const toDay = to === undefined ? Math.max(epochDay(nowMs), dayOf(from ?? '1970-01-01')) : dayOf(to);
   const fromDay = from === undefined ? toDay - SHOWN + 1 : dayOf(from);
   if (toDay < fromDay) throw unprocessable('to is before from: a range ends on or after the day it begins.');
   if (toDay - fromDay >= MAX_DAYS)

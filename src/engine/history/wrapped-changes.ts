@@ -97,13 +97,13 @@ function byAttribute({
   metricNo,
   named,
 }: AttributeChanges & { metricNo: number; named: object }): WrappedMetric['byAttribute'] {
-  const found = new Map<string, Map<string, Map<number, AttributeSum>>>();
+  const byKey = new Map<string, Map<string, Map<number, AttributeSum>>>();
   for (const sum of sums.get(metricNo) ?? []) {
-    const values = found.get(sum.key) ?? new Map<string, Map<number, AttributeSum>>();
+    const values = byKey.get(sum.key) ?? new Map<string, Map<number, AttributeSum>>();
     const windows = values.get(sum.value) ?? new Map<number, AttributeSum>();
-    found.set(sum.key, values.set(sum.value, windows.set(sum.window, sum)));
+    byKey.set(sum.key, values.set(sum.value, windows.set(sum.window, sum)));
   }
-  const attributes = [...found].flatMap(([key, values]) => {
+  const attributes = [...byKey].flatMap(([key, values]) => {
     const shown = [...values].filter(([, windows]) => windows.get(period)?.shown === true);
     if (shown.length === 0) return [];
     const entries = shown.map(([value, windows]) => {

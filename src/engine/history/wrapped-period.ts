@@ -127,8 +127,8 @@ async function livePlace(
   const board = leaderboardsByNo.get(boardNo);
   if (board === undefined) return null;
   const standings = new LiveStandings(redis, { tenantNo: catalog.tenantNo, boardNo, runDay, group }, board);
-  const found = await standings.find(userId);
-  return found?.isOn === true ? { boardNo, runDay, rank: found.rank, value: found.score } : null;
+  const standing = await standings.find(userId);
+  return standing?.isOn === true ? { boardNo, runDay, rank: standing.rank, value: standing.score } : null;
 }
 
 /** The best place on each board in runs that overlap some days, by board key. */

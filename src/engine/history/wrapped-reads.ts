@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import { dateOf, DAY_MS, type Days } from '../../domain/periods.ts';
+import { dateOf, DAY_MS, type Days, epochDay } from '../../domain/periods.ts';
 import type { WrappedActivityPeriod, WrappedResponse } from '../../domain/history.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
@@ -69,7 +69,7 @@ export function createWrappedReads(options: WrappedReadsOptions) {
       userMetricDays(pool, everything),
       userPointsDays(pool, everything),
       streakChangesSince(pool, { tenantNo, userId, frequency: streaks.frequency, fromDay: EVER.fromDay }),
-      userPlaces(redis, past, compiled, { userId, state, utcDay: Math.floor(clock.now() / DAY_MS) }),
+      userPlaces(redis, past, compiled, { userId, state, utcDay: epochDay(clock.now()) }),
     ]);
     const known = await withDeleted(pool, compiled, [
       ...metricDays.map(({ metricNo }) => metricNo),

@@ -38,20 +38,20 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
   let { freezes } = machine;
   let earnedDay = earnedBefore(draft, streak?.frequency === frequency ? streak : undefined);
   if (streak !== undefined && streak.frequency === frequency) {
-    const taken = asItWas(draft, streak, { live: streaks[frequency], met });
+    const past = asItWas(draft, streak, { live: streaks[frequency], met });
     // If the last day to act is over, the midnights since then are settled here.
-    const left = { streaks: { ...streaks, [frequency]: taken.live }, freezes: streak.freezes ?? 0, earnedDay };
+    const left = { streaks: { ...streaks, [frequency]: past.live }, freezes: streak.freezes ?? 0, earnedDay };
     const settled = settleStreaks({ ...facts, ...left, pauses: draft.pauses }, facts.rule, today);
-    streaks[frequency] = { ...taken.live, ...settled.streaks[frequency] };
+    streaks[frequency] = { ...past.live, ...settled.streaks[frequency] };
     freezes = settled.freezes;
     earnedDay = settled.earnedDay ?? earnedDay;
-    if (settled.streaks[frequency].length < taken.live.length)
+    if (settled.streaks[frequency].length < past.live.length)
       draft.changed.push(
         `streak: its last day to act was ${streak.expires}; neither freezes nor pauses cover the time since then, so it is lost`,
       );
     draft.settlements = [
       ...draft.settlements.filter((one) => one.frequency !== frequency),
-      ...taken.settlements,
+      ...past.settlements,
       ...settled.settlements.map(atMidnight),
     ];
   } else if (streak !== undefined) {

@@ -1,7 +1,6 @@
-import { compileCatalog } from '../../catalog/compiled-catalog.ts';
+import { loadCompiled } from '../../catalog/compiled-catalog.ts';
 import { type BoardFill, deletePastScores, firstOpenRun } from '../../postgres/boards/progress.ts';
 import { putPastScores, rankPastScores } from '../../postgres/boards/past-scores.ts';
-import { loadCatalog } from '../../postgres/catalog.ts';
 import type { Progress } from '../../postgres/jobs.ts';
 import { countUsers, usersAfter } from '../../postgres/users/selections.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
@@ -49,8 +48,7 @@ export function createBoardFilling(options: FillOptions): JobWork<BoardFill> {
   async function slice(job: BoardFill, record: RecordSlice): Promise<void> {
     const { tenantNo, result } = job;
     const { boardNo } = job.parameters;
-    const catalog = await loadCatalog(pool, tenantNo);
-    const compiled = catalog === null ? null : compileCatalog(catalog);
+    const compiled = await loadCompiled(pool, tenantNo);
     const board = compiled?.leaderboardsByNo.get(boardNo);
     if (compiled === null || board === undefined || board.status === 'inactive') {
       await record(async (client) => {

@@ -136,12 +136,12 @@ export function groupOfFilter(
 
 /** Up to `most` members of a set, without reading all of a large one. */
 async function someMembers(redis: Redis, key: string, most: number): Promise<string[]> {
-  const found = new Set<string>();
+  const userIds = new Set<string>();
   let cursor = '0';
   do {
     const [next, members] = await redis.sscan(key, cursor, 'COUNT', most);
-    for (const member of members) if (found.size < most) found.add(member);
+    for (const member of members) if (userIds.size < most) userIds.add(member);
     cursor = next;
-  } while (cursor !== '0' && found.size < most);
-  return [...found];
+  } while (cursor !== '0' && userIds.size < most);
+  return [...userIds];
 }

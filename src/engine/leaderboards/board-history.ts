@@ -2,7 +2,7 @@ import { compileBoard, secondaryAttributeOf } from '../../catalog/compile/boards
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { floorOf, foldOf } from '../../domain/leaderboard.ts';
-import { DAY_MS, dayOf } from '../../domain/periods.ts';
+import { DAY_MS, dayOf, epochDay } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import type { Counted, CountedTimes } from '../../postgres/boards/past-scores.ts';
@@ -22,7 +22,7 @@ export interface BoardHistory {
 /** The part of the history up to now that counts on a board. */
 export function boardHistory(compiled: CompiledCatalog, board: Leaderboard, nowMs: number): BoardHistory {
   const rule = playedRule(board);
-  const newest = Math.floor(nowMs / DAY_MS) + 1;
+  const newest = epochDay(nowMs) + 1;
   const runDays: number[] = [];
   for (let run = runOf(rule, dayOf(rule.start)); run !== null && run.startDay <= newest;) {
     runDays.push(run.startDay);

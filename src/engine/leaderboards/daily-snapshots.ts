@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Pool, PoolClient } from 'pg';
 import { COUNTED, SEGMENT } from '../../domain/analytics.ts';
 import { toMicros } from '../../domain/decimal.ts';
-import { DAY_MS, dayOf } from '../../domain/periods.ts';
+import { DAY_MS, dayOf, epochDay } from '../../domain/periods.ts';
 import { playedRule, runOf, type Run } from '../../domain/runs.ts';
 import { addAnalytics, type AnalyticsRow } from '../../postgres/analytics.ts';
 import { type BoardProgress, boardsInProgress, lockProgress, moveProgress } from '../../postgres/boards/progress.ts';
@@ -64,7 +64,7 @@ export class DailySnapshots implements DueWork {
   /** Takes all snapshots that are due by a time, which may differ for each board. Returns false if it was aborted. */
   async upTo(lastMs: (progress: BoardProgress) => number, called: AbortSignal): Promise<boolean> {
     const ending = withTimeLimit(called, LONG_MS);
-    const lastDay = (progress: BoardProgress): number => Math.floor(lastMs(progress) / DAY_MS) - 1;
+    const lastDay = (progress: BoardProgress): number => epochDay(lastMs(progress)) - 1;
     const isDue = (progress: BoardProgress): boolean => (nextSnapshot(progress)?.day ?? Infinity) <= lastDay(progress);
     for (const progress of (await this.ready()).filter(isDue)) {
       for (let at: BoardProgress | null = progress; at !== null && isDue(at);) {

@@ -1,6 +1,6 @@
 import { turned } from '../../domain/leaderboard.ts';
 import { Slices, sortedInSlices } from '../../slices.ts';
-import { compareBytes, type Member, type Placed, type RankedBoard, type Standings } from './standings.ts';
+import { compareBytes, type Member, type Standing, type RankedBoard, type Standings } from './standings.ts';
 
 /** The standings of some members alone, without a maximum of ranks. A read costs its page, however many members there are. */
 export class GivenStandings implements Standings {
@@ -43,7 +43,7 @@ export class GivenStandings implements Standings {
     return this.members[this.places.get(userId)!]!.rank;
   }
 
-  async find(userId: string): Promise<Placed | null> {
+  async find(userId: string): Promise<Standing | null> {
     const place = this.places.get(userId);
     return place === undefined ? null : { ...this.members[place]!, place, isOn: true };
   }

@@ -12,7 +12,7 @@ import { rankRewards } from '../../postgres/boards/rank-rewards.ts';
 import { lastSnapshots } from '../../postgres/boards/snapshots.ts';
 import type { BoardRun, PastPlace, PastRuns, Snapshot, UserReward } from './runs.ts';
 import { entryOf, userHash } from './snapshot-parts.ts';
-import type { Member, Placed, Standings } from './standings.ts';
+import type { Member, Standing, Standings } from './standings.ts';
 import type { TeamScore } from './teams.ts';
 
 /** The final standings of a group, in Postgres. Its members were determined when the run became final. */
@@ -50,7 +50,7 @@ class FinalStandings implements Standings {
     return member.rank;
   }
 
-  async find(userId: string): Promise<Placed | null> {
+  async find(userId: string): Promise<Standing | null> {
     const member = await this.member(userId);
     return member && { ...member, isOn: member.place < this.count };
   }
@@ -67,7 +67,7 @@ class FinalStandings implements Standings {
     return Math.min(places, this.count);
   }
 
-  private async member(userId: string): Promise<(Omit<Placed, 'isOn'> & Member) | null> {
+  private async member(userId: string): Promise<(Omit<Standing, 'isOn'> & Member) | null> {
     const { tenantNo, groupId } = this;
     return groupId === null ? null : finalMember(this.pool, tenantNo, groupId, userId);
   }
@@ -76,8 +76,8 @@ class FinalStandings implements Standings {
 /** The stored results of boards in Postgres: standings of final runs, and daily snapshots. */
 export function createKeptRuns(pool: Pool): PastRuns {
   async function standings(run: BoardRun, group: string): Promise<Standings | null> {
-    const found = await finalGroup(pool, run, group);
-    return found === null ? null : new FinalStandings(pool, { ...found, tenantNo: run.tenantNo });
+    const stored = await finalGroup(pool, run, group);
+    return stored === null ? null : new FinalStandings(pool, { ...stored, tenantNo: run.tenantNo });
   }
 
   async function scores(run: BoardRun, group: string | null, userIds: readonly string[]): Promise<Member[] | null> {

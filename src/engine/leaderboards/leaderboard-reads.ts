@@ -79,7 +79,7 @@ export function createLeaderboardReads(options: LeaderboardReadsOptions) {
    * A page of a board. The run is the one that begins on the requested day, else the one that contains the UTC date or
    * the named user's local date. Throws 404 for an unknown or inactive board; 422 for a day on which no run begins, a
    * negative offset without a user, or attributes that do not match the board's breakdown; 403 for another group than
-   * that of `groupOf`. On a board of 1,000,000 (2 busy cores) a page of 10 takes 0.25 ms, a page of 100 takes 0.6 ms.
+   * that of `groupOf`.
    */
   async function rankings(
     compiled: CompiledCatalog,
@@ -144,9 +144,9 @@ export function createLeaderboardReads(options: LeaderboardReadsOptions) {
     const run = runs.run(board, runDate, user?.zone ?? null);
     const group = await groupAmong(compiled, { board, run, userAttributes, groupOf });
     const scores = group === undefined ? [] : await readScores(compiled, { board, run, group }, [...named]);
-    const given = await GivenStandings.of(scores, board);
-    const { from, members } = await memberPage(given, { offset, limit, userId: around });
-    const page = await ranked(given, members, { from, before: undefined });
+    const standings = await GivenStandings.of(scores, board);
+    const { from, members } = await memberPage(standings, { offset, limit, userId: around });
+    const page = await ranked(standings, members, { from, before: undefined });
     const rankings = await shownRankings(redis, { tenantNo, board, runDay: run.startDay }, page);
     return { ...leaderboardResponse(compiled, board), status, rankings };
   }
@@ -200,8 +200,8 @@ export function createLeaderboardReads(options: LeaderboardReadsOptions) {
     key: string,
     { run, zone }: { run?: string | undefined; zone: string | null },
   ): { board: Leaderboard; status: BoardStatus; run: Run } {
-    const found = runs.find(compiled, key);
-    return { ...found, run: runs.run(found.board, run, zone) };
+    const target = runs.find(compiled, key);
+    return { ...target, run: runs.run(target.board, run, zone) };
   }
 
   /** Those of some users who have a score in a run, in any group. */
@@ -230,9 +230,9 @@ export function createLeaderboardReads(options: LeaderboardReadsOptions) {
     // Only a user's state has the group, and the time by which the member of a timed set is named.
     const members: Member[] = [];
     for await (const { userId, packed } of statesInSlices(redis, tenantNo, userIds)) {
-      const found = packed === null ? null : rankedScore(unpackState(packed), board, run.startDay);
-      if (found === null || (group !== null && found.group !== group)) continue;
-      const { group: _, ...scored } = found;
+      const own = packed === null ? null : rankedScore(unpackState(packed), board, run.startDay);
+      if (own === null || (group !== null && own.group !== group)) continue;
+      const { group: _, ...scored } = own;
       members.push({ userId, ...scored });
     }
     return members;
@@ -252,14 +252,15 @@ export function createLeaderboardReads(options: LeaderboardReadsOptions) {
     const group =
       board.breakdownAttributes.length === 0 ? '' : await scoredGroup(compiled, { board, run }, userId, state);
     const standings = group === null ? null : await readStandings(compiled, { board, run }, group);
-    const [found, participants] =
+    const [standing, participants] =
       standings === null ? [null, null] : await Promise.all([standings.find(userId), standings.scored()]);
-    const place = found?.isOn === true ? { rank: found.rank, value: found.score } : { rank: null, value: null };
+    const place =
+      standing?.isOn === true ? { rank: standing.rank, value: standing.score } : { rank: null, value: null };
     const secondary =
       board.secondaryAttributeId === null
         ? {}
-        : { secondaryScore: null, ...shownSecondary(board, found?.isOn === true ? found.secondary : 0) };
-    const percentile = found === null || participants === null ? null : percentileOf(found.rank, participants);
+        : { secondaryScore: null, ...shownSecondary(board, standing?.isOn === true ? standing.secondary : 0) };
+    const percentile = standing === null || participants === null ? null : percentileOf(standing.rank, participants);
 
     const atMs = clock.now();
     const day = dayIn(state.zone, atMs);

@@ -101,16 +101,16 @@ function byBoard(entrants: readonly Entrant[]): [string, Entrant[]][] {
 
 /** The users whose scores changed on leaderboards with leagues, once per run, in the order of their records. */
 function entrantsIn(redis: Redis, entries: readonly HappenedEntry[]): Entrant[] {
-  const found = new Map<string, Entrant>();
+  const entrants = new Map<string, Entrant>();
   for (const { tenantNo, records } of entries)
     for (const record of records)
       for (const entered of record[RECORD.leagues] ?? []) {
         const userId = record[RECORD.userId];
         const [boardNo, runDay] = [entered[RECORDED_LEAGUE.board], entered[RECORDED_LEAGUE.runDay]];
         const key = `${tenantNo}:${boardNo}:${runDay}:${userId}`;
-        if (found.has(key)) continue;
+        if (entrants.has(key)) continue;
         const { shard } = knownPart(redis, tenantNo, userId);
-        found.set(key, { tenantNo, boardNo, runDay, userId, shard, group: entered[RECORDED_LEAGUE.group] });
+        entrants.set(key, { tenantNo, boardNo, runDay, userId, shard, group: entered[RECORDED_LEAGUE.group] });
       }
-  return [...found.values()];
+  return [...entrants.values()];
 }

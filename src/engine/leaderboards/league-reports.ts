@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
 import { tierOf } from '../../domain/leagues.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { boardStatus } from '../../domain/runs.ts';
 import {
   noteMovesReported,
@@ -80,7 +80,7 @@ export function createLeagueReports(redis: Redis, publisher: Publisher, onFailed
     const { controlShare } = await readOrganisation(publisher.pool);
     const boardNos = moves.map(({ boardNo }) => boardNo);
     const named = await withDeleted(publisher.pool, compiled, boardNos);
-    const made = new Map<number, Notification>();
+    const notifications = new Map<number, Notification>();
     for (const [at, move] of moves.entries()) {
       const { userId, no, boardNo, runDay, atMs, rank } = move;
       const board = named.leaderboardsByNo.get(boardNo);
@@ -93,16 +93,24 @@ export function createLeagueReports(redis: Redis, publisher: Publisher, onFailed
         user,
         { compiled: named, board, runDay, group: '' },
         {
-          status: boardStatus(board, Math.floor(atMs / DAY_MS)) ?? 'finished',
+          status: boardStatus(board, epochDay(atMs)) ?? 'finished',
           move: move.tier > move.tierBefore ? 'up' : 'down',
           tier: tierOf(board.leagues, move.tier),
           previousTier: tierOf(board.leagues, move.tierBefore),
           rank,
         },
       );
-      made.set(no, { type: 'leaderboard.tier_changed', tenantNo, userId, atMs, source: String(no), about, payload });
+      notifications.set(no, {
+        type: 'leaderboard.tier_changed',
+        tenantNo,
+        userId,
+        atMs,
+        source: String(no),
+        about,
+        payload,
+      });
     }
-    return made;
+    return notifications;
   }
 
   return workInPieces(pieces, { due, perform });

@@ -3,7 +3,7 @@ import { turned } from '../../domain/leaderboard.ts';
 import { memberInState, ofTimedMember, timedMember, unpackState } from '../../packed/state.ts';
 import { boardKey } from '../../redis/keys.ts';
 import { inParts, statesInSlices, tenantParts, userPart } from '../../redis/parts.ts';
-import { compareBytes, type Member, type Placed, type RankedBoard, type Standings } from './standings.ts';
+import { compareBytes, type Member, type Standing, type RankedBoard, type Standings } from './standings.ts';
 
 /** A group of a run of a board: what one ranking is made of. */
 export interface RankedGroup {
@@ -69,7 +69,7 @@ export class LiveStandings implements Standings {
     return 1 + sumOf(await this.before({ member: timedMember(userId, reached ?? 0, secondary), score: inSet }));
   }
 
-  async find(userId: string): Promise<Placed | null> {
+  async find(userId: string): Promise<Standing | null> {
     const parts = tenantParts(this.redis, this.at.tenantNo);
     const own = parts.indexOf(userPart(this.redis, this.at.tenantNo, userId));
     const key = boardKey(parts[own]!, this.at);
@@ -230,8 +230,8 @@ export async function membersBefore(redis: Redis, key: string, { member, score }
   let [low, high] = await Promise.all([redis.zcount(key, `(${score}`, '+inf'), redis.zcount(key, score, '+inf')]);
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    const [found] = await redis.zrevrange(key, middle, middle);
-    if (found !== undefined && byMember({ member: found }, { member }) < 0) low = middle + 1;
+    const [middleMember] = await redis.zrevrange(key, middle, middle);
+    if (middleMember !== undefined && byMember({ member: middleMember }, { member }) < 0) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -6,7 +6,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { fittingCall } from '../../catalog/event-work.ts';
 import { kindOf } from '../../domain/fields/points.ts';
 import { ranksOf } from '../../domain/fields/rank.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import {
   endRewarding,
@@ -100,7 +100,7 @@ export function createRankRewards(options: RankRewardsOptions) {
   /** Rewards a group from a place on. Returns false if it was aborted. */
   async function rewardGroup(rewarding: Rewarding, from: number, ending: AbortSignal): Promise<boolean> {
     const { run, rewards, group, bands } = rewarding;
-    const utcDay = Math.floor(run.finalMs / DAY_MS);
+    const utcDay = epochDay(run.finalMs);
     const limit = fittingCall(rewards.compiled.userPlan(utcDay).work, USERS_A_CALL);
     let place = from;
     for (const { first, last } of spansOf(bands)) {
@@ -161,7 +161,7 @@ export function createRankRewards(options: RankRewardsOptions) {
     const { triggers, achievements } = compiled.catalog;
     return {
       compiled,
-      plan: compileRankPlan(compiled, Math.floor(finalMs / DAY_MS)),
+      plan: compileRankPlan(compiled, epochDay(finalMs)),
       triggers: new Set(triggers.filter((one) => isDue(one) && kindOf(one) === 'rank').map(({ no }) => no)),
       achievements: new Map(
         achievements.filter(isDue).map((achievement) => [achievement.no, compileAchievement(compiled, achievement)]),

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import type { BoardStatus } from '../../domain/leaderboard.ts';
 import { didYouMean } from '../../domain/nearest.ts';
-import { dateOf, DAY_MS, dayOf, isDate } from '../../domain/periods.ts';
+import { dateOf, dayOf, isDate, epochDay } from '../../domain/periods.ts';
 import { boardStatus, playedRule, type Run, runFrom, runShownOn } from '../../domain/runs.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
@@ -25,7 +25,7 @@ export const boardRunOf = ({ catalog }: CompiledCatalog, { board, run }: RunOfBo
 /** Finds the leaderboard and the run that a request names. */
 export function createRequestedRuns(clock: Clock) {
   function utcDay(): number {
-    return Math.floor(clock.now() / DAY_MS);
+    return epochDay(clock.now());
   }
 
   function statusOf(board: Leaderboard): BoardStatus | null {

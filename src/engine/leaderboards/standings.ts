@@ -21,7 +21,7 @@ export interface Member {
 }
 
 /** A member's place (from 0) and rank. Equal scores share a rank: 1, 2, 2, 4, unless the board ranks them by time. */
-export interface Placed {
+export interface Standing {
   place: number;
   rank: number;
   score: number;
@@ -42,7 +42,7 @@ export interface Standings {
   page(from: number, count: number): Promise<Member[]>;
   rankOf(member: Member): Promise<number>;
   /** The user's place and rank; `null` for a user without a score. */
-  find(userId: string): Promise<Placed | null>;
+  find(userId: string): Promise<Standing | null>;
   /** The number of users with a score, on the board or not. */
   scored(): Promise<number>;
   /** The number of users on the board. */
@@ -136,9 +136,9 @@ export async function memberPage(
 ): Promise<{ from: number; members: Member[] }> {
   let from = offset;
   if (userId !== undefined) {
-    const found = await standings.find(userId);
-    if (found?.isOn !== true) return { from, members: [] };
-    from = Math.max(found.place + offset, 0);
+    const standing = await standings.find(userId);
+    if (standing?.isOn !== true) return { from, members: [] };
+    from = Math.max(standing.place + offset, 0);
   }
   const count = (await standings.participantsOf(from + limit)) - from;
   const members: Member[] = [];

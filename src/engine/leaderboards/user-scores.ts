@@ -5,7 +5,7 @@ import type { Clock } from '../../clock.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { clamped, decimalNumber } from '../../domain/decimal.ts';
 import { floorOf } from '../../domain/leaderboard.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { HISTORY_SUM } from '../../packed/call-fields.ts';
 import { emptyHistorySum } from '../../packed/packed-arrays.ts';
 import type { HistorySum } from '../../packed/state.ts';
@@ -105,7 +105,7 @@ export function createUserScores(options: UserScoresOptions) {
     exact: boolean,
   ): Promise<Map<string, FilledUser>> {
     const nowMs = clock.now();
-    const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
+    const { plan } = compiled.userPlan(epochDay(nowMs));
     const days = [plan.firstDay, plan.firstDay + 1, plan.firstDay + 2];
     const metric = compiled.metricsById.get(board.metricId ?? '') ?? null;
     const compiledBoard = compileBoard(compiled, board, { metric, days });

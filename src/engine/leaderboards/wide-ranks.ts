@@ -72,14 +72,14 @@ class RankRounds {
     const board = compiled.leaderboardsByNo.get(boardNo) ?? DELETED;
     const group = recorded[RECORDED_BOARD.group];
     const name = `${boardNo}:${runDay}:${group}`;
-    let found = this.boards.get(name);
-    if (found === undefined)
+    let ranks = this.boards.get(name);
+    if (ranks === undefined)
       this.boards.set(
         name,
-        (found = { at: { tenantNo: this.tenantNo, boardNo, runDay, group }, board, threshold: floorOf(board) }),
+        (ranks = { at: { tenantNo: this.tenantNo, boardNo, runDay, group }, board, threshold: floorOf(board) }),
       );
-    found.board = board;
-    return found;
+    ranks.board = board;
+    return ranks;
   }
 
   /**

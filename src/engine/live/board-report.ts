@@ -97,8 +97,8 @@ const numberOf = (micros: Micros | null): number | null => (micros === null ? nu
 export function moved({ compiled }: BoardSources, board: Leaderboard, move: BoardMove): Unsent | null {
   const { user, runDay, group, from, to, earned } = move;
   if (from === to || user === undefined) return null;
-  const held = scoreIn(user.state(), { board: board.no, runDay });
-  const score = held === undefined ? null : microsOf(held);
+  const current = scoreIn(user.state(), { board: board.no, runDay });
+  const score = current === undefined ? null : microsOf(current);
   const previous = score === null || earned === null ? null : score - earned;
   const valueOf = (known: number | null): number | null => (known === null ? null : turned(board, known));
   const place = {
@@ -125,12 +125,12 @@ export async function comparePlaces(
     const seat = seatOf(board, listener.user, nowMs);
     return seat === null ? [] : [{ tenantNo, board, seat, userId: listener.grant.userId!, listener }];
   });
-  const found = await readPlaces(redis, places);
+  const current = await readPlaces(redis, places);
   return places.map(({ listener, board, seat }, index) => ({
     listener,
     board,
     held: listener.places.get(board.no),
-    place: { ...seat, rank: found[index]?.rank ?? null, value: found[index]?.value ?? null },
+    place: { ...seat, rank: current[index]?.rank ?? null, value: current[index]?.value ?? null },
   }));
 }
 
@@ -154,7 +154,7 @@ export async function ranksChanged(
       return [[userId, userJson(compiled, { userId, state: decodeUser(packed), controlShare })] as const];
     }),
   );
-  const made = new Map<LiveListener, Unsent[]>();
+  const messages = new Map<LiveListener, Unsent[]>();
   for (const { listener, board, held, place } of compared)
     if (held === undefined || previousRank(held, place) === place.rank)
       listener.places.set(board.no, held?.runDay === place.runDay ? { ...held, group: place.group } : place);
@@ -176,9 +176,9 @@ export async function ranksChanged(
       },
     );
     const unsent: Unsent = { type: 'leaderboard.rank_changed', payload, reports: [board.no, place] };
-    addTo(made, listener, unsent);
+    addTo(messages, listener, unsent);
   }
-  return made;
+  return messages;
 }
 
 /** The previous rank in the current run. */

@@ -131,7 +131,7 @@ function removeFrom(sets: Map<string, Set<LiveListener>>, name: string, listener
 }
 
 /** Messages for listeners, in order. */
-type Made = Map<LiveListener, Unsent[]>;
+type MessagesByListener = Map<LiveListener, Unsent[]>;
 
 /**
  * Builds the messages about changed boards: for every listener, that a board it follows changed; for admin keys, all
@@ -142,8 +142,8 @@ export async function reportBoards(
   sources: BoardSources,
   listeners: FeedListeners,
   pending: PendingBoards,
-): Promise<Made> {
-  const made: Made = new Map();
+): Promise<MessagesByListener> {
+  const unsentOf: MessagesByListener = new Map();
   const compare = new Map<LiveListener, Set<Leaderboard>>();
   const changed: { board: Leaderboard; at: ChangedGroup; to: LiveListener[] }[] = [];
   const { catalog, leaderboardsByNo } = sources.compiled;
@@ -155,7 +155,7 @@ export async function reportBoards(
       if (board !== undefined && one.wantsBoard(board.id)) changed.push({ board, at, to: [one] });
     }
     // An empty list still moves the listener's position forward.
-    made.set(one, []);
+    unsentOf.set(one, []);
   }
   for (const at of pending.groups.values()) {
     const board = leaderboardsByNo.get(at.boardNo);
@@ -180,23 +180,23 @@ export async function reportBoards(
     const wanting = to.filter((one) => one.wantsType('leaderboard.changed'));
     if (wanting.length > 0) {
       const message = await boardChanged(sources, board, at);
-      for (const one of wanting) addTo(made, one, message);
+      for (const one of wanting) addTo(unsentOf, one, message);
     }
     const admins = to.filter((one) => one.grant.kind === 'admin' && one.wantsType('leaderboard.rank_changed'));
     if (admins.length === 0) continue;
     for (const move of at.moved.values()) {
       const of = admins.filter(({ grant: { userId } }) => userId === null || userId === move.userId);
       const message = of.length === 0 ? null : moved(sources, board, move);
-      if (message !== null) for (const one of of) addTo(made, one, message);
+      if (message !== null) for (const one of of) addTo(unsentOf, one, message);
     }
   }
 
   const places = [...compare].flatMap(([listener, boards]) => [...boards].map((board) => ({ listener, board })));
   const compared = await comparePlaces(sources, places);
   for (const [one, messages] of await ranksChanged(sources, compared))
-    if (one.wantsType('leaderboard.rank_changed')) addTo(made, one, ...messages);
+    if (one.wantsType('leaderboard.rank_changed')) addTo(unsentOf, one, ...messages);
     else for (const { reports } of messages) one.places.set(...reports!);
-  return made;
+  return unsentOf;
 }
 
 /** Whether a stream is informed about a changed group: a user's stream, only about the group in which the user plays. */
@@ -204,8 +204,8 @@ function concerns(listener: LiveListener, board: Leaderboard, at: ChangedGroup):
   if (!listener.wantsBoard(board.id)) return false;
   const { kind, userId } = listener.grant;
   if (kind === 'admin') return true;
-  const held = listener.places.get(board.no);
-  return (held?.runDay === at.runDay && held.group === at.group) || at.moved.has(userId!);
+  const place = listener.places.get(board.no);
+  return (place?.runDay === at.runDay && place.group === at.group) || at.moved.has(userId!);
 }
 
 /** Whether the moves in a group may have changed the rank of a stream's user. */
@@ -213,9 +213,9 @@ function mayMove(listener: LiveListener, at: ChangedGroup): boolean {
   const { kind, userId } = listener.grant;
   if (kind === 'admin') return false;
   if (at.moved.has(userId!)) return true;
-  const held = listener.places.get(at.boardNo);
-  if (held === undefined || held.runDay !== at.runDay || held.group !== at.group) return false;
-  const rank = held.rank ?? Infinity;
+  const place = listener.places.get(at.boardNo);
+  if (place === undefined || place.runDay !== at.runDay || place.group !== at.group) return false;
+  const rank = place.rank ?? Infinity;
   return rank >= at.best && rank <= at.last;
 }
 

@@ -44,8 +44,8 @@ export function createLiveKeys({
     // Another frontend, which made the ticket, may know the tenant earlier.
     if (!hasTenant(grant)) await tenants.confirm();
     if (!hasTenant(grant)) return null;
-    const held = heldKey(record, sessionEndMs(grant, sessionEnds));
-    return expiryOf(held) === null ? held : null;
+    const key = heldKey(record, sessionEndMs(grant, sessionEnds));
+    return expiryOf(key) === null ? key : null;
   }
 
   /** What has expired by time alone; `null` if nothing has. */
@@ -61,9 +61,9 @@ export function createLiveKeys({
     return streams.map(({ grant, key }) => {
       const record = records.get(grant.prefix);
       if (record === undefined || !isOf(record, grant)) return 'key_revoked';
-      const held = heldKey(record, sessionEndMs(grant, sessionEnds));
-      if (held.digest !== key.digest) return 'key_revoked';
-      return expiryOf(held) ?? (hasTenant(grant) ? null : 'tenant_gone');
+      const current = heldKey(record, sessionEndMs(grant, sessionEnds));
+      if (current.digest !== key.digest) return 'key_revoked';
+      return expiryOf(current) ?? (hasTenant(grant) ? null : 'tenant_gone');
     });
   }
 

@@ -3,7 +3,7 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import { turned } from '../../domain/leaderboard.ts';
 import type { LiveType } from '../../domain/notifications/live.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { boardStatus, playedRule, runShownOn } from '../../domain/runs.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { User } from '../../rules/user.ts';
@@ -217,7 +217,7 @@ export type SeatedUser = Pick<User, 'zone' | 'scores'>;
 
 /** The run and group in which a user currently plays on a board; `null` if the board is not active. */
 export function seatOf(board: Leaderboard, user: SeatedUser | null, nowMs: number): Seat | null {
-  if (boardStatus(board, Math.floor(nowMs / DAY_MS)) !== 'active') return null;
+  if (boardStatus(board, epochDay(nowMs)) !== 'active') return null;
   const { startDay: runDay } = runShownOn(playedRule(board), dayIn(user?.zone ?? null, nowMs));
   if (board.breakdownAttributes.length === 0) return { runDay, group: '' };
   const group = user === null ? undefined : scoreIn(user, { board: board.no, runDay })?.group;
@@ -239,27 +239,27 @@ type Place = { rank: number; value: number } | null;
  * Reads current places, in the order of the request. A place that several streams ask for is read once. Takes two round
  * trips, and more if scores change meanwhile. Throws errors of Redis.
  */
-export async function readPlaces(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
-  const names = asked.map(({ tenantNo, board, seat, userId }) =>
+export async function readPlaces(redis: Redis, questions: readonly AskedPlace[]): Promise<Place[]> {
+  const names = questions.map(({ tenantNo, board, seat, userId }) =>
     JSON.stringify([tenantNo, board.no, seat.runDay, seat.group, userId]),
   );
-  const distinct = new Map(names.map((name, index) => [name, asked[index]!]));
+  const distinct = new Map(names.map((name, index) => [name, questions[index]!]));
   const places = await readDistinct(redis, [...distinct.values()]);
-  const found = new Map([...distinct.keys()].map((name, index) => [name, places[index] ?? null]));
-  return names.map((name) => found.get(name) ?? null);
+  const byName = new Map([...distinct.keys()].map((name, index) => [name, places[index] ?? null]));
+  return names.map((name) => byName.get(name) ?? null);
 }
 
 /** How often a place is read whose score changes meanwhile. */
 const PLACE_TRIES = 10;
 
-async function readDistinct(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
+async function readDistinct(redis: Redis, questions: readonly AskedPlace[]): Promise<Place[]> {
   const isTimed = ({ board }: AskedPlace): boolean => board.ties === 'first';
-  const others = asked.filter((place) => !isTimed(place));
+  const others = questions.filter((place) => !isTimed(place));
   const [shared, timed] = await Promise.all([
     readShared(redis, others),
-    Promise.all(asked.filter(isTimed).map((place) => readTimed(redis, place))),
+    Promise.all(questions.filter(isTimed).map((place) => readTimed(redis, place))),
   ]);
-  return asked.map((place) => (isTimed(place) ? timed : shared).shift() ?? null);
+  return questions.map((place) => (isTimed(place) ? timed : shared).shift() ?? null);
 }
 
 async function readTimed(
@@ -267,27 +267,27 @@ async function readTimed(
   { tenantNo, board, seat: { runDay, group }, userId }: AskedPlace,
 ): Promise<Place> {
   if (group === null) return null;
-  const found = await new LiveStandings(redis, { tenantNo, boardNo: board.no, runDay, group }, board).find(userId);
-  return found?.isOn === true ? { rank: found.rank, value: found.score } : null;
+  const standing = await new LiveStandings(redis, { tenantNo, boardNo: board.no, runDay, group }, board).find(userId);
+  return standing?.isOn === true ? { rank: standing.rank, value: standing.score } : null;
 }
 
 /** Places on boards on which equal scores share a rank. */
-async function readShared(redis: Redis, asked: readonly AskedPlace[]): Promise<Place[]> {
+async function readShared(redis: Redis, questions: readonly AskedPlace[]): Promise<Place[]> {
   const keysIn = (part: TenantPart, { board, seat: { runDay, group } }: AskedPlace): string[] =>
     group === null ? [] : [boardKey(part, { boardNo: board.no, runDay, group })];
   const scoresOf = async (of: readonly boolean[]): Promise<unknown[]> => {
-    const keys = asked.map((place, index) =>
+    const keys = questions.map((place, index) =>
       of[index] === true ? keysIn(userPart(redis, place.tenantNo, place.userId), place) : [],
     );
-    const found = await each(redis, keys, (pipeline, key, index) => pipeline.zscore(key, asked[index]!.userId));
-    return found.map(([score = null]) => score);
+    const replies = await each(redis, keys, (pipeline, key, index) => pipeline.zscore(key, questions[index]!.userId));
+    return replies.map(([score = null]) => score);
   };
-  const places = asked.map((): Place => null);
-  let scores = await scoresOf(asked.map(() => true));
+  const places = questions.map((): Place => null);
+  let scores = await scoresOf(questions.map(() => true));
   let open = scores.map((score) => score !== null);
   for (let tries = 1; open.includes(true); tries += 1) {
     // A score that rose before the count would be counted above itself.
-    const keys = asked.map((place, index) =>
+    const keys = questions.map((place, index) =>
       open[index] === true ? tenantParts(redis, place.tenantNo).flatMap((part) => keysIn(part, place)) : [],
     );
     const [above, after] = await Promise.all([
@@ -298,7 +298,7 @@ async function readShared(redis: Redis, asked: readonly AskedPlace[]): Promise<P
     for (const [index, isOpen] of open.entries()) {
       if (!isOpen || !isSure(index)) continue;
       const rank = above[index]!.reduce<number>((sum, count) => sum + Number(count), 1);
-      places[index] = placeOf(asked[index]!, { rank, score: Number(scores[index]) });
+      places[index] = placeOf(questions[index]!, { rank, score: Number(scores[index]) });
     }
     open = open.map((isOpen, index) => isOpen && after[index] !== null && !isSure(index));
     scores = after;
@@ -325,15 +325,15 @@ async function each(
       command(sent.pipeline, key, index);
       sent.into.push([index, at]);
     }
-  const found: unknown[][] = places.map(() => []);
+  const replies: unknown[][] = places.map(() => []);
   await Promise.all(
     Array.from(pipelines.values(), async ({ pipeline, into }) => {
       for (const [nth, [error, reply]] of ((await pipeline.exec()) ?? []).entries()) {
         if (error) throw error;
         const [index, at] = into[nth]!;
-        found[index]![at] = reply;
+        replies[index]![at] = reply;
       }
     }),
   );
-  return found;
+  return replies;
 }

@@ -3,7 +3,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { LiveTicket, LiveTicketRequest } from '../../domain/notifications/live.ts';
 import { didYouMean } from '../../domain/nearest.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { boardStatus } from '../../domain/runs.ts';
 import { AppError } from '../../errors.ts';
 import { type Log, LogThrottle } from '../../telemetry/log.ts';
@@ -339,7 +339,7 @@ function grantFor(
   request: LiveTicketRequest,
   nowMs: number,
 ): LiveGrant {
-  const utcDay = Math.floor(nowMs / DAY_MS);
+  const utcDay = epochDay(nowMs);
   const named = (request.boards ?? []).map((name) => {
     const ofId = name.toLowerCase();
     const board = compiled.leaderboards.get(name) ?? compiled.catalog.leaderboards.find(({ id }) => id === ofId);

@@ -82,8 +82,8 @@ export class MessageIds {
     const at = id.length - SIGNATURE_CHARACTERS - SEPARATOR.length;
     const text = id.slice(0, at);
     const signed = Buffer.from(`${text}${SEPARATOR}${this.signature(text)}`);
-    const given = Buffer.from(id);
-    const isOurs = signed.length === given.length && timingSafeEqual(signed, given);
+    const bytes = Buffer.from(id);
+    const isOurs = signed.length === bytes.length && timingSafeEqual(signed, bytes);
     return { session, authentic: isOurs ? parsed(text) : null };
   }
 

@@ -196,11 +196,11 @@ export class TenantFeed {
     this.reporting = true;
     try {
       const sources = { redis: this.redis(), compiled, controlShare: controlShare(), nowMs: clock.now() };
-      const made = await reportBoards(sources, this.listeners, reported);
+      const reports = await reportBoards(sources, this.listeners, reported);
       const before = this.position();
       for (const [index, part] of this.parts.entries()) part.boards = upTo[index]!;
       const after = this.position();
-      for (const [listener, unsent] of made) {
+      for (const [listener, unsent] of reports) {
         // The position moves with the last message only, so all are sent at once.
         for (const [index, one] of unsent.entries()) {
           const isLast = index === unsent.length - 1;
@@ -387,18 +387,18 @@ export class ShardTail {
     if (redis !== this.connection) await this.moveTo(redis);
     const askedMs = performance.now();
     if (askedMs - this.listenedMs >= LISTEN_MS) await this.listenAgain();
-    const found = await readLive(this.connection, { shard: this.shard, after: this.at, count: ENTRIES_A_READ });
+    const page = await readLive(this.connection, { shard: this.shard, after: this.at, count: ENTRIES_A_READ });
     if (this.stopped) return false;
     // The state of a shard that is being rebuilt is unknown.
-    if (found.mark === null) return false;
-    if (found.mark !== this.mark || isBefore(this.at, found.floor)) {
-      for (const { feed } of this.followed.values()) this.onGap(feed, found.mark === this.mark ? NOT_KEPT : REBUILT);
+    if (page.mark === null) return false;
+    if (page.mark !== this.mark || isBefore(this.at, page.floor)) {
+      for (const { feed } of this.followed.values()) this.onGap(feed, page.mark === this.mark ? NOT_KEPT : REBUILT);
       return false;
     }
-    this.report(found);
-    if (!found.isMore) this.at = { ...this.at, asOfMs: Math.floor(askedMs + this.offsetMs) };
+    this.report(page);
+    if (!page.isMore) this.at = { ...this.at, asOfMs: Math.floor(askedMs + this.offsetMs) };
     for (const { feed, part } of this.followed.values()) feed.finish(part);
-    return found.isMore;
+    return page.isMore;
   }
 
   private report({ entries, announced }: LiveEntries): void {

@@ -17,6 +17,9 @@ export function auditedChange(
   if (before === null) return { after };
   const names = Object.keys({ ...before, ...after }).filter((name) => !isDeepStrictEqual(before[name], after[name]));
   if (names.length === 0 && newSecret === null) return null;
-  const those = (fields: Fields): Fields => Object.fromEntries(names.map((name) => [name, fields[name] ?? null]));
-  return { before: those(before), after: { ...those(after), ...(newSecret !== null && { [newSecret]: 'changed' }) } };
+  const audited = (fields: Fields): Fields => Object.fromEntries(names.map((name) => [name, fields[name] ?? null]));
+  return {
+    before: audited(before),
+    after: { ...audited(after), ...(newSecret !== null && { [newSecret]: 'changed' }) },
+  };
 }

@@ -56,8 +56,8 @@ function httpTarget(sent: SentMessageChannel, provider: SentHttpProvider, privat
     username: null,
   } as const;
   for (const [name, value] of Object.entries(target)) {
-    const given = sent[name as keyof typeof target];
-    if (given !== undefined && given !== value)
+    const sentValue = sent[name as keyof typeof target];
+    if (sentValue !== undefined && sentValue !== value)
       throw refused(`${name} must be omitted with transport http: http.url has it`);
   }
   if (sent.password !== undefined && sent.password !== null)

@@ -143,13 +143,13 @@ export class MessageDeliveries<M, R extends Result> {
       const nowMs = clock.now();
       await endInterruptedMessages(pool, nowMs);
       if (this.roundsLeft === 0 && !(await hasChannels(pool, medium)) && this.turns.size === 0) return UNUSED_EVERY_MS;
-      const held = [...this.turns.keys()];
+      const holding = [...this.turns.keys()];
       const leased = await leaseChannels(pool, medium, {
         holder: this.holder,
         leaseMs,
         nowMs,
         most: MOST_CHANNELS,
-        held,
+        held: holding,
       });
       this.roundsLeft = leased.length > 0 || this.roundsLeft === 0 ? QUIET_ROUNDS : this.roundsLeft - 1;
       const versions = new Map(leased.map(({ tenantNo, version }) => [tenantNo, version]));

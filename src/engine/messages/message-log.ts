@@ -18,7 +18,7 @@ import {
 } from '../../postgres/notifications/message-suppressions.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { type Page, pageOf } from '../page.ts';
-import type { DueWork } from '../schedule/due-work.ts';
+import { periodicUpkeep, type ScheduledWork } from '../schedule/due-work.ts';
 import { LATEST_MS } from './message-queue.ts';
 import { MESSAGE_KINDS } from '../../domain/notifications/message-variables.ts';
 
@@ -70,37 +70,16 @@ const STEP = 5_000;
 const HOUR_MS = 3_600_000;
 
 /**
- * Once an hour, drops e-mails that wait although it is too late for them, and deletes those that are older than the
- * retention period from the log. Idempotent.
+ * Once an hour, drops e-mails that wait although it is too late for them, and deletes those that are older than `days`
+ * from the log. Idempotent.
  */
-export class MessageRetention implements DueWork {
-  readonly name = 'log of e-mails';
-  readonly isUpkeep = true;
-  private readonly pool: Pool;
-  private readonly days: number;
-  /** The hour (since the epoch) for which everything is done. */
-  private doneHour: number | null = null;
-
-  /** @param days number of days that the log is kept */
-  constructor(pool: Pool, days: number) {
-    this.pool = pool;
-    this.days = days;
-  }
-
-  async due(upToMs: number): Promise<number | null> {
-    const hour = Math.floor(upToMs / HOUR_MS);
-    return this.doneHour === hour ? null : hour * HOUR_MS;
-  }
-
-  async upcoming(untilMs: number): Promise<number | null> {
-    return this.due(untilMs);
-  }
-
-  async perform(_dueMs: number, _ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
-    for (const kind of MESSAGE_KINDS)
-      await dropLate(this.pool, { kind, beforeMs: upToMs - LATEST_MS[kind], nowMs: upToMs });
-    const beforeMs = upToMs - this.days * DAY_MS;
-    const deleted = await deleteFinishedMessages(this.pool, { beforeMs, limit: STEP });
-    if (deleted < STEP) this.doneHour = Math.floor(upToMs / HOUR_MS);
-  }
-}
+export const createMessageRetention = (pool: Pool, days: number): ScheduledWork =>
+  periodicUpkeep('log of e-mails', HOUR_MS, {
+    dueMs: async (upToMs) => Math.floor(upToMs / HOUR_MS) * HOUR_MS,
+    perform: async (upToMs) => {
+      for (const kind of MESSAGE_KINDS)
+        await dropLate(pool, { kind, beforeMs: upToMs - LATEST_MS[kind], nowMs: upToMs });
+      const deleted = await deleteFinishedMessages(pool, { beforeMs: upToMs - days * DAY_MS, limit: STEP });
+      return deleted < STEP;
+    },
+  });

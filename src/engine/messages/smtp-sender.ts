@@ -182,8 +182,8 @@ export function createSmtpSender(channel: SmtpChannel, options: SmtpOptions) {
 
   /** The address to connect to, looked up once, so that a name cannot change between check and use. */
   async function resolveAddress(host: string): Promise<string> {
-    const found = isIP(host) === 0 ? await resolve(host) : [host];
-    const allowed = found.find((address) => allowPrivate || isPublicAddress(address));
+    const addresses = isIP(host) === 0 ? await resolve(host) : [host];
+    const allowed = addresses.find((address) => allowPrivate || isPublicAddress(address));
     if (allowed === undefined) throw new TargetRefused();
     return allowed;
   }

@@ -5,7 +5,7 @@ import type { BoardStatus, LeaderboardRanking, RankRewards } from '../../domain/
 import type { LeagueTier } from '../../domain/leagues.ts';
 import type { Expiry, PayloadOf } from '../../domain/notifications/payloads.ts';
 import type { NotificationType } from '../../domain/notifications/notification.ts';
-import { dateOf } from '../../domain/periods.ts';
+import { dateOf, isoTime } from '../../domain/periods.ts';
 import type { BalanceChange, PointsAwardResponse } from '../../domain/points.ts';
 import type { Claim } from '../../domain/reward.ts';
 import { runOf } from '../../domain/runs.ts';
@@ -43,9 +43,6 @@ const userPayloadJson = <T extends NotificationType>(
   user: UserJson,
   fields: Omit<PayloadOf<T>, 'type' | 'user'>,
 ): string => `{"type":"${type}","user":${user},${JSON.stringify(fields).slice(1)}`;
-
-/** A time (epoch ms) in the form of payloads. */
-export const isoTime = (ms: number): string => new Date(ms).toISOString();
 
 interface Completion {
   compiled: CompiledCatalog;
@@ -217,8 +214,7 @@ const runs = onceACatalog<string, string>();
 
 /**
  * JSON text, without the closing brace, of the board with the dates of the run, as in an event's answer, and with the
- * group's values if there is a breakdown. Built as text because each event changes several boards: saves 8 µs for each
- * board.
+ * group's values if there is a breakdown. Built as text because each event changes several boards.
  */
 function openedBoard({ compiled, board, runDay, group }: BoardGroup, status: BoardStatus): string {
   const ofRun = runs(compiled, `${board.no} ${runDay} ${status}`, () => {
@@ -308,14 +304,14 @@ export const reactivationDue = (
   });
 
 /**
- * Caches parts of payloads that depend only on a catalog version and a key. With it, the notifications of an event that
- * moves two boards take 26 µs instead of 44. Keys must be few, since parts are kept as long as the version.
+ * Caches parts of payloads that depend only on a catalog version and a key. Keys must be few, since parts are kept as long as the
+ * version.
  */
 export function onceACatalog<K, T>(): (compiled: CompiledCatalog, key: K, make: () => T) => T {
-  const made = new WeakMap<CompiledCatalog, Map<K, T>>();
+  const catalogs = new WeakMap<CompiledCatalog, Map<K, T>>();
   return (compiled, key, make) => {
-    let known = made.get(compiled);
-    if (known === undefined) made.set(compiled, (known = new Map()));
+    let known = catalogs.get(compiled);
+    if (known === undefined) catalogs.set(compiled, (known = new Map()));
     let value = known.get(key);
     if (value === undefined) known.set(key, (value = make()));
     return value;

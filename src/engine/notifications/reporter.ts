@@ -100,9 +100,9 @@ export class Reporter {
       const its = entries.filter((entry) => entry.tenantNo === tenantNo && concerns(entry));
       if (its.length === 0) continue;
       const isMessaged = listening.messaged.has(tenantNo);
-      const found = await this.hear(tenantNo, version ?? 0, isMessaged, its);
-      if (found !== null) await this.rank(found.compiled, its);
-      if (found !== null) heard.set(tenantNo, { ...found, isListened, concerns });
+      const hearing = await this.hear(tenantNo, version ?? 0, isMessaged, its);
+      if (hearing !== null) await this.rank(hearing.compiled, its);
+      if (hearing !== null) heard.set(tenantNo, { ...hearing, isListened, concerns });
     }
     return { reportOf: (some) => this.reportOf(some, heard, listening) };
   }
@@ -119,9 +119,9 @@ export class Reporter {
       if (tenant === undefined || !tenant.concerns(entry)) continue;
       const { compiled, wants, isListened } = tenant;
       const context = { compiled, controlShare, wants, isListened };
-      const made = entryReport(context, entry, this.options.onLeftOut);
-      notifications.push(...made.notifications);
-      completions.push(...made.completions);
+      const entryResult = entryReport(context, entry, this.options.onLeftOut);
+      notifications.push(...entryResult.notifications);
+      completions.push(...entryResult.completions);
     }
     const messagesFor = (each: Notification): NewMessage[] =>
       heard.get(each.tenantNo)?.listeners.messagesFor(each) ?? [];

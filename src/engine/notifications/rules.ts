@@ -10,7 +10,7 @@ import type {
   NotificationType,
 } from '../../domain/notifications/notification.ts';
 import type { Expiry } from '../../domain/notifications/payloads.ts';
-import { dateOf, DAY_MS, FREQUENCIES, periodOf } from '../../domain/periods.ts';
+import { dateOf, FREQUENCIES, periodOf, epochDay, isoTime } from '../../domain/periods.ts';
 import type { PointsAwardResponse, PointsTriggerResponse } from '../../domain/points.ts';
 import {
   AWARD,
@@ -45,7 +45,6 @@ import {
   expiryPayload,
   freezeConsumed,
   freezeEarned,
-  isoTime,
   levelChanged,
   onceACatalog,
   pointsChanged,
@@ -110,10 +109,10 @@ interface Candidate {
 export function* streakNotifications(change: Change): Generator<Reported> {
   const { compiled, wants, user } = change;
   if (!compiled.catalog.streaks.enabled) return;
-  const wanted = [...settled(change), ...extended(change)].filter(({ type }) => wants(type, {}));
-  if (wanted.length === 0) return;
+  const changes = [...settled(change), ...extended(change)].filter(({ type }) => wants(type, {}));
+  if (changes.length === 0) return;
   if (user.state().streakRule?.enabled === false) return;
-  for (const { type, payload } of wanted) yield { type, no: 0, about: {}, payload: payload(user.json()) };
+  for (const { type, payload } of changes) yield { type, no: 0, about: {}, payload: payload(user.json()) };
 }
 
 function* settled({ compiled, record }: Change): Generator<Candidate> {
@@ -203,7 +202,7 @@ const SPENDING_TYPES: ReadonlyMap<number, 'points.spent' | 'points.refunded' | '
 const expiryOf = ({ amount, balance, atMs }: BalanceChangeRow): Expiry => ({
   amount,
   balance,
-  date: dateOf(Math.floor(atMs / DAY_MS)),
+  date: dateOf(epochDay(atMs)),
 });
 
 const triggers = onceACatalog<number, PointsTriggerResponse>();
@@ -264,7 +263,7 @@ export function* rewardNotifications({ compiled, record, wants, user }: Change):
   const about = { leaderboardId: board.id };
   if (!wants('leaderboard.rewarded', about)) return;
   const { boardNo, runDay, group, rank, score } = reward;
-  const status = boardStatus(board, Math.floor(record[RECORD.atMs] / DAY_MS)) ?? 'finished';
+  const status = boardStatus(board, epochDay(record[RECORD.atMs])) ?? 'finished';
   const rewards = rankRewardsOf(compiled, reward, { seesSecrets: true });
   const payload = rankRewarded(
     user.json(),

@@ -174,8 +174,7 @@ const watches = new WeakMap<Pool, Map<number, ShardWatch>>();
 
 /**
  * Waits, within the caller's patience, until the cursor of a shard reaches a position. A single loop for each shard
- * reads the cursor for all callers in the process: 200 callers waiting 0.1 s cost about ten reads instead of 811.
- * Rejects if Postgres does.
+ * reads the cursor for all callers in the process. Rejects if Postgres does.
  */
 export function cursorReaches(pool: Pool, shard: number, wanted: CursorWait): Promise<CursorSeen> {
   let byShard = watches.get(pool);
@@ -217,10 +216,10 @@ export async function whileWhole<T>(
   read: () => Promise<T>,
 ): Promise<T> {
   const epochs = async (): Promise<string> => {
-    const found: string[] = [];
+    const ofShards: string[] = [];
     // One after another: the client may be in a transaction.
-    for (const { shard } of tenantParts(redis, tenantNo)) found.push(await epochOfComplete(client, redis, shard));
-    return found.join();
+    for (const { shard } of tenantParts(redis, tenantNo)) ofShards.push(await epochOfComplete(client, redis, shard));
+    return ofShards.join();
   };
   await untilMerged(client, { redis, tenantNo, waitMs: MERGES_MS });
   const before = await epochs();

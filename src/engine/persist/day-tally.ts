@@ -1,8 +1,8 @@
-import { utcDay } from '../../domain/analytics.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
 import type { DayCountsRow } from '../../postgres/history/activity.ts';
 import { activeDayOf } from '../analytics/active-days.ts';
+import { epochDay } from '../../domain/periods.ts';
 
 /** Counts records by tenant and UTC day, including those of users deleted later. About 40 ns per record. */
 export class DayTally {
@@ -25,7 +25,7 @@ export class DayTally {
 
   /** Counts a record whose fields were checked. */
   add(tenantNo: number, record: HappenedRecord): void {
-    const row = this.rowOf(tenantNo, utcDay(record[RECORD.atMs]));
+    const row = this.rowOf(tenantNo, epochDay(record[RECORD.atMs]));
     if (record[kindField] === KIND.event) row.events += 1;
     if (record[RECORD.isNew] !== undefined) row.newUsers += 1;
     row.completions += record[RECORD.completed]?.length ?? 0;

@@ -164,11 +164,11 @@ async function storeAgain(
   const { position } = letter;
   const userIds = states.map(({ item }) => item.userId);
   const superseded = new Set<string>();
-  const looked = await attempt(client, async () => {
+  const outcome = await attempt(client, async () => {
     if (tenantNo === null) return;
     for (const id of await supersededUsers(client, { tenantNo, userIds, position })) superseded.add(id);
   });
-  if (looked === null) wanted.states = states.filter(({ item }) => !superseded.has(item.userId));
+  if (outcome === null) wanted.states = states.filter(({ item }) => !superseded.has(item.userId));
   const failed = [...(await storeParts(client, redis, wanted, reports)), ...refused];
   if (tenantNo !== null) await noteYounger(client, { tenantNo, letter, states: wanted.states, failed });
   if (entry.hasRest) failed.push({ part: 'rest', at: entry.records.length, reason: 'its end cannot be read' });

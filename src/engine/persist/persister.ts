@@ -1,18 +1,9 @@
 import type { Redis } from 'ioredis';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { GuardedRow } from '../../postgres/corrections/quarantine.ts';
 import { readCursor } from '../../postgres/shards.ts';
 import { HANDED_BYTES, readHanded, readHandedOver, readHandedPosition } from '../../redis/handed-over.ts';
-import {
-  comparePositions,
-  isAwaited,
-  isStoredLater,
-  lastPosition,
-  type RawEntry,
-  readOutbox,
-  trimOutbox,
-} from '../../redis/outbox.ts';
+import { comparePositions, lastPosition, type RawEntry, readOutbox, trimOutbox } from '../../redis/outbox.ts';
 import { notePostgresFull } from '../../redis/work-counts.ts';
 import { around } from '../../telemetry/spans.ts';
 import type { Traces, WorkSpan } from '../../telemetry/traces.ts';
@@ -21,6 +12,7 @@ import { fullServer } from '../unavailable.ts';
 import { isAboutData } from './about-data.ts';
 import { type Reported, writeBatch } from './batch-transaction.ts';
 import { type Batch, toBatch } from './batch.ts';
+import { Pauses } from './pauses.ts';
 import { type SetAside, storeDamaged } from './refused-entries.ts';
 
 /** A shard's outbox cannot be stored, and no single entry is the cause. Redis or an operator must repair it. */
@@ -90,28 +82,11 @@ const MAX_ENTRIES = 2000;
 const MAX_BYTES = 4 * 1024 * 1024;
 const FIRST_ENTRIES = 64;
 
-/**
- * Pause between batches that are not full, so that the events of a quarter of a second share a transaction. The first event
- * after an idle time does not wait.
- */
-const PAUSE_MS = 250;
-/** Above this many shards pauses grow, up to a second: a transaction costs the same for one event as for ten. */
-const SHARDS_A_PAUSE = 8;
-const MAX_PAUSE_MS = 1_000;
-/**
- * Pause after a batch with many events, unless a caller waits for Postgres or messages about the events are to be sent. A
- * transaction has fixed costs, and writes a sum once for all events that change it. A Redis that is lost with its disk loses
- * the events of one pause, so it is not longer.
- */
-const LONG_PAUSE_MS = 500;
+/** Events after which the pause may be long. */
 const MANY_EVENTS = 100;
 
 /** How often a batch's report is made again because the configuration changed meanwhile. Edits must not hold up storage. */
 const MOST_REPORTS = 4;
-
-/** How soon a shard is stored after its sweep, and how long that may take: about two million users. */
-const LOOK_MS = 50;
-const CATCH_UP_MS = 120_000;
 
 /** Interval between retries of a stuck shard, which is woken all the time. */
 const RETRY_STUCK_MS = 2000;
@@ -124,15 +99,13 @@ export class Persister {
   private readonly options: PersisterOptions;
   private readonly keep: { ms: number; bytes: number };
   private readonly atWork = new Map<number, number>();
-  /** When a shard's entries last waited for a sweep (`performance.now()`). */
-  private readonly gaveWayAt = new Map<number, number>();
-  /** By shard: aborting it ends the pause. */
-  private readonly pauses = new Map<number, AbortController>();
+  private readonly pauses: Pauses;
   private readonly stuck = new Map<number, { error: StuckShard; since: number }>();
 
   constructor(options: PersisterOptions) {
     this.options = options;
     this.keep = { ms: options.keepMs ?? 0, bytes: HANDED_BYTES };
+    this.pauses = new Pauses(options);
   }
 
   isAtWork(shard: number): boolean {
@@ -141,13 +114,13 @@ export class Persister {
 
   /** Ends a pause of this process's work on a shard. Returns whether it works on it. */
   hasten(shard: number): boolean {
-    this.pauses.get(shard)?.abort();
+    this.pauses.end(shard);
     return this.isAtWork(shard);
   }
 
-  /** Whether the shard's entries wait for a sweep (`src/redis/outbox.ts`), or waited recently and are not all stored. */
+  /** See `Pauses.gaveWay`. */
   gaveWay(shard: number): boolean {
-    return performance.now() - (this.gaveWayAt.get(shard) ?? -Infinity) < CATCH_UP_MS;
+    return this.pauses.gaveWay(shard);
   }
 
   /**
@@ -212,16 +185,16 @@ export class Persister {
     let suspects = 0;
     let stored = 0;
     for (let first = true; upTo === undefined || comparePositions(cursor, upTo) < 0; first = false) {
-      const asked = suspects > 0 ? Math.ceil(suspects / 2) : count;
-      await this.giveWay(shard, hurry);
+      const limit = suspects > 0 ? Math.ceil(suspects / 2) : count;
+      await this.pauses.whileSwept(shard, hurry);
       // Read in the same turn as the entries are requested, so they belong to this storage epoch.
       const storageEpoch = gate?.storageEpochOf(shard);
       if (storageEpoch === null) return stored;
       const readMs = performance.now();
       const read = comparePositions(cursor, again) < 0 ? readHanded : readOutbox;
-      const asking = read(redis, { shard, after: cursor, count: asked });
+      const reading = read(redis, { shard, after: cursor, count: limit });
       // Answered after the entries, in the same round trip.
-      const [raw, handedUpTo] = await Promise.all([asking, readHandedPosition(redis, shard)]);
+      const [raw, handedUpTo] = await Promise.all([reading, readHandedPosition(redis, shard)]);
       // Another persister handed over more, so entries in between are missing from the outbox, whatever the cursor says
       // by now.
       if (read === readOutbox && comparePositions(handedUpTo, cursor) > 0) return stored;
@@ -230,7 +203,7 @@ export class Persister {
       if (raw.length === 0) {
         // Entries that a crash between COMMIT and trimming left.
         if (first) await trimOutbox(redis, shard, cursor, this.keep);
-        this.gaveWayAt.delete(shard);
+        this.pauses.caughtUp(shard);
         return stored;
       }
       await gate?.acknowledgementOf?.(shard)?.wait();
@@ -251,44 +224,10 @@ export class Persister {
       stored += raw.length;
       suspects = Math.max(0, suspects - raw.length);
       count = entriesFor(raw);
-      if (raw.length < asked) await this.rest(shard, { readMs, mayBeLong: progress.mayPause }, hurry);
+      if (raw.length < limit)
+        await this.pauses.afterBatch(shard, { readMs, shards: this.atWork.size, mayBeLong: progress.mayPause }, hurry);
     }
     return stored;
-  }
-
-  /** Pauses before the next batch. A long pause ends when a caller waits who began after the last batch was read. */
-  private async rest(
-    shard: number,
-    { readMs, mayBeLong }: { readMs: number; mayBeLong: boolean },
-    hurry: AbortSignal | undefined,
-  ): Promise<void> {
-    const shortMs = pauseMs(this.atWork.size);
-    const endMs = performance.now() + (mayBeLong ? Math.max(shortMs, LONG_PAUSE_MS) : shortMs);
-    for (let ms = shortMs; ms > 0; ms = Math.min(LOOK_MS, endMs - performance.now())) {
-      if (await this.isHastened(shard, ms, hurry)) return;
-      if (mayBeLong && (await isAwaited(this.options.redis, shard, performance.now() - readMs))) return;
-    }
-  }
-
-  private async giveWay(shard: number, hurry: AbortSignal | undefined): Promise<void> {
-    const { redis, gate } = this.options;
-    while (hurry?.aborted !== true && gate?.storageEpochOf(shard) !== null && (await isStoredLater(redis, shard))) {
-      this.gaveWayAt.set(shard, performance.now());
-      if (await this.isHastened(shard, LOOK_MS, hurry)) return;
-    }
-  }
-
-  /** Pauses. Returns whether `hasten` or `hurry` ended the pause. */
-  private async isHastened(shard: number, ms: number, hurry: AbortSignal | undefined): Promise<boolean> {
-    if (hurry?.aborted === true) return true;
-    const ended = new AbortController();
-    const end = (): void => ended.abort();
-    hurry?.addEventListener('abort', end);
-    this.pauses.set(shard, ended);
-    await sleep(ms, undefined, { signal: ended.signal }).catch(() => undefined);
-    if (this.pauses.get(shard) === ended) this.pauses.delete(shard);
-    hurry?.removeEventListener('abort', end);
-    return ended.signal.aborted;
   }
 
   /** Stores one batch. Returns `null` if another persister is working, with nothing stored. */
@@ -381,5 +320,3 @@ function entriesFor(raw: readonly RawEntry[]): number {
   for (const [, fields] of raw) for (const field of fields) bytes += field.length;
   return Math.max(1, Math.min(MAX_ENTRIES, Math.floor((MAX_BYTES * raw.length) / Math.max(bytes, 1))));
 }
-
-const pauseMs = (shards: number): number => Math.min(MAX_PAUSE_MS, PAUSE_MS * Math.max(1, shards / SHARDS_A_PAUSE));

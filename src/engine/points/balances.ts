@@ -5,6 +5,7 @@ import { uuidText } from '../../domain/schemas.ts';
 import { BALANCE, BALANCE_CHANGE, RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
 import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
+import { isoTimeOrNull } from '../../domain/periods.ts';
 
 /** What an idempotency key is scoped by in place of a metric, whose number is above zero: see `balance_changes`. */
 export const keyScope = (systemNo: number): number => -systemNo;
@@ -52,7 +53,7 @@ export const balanceChangeAnswer = (compiled: CompiledCatalog, row: BalanceChang
   amount: row.amount,
   balance: row.balance,
   spendingId: row.closes === null ? null : uuidText(row.closes),
-  expiresAt: row.expiresMs === null ? null : new Date(row.expiresMs).toISOString(),
+  expiresAt: isoTimeOrNull(row.expiresMs),
   reason: row.reason,
   reference: row.reference,
   ...(row.rewardNo !== null && { reward: compiled.rewardsByNo.get(row.rewardNo)?.key ?? null }),

@@ -3,33 +3,22 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { PointsSystem } from '../../domain/catalog.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
-import { DAY_MS, dateOf } from '../../domain/periods.ts';
+import { DAY_MS, dateOf, epochDay } from '../../domain/periods.ts';
 import { KIND, kindField } from '../../packed/record-fields.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
-import type { User } from '../../rules/user.ts';
-import {
-  beginExpiry,
-  earnedSince,
-  endExpiry,
-  type ExpiringSystem,
-  expiringSystems,
-  lastDroppedDay,
-  moveExpiry,
-} from '../../postgres/expiries.ts';
+import { beginExpiry, endExpiry, type ExpiringSystem, expiringSystems, moveExpiry } from '../../postgres/expiries.ts';
 import { readOrganisation } from '../../postgres/tenants.ts';
 import { usersAfter } from '../../postgres/users/selections.ts';
-import { packedUsers } from '../../redis/parts.ts';
 import { changeUserBalance } from '../changes/balance-change.ts';
 import { eventId } from '../ids.ts';
 import type { Publisher } from '../notifications/due/publisher.ts';
 import { expiryPayload, userJson } from '../notifications/payloads.ts';
-import { untilPersisted } from '../persist/cursor-wait.ts';
 import { unlessRefused } from '../refusals.ts';
 import { type ScheduledWork, workInPieces } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces } from '../schedule/pieces.ts';
 import type { Scripts } from '../scripts.ts';
-import { balanceOf } from '../../rules/points.ts';
+import { type AfterExpiry, type ExpiringBalance, readExpiringBalances } from './expiring-balances.ts';
 
 interface ExpiriesOptions {
   redis: Redis;
@@ -67,14 +56,6 @@ interface Page {
   days: Days;
 }
 
-/** A user after the expiry. `unspent`: what is left of points earned up to the day before `warned`, and up to `warned`. */
-interface AfterExpiry {
-  userId: string;
-  packed: Buffer;
-  balance: number;
-  unspent: [number, number];
-}
-
 /**
  * Points that expire, oldest first. At the start of each UTC day the users of each points system with `expiresAfterDays` are
  * read in pages by ID. The balance minus everything earned since a day is what is left of the points earned up to then,
@@ -94,7 +75,7 @@ export function createExpiries({
   async function due(upToMs: number): Promise<number | null> {
     const { pool } = publisher;
     const all = await expiringSystems(pool);
-    const tomorrow = Math.floor(upToMs / DAY_MS) + 1;
+    const tomorrow = epochDay(upToMs) + 1;
     // New, or the clock went back.
     const begun = all.filter(({ afterDays, day }) => afterDays !== null && (day === null || day > tomorrow));
     if (begun.length > 0) await beginExpiry(pool, begun, tomorrow);
@@ -160,7 +141,7 @@ export function createExpiries({
       if (signal.aborted) return null;
       const outdated: string[] = [];
       await Promise.all(
-        (await readBalances(page, waiting)).map(async (one) => {
+        (await expiringBalances(page, waiting)).map(async (one) => {
           const after = await expireOne(page, one);
           if (after === 'outdated') outdated.push(one.userId);
           else if (after !== null) done.push(after);
@@ -171,42 +152,14 @@ export function createExpiries({
     return done;
   }
 
-  /** Each user's points after the expiry. Omits users without a balance. */
-  async function readBalances(
-    { compiled, system, days: { expired, warned } }: Page,
-    userIds: readonly string[],
-  ): Promise<(AfterExpiry & { expired: number })[]> {
+  function expiringBalances({ compiled, system, days }: Page, userIds: readonly string[]): Promise<ExpiringBalance[]> {
     const { tenantNo } = compiled.catalog;
-    const packed = await packedUsers(redis, tenantNo, userIds);
-    const nowMs = clock.now();
-    const users = userIds.flatMap((userId, index) => {
-      const state = packed[index] ? decodeUser(packed[index]) : null;
-      const balance = state === null ? 0 : balanceOf(state, system.no, nowMs);
-      return state === null || balance <= 0 ? [] : [{ userId, packed: packed[index]!, state, balance }];
-    });
-    if (users.length === 0) return [];
-    // Postgres then holds every award that is part of a state read above. Later ones make the state outdated.
-    await untilPersisted({ redis, pool: publisher.pool }, tenantNo, undefined, 0);
-    const asked = { userIds: users.map(({ userId }) => userId), days: [expired + 1, warned, warned + 1] };
-    const earned = await earnedSince(publisher.pool, { tenantNo, no: system.no }, asked);
-    const dropped = await lastDroppedDay(publisher.pool);
-    return users.map(({ userId, packed: own, state, balance }) => {
-      const [sinceExpired = 0, sinceWarned = 0, afterWarned = 0] = earned.get(userId) ?? [];
-      const oldest = Math.max(dropped, importDayOf(state));
-      const left = (upTo: number, since: number): number => (upTo < oldest ? 0 : Math.max(0, balance - since));
-      return {
-        userId,
-        packed: own,
-        balance,
-        expired: left(expired, sinceExpired),
-        unspent: [left(warned - 1, sinceWarned), left(warned, afterWarned)],
-      };
-    });
+    return readExpiringBalances({ redis, pool: publisher.pool }, clock, { tenantNo, no: system.no }, userIds, days);
   }
 
   async function expireOne(
     { compiled, system }: Page,
-    { expired, ...done }: AfterExpiry & { expired: number },
+    { expired, ...done }: ExpiringBalance,
   ): Promise<AfterExpiry | 'outdated' | null> {
     if (expired === 0) return done;
     const { userId, packed, balance, unspent } = done;
@@ -252,16 +205,11 @@ export function createExpiries({
   return workInPieces(pieces, { due, upcoming, perform, seesItself: true });
 }
 
-export type Expiries = ReturnType<typeof createExpiries>;
-
 /** Points can be spent on the day on which they are earned and on `afterDays` whole days after it. */
 function daysAt({ day, afterDays }: Expiring): Days {
   const warnedFor = day + Math.min(WARNING_DAYS, afterDays);
   return { expired: day - afterDays - 1, warned: warnedFor - afterDays - 1, warnedFor };
 }
-
-/** Imported points count as earned on the day of the import; -1 if nothing was imported. */
-const importDayOf = ({ importedMs }: User): number => (importedMs === null ? -1 : Math.floor(importedMs / DAY_MS));
 
 const pieceOf = ({ tenantNo, no }: ExpiringSystem): Piece => ({
   key: `${tenantNo}:${no}`,

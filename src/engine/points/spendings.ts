@@ -1,55 +1,37 @@
 import type { Span } from '@opentelemetry/api';
-import type { Redis } from 'ioredis';
-import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { PointsSystem } from '../../domain/catalog.ts';
-import type {
-  BalanceChange,
-  HoldRequest,
-  Spending,
-  Spendings as SpendingsPage,
-  SpendingsQuery,
-  SpendRequest,
-} from '../../domain/points.ts';
-import { uuidText } from '../../domain/schemas.ts';
+import type { BalanceChange, HoldRequest, SpendRequest } from '../../domain/points.ts';
 import { AppError } from '../../errors.ts';
-import { BALANCE, KIND, kindField, RECORD } from '../../packed/record-fields.ts';
+import { BALANCE, KIND, kindField } from '../../packed/record-fields.ts';
 import type { ScriptReply } from '../../packed/record.ts';
 import { REFUSAL, REPLAY } from '../../packed/refusal-fields.ts';
 import type { AuditAction } from '../../domain/administration/audit.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
-import { type BalanceChangeRow, listSpendings, readBalanceChanges } from '../../postgres/balance-changes.ts';
+import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
 import { storableText } from '../../postgres/storable-json.ts';
-import { usedByMerged } from '../../postgres/users/merges.ts';
 import { packedUse, timeOfUse, UNKNOWN_BODY } from '../../redis/idempotency.ts';
 import { packedUser } from '../../redis/parts.ts';
 import type { BalanceTexts } from '../../rules/record.ts';
 import type { BalanceMovement } from '../../rules/spending.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
-import { pageOf } from '../page.ts';
 import { changeUserBalance, changeUserBalanceOnce } from '../changes/balance-change.ts';
 import type { LookedUp } from '../events/ready-event.ts';
 import { lookUpUses } from '../events/stored-replies.ts';
 import { findSystem } from '../find-configured.ts';
 import { eventId, idempotencyDigest, type KeyedIds, type ScopedKey, timeOf } from '../ids.ts';
-import { recordsAside } from '../persist/dead-letters.ts';
-import { NO_SPENDING, unlessRefused } from '../refusals.ts';
+import { unlessRefused } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 import { balanceChangeAnswer, balanceChangeOf, CLAIM_SCOPE, keyScope, REFUND_SCOPE } from './balances.ts';
+import { closingOf, createSpendingReads, type SpendingReadsOptions } from './spending-reads.ts';
 
-interface SpendingsOptions {
-  redis: Redis;
-  pool: Pool;
+interface SpendingsOptions extends SpendingReadsOptions {
   scripts: Scripts;
   ids: KeyedIds;
-  clock: Clock;
   /** The most idempotency keys that a user may use per UTC day; 0: no limit. */
   idempotencyKeysPerDay: number;
   recordAudit: RecordAudit;
-  /** Resolves when Postgres holds the writes about a user so far; rejects with 503 if that takes too long. */
-  persisted: (tenantNo: number, userId: string) => Promise<void>;
 }
 
 /** How often Postgres is asked about a key at most. An answer is outdated if the user was deleted or changed meanwhile. */
@@ -91,7 +73,8 @@ interface Made {
  * never changes.
  */
 export function createSpendings(options: SpendingsOptions) {
-  const { redis, recordAudit, pool, scripts, clock, persisted, ids, idempotencyKeysPerDay } = options;
+  const { redis, recordAudit, pool, scripts, clock, ids, idempotencyKeysPerDay } = options;
+  const reads = createSpendingReads(options);
 
   /**
    * Spends points, or with `expiresIn` holds them, once for each idempotency key. Throws 400 without a key; 403 for a user's
@@ -172,7 +155,7 @@ export function createSpendings(options: SpendingsOptions) {
       audit({ action: 'update', tenantNo, userId, by }, answer);
       return answer;
     }
-    const { closings } = await find(tenantNo, userId, system, of);
+    const { closings } = await reads.find(tenantNo, userId, system, of);
     const closing = closingOf(closings);
     if (closing?.kind === BALANCE[how]) return balanceChangeAnswer(compiled, closing);
     throw new AppError('conflict', `The hold ${closing === undefined ? 'has expired' : CLOSED[closing.kind]}.`);
@@ -217,7 +200,7 @@ export function createSpendings(options: SpendingsOptions) {
     // Read before the spending: a user who is deleted in between, and returns, must not be paid for it.
     const packed = await packedUser(redis, tenantNo, userId);
     const generation = packed === null ? null : decodeUser(packed).generation;
-    const { spending, closings } = await find(tenantNo, userId, system, of);
+    const { spending, closings } = await reads.find(tenantNo, userId, system, of);
     if (spending.kind === BALANCE.hold && closingOf(closings)?.kind !== BALANCE.capture)
       throw new AppError('conflict', 'The hold was not captured, so that there is nothing to refund.');
     check(spending);
@@ -225,35 +208,6 @@ export function createSpendings(options: SpendingsOptions) {
     const movement: BalanceMovement = { kind: 'refund', system: system.no, amount: spending.amount, of, generation };
     const { row, isReplay } = await use(compiled, scoped, { movement }, span);
     return { answer: balanceChangeAnswer(compiled, row), isReplay };
-  }
-
-  /** A page of a user's spendings, holds and expiries, newest first. Includes everything answered before. Throws 404 for a system. */
-  async function list(
-    compiled: CompiledCatalog,
-    userId: string,
-    { limit, cursor, pointsSystem }: SpendingsQuery,
-  ): Promise<SpendingsPage> {
-    const { tenantNo } = compiled.catalog;
-    const systemNo = pointsSystem === undefined ? null : findSystem(compiled, pointsSystem).no;
-    await persisted(tenantNo, userId);
-    const rows = await listSpendings(pool, { tenantNo, userId, systemNo, before: cursor ?? null, limit: limit + 1 });
-    const { rows: page, nextCursor } = pageOf(rows, limit, ({ id }) => uuidText(id));
-    const changes = await readBalanceChanges(
-      pool,
-      { tenantNo, userId },
-      page.map(({ id }) => id),
-    );
-    const nowMs = clock.now();
-    const spendings = page.map((row): Spending => {
-      const closings = changes.filter(({ closes }) => closes === row.id);
-      return {
-        ...balanceChangeAnswer(compiled, row),
-        status: statusOf(row, closings, nowMs),
-        idempotencyKey: row.idempotencyKey,
-        closedBy: closings.map((closing) => balanceChangeAnswer(compiled, closing)),
-      };
-    });
-    return { spendings, nextCursor };
   }
 
   /** Runs in the background; the caller does not wait for it. */
@@ -292,7 +246,7 @@ export function createSpendings(options: SpendingsOptions) {
       }
       if (reply[kindField] !== REFUSAL.replay) return { row: changeIn(compiled, reply), isReplay: false };
       const first = ids.make(Number(timeOfUse(reply[REPLAY.use])), scoped);
-      const row = (await changeOf(scoped, first)) ?? (await changeOfMerged(scoped, first));
+      const row = await reads.changeOf(scoped, first);
       if (row === undefined)
         throw new AppError(
           'conflict',
@@ -302,59 +256,10 @@ export function createSpendings(options: SpendingsOptions) {
     }
   }
 
-  async function changeOf(of: { tenantNo: number; userId: string }, id: string): Promise<BalanceChangeRow | undefined> {
-    return (await read(of, id)).find((each) => each.id === id);
-  }
-
-  /** The change of a user who was merged into this one, by the ID that its key has now. */
-  async function changeOfMerged(
-    of: { tenantNo: number; userId: string },
-    id: string,
-  ): Promise<BalanceChangeRow | undefined> {
-    const usedBy = await usedByMerged(pool, id);
-    return usedBy === null ? undefined : changeOf(of, usedBy);
-  }
-
-  /** A spending or hold, and what closed it. Throws 404. */
-  async function find(
-    tenantNo: number,
-    userId: string,
-    system: PointsSystem,
-    id: string,
-  ): Promise<{ spending: BalanceChangeRow; closings: BalanceChangeRow[] }> {
-    const rows = await read({ tenantNo, userId }, id);
-    const spending = rows.find((row) => row.id === id);
-    const isOther = spending?.closes !== null || spending.kind === BALANCE.expire || spending.systemNo !== system.no;
-    if (spending === undefined || isOther) throw new AppError('not_found', NO_SPENDING);
-    return { spending, closings: rows.filter(({ closes }) => closes === id) };
-  }
-
-  /** A change, and those that close it. Waits until Postgres holds what was written before. */
-  async function read(of: { tenantNo: number; userId: string }, id: string): Promise<BalanceChangeRow[]> {
-    await persisted(of.tenantNo, of.userId);
-    // Read first: a retry may store them in the meantime.
-    const aside = await setAside(of);
-    const stored = await readBalanceChanges(pool, of, [id]);
-    const isStored = (row: BalanceChangeRow): boolean => stored.some((each) => each.id === row.id);
-    return [...stored, ...aside.filter((row) => (row.id === id || row.closes === id) && !isStored(row))];
-  }
-
-  /** A user's changes in outbox entries that Postgres refused. */
-  async function setAside(of: { tenantNo: number; userId: string }): Promise<BalanceChangeRow[]> {
-    const records = await recordsAside(options, of);
-    return records
-      .filter((record) => Array.isArray(record[RECORD.balance]))
-      .map((record) => balanceChangeOf(of.tenantNo, record)!);
-  }
-
-  return { open, pay, close, refund, refundClaim, list };
+  return { open, pay, close, refund, refundClaim, list: reads.list };
 }
 
 export type Spendings = ReturnType<typeof createSpendings>;
-
-/** A hold's capture or release. */
-const closingOf = (closings: readonly BalanceChangeRow[]): BalanceChangeRow | undefined =>
-  closings.find(({ kind }) => kind !== BALANCE.refund);
 
 const CLOSED: Readonly<Record<number, string>> = {
   [BALANCE.capture]: 'was captured',
@@ -378,18 +283,4 @@ function isSame(row: BalanceChangeRow, movement: BalanceMovement, { reason, refe
     row.reference === (reference ?? null) &&
     (movement.kind !== 'hold' || row.expiresMs! - row.atMs === movement.expiresInMs)
   );
-}
-
-function statusOf(
-  { kind, expiresMs }: BalanceChangeRow,
-  closings: readonly BalanceChangeRow[],
-  nowMs: number,
-): Spending['status'] {
-  const kinds = new Set(closings.map((closing) => closing.kind));
-  if (kinds.has(BALANCE.refund)) return 'refunded';
-  if (kind === BALANCE.spend) return 'spent';
-  if (kind === BALANCE.expire) return 'expired';
-  if (kinds.has(BALANCE.capture)) return 'captured';
-  if (kinds.has(BALANCE.release)) return 'released';
-  return (expiresMs ?? 0) > nowMs ? 'held' : 'expired';
 }

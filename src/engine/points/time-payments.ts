@@ -2,7 +2,7 @@ import type { Catalogs } from '../../catalog/catalogs.ts';
 import { fittingCall } from '../../catalog/event-work.ts';
 import { compileTimePlan } from '../../catalog/compile/plans.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import type { DuePeriod } from '../../postgres/time-triggers.ts';
 import { payTime } from '../../rules/clock.ts';
 import type { Plan } from '../../rules/plan.ts';
@@ -35,7 +35,7 @@ export function createTimePayments(options: TimePaymentsOptions) {
     await catalogs.atLeast(tenantNo, version);
     const compiled = await catalogs.of(tenantNo);
     const payments = together(periods);
-    const utcDay = Math.floor((payments[0]?.dueMs ?? 0) / DAY_MS);
+    const utcDay = epochDay(payments[0]?.dueMs ?? 0);
     const plan = compileTimePlan(compiled, utcDay);
     const aCall = fittingCall(compiled.userPlan(utcDay).work, PAYMENTS_A_CALL);
     for (let at = 0; at < payments.length; at += aCall) {

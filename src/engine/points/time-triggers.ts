@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { DAY_MS } from '../../domain/periods.ts';
+import { DAY_MS, epochDay } from '../../domain/periods.ts';
 import {
   type DuePeriod,
   duePeriods,
@@ -106,7 +106,7 @@ export class TimeTriggers implements ScheduledWork {
     let fromMs = dueMs;
     for (let left = this.atOnce; fromMs < beforeMs && left > 0 && performance.now() < endMs;) {
       // One call covers one UTC day.
-      const dayEndMs = (Math.floor(fromMs / DAY_MS) + 1) * DAY_MS;
+      const dayEndMs = (epochDay(fromMs) + 1) * DAY_MS;
       const toMs = Math.min(beforeMs, dayEndMs, fromMs + this.spanMs) - 1;
       const { periods, nextMs, moment } = await this.page(open, { fromMs, toMs });
       this.moment = null;
@@ -140,14 +140,14 @@ export class TimeTriggers implements ScheduledWork {
   }
 
   private async pageOfMoment(from: readonly TriggerPeriods[], dueMs: number): Promise<Page> {
-    const asked = from.filter(({ fromMs }) => fromMs <= dueMs);
-    const triggers = asked.map(({ tenantNo, triggerNo }) => `${tenantNo}:${triggerNo}`).join();
+    const reached = from.filter(({ fromMs }) => fromMs <= dueMs);
+    const triggers = reached.map(({ tenantNo, triggerNo }) => `${tenantNo}:${triggerNo}`).join();
     const known = this.moment?.dueMs === dueMs && this.moment.triggers === triggers ? this.moment.after : null;
-    const found = await periodsAt(this.options.pool, { asked, dueMs, after: known, limit: this.atOnce });
-    const last = found.periods.at(-1);
-    if (found.isLast || last === undefined) return { periods: found.periods, nextMs: dueMs + 1, moment: null };
+    const page = await periodsAt(this.options.pool, { asked: reached, dueMs, after: known, limit: this.atOnce });
+    const last = page.periods.at(-1);
+    if (page.isLast || last === undefined) return { periods: page.periods, nextMs: dueMs + 1, moment: null };
     const after = { tenantNo: last.tenantNo, userId: last.userId };
-    return { periods: found.periods, nextMs: dueMs, moment: { dueMs, triggers, after } };
+    return { periods: page.periods, nextMs: dueMs, moment: { dueMs, triggers, after } };
   }
 
   /** Pays periods. Returns the triggers whose periods are paid; those of a tenant that failed are not included. */

@@ -24,8 +24,8 @@ export class TriggerProgress {
   async open(upToMs = Infinity): Promise<Open[]> {
     const all = (await openTriggers(this.pool)).filter(({ tenantNo }) => !this.pieces.isAside(String(tenantNo)));
     const open = all.map((trigger) => {
-      const looked = this.looked.get(keyOf(trigger));
-      const known = looked?.noted === trigger.nextMs ? looked.nextMs : (trigger.nextMs ?? 0);
+      const progress = this.looked.get(keyOf(trigger));
+      const known = progress?.noted === trigger.nextMs ? progress.nextMs : (trigger.nextMs ?? 0);
       return { ...trigger, fromMs: Math.max(trigger.activatedMs + 1, known) };
     });
     // The clock went back. Users' states show which periods were paid, so that new users get theirs.

@@ -74,7 +74,7 @@ export async function stored({ redis, pool, shards }: Servers): Promise<void> {
 
 /** The suspects that really differ while Redis did not change. A value that never rests counts as equal. */
 export async function confirm(servers: Servers, suspects: readonly Suspect[]): Promise<Difference[]> {
-  const found: Difference[] = [];
+  const differences: Difference[] = [];
   let open = [...suspects];
   for (let tries = 0; open.length > 0 && tries < TRIES; tries += 1) {
     const before = await Promise.all(open.map((suspect) => suspect.redis()));
@@ -82,13 +82,19 @@ export async function confirm(servers: Servers, suspects: readonly Suspect[]): P
     const round = new Round();
     const again: Suspect[] = [];
     for (const [index, suspect] of open.entries()) {
-      const wanted = await suspect.postgres(round);
+      const expected = await suspect.postgres(round);
       const now = await suspect.redis();
-      if (now === wanted) continue;
+      if (now === expected) continue;
       if (now !== before[index]) again.push(suspect);
-      else found.push({ key: suspect.key, part: suspect.part, redis: now ?? 'nothing', postgres: wanted ?? 'nothing' });
+      else
+        differences.push({
+          key: suspect.key,
+          part: suspect.part,
+          redis: now ?? 'nothing',
+          postgres: expected ?? 'nothing',
+        });
     }
     open = again;
   }
-  return found;
+  return differences;
 }

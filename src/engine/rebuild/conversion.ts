@@ -65,8 +65,8 @@ export function createConverting(options: ConversionOptions): JobWork<Conversion
     const { tenantNo, parameters } = job;
     const at = await readSpread(pool, tenantNo);
     const old = partsOfSpread(tenantNo, at.spread).map(({ shard }) => shard);
-    const wanted = partsOfSpread(tenantNo, parameters.spread).map(({ shard }) => shard);
-    const shards = [...new Set([...old, ...wanted])].toSorted((a, b) => a - b);
+    const future = partsOfSpread(tenantNo, parameters.spread).map(({ shard }) => shard);
+    const shards = [...new Set([...old, ...future])].toSorted((a, b) => a - b);
     if (!at.converting) {
       if (at.spread === parameters.spread) return void (await record(async () => ({ end: 'done' })));
       await underNewMarks(options, shards, { ...at, converting: true });
@@ -77,7 +77,7 @@ export function createConverting(options: ConversionOptions): JobWork<Conversion
       await underNewMarks(options, shards, { ...at, spread: parameters.spread });
       await record(async () => ({}));
     } else {
-      await fill(tenantNo, wanted);
+      await fill(tenantNo, future);
       await record(async (client) => {
         await setSpread(client, { ...at, converting: false, epoch: await nextEpoch(client) });
         return { end: 'done', done: job.total ?? 0 };

@@ -51,13 +51,13 @@ export async function suspectQuests(
 ): Promise<Suspect[]> {
   const suspects: Suspect[] = [];
   for (const tenantNo of new Set(users.map((user) => user.tenantNo))) {
-    const found = await tenants.of(tenantNo);
-    if (found === null) continue;
+    const tenant = await tenants.of(tenantNo);
+    if (tenant === null) continue;
     const ids = users.filter((user) => user.tenantNo === tenantNo).map(({ id }) => id);
-    for (const quest of found.quests) {
-      const { held, stored } = await inSnapshot(servers.pool, (client) => textsOf(client, found.index, quest, ids));
+    for (const quest of tenant.quests) {
+      const { held, stored } = await inSnapshot(servers.pool, (client) => textsOf(client, tenant.index, quest, ids));
       for (const id of ids)
-        if (held.get(id) !== stored.get(id)) suspects.push(questSuspect(servers, found.index, quest, id));
+        if (held.get(id) !== stored.get(id)) suspects.push(questSuspect(servers, tenant.index, quest, id));
     }
   }
   return suspects;

@@ -32,9 +32,9 @@ export class SetMembers {
 
   /** Whether exactly these members were noted for a set. */
   async areAll(key: string, pieces: AsyncIterable<readonly string[]>): Promise<boolean> {
-    const found = { ...NONE };
-    for await (const ids of pieces) for (const id of ids) add(found, id);
-    return this.isNoted(key, found);
+    const sums = { ...NONE };
+    for await (const ids of pieces) for (const id of ids) add(sums, id);
+    return this.isNoted(key, sums);
   }
 
   /** Whether each of these was noted as often as its count says, and no others were noted. */
@@ -42,13 +42,13 @@ export class SetMembers {
     key: string,
     pieces: AsyncIterable<readonly (readonly [id: string, count: number])[]>,
   ): Promise<boolean> {
-    const found = { ...NONE };
-    for await (const counts of pieces) for (const [id, count] of counts) add(found, id, count);
-    return this.isNoted(key, found);
+    const sums = { ...NONE };
+    for await (const counts of pieces) for (const [id, count] of counts) add(sums, id, count);
+    return this.isNoted(key, sums);
   }
 
-  private isNoted(key: string, found: Readonly<Sums>): boolean {
+  private isNoted(key: string, sums: Readonly<Sums>): boolean {
     const noted = this.sets.get(key) ?? NONE;
-    return noted.count === found.count && noted.low === found.low && noted.high === found.high;
+    return noted.count === sums.count && noted.low === sums.low && noted.high === sums.high;
   }
 }

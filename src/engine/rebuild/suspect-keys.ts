@@ -33,15 +33,15 @@ export async function missingUses(
   const places = used
     .map((key) => bucketOf(redis, key, generationOf(key)))
     .filter(({ key }) => sides.shards.includes(shardOfKey(key)));
-  const found = await Promise.all(places.map(({ key, field }) => hotUse(redis, key, field)));
-  const others = places.flatMap((place, index) => (found[index] === place.value ? [] : [{ place, hot: found[index] }]));
+  const uses = await Promise.all(places.map(({ key, field }) => hotUse(redis, key, field)));
+  const others = places.flatMap((place, index) => (uses[index] === place.value ? [] : [{ place, hot: uses[index] }]));
   // A key that is not hot may be old. It may become old in between, so this is read second.
-  const held = await oldKeysHeld(
+  const oldUses = await oldKeysHeld(
     redis,
     others.map(({ place }) => fieldOf(place)),
   );
   return others
-    .filter(({ hot }, at) => hot !== null || held[at] !== true)
+    .filter(({ hot }, at) => hot !== null || oldUses[at] !== true)
     .map(({ place }) => missingUseSuspect(sides, place));
 }
 

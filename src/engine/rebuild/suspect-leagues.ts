@@ -36,9 +36,9 @@ interface Wrong {
 
 /** Users of a tenant whose tiers are not those of their newest moves, or whose cohorts do not fit their scores. */
 export async function suspectLeagueUsers(sides: Sides, users: readonly StoredUser[]): Promise<Suspect[]> {
-  const found: Suspect[] = [];
+  const suspects: Suspect[] = [];
   for (const [user, wrong] of await wrongUsers(sides, users))
-    found.push(
+    suspects.push(
       suspect(wrong, async () => {
         const { tenantNo, id } = user;
         const state = (await storedStates(sides.pool, tenantNo, [id])).get(id);
@@ -46,7 +46,7 @@ export async function suspectLeagueUsers(sides: Sides, users: readonly StoredUse
         return now.map(([, each]) => each);
       }),
     );
-  return found;
+  return suspects;
 }
 
 /** A suspect that is confirmed if `again` still finds it. */
@@ -62,13 +62,13 @@ async function wrongUsers(sides: Sides, users: readonly StoredUser[]): Promise<[
   const byName = new Map(users.map((user) => [nameOf(user.tenantNo, user.id), user]));
   const states = new Map<StoredUser, PackedState | null>(users.map((user) => [user, readState(user)]));
   const keyOf = ({ tenantNo, id }: StoredUser): string => userKey(knownPart(sides.redis, tenantNo, id), id);
-  const found: [StoredUser, Wrong][] = [];
+  const mismatches: [StoredUser, Wrong][] = [];
   for (const { tenantNo, userId, boardNo, held, moved } of await unmovedTiers(sides.pool, users)) {
     const user = byName.get(nameOf(tenantNo, userId))!;
     // An import sets the first tier of a user, without a move.
     if (moved === null && states.get(user)?.[USER.importedMs] !== undefined) continue;
     const text = `tier ${shownTier(held)} stored, ${shownTier(moved)} after the newest move`;
-    found.push([user, { key: keyOf(user), part: `league tier ${boardNo}`, text }]);
+    mismatches.push([user, { key: keyOf(user), part: `league tier ${boardNo}`, text }]);
   }
   for (const seat of await openSeats(sides.pool, users)) {
     const user = byName.get(nameOf(seat.tenantNo, seat.userId))!;
@@ -76,9 +76,9 @@ async function wrongUsers(sides: Sides, users: readonly StoredUser[]): Promise<[
     const state = states.get(user);
     const text = board === undefined || !state ? null : wrongSeat(seat, board, state);
     const part = `league cohort ${seat.boardNo} ${dateOf(seat.runDay)}`;
-    if (text !== null) found.push([user, { key: keyOf(user), part, text }]);
+    if (text !== null) mismatches.push([user, { key: keyOf(user), part, text }]);
   }
-  return found;
+  return mismatches;
 }
 
 const nameOf = (tenantNo: number, id: string): string => `${tenantNo} ${id}`;
@@ -140,7 +140,7 @@ const positionOf = ({ tenantNo, boardNo, runDay, id }: CohortPosition): CohortPo
 });
 
 async function wrongCohorts(sides: Sides, cohorts: readonly StoredCohort[]): Promise<[StoredCohort, Wrong][]> {
-  const found: [StoredCohort, Wrong][] = [];
+  const mismatches: [StoredCohort, Wrong][] = [];
   for (const [runId, some] of byClosedRun(cohorts)) {
     const ids = some.map(({ id }) => id);
     const [seats, scores] =
@@ -155,14 +155,14 @@ async function wrongCohorts(sides: Sides, cohorts: readonly StoredCohort[]): Pro
       if (board === undefined) continue;
       const key = `${COHORT} ${cohort.tenantNo} ${cohort.id}`;
       const size = wrongSize(cohort, board);
-      if (size !== null) found.push([cohort, { key, part: '', text: size }]);
+      if (size !== null) mismatches.push([cohort, { key, part: '', text: size }]);
       const own = <T extends { cohort: number }>(all: readonly T[]): T[] =>
         all.filter((each) => each.cohort === cohort.id);
       for (const { userId, text } of wrongMoves(cohort, board, own(seats), own(scores)))
-        found.push([cohort, { key, part: userId, text }]);
+        mismatches.push([cohort, { key, part: userId, text }]);
     }
   }
-  return found;
+  return mismatches;
 }
 
 /** Cohorts by the ID of their closed run; `null` for those of runs that go on. */

@@ -77,8 +77,8 @@ function rankSuspect(
 
 /** Rewards whose count is not the number of claims. `tenantNos`: of these tenants only; `null`: of all. */
 export async function suspectClaimCounts({ pool }: Sides, tenantNos: readonly number[] | null): Promise<Suspect[]> {
-  const found = await wrongClaimCounts(pool, tenantNos);
-  return found.map(({ tenantNo, rewardNo }) => ({
+  const wrongCounts = await wrongClaimCounts(pool, tenantNos);
+  return wrongCounts.map(({ tenantNo, rewardNo }) => ({
     key: `${CLAIM_COUNT} ${tenantNo} ${rewardNo}`,
     part: '',
     redis: async () => ONLY_POSTGRES,

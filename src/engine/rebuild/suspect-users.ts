@@ -139,23 +139,23 @@ export async function suspectUsers(
     }
     teams.add(part, stateOf(user), await sides.boards.of(tenantNo));
   }
-  const found = await Promise.all([
+  const suspects = await Promise.all([
     ...Array.from(byShard.values(), (some) => suspectStates(sides, some)),
     suspectBalances(sides, Array.from(byShard.values()).flat()),
     ...Array.from(bySet, ([key, standings]) => suspectScores(sides, key, standings)),
     // The members of a set are in one group.
     ...Array.from(bySet.values(), ([first]) => suspectGroup(sides, first!)),
   ]);
-  return found.flat();
+  return suspects.flat();
 }
 
 /** The list under a key; creates it if necessary. */
 function listed<K, V>(lists: Map<K, V[]>, key: K): V[] {
   const known = lists.get(key);
   if (known !== undefined) return known;
-  const made: V[] = [];
-  lists.set(key, made);
-  return made;
+  const list: V[] = [];
+  lists.set(key, list);
+  return list;
 }
 
 async function suspectStates(sides: Sides, users: readonly PlacedUser[]): Promise<Suspect[]> {

@@ -330,15 +330,15 @@ export class Verifying implements JobWork<VerificationJob> {
   private async countersOf(part: TenantPart): Promise<string[]> {
     const { redis, pool } = this;
     const share = shareOf(redis, part)!;
-    const [there, users, completions] = await Promise.all([
+    const [inRedis, users, completions] = await Promise.all([
       redis.hgetall(countersKey(part)),
       countUsersIn(pool, share),
       completionCounts(pool, share),
     ]);
-    const wanted = new Map([[COUNTER.users as string, users]]);
-    for (const [no, count] of completions) wanted.set(completionsField(no), count);
-    const names = new Set([...wanted.keys(), ...Object.keys(there).filter((field) => COUNTS.test(field))]);
-    return [...names].toSorted().filter((field) => Number(there[field] ?? 0) !== (wanted.get(field) ?? 0));
+    const inPostgres = new Map([[COUNTER.users as string, users]]);
+    for (const [no, count] of completions) inPostgres.set(completionsField(no), count);
+    const names = new Set([...inPostgres.keys(), ...Object.keys(inRedis).filter((field) => COUNTS.test(field))]);
+    return [...names].toSorted().filter((field) => Number(inRedis[field] ?? 0) !== (inPostgres.get(field) ?? 0));
   }
 
   /** How many users have each total, one points system a slice. */

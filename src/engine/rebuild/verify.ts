@@ -203,11 +203,11 @@ class Verification {
   async counters(): Promise<void> {
     for (const [key, fields] of this.counted) {
       const part = tenantKey(key)!;
-      const there = await this.options.redis.hgetall(key);
-      const names = [...fields, ...Object.keys(there)].filter((field) => COUNTS.test(field));
+      const inRedis = await this.options.redis.hgetall(key);
+      const names = [...fields, ...Object.keys(inRedis)].filter((field) => COUNTS.test(field));
       await this.settle([...new Set(names)].map((field) => counterSuspect(this.sides, part, field)));
       const youngest = this.generations.youngest.get(key) ?? 0;
-      for (const difference of lowGeneration(key, { held: there[COUNTER.generation] ?? null, youngest }))
+      for (const difference of lowGeneration(key, { held: inRedis[COUNTER.generation] ?? null, youngest }))
         this.report(difference);
     }
   }
@@ -276,24 +276,29 @@ export async function behindPostgres({
   pool,
   shards,
 }: Pick<Sides, 'redis' | 'pool' | 'shards'>): Promise<Difference[]> {
-  const found: Difference[] = [];
+  const differences: Difference[] = [];
   // Postgres first: Redis is ahead of it, and moves on.
   const { cursors } = await readCursors(pool);
   for (const shard of shards) {
     const { position, batchProgress } = cursors[shard]!;
     const last = await lastPosition(redis, shard);
     if (comparePositions(last, position) < 0) {
-      found.push({
+      differences.push({
         key: outboxKey(shard),
         part: '',
         redis: last === OUTBOX_START ? 'nothing' : last,
         postgres: position,
       });
     }
-    const there = await redis.get(batchProgressKey(shard));
-    if (compareProgress(there ?? '', batchProgress) < 0) {
-      found.push({ key: batchProgressKey(shard), part: '', redis: there ?? 'nothing', postgres: batchProgress });
+    const inRedis = await redis.get(batchProgressKey(shard));
+    if (compareProgress(inRedis ?? '', batchProgress) < 0) {
+      differences.push({
+        key: batchProgressKey(shard),
+        part: '',
+        redis: inRedis ?? 'nothing',
+        postgres: batchProgress,
+      });
     }
   }
-  return found;
+  return differences;
 }

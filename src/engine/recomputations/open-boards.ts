@@ -4,7 +4,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { PlanBoard } from '../../rules/plan.ts';
 import type { OpenRun, ScoredBoard } from '../../rules/recomputation.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { playedRule, runOf } from '../../domain/runs.ts';
 import type { BoardFill } from '../../postgres/boards/progress.ts';
 import type { StoredRecomputation } from '../../postgres/corrections/recomputations.ts';
@@ -24,7 +24,7 @@ export function openBoards(compiled: CompiledCatalog, nowMs: number): OpenBoard[
 
 function openRuns(leaderboard: Leaderboard, nowMs: number): OpenRun[] {
   const rule = playedRule(leaderboard);
-  const newestDay = Math.floor(nowMs / DAY_MS) + 1;
+  const newestDay = epochDay(nowMs) + 1;
   const runs: OpenRun[] = [];
   for (let run = firstOpenRun(leaderboard, nowMs); run !== null && run.startDay <= newestDay;) {
     runs.push({ first: run.startDay, ...(run.endDay !== null && { last: run.endDay }) });

@@ -1,14 +1,13 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { type CompiledCatalog, loadCompiled } from '../../catalog/compiled-catalog.ts';
 import { fittingCall } from '../../catalog/event-work.ts';
 import { pointsLimits } from '../../catalog/compile/points.ts';
 import type { Clock } from '../../clock.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { type BoardFill, listFills } from '../../postgres/boards/progress.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import { USER } from '../../packed/user-fields.ts';
-import { loadCatalog } from '../../postgres/catalog.ts';
 import {
   beginPlanning,
   beginStep,
@@ -74,7 +73,7 @@ async function recomputeUsers(
   },
 ): Promise<Recomputed[]> {
   const step: RecomputationStep = {
-    plan: compiled.userPlan(Math.floor(nowMs / DAY_MS)).plan,
+    plan: compiled.userPlan(epochDay(nowMs)).plan,
     nowMs,
     step: jobNo,
     reverts: status === 'reverting',
@@ -139,9 +138,8 @@ export function createRecomputing(options: RecomputingOptions): JobWork<Recomput
   async function slice(running: RecomputationJob, record: RecordSlice): Promise<void> {
     const { tenantNo, subjectId } = running;
     const job = (await readRecomputation(pool, { tenantNo, id: subjectId }))!;
-    const catalog = await loadCatalog(pool, tenantNo);
-    if (catalog === null) return fail(job, 'The tenant was deleted.', record);
-    const compiled = compileCatalog(catalog);
+    const compiled = await loadCompiled(pool, tenantNo);
+    if (compiled === null) return fail(job, 'The tenant was deleted.', record);
     const fills = job.request.what.includes('boards') ? await listFills(pool, tenantNo) : [];
     // A board that is being filled has only some of its scores.
     if (fills.some(({ status }) => status === 'waiting' || status === 'running')) return;
@@ -201,7 +199,7 @@ export function createRecomputing(options: RecomputingOptions): JobWork<Recomput
         : toApply(compiled, row.createdMs, row.plan!),
     }));
     const outcomes: (string | null)[] = [];
-    const aCall = fittingCall(compiled.userPlan(Math.floor(clock.now() / DAY_MS)).work, USERS_A_CALL);
+    const aCall = fittingCall(compiled.userPlan(epochDay(clock.now())).work, USERS_A_CALL);
     for (let from = 0; from < users.length; from += aCall)
       outcomes.push(...(await attempt(step, users.slice(from, from + aCall))));
     const skipped = users.flatMap(({ userId }, index) => {

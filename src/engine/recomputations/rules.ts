@@ -53,8 +53,8 @@ export function rulesOf(compiled: CompiledCatalog, points: boolean, utcDay: numb
   const counters = new Map<number, Counter[]>();
   for (const { no, key } of catalog.metrics) {
     const counting = compiled.plan(key, utcDay)?.counters ?? [];
-    const wanted = counting.filter((counter) => points || compiled.achievementsByNo.has(counter.no));
-    if (wanted.length > 0) counters.set(no, wanted);
+    const relevant = counting.filter((counter) => points || compiled.achievementsByNo.has(counter.no));
+    if (relevant.length > 0) counters.set(no, relevant);
   }
   const quests = new Map(
     catalog.metrics.flatMap((metric): [number, QuestRule[]][] => {

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
-import { dateOf, DAY_MS, dayOf, FREQUENCIES } from '../../domain/periods.ts';
+import { dateOf, DAY_MS, dayOf, FREQUENCIES, epochDay } from '../../domain/periods.ts';
 import type { RecomputationAsked } from '../../domain/administration/recomputation.ts';
 import { isQuest } from '../../domain/repeat.ts';
 import {
@@ -112,7 +112,7 @@ async function planRules(
   const triggers = await triggersOfEvents(client, job.tenantNo);
   const boards = what.includes('boards') ? openBoards(compiled, nowMs) : null;
   return {
-    rules: rulesOf(compiled, points, Math.floor(nowMs / DAY_MS)),
+    rules: rulesOf(compiled, points, epochDay(nowMs)),
     points,
     achievements: what.includes('achievements'),
     boards,

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { DAY_MS } from '../../domain/periods.ts';
+import { DAY_MS, epochDay } from '../../domain/periods.ts';
 import { addJob, type Job, openJobs, type Progress } from '../../postgres/jobs.ts';
 import {
   dropEvents,
@@ -10,7 +10,7 @@ import {
   readEventPartitions,
 } from '../../postgres/partitions.ts';
 import { expiringSystems } from '../../postgres/expiries.ts';
-import type { ScheduledWork } from '../schedule/due-work.ts';
+import { periodicUpkeep, type ScheduledWork } from '../schedule/due-work.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 
 const KIND = 'event_retention';
@@ -20,55 +20,32 @@ type PartitionDrop = Job<{ firstDay: number; endDay: number }>;
 
 /**
  * Adds a job for the oldest partition past the retention period, unless late events may arrive, points earned then have not
- * expired, or keys lack an index.
+ * expired, or keys lack an index. `days`: number of days that events are kept; `null`: for ever.
  */
-export class EventRetention implements ScheduledWork {
-  readonly name = 'retention of events';
-  readonly isUpkeep = true;
-  private readonly pool: Pool;
-  private readonly days: number | null;
-  private readonly onAdded: () => void;
-  /** The day (epoch day) for which everything is done. */
-  private cleanDay: number | null = null;
+export const createEventRetention = (pool: Pool, days: number | null, onAdded?: () => void): ScheduledWork =>
+  periodicUpkeep('retention of events', DAY_MS, {
+    dueMs: async (upToMs) => {
+      if (days === null) return null;
+      if ((await openJobs(pool, { kind: KIND })) > 0) return 'waits';
+      const today = epochDay(upToMs);
+      return (await oldestToDrop(pool, days, today)) === null ? null : today * DAY_MS;
+    },
+    perform: async (upToMs) => {
+      const old = days === null ? null : await oldestToDrop(pool, days, epochDay(upToMs));
+      if (old === null) return;
+      const { firstDay, endDay } = old;
+      await addJob(pool, { kind: KIND, tenantNo: null, parameters: { firstDay, endDay }, nowMs: upToMs });
+      onAdded?.();
+    },
+  });
 
-  /** `days`: number of days that events are kept; `null`: for ever. `onAdded`: called when a job was added. */
-  constructor({ pool, days, onAdded = () => undefined }: { pool: Pool; days: number | null; onAdded?: () => void }) {
-    this.pool = pool;
-    this.days = days;
-    this.onAdded = onAdded;
-  }
-
-  async due(upToMs: number): Promise<number | null> {
-    const today = dayOf(upToMs);
-    if (this.days === null || this.cleanDay === today || (await openJobs(this.pool, { kind: KIND })) > 0) return null;
-    if ((await this.oldest(today)) !== null) return today * DAY_MS;
-    this.cleanDay = today;
-    return null;
-  }
-
-  async upcoming(untilMs: number): Promise<number | null> {
-    const day = dayOf(untilMs);
-    return this.days === null || this.cleanDay === day ? null : day * DAY_MS;
-  }
-
-  async perform(_dueMs: number, _ending: AbortSignal, _beforeMs: number, upToMs: number): Promise<void> {
-    const old = await this.oldest(dayOf(upToMs));
-    if (old === null) return;
-    const { firstDay, endDay } = old;
-    await addJob(this.pool, { kind: KIND, tenantNo: null, parameters: { firstDay, endDay }, nowMs: upToMs });
-    this.onAdded();
-  }
-
-  /** The oldest partition to drop; `null` if there is none. */
-  private async oldest(today: number): Promise<EventPartition | null> {
-    if (this.days === null) return null;
-    const kept = (await readEventPartitions(this.pool)).find(({ isGone }) => !isGone);
-    if (kept === undefined || !kept.keysIndexed) return null;
-    const expiring = await expiringSystems(this.pool);
-    const longest = Math.max(-1, ...expiring.map(({ afterDays }) => afterDays ?? -1));
-    const days = Math.max(this.days, (await mostLateDays(this.pool)) + 1, longest + 2);
-    return kept.endDay + days <= today ? kept : null;
-  }
+async function oldestToDrop(pool: Pool, keptDays: number, today: number): Promise<EventPartition | null> {
+  const kept = (await readEventPartitions(pool)).find(({ isGone }) => !isGone);
+  if (kept === undefined || !kept.keysIndexed) return null;
+  const expiring = await expiringSystems(pool);
+  const longest = Math.max(-1, ...expiring.map(({ afterDays }) => afterDays ?? -1));
+  const days = Math.max(keptDays, (await mostLateDays(pool)) + 1, longest + 2);
+  return kept.endDay + days <= today ? kept : null;
 }
 
 /** Drops partitions of events and awards, after adding them to daily sums in slices. */
@@ -91,5 +68,3 @@ export function createPartitionDropping(pool: Pool, onDropped: () => void = () =
 
   return { kinds, title, onRecorded, slice };
 }
-
-const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { DAY_MS } from '../../domain/periods.ts';
+import { DAY_MS, epochDay } from '../../domain/periods.ts';
 import { moveAgeing, raiseAgeing, readAgeing } from '../../postgres/used-keys.ts';
 import { fieldOfDigest, wideBucket } from '../../redis/idempotency.ts';
 import { idempotencyKey, shardOfKey } from '../../redis/keys.ts';
@@ -25,8 +25,6 @@ export interface KeyAgeingOptions {
 
 type Bucket = Parameters<typeof findAgedKeys>[1][number];
 
-const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
-
 /** Redis keys that each call scans, and calls in a piece of work. */
 const LOOKED_A_CALL = 1_000;
 const CALLS_A_PIECE = 20;
@@ -45,17 +43,17 @@ export function createKeyAgeing(options: KeyAgeingOptions) {
   const pieces = new Pieces({ kind: name, onFailed: options.onFailed });
 
   async function due(upToMs: number): Promise<number | null> {
-    return (await readAgeing(pool)).doneDay < dayOf(upToMs) ? upToMs : null;
+    return (await readAgeing(pool)).doneDay < epochDay(upToMs) ? upToMs : null;
   }
 
   async function upcoming(untilMs: number): Promise<number | null> {
-    const today = dayOf(untilMs);
+    const today = epochDay(untilMs);
     return (await readAgeing(pool)).doneDay < today ? today * DAY_MS : null;
   }
 
   async function perform(dueMs: number, ending: AbortSignal): Promise<void> {
     const progress = await readAgeing(pool);
-    if (progress.doneDay >= dayOf(dueMs)) return;
+    if (progress.doneDay >= epochDay(dueMs)) return;
     const beforeMs = dueMs - hotDays * DAY_MS;
     await raiseAgeing(pool, beforeMs);
     let { cursor } = progress;
@@ -66,7 +64,10 @@ export function createKeyAgeing(options: KeyAgeingOptions) {
       cursor = next;
       if (cursor === '0') break;
     }
-    await moveAgeing(pool, cursor === '0' ? { doneDay: dayOf(dueMs), cursor } : { doneDay: progress.doneDay, cursor });
+    await moveAgeing(
+      pool,
+      cursor === '0' ? { doneDay: epochDay(dueMs), cursor } : { doneDay: progress.doneDay, cursor },
+    );
   }
 
   /** Moves the old keys of some buckets, all together or, if that fails, tenant by tenant. Returns false if it was aborted. */

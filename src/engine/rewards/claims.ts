@@ -1,12 +1,11 @@
 import type { Span } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { type CompiledCatalog, withDeleted } from '../../catalog/compiled-catalog.ts';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { Reward } from '../../domain/catalog.ts';
-import type { Claim, Claims as ClaimsPage, ClaimsQuery, RewardStock, UserReward } from '../../domain/reward.ts';
-import { uuidText } from '../../domain/schemas.ts';
+import type { Claim } from '../../domain/reward.ts';
 import { AppError } from '../../errors.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import {
@@ -16,23 +15,18 @@ import {
   claimOfKey,
   type ClaimRow,
   fulfilClaim,
-  listClaims,
   noteRefund,
-  readClaim,
   releaseClaim,
   reserveClaim,
   type ReserveOutcome,
 } from '../../postgres/rewards.ts';
-import { packedUser } from '../../redis/parts.ts';
 import { inOwnTurn } from '../../turns.ts';
-import { pageOf } from '../page.ts';
 import { findReward } from '../find-configured.ts';
 import type { KeyedIds } from '../ids.ts';
 import { balanceOf } from '../../rules/points.ts';
-import { decodeUser } from '../../rules/user-codec.ts';
-import type { User } from '../../rules/user.ts';
 import { CLAIM_SCOPE } from '../points/balances.ts';
 import type { Spendings } from '../points/spendings.ts';
+import { claimAnswer, findClaim, shownClaim, stateOf } from './claim-reads.ts';
 
 export interface ClaimsOptions {
   redis: Redis;
@@ -46,9 +40,6 @@ export interface ClaimsOptions {
   /** Called at each moment of a claim, so that tests can stop there. */
   onMoment?: ((moment: ClaimMoment) => void | Promise<void>) | undefined;
 }
-
-const remainingOf = (stock: number | null, claimed: number): number | null =>
-  stock === null ? null : Math.max(0, stock - claimed);
 
 /** The claim is reserved in Postgres; its points are spent in Redis; Postgres holds the spending. */
 export type ClaimMoment = 'reserved' | 'spent' | 'stored';
@@ -121,19 +112,14 @@ export function createClaims({ pool, persisted, redis, recordAudit, spendings, o
     return paid;
   }
 
-  /** A claim. Throws 404. */
-  async function get(compiled: CompiledCatalog, id: string): Promise<Claim> {
-    return shown(compiled, await find(compiled, id));
-  }
-
   /** Notes that the user has got the reward. Idempotent. Throws 404; 409 for a cancelled claim. */
   async function fulfil(compiled: CompiledCatalog, id: string, by: Author): Promise<Claim> {
-    const before = await find(compiled, id);
-    const done = await fulfilClaim(pool, before.tenantNo, before.id, clock.now());
-    const claim = done ?? (await find(compiled, id));
+    const before = await findClaim(pool, compiled, id);
+    const fulfilled = await fulfilClaim(pool, before.tenantNo, before.id, clock.now());
+    const claim = fulfilled ?? (await findClaim(pool, compiled, id));
     if (claim.state === CLAIM_STATE.cancelled) throw new AppError('conflict', 'The claim was cancelled.');
-    const answer = await shown(compiled, claim);
-    if (done !== null) audit(before.tenantNo, by, 'update', answer);
+    const answer = await shownClaim(pool, compiled, claim);
+    if (fulfilled !== null) audit(before.tenantNo, by, 'update', answer);
     return answer;
   }
 
@@ -146,13 +132,13 @@ export function createClaims({ pool, persisted, redis, recordAudit, spendings, o
     id: string,
     { reason, by }: { reason: string | null; by: Author },
   ): Promise<Claim> {
-    const before = await find(compiled, id);
-    const done = await cancelClaim(pool, before, clock.now(), reason);
-    const claim = done ?? (await find(compiled, id));
+    const before = await findClaim(pool, compiled, id);
+    const cancelled = await cancelClaim(pool, before, clock.now(), reason);
+    const claim = cancelled ?? (await findClaim(pool, compiled, id));
     if (claim.state === CLAIM_STATE.fulfilled)
       throw new AppError('conflict', 'The claim was fulfilled: only a claimed one can be cancelled.');
-    const answer = await shown(compiled, claim);
-    if (done !== null) audit(before.tenantNo, by, 'update', answer);
+    const answer = await shownClaim(pool, compiled, claim);
+    if (cancelled !== null) audit(before.tenantNo, by, 'update', answer);
     if (claim.refundDue) await refund(compiled, claim);
     return answer;
   }
@@ -169,121 +155,12 @@ export function createClaims({ pool, persisted, redis, recordAudit, spendings, o
     await noteRefund(pool, claim);
   }
 
-  /** Throws 404. */
-  async function find(compiled: CompiledCatalog, id: string): Promise<ClaimRow> {
-    const found = await readClaim(pool, compiled.catalog.tenantNo, id);
-    if (found === null) throw new AppError('not_found', 'There is no claim with this ID.');
-    return found;
-  }
-
-  async function shown(compiled: CompiledCatalog, row: ClaimRow): Promise<Claim> {
-    return claimAnswer(await withDeleted(pool, compiled, [row.rewardNo, row.systemNo]), row);
-  }
-
-  /** The active rewards, oldest first, with what they mean for a user. Throws 404. */
-  async function offers(
-    compiled: CompiledCatalog,
-    userId: string,
-    { skip, limit, byClient }: { skip: number; limit: number; byClient: boolean },
-  ): Promise<UserReward[]> {
-    const { tenantNo, rewards } = compiled.catalog;
-    const state = await stateOf(tenantNo, userId);
-    await persisted(tenantNo, userId);
-    const page = rewards.filter(({ status }) => status === 'active').slice(skip, skip + limit);
-    const counts = await claimCounts(
-      pool,
-      tenantNo,
-      page.map(({ no }) => no),
-      userId,
-    );
-    const nowMs = clock.now();
-    return page.map((reward) => {
-      const { claimed, own } = counts.get(reward.no) ?? { claimed: 0, own: 0 };
-      const system = compiled.pointsSystemsById.get(reward.pointsSystemId!)!;
-      const balance = balanceOf(state, system.no, nowMs);
-      const remaining = remainingOf(reward.stock, claimed);
-      const affordable = balance >= reward.price;
-      const isFree = remaining !== 0 && (reward.limitPerUser === null || own < reward.limitPerUser);
-      return {
-        id: reward.id,
-        key: reward.key,
-        name: reward.name,
-        description: reward.description,
-        badgeUrl: reward.badgeUrl,
-        pointsSystem: system.key,
-        price: reward.price,
-        stock: reward.stock,
-        remaining,
-        limitPerUser: reward.limitPerUser,
-        claims: own,
-        balance,
-        affordable,
-        claimable: affordable && isFree && (reward.claimableByUsers || !byClient),
-      };
-    });
-  }
-
-  /** The stock of all rewards, oldest first. */
-  async function stock({ catalog: { tenantNo, rewards } }: CompiledCatalog): Promise<RewardStock[]> {
-    const counts = await claimCounts(
-      pool,
-      tenantNo,
-      rewards.map(({ no }) => no),
-      null,
-    );
-    return rewards.map(({ id, key, name, no, stock }) => {
-      const claimed = counts.get(no)?.claimed ?? 0;
-      return { id, key, name, claimed, remaining: remainingOf(stock, claimed) };
-    });
-  }
-
-  /** A page of claims, newest first. Includes everything answered before. Throws 404 for an unknown reward. */
-  async function list(
-    compiled: CompiledCatalog,
-    { userId, reward, state, cursor, limit }: ClaimsQuery,
-  ): Promise<ClaimsPage> {
-    const { tenantNo } = compiled.catalog;
-    const rows = await listClaims(pool, {
-      tenantNo,
-      userId: userId ?? null,
-      rewardNo: reward === undefined ? null : findReward(compiled, reward).no,
-      state: state === undefined ? null : CLAIM_STATE[state],
-      before: cursor ?? null,
-      limit: limit + 1,
-    });
-    const { rows: page, nextCursor } = pageOf(rows, limit, ({ id }) => uuidText(id));
-    const named = await withDeleted(
-      pool,
-      compiled,
-      page.flatMap(({ rewardNo, systemNo }) => [rewardNo, systemNo]),
-    );
-    return { claims: page.map((row) => claimAnswer(named, row)), nextCursor };
-  }
-
-  /** The same of a user. Throws 404 for an unknown user. */
-  async function listOf(
-    compiled: CompiledCatalog,
-    userId: string,
-    query: Omit<ClaimsQuery, 'userId'>,
-  ): Promise<ClaimsPage> {
-    const { tenantNo } = compiled.catalog;
-    await stateOf(tenantNo, userId);
-    await persisted(tenantNo, userId);
-    return list(compiled, { ...query, userId });
-  }
-
-  async function stateOf(tenantNo: number, userId: string): Promise<User> {
-    const packed = await packedUser(redis, tenantNo, userId);
-    if (packed === null) throw new AppError('not_found', 'Unknown user: no event and no call has named this ID yet.');
-    return decodeUser(packed);
-  }
-
   /** Throws 404 and 409. A user without enough points reserves nothing, because that would keep others from the last item. */
   async function reserve(compiled: CompiledCatalog, reward: Reward, userId: string, key: string): Promise<ClaimRow> {
     const { tenantNo } = compiled.catalog;
     const system = compiled.pointsSystemsById.get(reward.pointsSystemId!)!;
     const nowMs = clock.now();
-    const balance = balanceOf(await stateOf(tenantNo, userId), system.no, nowMs);
+    const balance = balanceOf(await stateOf(redis, tenantNo, userId), system.no, nowMs);
     // A claim of this key may have been paid since; then its row answers.
     if (balance < reward.price) {
       const paid = await claimOfKey(pool, { tenantNo, userId, key });
@@ -293,9 +170,11 @@ export function createClaims({ pool, persisted, redis, recordAudit, spendings, o
       });
     }
     const id = ids.make(nowMs, { tenantNo, userId, metricNo: CLAIM_SCOPE, key });
-    const asked = { id, tenantNo, userId, rewardNo: reward.no, systemNo: system.no, key, atMs: nowMs };
+    const reservation = { id, tenantNo, userId, rewardNo: reward.no, systemNo: system.no, key, atMs: nowMs };
     const outcome = await inTurn(`${tenantNo}:${reward.no}`, async () =>
-      (await isSoldOut(tenantNo, reward)) ? ((await claimOfKey(pool, asked)) ?? 'sold out') : reserveClaim(pool, asked),
+      (await isSoldOut(tenantNo, reward))
+        ? ((await claimOfKey(pool, reservation)) ?? 'sold out')
+        : reserveClaim(pool, reservation),
     );
     if (typeof outcome === 'string') throw refusalOf(reward, outcome);
     return outcome;
@@ -326,7 +205,7 @@ export function createClaims({ pool, persisted, redis, recordAudit, spendings, o
     void recordAudit({ tenantNo, by, entries: [entry] });
   }
 
-  return { claim, pay, get, fulfil, cancel, refund, offers, stock, list, listOf };
+  return { claim, pay, fulfil, cancel, refund };
 }
 
 export type Claims = ReturnType<typeof createClaims>;
@@ -335,24 +214,4 @@ function refusalOf({ key, limitPerUser }: Reward, outcome: Exclude<ReserveOutcom
   if (outcome === 'inactive') return new AppError('not_found', `The reward '${key}' is not active.`);
   if (outcome === 'sold out') return new AppError('sold_out', `The reward '${key}' is sold out.`);
   return new AppError('claim_limit', `The user has as many claims of '${key}' as allowed: ${limitPerUser}.`);
-}
-
-const STATES = ['claimed', 'claimed', 'fulfilled', 'cancelled'] as const;
-
-const timeOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
-
-export function claimAnswer(compiled: CompiledCatalog, row: ClaimRow): Claim {
-  const reward = compiled.rewardsByNo.get(row.rewardNo);
-  return {
-    id: uuidText(row.id),
-    userId: row.userId,
-    reward: { id: reward?.id ?? null, key: reward?.key ?? null, name: reward?.name ?? null },
-    pointsSystem: compiled.pointsSystemsByNo.get(row.systemNo)?.key ?? null,
-    price: row.price,
-    state: STATES[row.state],
-    reason: row.reason,
-    claimedAt: timeOf(row.claimedMs),
-    fulfilledAt: timeOf(row.fulfilledMs),
-    cancelledAt: timeOf(row.cancelledMs),
-  };
 }

@@ -17,7 +17,8 @@ import type { Publisher } from '../notifications/due/publisher.ts';
 import { rewardChanged, type UserJson, userJson } from '../notifications/payloads.ts';
 import type { ScheduledWork } from '../schedule/due-work.ts';
 import { type OnPieceFailed, type Piece, Pieces, tenantPiece } from '../schedule/pieces.ts';
-import { claimAnswer, type Claims } from './claims.ts';
+import { claimAnswer } from './claim-reads.ts';
+import type { Claims } from './claims.ts';
 
 type OpenClaim = ClaimRow & { version: number };
 

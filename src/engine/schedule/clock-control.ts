@@ -24,13 +24,14 @@ import { isPersisted } from '../persist/cursor-wait.ts';
 import type { PassOutcome, Schedule } from './schedule.ts';
 import type { TestClock } from './test-clock.ts';
 import { inOwnTurn } from '../../turns.ts';
+import { isoTimeOrNull } from '../../domain/periods.ts';
 
 const FIRST_MS = 10;
 const LAST_MS = 100;
 /** A wait may end later than possible by at most this fraction of its duration. */
 const LATER = 0.2;
 
-/** Pauses that grow with the time waited; constant ones of 10 ms made an eighth of all queries under the test clock. */
+/** Pauses that grow with the time waited. */
 class GrowingPauses {
   private readonly beganMs = performance.now();
 
@@ -100,7 +101,7 @@ export function createClockControl(options: ClockControlOptions) {
   ): Promise<StoredClock | null> {
     return transaction(pool, async (client) => {
       const { nowMs } = await readClock(client);
-      const before = { now: nowMs === null ? null : new Date(nowMs).toISOString() };
+      const before = { now: isoTimeOrNull(nowMs) };
       const stored = await work(client);
       const entry = { action: 'update', kind: 'clock', before, after: { now } } as const;
       if (stored !== null) await writeAudit(client, { tenantNo: null, nowMs: clock.now(), by, entries: [entry] });

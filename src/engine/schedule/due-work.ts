@@ -52,3 +52,34 @@ export const workInPieces = (
   upcoming: work.due,
   ...work,
 });
+
+interface Upkeep {
+  /** When the work that is left in the period of `upToMs` fell due; `null` if none is left, `'waits'` if it cannot be done yet. */
+  dueMs(upToMs: number): Promise<number | null | 'waits'>;
+  /** Does the work or a part of it. Returns `true` if none is left in the period. */
+  perform(upToMs: number, ending: AbortSignal): Promise<boolean | void>;
+}
+
+/** Upkeep for each period of UTC, such as a day. Only memory knows whether a period is done, so a restart checks again. */
+export function periodicUpkeep(name: string, periodMs: number, work: Upkeep): ScheduledWork {
+  const periodOf = (ms: number): number => Math.floor(ms / periodMs);
+  let donePeriod: number | null = null;
+  return {
+    name,
+    isUpkeep: true,
+    due: async (upToMs) => {
+      const period = periodOf(upToMs);
+      if (donePeriod === period) return null;
+      const dueMs = await work.dueMs(upToMs);
+      if (dueMs === null) donePeriod = period;
+      return dueMs === 'waits' ? null : dueMs;
+    },
+    upcoming: async (untilMs) => {
+      const period = periodOf(untilMs);
+      return donePeriod === period ? null : period * periodMs;
+    },
+    perform: async (_dueMs, ending, _beforeMs, upToMs) => {
+      if ((await work.perform(upToMs, ending)) === true) donePeriod = periodOf(upToMs);
+    },
+  };
+}

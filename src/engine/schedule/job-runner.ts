@@ -16,6 +16,7 @@ import {
 } from '../../postgres/jobs.ts';
 import { storableText } from '../../postgres/storable-json.ts';
 import { transaction } from '../../postgres/transaction.ts';
+import { inTime } from '../../time-limit.ts';
 import { isUnavailable } from '../unavailable.ts';
 import type { OnPieceFailed } from './pieces.ts';
 
@@ -151,15 +152,10 @@ export class JobRunner {
       () => void renewLease(pool, job, leaseMs).catch(() => undefined),
       Math.ceil(leaseMs / 3),
     );
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`no answer in ${patienceMs / 1000} s`)), patienceMs);
-    });
     try {
-      await Promise.race([call(), late]);
+      if ((await inTime(call(), patienceMs, 'late')) === 'late') throw new Error(`no answer in ${patienceMs / 1000} s`);
     } finally {
       clearInterval(renewing);
-      clearTimeout(timer);
     }
   }
 

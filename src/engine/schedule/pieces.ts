@@ -1,5 +1,6 @@
 /** Pieces of due work: done one after another, and retried after failures. */
 import { createHash } from 'node:crypto';
+import { inTime } from '../../time-limit.ts';
 import { isUnavailable } from '../unavailable.ts';
 
 interface AttemptsOptions {
@@ -39,23 +40,22 @@ export class Attempts {
   async make<T>(ending: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<{ value: T } | undefined> {
     const tooLong = new AbortController();
     const called = call(AbortSignal.any([ending, tooLong.signal]));
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(() => resolve('late'), this.options.patienceMs);
-    });
+    const { patienceMs } = this.options;
     try {
-      const first = await Promise.race([called.then((value) => ({ value })), late]);
+      const first = await inTime(
+        called.then((value) => ({ value })),
+        patienceMs,
+        'late' as const,
+      );
       if (first !== 'late') return first;
       this.hanging = true;
       const release = (): void => void (this.hanging = false);
       called.then(release, release);
       tooLong.abort();
-      this.failed(new Error(`no answer in ${this.options.patienceMs / 1000} s`));
+      this.failed(new Error(`no answer in ${patienceMs / 1000} s`));
     } catch (error) {
       // A failure because the process ends is not reported.
       if (!ending.aborted) this.failed(error);
-    } finally {
-      clearTimeout(timer);
     }
     return undefined;
   }
@@ -162,7 +162,7 @@ export class Pieces {
       this.failed.get(piece.key)?.attempts ??
       new Attempts({ onFailed: (error) => onFailed?.({ kind, piece, error }), patienceMs });
     let outage: Error | undefined;
-    const made = await attempts.make(ending, async (signal) => {
+    const outcome = await attempts.make(ending, async (signal) => {
       try {
         return { value: await call(signal) };
       } catch (error) {
@@ -172,9 +172,9 @@ export class Pieces {
       }
     });
     if (outage !== undefined) throw outage;
-    if (made?.value) this.failed.delete(piece.key);
+    if (outcome?.value) this.failed.delete(piece.key);
     else if (!ending.aborted) this.setAside(piece, attempts);
-    return made?.value ?? undefined;
+    return outcome?.value ?? undefined;
   }
 
   private setAside(piece: Piece, attempts: Attempts): void {

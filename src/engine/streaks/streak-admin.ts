@@ -5,7 +5,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { AdminStreakPause, StreakPauseItem } from '../../domain/streaks/streak.ts';
-import { DAY_MS, dateOf, dayOf } from '../../domain/periods.ts';
+import { dateOf, dayOf, epochDay } from '../../domain/periods.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { AuditEntry, RecordAudit } from '../../postgres/access/audit.ts';
 import { findPauses, longestLost } from '../../postgres/history/streaks.ts';
@@ -106,14 +106,14 @@ export function createStreakAdmin({
     { by, span }: Asked,
   ): Promise<string[]> {
     const { tenantNo } = compiled.catalog;
-    let found = await findPauses(pool, tenantNo, ids);
-    if (found.length < ids.length) {
+    let pauses = await findPauses(pool, tenantNo, ids);
+    if (pauses.length < ids.length) {
       // A pause created a moment ago may not be in Postgres yet.
       await persisted(tenantNo);
-      found = await findPauses(pool, tenantNo, ids);
+      pauses = await findPauses(pool, tenantNo, ids);
     }
     const deleted: string[] = [];
-    for (const { id, userId, from, to } of found) {
+    for (const { id, userId, from, to } of pauses) {
       const pause = { from, to, id: id.replaceAll('-', '') };
       const refusal = await change(compiled, userId, { kind: 'unpause', pause }, span);
       if (refusal !== null) continue;
@@ -162,7 +162,7 @@ export function createStreakAdmin({
     span?: Span,
   ): Promise<RefusedChange | null> {
     const nowMs = clock.now();
-    const { plan } = compiled.userPlan(Math.floor(nowMs / DAY_MS));
+    const { plan } = compiled.userPlan(epochDay(nowMs));
     const id = eventId(nowMs);
     const changed = await changeUser(
       scripts,

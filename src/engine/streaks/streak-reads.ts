@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import { dateOf, periodEnd, periodOf, periodStart } from '../../domain/periods.ts';
+import { dateOf, periodEnd, periodOf, periodStart, isoTimeOrNull } from '../../domain/periods.ts';
 import { type Calendar, reachedLengths, resetPeriods, upToResets } from '../../domain/streaks/reached-lengths.ts';
 import type { Settlement } from '../../domain/streaks/settle.ts';
 import type { BulkStreakResponse, StreakAsLeft, StreakResponse } from '../../domain/streaks/streak.ts';
@@ -92,7 +92,7 @@ export function createStreakReads(redis: Redis, pool: Pool, users: UserReads, cl
 export type StreakReads = ReturnType<typeof createStreakReads>;
 
 const extendedAt = (length: number, extendedMs: number | null): string | null =>
-  length === 0 || extendedMs === null ? null : new Date(extendedMs).toISOString();
+  length === 0 ? null : isoTimeOrNull(extendedMs);
 
 /**
  * The streak's length in each of the last `count` periods, oldest first, the current one last, with what excused them

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Catalogs } from '../../catalog/catalogs.ts';
 import { compileSweepPlan } from '../../catalog/compile/plans.ts';
 import { earning } from '../../catalog/compile/streak.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { streaksAt } from '../../domain/streaks/streak-settings.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
 import {
@@ -131,7 +131,7 @@ export class StreakSweep implements ScheduledWork {
     const compiled = await catalogs.of(tenantNo);
     const day = zone.sweptDay + 1;
     const inForce = streaksAt(compiled.catalog, dueMs);
-    const utcDay = Math.floor(dueMs / DAY_MS);
+    const utcDay = epochDay(dueMs);
     const plan = compileSweepPlan(compiled, utcDay);
     const { work } = compiled.userPlan(utcDay);
     let at = zone;

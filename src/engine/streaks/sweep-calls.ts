@@ -29,10 +29,7 @@ export interface Midnight {
   work: number;
 }
 
-/**
- * Events wait for at most the calls in flight. Redis takes 27 to 33 µs a user (20,000 users, 2 busy cores); the worker computes for
- * longer than that, in slices.
- */
+/** Events wait for at most the calls in flight. */
 const USERS_A_CALL = 40;
 const AT_ONCE = 2;
 /** Most entries that a sweep leaves to be stored later: a million users, about 300 MB of Redis. */

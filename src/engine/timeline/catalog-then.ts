@@ -40,12 +40,12 @@ export class CatalogThen {
   }
 
   async load(nos: Iterable<number>): Promise<void> {
-    const wanted = [...new Set(nos)];
-    for (const found of await resourcesByNo(this.pool, this.tenantNo, wanted, WHOLE)) this.add(found);
+    const distinct = [...new Set(nos)];
+    for (const one of await resourcesByNo(this.pool, this.tenantNo, distinct, WHOLE)) this.add(one);
     const before = await renumbered(
       this.pool,
       this.tenantNo,
-      wanted.filter((no) => !this.ofNo.has(no)),
+      distinct.filter((no) => !this.ofNo.has(no)),
     );
     await this.loadById(before.values());
     for (const [no, id] of before) {
@@ -56,26 +56,26 @@ export class CatalogThen {
 
   async loadById(ids: Iterable<string>): Promise<void> {
     const missing = [...new Set(ids)].filter((id) => !this.ofId.has(id));
-    for (const found of await resourcesById(this.pool, this.tenantNo, missing)) this.add(found);
+    for (const resource of await resourcesById(this.pool, this.tenantNo, missing)) this.add(resource);
   }
 
-  async loadThen(asked: readonly { resource: StoredResource; when: Then }[]): Promise<void> {
+  async loadThen(items: readonly { resource: StoredResource; when: Then }[]): Promise<void> {
     const questions = new Map(
-      asked
+      items
         .filter(({ resource }) => resource.revised)
         .map(({ resource: { id }, when }) => [keyOf(id, when), { id, ...when }]),
     );
     const docs = await docsThen(this.pool, this.tenantNo, [...questions.values()]);
     for (const [index, [key, question]] of [...questions].entries()) {
-      const found = docs[index];
-      if (found === null || found === undefined) continue;
-      this.docs.set(key, { doc: found.doc, known: isKnown(question, found.sinceMs) });
+      const answer = docs[index];
+      if (answer === null || answer === undefined) continue;
+      this.docs.set(key, { doc: answer.doc, known: isKnown(question, answer.sinceMs) });
     }
   }
 
-  async loadFrequencies(asked: readonly Then[]): Promise<void> {
-    const settings = await streaksThen(this.pool, this.tenantNo, asked);
-    for (const [index, then] of asked.entries()) {
+  async loadFrequencies(moments: readonly Then[]): Promise<void> {
+    const settings = await streaksThen(this.pool, this.tenantNo, moments);
+    for (const [index, then] of moments.entries()) {
       const frequency = settings[index]?.doc['frequency'] as Frequency | undefined;
       this.frequencies.set(keyOf('', then), frequency ?? this.frequencyNow);
     }

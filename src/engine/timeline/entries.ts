@@ -1,5 +1,5 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import { dateOf, dayOf, FREQUENCIES } from '../../domain/periods.ts';
+import { dateOf, dayOf, FREQUENCIES, isoTime } from '../../domain/periods.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 import type {
@@ -25,8 +25,6 @@ import type { CatalogThen } from './catalog-then.ts';
 import { causedBy, completedOf, triggerOf, type UserNow } from './effects.ts';
 import { thenOf, type Happening } from './happening.ts';
 
-const isoOf = (ms: number): string => new Date(ms).toISOString();
-
 /** An entry with its effects; `null` if its rows are gone. */
 export function happeningEntry(
   happening: Happening,
@@ -36,7 +34,7 @@ export function happeningEntry(
   const when = thenOf(happening);
   if (when === null) return null;
   const { position, event } = happening;
-  const placed = { position, at: isoOf(when.atMs) };
+  const placed = { position, at: isoTime(when.atMs) };
   if (event?.reverses)
     return reversalEntry(event.reverses, event, { placed, catalog: then, caused: causedBy(then, happening, user) });
   if (event !== null) {
@@ -126,7 +124,7 @@ function inOrder(then: CatalogThen, completions: Happening['completions']): Happ
 export const creationEntry = (position: string, createdMs: number): ClockEntry => ({
   kind: 'user_creation',
   position,
-  at: isoOf(createdMs),
+  at: isoTime(createdMs),
   caused: [],
 });
 
@@ -135,7 +133,7 @@ export function streakEntry(position: string, row: TimelineStreakRow): StreakEnt
   return {
     kind: 'streak',
     position,
-    at: isoOf(row.atMs),
+    at: isoTime(row.atMs),
     change: change === 'off' ? 'dayOff' : change,
     frequency: FREQUENCIES[row.frequency - 1] ?? 'daily',
     start: dateOf(row.fromDay),
@@ -150,7 +148,7 @@ export function streakEntry(position: string, row: TimelineStreakRow): StreakEnt
 export const finalEntry = (position: string, row: TimelineFinalRow, then: CatalogThen): LeaderboardEntry => ({
   kind: 'leaderboard',
   position,
-  at: isoOf(row.atMs),
+  at: isoTime(row.atMs),
   leaderboard: then.namedNo(row.boardNo),
   start: dateOf(row.runDay),
   end: dateOf(row.lastDay),
@@ -173,7 +171,7 @@ export function leagueEntry(
   return {
     kind: 'league',
     position,
-    at: isoOf(row.atMs),
+    at: isoTime(row.atMs),
     leaderboard: catalog.namedNo(row.boardNo),
     start: dateOf(row.runDay),
     tier: tier(row.tier),
@@ -194,7 +192,7 @@ export const mergeEntry = (position: string, { from, into, who, at }: TimelineMe
 export const administrationEntry = (position: string, row: TimelineAuditRow): AdministrationEntry => ({
   kind: 'administration',
   position,
-  at: isoOf(row.atMs),
+  at: isoTime(row.atMs),
   who: row.who,
   action: row.action,
   subject: row.kind,

@@ -105,8 +105,8 @@ export function createTimeline({ users, pool }: TimelineOptions) {
     const history = { compiled, userId, state, completions };
     let cursor = query.cursor ?? null;
     for (;;) {
-      const found = await following(history, from, query.kind, cursor);
-      const page = found.slice(0, query.limit);
+      const happenings = await following(history, from, query.kind, cursor);
+      const page = happenings.slice(0, query.limit);
       const entries = (await entriesOf(history, page)).filter(
         // An event's reversal is stored as an event.
         ({ kind, at }) =>
@@ -114,7 +114,7 @@ export function createTimeline({ users, pool }: TimelineOptions) {
           (fromMs === null || Date.parse(at) >= fromMs) &&
           (toMs === null || Date.parse(at) < toMs),
       );
-      cursor = found.length > query.limit ? page.at(-1)!.position : null;
+      cursor = happenings.length > query.limit ? page.at(-1)!.position : null;
       if (entries.length > 0 || cursor === null) {
         return { entries, detailsFrom: await detailsFrom(pool), nextCursor: cursor };
       }
@@ -127,7 +127,7 @@ export function createTimeline({ users, pool }: TimelineOptions) {
     from: Source,
     kind: TimelineQuery['kind'],
     cursor: string | null,
-  ): Promise<Found[]> {
+  ): Promise<TimelineItem[]> {
     const { newest, limit } = from.range;
     const cursorMs = cursor === null ? null : msOf(cursor);
     const together = cursorMs === null ? null : await atOnce(asked, from, kind, cursorMs);
@@ -137,12 +137,12 @@ export function createTimeline({ users, pool }: TimelineOptions) {
     if (cursorMs !== null && at >= 0)
       bounds = newest ? { below: firstIdAt(cursorMs) } : { above: firstIdAt(cursorMs + 1) };
     else if (cursor !== null) bounds = newest ? { below: cursor } : { above: cursor };
-    const wanted = limit - items.length;
-    if (wanted <= 0) return items.slice(0, limit);
-    const further = await firstOf(within(from, { ...bounds, limit: wanted }), kind);
+    const missing = limit - items.length;
+    if (missing <= 0) return items.slice(0, limit);
+    const further = await firstOf(within(from, { ...bounds, limit: missing }), kind);
     for (const group of byMs(further)) {
       const ms = msOf(group[0]!.position);
-      const mayContinue = further.length === wanted && group.at(-1) === further.at(-1);
+      const mayContinue = further.length === missing && group.at(-1) === further.at(-1);
       // With too many entries at once, pages follow the order of IDs.
       if (ms === cursorMs || group.length === 1) items.push(...group);
       else if (mayContinue) items.push(...((await atOnce(asked, from, kind, ms)) ?? group));
@@ -157,30 +157,30 @@ export function createTimeline({ users, pool }: TimelineOptions) {
     from: Source,
     kind: TimelineQuery['kind'],
     ms: number,
-  ): Promise<Found[] | null> {
+  ): Promise<TimelineItem[] | null> {
     const range = { above: firstIdAt(ms), below: firstIdAt(ms + 1), limit: MOST_AT_ONCE + 1 };
-    const found = await firstOf(within(from, range), kind);
-    return found.length > MOST_AT_ONCE ? null : ordered(asked, found, from.range.newest);
+    const happenings = await firstOf(within(from, range), kind);
+    return happenings.length > MOST_AT_ONCE ? null : ordered(asked, happenings, from.range.newest);
   }
 
   /** Puts the happenings among items of one millisecond in the order in which they were applied. */
-  async function ordered(asked: UserHistory, found: Found[], newest: boolean): Promise<Found[]> {
-    const positions = found.flatMap(({ is, position }) => (is === 'happening' ? [position] : []));
-    if (positions.length < 2) return found;
-    const sequence = inSequence(await happeningsOf(asked, positions));
+  async function ordered(history: UserHistory, happenings: TimelineItem[], newest: boolean): Promise<TimelineItem[]> {
+    const positions = happenings.flatMap(({ is, position }) => (is === 'happening' ? [position] : []));
+    if (positions.length < 2) return happenings;
+    const sequence = inSequence(await happeningsOf(history, positions));
     if (newest) sequence.reverse();
-    return found.map((one) => (one.is === 'happening' ? { ...one, position: sequence.shift()! } : one));
+    return happenings.map((one) => (one.is === 'happening' ? { ...one, position: sequence.shift()! } : one));
   }
 
   /** Converts what was found to entries; parts that another entry shows are omitted. */
-  async function entriesOf(asked: UserHistory, found: readonly Found[]): Promise<TimelineEntry[]> {
-    const { compiled, state } = asked;
+  async function entriesOf(history: UserHistory, happenings: readonly TimelineItem[]): Promise<TimelineEntry[]> {
+    const { compiled, state } = history;
     const { catalog } = compiled;
     const then = new CatalogThen(pool, catalog.tenantNo, catalog.streaks.frequency);
-    const positions = found.flatMap(({ is, position }) => (is === 'happening' ? [position] : []));
-    const happened = new Map((await happeningsOf(asked, positions)).map((one) => [one.position, one]));
+    const positions = happenings.flatMap(({ is, position }) => (is === 'happening' ? [position] : []));
+    const happened = new Map((await happeningsOf(history, positions)).map((one) => [one.position, one]));
     await then.load(
-      found.flatMap((one) =>
+      happenings.flatMap((one) =>
         one.is === 'final' || one.is === 'league'
           ? [one.row.boardNo]
           : one.is === 'quarantine'
@@ -194,7 +194,7 @@ export function createTimeline({ users, pool }: TimelineOptions) {
     const attributes = Array.from(state.attributes.keys(), (no) => compiled.attributesByNo.get(no)?.id ?? '');
     const user = { tz: state.zone, attributeIds: new Set(attributes), createdMs: state.createdMs };
     const entries: TimelineEntry[] = [];
-    for (const one of found) {
+    for (const one of happenings) {
       const { position } = one;
       let entry: TimelineEntry | null = null;
       if (one.is === 'happening') entry = happeningEntry(happened.get(position)!, then, user);
@@ -205,7 +205,7 @@ export function createTimeline({ users, pool }: TimelineOptions) {
       else if (one.is === 'spending') entry = spendingEntry(compiled, one.row, then);
       else if (one.is === 'merge') entry = mergeEntry(position, one.row);
       else if (one.is === 'audit') entry = administrationEntry(position, one.row);
-      else if (!(await hasAwardedAtCreation(asked))) entry = creationEntry(position, state.createdMs);
+      else if (!(await hasAwardedAtCreation(history))) entry = creationEntry(position, state.createdMs);
       if (entry !== null) entries.push(entry);
     }
     return entries;
@@ -223,8 +223,8 @@ export function createTimeline({ users, pool }: TimelineOptions) {
   }
 
   /** Whether the user's creation made awards without an event; the creation is then shown at their position. */
-  async function hasAwardedAtCreation(asked: UserHistory): Promise<boolean> {
-    const { compiled, userId, state, completions } = asked;
+  async function hasAwardedAtCreation(history: UserHistory): Promise<boolean> {
+    const { compiled, userId, state, completions } = history;
     const { createdMs } = state;
     const causes = await awardCauses(pool, {
       tenantNo: compiled.catalog.tenantNo,
@@ -234,7 +234,7 @@ export function createTimeline({ users, pool }: TimelineOptions) {
       newest: false,
       limit: AT_ONCE,
     });
-    const happened = await happeningsOf(asked, causes);
+    const happened = await happeningsOf(history, causes);
     return happened.some(
       ({ position, event, awards }) =>
         event === null && !completions.has(position) && awards.some(({ at }) => at.getTime() === createdMs),
@@ -247,7 +247,7 @@ export function createTimeline({ users, pool }: TimelineOptions) {
 export type Timeline = ReturnType<typeof createTimeline>;
 
 /** An item at its position in a timeline. An item that only has a position is looked up by it (`happening.ts`). */
-type Found =
+type TimelineItem =
   | { position: string; is: 'happening' }
   | { position: string; is: 'creation' }
   | { position: string; is: 'streak'; row: TimelineStreakRow }
@@ -277,7 +277,7 @@ interface Source {
 }
 
 /** The sources of a timeline. Each returns its items in the range, in order, up to the limit. */
-const SOURCES: Record<string, (from: Source) => Promise<Found[]>> = {
+const SOURCES: Record<string, (from: Source) => Promise<TimelineItem[]>> = {
   event: async ({ pool, range }) => happening(await eventIds(pool, range)),
   reversal: async ({ pool, range }) => happening(await reversalIds(pool, range)),
   // At the position of the event that it becomes if it is released.
@@ -332,9 +332,9 @@ function within(
 }
 
 /** Items in order, by millisecond. */
-function byMs(found: readonly Found[]): Found[][] {
-  const groups: Found[][] = [];
-  for (const one of found) {
+function byMs(happenings: readonly TimelineItem[]): TimelineItem[][] {
+  const groups: TimelineItem[][] = [];
+  for (const one of happenings) {
     const last = groups.at(-1);
     if (last !== undefined && msOf(last[0]!.position) === msOf(one.position)) last.push(one);
     else groups.push([one]);
@@ -342,15 +342,15 @@ function byMs(found: readonly Found[]): Found[][] {
   return groups;
 }
 
-async function firstOf(from: Source, kind: TimelineQuery['kind']): Promise<Found[]> {
+async function firstOf(from: Source, kind: TimelineQuery['kind']): Promise<TimelineItem[]> {
   const { newest, limit } = from.range;
   const sources = kind === undefined ? Object.values(SOURCES) : [SOURCES[kind]!];
-  const found = new Map<string, Found>();
-  for (const source of sources) for (const each of await source(from)) found.set(each.position, each);
-  return [...found.values()].toSorted((a, b) => (newest === a.position < b.position ? 1 : -1)).slice(0, limit);
+  const byPosition = new Map<string, TimelineItem>();
+  for (const source of sources) for (const each of await source(from)) byPosition.set(each.position, each);
+  return [...byPosition.values()].toSorted((a, b) => (newest === a.position < b.position ? 1 : -1)).slice(0, limit);
 }
 
-const happening = (positions: readonly string[]): Found[] =>
+const happening = (positions: readonly string[]): TimelineItem[] =>
   positions.map((position) => ({ position, is: 'happening' }));
 
 const inRange = (positions: string[], { above, below, newest, limit }: TimelineRange): string[] =>

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { compileBoard } from '../../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { clearedRuns } from '../../postgres/users/stored-states.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
@@ -47,7 +47,7 @@ export function createHiding({ redis, pool, scripts, setsOfBoards, clock }: Hidi
     scripts.refuseOverload();
     const part = userPart(redis, tenantNo, userId);
     const nowMs = clock.now();
-    const today = Math.floor(nowMs / DAY_MS);
+    const today = epochDay(nowMs);
     const days = [today - 1, today, today + 1];
     const cleared = await clearedRuns(pool, tenantNo);
     const around: Surroundings = {

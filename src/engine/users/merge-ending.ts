@@ -1,13 +1,12 @@
 /** Ends merges across shards, from the seal of the old user on (decision 54), and moves the rows of large merges (decision 55). */
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { compileCatalog, type CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { type CompiledCatalog, loadCompiled } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { codeOf } from '../../network-errors.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import type { MergeRecord } from '../../packed/record.ts';
-import { loadCatalog } from '../../postgres/catalog.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { deleteMergeJob, type MergeJob, readMergeJob } from '../../postgres/users/merge-jobs.ts';
 import { lockMergeOf } from '../../postgres/users/merges.ts';
@@ -222,9 +221,9 @@ export function createMergeEnding({
   }
 
   async function catalogOf(tenantNo: number): Promise<CompiledCatalog> {
-    const catalog = await loadCatalog(pool, tenantNo);
-    if (catalog === null) throw new Error(`Tenant ${tenantNo} has no catalog.`);
-    return compileCatalog(catalog);
+    const compiled = await loadCompiled(pool, tenantNo);
+    if (compiled === null) throw new Error(`Tenant ${tenantNo} has no catalog.`);
+    return compiled;
   }
 
   /** 'held': nothing was written. */

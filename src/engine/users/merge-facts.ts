@@ -87,12 +87,12 @@ function chooseStreaks(compiled: CompiledCatalog, from: UserFacts, into: UserFac
   const of = { lengths, freezes };
   const most = Math.max(0, facts.maxFreezes);
   /** The freezes of the merged user: the more of the two. The difference is a gift, which is recorded. */
-  const given = (own: number, other: number): number => Math.max(0, Math.min(other, most) - own);
+  const added = (own: number, other: number): number => Math.max(0, Math.min(other, most) - own);
   const giftOf = (count: number): MergedStreaks['settlements'] =>
     count === 0 ? null : { streaks: [], beside: [{ kind: 'given', day: facts.now.day, count }] };
   if (recomputed >= Math.max(lengths.from, lengths.into)) {
     const { streaks, freezes: left, earnedDay, settlements } = replayedStreaks(replay);
-    const gift = given(left, freezes.from);
+    const gift = added(left, freezes.from);
     const beside = [...settlements.beside, ...(giftOf(gift)?.beside ?? [])];
     return {
       ...of,
@@ -106,7 +106,7 @@ function chooseStreaks(compiled: CompiledCatalog, from: UserFacts, into: UserFac
     lengths.into >= lengths.from
       ? (['into', into.user, freezes.into, freezes.from] as const)
       : (['from', from.user, freezes.from, freezes.into] as const);
-  const gift = given(left, right);
+  const gift = added(left, right);
   const { streaks, earnedDay } = kept;
   return {
     ...of,

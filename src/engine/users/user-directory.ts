@@ -69,7 +69,7 @@ export function createUserDirectory({ caughtUp, clock, pool, redis, controlShare
   async function list(compiled: CompiledCatalog, page: UserPage): Promise<User[]> {
     const { tenantNo } = compiled.catalog;
     await caughtUp.tenant(tenantNo);
-    const next = page.search ? await found(tenantNo, page, page.search) : all(tenantNo, page);
+    const next = page.search ? await matching(tenantNo, page, page.search) : all(tenantNo, page);
     const users: User[] = [];
     while (users.length < page.limit) {
       const missing = page.limit - users.length;
@@ -138,14 +138,14 @@ export function createUserDirectory({ caughtUp, clock, pool, redis, controlShare
     };
   }
 
-  async function found(tenantNo: number, { after, skip }: UserPage, search: string): Promise<NextIds> {
+  async function matching(tenantNo: number, { after, skip }: UserPage, search: string): Promise<NextIds> {
     let last = after === undefined ? null : await placeInSearch(pool, { tenantNo, search, id: after });
     if (after !== undefined && last === null) throw new AppError('unprocessable', NOT_FOUND);
     let over = skip;
     return async (limit) => {
-      const found = await searchUsers(pool, { tenantNo, search, after: last, limit: over + limit });
-      const ids = found.slice(over).map(({ id }) => id);
-      last = found.at(-1) ?? last;
+      const page = await searchUsers(pool, { tenantNo, search, after: last, limit: over + limit });
+      const ids = page.slice(over).map(({ id }) => id);
+      last = page.at(-1) ?? last;
       over = 0;
       return ids;
     };

@@ -4,7 +4,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { turned } from '../../domain/leaderboard.ts';
-import { dateOf, weekdaysOf } from '../../domain/periods.ts';
+import { dateOf, weekdaysOf, isoTimeOrNull } from '../../domain/periods.ts';
 import type { ScoreTime, User } from '../../rules/user.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { finalPlaces } from '../../postgres/boards/final-runs.ts';
@@ -104,7 +104,7 @@ export function createUserExport({ pool, controlShare, redis, users, clock, reco
       {
         length: streak.length,
         started: date(streak.startDay),
-        extended: streak.extendedMs === null ? null : new Date(streak.extendedMs).toISOString(),
+        extended: isoTimeOrNull(streak.extendedMs),
         current: named(streak.sums, decimalNumber),
       },
     ]);

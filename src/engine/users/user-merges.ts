@@ -75,27 +75,27 @@ export class UserMerges {
    * neither has changed since; others are merged by a worker. A repeated request gets the first answer (`unchanged`). Throws 404 for an
    * unknown user; 409 for one who cannot be merged now, or was merged into another; 422 for a user who is too large, or the same one; 503 if they change too often.
    */
-  async merge(compiled: CompiledCatalog, asked: MergeUsersRequest, by: Author): Promise<UserMerge> {
+  async merge(compiled: CompiledCatalog, request: MergeUsersRequest, by: Author): Promise<UserMerge> {
     const { tenantNo } = compiled.catalog;
     this.options.scripts.refuseOverload();
     const running = this.running.get(tenantNo) ?? 0;
     if (running >= MOST_AT_ONCE) throw new Overload('Too many merges run at once; try again in a moment.');
     this.running.set(tenantNo, running + 1);
     try {
-      return await this.mergeNow(compiled, asked, by);
+      return await this.mergeNow(compiled, request, by);
     } finally {
       this.running.set(tenantNo, this.running.get(tenantNo)! - 1);
     }
   }
 
-  private async mergeNow(compiled: CompiledCatalog, asked: MergeUsersRequest, by: Author): Promise<UserMerge> {
+  private async mergeNow(compiled: CompiledCatalog, request: MergeUsersRequest, by: Author): Promise<UserMerge> {
     const { redis, noteMerges, recordAudit } = this.options;
     const { tenantNo } = compiled.catalog;
-    const { from, dryRun = false } = asked;
-    const into = await aliasOf(redis, tenantNo, asked.into);
+    const { from, dryRun = false } = request;
+    const into = await aliasOf(redis, tenantNo, request.into);
     const earlier = await this.earlier(tenantNo, from, into);
     if (earlier !== null) return earlier;
-    this.requireSameGroup({ ...asked, into });
+    this.requireSameGroup({ ...request, into });
     if (!dryRun) await noteMerges(tenantNo);
     await this.options.onMoment?.('noted');
     const part = userPart(redis, tenantNo, from);

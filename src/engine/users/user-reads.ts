@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard, Metric } from '../../domain/catalog.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { runOf } from '../../domain/runs.ts';
 import { AppError } from '../../errors.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
@@ -104,7 +104,7 @@ export const groupOfUser = (
  * after its last, since that is today in some zone. O(leaderboards).
  */
 export function pendingLeaderboards(compiled: CompiledCatalog, state: User, nowMs: number): string[] {
-  const today = Math.floor(nowMs / DAY_MS);
+  const today = epochDay(nowMs);
   return compiled.catalog.leaderboards.flatMap((board) => {
     if (board.breakdownAttributes.length === 0 || (board.status !== 'active' && board.status !== 'scheduled'))
       return [];

@@ -320,15 +320,15 @@ export class Deliveries {
 
   private async takeFor(asking: readonly Endpoint[]): Promise<void> {
     const { pool, clock, onStep } = this.options;
-    const wanted = asking.map((endpoint) => endpoint.wanted());
+    const requests = asking.map((endpoint) => endpoint.wanted());
     for (const endpoint of asking) endpoint.asked();
-    const taken = await takeMessages(pool, wanted, clock.now()).catch((error: unknown) => {
+    const messages = await takeMessages(pool, requests, clock.now()).catch((error: unknown) => {
       for (const endpoint of asking) endpoint.mayHaveMore = true;
       throw error;
     });
-    if (taken.length > 0) await onStep?.('taken');
+    if (messages.length > 0) await onStep?.('taken');
     const nowMs = performance.now();
-    for (const message of taken) {
+    for (const message of messages) {
       const endpoint = this.held.get(message.webhookId);
       if (endpoint === undefined) continue;
       endpoint.mayHaveMore = true;

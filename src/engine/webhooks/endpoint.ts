@@ -1,4 +1,4 @@
-import type { DueMessage, LeasedWebhook, Wanted, WebhookTarget } from '../../postgres/webhooks/tries.ts';
+import type { DueMessage, LeasedWebhook, TakeRequest, WebhookTarget } from '../../postgres/webhooks/tries.ts';
 import { addTo } from '../../grouped.ts';
 
 /** Number of consecutive failures that opens the breaker. */
@@ -204,7 +204,7 @@ export class Endpoint {
     return lanes.size <= this.ahead / 2 || (lanes.size < MOST_AHEAD * this.ahead && !lanes.isReady);
   }
 
-  wanted(): Wanted {
+  wanted(): TakeRequest {
     const { webhookId, lanes, ahead } = this;
     const most = Math.max(ahead / 2, ahead - lanes.size);
     const affordable = Math.floor(MOST_AHEAD_BYTES / this.bytes);

@@ -82,8 +82,8 @@ export function nameResolver({ allowPrivate }: { allowPrivate: boolean }): Resol
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   return async (name) => {
     const lookups = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    const found = lookups.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-    if (found.length > 0) return found;
+    const addresses = lookups.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    if (addresses.length > 0) return addresses;
     if (allowPrivate) return (await lookup(name, { all: true })).map(({ address }) => address);
     throw (lookups[0] as PromiseRejectedResult).reason;
   };
@@ -98,10 +98,10 @@ function publicLookup(resolve: ResolveName, allowPrivate: boolean): LookupFuncti
   return (name, options, callback) => {
     const passOn = (addresses: string[]): void => {
       const allowed = addresses.filter((address) => allowPrivate || isPublicAddress(address));
-      const found = allowed.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
-      const [first] = found;
+      const answers = allowed.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+      const [first] = answers;
       if (first === undefined) callback(new TargetRefused(), '');
-      else if (options.all === true) callback(null, found);
+      else if (options.all === true) callback(null, answers);
       else callback(null, first.address, first.family);
     };
     const fail = (error: NodeJS.ErrnoException): void => callback(error, '');

@@ -69,9 +69,9 @@ export function createAuthenticator(options: {
   const limits = { ...LIMITS, ...options.limits };
   const { nowMs = () => performance.now(), clockMs = () => systemClock.now(), onUse } = options;
   const cache = new KeyCache({ lookup: options.lookup, limits, nowMs });
-  const admitted = (found: KeyRecord | null, key: PresentedKey): Caller => {
+  const admitted = (stored: KeyRecord | null, key: PresentedKey): Caller => {
     const atMs = clockMs();
-    const record = admit(found, key, atMs);
+    const record = admit(stored, key, atMs);
     if (onUse && (record.usedMs === null || atMs - record.usedMs >= USE_MS)) {
       record.usedMs = atMs;
       onUse(record, atMs);

@@ -17,9 +17,9 @@ export const corsHeaders = (origin: string): Readonly<Record<string, string>> =>
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /** Our own headers and any that the page requests, since the server ignores headers that it does not know. */
-function allowedHeaders(asked: string): string {
+function allowedHeaders(requested: string): string {
   const known = new Set(ALLOWED.map((name) => name.toLowerCase()));
-  const others = asked.split(',').map((name) => name.trim());
+  const others = requested.split(',').map((name) => name.trim());
   return [...ALLOWED, ...others.filter((name) => HEADER_NAME.test(name) && !known.has(name.toLowerCase()))].join(', ');
 }
 
@@ -31,7 +31,7 @@ function allowedHeaders(asked: string): string {
 export const preflightHandler =
   (context: ExchangeContext, methods: string, notAllowed: AppError): Handler =>
   (res, req) => {
-    const asked = context.cors !== null && req.getHeader('access-control-request-method') !== '';
+    const isPreflight = context.cors !== null && req.getHeader('access-control-request-method') !== '';
     const allowed: Response = {
       status: 204,
       json: null,
@@ -42,7 +42,7 @@ export const preflightHandler =
         Vary: 'Access-Control-Request-Headers',
       },
     };
-    write(res, asked ? allowed : errorResponse(notAllowed), {
+    write(res, isPreflight ? allowed : errorResponse(notAllowed), {
       head: false,
       close: context.draining,
       requestId: requestIdOf(req.getHeader('x-request-id')),

@@ -1,4 +1,5 @@
 import type { KeyRecord } from '../../postgres/access/keys.ts';
+import { inTime } from '../../time-limit.ts';
 
 export interface KeyLookup {
   find(prefix: string): Promise<KeyRecord | null>;
@@ -63,22 +64,13 @@ export class KeyCache {
   /** Looks up a known key again. Falls back to the cached one on failure or timeout. */
   private async renew(prefix: string, entry: Entry): Promise<KeyRecord | null> {
     const { known } = this;
-    const found = this.pending.get(prefix) ?? this.fetch(prefix);
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error('The look-up of a key takes too long.')), PATIENCE_MS);
-    });
-    try {
-      return await Promise.race([found, late]);
-    } catch {
-      found.catch(() => undefined);
-      // Keys changed meanwhile, possibly this one.
-      if (known !== this.known) return this.get(prefix);
-      entry.untilMs = this.nowMs() + RETRY_MS;
-      return entry.record;
-    } finally {
-      clearTimeout(timer);
-    }
+    const lookup = (this.pending.get(prefix) ?? this.fetch(prefix)).catch(() => 'failed' as const);
+    const record = await inTime(lookup, PATIENCE_MS, 'failed' as const);
+    if (record !== 'failed') return record;
+    // Keys changed meanwhile, possibly this one.
+    if (known !== this.known) return this.get(prefix);
+    entry.untilMs = this.nowMs() + RETRY_MS;
+    return entry.record;
   }
 
   invalidate(): void {
@@ -89,7 +81,7 @@ export class KeyCache {
 
   private fetch(prefix: string): Promise<KeyRecord | null> {
     const { known, unknown, pending } = this;
-    const found = this.lookup.find(prefix).then(
+    const lookup = this.lookup.find(prefix).then(
       (record) => {
         pending.delete(prefix);
         // After an invalidation these maps are no longer used, so a stale result has no effect.
@@ -105,8 +97,8 @@ export class KeyCache {
         throw error;
       },
     );
-    pending.set(prefix, found);
-    return found;
+    pending.set(prefix, lookup);
+    return lookup;
   }
 
   private keep(cache: Map<string, Entry>, prefix: string, entry: Entry): void {

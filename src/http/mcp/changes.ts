@@ -22,9 +22,9 @@ export function readingOnce(services: Services): Services {
   const { resources } = services;
   const reads = new Map<number, ReturnType<Resources['read']>>();
   const read: Resources['read'] = (tenantNo) => {
-    const made = reads.get(tenantNo) ?? resources.read(tenantNo);
-    reads.set(tenantNo, made);
-    return made;
+    const reading = reads.get(tenantNo) ?? resources.read(tenantNo);
+    reads.set(tenantNo, reading);
+    return reading;
   };
   return {
     ...services,

@@ -110,10 +110,10 @@ export class DirectCalls {
   }
 }
 
-function paramsOf({ paramNames, checkParams }: Route, given: Named['params']): Record<string, string> {
+function paramsOf({ paramNames, checkParams }: Route, sent: Named['params']): Record<string, string> {
   const params: Record<string, string> = {};
   for (const name of paramNames) {
-    const value = given[name];
+    const value = sent[name];
     if (typeof value !== 'string' || value === '') throw new AppError('invalid', `${name} is required`);
     params[name] = decodeParam(encodeURIComponent(value));
   }
@@ -122,8 +122,8 @@ function paramsOf({ paramNames, checkParams }: Route, given: Named['params']): R
 }
 
 /** The query as a client would write it: the schema's own reader then checks it. Throws 422 for values that no query can have. */
-function rawQuery(given: Named['query']): string {
-  const pairs = Object.entries(given).flatMap(([name, value]) =>
+function rawQuery(query: Named['query']): string {
+  const pairs = Object.entries(query).flatMap(([name, value]) =>
     [value].flat().map((one: unknown): [string, string] => {
       if (typeof one !== 'string' && typeof one !== 'number' && typeof one !== 'boolean')
         throw new AppError('unprocessable', `${name} must be text, a number, true or false, or a list of these`);

@@ -108,9 +108,9 @@ export function mcpOperation(
   context: ExchangeContext,
   { operations, bodyBytes, secret }: { operations: readonly Operation[]; bodyBytes: number; secret: KeyObject },
 ): Operation {
-  let made: Tools | undefined;
+  let cached: Tools | undefined;
   const toolsOfThis = (): Tools =>
-    (made ??= new Tools(context, operations, new DirectCalls(context, bodyBytes), secret));
+    (cached ??= new Tools(context, operations, new DirectCalls(context, bodyBytes), secret));
   return operation('mcp', `POST ${MCP_PATH}`, {
     surface: 'admin',
     summary: 'A message of the Model Context Protocol',

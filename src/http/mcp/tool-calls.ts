@@ -64,20 +64,20 @@ export class Tools {
   async use(name: string, args: Arguments, calledBy: CalledBy): Promise<ToolResult | null> {
     const isAllowed = (tool: Tool): boolean => mayUse(calledBy.caller, tool);
     let tool = this.byName.get(name);
-    let given = args;
+    let input = args;
     try {
       if (name === FIND_OPERATION) {
         requireKnown(args, ['query', 'operation']);
         return { text: JSON.stringify(await this.finder.find(args, isAllowed)), isError: false };
       }
       if (name === CALL_OPERATION) {
-        given = argumentsOf(args);
+        input = argumentsOf(args);
         tool = this.finder.named(args['operation'], isAllowed);
       }
     } catch (error) {
       return this.failed(error, name, calledBy);
     }
-    return tool !== undefined && isAllowed(tool) ? this.call(tool, given, calledBy) : null;
+    return tool !== undefined && isAllowed(tool) ? this.call(tool, input, calledBy) : null;
   }
 
   private failed(error: unknown, operation: string, { by }: CalledBy): ToolResult {
@@ -179,14 +179,14 @@ export class Tools {
     const reading = this.byName.get(id)!.operation;
     if (!Array.isArray(named.body)) return this.readIfThere(reading, { params: named.params, query: {} }, calledBy);
     const services = readingOnce(this.context.services);
-    const found: unknown[] = [];
+    const states: unknown[] = [];
     for (const item of named.body as { id?: unknown }[]) {
       if (typeof item?.id !== 'string') continue;
       const of = { params: { ...named.params, id: item.id }, query: {} };
       const one = await this.readIfThere(reading, of, calledBy, services);
-      if (one !== undefined) found.push(one);
+      if (one !== undefined) states.push(one);
     }
-    return found;
+    return states;
   }
 
   /** Names of arguments only: their values may be personal. */

@@ -134,9 +134,9 @@ function toolOf(operation: Operation, { summary, description = '', parameters, r
 /** The tools of some operations, derived from the OpenAPI documents. */
 export function toolsOf(operations: readonly Operation[]): Tool[] {
   return (['admin', 'application'] as const).flatMap((surface) => {
-    const those = operations.filter((one) => one.surface === surface);
-    const paths = openapiPaths(those) as Record<string, Record<string, Documented>>;
-    return those.filter(isTool).map((operation) => toolOf(operation, paths[operation.path]![operation.method]!));
+    const ofSurface = operations.filter((one) => one.surface === surface);
+    const paths = openapiPaths(ofSurface) as Record<string, Record<string, Documented>>;
+    return ofSurface.filter(isTool).map((operation) => toolOf(operation, paths[operation.path]![operation.method]!));
   });
 }
 

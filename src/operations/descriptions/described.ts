@@ -1,8 +1,12 @@
-import { ADMINISTRATION_TEXTS, CONFIGURATION_TEXTS, IMPORT_TEXTS, JOB_TEXTS } from './administration-texts.ts';
+import { ADMINISTRATION_TEXTS } from './administration-texts.ts';
+import { CONFIGURATION_TEXTS } from './configuration-texts.ts';
 import { CORRECTION_TEXTS, GUARD_TEXTS, RECOMPUTATION_TEXTS, TIMELINE_TEXTS } from './correction-texts.ts';
 import { exampleOf, type Schema } from './examples.ts';
+import { JOB_TEXTS } from './job-texts.ts';
 import { ANALYTICS_TEXTS, OF_RANGE, PROGRESS_TEXTS, REWARD_TEXTS, SPENDING_TEXTS } from './progress-texts.ts';
-import { LIVE_TEXTS, PAYLOAD_TEXTS } from './webhook-texts.ts';
+import { SYSTEM_TEXTS } from './system-texts.ts';
+import { IMPORT_TEXTS, USER_TEXTS } from './user-texts.ts';
+import { LIVE_TEXTS, PAYLOAD_TEXTS, WEBHOOK_LOG_TEXTS } from './webhook-texts.ts';
 import { pluralOf } from '../../domain/words.ts';
 
 /**
@@ -23,6 +27,9 @@ const TEXTS: Readonly<Record<string, string>> = {
   ...CONFIGURATION_TEXTS,
   ...ANALYTICS_TEXTS,
   ...ADMINISTRATION_TEXTS,
+  ...SYSTEM_TEXTS,
+  ...USER_TEXTS,
+  ...WEBHOOK_LOG_TEXTS,
   ...PAYLOAD_TEXTS,
 };
 

@@ -174,3 +174,59 @@ export const LIVE_TEXTS: Readonly<Record<string, string>> = {
   'admin_live_tickets_create.types': 'Only messages of these types; all if omitted.',
   'admin_live_tickets_create.userId': 'Only messages about this user.',
 };
+
+/** What fields of a webhook's messages mean, wherever they are. */
+const MESSAGE: Readonly<Record<string, string>> = {
+  id: 'ID of the message: the `webhook-id` that the receiver sees.',
+  at: 'When the reported change happened.',
+  created: 'When the message was created.',
+  status: '`pending`: it waits for its first or next attempt. `failed`: there is no further attempt.',
+  tries: 'How often the message was sent.',
+  reason: 'Why the last attempt failed; null: it did not fail.',
+  userId: 'ID of the user whom it concerns; null: none.',
+};
+
+/** Fields of the log of webhooks, and of their state. */
+export const WEBHOOK_LOG_TEXTS: Readonly<Record<string, string>> = {
+  attempts: 'Every attempt to deliver the message, oldest first.',
+  'attempts.at': 'When the attempt began, by the machine’s clock.',
+  'attempts.status': 'Status of the answer; null: none came.',
+  'attempts.error': 'Why it failed, as a sentence; null: it was delivered.',
+  answer: 'The beginning of the answer, at most 4 KiB; null: none came.',
+  previousUntil: 'When the previous secret stops signing; null: there is none.',
+  secret: 'Signs the webhook’s messages; shown only once.',
+  deliveries: 'Messages of the log, newest first.',
+  disabledAt: 'When Laurel disabled it; null: it did not.',
+  disabledReason: 'Why Laurel disabled it, as a sentence; null: it did not, or it is enabled again.',
+  durationMs: 'Duration of the attempt.',
+  failingSince: 'When the first of these attempts failed; null: the last one succeeded.',
+  failures: 'Failed attempts since the last success.',
+  full: 'Whether the queue is full, so that further messages are logged as failed.',
+  lastStatus: 'Status of the answer to the last attempt; null: no attempt, or no answer.',
+  nextTry: 'Time of the next attempt; null: it does not wait.',
+  oldest: 'When the oldest waiting message was created; null: none waits.',
+  pausedUntil:
+    'Until this time (by the machine’s clock) nothing is sent, because the last attempts failed; null: not paused.',
+  payload: 'The body that is sent.',
+  resent: 'How many messages were queued so far.',
+  sequence: 'The `webhook-sequence` of the message: greater than those of earlier messages about the same user.',
+  test: 'Whether it is an example requested by an administrator.',
+  types: 'Only messages of these types; null: of all.',
+  'admin_webhooks_resend.from': 'Messages created from this time on; null: from the beginning of the log.',
+  'admin_webhooks_resend.to': 'Messages created before this time; null: before the request.',
+  'admin_webhooks_resend.total': 'How many to queue; null: not counted yet.',
+  'admin_webhooks_resends_list.from': 'Messages created from this time on; null: from the beginning of the log.',
+  'admin_webhooks_resends_list.to': 'Messages created before this time; null: before the request.',
+  'admin_webhooks_resends_list.total': 'How many to queue; null: not counted yet.',
+  waiting: 'How many messages wait to be sent, or to be sent again.',
+  'admin_webhooks_resend.status': 'Which messages: those that failed, or those that were delivered.',
+  'admin_webhooks_resends_list.status': 'Which messages: those that failed, or those that were delivered.',
+  'webhook.id': 'ID of the webhook.',
+  'webhook.name': 'Name of the webhook.',
+  ...Object.fromEntries(
+    ['list', 'get', 'resend'].flatMap((verb) =>
+      Object.entries(MESSAGE).map(([name, text]) => [`admin_webhooks_deliveries_${verb}.${name}`, text]),
+    ),
+  ),
+  ...Object.fromEntries(Object.entries(MESSAGE).map(([name, text]) => [`admin_webhooks_test.${name}`, text])),
+};

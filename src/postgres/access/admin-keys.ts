@@ -36,13 +36,13 @@ export function createAdminKeys(pool: Pool, announce: Announce, clock: Clock = s
           outcomes.push('no tenant');
           continue;
         }
-        const made = await insertNew(client, { name, access, tenantNo, nowMs: clock.now() });
-        outcomes.push(made);
+        const created = await insertNew(client, { name, access, tenantNo, nowMs: clock.now() });
+        outcomes.push(created);
         audit.push({
           action: 'create',
           kind: 'admin_key',
-          id: made.id,
-          name: `${name} (${made.prefix})`,
+          id: created.id,
+          name: `${name} (${created.prefix})`,
           after: { access, tenantId },
         });
       }

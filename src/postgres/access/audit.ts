@@ -303,11 +303,10 @@ export async function oldestAuditMs(pool: Pool): Promise<number | null> {
 export async function deleteAuditBefore(
   pool: Pool,
   { beforeMs, most }: { beforeMs: number; most: number },
-): Promise<number> {
-  const { rowCount } = await pool.query(
+): Promise<void> {
+  await pool.query(
     `DELETE FROM audit_log
       WHERE no IN (SELECT no FROM audit_log WHERE at < to_timestamp($1 / 1000.0) ORDER BY at LIMIT $2)`,
     [beforeMs, most],
   );
-  return rowCount ?? 0;
 }

@@ -30,7 +30,7 @@ export function newKey(kind: 'app' | 'adm'): NewKey {
 const QUERIES = 2;
 const NAMES_A_QUERY = 500;
 
-interface Wanted<Found> {
+interface Lookup<Found> {
   name: string;
   resolve: (found: Found | null) => void;
   reject: (error: unknown) => void;
@@ -40,7 +40,7 @@ interface Wanted<Found> {
 export class GatheredLookup<Found> {
   private readonly findAll: (names: readonly string[]) => Promise<readonly Found[]>;
   private readonly nameOf: (found: Found) => string;
-  private waiting: Wanted<Found>[] = [];
+  private waiting: Lookup<Found>[] = [];
   private underWay = 0;
 
   /** @param findAll returns those of the names that exist */
@@ -59,13 +59,13 @@ export class GatheredLookup<Found> {
 
   private async query(): Promise<void> {
     this.underWay += 1;
-    const wanted = this.waiting.splice(0, NAMES_A_QUERY);
+    const lookups = this.waiting.splice(0, NAMES_A_QUERY);
     try {
-      const all = await this.findAll(wanted.map(({ name }) => name));
-      const found = new Map(all.map((one) => [this.nameOf(one), one]));
-      for (const { name, resolve } of wanted) resolve(found.get(name) ?? null);
+      const all = await this.findAll(lookups.map(({ name }) => name));
+      const byName = new Map(all.map((one) => [this.nameOf(one), one]));
+      for (const { name, resolve } of lookups) resolve(byName.get(name) ?? null);
     } catch (error) {
-      for (const { reject } of [...wanted, ...this.waiting.splice(0)]) reject(error);
+      for (const { reject } of [...lookups, ...this.waiting.splice(0)]) reject(error);
     }
     this.underWay -= 1;
     if (this.waiting.length > 0) void this.query();

@@ -102,9 +102,9 @@ export class Sessions {
   private async activeKey(text: string): Promise<{ id: string; hash: Buffer } | null> {
     const parts = parseApiKey(text);
     if (parts === null) return null;
-    const found = await this.keys.find(parts.prefix);
-    const isRight = timingSafeEqual(keyHash(parts.body), found?.hash ?? NO_HASH);
-    return found !== null && isRight && found.kind === 'admin' && found.active ? found : null;
+    const record = await this.keys.find(parts.prefix);
+    const isRight = timingSafeEqual(keyHash(parts.body), record?.hash ?? NO_HASH);
+    return record !== null && isRight && record.kind === 'admin' && record.active ? record : null;
   }
 
   private note(client: PoolClient, action: 'create' | 'delete', by: Author, prefix: string): Promise<void> {

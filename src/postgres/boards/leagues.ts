@@ -74,8 +74,8 @@ export async function lockOpenRun(
       'SELECT open_run_day AS "openRunDay" FROM league_boards WHERE tenant_no = $1 AND board_no = $2 FOR SHARE',
       [tenantNo, boardNo],
     );
-  const found = (await read()).rows[0];
-  if (found !== undefined) return found.openRunDay;
+  const row = (await read()).rows[0];
+  if (row !== undefined) return row.openRunDay;
   await client.query(
     `INSERT INTO league_boards (tenant_no, board_no, open_run_day)
      SELECT tenant_no, board_no, next_run_day FROM board_progress WHERE tenant_no = $1 AND board_no = $2

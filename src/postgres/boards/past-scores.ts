@@ -168,14 +168,14 @@ export async function historySums(client: Pool | PoolClient, query: HistoryQuery
   if ('metricNo' in counted && (counted.fold || counted.always === true))
     more.push(changed.removed ?? null, changed.added ?? null);
   if ('metricNo' in counted && counted.secondary) more.push(counted.secondary.key);
-  const found = await readSinceDay(runDays[0]!, {
+  const history = await readSinceDay(runDays[0]!, {
     rows: async (firstId) => {
       const parameters = [...values, firstId, ...more];
       return (await client.query<HistorySums & { mayBeEarlier: boolean }>(statement(counted, times), parameters)).rows;
     },
     missed: (rows) => rows.some((row) => row.mayBeEarlier),
   });
-  return found.map(({ id, state, sums }) => ({ id, state, sums }));
+  return history.map(({ id, state, sums }) => ({ id, state, sums }));
 }
 
 export interface PastScore {

@@ -94,8 +94,8 @@ export interface MetricDay {
 }
 
 /**
- * A user's events up to a local day, by metric and day, in this order. Reads every partition, with a prepared statement,
- * because planning took 1.8 of 2.9 ms with 52 partitions.
+ * A user's events up to a local day, by metric and day, in this order. Reads every partition, with a prepared statement, because
+ * planning would take most of the time.
  */
 export async function userMetricDays(
   pool: Pool,
@@ -185,7 +185,7 @@ export interface AttributeSum {
 
 /**
  * A user's sums by metric, event attribute and value, per window with such events. Windows to show contain only the largest
- * sums (see `MOST_VALUES`): a client that sends 60,000 values would otherwise get an answer of 26 MB.
+ * sums (see `MOST_VALUES`), because clients may send any number of values.
  */
 export async function userAttributeSums(
   pool: Pool,
@@ -319,8 +319,8 @@ export const SAMPLED_METRIC_CHANGES = sampledChangesQuery(eventsAndSums(OF_SAMPL
 });
 
 /** Sums of each sampled user's events per metric, over some local days. */
-export const sampledMetricChanges = (pool: Pool, asked: AskedSample): Promise<SampledChanges> =>
-  readSampledChanges(pool, SAMPLED_METRIC_CHANGES, asked);
+export const sampledMetricChanges = (pool: Pool, sample: AskedSample): Promise<SampledChanges> =>
+  readSampledChanges(pool, SAMPLED_METRIC_CHANGES, sample);
 
 export const SAMPLED_POINTS_CHANGES = sampledChangesQuery(awardsAndSums(OF_SAMPLED_USER), {
   no: 'system_no',
@@ -328,5 +328,5 @@ export const SAMPLED_POINTS_CHANGES = sampledChangesQuery(awardsAndSums(OF_SAMPL
 });
 
 /** Sums of each sampled user's awards per points system, over some local days. */
-export const sampledPointsChanges = (pool: Pool, asked: AskedSample): Promise<SampledChanges> =>
-  readSampledChanges(pool, SAMPLED_POINTS_CHANGES, asked);
+export const sampledPointsChanges = (pool: Pool, sample: AskedSample): Promise<SampledChanges> =>
+  readSampledChanges(pool, SAMPLED_POINTS_CHANGES, sample);

@@ -101,9 +101,9 @@ export async function enterWindows(
 ): Promise<Set<number>> {
   if (changes.length === 0) return new Set();
   const { rows } = await client.query<{ index: number; goes: boolean }>(UPDATE, parameters(changes, nowMs));
-  const found = new Set(rows.map(({ index }) => index));
+  const open = new Set(rows.map(({ index }) => index));
   const going = new Set(rows.filter(({ goes }) => goes).map(({ index }) => index));
-  const others = [...changes.keys()].filter((index) => !found.has(index));
+  const others = [...changes.keys()].filter((index) => !open.has(index));
   if (others.length === 0) return going;
   await client.query(
     INSERT,

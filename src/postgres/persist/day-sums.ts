@@ -82,10 +82,10 @@ export async function keepDaySums(client: PoolClient, stored: Counted, gone: Cou
     awards: [...(summed.size > 0 ? stored.awards.filter(isSummed) : []), ...gone.awards],
   });
   const share = Math.random() * COUNT_IN_ONE_OF < 1 ? COUNT_IN_ONE_OF / COUNT_ONE_IN : 0;
-  const looked = [...users.values()].filter(
+  const sampled = [...users.values()].filter(
     (user) => !isSummed(user) && (user.rows >= COUNT_FROM || Math.random() < share * user.rows),
   );
-  await sumUsers(client, looked, MOST_ROWS + 1);
+  await sumUsers(client, sampled, MOST_ROWS + 1);
 }
 
 /** Starts day sums for those users that have at least `fromRows` events and awards and no sums yet. */

@@ -180,11 +180,11 @@ export async function deleteEvents(
   for (const table of TABLES) {
     if (isLarge && table === 'events') continue;
     for (;;) {
-      const found = await client.query<{ id: string }>(
+      const page = await client.query<{ id: string }>(
         `SELECT id FROM ${table} WHERE tenant_no = $1 AND user_id = $2 LIMIT ${EVENTS}`,
         [tenantNo, storableText(userId)],
       );
-      const ids = found.rows.map(({ id }) => id).toSorted();
+      const ids = page.rows.map(({ id }) => id).toSorted();
       if (ids.length === 0) break;
       // The bounds avoid searching every partition for each ID.
       const range = [ids, ids[0], ids.at(-1)];
@@ -374,10 +374,10 @@ export async function keepNewestCompletions(client: PoolClient, rows: readonly C
 /** The last `NEWEST_KEPT` rows of each tenant, in order. */
 function lastOfEach(rows: readonly CompletionRow[]): CompletionRow[] {
   if (rows.length <= NEWEST_KEPT) return [...rows];
-  const taken = new Map<number, number>();
+  const counts = new Map<number, number>();
   const newest = rows.toReversed().filter(({ tenantNo }) => {
-    const count = (taken.get(tenantNo) ?? 0) + 1;
-    taken.set(tenantNo, count);
+    const count = (counts.get(tenantNo) ?? 0) + 1;
+    counts.set(tenantNo, count);
     return count <= NEWEST_KEPT;
   });
   return newest.toReversed();

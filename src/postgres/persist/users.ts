@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { nextCountMs } from '../../domain/anniversary.ts';
-import { DAY_MS, FREQUENCIES } from '../../domain/periods.ts';
+import { FREQUENCIES, epochDay } from '../../domain/periods.ts';
 import { streakDueDay } from '../../domain/streaks/settle.ts';
 import { numbered, type Numbered } from '../../packed/unpack-state.ts';
 import { type PackedState, signUpOf, unpackState } from '../../packed/state.ts';
@@ -38,10 +38,7 @@ const UPSERT = `
         weekly_origin = EXCLUDED.weekly_origin, monthly_origin = EXCLUDED.monthly_origin,
         owed_position = NULL`;
 
-/**
- * Sorts users by key, so that lookups one by one reuse recently read index pages. In pairs, saves 0.5 to 1.2 µs of
- * Postgres's CPU per user, more when indexes grow, and costs 0.2 µs of the worker's.
- */
+/** Sorts users by key, so that lookups one by one reuse recently read index pages. */
 const inOrder = <User extends PackedUser>(users: readonly User[]): User[] =>
   users.toSorted((a, b) => a.tenantNo - b.tenantNo || (a.id < b.id ? -1 : 1));
 
@@ -159,8 +156,8 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
 
 /**
  * SQL: whether the last state of a user was stored, true for almost all users. `owed_position IS NULL` would be slower: for
- * a column without statistics the planner assumes 0.5 % nulls, and read the whole table for each batch (worker and Postgres:
- * 380 µs per event instead of 80). For this comparison it assumes a third.
+ * a column without statistics the planner assumes 0.5 % nulls, and would read the whole table for each batch. For this
+ * comparison it assumes a third.
  */
 const NOT_OWED = 'num_nulls(users.owed_position) > 0';
 
@@ -199,9 +196,8 @@ export const changedPoints = (users: readonly PaidUser[]): Buffer =>
   );
 
 /**
- * Writes the state of users of whom only points changed, without unpacking it. CPU per user, in worker and Postgres: 15 µs,
- * compared with 35 for all derived columns. Missing users, and those whose last state could not be stored, are written
- * completely.
+ * Writes the state of users of whom only points changed, without unpacking it. Missing users, and those whose last state could not
+ * be stored, are written completely.
  */
 export async function updatePoints(client: PoolClient, users: readonly PaidUser[]): Promise<void> {
   if (users.length === 0) return;
@@ -267,7 +263,7 @@ export async function noteZones(client: PoolClient, zones: readonly UserZone[]):
       rows.map((row) => row.tenantNo),
       rows.map((row) => row.zone),
       // No zone is more than a day behind UTC.
-      rows.map((row) => Math.floor(row.atMs / DAY_MS) - 1),
+      rows.map((row) => epochDay(row.atMs) - 1),
     ],
   });
 }

@@ -100,14 +100,14 @@ export async function docsThen(
 }
 
 /** The streak settings at given times, likewise. */
-export async function streaksThen(pool: Pool, tenantNo: number, asked: readonly Then[]): Promise<(DocThen | null)[]> {
-  if (asked.length === 0) return [];
-  const { rows } = await pool.query<Row>(thenStatement(''), parametersOf(tenantNo, asked));
+export async function streaksThen(pool: Pool, tenantNo: number, moments: readonly Then[]): Promise<(DocThen | null)[]> {
+  if (moments.length === 0) return [];
+  const { rows } = await pool.query<Row>(thenStatement(''), parametersOf(tenantNo, moments));
   return answers(rows);
 }
 
-const parametersOf = (tenantNo: number, asked: readonly Then[]): unknown[] => [
+const parametersOf = (tenantNo: number, moments: readonly Then[]): unknown[] => [
   tenantNo,
-  asked.map(({ version }) => version),
-  asked.map(({ atMs }) => atMs),
+  moments.map(({ version }) => version),
+  moments.map(({ atMs }) => atMs),
 ];

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { firstIdAt, lastAwardOf, msOf } from '../../domain/administration/timeline.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { DAY_MS, epochDay } from '../../domain/periods.ts';
 import { QUARANTINE_STATUS } from '../corrections/quarantine.ts';
 import { idsByWindows, type IdWindow, windowAround } from '../partitions.ts';
 import { storableText } from '../storable-json.ts';
@@ -37,17 +37,17 @@ type WindowRange = TimelineRange & IdWindow;
 /** IDs of the events that arrived on their own day. */
 async function idsByDays(pool: Pool, query: WindowRange): Promise<string[]> {
   const { newest, limit } = query;
-  const found: string[] = [];
+  const ids: string[] = [];
   let { above, below } = query;
-  for (let days = FIRST_DAYS; found.length < limit; days = Math.min(2 * days, MOST_DAYS)) {
-    const turn = await idsOfDays(pool, { ...query, above, below, limit: limit - found.length }, days);
+  for (let days = FIRST_DAYS; ids.length < limit; days = Math.min(2 * days, MOST_DAYS)) {
+    const turn = await idsOfDays(pool, { ...query, above, below, limit: limit - ids.length }, days);
     if (turn === null) break;
-    found.push(...turn.ids);
+    ids.push(...turn.ids);
     if (newest) below = turn.end;
     else above = turn.end;
     if (below <= above) break;
   }
-  return found;
+  return ids;
 }
 
 const IN_WINDOW = 'id >= $8::uuid AND id < $9::uuid';
@@ -103,7 +103,7 @@ async function idsOfDays(
   return { ids: row.ids.filter((id) => (newest ? id >= end : id < end)), end };
 }
 
-const utcDayOf = (id: string): number => Math.floor(msOf(id) / DAY_MS);
+const utcDayOf = (id: string): number => epochDay(msOf(id));
 
 /** Uses the index `events_late`. Parameters: tenant, user, the IDs above and below, limit, the window of whole partitions. */
 export const lateIdsStatement = (newest: boolean): string => `

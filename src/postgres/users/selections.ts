@@ -106,7 +106,7 @@ export async function attributeValues(
   attribute: { no: number; key: string; type: keyof typeof SOURCES },
   limit: number,
 ): Promise<AttributeValueCount[]> {
-  const found = await within(pool, TIME_MS, async (client) => {
+  const values = await within(pool, TIME_MS, async (client) => {
     const { rows } = await client.query<AttributeValueCount>(
       `SELECT attributes ->> $2::text AS value, count(*)::int AS count FROM (${SOURCES[attribute.type]}) AS examined
         WHERE attributes ? $2::text GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT $3`,
@@ -115,7 +115,7 @@ export async function attributeValues(
     );
     return rows;
   });
-  return found ?? [];
+  return values ?? [];
 }
 
 export interface DueUser {

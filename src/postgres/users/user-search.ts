@@ -94,18 +94,18 @@ export async function searchUsers(
   pool: Pool,
   { after, limit, ...asked }: { tenantNo: number; search: string; after: FoundUser | null; limit: number },
 ): Promise<FoundUser[]> {
-  const found: FoundUser[] = [];
-  for (let place = after?.place ?? 0; place < KEYS.length && found.length < limit; place += 1) {
+  const users: FoundUser[] = [];
+  for (let place = after?.place ?? 0; place < KEYS.length && users.length < limit; place += 1) {
     const query = searchQuery({
       ...asked,
       place,
       after: after?.place === place ? after : null,
-      limit: limit - found.length,
+      limit: limit - users.length,
     });
     const { rows } = await pool.query<{ id: string; key: string }>(query);
-    found.push(...rows.map(({ id, key }) => ({ id, place, key })));
+    users.push(...rows.map(({ id, key }) => ({ id, place, key })));
   }
-  return found;
+  return users;
 }
 
 /** A user's position in a search; `null` if the search does not find the user. */

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import { addJob, deleteOldJobs, type Job, latestJobs } from '../jobs.ts';
 import { storableText } from '../storable-json.ts';
 import { LANE } from './messages.ts';
@@ -80,8 +80,8 @@ export async function listDeliveries(pool: Pool, query: DeliveriesQuery): Promis
       fromMs,
       toMs,
       limit,
-      Math.floor((fromMs ?? 0) / DAY_MS),
-      toMs === null ? NO_DAY : Math.floor(toMs / DAY_MS),
+      epochDay(fromMs ?? 0),
+      toMs === null ? NO_DAY : epochDay(toMs),
     ],
   );
   return rows;

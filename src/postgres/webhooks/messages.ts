@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
 import type { NewMessage } from '../../domain/notifications/notification.ts';
-import { DAY_MS } from '../../domain/periods.ts';
+import { epochDay } from '../../domain/periods.ts';
 import type { Revisions } from '../revisions.ts';
 import { storableText } from '../storable-json.ts';
 import { transaction } from '../transaction.ts';
@@ -67,7 +67,7 @@ export async function insertMessages(
     const tenantNos = some.map(({ tenantNo }) => tenantNo);
     await client.query(KNOW_WEBHOOKS, [webhookIds, tenantNos]);
     await client.query(INSERT, [
-      Math.floor(nowMs / DAY_MS),
+      epochDay(nowMs),
       nowMs,
       some.map(({ id }) => id),
       webhookIds,

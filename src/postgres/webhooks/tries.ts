@@ -175,7 +175,7 @@ export async function noteDisabled(
 }
 
 /** A request for messages by the holder of a webhook's lease. */
-export interface Wanted {
+export interface TakeRequest {
   webhookId: string;
   most: number;
   /** Lanes from which it already has messages. */
@@ -213,8 +213,12 @@ const TAKE = `
  * webhook's lease may call this. Skips lanes in `exceptLanes`; of other lanes, returns the first messages without gaps.
  * @param nowMs the time of Laurel's clock
  */
-export async function takeMessages(pool: Pool, wanted: readonly Wanted[], nowMs: number): Promise<DueMessage[]> {
-  const json = wanted.map(({ webhookId, most, exceptLanes }) => ({ webhook_id: webhookId, most, lanes: exceptLanes }));
+export async function takeMessages(pool: Pool, requests: readonly TakeRequest[], nowMs: number): Promise<DueMessage[]> {
+  const json = requests.map(({ webhookId, most, exceptLanes }) => ({
+    webhook_id: webhookId,
+    most,
+    lanes: exceptLanes,
+  }));
   const { rows } = await pool.query<DueMessage>(TAKE, [JSON.stringify(json), nowMs]);
   return rows;
 }

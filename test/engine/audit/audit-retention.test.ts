@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AuditRetention } from '../../../src/engine/retention/audit-retention.ts';
+import { createAuditRetention } from '../../../src/engine/retention/audit-retention.ts';
 import { writeAudit } from '../../../src/postgres/access/audit.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 
@@ -21,7 +21,7 @@ test('removes expired entries in steps at the beginning of a day; keeps the othe
     const entries = [{ action: 'create', kind: 'metric', name: String(-day) } as const];
     await writeAudit(pool, { tenantNo: null, nowMs: NOON_MS - day * DAY_MS, by: { who: 'test' }, entries });
   }
-  const retention = new AuditRetention({ pool, days: 4, step: 3 });
+  const retention = createAuditRetention(pool, 4, 3);
   // The oldest has been due since the end of its fourth day after.
   expect(await retention.due(NOON_MS)).toBe(MIDNIGHT_MS - 4 * DAY_MS);
   await retention.perform(0, ending, 0, NOON_MS);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { EventPartitionsAhead, widthFor } from '../../../src/engine/retention/event-partitions.ts';
+import { createEventPartitionsAhead, widthFor } from '../../../src/engine/retention/event-partitions.ts';
 import { firstIdOf, makeEventPartition, readEventPartitions } from '../../../src/postgres/partitions.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 
@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => database.close());
 
 async function workOff(day: number): Promise<void> {
-  const work = new EventPartitionsAhead(database);
+  const work = createEventPartitionsAhead(database.pool);
   const nowMs = day * DAY_MS + 1;
   while ((await work.due(nowMs)) !== null) await work.perform(0, NEVER, 0, nowMs);
 }

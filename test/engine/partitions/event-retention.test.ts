@@ -4,11 +4,11 @@ import { Persister } from '../../../src/engine/persist/persister.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { createRecomputing } from '../../../src/engine/recomputations/recomputation-job.ts';
 import { createKeyAgeing } from '../../../src/engine/retention/key-ageing.ts';
-import { EventPartitionsAhead } from '../../../src/engine/retention/event-partitions.ts';
+import { createEventPartitionsAhead } from '../../../src/engine/retention/event-partitions.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
 import { createExpiries } from '../../../src/engine/points/expiries.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
-import { EventRetention, createPartitionDropping } from '../../../src/engine/retention/event-retention.ts';
+import { createEventRetention, createPartitionDropping } from '../../../src/engine/retention/event-retention.ts';
 import { countedUsers } from '../../../src/postgres/users/selections.ts';
 import { HISTORY_SUM } from '../../../src/packed/call-fields.ts';
 import { historySums } from '../../../src/postgres/boards/past-scores.ts';
@@ -76,14 +76,14 @@ async function onDay(day: number): Promise<void> {
   clock.set(day * DAY_MS + 1_000);
   await persist();
   await workOff(createKeyAgeing({ redis, pool: laurel.pool, hotDays: 7 }));
-  await workOff(new EventPartitionsAhead(laurel));
+  await workOff(createEventPartitionsAhead(laurel.pool));
   await retain(KEPT_DAYS);
 }
 
 /** Drops partitions until none is due, like the schedule and the job runner. */
 async function retain(days: number): Promise<void> {
   const { pool } = laurel;
-  const retention = new EventRetention({ pool, days });
+  const retention = createEventRetention(pool, days);
   const runner = new JobRunner({ pool, works: [createPartitionDropping(pool)] });
   const nowMs = clock.now();
   for (let due = await retention.due(nowMs); due !== null; due = await retention.due(nowMs)) {
@@ -373,7 +373,7 @@ test('keeps events for longer than they may be late, regardless of the setting',
   expect(await retentionTooShort(pool, 35)).toContain('at least 36');
   await play();
   clock.set((today + 35) * DAY_MS);
-  await workOff(new EventPartitionsAhead(laurel));
+  await workOff(createEventPartitionsAhead(laurel.pool));
   await retain(2);
   expect(await details()).toBeGreaterThan(0);
   clock.set((today + 36) * DAY_MS);

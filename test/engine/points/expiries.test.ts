@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
-import { createExpiries, type Expiries } from '../../../src/engine/points/expiries.ts';
+import { createExpiries } from '../../../src/engine/points/expiries.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
 import { expiringSystems } from '../../../src/postgres/expiries.ts';
 import type { TestLaurel } from '../../laurel.ts';
@@ -12,6 +12,7 @@ import { Listening } from '../notifications/listening.ts';
 import { LiveClient } from '../../live/live-client.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { differencesIn } from '../../differences.ts';
+import type { ScheduledWork } from '../../../src/engine/schedule/due-work.ts';
 
 const DAY = 86_400_000;
 const START = Date.UTC(2030, 2, 1, 12);
@@ -292,7 +293,7 @@ test('two schedules at once and a crash before the record of progress change not
   await Promise.all(users.map((id) => work(id, 1)));
   const clock = new FixedClock(START + 3 * DAY);
   const { pool } = laurel;
-  const kind = (): Expiries => expiriesAt(clock);
+  const kind = (): ScheduledWork => expiriesAt(clock);
   // The day's progress is lost after each page, as by a crash right after the changes.
   await pool.query(`
     CREATE FUNCTION crash() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'crashed'; END $$;
@@ -328,7 +329,10 @@ test('a user who never stops changing does not keep the points of others from ex
 });
 
 /** The work as another worker does it. `before`: called before each change of a balance. */
-function expiriesAt(clock: FixedClock, before: (userId: string) => Promise<void> = async () => undefined): Expiries {
+function expiriesAt(
+  clock: FixedClock,
+  before: (userId: string) => Promise<void> = async () => undefined,
+): ScheduledWork {
   const { redis, pool, services } = laurel;
   const scripts = new Scripts({ redis, clock, onWritten: () => undefined });
   const callPart = scripts.callPart.bind(scripts);

@@ -1,6 +1,7 @@
 import { v7 as uuid } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { MessageLog } from '../../../src/engine/webhooks/message-log.ts';
+import { createMessageLog } from '../../../src/engine/webhooks/message-log.ts';
+import type { ScheduledWork } from '../../../src/engine/schedule/due-work.ts';
 import { insertMessages, messageDays } from '../../../src/postgres/webhooks/messages.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { insert, message } from '../../postgres/webhooks/messages.ts';
@@ -20,7 +21,7 @@ const stored = async (table: string): Promise<number[]> =>
     ({ day }) => day,
   );
 
-async function workOff(log: MessageLog, nowMs: number): Promise<void> {
+async function workOff(log: ScheduledWork, nowMs: number): Promise<void> {
   while ((await log.due(nowMs)) !== null) await log.perform(0, ending, 0, nowMs);
 }
 
@@ -28,7 +29,7 @@ test('partitions are made ahead and dropped by the day, with the pending message
   const { pool } = database;
   // Inserted before any partition exists, so it goes to the default partition.
   await insert(pool, [message(webhookId, 'anna')], NOON_MS - DAY_MS);
-  const log = new MessageLog(pool, 3);
+  const log = createMessageLog(pool, 3);
   expect(await log.due(NOON_MS)).toBe(TODAY * DAY_MS);
   await workOff(log, NOON_MS);
   expect(await days()).toEqual([TODAY, TODAY + 1, TODAY + 2]);
@@ -48,7 +49,7 @@ test('a day with messages older than its partition gets no partition, and is sti
   const { pool } = database;
   const later = TODAY + 100;
   await insert(pool, [message(webhookId, 'anna')], later * DAY_MS);
-  const log = new MessageLog(pool, 3);
+  const log = createMessageLog(pool, 3);
   await workOff(log, later * DAY_MS);
   expect(await days()).toEqual([later + 1, later + 2]);
   await workOff(log, (later + 4) * DAY_MS);
@@ -58,7 +59,7 @@ test('a day with messages older than its partition gets no partition, and is sti
 
 test('a session that uses the log delays creating and dropping its days, by a second at most', async () => {
   const { pool } = database;
-  const log = new MessageLog(pool, 3);
+  const log = createMessageLog(pool, 3);
   const laterMs = (TODAY + 200) * DAY_MS;
   const before = await days();
   const writer = await pool.connect();

@@ -7,6 +7,7 @@ import { useState } from 'react';
 import { useAsked, useShown } from './controls.tsx';
 import { FigureTable, Read, Saved } from './parts.tsx';
 import { engagementQuery, retentionQuery, type Retention } from './queries.ts';
+import { Options } from '../../ui/options.tsx';
 
 const SHARE = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
 const POINTS = new Intl.NumberFormat(undefined, {
@@ -177,11 +178,7 @@ function Engagement() {
       <div className="max-w-xs">
         <Labelled label="Metric for engagement">
           <SelectInput value={metricId} onChange={({ target }) => choose(target.value)}>
-            {metrics.map(({ id, name }) => (
-              <option key={id} value={id}>
-                {name}
-              </option>
-            ))}
+            <Options of={metrics.map(({ id, name }) => [id, name])} />
           </SelectInput>
         </Labelled>
       </div>

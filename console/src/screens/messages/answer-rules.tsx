@@ -4,6 +4,7 @@ import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { Labelled, SelectInput, TextInput } from '../../ui/fields.tsx';
 import type { Channel } from './queries.ts';
+import { Options } from '../../ui/options.tsx';
 
 type Rule = NonNullable<Channel['http']>['answers'][number];
 type Outcome = Rule['outcome'];
@@ -81,11 +82,7 @@ export function AnswerRules({
             </Labelled>
             <Labelled label="Means">
               <SelectInput value={row.outcome} onChange={({ target }) => change({ outcome: target.value as Outcome })}>
-                {Object.entries(OUTCOMES).map(([outcome, text]) => (
-                  <option key={outcome} value={outcome}>
-                    {text}
-                  </option>
-                ))}
+                <Options of={Object.entries(OUTCOMES)} />
               </SelectInput>
             </Labelled>
             <Labelled label="If this field of the answer">

@@ -1,4 +1,3 @@
-import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answer } from '../../api/answer.ts';
 import { useChange } from '../../api/change.ts';
@@ -14,17 +13,13 @@ import type { Column } from '../../ui/table-frame.tsx';
 import { MessagesScreen } from './frame.tsx';
 import { MessageStatus, Reason } from './status.tsx';
 import { KIND_NAMES, kindName, STATUSES, type Kind, type Message } from './words.ts';
+import { Options } from '../../ui/options.tsx';
+import { UserLink } from '../../ui/user-link.tsx';
 
 const PAGE = 100;
 const READ_MS = 10_000;
 
 type Suppressed = AdminRead<'/v1/messages/suppressed'>['addresses'][number];
-
-const UserLink = ({ id }: { id: string }) => (
-  <Link to="/users/$id" params={{ id }} className="font-medium text-accent hover:underline">
-    {id}
-  </Link>
-);
 
 const COLUMNS: readonly Column<Message>[] = [
   { id: 'user', header: 'User', cell: ({ userId }) => <UserLink id={userId} /> },
@@ -66,21 +61,13 @@ function Log() {
         <Labelled label="Message">
           <SelectInput value={kind} onChange={({ target }) => setKind(target.value as Kind | '')}>
             <option value="">All kinds</option>
-            {KIND_NAMES.map((one) => (
-              <option key={one} value={one}>
-                {kindName(one)}
-              </option>
-            ))}
+            <Options of={KIND_NAMES.map((one) => [one, kindName(one)])} />
           </SelectInput>
         </Labelled>
         <Labelled label="Status">
           <SelectInput value={status} onChange={({ target }) => setStatus(target.value)}>
             <option value="">All statuses</option>
-            {Object.entries(STATUSES).map(([one, { text }]) => (
-              <option key={one} value={one}>
-                {text}
-              </option>
-            ))}
+            <Options of={Object.entries(STATUSES).map(([one, { text }]) => [one, text])} />
           </SelectInput>
         </Labelled>
       </div>

@@ -1,9 +1,9 @@
-import { Link } from '@tanstack/react-router';
 import type { AdminRead } from '../../api/queries.ts';
 import { number } from '../../ui/format.ts';
 import { Facts, Panel } from '../../ui/parts.tsx';
 import type { Column } from '../../ui/table-frame.tsx';
 import { DataTable } from '../../ui/table.tsx';
+import { UserLink } from '../../ui/user-link.tsx';
 
 type Recomputation = AdminRead<'/v1/recomputations/{id}'>;
 type Figures = Recomputation['figures'];
@@ -74,11 +74,7 @@ const COLUMNS: readonly Column<Planned>[] = [
   {
     id: 'user',
     header: 'User',
-    cell: ({ userId }) => (
-      <Link to="/users/$id" params={{ id: userId }} className="font-medium text-accent hover:underline">
-        {userId}
-      </Link>
-    ),
+    cell: ({ userId }) => <UserLink id={userId} />,
   },
   { id: 'gained', header: 'Gains', cell: ({ gained }) => gained.join(', ') },
   { id: 'lost', header: 'Loses', cell: ({ lost }) => lost.join(', ') },

@@ -7,6 +7,7 @@ import { Button } from '../../ui/button.tsx';
 import { SelectInput } from '../../ui/fields.tsx';
 import { Failed, Panel, Waiting } from '../../ui/parts.tsx';
 import { TimelineRow } from './timeline-row.tsx';
+import { Options } from '../../ui/options.tsx';
 
 const PAGE = 20;
 
@@ -48,11 +49,7 @@ export function UserTimeline({ id }: { id: string }) {
       actions={
         <SelectInput aria-label="Kind" value={kind} onChange={({ target }) => setKind(target.value as Kind | '')}>
           <option value="">Everything</option>
-          {Object.entries(KINDS).map(([value, label]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
+          <Options of={Object.entries(KINDS)} />
         </SelectInput>
       }
     >

@@ -41,8 +41,8 @@ export function at(value: unknown, ...path: (string | number)[]): unknown {
 
 /** A text at a path; `null` if there is none. */
 export function textAt(value: unknown, ...path: (string | number)[]): string | null {
-  const found = at(value, ...path);
-  return typeof found === 'string' ? found : null;
+  const inner = at(value, ...path);
+  return typeof inner === 'string' ? inner : null;
 }
 
 /** A collapse key of at most `most` letters, digits, `-` and `_`: the key itself or its hash. */

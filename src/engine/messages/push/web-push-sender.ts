@@ -111,14 +111,14 @@ function createVapid(credentials: WebPushCredentials, now: () => number) {
   function authorization(origin: string): string {
     const { publicKey, subject } = credentials;
     const nowMs = now();
-    let made = tokens.get(origin);
-    if (made === undefined || nowMs >= made.atMs + REUSED_MS) {
+    let cached = tokens.get(origin);
+    if (cached === undefined || nowMs >= cached.atMs + REUSED_MS) {
       const exp = Math.floor((nowMs + VALID_MS) / 1_000);
-      made = { token: signedJwt(key, { aud: origin, exp, sub: subject }), atMs: nowMs };
+      cached = { token: signedJwt(key, { aud: origin, exp, sub: subject }), atMs: nowMs };
       if (tokens.size >= MOST_ORIGINS) tokens.clear();
-      tokens.set(origin, made);
+      tokens.set(origin, cached);
     }
-    return `vapid t=${made.token}, k=${publicKey}`;
+    return `vapid t=${cached.token}, k=${publicKey}`;
   }
 
   return { authorization };

@@ -11,7 +11,7 @@ import {
   startAnnouncedMs,
 } from '../../../domain/notifications/notification.ts';
 import type { Leaderboard, PointsBoost } from '../../../domain/catalog.ts';
-import { DAY_MS, dayOf } from '../../../domain/periods.ts';
+import { dayOf, epochDay } from '../../../domain/periods.ts';
 import { boardStatus, playedRule } from '../../../domain/runs.ts';
 import { finalGroups } from '../../../postgres/boards/final-runs.ts';
 import {
@@ -80,18 +80,18 @@ function ofBoard(board: Leaderboard, afterMs: number): Announcement[] {
   const rule = playedRule(board);
   const sinceMs = Math.max(afterMs, board.created);
   const about = { leaderboardId: board.id };
-  const found: Announcement[] = [];
+  const announcements: Announcement[] = [];
   const started = startAnnouncedAfter(rule, sinceMs);
   if (started !== null) {
     const { startDay: runDay } = started;
-    found.push({ type: 'leaderboard.started', atMs: startAnnouncedMs(runDay), about, board, runDay });
+    announcements.push({ type: 'leaderboard.started', atMs: startAnnouncedMs(runDay), about, board, runDay });
   }
   const ended = endAnnouncedAfter(rule, sinceMs);
   if (ended !== null) {
     const { startDay: runDay, endDay } = ended;
-    found.push({ type: 'leaderboard.finished', atMs: endAnnouncedMs(endDay), about, board, runDay });
+    announcements.push({ type: 'leaderboard.finished', atMs: endAnnouncedMs(endDay), about, board, runDay });
   }
-  return found;
+  return announcements;
 }
 
 /** Announcements of a boost for all users. A boost for a single user follows that user's days (`personal-boosts.ts`). */
@@ -122,7 +122,7 @@ function createAnnouncer({ pool, redis, rankings }: AnnouncerOptions) {
   async function notifications(compiled: CompiledCatalog, announcement: Announcement): Promise<Notification[]> {
     const { type, atMs, about } = announcement;
     const { tenantNo } = compiled.catalog;
-    const made = (source: string, payload: string): Notification => ({
+    const notification = (source: string, payload: string): Notification => ({
       type,
       tenantNo,
       userId: null,
@@ -135,23 +135,23 @@ function createAnnouncer({ pool, redis, rankings }: AnnouncerOptions) {
       const { boost } = announcement;
       const system = compiled.pointsSystemsById.get(boost.systemId);
       if (system === undefined) return [];
-      return [made(`${boost.no}:${atMs}`, boostPayload(announcement.type, boost, system, atMs))];
+      return [notification(`${boost.no}:${atMs}`, boostPayload(announcement.type, boost, system, atMs))];
     }
     const { board, runDay } = announcement;
     if (announcement.type === 'leaderboard.started') {
-      const status = boardStatus(board, Math.floor(atMs / DAY_MS)) ?? 'scheduled';
+      const status = boardStatus(board, epochDay(atMs)) ?? 'scheduled';
       const at = { compiled, board, runDay, group: '' };
-      return [made(`${board.no}:${runDay}`, boardPayload(announcement.type, at, status, []))];
+      return [notification(`${board.no}:${runDay}`, boardPayload(announcement.type, at, status, []))];
     }
-    const found: Notification[] = [];
+    const finished: Notification[] = [];
     for (const group of await groups(board, tenantNo, runDay)) {
       const rankings = await top(board, { tenantNo, runDay, group });
       const at = { compiled, board, runDay, group };
       const payload = boardPayload(announcement.type, at, 'finished', rankings);
       const place = { boardNo: board.no, runDay, group };
-      found.push({ ...made(`${board.no}:${runDay}:${group}`, payload), place });
+      finished.push({ ...notification(`${board.no}:${runDay}:${group}`, payload), place });
     }
-    return found;
+    return finished;
   }
 
   /** The groups of a run whose ends are announced separately. */
@@ -262,17 +262,17 @@ export function createAnnouncements(options: AnnouncementsOptions): ScheduledWor
     wanting: ReadonlyMap<number, WantingTenant>,
     known: readonly NotificationProgress[],
   ): Promise<Next[]> {
-    const found: Next[] = [];
+    const upcomingOfTenants: Next[] = [];
     for (const progress of known) {
       const { tenantNo, doneMs } = progress;
-      const wanted = wanting.get(tenantNo);
-      if (wanted === undefined || !isFollowed(progress, wanting)) continue;
-      const compiled = await publisher.catalogIfReadable(tenantNo, wanted.version);
+      const tenant = wanting.get(tenantNo);
+      if (tenant === undefined || !isFollowed(progress, wanting)) continue;
+      const compiled = await publisher.catalogIfReadable(tenantNo, tenant.version);
       if (compiled === null) continue;
       const announcements = announcedNext(compiled, doneMs, publisher.wants(compiled, null));
-      if (announcements.length > 0) found.push({ progress, compiled, announcements });
+      if (announcements.length > 0) upcomingOfTenants.push({ progress, compiled, announcements });
     }
-    return found;
+    return upcomingOfTenants;
   }
 
   return workInPieces(pieces, { due, upcoming, perform, sharesReads: true });
@@ -286,10 +286,10 @@ function firstOf(next: readonly Next[], untilMs: number): number | null {
 
 /** One row for each tenant: since when any of the types is wanted. */
 function byTenant(wanting: readonly WantingTenant[]): Map<number, WantingTenant> {
-  const found = new Map<number, WantingTenant>();
+  const earliest = new Map<number, WantingTenant>();
   for (const each of wanting) {
-    const known = found.get(each.tenantNo);
-    if (known === undefined || each.sinceMs < known.sinceMs) found.set(each.tenantNo, each);
+    const known = earliest.get(each.tenantNo);
+    if (known === undefined || each.sinceMs < known.sinceMs) earliest.set(each.tenantNo, each);
   }
-  return found;
+  return earliest;
 }

@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../../domain/catalog.ts';
 import type { BoardStatus, LeaderboardRanking } from '../../../domain/leaderboard.ts';
-import { DAY_MS } from '../../../domain/periods.ts';
+import { epochDay } from '../../../domain/periods.ts';
 import { boardStatus, finalMs, playedRule, runOf } from '../../../domain/runs.ts';
 import type { BoardPlace } from '../../../domain/notifications/notification.ts';
 import { LiveStandings } from '../../leaderboards/live-standings.ts';
@@ -29,7 +29,7 @@ export function createBoardRankings(redis: Redis) {
   /** The board of a run that may still move; `null` if the board is inactive or deleted, or the run is final. */
   function inPlay(compiled: CompiledCatalog, { boardNo, runDay }: BoardPlace, nowMs: number): BoardInPlay | null {
     const board = compiled.leaderboardsByNo.get(boardNo);
-    const status = board === undefined ? null : boardStatus(board, Math.floor(nowMs / DAY_MS));
+    const status = board === undefined ? null : boardStatus(board, epochDay(nowMs));
     const run = board === undefined ? null : runOf(playedRule(board), runDay);
     if (board === undefined || status === null || run?.startDay !== runDay) return null;
     return run.endDay !== null && finalMs(run.endDay) <= nowMs ? null : { board, status };
@@ -60,11 +60,11 @@ export function createBoardRankings(redis: Redis) {
     place: BoardPlace,
     nowMs: number,
   ): Promise<string | null> {
-    const found = inPlay(compiled, place, nowMs);
-    if (found === null) return null;
+    const active = inPlay(compiled, place, nowMs);
+    if (active === null) return null;
     const { tenantNo } = compiled.catalog;
-    const standings = readStandings(found, { tenantNo, ...place });
-    const { board, status } = found;
+    const standings = readStandings(active, { tenantNo, ...place });
+    const { board, status } = active;
     const { runDay } = place;
     const rankings = await whole(client, tenantNo, async () =>
       readRankings({ tenantNo, board, runDay }, await readPlaces(standings)),

@@ -9,7 +9,7 @@ import {
 } from '../../../domain/notifications/email-times.ts';
 import { dayIn, dayStartMs, type LocalMoment, type LocalTime } from '../../../domain/zone.ts';
 import type { NotificationType } from '../../../domain/notifications/notification.ts';
-import { dateOf, DAY_MS, dayOf, periodEnd, periodOf, periodStart } from '../../../domain/periods.ts';
+import { dateOf, DAY_MS, dayOf, periodEnd, periodOf, periodStart, isoTimeOrNull } from '../../../domain/periods.ts';
 import type { NotificationPreferences } from '../../../domain/notifications/preferences.ts';
 import type { Settings } from '../../../domain/settings.ts';
 import type { StreakResponse } from '../../../domain/streaks/streak.ts';
@@ -123,7 +123,7 @@ function streakInDanger({ compiled, moment, zone }: DueUsers, state: User, endDa
   const { extendedMs } = state.streaks[frequency];
   return {
     ...baseStreak(compiled, { streak: live, freezesLeft: freezes, day, offDays }),
-    extended: extendedMs === null ? null : new Date(extendedMs).toISOString(),
+    extended: isoTimeOrNull(extendedMs),
     streakHistory: streakHistory({
       live,
       settlements: settlements.filter((settlement) => settlement.frequency === frequency),

@@ -156,14 +156,14 @@ async function processMovedUsers(
   const { tenantNo } = first.progress;
   const users = await movedUsers(publisher.pool, tenantNo, limit);
   if (users.length === 0) return;
-  const found: { zone: FollowedZone; moment: LocalMoment; due: WaitingMessage[] }[] = [];
+  const rounds: { zone: FollowedZone; moment: LocalMoment; due: WaitingMessage[] }[] = [];
   for (const zone of zones) {
     const isAsked = (userId: string): boolean => zone.users?.has(userId) !== false;
     const inZone = users.filter((user) => user.zone === zone.progress.zone);
     const userIds = inZone.map(({ userId }) => userId).filter(isAsked);
     const moment = userIds.length === 0 ? null : momentToday(zone.time, zone.name, nowMs);
     if (moment === null || moment.atMs <= zone.sinceMs) continue;
-    found.push({ zone, moment, due: await dueIn(publisher.pool, zone, moment, userIds) });
+    rounds.push({ zone, moment, due: await dueIn(publisher.pool, zone, moment, userIds) });
   }
   await publisher.publish(first.settings.compiled, nowMs, async (client) => {
     await forgetMoves(
@@ -171,8 +171,8 @@ async function processMovedUsers(
       tenantNo,
       users.map(({ userId }) => userId),
     );
-    const made: Notification[] = [];
-    for (const each of found) made.push(...(await claimed(client, each)));
-    return made;
+    const notifications: Notification[] = [];
+    for (const each of rounds) notifications.push(...(await claimed(client, each)));
+    return notifications;
   });
 }

@@ -11,7 +11,7 @@ import { zonesOf } from '../../../postgres/streak-sweep.ts';
 import type { EmailKind, MessageSendingSettings } from './email-kinds.ts';
 import type { Publisher, Wanting } from './publisher.ts';
 
-interface Wanted {
+interface WantedKind {
   tenantNo: number;
   kind: EmailKind;
   settings: MessageSendingSettings;
@@ -23,7 +23,7 @@ interface Wanted {
 }
 
 /** A tenant's zone in which e-mails of a kind fall due. */
-export interface FollowedZone extends Wanted {
+export interface FollowedZone extends WantedKind {
   /** IANA name; `null` means UTC. */
   name: string | null;
   progress: NotificationProgress;
@@ -36,10 +36,13 @@ const keyOf = ({ tenantNo, kind, zone }: Pick<NotificationProgress, 'tenantNo' |
   `${tenantNo}:${kind}:${zone}`;
 
 /** The zones with progress of a wanted kind. */
-const followedOf = (wanted: ReadonlyMap<string, Wanted>, progress: readonly NotificationProgress[]): FollowedZone[] =>
+const followedOf = (
+  wanted: ReadonlyMap<string, WantedKind>,
+  progress: readonly NotificationProgress[],
+): FollowedZone[] =>
   progress.flatMap((row) => {
-    const found = wanted.get(`${row.tenantNo}:${row.kind}`);
-    return found === undefined ? [] : [{ ...found, name: row.zone === '' ? null : row.zone, progress: row }];
+    const kind = wanted.get(`${row.tenantNo}:${row.kind}`);
+    return kind === undefined ? [] : [{ ...kind, name: row.zone === '' ? null : row.zone, progress: row }];
   });
 
 /** The zones of users with wanted e-mails, and the progress of each. */
@@ -58,14 +61,14 @@ export class FollowedZones {
   /** Starts new zones and newly wanted kinds, and ends the others. Returns the same as `followed`. */
   async follow(nowMs: number): Promise<FollowedZone[]> {
     const { pool } = this.publisher;
-    const wanted = await this.wanted();
+    const kinds = await this.wanted();
     const progress = await notificationProgress(pool, this.types);
-    const tenants = [...new Set([...wanted.values()].map(({ tenantNo }) => tenantNo))];
+    const tenants = [...new Set([...kinds.values()].map(({ tenantNo }) => tenantNo))];
     const zones = tenants.length === 0 ? [] : await zonesOf(pool, tenants);
     const rows = new Map<string, Pick<NotificationProgress, 'tenantNo' | 'kind' | 'zone' | 'doneMs'>>();
     for (const { tenantNo, zone, sweptDay } of zones) {
       for (const type of this.types) {
-        const sinceMs = wanted.get(`${tenantNo}:${type}`)?.sinceMs;
+        const sinceMs = kinds.get(`${tenantNo}:${type}`)?.sinceMs;
         if (sinceMs === undefined) continue;
         const dayMs = dayStartMs(zone === '' ? 'UTC' : zone, sweptDay);
         const row = { tenantNo, kind: type, zone, doneMs: Math.min(Math.max(sinceMs, dayMs), nowMs) };
@@ -75,17 +78,17 @@ export class FollowedZones {
     const known = new Set(progress.map(keyOf));
     const begun = [...rows].flatMap(([key, row]) => (known.has(key) ? [] : [row]));
     const ended = progress.filter((row) => !rows.has(keyOf(row)) && !this.publisher.isUnreadable(row.tenantNo));
-    if (begun.length === 0 && ended.length === 0) return followedOf(wanted, progress);
+    if (begun.length === 0 && ended.length === 0) return followedOf(kinds, progress);
     await beginProgress(pool, begun);
     await endProgress(pool, ended);
-    return this.followed(wanted);
+    return this.followed(kinds);
   }
 
   /** The zones with their current progress. */
-  async followed(known?: ReadonlyMap<string, Wanted>): Promise<FollowedZone[]> {
-    const wanted = known ?? (await this.wanted());
-    if (wanted.size === 0) return [];
-    return followedOf(wanted, await notificationProgress(this.publisher.pool, this.types));
+  async followed(known?: ReadonlyMap<string, WantedKind>): Promise<FollowedZone[]> {
+    const kinds = known ?? (await this.wanted());
+    if (kinds.size === 0) return [];
+    return followedOf(kinds, await notificationProgress(this.publisher.pool, this.types));
   }
 
   /** When e-mails next fall due in a zone. */
@@ -100,11 +103,11 @@ export class FollowedZones {
   }
 
   /** The wanted kinds that have a due time, by `<tenant no>:<type>`. */
-  private async wanted(): Promise<Map<string, Wanted>> {
+  private async wanted(): Promise<Map<string, WantedKind>> {
     const { pool } = this.publisher;
     const wanting = await this.publisher.wanting(this.types);
-    const wanted = new Map<string, Wanted>();
-    if (wanting.length === 0) return wanted;
+    const kinds = new Map<string, WantedKind>();
+    if (wanting.length === 0) return kinds;
     const { aggregationPeriod: aggregation, controlShare } = await readOrganisation(pool);
     for (const { tenantNo, type, version, sinceMs, users, isEmailed, isPushed } of wanting) {
       const kind = this.kinds.find((each) => each.type === type)!;
@@ -112,8 +115,8 @@ export class FollowedZones {
       if (compiled === null) continue;
       const settings = { compiled, aggregation, controlShare, isEmailed, isPushed };
       const time = kind.time(settings);
-      if (time !== null) wanted.set(`${tenantNo}:${type}`, { tenantNo, kind, settings, time, sinceMs, users });
+      if (time !== null) kinds.set(`${tenantNo}:${type}`, { tenantNo, kind, settings, time, sinceMs, users });
     }
-    return wanted;
+    return kinds;
   }
 }

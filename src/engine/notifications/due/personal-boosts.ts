@@ -54,14 +54,14 @@ export function createPersonalBoosts(publisher: Publisher, onFailed?: OnPieceFai
   /** Pending announcements up to a time, possibly with some that are up to a day later. */
   async function announcements(upToMs: number): Promise<Announcement[]> {
     const wanting = await publisher.wanting(TYPES);
-    const found: Announcement[] = [];
+    const boosts: Announcement[] = [];
     for (const { tenantNo, version, ...wanted } of wanting) {
       if (pieces.isAside(String(tenantNo))) continue;
       const compiled = await publisher.catalogIfReadable(tenantNo, version);
       if (compiled === null) continue;
-      found.push(...(await ofType(compiled, { ...wanted, upToMs })));
+      boosts.push(...(await ofType(compiled, { ...wanted, upToMs })));
     }
-    return found;
+    return boosts;
   }
 
   async function ofType(

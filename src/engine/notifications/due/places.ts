@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../../domain/catalog.ts';
 import type { Notification } from '../../../domain/notifications/notification.ts';
-import { DAY_MS } from '../../../domain/periods.ts';
+import { epochDay } from '../../../domain/periods.ts';
 import { finalMs, playedRule, type Run, runOf } from '../../../domain/runs.ts';
 import { boardsInProgress } from '../../../postgres/boards/progress.ts';
 import {
@@ -133,7 +133,7 @@ export type Places = ReturnType<typeof createPlaces>;
 /** The runs of a board that are not final, or contain somebody's local day. */
 function runsInPlay(board: Leaderboard, nowMs: number): Run[] {
   const rule = playedRule(board);
-  const utcDay = Math.floor(nowMs / DAY_MS);
+  const utcDay = epochDay(nowMs);
   const runs = [-2, -1, 0, 1].flatMap((shift) => runOf(rule, utcDay + shift) ?? []);
   const distinct = new Map(runs.map((run) => [run.startDay, run]));
   return [...distinct.values()].filter(({ endDay }) => endDay === null || finalMs(endDay) > nowMs);
@@ -210,8 +210,8 @@ async function placesNow(
   // On a board without a maximum, a user who left the compared ranks still has a rank.
   for (const userId of known.keys()) {
     if (now.has(userId)) continue;
-    const found = await standings.find(userId);
-    if (found !== null) now.set(userId, { rank: found.rank, value: found.score });
+    const standing = await standings.find(userId);
+    if (standing !== null) now.set(userId, { rank: standing.rank, value: standing.score });
   }
   return now;
 }
@@ -272,14 +272,14 @@ export function overtaken({
   known: ReadonlyMap<string, Place>;
   reported: ReadonlyMap<string, ReportedPlace>;
 }): Overtaken[] {
-  const found: Overtaken[] = [];
+  const changes: Overtaken[] = [];
   for (const userId of new Set([...known.keys(), ...now.keys()])) {
     const place = now.get(userId) ?? null;
     const window = reported.get(userId);
     if (window === undefined && known.size === 0) continue;
     const { rank, value } = window ?? known.get(userId) ?? NOWHERE;
     const latest = window?.waits === true ? window.waitingRank : rank;
-    if (latest !== (place?.rank ?? null)) found.push({ userId, now: place, before: { rank, value } });
+    if (latest !== (place?.rank ?? null)) changes.push({ userId, now: place, before: { rank, value } });
   }
-  return found;
+  return changes;
 }

@@ -203,7 +203,7 @@ export class Publisher {
     make: (client: PoolClient) => Promise<Notification[] | null>,
   ): Promise<boolean> {
     const { redis, pool, onMade, onStep } = this.options;
-    let made: Notification[] | null = null;
+    let published: Notification[] | null = null;
     await transaction(pool, async (client) => {
       await awaitCursors(
         client,
@@ -223,11 +223,11 @@ export class Publisher {
         notifications.flatMap((notification) => this.messagesOf(notification)),
       );
       await onStep?.('inserted');
-      made = reported;
+      published = reported;
     }).catch((error: unknown) => {
       if (!(error instanceof Overtaken)) throw error;
     });
-    const notifications = made as Notification[] | null;
+    const notifications = published as Notification[] | null;
     if (notifications !== null) await onStep?.('published');
     if (notifications !== null && notifications.length > 0) onMade?.(notifications);
     return notifications !== null;

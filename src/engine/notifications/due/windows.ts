@@ -71,10 +71,10 @@ export function createWindows(
   async function flush(compiled: CompiledCatalog, at: { endedMs: number; nowMs: number }): Promise<number> {
     const { tenantNo } = compiled.catalog;
     const boards: Report[] = [];
-    let taken = 0;
+    let count = 0;
     await publisher.publish(compiled, at.nowMs, async (client) => {
       const ended = await takeEndedWindows(client, { tenantNo, upToMs: at.endedMs, limit: AT_ONCE });
-      taken = ended.length;
+      count = ended.length;
       const reports = ended.flatMap((window) => report(compiled, window) ?? []);
       boards.push(...reports.filter(({ window }) => window.type === 'leaderboard.changed'));
       const others = reports.filter(({ window }) => window.type !== 'leaderboard.changed');
@@ -102,7 +102,7 @@ export function createWindows(
         return payload === null ? [] : [{ ...notification, payload }];
       });
     }
-    return taken;
+    return count;
   }
 
   return workInPieces(pieces, { due, upcoming, perform, seesItself: true });
