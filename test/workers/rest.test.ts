@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -181,6 +182,44 @@ test('runs jobs when they are announced, until there are none', async () => {
   await expect.poll(() => looks).toBe(2);
   expect(slices).toBe(0);
   ending.abort();
+  await worker.close();
+});
+
+test('looks for jobs with one lane; a lane that begins a slice has the next one look, up to the number of lanes', async () => {
+  let [waiting, looks] = [0, 0];
+  const slices: (() => void)[] = [];
+  const end = (): void => slices.splice(0).forEach((slice) => slice());
+  const runner = {
+    step: async (onLeased?: () => void) => {
+      looks += 1;
+      if (waiting === 0) return false;
+      waiting -= 1;
+      onLeased?.();
+      await new Promise<void>((resolve) => slices.push(resolve));
+      return true;
+    },
+    untilNextMs: async () => null,
+  };
+  const worker = jobWorker({ runner, log, ending: ending.signal, lanes: 3 });
+  await sleep(50);
+  expect(looks).toBe(1);
+  waiting = 1;
+  worker.wake();
+  await expect.poll(() => looks).toBe(3);
+  // A job that is announced while the first lane works does not wait for it.
+  waiting = 1;
+  worker.wake();
+  await expect.poll(() => slices.length).toBe(2);
+  waiting = 4;
+  worker.wake();
+  await expect.poll(() => slices.length).toBe(3);
+  worker.wake();
+  await sleep(50);
+  expect([slices.length, waiting]).toEqual([3, 3]);
+  // Lanes that end a slice look again by themselves.
+  await expect.poll(() => (end(), waiting)).toBe(0);
+  ending.abort();
+  end();
   await worker.close();
 });
 

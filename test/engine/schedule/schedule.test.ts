@@ -49,6 +49,25 @@ test('does work of all kinds in the order of its times, the first kind first at 
   expect(done).toEqual(['b 5', 'a 10', 'a 30', 'b 30', 'b 40', 'a 50']);
 });
 
+test('asks kinds that share reads at the same time, before the others; the order of work stays', async () => {
+  const [asked, done]: [string[], string[]] = [[], []];
+  class Asked extends Listed {
+    override async due(upToMs: number): Promise<number | null> {
+      asked.push(this.name);
+      await new Promise((resolve) => void setImmediate(resolve));
+      return super.due(upToMs);
+    }
+  }
+  class Sharing extends Asked {
+    readonly sharesReads = true;
+  }
+  const kinds = ['a', 'b', 'c', 'd', 'e'].map((name) => new Asked(name, [10], done));
+  const sharing = ['f', 'g'].map((name) => new Sharing(name, [10], done));
+  await schedule([...kinds, ...sharing], 60).pass(never);
+  expect(asked.slice(0, 7)).toEqual(['f', 'g', 'a', 'b', 'c', 'd', 'e']);
+  expect(done).toEqual(['a 10', 'b 10', 'c 10', 'd 10', 'e 10', 'f 10', 'g 10']);
+});
+
 test('gives a kind the time until which no other has anything to do', async () => {
   const given: [number, number][] = [];
   class Many extends Listed {
