@@ -61,7 +61,7 @@ export interface Calls {
   /** `null` if an earlier try was found in Postgres. */
   commit: (call: (retryPosition: string) => KeysAndArgs) => Promise<CommitReplies | null>;
   /** States that need not be read. */
-  recent?: Pick<RecentStates, 'recall' | 'compare' | 'note'>;
+  recent?: RecentStates;
 }
 
 export interface ChangeOptions<C> {
@@ -80,24 +80,6 @@ export interface ChangeOptions<C> {
   inSlices?: boolean;
 }
 
-/** Changes that are not committed yet. */
-export interface ComputedChanges<C extends { block: Block | null }> {
-  subjects: readonly Subject<C>[];
-  /** What they were computed from, in the order of the subjects. */
-  reads: ReadUser[];
-  /** Numbers of the subjects who were recalled: only a commit finds out whether their states are current. */
-  recalled: Set<number>;
-  changed: Changed<C>[];
-}
-
-/** How changes ended. */
-export interface CommittedChanges<C> {
-  changed: Changed<C>[];
-  ended: 'done' | 'passed' | 'held' | 'stored';
-  /** How often changes were computed again because others came first. */
-  conflicts: number;
-}
-
 export const READ_SCRIPT = scriptNamed('read');
 export const COMMIT_SCRIPT = scriptNamed('commit');
 
@@ -113,34 +95,25 @@ export async function changeUsers<C extends { block: Block | null }>(
   calls: Calls,
   part: TenantPart,
   asked: readonly Subject<C>[],
-  { handlesSealed = false, inSlices = false, ...options }: ChangeOptions<C> = {},
-): Promise<CommittedChanges<C>> {
-  const subjects = handlesSealed ? asked : asked.map(unlessSealed);
-  return commitChanges(calls, part, await computeChanges(calls, part, subjects, { inSlices }), options);
-}
-
-/** Commits computed changes: the second half of `changeUsers`. Sends the first commit before it returns a promise. */
-export async function commitChanges<C extends { block: Block | null }>(
-  calls: Calls,
-  part: TenantPart,
-  { subjects, reads, recalled, changed }: ComputedChanges<C>,
-  { onOvertaken, step, together = false }: Omit<ChangeOptions<C>, 'handlesSealed' | 'inSlices'>,
-): Promise<CommittedChanges<C>> {
+  { onOvertaken, step, together = false, handlesSealed = false, inSlices = false }: ChangeOptions<C> = {},
+): Promise<{ changed: Changed<C>[]; ended: 'done' | 'passed' | 'held' | 'stored' }> {
   const { recent } = calls;
+  const subjects = handlesSealed ? asked : asked.map(unlessSealed);
+  const { reads, recalled, changed } = await compute(calls, part, subjects, inSlices);
   let open = subjects.map((_, at) => at);
   for (let conflicts = 0; conflicts < MOST_CONFLICTS; conflicts += 1) {
     const stepPart = step?.(changed.map(({ change }) => change));
-    if (stepPart === null) return { changed, ended: 'held', conflicts };
-    if (together && changed.some(({ change }) => change.block === null)) return { changed, ended: 'held', conflicts };
+    if (stepPart === null) return { changed, ended: 'held' };
+    if (together && changed.some(({ change }) => change.block === null)) return { changed, ended: 'held' };
     open = open.filter((at) => changed[at]!.change.block !== null);
-    if (open.length === 0 && stepPart === undefined) return { changed, ended: 'done', conflicts };
+    if (open.length === 0 && stepPart === undefined) return { changed, ended: 'done' };
     const blocks = open.map((at) => changed[at]!.change.block!);
     const unread = new Set(open.flatMap((at, index) => (recalled.has(at) ? [blocks[index]!] : [])));
     const replies = await calls.commit((retryPosition) =>
       commitCall(part, { blocks, recalled: unread, retryPosition, step: stepPart ?? (together ? 'together' : null) }),
     );
-    if (replies === null) return { changed, ended: 'stored', conflicts };
-    if (endedWith(replies[0], ENDED.passed) !== null) return { changed, ended: 'passed', conflicts };
+    if (replies === null) return { changed, ended: 'stored' };
+    if (endedWith(replies[0], ENDED.passed) !== null) return { changed, ended: 'passed' };
     const again: number[] = [];
     for (const [index, at] of open.entries()) {
       const reply = replies[index]!;
@@ -159,13 +132,13 @@ export async function commitChanges<C extends { block: Block | null }>(
           block: blocks[index]!,
           reply: reply as Buffer[],
         });
-        if (recalled.delete(at)) recent?.compare(part, subjects[at]!.userId, reads[at]!.packed);
+        if (recalled.delete(at)) recent!.compare(part, subjects[at]!.userId, reads[at]!.packed);
       }
       // A block that is only held by others of its step does not change.
       else continue;
       changed[at]!.change = subjects[at]!.compute(reads[at]!);
     }
-    if (again.length === 0) return { changed, ended: 'done', conflicts };
+    if (again.length === 0) return { changed, ended: 'done' };
     open = again;
   }
   throw new AppError('unavailable', 'The user is changed too often at once; try again in a moment.');
@@ -182,18 +155,17 @@ const unlessSealed = <C extends { block: Block | null }>(subject: Subject<C>): S
 });
 
 /**
- * Reads or recalls users, and computes their changes: the first half of `changeUsers`. Answers that no commit checks are computed from
- * users who were read. `early`: what was read of the subjects before; `null` or absent for those to read.
+ * Reads or recalls users, and computes their changes. Returns which are recalled: only a commit finds out whether they are current, so
+ * answers that no commit checks are computed from users who were read.
  */
-export async function computeChanges<C extends { block: Block | null }>(
+async function compute<C extends { block: Block | null }>(
   calls: Calls,
   part: TenantPart,
   subjects: readonly Subject<C>[],
-  { inSlices = false, early = [] }: { inSlices?: boolean; early?: readonly (ReadUser | null)[] } = {},
-): Promise<ComputedChanges<C>> {
+  inSlices: boolean,
+): Promise<{ reads: ReadUser[]; recalled: Set<number>; changed: Changed<C>[] }> {
   const reads = subjects.map((subject) => recall(calls.recent, part, subject));
   const recalled = new Set(reads.flatMap((read, at) => (read === null ? [] : [at])));
-  for (const [at, read] of early.entries()) reads[at] ??= read;
   await readInto(reads, calls, part, subjects);
   const changed: Changed<C>[] = [];
   const slices = inSlices ? new Slices() : null;
@@ -209,12 +181,12 @@ export async function computeChanges<C extends { block: Block | null }>(
   const unchecked = reads.flatMap((read, at) => (read === null ? [at] : []));
   await readInto(reads, calls, part, subjects);
   for (const at of unchecked) changed[at]!.change = subjects[at]!.compute(reads[at]!);
-  return { subjects, reads: reads as ReadUser[], recalled, changed };
+  return { reads: reads as ReadUser[], recalled, changed };
 }
 
 /** A user whose state needs not be read; `null` for others. Only a read knows of events in quarantine. */
 function recall(
-  recent: Calls['recent'],
+  recent: RecentStates | undefined,
   part: TenantPart,
   { userId, keys, isGuarded }: Pick<Subject<never>, 'userId' | 'keys' | 'isGuarded'>,
 ): ReadUser | null {
@@ -233,7 +205,7 @@ const isChecked = (block: Block | null, { keys }: Pick<Subject<never>, 'keys'>):
   block.uses.every(({ keyNo, field }) => keys[keyNo]!.field === field);
 
 function noteWritten(
-  recent: NonNullable<Calls['recent']>,
+  recent: RecentStates,
   part: TenantPart,
   { change, earlier }: Changed<{ block: Block | null }>,
   wasRecalled: boolean,
@@ -286,8 +258,7 @@ async function readInto(
   }
 }
 
-/** Reads users. */
-export async function readUsers(calls: Calls, part: TenantPart, subjects: readonly AnySubject[]): Promise<ReadUser[]> {
+async function readUsers(calls: Calls, part: TenantPart, subjects: readonly AnySubject[]): Promise<ReadUser[]> {
   // A step whose events were all refused before, or applied before Redis was reset, has only its progress.
   if (subjects.length === 0) return [];
   const keys = [countersKey(part), oldKeysKey(part), quarantineKey(part)];

@@ -6,16 +6,7 @@ import type { BatchReply } from '../../redis/batches.ts';
 import type { TenantPart } from '../../redis/keys.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
 import type { StepPart } from './block.ts';
-import {
-  type Calls,
-  type Changed,
-  changeUsers,
-  type ChangeOptions,
-  commitChanges,
-  type CommittedChanges,
-  type ComputedChanges,
-  type Subject,
-} from './change-users.ts';
+import { type Calls, type Changed, changeUsers, type Subject } from './change-users.ts';
 import { type EventsChange, eventsChange, type PlacedEvent } from './event-change.ts';
 
 /** When events happen, for leaderboards on which of equal scores the earlier one ranks higher. */
@@ -40,7 +31,7 @@ export function createReachedClock(): ReachedClock {
   };
 }
 
-export interface EventCall {
+interface EventCall {
   nowMs: number;
   /** Maximum number of idempotency keys of a user on a UTC day; 0: unlimited. */
   keysPerDay: number;
@@ -55,82 +46,46 @@ export interface EventStep extends Omit<StepPart, 'results'> {
 }
 
 export interface EventReplies {
-  ended: CommittedChanges<EventsChange>['ended'];
+  ended: 'done' | 'passed' | 'held' | 'stored';
   /** In the order of the events. */
   replies: ScriptReply[];
+  refused: number;
 }
 
-/** Events of a call, by user. */
-export interface EventsByUser extends Required<Pick<ChangeOptions<EventsChange>, 'onOvertaken'>> {
-  users: PlacedEvent[][];
-  /** The users as subjects of a change. */
-  subjects: Subject<EventsChange>[];
-}
-
-/** Groups the events of a call. `mayWait`: whether events wait for users who are being merged. */
-export function eventsByUser(
+/**
+ * Applies events in the order of each user. With a step: all or nothing, and not at all if an event waits for an answer of Postgres, for
+ * another replay or, since its user was or is being merged, for the other user (`held`).
+ */
+export async function recordEvents(
+  calls: Calls,
   part: TenantPart,
   events: readonly ReadyEvent[],
   { nowMs, keysPerDay, reached }: EventCall,
-  mayWait: boolean,
-): EventsByUser {
+  step: EventStep | null = null,
+): Promise<EventReplies> {
   // Also of users whose changes are computed later, earlier events were earlier.
   const users = groupedByUser(events.map((event, place) => ({ event, place, reached: reached.next(nowMs) })));
-  const around = { part, nowMs, keysPerDay, mayWait };
+  // Batches of a shard are processed one after another, and wait for nobody.
+  const around = { part, nowMs, keysPerDay, mayWait: step === null };
   const subjects = users.map((own): Subject<EventsChange> => ({
     userId: own[0]!.event.userId,
     keys: own.flatMap(({ event }) => event.idempotency ?? []),
     isGuarded: own.some(({ event }) => event.plan.plan.guards !== undefined),
     compute: (read) => eventsChange(own, read, around),
   }));
-  const onOvertaken = (latest: number, at: number): void => {
-    for (const placed of users[at]!) placed.reached = reached.next(nowMs, latest);
-  };
-  return { users, subjects, onOvertaken };
-}
-
-/** Applies events in the order of each user. */
-export async function recordEvents(
-  calls: Calls,
-  part: TenantPart,
-  events: readonly ReadyEvent[],
-  call: EventCall,
-): Promise<EventReplies> {
-  const { users, subjects, onOvertaken } = eventsByUser(part, events, call, true);
-  const { changed, ended } = await changeUsers(calls, part, subjects, { handlesSealed: true, onOvertaken });
-  const replies: ScriptReply[] = [];
-  for (const [at, own] of users.entries())
-    for (const [nth, { event, place }] of own.entries()) replies[place] = replyTo(changed[at]!, nth, event);
-  return { ended, replies };
-}
-
-export interface StepReplies extends EventReplies {
-  refused: number;
-  /** Whether the changes were committed as they were computed. */
-  isAsComputed: boolean;
-}
-
-/**
- * Commits the computed events of a batch's step: all or nothing, and not at all if an event waits for an answer of Postgres, for another
- * replay or, since its user was or is being merged, for the other user (`held`). The replies have no leaderboards. Sends the commit
- * before it returns a promise.
- */
-export async function commitStep(
-  calls: Calls,
-  part: TenantPart,
-  { users, onOvertaken }: EventsByUser,
-  computed: ComputedChanges<EventsChange>,
-  step: EventStep,
-): Promise<StepReplies> {
-  const { changed, ended, conflicts } = await commitChanges(calls, part, computed, {
-    onOvertaken,
-    step: (changes) => stepPart(step, users, changes),
+  const { changed, ended } = await changeUsers(calls, part, subjects, {
+    handlesSealed: true,
+    onOvertaken: (latest, at) => {
+      for (const placed of users[at]!) placed.reached = reached.next(nowMs, latest);
+    },
+    ...(step !== null && {
+      step: (changes: readonly EventsChange[]) => stepPart(step, users, changes),
+    }),
   });
   const replies: ScriptReply[] = [];
   for (const [at, own] of users.entries())
-    for (const [nth, { place }] of own.entries()) replies[place] = changed[at]!.change.replies[nth]!;
-  const refused = changed.reduce((sum, { change }) => sum + change.refused, 0);
-  return { ended, replies, refused, isAsComputed: conflicts === 0 };
+    for (const [nth, { event, place }] of own.entries()) replies[place] = replyTo(changed[at]!, nth, event);
+  return { ended, replies, refused: changed.reduce((sum, { change }) => sum + change.refused, 0) };
 }
 
 function groupedByUser(events: readonly PlacedEvent[]): PlacedEvent[][] {
