@@ -224,7 +224,7 @@ function joined(
 /** The stays of `from` in a run come first, so that the present team is that of `into`. */
 function mergeStays(user: User, from: User, { board, runDay }: BoardRun): void {
   const isOf = (each: BoardRun): boolean => each.board === board && each.runDay === runDay;
-  for (const stay of from.stays.filter(isOf)) {
+  for (const stay of from.stays.filter(isOf).toReversed()) {
     const own = user.stays.filter(isOf);
     const same = own.find(({ team }) => team === stay.team) ?? (own.length >= MOST_STAYS ? own[0] : undefined);
     if (same === undefined) user.stays.unshift({ ...stay });

@@ -157,11 +157,9 @@ describe('scores', () => {
     const stay = (team: string, whole: number) => ({ board: 1, runDay: 0, sinceMs: 0, team, whole, micros: 0 });
     const after = merged(
       user({ ...score(3), stays: [stay('red', 3)] }),
-      user({ ...score(6), stays: [stay('blue', 4), stay('red', 2)] }),
-      {
-        boards: [board({ team: 9 })],
-      },
+      user({ ...score(6), stays: [stay('blue', 3), stay('green', 1), stay('red', 2)] }),
+      { boards: [board({ team: 9 })] },
     );
-    expect(after.stays).toEqual([stay('blue', 4), stay('red', 5)]);
+    expect(after.stays).toEqual([stay('blue', 3), stay('green', 1), stay('red', 5)]);
   });
 });
