@@ -92,7 +92,7 @@ class RankRounds {
     );
     const reaches = ({ recorded, ranked: { threshold } }: Unranked): boolean =>
       Math.max(recorded[RECORDED_BOARD.previousScore]!, recorded[RECORDED_BOARD.score]!) >= threshold;
-    // Where equal scores rank by time, the scores above one do not tell its rank.
+    // Where equal scores rank by time, the number of scores above one is not its rank.
     const byScore = unranked.filter(({ ranked }) => ranked.board.ties !== 'first');
     const counted = new Set(byScore.filter(reaches));
     const sums = await this.sumOf([
