@@ -108,6 +108,18 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
     await form.getByRole('button', { name: 'Save' }).click();
     await form.waitFor({ state: 'detached' });
     expect(await stored()).toMatchObject({ leagues: { ...leagues, inactive: 'fall' } });
+    // Badges stay with the names where a tier is put in, and with the places where one is renamed.
+    const { id, leagues: shown } = await stored();
+    const badge = { url: 'https://example.com/stone.png' };
+    const badged = { ...shown, tiers: [{ name: 'Wood' }, { name: 'Stone', badge }] };
+    expect((await laurel.admin.patch('/v1/leaderboards', [{ id, leagues: badged }])).body.issues).toEqual([]);
+    await at('/leaderboards');
+    await at(`/leaderboards#edit-${id}`);
+    await form.getByLabel('Tiers, the lowest first').fill('Clay\nWood\nStone');
+    await form.getByLabel('Tiers, the lowest first').fill('Clay\nWood\nRock');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await form.waitFor({ state: 'detached' });
+    expect((await stored()).leagues.tiers).toEqual([{ name: 'Clay' }, { name: 'Wood' }, { name: 'Rock', badge }]);
     await at(`/leaderboards#edit-${(await stored()).id}`);
     await form.getByRole('checkbox', { name: 'Leagues' }).uncheck();
     await form.getByRole('button', { name: 'Save' }).click();

@@ -23,6 +23,15 @@ export interface Field extends Omit<FormField, 'choices'> {
   below?: (value: unknown) => ReactNode;
 }
 
+/** What the input of one field gets. `Changed`: the values that it may set, if these are not those that it shows. */
+export interface InputOf<Shown, Changed = Shown> {
+  label: string;
+  hint: string | undefined;
+  value: Shown;
+  onChange: (value: Changed) => void;
+  problem: string | undefined;
+}
+
 /** Options that are IDs. */
 export const byId = (items: readonly { id: string; name: string }[] | undefined): Option[] =>
   (items ?? []).map(({ id, name }) => ({ value: id, text: name }));

@@ -1,24 +1,12 @@
 import { actionsOf, GUARD_ACTIONS, GUARD_NAMES, GUARDS, type GuardAction, type GuardName } from '../api/guards.ts';
 import { SelectInput, TextInput } from '../ui/fields.tsx';
 import { Options } from '../ui/options.tsx';
+import type { InputOf } from './field.ts';
 
 type Value = Readonly<Partial<Record<GuardName, { limit: number; action: GuardAction }>>>;
 
-/** The guards of a metric; a guard without a limit is not set. */
-export function GuardInputs({
-  label,
-  hint,
-  value,
-  onChange,
-  problem,
-}: {
-  label: string;
-  hint: string | undefined;
-  value: Value;
-  /** `null` if there are none. */
-  onChange: (value: Value | null) => void;
-  problem: string | undefined;
-}) {
+/** The guards of a metric; a guard without a limit is not set, and `null` means none. */
+export function GuardInputs({ label, hint, value, onChange, problem }: InputOf<Value, Value | null>) {
   const set = (name: GuardName, guard: Value[GuardName]): void => {
     const { [name]: _, ...others } = value;
     const changed = guard === undefined ? others : { ...others, [name]: guard };

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { Labelled, TextArea } from '../ui/fields.tsx';
-import { isEmpty } from './field.ts';
+import { type InputOf, isEmpty } from './field.ts';
 
 /** The value of a text; the text itself if it is not JSON, which the server refuses. */
 function parsed(text: string): unknown {
@@ -13,19 +13,7 @@ function parsed(text: string): unknown {
 }
 
 /** A value as JSON. */
-export function JsonInput({
-  label,
-  hint,
-  value,
-  onChange,
-  problem,
-}: {
-  label: string;
-  hint: string | undefined;
-  value: unknown;
-  onChange: (value: unknown) => void;
-  problem: string | undefined;
-}) {
+export function JsonInput({ label, hint, value, onChange, problem }: InputOf<unknown>) {
   const [text, setText] = useState(isEmpty(value) ? '' : JSON.stringify(value, null, 2));
   const change = (typed: string): void => {
     setText(typed);

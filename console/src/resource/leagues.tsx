@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { Leaderboard } from '../api/queries.ts';
+import type { InputOf } from './field.ts';
 import { Labelled, SelectInput, TextArea, TextInput } from '../ui/fields.tsx';
 
 type Leagues = NonNullable<Leaderboard['leagues']>;
@@ -18,28 +19,15 @@ const NUMBERS = [
   { name: 'demoted', label: 'Of a group, move down' },
 ] as const;
 
-/** Lines with a name are tiers; a tier keeps the badge of the one that was in its place. */
-const tiersOf = (text: string, before: Leagues['tiers']): Leagues['tiers'] =>
-  text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((name) => name !== '')
-    .map((name, at) => ({ ...before[at], name }));
+/** Lines with a name are tiers. They keep their badges: those of the same name, or if the number of tiers stays, of the same place. */
+function tiersOf(text: string, before: Leagues['tiers']): Leagues['tiers'] {
+  const names = text.split('\n').flatMap((line) => line.trim() || []);
+  const isSame = names.length === before.length;
+  return names.map((name, at) => ({ ...(isSame ? before[at] : before.find((tier) => tier.name === name)), name }));
+}
 
 /** The leagues of a leaderboard; off: `null`. */
-export function LeagueInputs({
-  label,
-  hint,
-  value,
-  onChange,
-  problem,
-}: {
-  label: string;
-  hint: string | undefined;
-  value: Leagues | null;
-  onChange: (value: Leagues | null) => void;
-  problem: string | undefined;
-}) {
+export function LeagueInputs({ label, hint, value, onChange, problem }: InputOf<Leagues | null>) {
   const [tiers, setTiers] = useState(() => (value ?? FIRST).tiers.map(({ name }) => name).join('\n'));
   const change = (changes: Partial<Leagues>): void => onChange({ ...(value ?? FIRST), ...changes });
   return (

@@ -1,6 +1,7 @@
 import { repeatText, type Repeat } from '../rule-text.ts';
 import { Labelled, SelectInput, TextInput } from '../ui/fields.tsx';
 import { Options } from '../ui/options.tsx';
+import type { InputOf } from './field.ts';
 
 const PERIODS = ['daily', 'weekly', 'monthly'] as const;
 /** Days of a new period of days. */
@@ -14,14 +15,7 @@ export function RepeatInput({
   onChange,
   problem,
   disabled,
-}: {
-  label: string;
-  hint: string | undefined;
-  value: Repeat | undefined;
-  onChange: (value: Repeat | undefined) => void;
-  problem: string | undefined;
-  disabled: boolean;
-}) {
+}: InputOf<Repeat | undefined> & { disabled: boolean }) {
   const isDays = typeof value === 'object';
   const choose = (chosen: string): void => {
     if (chosen === 'days') onChange({ days: FIRST_DAYS });
