@@ -149,6 +149,8 @@ interface Violation {
 
 /** The problems that axe finds on the current page, one line each; `rules`: looks only for these. */
 export async function violations(page: Page, rules?: readonly string[]): Promise<string[]> {
+  // Before the console has drawn its first screen, the page has neither landmarks nor headings.
+  await page.locator('h1').first().waitFor({ state: 'attached' });
   // Through the debugger, to which the page's policy does not apply.
   if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(AXE);
   const found = await page.evaluate(async (only) => {
