@@ -52,13 +52,9 @@ export function withAdminOptionsAnywhere(laurel: Command): Command {
 /** Sends a request and returns the answer's body. Ends the command if it is refused or not answered. */
 export async function askAdmin(
   { url, key, tenant }: AdminOptions,
-  {
-    method,
-    path,
-    body,
-    timeoutMs = TIMEOUT_MS,
-  }: { method: 'GET' | 'POST' | 'PUT' | 'DELETE'; path: string; body?: unknown; timeoutMs?: number },
+  request: { method: 'GET' | 'POST' | 'PUT' | 'DELETE'; path: string; body?: unknown; timeoutMs?: number },
 ): Promise<unknown> {
+  const { method, path, body, timeoutMs = TIMEOUT_MS } = request;
   if (key === undefined || key === '') throw new CommandError('An admin key is required: set LAUREL_KEY or --key.');
   const headers = {
     'X-API-KEY': key,

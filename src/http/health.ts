@@ -42,13 +42,14 @@ export const readyHandler =
 
 async function answerReady(
   res: HttpResponse,
-  {
+  options: { context: ExchangeContext; ready: Ready; headOnly: boolean; requestId: string },
+): Promise<void> {
+  const {
     context,
     ready: { readiness, notices },
     headOnly,
     requestId,
-  }: { context: ExchangeContext; ready: Ready; headOnly: boolean; requestId: string },
-): Promise<void> {
+  } = options;
   let aborted = false;
   res.onAborted(() => {
     aborted = true;
@@ -71,13 +72,9 @@ export const metricsHandler =
 
 async function answerMetrics(
   res: HttpResponse,
-  {
-    context,
-    read,
-    headOnly,
-    requestId,
-  }: { context: ExchangeContext; read: () => Promise<string>; headOnly: boolean; requestId: string },
+  options: { context: ExchangeContext; read: () => Promise<string>; headOnly: boolean; requestId: string },
 ): Promise<void> {
+  const { context, read, headOnly, requestId } = options;
   let aborted = false;
   res.onAborted(() => {
     aborted = true;

@@ -35,11 +35,7 @@ export class Paths {
   /** Registers everything. Other methods of a path are registered individually, because uWS tries `any` last. */
   register(
     app: TemplatedApp,
-    {
-      named,
-      refuse,
-      preflight,
-    }: {
+    limits: {
       /** Lets a handler answer only requests that name this server. */
       named: (handler: Handler) => Handler;
       refuse: (error: AppError) => Handler;
@@ -47,6 +43,7 @@ export class Paths {
       preflight: (methods: string, notAllowed: AppError) => Handler;
     },
   ): void {
+    const { named, refuse, preflight } = limits;
     const guarded = (handler: Handler): Handler => unlessClosing(named(handler));
     const refusals = new Map<string, { error: AppError; notAllowed: Handler }>();
     for (const [pattern, verbs] of this.paths) {

@@ -277,13 +277,14 @@ function changeScores(
 function changeScore(
   user: User,
   { keeps, appliedMs }: PlannedUser,
-  {
+  planned: { scored: ScoredBoard; run: OpenRun; move: ScoreMove | undefined; step: ScoringStep },
+): { change: ScoreChange | null; recomputed: RecomputedScore } | null {
+  const {
     scored: { board, filled },
     run,
     move,
     step,
-  }: { scored: ScoredBoard; run: OpenRun; move: ScoreMove | undefined; step: ScoringStep },
-): { change: ScoreChange | null; recomputed: RecomputedScore } | null {
+  } = planned;
   const runDay = run.first;
   const floor = board.floor ?? 0;
   let added: Decimal = { whole: 0, micros: 0 };

@@ -55,14 +55,9 @@ export function eventRecord(
   user: User,
   event: RuleEvent,
   outcome: EventOutcome,
-  {
-    plan,
-    nowMs,
-    isNew,
-    texts,
-    repairs,
-  }: { plan: Plan; nowMs: number; isNew: boolean; texts: EventTexts; repairs: StreakRepairs },
+  details: { plan: Plan; nowMs: number; isNew: boolean; texts: EventTexts; repairs: StreakRepairs },
 ): unknown[] {
+  const { plan, nowMs, isNew, texts, repairs } = details;
   const { value, total, day, extended, completed } = outcome;
   const points = recordedPoints(outcome.ledgers);
   const isVersioned = extended || points !== undefined || completed.length > 0;
@@ -95,13 +90,9 @@ function moreOfEvent(
   user: User,
   { value, occurred }: RuleEvent,
   outcome: EventOutcome,
-  {
-    isNew,
-    isReleased,
-    isInLeagues,
-    repairs,
-  }: { isNew: boolean; isReleased: boolean; isInLeagues: boolean; repairs: StreakRepairs },
+  event: { isNew: boolean; isReleased: boolean; isInLeagues: boolean; repairs: StreakRepairs },
 ): Few | null {
+  const { isNew, isReleased, isInLeagues, repairs } = event;
   const more: Few = {};
   if (isNew) more[RECORD.isNew] = 1;
   if (outcome.activeBefore !== null) more[RECORD.activeBefore] = outcome.activeBefore;

@@ -115,13 +115,9 @@ const NO_EFFECTS: Effects = { isNew: false, completed: [], quests: [], ledgers: 
 export function written(
   user: User,
   read: ReadUser,
-  {
-    part,
-    record,
-    effects = {},
-    uses = [],
-  }: { part: TenantPart; record: HappenedRecord; effects?: Partial<Effects>; uses?: KeyUse[] },
+  change: { part: TenantPart; record: HappenedRecord; effects?: Partial<Effects>; uses?: KeyUse[] },
 ): UserChange {
+  const { part, record, effects = {}, uses = [] } = change;
   const packed = encodeUser(user);
   const refusal = lackOfRoom(user, packed, read.packed);
   if (refusal !== null) return refused(read, refusal);

@@ -28,14 +28,9 @@ export function matching(counters: readonly Counter[], attributes: Record<string
 export function prepareEvent(
   compiled: CompiledCatalog,
   metricKey: string,
-  {
-    event,
-    idempotencyKey: key,
-    byClient,
-    nowMs,
-    ids,
-  }: { event: MetricEvent; idempotencyKey: string | null; byClient: boolean; nowMs: number; ids: KeyedIds },
+  request: { event: MetricEvent; idempotencyKey: string | null; byClient: boolean; nowMs: number; ids: KeyedIds },
 ): ReadyEvent {
+  const { event, idempotencyKey: key, byClient, nowMs, ids } = request;
   const plan = compiled.plan(metricKey, epochDay(nowMs));
   if (plan === null)
     throw new AppError(

@@ -53,14 +53,8 @@ interface SentTest {
 const TEST_MS = { timeoutMs: 5_000, attemptMs: 10_000 };
 
 /** Tenants' channels for e-mails. Passwords are stored encrypted and never shown. */
-export function createMessageChannels({
-  pool,
-  announce,
-  clock,
-  allowPrivate,
-  publicUrl,
-  sealer,
-}: MessageChannelsOptions) {
+export function createMessageChannels(options: MessageChannelsOptions) {
+  const { pool, announce, clock, allowPrivate, publicUrl, sealer } = options;
   /** Throws 404 if the tenant has no channel. */
   async function get(tenantNo: number): Promise<ChannelRow> {
     const channel = await readChannel(pool, tenantNo);

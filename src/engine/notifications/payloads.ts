@@ -263,11 +263,9 @@ export function rankRewarded(
 export function tierChanged(
   user: UserJson,
   at: BoardGroup,
-  {
-    status,
-    ...moved
-  }: { status: BoardStatus; move: 'up' | 'down'; tier: LeagueTier; previousTier: LeagueTier; rank: number | null },
+  change: { status: BoardStatus; move: 'up' | 'down'; tier: LeagueTier; previousTier: LeagueTier; rank: number | null },
 ): string {
+  const { status, ...moved } = change;
   const board = `${openedBoard(at, status)},${JSON.stringify(moved).slice(1)}`;
   return `{"type":"leaderboard.tier_changed","user":${user},"leaderboard":${board}}`;
 }

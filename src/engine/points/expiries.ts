@@ -62,14 +62,8 @@ interface Page {
  * because spendings, deductions and open holds take the oldest points first. A repetition finds nothing left, and an
  * amount that was computed from an older state is refused. So a crash, or two schedules, change nothing.
  */
-export function createExpiries({
-  publisher,
-  redis,
-  clock,
-  scripts,
-  onFailed,
-  atOnce = AT_ONCE,
-}: ExpiriesOptions): ScheduledWork {
+export function createExpiries(options: ExpiriesOptions): ScheduledWork {
+  const { publisher, redis, clock, scripts, onFailed, atOnce = AT_ONCE } = options;
   const pieces = new Pieces({ kind: 'points that expire', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {

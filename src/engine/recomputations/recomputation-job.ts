@@ -62,16 +62,13 @@ async function recomputeUsers(
   to: ChangeEachOptions,
   compiled: CompiledCatalog,
   { id, status, jobNo }: Pick<StoredRecomputation, 'id' | 'status' | 'jobNo'>,
-  {
-    users,
-    scored,
-    nowMs,
-  }: {
+  work: {
     users: readonly { userId: string; planned: PlannedUser }[];
     scored: readonly ScoredBoard[] | null;
     nowMs: number;
   },
 ): Promise<Recomputed[]> {
+  const { users, scored, nowMs } = work;
   const step: RecomputationStep = {
     plan: compiled.userPlan(epochDay(nowMs)).plan,
     nowMs,

@@ -60,13 +60,9 @@ const ENDED = (['lost', 'replaced', 'reset'] as const).map((kind) => SETTLEMENT_
  */
 export function planSlice(
   pool: Pool,
-  {
-    job,
-    compiled,
-    nowMs,
-    limit,
-  }: { job: StoredRecomputation; compiled: CompiledCatalog; nowMs: number; limit: number },
+  slice: { job: StoredRecomputation; compiled: CompiledCatalog; nowMs: number; limit: number },
 ): Promise<PlannedSlice | string> {
+  const { job, compiled, nowMs, limit } = slice;
   return inSnapshot(pool, async (client) => {
     await client.query('SET LOCAL max_parallel_workers_per_gather = 0');
     const { tenantNo, cohort, lastUser: after } = job;
@@ -126,13 +122,9 @@ async function planRules(
 
 async function begin(
   client: PoolClient,
-  {
-    by,
-    users,
-    compiled,
-    detailsDay,
-  }: { by: PlanRules; users: { id: string; state: Buffer }[]; compiled: CompiledCatalog; detailsDay: number | null },
+  work: { by: PlanRules; users: { id: string; state: Buffer }[]; compiled: CompiledCatalog; detailsDay: number | null },
 ): Promise<{ plannings: Map<string, Planning>; rows: PlannedRow<UserPlan>[] }> {
+  const { by, users, compiled, detailsDay } = work;
   const { tenantNo } = compiled.catalog;
   const rows: PlannedRow<UserPlan>[] = [];
   const decoded = new Map<string, User>();

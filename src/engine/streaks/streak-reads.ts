@@ -102,14 +102,7 @@ const extendedAt = (length: number, extendedMs: number | null): string | null =>
  * @param settlements the settlements of the user's streaks in this frequency, in order
  * @param dayAt the user's local day at a time (epoch ms)
  */
-export function streakHistory({
-  live,
-  settlements,
-  current,
-  count,
-  calendar,
-  dayAt,
-}: {
+export function streakHistory(history: {
   live: StreakAsLeft;
   settlements: readonly Settlement[];
   current: number;
@@ -117,6 +110,7 @@ export function streakHistory({
   calendar: Calendar;
   dayAt: (ms: number) => number;
 }): StreakResponse['streakHistory'] {
+  const { live, settlements, current, count, calendar, dayAt } = history;
   const { frequency, weekStart } = calendar;
   const resets = resetPeriods(settlements, calendar, dayAt);
   const counted = upToResets(settlements, resets, calendar);

@@ -289,13 +289,14 @@ const SHOWN_DAYS = 30;
 /** Adds a job that resends messages now in the log. `nowMs`: Laurel's time. */
 export async function addResend(
   client: PoolClient,
-  {
+  resend: { tenantNo: number; selection: MessageSelection; requestedBy: string; nowMs: number },
+): Promise<Resend> {
+  const {
     tenantNo,
     selection: { webhookId, ...selection },
     requestedBy,
     nowMs,
-  }: { tenantNo: number; selection: MessageSelection; requestedBy: string; nowMs: number },
-): Promise<Resend> {
+  } = resend;
   await deleteOldJobs(client, { kind: 'webhook_resend', days: SHOWN_DAYS, nowMs });
   const { rows } = await client.query<{ lastSequence: string }>(
     'SELECT last_value::text AS "lastSequence" FROM webhook_sequences',

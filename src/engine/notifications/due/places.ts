@@ -263,15 +263,12 @@ const NOWHERE = { rank: null, value: null };
  * because their previous place is unknown. Pure.
  * @param known the places at the last comparison
  */
-export function overtaken({
-  now,
-  known,
-  reported,
-}: {
+export function overtaken(places: {
   now: ReadonlyMap<string, Place>;
   known: ReadonlyMap<string, Place>;
   reported: ReadonlyMap<string, ReportedPlace>;
 }): Overtaken[] {
+  const { now, known, reported } = places;
   const changes: Overtaken[] = [];
   for (const userId of new Set([...known.keys(), ...now.keys()])) {
     const place = now.get(userId) ?? null;
