@@ -122,23 +122,11 @@ function addRecomputations(recompute: Command): void {
     });
 }
 
-const recomputationRow = ({
-  id,
-  status,
-  request,
-  figures,
-  requested,
-  requestedBy,
-}: Recomputation): (string | number)[] => [
-  id,
-  status,
-  request.what.join(' '),
-  figures.users,
-  figures.gaining,
-  figures.losing,
-  requested,
-  requestedBy,
-];
+function recomputationRow(job: Recomputation): (string | number)[] {
+  const { id, status, request, figures, requested, requestedBy } = job;
+  const { users, gaining, losing } = figures;
+  return [id, status, request.what.join(' '), users, gaining, losing, requested, requestedBy];
+}
 
 function addShowRecomputation(recompute: Command): void {
   withAdminOptions(recompute.command('show'))

@@ -376,15 +376,7 @@ export function addRebuild(laurel: Command): void {
     .option('--accept-loss', 'accept a Postgres that came back older; data that only Redis had is lost')
     .option('--json', 'print JSON')
     .addHelpText('after', examples('rebuild', 'rebuild --shard 3'))
-    .action(
-      async ({
-        acceptLoss = false,
-        shard: shards,
-        json = false,
-      }: {
-        acceptLoss?: boolean;
-        shard?: number[];
-        json?: boolean;
-      }) => (await import('./servers.ts')).runRebuild({ acceptLoss, json, ...(shards && { shards }) }),
+    .action(async ({ shard: shards, ...options }: { acceptLoss?: boolean; shard?: number[]; json?: boolean }) =>
+      (await import('./servers.ts')).runRebuild({ ...options, ...(shards && { shards }) }),
     );
 }

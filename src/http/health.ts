@@ -44,12 +44,8 @@ async function answerReady(
   res: HttpResponse,
   options: { context: ExchangeContext; ready: Ready; headOnly: boolean; requestId: string },
 ): Promise<void> {
-  const {
-    context,
-    ready: { readiness, notices },
-    headOnly,
-    requestId,
-  } = options;
+  const { context, ready, headOnly, requestId } = options;
+  const { readiness, notices } = ready;
   let aborted = false;
   res.onAborted(() => {
     aborted = true;

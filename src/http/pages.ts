@@ -76,12 +76,8 @@ export function addPage(
   paths: Paths,
   options: { page: Page; context: ExchangeContext; wrap: (handler: Handler) => Handler; notFound: Handler },
 ): void {
-  const {
-    page: { at, document, assets, views, policy },
-    context,
-    wrap,
-    notFound,
-  } = options;
+  const { page, context, wrap, notFound } = options;
+  const { at, document, assets, views, policy } = page;
   const add = (path: string, file: PageFile): void => {
     const handler = fileHandler(context, file, policy);
     paths.add(path, 'get', (headOnly) => wrap(handler(headOnly)));

@@ -15,6 +15,7 @@ import { Uuid } from '../domain/schemas.ts';
 import type { Left } from '../engine/corrections/quarantine.ts';
 import { readableEntry } from '../engine/persist/dead-letters.ts';
 import { AppError } from '../errors.ts';
+import { picked } from '../picked.ts';
 import type { DeadLetter as StoredDeadLetter } from '../postgres/corrections/dead-letters.ts';
 import { BULK_BODY_BYTES, deleteEach, verdict } from './bulk.ts';
 import { operation } from './operation.ts';
@@ -200,17 +201,10 @@ unchanged. 409 where nothing was applied.`,
   },
 );
 
-const deadLetterAnswer = ({ created, updated, ...letter }: StoredDeadLetter): Answer => ({
-  id: letter.id,
-  shard: letter.shard,
-  position: letter.position,
-  tenantNo: letter.tenantNo,
-  status: letter.status,
-  reason: letter.reason,
-  parts: letter.parts,
-  tries: letter.tries,
-  created: created.toISOString(),
-  updated: updated.toISOString(),
+const deadLetterAnswer = (letter: StoredDeadLetter): Answer => ({
+  ...picked(letter, ['id', 'shard', 'position', 'tenantNo', 'status', 'reason', 'parts', 'tries']),
+  created: letter.created.toISOString(),
+  updated: letter.updated.toISOString(),
 });
 
 export const adminDeadLettersList = operation('admin_dead_letters_list', 'GET /v1/dead-letters', {

@@ -279,12 +279,8 @@ function changeScore(
   { keeps, appliedMs }: PlannedUser,
   planned: { scored: ScoredBoard; run: OpenRun; move: ScoreMove | undefined; step: ScoringStep },
 ): { change: ScoreChange | null; recomputed: RecomputedScore } | null {
-  const {
-    scored: { board, filled },
-    run,
-    move,
-    step,
-  } = planned;
+  const { scored, run, move, step } = planned;
+  const { board, filled } = scored;
   const runDay = run.first;
   const floor = board.floor ?? 0;
   let added: Decimal = { whole: 0, micros: 0 };

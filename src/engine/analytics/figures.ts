@@ -19,20 +19,11 @@ import { LiveStandings } from '../leaderboards/live-standings.ts';
 import type { BalanceChanges } from './balance-figures.ts';
 import { daysOf, Tallies, type ComparedDays } from './analytics-range.ts';
 import { groupedBy } from '../../grouped.ts';
+import { picked } from '../../picked.ts';
 
 const SHARES = 10;
 
-export const shown = ({
-  id,
-  key,
-  name,
-  trigger,
-}: Achievement): Pick<Achievement, 'id' | 'key' | 'name' | 'trigger'> => ({
-  id,
-  key,
-  name,
-  trigger,
-});
+export const shown = (achievement: Achievement) => picked(achievement, ['id', 'key', 'name', 'trigger']);
 
 export const inRange = ({ fromDay, toDay }: Days): Days => ({ fromDay, toDay });
 

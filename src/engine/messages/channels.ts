@@ -9,6 +9,7 @@ import {
   type SentMessageChannel,
 } from '../../domain/notifications/message-channel.ts';
 import { AppError } from '../../errors.ts';
+import { picked } from '../../picked.ts';
 import { type AuditEntry, writeAudit } from '../../postgres/access/audit.ts';
 import { dropWaiting } from '../../postgres/notifications/messages.ts';
 import {
@@ -155,26 +156,8 @@ const TEST_EMAIL = {
 };
 
 /** The fields of a channel for the audit log. */
-const shown = ({
-  enabled,
-  host,
-  port,
-  security,
-  username,
-  http,
-  senderAddress,
-  senderName,
-  replyTo,
-  pace,
-}: NewChannel) => ({
-  enabled,
-  host,
-  port,
-  security,
-  username,
-  ...(http !== null && { http }),
-  senderAddress,
-  senderName,
-  replyTo,
-  pace,
+const shown = (channel: NewChannel) => ({
+  ...picked(channel, ['enabled', 'host', 'port', 'security', 'username']),
+  ...(channel.http !== null && { http: channel.http }),
+  ...picked(channel, ['senderAddress', 'senderName', 'replyTo', 'pace']),
 });

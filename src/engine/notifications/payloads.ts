@@ -67,16 +67,11 @@ export const achievementCompleted = (
 /** `state`: the user's when it falls due. */
 export const achievementDue = (
   user: UserJson,
-  {
-    compiled,
-    achievement,
-    state,
-    dueMs,
-  }: Pick<Completion, 'compiled' | 'achievement'> & { state: User; dueMs: number },
+  due: Pick<Completion, 'compiled' | 'achievement'> & { state: User; dueMs: number },
 ): string =>
   userPayloadJson('emails.achievement_due', user, {
-    timestamp: isoTime(dueMs),
-    achievement: userAchievementResponse(compiled, achievement, state, { nowMs: dueMs }),
+    timestamp: isoTime(due.dueMs),
+    achievement: userAchievementResponse(due.compiled, due.achievement, due.state, { nowMs: due.dueMs }),
   });
 
 export const streakExtended = (
@@ -152,17 +147,12 @@ export const rewardChanged = (
 
 export const levelChanged = (
   user: UserJson,
-  {
-    system,
-    total,
-    previousLevel,
-    newLevel,
-  }: { system: PointsSystem; total: number; previousLevel: PointsLevel | null; newLevel: PointsLevel | null },
+  change: { system: PointsSystem; total: number; previousLevel: PointsLevel | null; newLevel: PointsLevel | null },
 ): string =>
   userPayloadJson('points.level_changed', user, {
-    points: { ...pointsResponse(system), total },
-    previousLevel: levelOrNull(previousLevel),
-    newLevel: levelOrNull(newLevel),
+    points: { ...pointsResponse(change.system), total: change.total },
+    previousLevel: levelOrNull(change.previousLevel),
+    newLevel: levelOrNull(change.newLevel),
   });
 
 const BOOST_STATUS = { 'points.boost_started': 'active', 'points.boost_finished': 'finished' } as const;

@@ -291,12 +291,8 @@ export async function addResend(
   client: PoolClient,
   resend: { tenantNo: number; selection: MessageSelection; requestedBy: string; nowMs: number },
 ): Promise<Resend> {
-  const {
-    tenantNo,
-    selection: { webhookId, ...selection },
-    requestedBy,
-    nowMs,
-  } = resend;
+  const { tenantNo, requestedBy, nowMs } = resend;
+  const { webhookId, ...selection } = resend.selection;
   await deleteOldJobs(client, { kind: 'webhook_resend', days: SHOWN_DAYS, nowMs });
   const { rows } = await client.query<{ lastSequence: string }>(
     'SELECT last_value::text AS "lastSequence" FROM webhook_sequences',
