@@ -13,7 +13,7 @@ import { playedRule, runShownOn } from '../../domain/runs.ts';
 import { AppError } from '../../errors.ts';
 import type { User } from '../../rules/user.ts';
 import type { AnalyticsSum } from '../../postgres/analytics.ts';
-import { currentQuest } from '../responses.ts';
+import { currentQuest } from '../responses/achievements.ts';
 import { groupsOfRun } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/live-standings.ts';
 import type { BalanceChanges } from './balance-figures.ts';

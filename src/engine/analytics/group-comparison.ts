@@ -15,7 +15,7 @@ import type { AnalyticsEngagement, AnalyticsRetention } from '../../domain/analy
 import { dateOf, type Days, epochDay } from '../../domain/periods.ts';
 import { readSums, sampledValues, type AnalyticsSum } from '../../postgres/analytics.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
-import { isControl } from '../responses.ts';
+import { isControl } from '../responses/users.ts';
 import { scopeOf, comparedDays, type AnalyticsQuery } from './analytics-range.ts';
 import type { CostlyReads } from './costly-reads.ts';
 import { found } from './figures.ts';

@@ -19,7 +19,7 @@ import { factsFrom, type RecordedGain, type RecordedSettlement, type StreakFacts
 import { earlierRule, isDayOff, type MeetingRule, meetingRule, seenMs, settlementRule } from '../../rules/streaks.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import { newUser, type User } from '../../rules/user.ts';
-import { settledNow } from '../responses.ts';
+import { settledNow } from '../responses/streaks.ts';
 
 /** A restored streak may have been lost this long ago; see `restoreWindowStart`. */
 const RESTORED_DAYS = 2 * 366 + 31;

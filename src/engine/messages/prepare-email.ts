@@ -14,7 +14,7 @@ import { storedState } from '../../postgres/users/stored-states.ts';
 import { packedUser } from '../../redis/parts.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
-import { userResponse } from '../responses.ts';
+import { userResponse } from '../responses/users.ts';
 import type { Prepared } from './message-queue.ts';
 import { recipientOf } from './recipient.ts';
 import type { Email } from './email-sender.ts';

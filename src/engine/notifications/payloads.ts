@@ -12,17 +12,11 @@ import { runOf } from '../../domain/runs.ts';
 import type { StreakResponse } from '../../domain/streaks/streak.ts';
 import type { RecordedQuest } from '../../packed/record.ts';
 import type { User } from '../../rules/user.ts';
-import {
-  achievementResponse,
-  type BaseStreak,
-  groupFields,
-  leaderboardResponse,
-  levelResponse,
-  pointsResponse,
-  recordedQuest,
-  userAchievementResponse,
-  userResponse,
-} from '../responses.ts';
+import { achievementResponse, recordedQuest, userAchievementResponse } from '../responses/achievements.ts';
+import { groupFields, leaderboardResponse } from '../responses/leaderboards.ts';
+import { levelResponse, pointsResponse } from '../responses/points.ts';
+import type { BaseStreak } from '../responses/streaks.ts';
+import { userResponse } from '../responses/users.ts';
 
 /** JSON text of a user, as in payloads. Built once for all notifications with that state. */
 export type UserJson = string & { readonly isUser: true };

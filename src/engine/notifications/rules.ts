@@ -39,7 +39,8 @@ import { uuidText } from '../../domain/schemas.ts';
 import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
 import { awardId } from '../ids.ts';
 import { balanceChangeAnswer, balanceChangeOf } from '../points/balances.ts';
-import { boostResponse, recordedStreak, triggerResponse } from '../responses.ts';
+import { boostResponse, triggerResponse } from '../responses/points.ts';
+import { recordedStreak } from '../responses/streaks.ts';
 import {
   achievementCompleted,
   expiryPayload,

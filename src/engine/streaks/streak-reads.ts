@@ -12,7 +12,7 @@ import { AppError } from '../../errors.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
 import { streakChangesSince } from '../../postgres/history/streaks.ts';
-import { baseStreak, settledNow } from '../responses.ts';
+import { baseStreak, settledNow } from '../responses/streaks.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { packedUsers } from '../../redis/parts.ts';
 

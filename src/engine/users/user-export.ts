@@ -14,7 +14,7 @@ import { queuedEventsOf } from '../../redis/batches.ts';
 import { entryHead, entryOf, userHash } from '../leaderboards/snapshot-parts.ts';
 import { shownSecondary } from '../leaderboards/shown-rankings.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
-import { byNumber, hidesItself, userResponse } from '../responses.ts';
+import { byNumber, hidesItself, userResponse } from '../responses/users.ts';
 import { notificationPreferences } from './preferences.ts';
 import type { UserReads } from './user-reads.ts';
 import { decimalNumber, decimalText } from '../../domain/decimal.ts';

@@ -14,7 +14,7 @@ import { sentUser } from './sent-user.ts';
 import type { Hiding } from './hiding.ts';
 import { pendingLeaderboards, type UserReads } from './user-reads.ts';
 import { preferencesResponse, sentPreferences } from './preferences.ts';
-import { userResponse } from '../responses.ts';
+import { userResponse } from '../responses/users.ts';
 
 export interface UserProfilesOptions {
   reads: Pick<UserReads, 'state'>;

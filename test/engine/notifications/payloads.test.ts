@@ -29,7 +29,7 @@ import {
   streakReminderDue,
   userJson,
 } from '../../../src/engine/notifications/payloads.ts';
-import { triggerResponse } from '../../../src/engine/responses.ts';
+import { triggerResponse } from '../../../src/engine/responses/points.ts';
 import { makeAjv } from '../../../src/operations/validation.ts';
 import { decodeUser } from '../../../src/rules/user-codec.ts';
 import { USER } from '../../../src/packed/user-fields.ts';
