@@ -156,7 +156,7 @@ async function redisFindings({ redisUrl, acknowledgeMs }: Env): Promise<Finding[
 
 /** Whether every master has the replica without which REDIS_ACKNOWLEDGE=replica refuses its writes. */
 async function replicaFindings(redis: Redis): Promise<Finding[]> {
-  const { mastersWithoutReplica } = await import('../redis/cluster.ts');
+  const { mastersWithoutReplica } = await import('../redis/cluster-layout.ts');
   const { endpointsOf, isOfCluster } = await import('../redis/endpoints.ts');
   const { connectedReplicas } = await import('../redis/replicas.ts');
   const { redisReady } = await import('../redis/client.ts');

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Organisation, OrganisationSettings } from '../domain/administration/admin.ts';
 import { DEFAULT_BRANDING, Environment, Settings, SettingsChanges } from '../domain/settings.ts';
 import { picked } from '../picked.ts';
-import type { OrganisationRow } from '../postgres/tenants.ts';
+import type { OrganisationRow } from '../postgres/organisation.ts';
 import { operation } from './operation.ts';
 
 /** The organisation's fields beyond the contract's settings, and the exact control share. */

@@ -32,7 +32,7 @@ import {
 import { quarantineKey, type TenantPart } from '../../redis/keys.ts';
 import { byPart, userPart } from '../../redis/parts.ts';
 import { isInQuarantine, takeFromQuarantine } from '../../rules/guards.ts';
-import { droppedRecord } from '../../rules/record.ts';
+import { droppedRecord } from '../../rules/event-record.ts';
 import { type Block, mapPart } from '../changes/block.ts';
 import { callsOf } from '../changes/calls.ts';
 import { changeUsers, type ReadUser } from '../changes/change-users.ts';

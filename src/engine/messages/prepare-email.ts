@@ -9,7 +9,7 @@ import { AppError } from '../../errors.ts';
 import type { WaitingMessage } from '../../postgres/notifications/messages.ts';
 import { readMessageSettings } from '../../postgres/notifications/message-settings.ts';
 import { isSuppressed } from '../../postgres/notifications/message-suppressions.ts';
-import { readOrganisation } from '../../postgres/tenants.ts';
+import { readOrganisation } from '../../postgres/organisation.ts';
 import { storedState } from '../../postgres/users/stored-states.ts';
 import { packedUser } from '../../redis/parts.ts';
 import { decodeUser } from '../../rules/user-codec.ts';

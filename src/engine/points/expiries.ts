@@ -8,7 +8,7 @@ import { KIND, kindField } from '../../packed/record-fields.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import { beginExpiry, endExpiry, type ExpiringSystem, expiringSystems, moveExpiry } from '../../postgres/expiries.ts';
-import { readOrganisation } from '../../postgres/tenants.ts';
+import { readOrganisation } from '../../postgres/organisation.ts';
 import { usersAfter } from '../../postgres/users/selections.ts';
 import { changeUserBalance } from '../changes/balance-change.ts';
 import { eventId } from '../ids.ts';

@@ -11,7 +11,7 @@ import {
   noteReported,
   openClaims,
 } from '../../postgres/rewards.ts';
-import { readOrganisation } from '../../postgres/tenants.ts';
+import { readOrganisation } from '../../postgres/organisation.ts';
 import { packedUsers } from '../../redis/parts.ts';
 import type { Publisher } from '../notifications/due/publisher.ts';
 import { rewardChanged, type UserJson, userJson } from '../notifications/payloads.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type pg from 'pg';
-import { slotOfShard } from '../../../src/redis/cluster.ts';
+import { slotOfShard } from '../../../src/redis/cluster-layout.ts';
 import { audit, type Findings } from '../audit.ts';
 import { Client } from '../client.ts';
 import { configuration } from '../configuration.ts';

@@ -26,7 +26,7 @@ import {
   savePlaces,
 } from '../../../postgres/notifications/places.ts';
 import { enterWindows } from '../../../postgres/notifications/windows.ts';
-import { readOrganisation } from '../../../postgres/tenants.ts';
+import { readOrganisation } from '../../../postgres/organisation.ts';
 import { storedStates } from '../../../postgres/users/stored-states.ts';
 import { groupsOfRun } from '../../leaderboards/runs.ts';
 import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
