@@ -15,7 +15,8 @@ import type { Scripts } from '../scripts.ts';
 import { type Block, countsOf, type Effects, type KeyUse, mapPart } from './block.ts';
 import { callsOf } from './calls.ts';
 import { changeUsers, type ReadUser } from './change-users.ts';
-import { lackOfRoom, packedRefusal } from './event-change.ts';
+import { packedRefusal } from './packed-refusal.ts';
+import { lackOfRoom } from './state-size.ts';
 
 /** A change of one user. */
 export interface UserChange<R extends object = ScriptReply> {

@@ -25,7 +25,7 @@ import { boundsOf, openBoards } from './open-boards.ts';
 import { scoreDifferences } from './planned-scores.ts';
 import { directionsOf, type UserPlan } from './planned-user.ts';
 import { type Rules, rulesOf } from './rules.ts';
-import { type PlanRules, type UserHistory, createUserPlanning, type UserPlanning } from './user-proposal.ts';
+import { beginUserPlanning, planOf, type PlanRules, type UserHistory, type UserPlanning } from './user-proposal.ts';
 import { importedPasts } from './user-replay.ts';
 import { groupedBy } from '../../grouped.ts';
 
@@ -86,11 +86,11 @@ export function planSlice(
     const { metricNos, streaks } = by.rules;
     if (metricNos.length > 0 || streaks)
       await eachEvent(client, { tenantNo, ids: [...plannings.keys()], metricNos, streaks }, (event) =>
-        orFailed(event.userId, ({ planning }) => planning.event(event)),
+        orFailed(event.userId, ({ planning }) => planning.replay.event(event)),
       );
     for (const userId of plannings.keys())
       orFailed(userId, ({ planning, createdMs }) => {
-        const plan = planning.plan();
+        const plan = planOf(planning);
         if (plan !== null) rows.push({ userId, createdMs, plan, ...directionsOf(plan), skipped: null });
       });
     return { lastUser: users.at(-1)?.id ?? null, users: users.length, rows };
@@ -167,7 +167,7 @@ async function begin(
         streakAsLived: !late.has(id) && user.corrections === 0,
         scores: scores.get(id) ?? new Map(),
       };
-      plannings.set(id, { planning: createUserPlanning(by, history), createdMs: user.createdMs });
+      plannings.set(id, { planning: beginUserPlanning(by, history), createdMs: user.createdMs });
     } catch (error) {
       rows.push(failedRow(id, error));
     }
