@@ -27,19 +27,14 @@ export interface ChaosTenant {
 }
 
 /** Creates tenants until each master has one; returns one per master. */
-export async function makeTenants({
-  stack,
-  sql,
-  seed,
-  clients,
-  random,
-}: {
+export async function makeTenants(options: {
   stack: ChaosStack;
   sql: pg.Client;
   seed: number;
   clients: number;
   random: Random;
 }): Promise<ChaosTenant[]> {
+  const { stack, sql, seed, clients, random } = options;
   const organisation = new HttpClient(stack.adminPort, API_KEY);
   const tenants: ChaosTenant[] = [];
   try {

@@ -65,17 +65,13 @@ function hold(name: string): { asked: () => boolean; release: () => void } {
 }
 
 /** Starts a tail with a listener, at the newest position or where it was. */
-async function begin({
-  listener,
-  from,
-  onGap,
-  onProblem = () => undefined,
-}: {
+async function begin(tail: {
   listener: LiveListener;
   from?: Listened;
   onGap: (feed: TenantFeed<ShardTail>, why: string) => void;
   onProblem?: (error: unknown) => void;
 }): Promise<void> {
+  const { listener, from, onGap, onProblem = () => undefined } = tail;
   const { nowMs, last } = from ?? (await listenLive(redis, SHARD, [listener.whom]));
   const { catalogs } = laurel.services;
   const sources = { catalogs, clock: systemClock, controlShare: () => 0, onProblem };
