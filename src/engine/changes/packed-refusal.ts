@@ -40,7 +40,16 @@ export function packedRefusal(refusal: Refusal): PackedRefusal {
       return { [RECORD.kind]: REFUSAL.insufficient, [INSUFFICIENT.balance]: refusal.balance };
     case 'unchanged':
       return { [RECORD.kind]: REFUSAL.unchanged, [UNCHANGED.why]: refusal.why, [UNCHANGED.day]: refusal.day };
-    default:
+    case 'tooLarge':
+    case 'profileTooLarge':
+    case 'futureSignUp':
+    case 'noAddress':
+    case 'locked':
+    case 'unmetConditions':
+    case 'notQuarantined':
+    case 'manyHolds':
+    case 'notHeld':
+    case 'held':
       return { [RECORD.kind]: REFUSAL[refusal.refusal] };
   }
 }

@@ -65,13 +65,13 @@ function hold(name: string): { asked: () => boolean; release: () => void } {
 }
 
 /** Starts a tail with a listener, at the newest position or where it was. */
-async function begin(tail: {
+async function begin(options: {
   listener: LiveListener;
   from?: Listened;
   onGap: (feed: TenantFeed<ShardTail>, why: string) => void;
   onProblem?: (error: unknown) => void;
 }): Promise<void> {
-  const { listener, from, onGap, onProblem = () => undefined } = tail;
+  const { listener, from, onGap, onProblem = () => undefined } = options;
   const { nowMs, last } = from ?? (await listenLive(redis, SHARD, [listener.whom]));
   const { catalogs } = laurel.services;
   const sources = { catalogs, clock: systemClock, controlShare: () => 0, onProblem };
