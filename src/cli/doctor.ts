@@ -311,8 +311,8 @@ async function schemaFinding(pool: Pool): Promise<Finding> {
   const { isMigrated, MigrationError } = await import('../postgres/migrate.ts');
   const check = 'Postgres schema';
   try {
-    const found = (await isMigrated(pool)) ? CURRENT : 'the next start migrates it to this version';
-    return { check, status: 'ok', found };
+    const versionText = (await isMigrated(pool)) ? CURRENT : 'the next start migrates it to this version';
+    return { check, status: 'ok', found: versionText };
   } catch (error) {
     if (!(error instanceof MigrationError)) throw error;
     return { check, status: 'failed', found: error.message };

@@ -64,8 +64,9 @@ export async function runMigrate(json: boolean): Promise<void> {
   try {
     await refuseOtherVersions(pool, ownVersion());
     const applied = await migrate(pool);
-    const done = applied.length === 0 ? 'The database is of this version.\n' : `Applied ${applied.join(', ')}.\n`;
-    print(json, { applied }, done);
+    const migrationText =
+      applied.length === 0 ? 'The database is of this version.\n' : `Applied ${applied.join(', ')}.\n`;
+    print(json, { applied }, migrationText);
   } catch (error) {
     if (error instanceof MigrationError) throw new CommandError(error.message);
     if (error instanceof StartError) throw error;
@@ -163,8 +164,8 @@ export function runRebuild(options: {
           : `Shards ${shards.join(', ')} are`;
     const { waiting: deadLetters } = await countLetters(pool);
     const { users } = unreadable;
-    const left = users.length === 0 ? '' : `${counted(users.length, 'user')} could not be rebuilt.\n`;
-    const text = `\n${what} rebuilt, in ${seconds} s.\n${left}${deadLettersText(deadLetters)}`;
+    const unreadableText = users.length === 0 ? '' : `${counted(users.length, 'user')} could not be rebuilt.\n`;
+    const text = `\n${what} rebuilt, in ${seconds} s.\n${unreadableText}${deadLettersText(deadLetters)}`;
     print(json, { shards, seconds, unreadable: users, deadLetters }, text);
   }, shards);
 }

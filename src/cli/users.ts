@@ -120,10 +120,10 @@ function addMerge(users: Command): void {
 function mergeText({ status, dryRun, metrics, points, streak, achievements, ...merge }: UserMerge): string {
   const figures = [...Object.entries(metrics), ...Object.entries(points), ['streak', streak] as const];
   const rows = figures.map(([name, { from, into, merged }]) => [name, String(from), String(into), String(merged)]);
-  const done = status === 'unchanged' ? 'Was merged before' : dryRun ? 'Would be merged' : 'Merged';
+  const outcome = status === 'unchanged' ? 'Was merged before' : dryRun ? 'Would be merged' : 'Merged';
   return (
     `${tableText(['', merge.from, merge.into, 'MERGED'], rows)}` +
-    `${done}: ${counted(achievements.length, 'achievement')}, ${counted(merge.idempotencyKeys, 'idempotency key')}.\n`
+    `${outcome}: ${counted(achievements.length, 'achievement')}, ${counted(merge.idempotencyKeys, 'idempotency key')}.\n`
   );
 }
 

@@ -217,8 +217,8 @@ function settle(user: User, rule: PlanStreak, row: LocalDay, left: LeftOffset | 
 /** A pause matters until the month and the week in which it ends have passed, on whichever day weeks begin. */
 function dropPauses(user: User, { day, monthStart }: LocalDay): void {
   const needed = Math.min(day - 7, monthStart);
-  const kept = user.pauses.findIndex(({ to }) => to >= needed);
-  if (kept !== 0) user.pauses = kept === -1 ? [] : user.pauses.slice(kept);
+  const firstNeeded = user.pauses.findIndex(({ to }) => to >= needed);
+  if (firstNeeded !== 0) user.pauses = firstNeeded === -1 ? [] : user.pauses.slice(firstNeeded);
 }
 
 /**
@@ -233,8 +233,8 @@ export function moveStreaks({ streaks }: Pick<User, 'streaks'>, before: LocalDay
     if (moved <= 0) continue;
     const last = streak.lastPeriod ?? -1;
     if (streak.length > 0) {
-      const kept = frequency === 'daily' ? Math.min(last + moved, after.day) : periodIn(after, frequency) - 1;
-      streak.lastPeriod = Math.max(last, kept);
+      const lastMet = frequency === 'daily' ? Math.min(last + moved, after.day) : periodIn(after, frequency) - 1;
+      streak.lastPeriod = Math.max(last, lastMet);
     }
     if (frequency === 'daily' && streak.currentPeriod === before.day) streak.currentPeriod = after.day;
   }

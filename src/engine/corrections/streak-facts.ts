@@ -172,13 +172,13 @@ function gainOf({ no, kind, to, length, atMs }: StreakChangeFact): RecordedGain[
 
 /** Changes made to the streaks by calls, each once: a correction repeats the earlier ones. */
 function callsOf(rows: readonly StreakChangeFact[], dayAt: StreakFacts['dayAt']): StreakFacts['calls'] {
-  const done = rows.filter(({ corrected }) => !corrected);
-  const given = new Set(done.filter(({ kind }) => kind === SETTLED.given).map(({ atMs }) => atMs));
-  const resets = new Set(done.filter(({ kind }) => kind === SETTLED.reset).map(({ atMs }) => atMs));
+  const uncorrected = rows.filter(({ corrected }) => !corrected);
+  const given = new Set(uncorrected.filter(({ kind }) => kind === SETTLED.given).map(({ atMs }) => atMs));
+  const resets = new Set(uncorrected.filter(({ kind }) => kind === SETTLED.reset).map(({ atMs }) => atMs));
   // A freeze that an inexact correction gave or took counts as a call.
   const adjusted = rows.filter((row) => row.corrected && row.kind === SETTLED.given && !given.has(row.atMs));
   return [
-    ...done.flatMap(callOf),
+    ...uncorrected.flatMap(callOf),
     ...[...new Map(adjusted.map((row) => [row.atMs, row])).values()].flatMap(callOf),
     ...[...resets].map((atMs) => ({ do: 'reset' as const, atMs, day: dayAt(atMs) })),
   ];

@@ -318,11 +318,11 @@ function cutStep(step: BatchStep, count: number): BatchStep {
 
 function withKnownAttributes(event: BatchMetricEvent, catalog: CompiledCatalog): BatchMetricEvent {
   const { user, attributes } = event;
-  const kept = { ...event };
-  if (attributes !== undefined) kept.attributes = known(attributes, catalog.eventAttributes);
+  const reduced = { ...event };
+  if (attributes !== undefined) reduced.attributes = known(attributes, catalog.eventAttributes);
   if (user.attributes !== undefined)
-    kept.user = { ...user, attributes: known(user.attributes, catalog.userAttributes) };
-  return kept;
+    reduced.user = { ...user, attributes: known(user.attributes, catalog.userAttributes) };
+  return reduced;
 }
 
 function known(attributes: Record<string, string>, keys: ReadonlyMap<string, unknown>): Record<string, string> {

@@ -89,8 +89,8 @@ export function createExpiries(options: ExpiriesOptions): ScheduledWork {
       let rest: Expiring | null = expiring.day * DAY_MS === dueMs ? expiring : null;
       while (rest !== null && !ending.aborted && performance.now() < endMs) {
         const of: Expiring = rest;
-        const done = await pieces.attempt(pieceOf(of), ending, (signal) => page(of, upToMs, signal));
-        rest = done?.value ?? null;
+        const attempt = await pieces.attempt(pieceOf(of), ending, (signal) => page(of, upToMs, signal));
+        rest = attempt?.value ?? null;
       }
     }
   }
@@ -113,9 +113,9 @@ export function createExpiries(options: ExpiriesOptions): ScheduledWork {
     const users = await usersAfter(publisher.pool, tenantNo, lastUser, atOnce);
     const page = system && { compiled, system, days: daysAt(expiring) };
     const userIds = users.map(({ id }) => id);
-    const done = page === undefined ? [] : await expire(page, userIds, signal);
-    if (done === null) return null;
-    const warned = page === undefined ? [] : await warnings(page, done, { dueMs: day * DAY_MS, nowMs });
+    const expired = page === undefined ? [] : await expire(page, userIds, signal);
+    if (expired === null) return null;
+    const warned = page === undefined ? [] : await warnings(page, expired, { dueMs: day * DAY_MS, nowMs });
     const isLast = users.length < atOnce;
     const next = isLast ? { day: day + 1, lastUser: '' } : { day, lastUser: users.at(-1)!.id };
     const moved =
@@ -129,7 +129,7 @@ export function createExpiries(options: ExpiriesOptions): ScheduledWork {
 
   /** Lets points of some users expire. Returns the users with a balance; `null` if `signal` aborts it. */
   async function expire(page: Page, userIds: readonly string[], signal: AbortSignal): Promise<AfterExpiry[] | null> {
-    const done: AfterExpiry[] = [];
+    const expired: AfterExpiry[] = [];
     let waiting = userIds;
     for (let tries = 0; waiting.length > 0 && tries < TRIES; tries += 1) {
       if (signal.aborted) return null;
@@ -138,12 +138,12 @@ export function createExpiries(options: ExpiriesOptions): ScheduledWork {
         (await expiringBalances(page, waiting)).map(async (one) => {
           const after = await expireOne(page, one);
           if (after === 'outdated') outdated.push(one.userId);
-          else if (after !== null) done.push(after);
+          else if (after !== null) expired.push(after);
         }),
       );
       waiting = outdated;
     }
-    return done;
+    return expired;
   }
 
   function expiringBalances({ compiled, system, days }: Page, userIds: readonly string[]): Promise<ExpiringBalance[]> {

@@ -263,7 +263,7 @@ const keptByRebuild = (shard: number): string[] => [
 
 /** Removes the keys of some shards, each by its shard's loader, except those that a rebuild keeps. One pass over the keys. */
 async function wipe(redis: Redis, loaders: Loaders, onRemoved: (keys: number) => Promise<void>): Promise<void> {
-  const kept = new Set([...loaders.keys()].flatMap((shard) => [rebuildingKey(shard), ...keptByRebuild(shard)]));
+  const keptKeys = new Set([...loaders.keys()].flatMap((shard) => [rebuildingKey(shard), ...keptByRebuild(shard)]));
   const [only] = loaders.keys();
   const pattern = loaders.size === 1 ? shardPattern(only!) : ALL_SHARDS_PATTERN;
   let removed = 0;
@@ -273,7 +273,7 @@ async function wipe(redis: Redis, loaders: Loaders, onRemoved: (keys: number) =>
     const old = new Map<Loader, string[]>();
     for (const key of found) {
       const loader = loaders.get(shardOfKey(key));
-      if (loader === undefined || kept.has(key)) continue;
+      if (loader === undefined || keptKeys.has(key)) continue;
       addTo(old, loader, key);
     }
     for (const [loader, keys] of old) {

@@ -159,7 +159,7 @@ function questChanges(
   for (const { no, users, requires = [], wanted, firstDay, lastDay } of [...by.rules.quests.values()].flat()) {
     const own = of.completions.filter((each) => each[COMPLETED.achievement] === no);
     const fulfilled = sums.filter((each) => each.no === no && each.peak >= wanted && holds(users, user));
-    const done = new Set(fulfilled.map(({ period }) => period));
+    const fulfilledPeriods = new Set(fulfilled.map(({ period }) => period));
     const known = new Set(own.map((each) => each[COMPLETED.period]));
     const openDay = Math.max(by.sinceDay, ...requires.map((required) => completionDay(of, required)));
     const gained = fulfilled.filter(({ period }) => !known.has(period) && lastDay(period) >= openDay);
@@ -167,7 +167,7 @@ function questChanges(
     // Of the period of an import, only the events after it are known.
     const missed = own.filter((each) => {
       const period = each[COMPLETED.period] ?? 0;
-      return !done.has(period) && mayRevoke(each[COMPLETED.atMs]) && firstDay(period) > importedDay;
+      return !fulfilledPeriods.has(period) && mayRevoke(each[COMPLETED.atMs]) && firstDay(period) > importedDay;
     });
     lost.push(...missed);
     if (gained.length > 0) completions.set(no, by.nowMs);
