@@ -95,10 +95,7 @@ async function changesBy(
   choice?: DemoChoice,
 ): Promise<{ changes: Change[]; demo: DemoResource[] }> {
   const path = `/v1/configuration/diff${demoQuery(choice ?? 'remove')}`;
-  return await askAdmin<{
-    changes: Change[];
-    demo: DemoResource[];
-  }>(options, { method: 'POST', path, body: document });
+  return await askAdmin<{ changes: Change[]; demo: DemoResource[] }>(options, { method: 'POST', path, body: document });
 }
 
 function addDiff(config: Command): void {

@@ -55,11 +55,7 @@ function addPreview(messages: Command): void {
       }
       const template = options.file === undefined ? undefined : await templateIn(options.file, kind, options.locale);
       const body = { userId, kind, ...(template && { template }) };
-      const previewed = await askAdmin<MessagePreview>(options, {
-        method: 'POST',
-        path: '/v1/messages/preview',
-        body,
-      });
+      const previewed = await askAdmin<MessagePreview>(options, { method: 'POST', path: '/v1/messages/preview', body });
       if (options.html && !options.json) process.stdout.write(`${previewed.html}\n`);
       else print(options.json, previewed, `Subject: ${previewed.subject}\n\n${previewed.text}\n`);
     });

@@ -20,12 +20,7 @@ export const healthHandler =
   (context: ExchangeContext) =>
   (headOnly: boolean): Handler =>
   (res, req) =>
-    write(res, ok('ok'), {
-      head: headOnly,
-      close: context.draining,
-      requestId: sentId(req),
-      cors: context.cors,
-    });
+    write(res, ok('ok'), { head: headOnly, close: context.draining, requestId: sentId(req), cors: context.cors });
 
 interface Ready {
   readiness: () => Promise<Readiness>;

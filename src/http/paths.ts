@@ -8,14 +8,7 @@ import type { HttpRequest, HttpResponse, TemplatedApp } from './uws.ts';
 export type Handler = (res: HttpResponse, req: HttpRequest) => void;
 
 /** Names of uWS's registration functions, by method. */
-const VERBS = {
-  GET: 'get',
-  HEAD: 'head',
-  POST: 'post',
-  PUT: 'put',
-  PATCH: 'patch',
-  DELETE: 'del',
-} as const;
+const VERBS = { GET: 'get', HEAD: 'head', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'del' } as const;
 type Verb = keyof typeof VERBS;
 
 export class Paths {

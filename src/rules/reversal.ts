@@ -220,15 +220,7 @@ function correctScore(user: User, correction: BoardCorrection, movedBy: Readonly
   const put = putScore(user, board, group, next);
   // A hidden user, or one who lacks a value of the breakdown, is not ranked.
   if (isSamePlace(put) || user.hidden !== 0 || (group === '' && board.groups !== undefined)) return [];
-  return {
-    ...put,
-    board,
-    runDay,
-    group,
-    oldGroup: group,
-    onlyGroup: false,
-    teams: teams.length === 0 ? null : teams,
-  };
+  return { ...put, board, runDay, group, oldGroup: group, onlyGroup: false, teams: teams.length === 0 ? null : teams };
 }
 
 /** What a correction adds, with the times to which it belongs. */

@@ -88,10 +88,7 @@ export type BesideStreaks = (FreezeGain & { kind: 'earned' | 'given' }) | { kind
 /** The results of two settlements, in order; `null` for nothing. */
 export function joinSettlements(first: Settlements | null, after: Settlements | null): Settlements | null {
   if (first === null || after === null) return first ?? after;
-  return {
-    streaks: [...first.streaks, ...after.streaks],
-    beside: [...first.beside, ...after.beside],
-  };
+  return { streaks: [...first.streaks, ...after.streaks], beside: [...first.beside, ...after.beside] };
 }
 
 /** The zone's previous offset (seconds) and its end of validity (epoch ms), if the offset has just changed. */

@@ -176,10 +176,7 @@ async function orNothing(answer: Promise<unknown>): Promise<unknown> {
 }
 
 async function compareLeaderboards({ target, ledger, days, onProgress }: VerifyOptions, verification: Verification) {
-  const boards = await askPatiently<LeaderboardWithStatus[]>(target.app, {
-    method: 'GET',
-    path: '/v1/leaderboards',
-  });
+  const boards = await askPatiently<LeaderboardWithStatus[]>(target.app, { method: 'GET', path: '/v1/leaderboards' });
   for (const board of boards) {
     const reason = whyNotComparable(board, days);
     if (reason !== null) {

@@ -231,11 +231,7 @@ async function attempt(options: Applying, event: ReadyEvent): Promise<ScriptRepl
       return persisted !== undefined;
     },
   });
-  const { replies } = await recordEvents(calls, part, [event], {
-    nowMs: clock.now(),
-    keysPerDay: 0,
-    reached,
-  });
+  const { replies } = await recordEvents(calls, part, [event], { nowMs: clock.now(), keysPerDay: 0, reached });
   const reply = persisted ?? replies[0]!;
   await addRanks(event.compiled, [reply]);
   return reply;

@@ -31,12 +31,7 @@ export function reversalAnswer(
     const total = changed[RECORDED_POINTS.after];
     if (system === undefined) return [];
     return [
-      {
-        key: system.key,
-        total,
-        changed: total - changed[RECORDED_POINTS.before],
-        shortfall: shortfalls.get(no) ?? 0,
-      },
+      { key: system.key, total, changed: total - changed[RECORDED_POINTS.before], shortfall: shortfalls.get(no) ?? 0 },
     ];
   });
   return {

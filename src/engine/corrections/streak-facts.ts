@@ -88,11 +88,7 @@ export function factsOfNewUser(
   const { streakRule } = compiled;
   const user = { ...newUser(nowMs, { freezes: streakRule.freezes, generation: null }), ...own, zone: tz };
   const meeting = meetingRule(streakRule, user.streakRule);
-  return {
-    facts: assembled(compiled, { user, nowMs, meeting, rows: [], pauses: [], events: [] }),
-    user,
-    packed: null,
-  };
+  return { facts: assembled(compiled, { user, nowMs, meeting, rows: [], pauses: [], events: [] }), user, packed: null };
 }
 
 interface FactSources {

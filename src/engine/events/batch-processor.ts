@@ -156,9 +156,7 @@ export function createBatchProcessor(options: BatchProcessorOptions) {
     const { batch, to, ready } = step;
     const part = partOnShard(redis, batch.tenantNo, batch.shard);
     // A step that is repeated from the progress that is found changes nothing twice.
-    const calls = callsOnce(redis, {
-      around: (run) => around(traces, scriptSpan(COMMIT_SCRIPT, ready.length), run),
-    });
+    const calls = callsOnce(redis, { around: (run) => around(traces, scriptSpan(COMMIT_SCRIPT, ready.length), run) });
     const { ended, replies, refused } = await recordEvents(
       calls,
       part,

@@ -36,9 +36,7 @@ export function prepareEvent(
     throw new AppError(
       'unprocessable',
       `Unknown metric: there is none with the key '${metricKey}'. ${UNKNOWN_METRIC}`,
-      {
-        hint: didYouMean(metricKey, compiled.metrics.keys()),
-      },
+      { hint: didYouMean(metricKey, compiled.metrics.keys()) },
     );
   if (plan.work > MOST_EVENT_WORK)
     throw new AppError('too_much_work', `An event of metric '${metricKey}' ${workText(plan.work)}.`);
@@ -57,13 +55,7 @@ export function prepareEvent(
     ...(event.metadata !== undefined && { metadata: metadataText(event.metadata) }),
     counted: matching(plan.counters, attributes),
     idempotency:
-      key === null
-        ? null
-        : {
-            ...idempotencyDigest(user.id, metricNo, key),
-            key,
-            use: packedUse(nowMs, bodyOf(event)),
-          },
+      key === null ? null : { ...idempotencyDigest(user.id, metricNo, key), key, use: packedUse(nowMs, bodyOf(event)) },
   };
 }
 

@@ -222,12 +222,7 @@ const importedRecord = (draft: Draft, id: string, userId: string): ImportedRecor
     packedCompletion(achievementNo, atMs, period),
   ),
   [RECORD.settlements]: draft.settlements.map(({ frequency, kind, atMs = draft.nowMs, ...rest }) =>
-    packedImportedSettlement({
-      ...rest,
-      atMs,
-      frequency: FREQUENCIES.indexOf(frequency) + 1,
-      kind: SETTLED[kind],
-    }),
+    packedImportedSettlement({ ...rest, atMs, frequency: FREQUENCIES.indexOf(frequency) + 1, kind: SETTLED[kind] }),
   ),
   [RECORD.pauses]: draft.pauses.map(({ id: pauseId, from, to }) =>
     packedPause({ firstDay: from, lastDay: to, id: pauseId }),

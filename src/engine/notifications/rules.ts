@@ -289,10 +289,7 @@ export function mergeNotifications(
 
 /** The user's score after the entry, for a record that lacks it. */
 function recordedScore(user: User, recorded: RecordedBoard): number | null {
-  const score = scoreIn(user, {
-    board: recorded[RECORDED_BOARD.board],
-    runDay: recorded[RECORDED_BOARD.runDay],
-  });
+  const score = scoreIn(user, { board: recorded[RECORDED_BOARD.board], runDay: recorded[RECORDED_BOARD.runDay] });
   return score === undefined ? null : decimalNumber(score);
 }
 

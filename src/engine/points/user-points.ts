@@ -99,10 +99,7 @@ async function awardHistory(
       date: at.toISOString(),
       total,
       ...(trigger !== undefined && {
-        trigger: {
-          ...triggerResponse(known, trigger),
-          ...(wasDeleted(triggerNo) && { status: 'archived' as const }),
-        },
+        trigger: { ...triggerResponse(known, trigger), ...(wasDeleted(triggerNo) && { status: 'archived' as const }) },
       }),
       ...(boosts.length > 0 && { boosts }),
     };

@@ -14,10 +14,7 @@ export const attributePairs = (
 export function eventAttributeFields(
   compiled: CompiledCatalog,
   conditions: AttributeCondition[],
-): {
-  eventAttribute?: { key: string; value: string };
-  eventAttributes: { key: string; value: string }[];
-} {
+): { eventAttribute?: { key: string; value: string }; eventAttributes: { key: string; value: string }[] } {
   const pairs = attributePairs(compiled, conditions);
   return pairs.length === 1 ? { eventAttribute: pairs[0]!, eventAttributes: pairs } : { eventAttributes: pairs };
 }

@@ -41,10 +41,7 @@ export function createUserExport({ pool, controlShare, redis, users, clock, reco
     await untilPersisted({ redis, pool }, tenantNo, userId);
     await recordAudit({ tenantNo, by, entries: [{ action: 'export', kind: 'user', userId }] });
     const names = await resourceNames(pool, tenantNo);
-    const profile = {
-      exported: new Date(clock.now()).toISOString(),
-      ...profileOf(compiled, userId, state, names),
-    };
+    const profile = { exported: new Date(clock.now()).toISOString(), ...profileOf(compiled, userId, state, names) };
     yield JSON.stringify(profile).slice(0, -1);
     for (const table of USER_TABLES) {
       if (table.section === null) continue;
