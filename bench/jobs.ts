@@ -72,17 +72,13 @@ export interface Outcome {
 }
 
 /** The outcome of latencies in ms; sorts `latencies` in place. */
-export function outcomeOf({
-  seconds,
-  statuses,
-  processed,
-  latencies,
-}: {
+export function outcomeOf(load: {
   seconds: number;
   statuses: Record<string, number>;
   processed: number;
   latencies: Float64Array;
 }): Outcome {
+  const { seconds, statuses, processed, latencies } = load;
   latencies.sort();
   const at = (share: number): number =>
     latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;

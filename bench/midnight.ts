@@ -20,17 +20,8 @@ const PATIENCE_MS = 600_000;
 /** Creates users (or resets those of an earlier call), each with a streak of three days that ends when today begins in their
  * zone. Nothing happens to them before `beginMidnight`. `nowMs`: any time of that day.
  */
-export async function loadMidnight({
-  redis,
-  pool,
-  users,
-  nowMs,
-}: {
-  redis: Redis;
-  pool: Pool;
-  users: number;
-  nowMs: number;
-}): Promise<void> {
+export async function loadMidnight(options: { redis: Redis; pool: Pool; users: number; nowMs: number }): Promise<void> {
+  const { redis, pool, users, nowMs } = options;
   const today = dayIn(ZONE, nowMs);
   for (let from = 0; from < users; from += AT_ONCE) {
     const ids = Array.from({ length: Math.min(AT_ONCE, users - from) }, (_, index) => `sleeper-${from + index}`);

@@ -18,13 +18,8 @@ export interface CountedRedis {
 const READY_TIMEOUT_MS = 120_000;
 
 /** Starts it on the `dump.rdb` of a directory, without a log. Throws if valgrind is missing. */
-export async function startCountedRedis({
-  program,
-  directory,
-}: {
-  program: string;
-  directory: string;
-}): Promise<CountedRedis> {
+export async function startCountedRedis(options: { program: string; directory: string }): Promise<CountedRedis> {
+  const { program, directory } = options;
   try {
     execFileSync('vgdb', ['--help'], { stdio: 'ignore' });
   } catch {

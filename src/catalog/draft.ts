@@ -91,9 +91,9 @@ export class CatalogDraft {
 
   removeAll(kind: Kind, ids: ReadonlySet<string>): number {
     const list = listOf(this.catalog, kind);
-    const left = list.filter(({ id }) => !ids.has(id));
-    if (left.length === list.length) return 0;
-    this.setList(kind, left);
+    const remaining = list.filter(({ id }) => !ids.has(id));
+    if (remaining.length === list.length) return 0;
+    this.setList(kind, remaining);
     if (kind === 'points_system') {
       for (const part of ['points_level', 'points_trigger', 'points_boost'] as const) {
         this.setList(
@@ -102,7 +102,7 @@ export class CatalogDraft {
         );
       }
     }
-    return list.length - left.length;
+    return list.length - remaining.length;
   }
 
   /** Runs `work`. If it returns a text (a reason), undoes its edits. */

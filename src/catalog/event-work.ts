@@ -233,15 +233,8 @@ function costliest(catalog: Catalog, utcDay: number): { key: string; work: numbe
 }
 
 /** Why a draft is refused for too much work per event. `null` if it is within the limit, or the work was as high before. */
-export function tooMuchWork({
-  catalog,
-  before,
-  nowMs,
-}: {
-  catalog: Catalog;
-  before: Catalog;
-  nowMs: number;
-}): string | null {
+export function tooMuchWork(edit: { catalog: Catalog; before: Catalog; nowMs: number }): string | null {
+  const { catalog, before, nowMs } = edit;
   const utcDay = epochDay(nowMs);
   const most = costliest(catalog, utcDay);
   if (most === null || most.work <= MOST_EVENT_WORK) return null;

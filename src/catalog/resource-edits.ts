@@ -35,18 +35,18 @@ const MOST_NAMED = 5;
 /** Deletes resources that nothing refers to once the others are deleted. Returns why the rest stay. Runs in slices. */
 export async function deleteUnreferred(draft: CatalogDraft, kind: Kind, ids: string[]): Promise<Map<string, string>> {
   const slices = new Slices();
-  const left = new Set(ids);
+  const undeleted = new Set(ids);
   for (let progress = true; progress;) {
     progress = false;
-    for (const id of left) {
+    for (const id of undeleted) {
       if (slices.over) await slices.turn();
       if (referrersOf(kind, id, draft.catalog).length > 0) continue;
       draft.remove(kind, id);
-      left.delete(id);
+      undeleted.delete(id);
       progress = true;
     }
   }
-  return new Map([...left].map((id) => [id, inUse(referrersOf(kind, id, draft.catalog))]));
+  return new Map([...undeleted].map((id) => [id, inUse(referrersOf(kind, id, draft.catalog))]));
 }
 
 function inUse(referrers: string[]): string {

@@ -119,19 +119,14 @@ async function load(client: Pool | PoolClient, tenantNo: number): Promise<Catalo
 }
 
 /** Stored resources of every kind. Only this class reads and writes them for edits. */
-export function createResources({
-  pool,
-  announce,
-  clock,
-  catalogs,
-  settings,
-}: {
+export function createResources(options: {
   pool: Pool;
   announce: Announce;
   clock: Clock;
   catalogs?: Catalogs;
   settings?: RuleSettings;
 }) {
+  const { pool, announce, clock, catalogs, settings } = options;
   /** A tenant's stored resources, not to be changed. Error 404 for an unknown tenant. */
   async function read(tenantNo: number): Promise<Catalog> {
     const loaded = catalogs?.get(tenantNo)?.catalog;

@@ -49,16 +49,12 @@ export function withAdminOptionsAnywhere(laurel: Command): Command {
   });
 }
 
-/** Sends a request and returns the answer's body. Ends the command if it is refused or not answered. */
-export async function askAdmin(
+/** Sends a request and returns the answer's body, whose type the caller states. Ends the command if it is refused or not answered. */
+export async function askAdmin<T = unknown>(
   { url, key, tenant }: AdminOptions,
-  {
-    method,
-    path,
-    body,
-    timeoutMs = TIMEOUT_MS,
-  }: { method: 'GET' | 'POST' | 'PUT' | 'DELETE'; path: string; body?: unknown; timeoutMs?: number },
-): Promise<unknown> {
+  request: { method: 'GET' | 'POST' | 'PUT' | 'DELETE'; path: string; body?: unknown; timeoutMs?: number },
+): Promise<T> {
+  const { method, path, body, timeoutMs = TIMEOUT_MS } = request;
   if (key === undefined || key === '') throw new CommandError('An admin key is required: set LAUREL_KEY or --key.');
   const headers = {
     'X-API-KEY': key,
@@ -77,7 +73,7 @@ export async function askAdmin(
       response.status,
     );
   const answer = parsed(response.text);
-  if (response.status < 300 && answer !== undefined) return answer;
+  if (response.status < 300 && answer !== undefined) return answer as T;
   throw new AdminRefusal(refusal(url, path, response.status, answer), response.status);
 }
 
@@ -100,10 +96,10 @@ export async function askEntries<T>(
     const query = new URLSearchParams(sent);
     query.set('limit', String(Math.min(PAGE, limit - entries.length)));
     if (cursor !== '') query.set('cursor', cursor);
-    const page = await askAdmin(options, { method: 'GET', path: `${path}?${query.toString()}` });
-    const answer = page as { [name: string]: T[] } & { nextCursor: string | null };
-    entries.push(...answer[name]!);
-    cursor = answer.nextCursor;
+    const request = { method: 'GET', path: `${path}?${query.toString()}` } as const;
+    const page = await askAdmin<{ [name: string]: T[] } & { nextCursor: string | null }>(options, request);
+    entries.push(...page[name]!);
+    cursor = page.nextCursor;
   }
   return entries;
 }
@@ -111,10 +107,10 @@ export async function askEntries<T>(
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
 
 /** The same as `askAdmin`, for idempotent requests: repeats one that was not answered, or was refused temporarily. */
-export async function askPatiently(...asked: Parameters<typeof askAdmin>): Promise<unknown> {
+export async function askPatiently<T = unknown>(...request: Parameters<typeof askAdmin>): Promise<T> {
   for (let tries = 0; ; tries += 1) {
     try {
-      return await askAdmin(...asked);
+      return await askAdmin<T>(...request);
     } catch (error) {
       const passes =
         error instanceof AdminRefusal && (error.status === 0 || error.status === 429 || error.status >= 500);

@@ -46,7 +46,7 @@ async function show(options: AdminOptions, method: 'GET' | 'PUT' | 'DELETE', bod
 async function ask(options: AdminOptions, method: 'GET' | 'PUT' | 'DELETE', body?: ClockTime): Promise<ClockTime> {
   try {
     const request = { method, path: PATH, timeoutMs: TIMEOUT_MS, ...(body && { body }) };
-    return (await askAdmin(options, request)) as ClockTime;
+    return await askAdmin<ClockTime>(options, request);
   } catch (error) {
     if (error instanceof AdminRefusal && error.status === NOT_FOUND)
       throw new CommandError('This Laurel has no test clock: start it with TEST_CLOCK=1.');

@@ -68,7 +68,7 @@ const ofVersionOption = (description: string): Option =>
 /** The current document, or that of a version. */
 const readConfiguration = async (options: AdminOptions, version?: number): Promise<object> => {
   const path = version === undefined ? '/v1/configuration' : `/v1/configuration/versions/${version}`;
-  return (await askAdmin(options, { method: 'GET', path })) as object;
+  return await askAdmin<object>(options, { method: 'GET', path });
 };
 
 const countsOf = (document: object): Record<string, number> =>
@@ -95,10 +95,7 @@ async function changesBy(
   choice?: DemoChoice,
 ): Promise<{ changes: Change[]; demo: DemoResource[] }> {
   const path = `/v1/configuration/diff${demoQuery(choice ?? 'remove')}`;
-  return (await askAdmin(options, { method: 'POST', path, body: document })) as {
-    changes: Change[];
-    demo: DemoResource[];
-  };
+  return await askAdmin<{ changes: Change[]; demo: DemoResource[] }>(options, { method: 'POST', path, body: document });
 }
 
 function addDiff(config: Command): void {
@@ -180,7 +177,7 @@ function addVersions(config: Command): void {
     .addHelpText('after', examples('config versions', 'config versions --limit 100 --skip 100'))
     .action(async ({ limit, skip, ...options }: VersionsOptions) => {
       const path = `/v1/configuration/versions?limit=${limit}&skip=${skip}`;
-      const versions = (await askAdmin(options, { method: 'GET', path })) as ConfigurationVersion[];
+      const versions = await askAdmin<ConfigurationVersion[]>(options, { method: 'GET', path });
       const rows = versions.map((one) => [one.version, one.at, one.who, summaryOf(one)]);
       print(options.json, versions, tableText(['VERSION', 'AT', 'WHO', 'CHANGES'], rows));
     });

@@ -117,28 +117,16 @@ function addRecomputations(recompute: Command): void {
     .description('the latest recomputations, newest first')
     .addHelpText('after', examples('recompute list'))
     .action(async (options: AdminOptions) => {
-      const jobs = (await askAdmin(options, { method: 'GET', path: '/v1/recomputations' })) as Recomputation[];
+      const jobs = await askAdmin<Recomputation[]>(options, { method: 'GET', path: '/v1/recomputations' });
       print(options.json, jobs, tableText(RECOMPUTATIONS_HEAD, jobs.map(recomputationRow)));
     });
 }
 
-const recomputationRow = ({
-  id,
-  status,
-  request,
-  figures,
-  requested,
-  requestedBy,
-}: Recomputation): (string | number)[] => [
-  id,
-  status,
-  request.what.join(' '),
-  figures.users,
-  figures.gaining,
-  figures.losing,
-  requested,
-  requestedBy,
-];
+function recomputationRow(job: Recomputation): (string | number)[] {
+  const { id, status, request, figures, requested, requestedBy } = job;
+  const { users, gaining, losing } = figures;
+  return [id, status, request.what.join(' '), users, gaining, losing, requested, requestedBy];
+}
 
 function addShowRecomputation(recompute: Command): void {
   withAdminOptions(recompute.command('show'))
@@ -206,7 +194,7 @@ const UNDER_WAY: readonly string[] = ['planning', 'applying', 'reverting'];
 const pathOf = (id: string): string => `/v1/recomputations/${encodeURIComponent(id)}`;
 
 const readOne = async (options: AdminOptions, id: string): Promise<RecomputationDetails> =>
-  (await askAdmin(options, { method: 'GET', path: pathOf(id) })) as RecomputationDetails;
+  await askAdmin<RecomputationDetails>(options, { method: 'GET', path: pathOf(id) });
 
 /** Follows a recomputation until it is finished, and reports progress on standard error. Ends the command if it fails. */
 async function watched(options: AdminOptions, { id }: Recomputation): Promise<RecomputationDetails> {
@@ -300,7 +288,7 @@ function addLetters(letters: Command): void {
       for (let skip = 0; ; skip += LETTERS_A_PAGE) {
         const status = all === true ? '' : '&status=waiting';
         const path = `/v1/dead-letters?limit=${LETTERS_A_PAGE}&skip=${skip}${status}`;
-        const page = (await askAdmin(options, { method: 'GET', path })) as DeadLetter[];
+        const page = await askAdmin<DeadLetter[]>(options, { method: 'GET', path });
         loaded.push(...page);
         if (page.length < LETTERS_A_PAGE) break;
       }
@@ -337,7 +325,7 @@ function addRetryLetter(letters: Command): void {
       const tried: DeadLetter[] = [];
       for (const id of ids) {
         const path = `/v1/dead-letters/${encodeURIComponent(id)}/retry`;
-        const letter = (await askAdmin(options, { method: 'POST', path })) as DeadLetter;
+        const letter = await askAdmin<DeadLetter>(options, { method: 'POST', path });
         const { status, reason } = letter;
         tried.push(letter);
         if (options.json !== true)

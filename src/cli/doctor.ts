@@ -156,7 +156,7 @@ async function redisFindings({ redisUrl, acknowledgeMs }: Env): Promise<Finding[
 
 /** Whether every master has the replica without which REDIS_ACKNOWLEDGE=replica refuses its writes. */
 async function replicaFindings(redis: Redis): Promise<Finding[]> {
-  const { mastersWithoutReplica } = await import('../redis/cluster.ts');
+  const { mastersWithoutReplica } = await import('../redis/cluster-layout.ts');
   const { endpointsOf, isOfCluster } = await import('../redis/endpoints.ts');
   const { connectedReplicas } = await import('../redis/replicas.ts');
   const { redisReady } = await import('../redis/client.ts');
@@ -311,8 +311,8 @@ async function schemaFinding(pool: Pool): Promise<Finding> {
   const { isMigrated, MigrationError } = await import('../postgres/migrate.ts');
   const check = 'Postgres schema';
   try {
-    const found = (await isMigrated(pool)) ? CURRENT : 'the next start migrates it to this version';
-    return { check, status: 'ok', found };
+    const versionText = (await isMigrated(pool)) ? CURRENT : 'the next start migrates it to this version';
+    return { check, status: 'ok', found: versionText };
   } catch (error) {
     if (!(error instanceof MigrationError)) throw error;
     return { check, status: 'failed', found: error.message };
@@ -376,15 +376,7 @@ export function addRebuild(laurel: Command): void {
     .option('--accept-loss', 'accept a Postgres that came back older; data that only Redis had is lost')
     .option('--json', 'print JSON')
     .addHelpText('after', examples('rebuild', 'rebuild --shard 3'))
-    .action(
-      async ({
-        acceptLoss = false,
-        shard: shards,
-        json = false,
-      }: {
-        acceptLoss?: boolean;
-        shard?: number[];
-        json?: boolean;
-      }) => (await import('./servers.ts')).runRebuild({ acceptLoss, json, ...(shards && { shards }) }),
+    .action(async ({ shard: shards, ...options }: { acceptLoss?: boolean; shard?: number[]; json?: boolean }) =>
+      (await import('./servers.ts')).runRebuild({ ...options, ...(shards && { shards }) }),
     );
 }

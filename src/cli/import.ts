@@ -99,7 +99,7 @@ async function run(options: Options): Promise<void> {
 
 /** This Laurel's configuration: the Application API does not list points systems. */
 const configurationOf = async (options: Options): Promise<Configuration> =>
-  (await askAdmin(options, { method: 'GET', path: '/v1/configuration' })) as Configuration;
+  await askAdmin<Configuration>(options, { method: 'GET', path: '/v1/configuration' });
 
 /** Shows progress in one line of a terminal; elsewhere not at all. */
 function progress(): (text: string) => void {
@@ -129,7 +129,7 @@ async function sendUsers({ admin, name, dryRun, rows, wanted, report, sample, on
   const sent = async (users: readonly { id: string }[]): Promise<Reported[]> => {
     try {
       const path = `/v1/imports?import=${encodeURIComponent(name)}&dryRun=${dryRun}`;
-      return outcomesOf(users, (await askPatiently(admin, { method: 'POST', path, body: users })) as ImportAnswer);
+      return outcomesOf(users, await askPatiently<ImportAnswer>(admin, { method: 'POST', path, body: users }));
     } catch (error) {
       if (!(error instanceof AdminRefusal) || error.status !== TOO_LARGE) throw error;
       if (users.length === 1) return [{ id: users[0]!.id, status: 'refused', why: error.message }];

@@ -52,7 +52,7 @@ export function addTenants(laurel: Command): void {
     .addHelpText('after', examples('tenants spread 16', 'tenants spread 16 --tenant acme'))
     .action(async (shards: number, options: AdminOptions) => {
       const body = { shards };
-      const begun = (await askAdmin(options, { method: 'PUT', path: '/v1/spread', body })) as SpreadJob;
+      const begun = await askAdmin<SpreadJob>(options, { method: 'PUT', path: '/v1/spread', body });
       if (begun.warning !== undefined) process.stderr.write(`Warning: ${begun.warning}\n`);
       const job = await untilFinished(options, begun);
       print(options.json, job, tableText(HEAD, [row(job)]));
@@ -61,14 +61,14 @@ export function addTenants(laurel: Command): void {
 
 async function list({ kind, status, limit, ...options }: ListOptions): Promise<void> {
   const query = new URLSearchParams({ limit: String(limit), ...(kind && { kind }), ...(status && { status }) });
-  const jobs = (await askAdmin(options, { method: 'GET', path: `/v1/jobs?${query.toString()}` })) as ShownJob[];
+  const jobs = await askAdmin<ShownJob[]>(options, { method: 'GET', path: `/v1/jobs?${query.toString()}` });
   print(options.json, jobs, jobs.length === 0 ? 'There are no such jobs.\n' : tableText(HEAD, jobs.map(row)));
 }
 
 const pathOf = (id: string): string => `/v1/jobs/${encodeURIComponent(id)}`;
 
 const change = async (options: AdminOptions, id: string, action: 'cancel' | 'retry'): Promise<ShownJob> =>
-  (await askAdmin(options, { method: 'POST', path: `${pathOf(id)}/${action}` })) as ShownJob;
+  await askAdmin<ShownJob>(options, { method: 'POST', path: `${pathOf(id)}/${action}` });
 
 async function untilFinished(options: AdminOptions, begun: ShownJob): Promise<ShownJob> {
   const report = progressBar();
@@ -76,7 +76,7 @@ async function untilFinished(options: AdminOptions, begun: ShownJob): Promise<Sh
   while (job.finished === null) {
     report({ step: job.kind, ...job.progress });
     await sleep(LOOK_MS);
-    job = (await askAdmin(options, { method: 'GET', path: pathOf(job.id) })) as ShownJob;
+    job = await askAdmin<ShownJob>(options, { method: 'GET', path: pathOf(job.id) });
   }
   report(null);
   return job;

@@ -53,7 +53,7 @@ async function create(options: Options): Promise<void> {
       ? [{ userId: user, ...(scope && { scope }), ...(expires && { expiresAt: expires }) }]
       : [{ name: admin, ...(read && { access: 'read' }), ...(only && { tenantId: only }) }];
   const path = user === undefined ? '/v1/admin-api-keys' : '/v1/application-api-keys';
-  const { created, issues } = (await askAdmin(options, { method: 'POST', path, body })) as Answer;
+  const { created, issues } = await askAdmin<Answer>(options, { method: 'POST', path, body });
   const [key] = created;
   if (key === undefined)
     throw new CommandError(`No key was created: ${issues.map(({ message }) => message).join('; ')}`);

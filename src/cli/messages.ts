@@ -55,11 +55,7 @@ function addPreview(messages: Command): void {
       }
       const template = options.file === undefined ? undefined : await templateIn(options.file, kind, options.locale);
       const body = { userId, kind, ...(template && { template }) };
-      const previewed = (await askAdmin(options, {
-        method: 'POST',
-        path: '/v1/messages/preview',
-        body,
-      })) as MessagePreview;
+      const previewed = await askAdmin<MessagePreview>(options, { method: 'POST', path: '/v1/messages/preview', body });
       if (options.html && !options.json) process.stdout.write(`${previewed.html}\n`);
       else print(options.json, previewed, `Subject: ${previewed.subject}\n\n${previewed.text}\n`);
     });
@@ -70,7 +66,7 @@ async function previewPush(userId: string, kind: MessageKind, options: PreviewOp
   const template = file === undefined ? undefined : await pushTemplateIn(file, kind, locale);
   const body = { userId, kind, ...(template && { template }) };
   const path = '/v1/messages/preview/push';
-  const previewed = (await askAdmin(options, { method: 'POST', path, body })) as PushPreview;
+  const previewed = await askAdmin<PushPreview>(options, { method: 'POST', path, body });
   const opens = previewed.url === null ? '' : `\nOpens: ${previewed.url}`;
   print(options.json, previewed, `${previewed.title}\n\n${previewed.body}\n${opens}`);
 }
@@ -110,7 +106,7 @@ function addTest(messages: Command): void {
       const templateOf = to === undefined ? pushTemplateIn : templateIn;
       const template = file === undefined ? undefined : await templateOf(file, kind, locale);
       const body = { userId, kind, to, token, toUserId: toUser, template };
-      const answer = (await askAdmin(options, { method: 'POST', path, body })) as MessageTestResult | PushTestResults;
+      const answer = await askAdmin<MessageTestResult | PushTestResults>(options, { method: 'POST', path, body });
       const results = 'devices' in answer ? answer.devices : [answer];
       const lines = results.map(({ outcome, reason }) => (reason === null ? outcome : `${outcome}: ${reason}`));
       print(options.json, answer, `${lines.join('\n')}\n`);

@@ -64,8 +64,9 @@ export async function runMigrate(json: boolean): Promise<void> {
   try {
     await refuseOtherVersions(pool, ownVersion());
     const applied = await migrate(pool);
-    const done = applied.length === 0 ? 'The database is of this version.\n' : `Applied ${applied.join(', ')}.\n`;
-    print(json, { applied }, done);
+    const migrationText =
+      applied.length === 0 ? 'The database is of this version.\n' : `Applied ${applied.join(', ')}.\n`;
+    print(json, { applied }, migrationText);
   } catch (error) {
     if (error instanceof MigrationError) throw new CommandError(error.message);
     if (error instanceof StartError) throw error;
@@ -94,14 +95,9 @@ const deadLettersText = (waiting: number): string =>
     ? ''
     : `${counted(waiting, 'dead letter')} could not be stored, so Postgres lacks ${waiting === 1 ? 'it' : 'them'}: \`laurel dead-letters list\`.\n`;
 
-export const runVerify = ({
-  shards = SHARD_NUMBERS,
-  json,
-}: {
-  shards?: readonly number[];
-  json?: boolean;
-}): Promise<void> =>
-  withServers(async ({ redis, pool }) => {
+export function runVerify(options: { shards?: readonly number[]; json?: boolean }): Promise<void> {
+  const { shards = SHARD_NUMBERS, json } = options;
+  return withServers(async ({ redis, pool }) => {
     // The differences are then the remains of what Postgres lost, and a rebuild must not be recommended.
     const gaps = await readGaps(redis, pool, shards);
     if (gaps.length > 0) throw new PostgresIsOlder(gaps);
@@ -127,6 +123,7 @@ export const runVerify = ({
     print(json, { differences, shown, unreadable: users, deadLetters }, `\n${summary}`);
     if (differences + users.length > 0) process.exitCode = EXIT.differs;
   }, shards);
+}
 
 function differenceText({ key, part, redis, postgres }: Difference): string {
   const name = part === '' ? key : `${key}  ${part}`;
@@ -144,16 +141,13 @@ function verifiedText(differences: number, unreadable: number): string {
 }
 
 /** Rebuilds Redis from Postgres, with progress. `acceptLoss`: even from a Postgres that was restored from an older state. */
-export const runRebuild = ({
-  acceptLoss,
-  shards = SHARD_NUMBERS,
-  json,
-}: {
-  acceptLoss: boolean;
+export function runRebuild(options: {
+  acceptLoss?: boolean;
   shards?: readonly number[];
   json?: boolean;
-}): Promise<void> =>
-  withServers(async ({ redis, pool }) => {
+}): Promise<void> {
+  const { acceptLoss = false, shards = SHARD_NUMBERS, json } = options;
+  return withServers(async ({ redis, pool }) => {
     const startedMs = performance.now();
     const onSetAside = ({ id, reason }: SetAside): void =>
       void process.stderr.write(`\nAn entry of the outbox could not be stored and is set aside as ${id}: ${reason}\n`);
@@ -170,7 +164,8 @@ export const runRebuild = ({
           : `Shards ${shards.join(', ')} are`;
     const { waiting: deadLetters } = await countLetters(pool);
     const { users } = unreadable;
-    const left = users.length === 0 ? '' : `${counted(users.length, 'user')} could not be rebuilt.\n`;
-    const text = `\n${what} rebuilt, in ${seconds} s.\n${left}${deadLettersText(deadLetters)}`;
+    const unreadableText = users.length === 0 ? '' : `${counted(users.length, 'user')} could not be rebuilt.\n`;
+    const text = `\n${what} rebuilt, in ${seconds} s.\n${unreadableText}${deadLettersText(deadLetters)}`;
     print(json, { shards, seconds, unreadable: users, deadLetters }, text);
   }, shards);
+}

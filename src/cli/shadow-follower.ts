@@ -281,12 +281,8 @@ export class Follower {
       await sleep(Math.min(left, 100));
   }
 
-  private async send({
-    method,
-    path,
-    headers,
-    body,
-  }: LaurelRequest): Promise<Answer & { retryAfterMs: number | null }> {
+  private async send(sent: LaurelRequest): Promise<Answer & { retryAfterMs: number | null }> {
+    const { method, path, headers, body } = sent;
     const { key, tenant } = this.options;
     const ofTenant = tenant === undefined ? headers : headersWhere(headers, (name) => name !== 'tenant-id');
     const answered = await this.laurel.request({
@@ -317,19 +313,14 @@ interface LaurelRequest {
 
 const LONGEST_PAUSE_MS = 60_000;
 
-function whyNotCompared({
-  exchange,
-  source,
-  laurel,
-  isCertain,
-  withShared,
-}: {
+function whyNotCompared(outcome: {
   exchange: Exchange;
   source: Answer | null;
   laurel: Answer;
   isCertain: boolean;
   withShared: boolean;
 }): string | null {
+  const { exchange, source, laurel, isCertain, withShared } = outcome;
   if (exchange.userOverlapped) return 'another request of the same user was in flight';
   if (exchange.repeats) return 'the source repeats an answer that was lost';
   if (!isCertain && exchange.writes) return 'Laurel answered only when asked again';

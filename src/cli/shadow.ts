@@ -385,11 +385,8 @@ function notAnswered(outcome: Outcome, { follower, report, keys, why }: Followin
   else if (keys.get(key) === undefined) keys.set(key, 'uncertain');
 }
 
-function exchangeOf({
-  entry,
-  body,
-  ...rest
-}: Outcome & Pick<Exchange, 'sourceStatus' | 'sourceAnswer'>): Exchange | null {
+function exchangeOf(outcome: Outcome & Pick<Exchange, 'sourceStatus' | 'sourceAnswer'>): Exchange | null {
+  const { entry, body, ...rest } = outcome;
   const { operation, user = null, writes = false, userOverlapped, othersOverlapped } = entry;
   if (operation === undefined || body === null) return null;
   return {

@@ -44,7 +44,7 @@ async function usersOf({ search, after, limit, ...options }: ListOptions): Promi
     const query = new URLSearchParams({ limit: String(PAGE), ...(search && { search }) });
     const last = users.at(-1)?.id ?? after;
     if (last !== undefined) query.set('after', last);
-    page = (await askAdmin(options, { method: 'GET', path: `/v1/users?${query.toString()}` })) as User[];
+    page = await askAdmin<User[]>(options, { method: 'GET', path: `/v1/users?${query.toString()}` });
     users.push(...page);
   }
   return users.slice(0, limit);
@@ -112,7 +112,7 @@ function addMerge(users: Command): void {
       const { dryRun = false, acrossControlGroup = false, ...options } = rest;
       if (!yes && !dryRun) await confirmed(`Merge ${from} into ${into}? It cannot be taken back.`, 'this merges users');
       const body = { from, into, dryRun, acrossControlGroup };
-      const merge = (await askAdmin(options, { method: 'POST', path: '/v1/users/merge', body })) as UserMerge;
+      const merge = await askAdmin<UserMerge>(options, { method: 'POST', path: '/v1/users/merge', body });
       print(options.json, merge, mergeText(merge));
     });
 }
@@ -120,10 +120,10 @@ function addMerge(users: Command): void {
 function mergeText({ status, dryRun, metrics, points, streak, achievements, ...merge }: UserMerge): string {
   const figures = [...Object.entries(metrics), ...Object.entries(points), ['streak', streak] as const];
   const rows = figures.map(([name, { from, into, merged }]) => [name, String(from), String(into), String(merged)]);
-  const done = status === 'unchanged' ? 'Was merged before' : dryRun ? 'Would be merged' : 'Merged';
+  const outcome = status === 'unchanged' ? 'Was merged before' : dryRun ? 'Would be merged' : 'Merged';
   return (
     `${tableText(['', merge.from, merge.into, 'MERGED'], rows)}` +
-    `${done}: ${counted(achievements.length, 'achievement')}, ${counted(merge.idempotencyKeys, 'idempotency key')}.\n`
+    `${outcome}: ${counted(achievements.length, 'achievement')}, ${counted(merge.idempotencyKeys, 'idempotency key')}.\n`
   );
 }
 

@@ -144,7 +144,7 @@ async function resendAll(options: ResendOptions, path: string): Promise<void> {
   const report = progressBar();
   while (wait === true && resend.finished === null) {
     await sleep(LOOK_MS);
-    const all = (await askAdmin(options, { method: 'GET', path: `${path}/resends` })) as WebhookResend[];
+    const all = await askAdmin<WebhookResend[]>(options, { method: 'GET', path: `${path}/resends` });
     resend = all.find(({ id }) => id === resend.id) ?? resend;
     report({ step: 'queued', done: resend.resent, total: resend.total });
   }
@@ -164,7 +164,7 @@ function addTest(webhooks: Command): void {
     .addHelpText('after', examples('webhooks test crm points.changed'))
     .action(async (webhook: string, type: string, options: AdminOptions) => {
       const path = `${await webhookPath(options, webhook)}/test`;
-      const delivery = (await askAdmin(options, { method: 'POST', path, body: { type } })) as ShownWebhookDelivery;
+      const delivery = await askAdmin<ShownWebhookDelivery>(options, { method: 'POST', path, body: { type } });
       print(options.json, delivery, outcomeOf(delivery));
       if (delivery.status !== 'delivered') process.exitCode = EXIT.differs;
     });
@@ -190,7 +190,7 @@ function addRotate(webhooks: Command): void {
     .addHelpText('after', examples('webhooks rotate crm'))
     .action(async (webhook: string, options: AdminOptions) => {
       const path = `${await webhookPath(options, webhook)}/rotate-secret`;
-      const rotated = (await askAdmin(options, { method: 'POST', path })) as Rotated;
+      const rotated = await askAdmin<Rotated>(options, { method: 'POST', path });
       print(options.json, rotated, `${rotated.secret}\n`);
       if (options.json !== true && rotated.previousUntil !== null)
         process.stderr.write(`The previous secret signs too until ${rotated.previousUntil}.\n`);
@@ -209,7 +209,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** All webhooks of the tenant; they fit on one page. */
 const allWebhooks = async (options: AdminOptions): Promise<ListedWebhook[]> =>
-  (await askAdmin(options, { method: 'GET', path: '/v1/webhooks?limit=100' })) as ListedWebhook[];
+  await askAdmin<ListedWebhook[]>(options, { method: 'GET', path: '/v1/webhooks?limit=100' });
 
 /** The path of a webhook given by ID or unique name. */
 async function webhookPath(options: AdminOptions, given: string): Promise<string> {

@@ -151,9 +151,9 @@ function close(state: ShardState, reason: ClosedReason, retryAtMs = -Infinity): 
   if (state.name === 'open')
     return { state: { name: 'closed', reason, last: state.accepted, retryAtMs }, effects: ['announce'] };
   const earliestMs = state.name === 'closed' ? Math.max(state.retryAtMs, retryAtMs) : retryAtMs;
-  const kept = LASTING.indexOf(state.reason) > LASTING.indexOf(reason) ? state.reason : reason;
-  if (state.name === 'closed' && state.reason === kept && state.retryAtMs === earliestMs) return stay(state);
-  return stay({ name: 'closed', reason: kept, last: state.last, retryAtMs: earliestMs });
+  const lasting = LASTING.indexOf(state.reason) > LASTING.indexOf(reason) ? state.reason : reason;
+  if (state.name === 'closed' && state.reason === lasting && state.retryAtMs === earliestMs) return stay(state);
+  return stay({ name: 'closed', reason: lasting, last: state.last, retryAtMs: earliestMs });
 }
 
 function seen(state: ShardState, { sight, asOf, nowMs }: ShardEvent & { type: 'seen' }): Transition {

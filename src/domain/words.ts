@@ -21,15 +21,12 @@ export function valueText(value: unknown): string {
 }
 
 /** Names what a configuration changes: `metric flips`, `trigger streak of points system xp`, `streak settings`. */
-export function changedText({
-  kind,
-  name,
-  pointsSystemKey,
-}: {
+export function changedText(change: {
   kind: string;
   name?: string | null | undefined;
   pointsSystemKey?: string | undefined;
 }): string {
+  const { kind, name, pointsSystemKey } = change;
   // The settings of streaks, events and messages have no name of their own.
   if (kind === 'streaks' || kind === 'events' || kind === 'messages') return `${kind.slice(0, -1)} settings`;
   const own = name ? ` ${name}` : '';

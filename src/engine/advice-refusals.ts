@@ -13,13 +13,11 @@ const KEY = new RegExp(KEY_PATTERN);
 const EVENT_PATH = /^\/v1\/metrics\/([^/]+)\/event$/;
 
 /** Calls that send one event, were refused in the last hour, and why most of them were. */
-export function refusedEvents({
-  compiled,
-  requests,
-}: {
+export function refusedEvents(options: {
   compiled: CompiledCatalog;
   requests: readonly RecentRequest[];
 }): Finding | null {
+  const { compiled, requests } = options;
   const sent = requests.flatMap(({ method, path, status, prefix }) => {
     const [, key] = (method === 'POST' && EVENT_PATH.exec(path)) || [];
     return key === undefined ? [] : [{ key, status, prefix }];

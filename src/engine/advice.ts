@@ -118,7 +118,7 @@ async function emptyBoardsOf(redis: Redis, { catalog }: CompiledCatalog, nowMs: 
     .filter(({ runDay }) => (today - runDay) * DAY_MS >= JUDGED_AFTER_MS)
     .slice(0, MOST_BOARDS);
   const parts = tenantParts(redis, catalog.tenantNo);
-  const found = await Promise.all(
+  const findings = await Promise.all(
     runs.map(async ({ board, runDay }) => {
       const run = { tenantNo: catalog.tenantNo, boardNo: board.no, runDay };
       const keyIn = (part: (typeof parts)[number]): string =>
@@ -127,7 +127,7 @@ async function emptyBoardsOf(redis: Redis, { catalog }: CompiledCatalog, nowMs: 
       return existing.every((count) => count === 0) ? [board] : [];
     }),
   );
-  return found.flat();
+  return findings.flat();
 }
 
 /** In the order of the list. */

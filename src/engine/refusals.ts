@@ -15,7 +15,7 @@ import {
 } from '../packed/refusal-fields.ts';
 import { PROFILE_BYTES, STATE_BYTES } from '../packed/state.ts';
 import { HOLD } from '../packed/user-fields.ts';
-import { SECRET_NAME } from './responses.ts';
+import { SECRET_NAME } from './responses/achievements.ts';
 
 export const SUBSCRIBED_WITHOUT_ADDRESS =
   'user.subscribeToEmails cannot be true: the user has no e-mail address on record.';

@@ -167,15 +167,7 @@ export class Exchange {
         requirePlain(head.contentEncoding);
       }
       const by = operation.audited ? this.sender.author(caller, this.id()) : UNRECORDED;
-      this.call = {
-        params,
-        query,
-        body: undefined,
-        idempotencyKey,
-        tenant,
-        caller,
-        by,
-      };
+      this.call = { params, query, body: undefined, idempotencyKey, tenant, caller, by };
       if (operation.opensStream) {
         this.call.lastEventId = this.lastEventId;
         this.call.countOpening = (grant) => void (this.rateHeaders = countOpening(this.context, grant));

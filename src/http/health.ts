@@ -20,12 +20,7 @@ export const healthHandler =
   (context: ExchangeContext) =>
   (headOnly: boolean): Handler =>
   (res, req) =>
-    write(res, ok('ok'), {
-      head: headOnly,
-      close: context.draining,
-      requestId: sentId(req),
-      cors: context.cors,
-    });
+    write(res, ok('ok'), { head: headOnly, close: context.draining, requestId: sentId(req), cors: context.cors });
 
 interface Ready {
   readiness: () => Promise<Readiness>;
@@ -42,13 +37,10 @@ export const readyHandler =
 
 async function answerReady(
   res: HttpResponse,
-  {
-    context,
-    ready: { readiness, notices },
-    headOnly,
-    requestId,
-  }: { context: ExchangeContext; ready: Ready; headOnly: boolean; requestId: string },
+  options: { context: ExchangeContext; ready: Ready; headOnly: boolean; requestId: string },
 ): Promise<void> {
+  const { context, ready, headOnly, requestId } = options;
+  const { readiness, notices } = ready;
   let aborted = false;
   res.onAborted(() => {
     aborted = true;
@@ -71,13 +63,9 @@ export const metricsHandler =
 
 async function answerMetrics(
   res: HttpResponse,
-  {
-    context,
-    read,
-    headOnly,
-    requestId,
-  }: { context: ExchangeContext; read: () => Promise<string>; headOnly: boolean; requestId: string },
+  options: { context: ExchangeContext; read: () => Promise<string>; headOnly: boolean; requestId: string },
 ): Promise<void> {
+  const { context, read, headOnly, requestId } = options;
   let aborted = false;
   res.onAborted(() => {
     aborted = true;

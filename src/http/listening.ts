@@ -64,13 +64,9 @@ const EXCLUSIVE = 1;
 /** Counts the connections of an app from now on. */
 export function listening(
   app: TemplatedApp,
-  {
-    context,
-    inFlight,
-    sharedPort,
-    endStreams,
-  }: { context: ExchangeContext; inFlight: InFlight; sharedPort: boolean; endStreams: () => void },
+  options: { context: ExchangeContext; inFlight: InFlight; sharedPort: boolean; endStreams: () => void },
 ): Server {
+  const { context, inFlight, sharedPort, endStreams } = options;
   let listener: ListenSocket | null = null;
   let closed = false;
   let connections = 0;

@@ -31,12 +31,8 @@ const TYPES: Readonly<Record<string, string>> = {
 const compressed = (file: string): Buffer | null => (existsSync(file) ? readFileSync(file) : null);
 
 /** Reads a built page at the start; `null` if it is not built. Throws for a file of an unknown type. */
-export function readPage({
-  folder,
-  at,
-  views,
-  policy,
-}: Omit<Page, 'document' | 'assets'> & { folder: string }): Page | null {
+export function readPage(page: Omit<Page, 'document' | 'assets'> & { folder: string }): Page | null {
+  const { folder, at, views, policy } = page;
   if (!existsSync(join(folder, 'index.html'))) return null;
   const read = (file: string, path: string, immutable: boolean): PageFile => {
     const contentType = TYPES[extname(file)];
@@ -78,13 +74,10 @@ const fileHandler =
 /** Registers a page's files by name. A missing file is 404, so that an old document is noticed. */
 export function addPage(
   paths: Paths,
-  {
-    page: { at, document, assets, views, policy },
-    context,
-    wrap,
-    notFound,
-  }: { page: Page; context: ExchangeContext; wrap: (handler: Handler) => Handler; notFound: Handler },
+  options: { page: Page; context: ExchangeContext; wrap: (handler: Handler) => Handler; notFound: Handler },
 ): void {
+  const { page, context, wrap, notFound } = options;
+  const { at, document, assets, views, policy } = page;
   const add = (path: string, file: PageFile): void => {
     const handler = fileHandler(context, file, policy);
     paths.add(path, 'get', (headOnly) => wrap(handler(headOnly)));

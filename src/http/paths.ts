@@ -8,14 +8,7 @@ import type { HttpRequest, HttpResponse, TemplatedApp } from './uws.ts';
 export type Handler = (res: HttpResponse, req: HttpRequest) => void;
 
 /** Names of uWS's registration functions, by method. */
-const VERBS = {
-  GET: 'get',
-  HEAD: 'head',
-  POST: 'post',
-  PUT: 'put',
-  PATCH: 'patch',
-  DELETE: 'del',
-} as const;
+const VERBS = { GET: 'get', HEAD: 'head', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'del' } as const;
 type Verb = keyof typeof VERBS;
 
 export class Paths {
@@ -35,11 +28,7 @@ export class Paths {
   /** Registers everything. Other methods of a path are registered individually, because uWS tries `any` last. */
   register(
     app: TemplatedApp,
-    {
-      named,
-      refuse,
-      preflight,
-    }: {
+    limits: {
       /** Lets a handler answer only requests that name this server. */
       named: (handler: Handler) => Handler;
       refuse: (error: AppError) => Handler;
@@ -47,6 +36,7 @@ export class Paths {
       preflight: (methods: string, notAllowed: AppError) => Handler;
     },
   ): void {
+    const { named, refuse, preflight } = limits;
     const guarded = (handler: Handler): Handler => unlessClosing(named(handler));
     const refusals = new Map<string, { error: AppError; notAllowed: Handler }>();
     for (const [pattern, verbs] of this.paths) {

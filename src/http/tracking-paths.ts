@@ -29,18 +29,14 @@ const isPrefetch = (req: HttpRequest): boolean =>
  */
 export function addTrackingPaths(
   paths: Paths,
-  {
-    context,
-    tracking,
-    seenMessages,
-    wrap,
-  }: {
+  options: {
     context: ExchangeContext;
     tracking: TrackingLinks;
     seenMessages: Pick<SeenMessages, 'note'>;
     wrap: (handler: Handler) => Handler;
   },
 ): void {
+  const { context, tracking, seenMessages, wrap } = options;
   const add = (path: string, operation: string, answered: (token: string, isRead: boolean) => Response | null): void =>
     paths.add(`${path}/{token}`, 'get', (headOnly) =>
       wrap((res, req) => {

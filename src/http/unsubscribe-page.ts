@@ -35,12 +35,9 @@ export const invalidLink = (language: string): Response => htmlResponse(404, inv
  */
 export function addUnsubscribePage(
   paths: Paths,
-  {
-    context,
-    unsubscribing,
-    wrap,
-  }: { context: ExchangeContext; unsubscribing: Unsubscribing; wrap: (handler: Handler) => Handler },
+  options: { context: ExchangeContext; unsubscribing: Unsubscribing; wrap: (handler: Handler) => Handler },
 ): void {
+  const { context, unsubscribing, wrap } = options;
   const add = (method: 'get' | 'post', answered: (token: string, language: string) => Promise<string | null>): void =>
     paths.add(`${UNSUBSCRIBE_PATH}/{token}`, method, (headOnly) =>
       wrap((res, req) => {

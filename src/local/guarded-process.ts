@@ -59,13 +59,7 @@ export function startGuarded(command: GuardedCommand): GuardedProcess {
       command.command,
       ...command.args,
     ],
-    {
-      cwd: '/',
-      detached: true,
-      env: command.env,
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-      ...command.as,
-    },
+    { cwd: '/', detached: true, env: command.env, stdio: ['ignore', 'pipe', 'pipe', 'pipe'], ...command.as },
   );
   const guard = child.stdio[3] as Writable;
   guard.on('error', () => undefined);

@@ -25,6 +25,7 @@ import type {
   CreatedApplicationKey as CreatedApplicationKeyRow,
   WantedApplicationKey,
 } from '../postgres/access/application-keys.ts';
+import { picked } from '../picked.ts';
 import type { SessionKey } from '../postgres/access/sessions.ts';
 import { BULK_BODY_BYTES, bulkItems, deleteEach, refuseAny, Strict } from './bulk.ts';
 import { operation } from './operation.ts';
@@ -130,23 +131,15 @@ export const adminAdminApiKeysRotate = operation('admin_admin_api_keys_rotate', 
 });
 
 /** A new key with its secret. Scope, expiry and limit are included unless they have their defaults. */
-const createdKeyAnswer = ({
-  id,
-  userId,
-  key,
-  prefix,
-  scope,
-  expiresMs,
-  rateLimit,
-}: CreatedApplicationKeyRow): CreatedApplicationKey => ({
-  id,
-  userId,
-  key,
-  prefix,
-  ...(scope !== 'all' && { scope }),
-  ...(expiresMs !== null && { expiresAt: new Date(expiresMs).toISOString() }),
-  ...(rateLimit !== null && { rateLimit }),
-});
+const createdKeyAnswer = (created: CreatedApplicationKeyRow): CreatedApplicationKey => {
+  const { scope, expiresMs, rateLimit } = created;
+  return {
+    ...picked(created, ['id', 'userId', 'key', 'prefix']),
+    ...(scope !== 'all' && { scope }),
+    ...(expiresMs !== null && { expiresAt: new Date(expiresMs).toISOString() }),
+    ...(rateLimit !== null && { rateLimit }),
+  };
+};
 
 const applicationKeyAnswer = ({ expires, created, lastUsed, ...key }: ApplicationKeyRow): ApplicationKey => ({
   ...key,

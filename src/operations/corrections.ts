@@ -12,9 +12,10 @@ import { Recomputation, RecomputationDetails, RecomputationRequest } from '../do
 import { EventReversal, ReversalOptions, ReversedEvents, ReverseEvents } from '../domain/administration/reversal.ts';
 import { EventSettings } from '../domain/fields/tenant-settings.ts';
 import { Uuid } from '../domain/schemas.ts';
-import type { Left } from '../engine/corrections/quarantine.ts';
+import type { QuarantineResult } from '../engine/corrections/quarantine.ts';
 import { readableEntry } from '../engine/persist/dead-letters.ts';
 import { AppError } from '../errors.ts';
+import { picked } from '../picked.ts';
 import type { DeadLetter as StoredDeadLetter } from '../postgres/corrections/dead-letters.ts';
 import { BULK_BODY_BYTES, deleteEach, verdict } from './bulk.ts';
 import { operation } from './operation.ts';
@@ -79,14 +80,14 @@ export const adminQuarantineList = operation('admin_quarantine_list', 'GET /v1/q
 });
 
 /** The result for a call's single event. Throws 404 if it does not exist, 422 if it stays. */
-function oneOf<T>({ done, refused }: Left<T>): T {
-  const [only] = done;
+function oneOf<T>({ settled, refused }: QuarantineResult<T>): T {
+  const [only] = settled;
   if (only !== undefined) return only;
   const [text = ''] = refused.values();
   throw new AppError(text.startsWith('There is no') ? 'not_found' : 'unprocessable', text);
 }
 
-const issuesOf = ({ refused }: Left<unknown>): AdminIssue[] =>
+const issuesOf = ({ refused }: QuarantineResult<unknown>): AdminIssue[] =>
   [...refused].map(([id, text]) => ({ id, ...verdict('error', text) }));
 
 const distinct = (ids: readonly string[]): string[] => [...new Set(ids.map((id) => id.toLowerCase()))];
@@ -107,8 +108,8 @@ export const adminQuarantineDrop = operation('admin_quarantine_drop', 'POST /v1/
   knownFields: QuarantinedIds,
   responses: { 200: DeletedResources },
   answer: async ({ quarantine, catalogs }, { tenant, by, body }) => {
-    const left = await quarantine.drop(await catalogs.of(tenant.no), distinct(body.ids), by);
-    return { deleted: left.done.map((id) => ({ id })), issues: issuesOf(left) };
+    const result = await quarantine.drop(await catalogs.of(tenant.no), distinct(body.ids), by);
+    return { deleted: result.settled.map((id) => ({ id })), issues: issuesOf(result) };
   },
 });
 
@@ -126,8 +127,8 @@ export const adminQuarantineRelease = operation('admin_quarantine_release', 'POS
   knownFields: QuarantinedIds,
   responses: { 200: ReleasedEvents },
   answer: async ({ quarantine, catalogs }, { tenant, by, body }) => {
-    const left = await quarantine.release(await catalogs.of(tenant.no), distinct(body.ids), by);
-    return { released: left.done, issues: issuesOf(left) };
+    const result = await quarantine.release(await catalogs.of(tenant.no), distinct(body.ids), by);
+    return { released: result.settled, issues: issuesOf(result) };
   },
 });
 
@@ -200,17 +201,10 @@ unchanged. 409 where nothing was applied.`,
   },
 );
 
-const deadLetterAnswer = ({ created, updated, ...letter }: StoredDeadLetter): Answer => ({
-  id: letter.id,
-  shard: letter.shard,
-  position: letter.position,
-  tenantNo: letter.tenantNo,
-  status: letter.status,
-  reason: letter.reason,
-  parts: letter.parts,
-  tries: letter.tries,
-  created: created.toISOString(),
-  updated: updated.toISOString(),
+const deadLetterAnswer = (letter: StoredDeadLetter): Answer => ({
+  ...picked(letter, ['id', 'shard', 'position', 'tenantNo', 'status', 'reason', 'parts', 'tries']),
+  created: letter.created.toISOString(),
+  updated: letter.updated.toISOString(),
 });
 
 export const adminDeadLettersList = operation('admin_dead_letters_list', 'GET /v1/dead-letters', {

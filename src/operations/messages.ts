@@ -21,6 +21,7 @@ import {
 } from '../domain/notifications/message-settings.ts';
 import { Uuid } from '../domain/schemas.ts';
 import { UserId } from '../domain/user.ts';
+import { picked } from '../picked.ts';
 import type { LoggedMessage } from '../postgres/notifications/messages.ts';
 import type { ChannelRow } from '../postgres/notifications/message-channels.ts';
 import { operation } from './operation.ts';
@@ -32,19 +33,13 @@ export const PREVIEW_BODY_BYTES = 524_288;
 const channelAnswer = (row: ChannelRow): MessageChannel => ({
   enabled: row.enabled,
   transport: row.http === null ? 'smtp' : 'http',
-  host: row.host,
-  port: row.port,
-  security: row.security,
-  username: row.username,
+  ...picked(row, ['host', 'port', 'security', 'username']),
   hasPassword: row.http === null && row.password !== null,
   http: row.http && {
     ...row.http,
     secretHeaders: Object.fromEntries(row.http.secretHeaders.map((name) => [name, null])),
   },
-  senderAddress: row.senderAddress,
-  senderName: row.senderName,
-  replyTo: row.replyTo,
-  pace: row.pace,
+  ...picked(row, ['senderAddress', 'senderName', 'replyTo', 'pace']),
   created: row.created.toISOString(),
   updated: row.updated.toISOString(),
 });
@@ -132,13 +127,7 @@ export const adminMessagesUnsubscribePreview = operation(
 );
 
 const messageAnswer = (row: LoggedMessage): Message => ({
-  id: row.id,
-  userId: row.userId,
-  kind: row.kind,
-  medium: row.medium,
-  status: row.status,
-  tries: row.tries,
-  reason: row.reason,
+  ...picked(row, ['id', 'userId', 'kind', 'medium', 'status', 'tries', 'reason']),
   at: new Date(row.atMs).toISOString(),
   nextTry: isoTimeOrNull(row.dueMs),
   finished: row.finished?.toISOString() ?? null,

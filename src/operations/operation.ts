@@ -90,6 +90,7 @@ export type Answer =
 export interface Operation {
   /** The OpenAPI operationId, such as `admin_users_list` in `admin/users.ts`. */
   id: string;
+  /** Default: `admin` if the ID begins with `admin_`, else `application`. */
   surface: 'application' | 'admin';
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** Below the surface's base, e.g. `/v1/metrics/{key}/event`. */
@@ -165,32 +166,27 @@ type StaticOf<T> = T extends TSchema ? Static<T> : undefined;
 /** Method and path, such as `GET /v1/metrics/{key}`. */
 type Route = `${Uppercase<Operation['method']>} /${string}`;
 
-interface Definition<P extends TObject | undefined, Q extends TObject | undefined, B extends TSchema | undefined> {
-  /** Default: `admin` if the ID begins with `admin_`, else `application`. */
-  surface?: Operation['surface'];
-  aliases?: string[];
-  summary: string;
-  description?: string;
-  deprecated?: boolean;
-  refusesUnknownQuery?: boolean;
-  scope?: Operation['scope'];
-  keyScopes?: Operation['keyScopes'];
-  audited?: boolean;
-  needsRedis?: boolean;
-  runsAtOnce?: (body: StaticOf<B>) => boolean;
-  signsIn?: boolean;
-  opensStream?: boolean;
-  headers?: readonly string[];
-  mayConflict?: boolean;
-  onlyWith?: Operation['onlyWith'];
-  idempotent?: boolean;
+/** The fields of an operation that follow from others, or whose types follow from its schemas. */
+type Derived =
+  | 'id'
+  | 'method'
+  | 'path'
+  | 'params'
+  | 'query'
+  | 'body'
+  | 'runsAtOnce'
+  | 'namedUsers'
+  | 'admits'
+  | 'file'
+  | 'handle';
+type Required = 'summary' | 'responses';
+
+interface Definition<P extends TObject | undefined, Q extends TObject | undefined, B extends TSchema | undefined>
+  extends Pick<Operation, Required>, Partial<Omit<Operation, Derived | Required>> {
   params?: P;
   query?: Q;
   body?: B;
-  isBodyOptional?: boolean;
-  bodyBytes?: Operation['bodyBytes'];
-  knownFields?: TSchema;
-  responses: Record<number, TSchema | null>;
+  runsAtOnce?: (body: StaticOf<B>) => boolean;
   namedUsers?: (call: Call<StaticOf<P>, StaticOf<Q>, StaticOf<B>>) => readonly string[];
   admits?: (services: Services, params: StaticOf<P>) => void;
   file?: (services: Services) => Promise<StaticFile>;

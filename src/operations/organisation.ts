@@ -1,23 +1,13 @@
 import { Type } from 'typebox';
 import { Organisation, OrganisationSettings } from '../domain/administration/admin.ts';
 import { DEFAULT_BRANDING, Environment, Settings, SettingsChanges } from '../domain/settings.ts';
-import type { OrganisationRow } from '../postgres/tenants.ts';
+import { picked } from '../picked.ts';
+import type { OrganisationRow } from '../postgres/organisation.ts';
 import { operation } from './operation.ts';
 
 /** The organisation's fields beyond the contract's settings, and the exact control share. */
-const organisationAnswer = ({
-  name,
-  multiTenancy,
-  controlShare,
-  boardValues,
-  rateLimit,
-}: OrganisationRow): OrganisationSettings => ({
-  name,
-  multiTenancy,
-  controlShare,
-  boardValues,
-  rateLimit,
-});
+const organisationAnswer = (organisation: OrganisationRow): OrganisationSettings =>
+  picked(organisation, ['name', 'multiTenancy', 'controlShare', 'boardValues', 'rateLimit']);
 
 export const adminOrganisationGet = operation('admin_organisation_get', 'GET /v1/organisation', {
   summary: "The organisation's settings",

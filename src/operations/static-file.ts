@@ -21,17 +21,10 @@ const FOR_EVER = 'public, max-age=31536000, immutable';
 /** @param options.immutable whether its name changes with its content */
 export const staticFile = (
   body: Buffer,
-  {
-    contentType,
-    brotli,
-    gzip,
-    immutable,
-  }: Pick<StaticFile, 'contentType' | 'brotli' | 'gzip'> & { immutable: boolean },
+  { immutable, ...file }: Pick<StaticFile, 'contentType' | 'brotli' | 'gzip'> & { immutable: boolean },
 ): StaticFile => ({
-  contentType,
+  ...file,
   body,
-  brotli,
-  gzip,
   etag: `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
   cacheControl: immutable ? FOR_EVER : ASK_EACH_TIME,
 });

@@ -8,7 +8,7 @@ import { ImportedOutcome, ImportedUser, ImportQuery } from '../domain/imported-u
 import { UpdateUserPreferencesRequest, UserPreferencesResponse } from '../domain/notifications/preferences.ts';
 import { Nullable } from '../domain/schemas.ts';
 import { AttributeFilter, ChangedUser, UpdatedUser, UpsertedUser, User, UserId } from '../domain/user.ts';
-import { managedUserResponse } from '../engine/responses.ts';
+import { managedUserResponse } from '../engine/responses/users.ts';
 import { AppError } from '../errors.ts';
 import { bulkItems, deleteEach, verdict } from './bulk.ts';
 import { type Call, isClient, operation } from './operation.ts';

@@ -16,6 +16,7 @@ import {
 import { Nullable, Uuid } from '../domain/schemas.ts';
 import type { OwnWebhook } from '../engine/webhooks/webhook-deliveries.ts';
 import { AppError } from '../errors.ts';
+import { picked } from '../picked.ts';
 import type { DeliveryRow, Resend, WholeDeliveryRow } from '../postgres/webhooks/deliveries.ts';
 import { BULK_BODY_BYTES, bulkItems, verdict, Strict } from './bulk.ts';
 import { operation } from './operation.ts';
@@ -155,13 +156,7 @@ export const adminWebhooksState = operation('admin_webhooks_state', 'GET /v1/web
 const deliveryAnswer = (row: DeliveryRow): WebhookDelivery => ({
   id: row.id,
   type: row.type as NotificationType,
-  userId: row.userId,
-  sequence: row.sequence,
-  status: row.status,
-  test: row.test,
-  tries: row.tries,
-  lastStatus: row.lastStatus,
-  reason: row.reason,
+  ...picked(row, ['userId', 'sequence', 'status', 'test', 'tries', 'lastStatus', 'reason']),
   at: row.at.toISOString(),
   created: row.created.toISOString(),
   nextTry: isoTimeOrNull(row.nextTryMs),

@@ -12,9 +12,7 @@ export const QUEUED_BATCH = {
 } as const;
 
 /** Fields of a batch's results. Each step adds another field, named after the progress it reached. */
-export const BATCH_RESULT = {
-  answered: 'n',
-} as const;
+export const BATCH_RESULT = { answered: 'n' } as const;
 
 /**
  * Fields of the hash of a run's teams (`teamsKey`), each followed by the team. Whole parts and millionths are sums over the

@@ -13,9 +13,9 @@ const NONE: readonly never[] = [];
 export function completedIn(record: HappenedRecord): readonly CompletedInRecord[] {
   const completed = record[RECORD.completed];
   if (completed === undefined || completed.length === 0) return NONE;
-  const left = (record[RECORD.quests] ?? NONE).filter((quest) => quest[RECORDED_QUEST.completed] === 1);
+  const fulfilled = (record[RECORD.quests] ?? NONE).filter((quest) => quest[RECORDED_QUEST.completed] === 1);
   return completed.map((achievementNo) => {
-    const place = left.findIndex((quest) => quest[RECORDED_QUEST.achievement] === achievementNo);
-    return { achievementNo, quest: place === -1 ? null : left.splice(place, 1)[0]! };
+    const place = fulfilled.findIndex((quest) => quest[RECORDED_QUEST.achievement] === achievementNo);
+    return { achievementNo, quest: place === -1 ? null : fulfilled.splice(place, 1)[0]! };
   });
 }

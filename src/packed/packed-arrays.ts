@@ -10,15 +10,11 @@ import type { HistorySum, PackedPause, PackedQuest, PackedQuestPeriod, PackedTot
 export const packedDecimal = ({ whole, micros }: Decimal): PackedTotal => [whole, micros];
 
 /** PAUSE. Days are epoch days; the ID is 32 hex digits of a UUID. */
-export const packedPause = ({
-  firstDay,
-  lastDay,
-  id,
-}: {
-  firstDay: number;
-  lastDay: number;
-  id: string;
-}): PackedPause => [firstDay, lastDay, id];
+export const packedPause = (pause: { firstDay: number; lastDay: number; id: string }): PackedPause => [
+  pause.firstDay,
+  pause.lastDay,
+  pause.id,
+];
 
 /** GUARDED of an event that was not clamped. */
 export const recordedGuard = ({ guard, action }: { guard: number; action: number }): RecordedGuard => [guard, action];
@@ -28,33 +24,26 @@ export const packedCompletion = (achievementNo: number, atMs: number, period?: n
   period === undefined ? [achievementNo, atMs] : [achievementNo, atMs, null, period];
 
 /** QUEST_PERIOD. */
-export const packedQuestPeriod = ({
-  period,
-  whole,
-  micros,
-  isDone,
-}: {
-  period: number;
-  whole: number;
-  micros: number;
-  isDone: boolean;
-}): PackedQuestPeriod => [period, whole, micros, isDone ? 1 : 0];
+export const packedQuestPeriod = (quest: Decimal & { period: number; isDone: boolean }): PackedQuestPeriod => [
+  quest.period,
+  quest.whole,
+  quest.micros,
+  quest.isDone ? 1 : 0,
+];
 
 /** QUEST. */
 export const packedQuest = (times: number, periods: PackedQuestPeriod[]): PackedQuest => [times, periods];
 
 /** COMPENSATED without a single award: points of a trigger that were taken; negative if given. `day`: their date (epoch day). */
-export const packedTaken = ({
-  systemNo,
-  triggerNo,
-  points,
-  day,
-}: {
+export function packedTaken(taken: {
   systemNo: number;
   triggerNo: number;
   points: number;
   day?: number | undefined;
-}): Compensated => (day === undefined ? ['', systemNo, triggerNo, points] : ['', systemNo, triggerNo, points, day]);
+}): Compensated {
+  const { systemNo, triggerNo, points, day } = taken;
+  return day === undefined ? ['', systemNo, triggerNo, points] : ['', systemNo, triggerNo, points, day];
+}
 
 export const historySum = (
   runDay: number,

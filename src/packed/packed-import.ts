@@ -66,27 +66,22 @@ export const packedSignUp = ({ day, years, sinceMs }: SignUp): NonNullable<Packe
 ];
 
 /** STREAK_RULE. Absent fields follow the tenant's. */
-export const packedStreakRule = ({
-  enabled,
-  all,
-  metrics = [],
-}: {
+export const packedStreakRule = (rule: {
   enabled?: boolean | null;
   all?: boolean | null;
   metrics?: readonly (Decimal & { metric: number })[];
 }): NonNullable<PackedState[typeof USER.streakRule]> => [
-  packedFlag(enabled),
-  packedFlag(all),
-  metrics.map(({ metric, whole, micros }): PackedThreshold => [metric, whole, micros]),
+  packedFlag(rule.enabled),
+  packedFlag(rule.all),
+  (rule.metrics ?? []).map(({ metric, whole, micros }): PackedThreshold => [metric, whole, micros]),
 ];
 
 const packedFlag = (flag: boolean | null | undefined): number => Number(flag ?? -1);
 
 /** DAYS_OFF that replace the tenant's. */
-export const packedDaysOff = ({
-  set,
-  fromDay,
-}: Pick<OwnDaysOff, 'set' | 'fromDay'>): NonNullable<PackedState[typeof USER.daysOff]> => [set, fromDay, -1];
+export const packedDaysOff = (
+  off: Pick<OwnDaysOff, 'set' | 'fromDay'>,
+): NonNullable<PackedState[typeof USER.daysOff]> => [off.set, off.fromDay, -1];
 
 /** SCORE of one run. */
 export const packedScore = (score: { boardNo: number; runDay: number; group: string } & Decimal): PackedScores => [

@@ -89,14 +89,9 @@ export async function readBalanceChanges(
 /** A user's spendings, holds and expiries, newest first. `before`: only those with smaller IDs. */
 export async function listSpendings(
   pool: Pool,
-  {
-    tenantNo,
-    userId,
-    systemNo,
-    before,
-    limit,
-  }: OfUser & { systemNo: number | null; before: string | null; limit: number },
+  page: OfUser & { systemNo: number | null; before: string | null; limit: number },
 ): Promise<BalanceChangeRow[]> {
+  const { tenantNo, userId, systemNo, before, limit } = page;
   const { rows } = await pool.query<BalanceChangeRow>(
     `SELECT ${COLUMNS} FROM balance_changes
       WHERE tenant_no = $1 AND user_id = $2 AND closes IS NULL AND ($3::int IS NULL OR system_no = $3)

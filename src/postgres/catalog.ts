@@ -48,9 +48,7 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
     ...(row.messages !== null && { messages: { ...DEFAULT_MESSAGE_SETTINGS, ...row.messages } }),
     ...(row.streaks !== null && { streaks: row.streaks }),
     ...(row.earn_since !== null && { earnSince: row.earn_since }),
-    ...(row.streaks_before.length > 0 && {
-      streaksBefore: stillNeeded(row.streaks_before, row.swept_day),
-    }),
+    ...(row.streaks_before.length > 0 && { streaksBefore: stillNeeded(row.streaks_before, row.swept_day) }),
     ...(row.kept_runs !== null && { keptRuns: row.kept_runs }),
   };
   for (const [kind, id, no, created, updated, doc] of row.resources) {

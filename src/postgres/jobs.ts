@@ -296,15 +296,9 @@ const NAMED = `SELECT ${COLUMNS},
 
 export async function listJobs(
   pool: Pool,
-  {
-    tenantNo,
-    ofAll,
-    kind,
-    status,
-    limit,
-    skip,
-  }: SeenJobs & { kind?: JobKind; status?: JobStatus; limit: number; skip: number },
+  filter: SeenJobs & { kind?: JobKind; status?: JobStatus; limit: number; skip: number },
 ): Promise<NamedJob[]> {
+  const { tenantNo, ofAll, kind, status, limit, skip } = filter;
   const { rows } = await pool.query<NamedJob>(
     `${NAMED} WHERE ${SEEN} AND ($3::text IS NULL OR kind = $3) AND ($4::text IS NULL OR status = $4)
       ORDER BY no DESC LIMIT $5 OFFSET $6`,

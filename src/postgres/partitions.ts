@@ -60,7 +60,7 @@ export function makeEventPartition(
   return transaction(pool, async (client) => {
     await client.query(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
     for (const table of PARTITIONED) {
-      const name = `${table}_d${whole(firstDay)}`;
+      const name = `${table}_d${wholeDay(firstDay)}`;
       await client.query(
         `CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL);
          ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${first}') TO ('${end}')`,
@@ -88,7 +88,7 @@ export async function mostEventsOfADay(
 }
 
 /** Checks a day before it becomes part of a statement's text. */
-function whole(day: number): number {
+export function wholeDay(day: number): number {
   if (!Number.isInteger(day) || day < 0) throw new RangeError(`${day} is not an epoch day`);
   return day;
 }
@@ -116,7 +116,7 @@ export async function partitionsState(pool: Pool): Promise<PartitionsState> {
  * @param firstDay of the partition
  */
 export async function indexUsedKeys(pool: Pool, firstDay: number): Promise<void> {
-  const table = `used_keys_d${whole(firstDay)}`;
+  const table = `used_keys_d${wholeDay(firstDay)}`;
   await pool.query(`DROP INDEX IF EXISTS ${table}_by_user`);
   await pool.query(
     `CREATE INDEX CONCURRENTLY ${table}_by_user ON ${table} (tenant_no, user_id, substr(uuid_send(id), 7, 8))`,
@@ -148,7 +148,7 @@ const ALL_MOVED = 2_147_483_647;
 /** Approximate number of events in a range, from Postgres's statistics; `null` if there are none yet. */
 export async function eventsLeft(pool: Pool, part: number): Promise<number | null> {
   const { rows } = await pool.query<{ events: number }>(
-    `SELECT reltuples::float8 AS events FROM pg_class WHERE oid = to_regclass('events_d${whole(part)}')`,
+    `SELECT reltuples::float8 AS events FROM pg_class WHERE oid = to_regclass('events_d${wholeDay(part)}')`,
   );
   const events = rows[0]?.events ?? -1;
   return events < 0 ? null : events;
@@ -170,7 +170,7 @@ export async function moveNextUsers(client: PoolClient, part: number): Promise<n
   const after = rows[0];
   if (after === undefined || after.tenantNo === ALL_MOVED) return null;
   const last = await client.query<Place>(
-    `SELECT tenant_no AS "tenantNo", user_id AS "userId" FROM events_d${whole(part)}
+    `SELECT tenant_no AS "tenantNo", user_id AS "userId" FROM events_d${wholeDay(part)}
       WHERE (tenant_no, user_id) > ($1, $2) ORDER BY tenant_no, user_id LIMIT 1 OFFSET ${SLICE}`,
     [after.tenantNo, after.userId],
   );
@@ -196,7 +196,7 @@ export async function dropEvents(client: PoolClient, part: number): Promise<bool
   const { rowCount } = await client.query('SELECT FROM event_partitions WHERE first_day = $1 AND is_gone', [part]);
   if (rowCount === 1) return true;
   const { rows } = await client.query<{ empty: boolean }>(
-    `SELECT NOT EXISTS (SELECT FROM events_d${whole(part)}) AND NOT EXISTS (SELECT FROM awards_d${part}) AS empty`,
+    `SELECT NOT EXISTS (SELECT FROM events_d${wholeDay(part)}) AND NOT EXISTS (SELECT FROM awards_d${part}) AS empty`,
   );
   const { empty } = rows[0]!;
   if (empty) {

@@ -102,14 +102,7 @@ export interface UserPage {
  */
 export async function dueUsers(
   pool: Pool,
-  {
-    tenantNo,
-    zone,
-    after,
-    day,
-    earning,
-    limit,
-  }: {
+  page: {
     tenantNo: number;
     zone: string;
     after: string;
@@ -118,6 +111,7 @@ export async function dueUsers(
     limit: number;
   },
 ): Promise<UserPage> {
+  const { tenantNo, zone, after, day, earning, limit } = page;
   // For users who have not earned yet, earning counts from the local day, which may be the day before UTC's. Users who
   // earned before the settings changed may be checked too early.
   const sinceDay = earning === null ? null : epochDay(earning[3]) - 1;

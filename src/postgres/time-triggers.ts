@@ -111,13 +111,9 @@ export const PERIODS_AT = `
  */
 export async function periodsAt(
   pool: Pool,
-  {
-    asked,
-    dueMs,
-    after,
-    limit,
-  }: { asked: readonly TriggerPeriods[]; dueMs: number; after: PeriodPlace | null; limit: number },
+  page: { asked: readonly TriggerPeriods[]; dueMs: number; after: PeriodPlace | null; limit: number },
 ): Promise<{ periods: DuePeriod[]; isLast: boolean }> {
+  const { asked, dueMs, after, limit } = page;
   const moments = asked.flatMap((periods) => timesOfDay({ ...periods, fromMs: dueMs }, dueMs));
   const { rows } = await pool.query<DuePeriod>(PERIODS_AT, [
     dueMs,

@@ -78,8 +78,8 @@ export async function inTurn<T>(
   ending?: AbortSignal,
 ): Promise<T> {
   for (;;) {
-    const done = await exclusively(pool, lock, async (lost) => ({ answer: await work(lost) }));
-    if (done !== null) return done.answer;
+    const outcome = await exclusively(pool, lock, async (lost) => ({ answer: await work(lost) }));
+    if (outcome !== null) return outcome.answer;
     await inOwnTurn(sleep(ASK_MS, undefined, { ...(ending && { signal: ending }) }));
   }
 }

@@ -76,7 +76,7 @@ import { latestJobs } from '../postgres/jobs.ts';
 import { findSessionEnds, Sessions } from '../postgres/access/sessions.ts';
 import { isStreakCallStored } from '../postgres/history/streaks.ts';
 import { webhookSecrets } from '../postgres/webhooks/secrets.ts';
-import type { OrganisationRow } from '../postgres/tenants.ts';
+import type { OrganisationRow } from '../postgres/organisation.ts';
 import { attributeValues } from '../postgres/users/selections.ts';
 import { RecentRequests } from '../redis/recent-requests.ts';
 import type { FrontendCore } from './frontend-core.ts';

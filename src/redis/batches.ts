@@ -165,8 +165,8 @@ export async function queuedEventsOf(redis: Redis, tenantNo: number, userId: str
     for (const entry of entries) {
       const batch = parseBatch(shard, entry);
       if (batch.tenantNo !== tenantNo) continue;
-      const left = batch.events.slice(eventsProcessed(progress, batch.id));
-      events.push(...left.filter(({ user }) => user.id === userId));
+      const unprocessed = batch.events.slice(eventsProcessed(progress, batch.id));
+      events.push(...unprocessed.filter(({ user }) => user.id === userId));
     }
     const last = entries.at(-1);
     if (last === undefined) return events;

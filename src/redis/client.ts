@@ -8,12 +8,12 @@ import {
   askLayout,
   askOnce,
   type ClusterLayout,
-  ClusterRedis,
   isClusterNode,
   masterOf,
   nameOf,
   slotOfShard,
-} from './cluster.ts';
+} from './cluster-layout.ts';
+import { ClusterRedis } from './cluster.ts';
 import { endpointsOf, nameRedis, noteCluster } from './endpoints.ts';
 import { gateOf } from './gate.ts';
 import { isShardKey, SHARD_NUMBERS, shardOfKey } from './keys.ts';

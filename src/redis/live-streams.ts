@@ -103,13 +103,8 @@ export async function listenedTenants(redis: Redis, shard?: number): Promise<Map
   return tenants;
 }
 
-async function listenedOn({
-  redis,
-  shards,
-}: {
-  redis: Redis;
-  shards: readonly number[];
-}): Promise<[number, ListenedUsers][]> {
+async function listenedOn(options: { redis: Redis; shards: readonly number[] }): Promise<[number, ListenedUsers][]> {
+  const { redis, shards } = options;
   const pipeline = redis.pipeline().time();
   for (const shard of shards) pipeline.hgetall(listenedKey(shard));
   const [time, ...found] = await all<[[number | string, number | string], ...Record<string, string>[]]>(pipeline);

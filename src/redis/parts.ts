@@ -153,16 +153,13 @@ export function byPart<T>(
 export async function inParts<U, R>(
   redis: Redis,
   tenantNo: number,
-  {
-    users,
-    userId,
-    call,
-  }: {
+  options: {
     users: readonly U[];
     userId: (user: U) => string;
     call: (part: TenantPart, some: readonly U[]) => Promise<readonly R[]>;
   },
 ): Promise<R[]> {
+  const { users, userId, call } = options;
   const numbered = users.map((user, index) => ({ user, index }));
   const groups = byPart(redis, tenantNo, numbered, ({ user }) => userId(user));
   const results: R[] = [];

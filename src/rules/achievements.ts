@@ -94,8 +94,8 @@ export function changedAchievements(
       isChanged = true;
     }
   }
-  const kept = new Map([...user.completions].filter(([no]) => !lost.includes(no)));
-  return { gained: gainedWith(kept), lost };
+  const remaining = new Map([...user.completions].filter(([no]) => !lost.includes(no)));
+  return { gained: gainedWith(remaining), lost };
 }
 
 /** `micros`: the fraction that the highest total may have had. */

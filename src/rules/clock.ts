@@ -34,14 +34,14 @@ const DAY_SECONDS = 86_400;
  * written: days off alone are recorded with the next change.
  */
 export function settleMidnight(user: User, plan: Plan, atMs: number): RequestOutcome | null {
-  const left = { offsetSeconds: user.offsetSeconds ?? 0, untilMs: user.offsetUntilMs };
+  const previousOffset = { offsetSeconds: user.offsetSeconds ?? 0, untilMs: user.offsetUntilMs };
   if (user.zone !== null) {
     const { offsetSeconds, untilMs } = offsetOf(user.zone, atMs);
     user.offsetSeconds = offsetSeconds;
     user.offsetUntilMs = untilMs;
   }
   const { day, second } = localTime(user, atMs);
-  const settlements = settleUser(user, plan.streak, localDayOf(plan, day), left);
+  const settlements = settleUser(user, plan.streak, localDayOf(plan, day), previousOffset);
   if (settlements === null) return null;
   if (settlements.beside.length === 0 && settlements.streaks.every(({ kind }) => kind === 'off')) return null;
   const length = user.streaks[frequencyOf(plan.streak)].length;

@@ -63,16 +63,16 @@ function moveTotal(
   const owes = owed.get(no) ?? 0;
   const opposite = gives ? owes : limits === null ? 0 : -owes;
   const off = Math.min(points, Math.max(opposite, 0));
-  const left = points - off;
+  const remaining = points - off;
   if (gives) {
     const most = limits === null ? Infinity : (limits[no] ?? SUM_BOUND - 1);
-    const given = Math.min(left, Math.max(most - move.total, 0));
-    owed.set(no, owes - off - (left - given));
+    const given = Math.min(remaining, Math.max(most - move.total, 0));
+    owed.set(no, owes - off - (remaining - given));
     move.total += given;
     return given;
   }
-  const taken = Math.min(left, move.total);
-  owed.set(no, owes + off + (left - taken));
+  const taken = Math.min(remaining, move.total);
+  owed.set(no, owes + off + (remaining - taken));
   move.total -= taken;
   return 0 - taken;
 }

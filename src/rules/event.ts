@@ -255,13 +255,10 @@ interface StreakEffect {
 function countInStreaks(
   user: User,
   { occurred }: RuleEvent,
-  {
-    around: { plan, nowMs },
-    row,
-    value,
-    late,
-  }: { around: EventSurroundings; row: LocalDay; value: Decimal; late: LateReplay | null },
+  admitted: { around: EventSurroundings; row: LocalDay; value: Decimal; late: LateReplay | null },
 ): StreakEffect | Refusal {
+  const { around, row, value, late } = admitted;
+  const { plan, nowMs } = around;
   if (late !== null) return { extended: late.extended, isDueMoved: true, reached: late.reached };
   const { metric, streak } = plan;
   const grown = extendStreaks(user, streak, row, { metric, value, nowMs, occurredMs: occurred?.atMs ?? null });

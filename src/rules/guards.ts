@@ -117,9 +117,9 @@ function allowedBy(
 /** What a limit of a sum leaves of a value, at least 0. A value that adds nothing is allowed. */
 function roomFor(value: Decimal, limit: PlanGuard, sum: Decimal): Decimal {
   if (value.whole < 0 || value.micros < 0) return value;
-  const left = minus(limit, sum);
-  if (left.whole < 0 || left.micros < 0) return { whole: 0, micros: 0 };
-  return reaches(left, value) ? value : left;
+  const allowed = minus(limit, sum);
+  if (allowed.whole < 0 || allowed.micros < 0) return { whole: 0, micros: 0 };
+  return reaches(allowed, value) ? value : allowed;
 }
 
 const hasRoom = ({ events, total }: Quarantine): boolean =>

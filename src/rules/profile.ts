@@ -133,12 +133,12 @@ function changeZone(
   const offset = zone === null ? null : offsetOf(zone, nowMs);
   // A user who is created in this zone leaves no other.
   if (user.createdMs !== nowMs || user.streaks.daily.currentPeriod !== null) {
-    const left = { offsetSeconds: user.offsetSeconds ?? 0, untilMs: user.offsetUntilMs };
+    const previousOffset = { offsetSeconds: user.offsetSeconds ?? 0, untilMs: user.offsetUntilMs };
     if (user.zone !== null && user.offsetUntilMs !== null && user.offsetUntilMs <= nowMs)
       user.offsetSeconds = offsetOf(user.zone, nowMs).offsetSeconds;
     const before = localDay(nowMs, user.offsetSeconds ?? 0);
     const after = localDay(nowMs, offset?.offsetSeconds ?? 0);
-    admission.settlements = settleUser(user, plan.streak, localDayOf(plan, before), left);
+    admission.settlements = settleUser(user, plan.streak, localDayOf(plan, before), previousOffset);
     // Moving back changes nothing, but days that had already begun for an active user do not begin again.
     const latest = Math.max(before, user.begunDay ?? before);
     if (after > latest) {

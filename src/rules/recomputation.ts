@@ -152,7 +152,7 @@ interface CompletionChanges {
 /** Completes, restores and revokes a user's achievements as planned. Restoring and revoking concern exactly the given completion. */
 function changeCompletions(user: User, planned: PlannedUser, nowMs: number): CompletionChanges {
   const changed = new Set<number>();
-  const done: CompletionChanges = {
+  const changes: CompletionChanges = {
     completed: [],
     quests: [],
     restored: [],
@@ -166,12 +166,12 @@ function changeCompletions(user: User, planned: PlannedUser, nowMs: number): Com
     if (isDone) {
       list.push(item);
       changed.add(no);
-    } else done.skipped.push(no);
+    } else changes.skipped.push(no);
   };
   for (const no of planned.complete) {
     const isNew = !user.completions.has(no);
     if (isNew) user.completions.set(no, nowMs);
-    note(no, isNew, done.completed, no);
+    note(no, isNew, changes.completed, no);
   }
   for (const { no, period } of planned.periods ?? []) {
     const kept = keptPeriod(user, no, period) ?? null;
@@ -180,23 +180,23 @@ function changeCompletions(user: User, planned: PlannedUser, nowMs: number): Com
       addCompletion(user, no, kept, nowMs);
       const { whole, micros } = kept ?? ZERO;
       const { times } = progressOf(user, no);
-      done.quests.push({ achievement: no, period, times, whole, micros, completed: 1 });
+      changes.quests.push({ achievement: no, period, times, whole, micros, completed: 1 });
     }
-    note(no, isNew, done.completed, no);
+    note(no, isNew, changes.completed, no);
   }
   for (const each of planned.restore) {
     const no = each[COMPLETED.achievement];
     const isFirst = restoreCompletion(user, each);
-    if (isFirst === true) done.completions.push([no, 1]);
-    note(no, isFirst !== null, done.restored, each);
+    if (isFirst === true) changes.completions.push([no, 1]);
+    note(no, isFirst !== null, changes.restored, each);
   }
   for (const each of planned.revoke) {
     const no = each[COMPLETED.achievement];
     const wasLast = revoke(user, each, planned.latest);
-    if (wasLast === true) done.completions.push([no, -1]);
-    note(no, wasLast !== null, done.revoked, each);
+    if (wasLast === true) changes.completions.push([no, -1]);
+    note(no, wasLast !== null, changes.revoked, each);
   }
-  return done;
+  return changes;
 }
 
 /** Revokes a completion. Returns whether it was the user's only one; `null` if the user does not have it. */
@@ -277,13 +277,10 @@ function changeScores(
 function changeScore(
   user: User,
   { keeps, appliedMs }: PlannedUser,
-  {
-    scored: { board, filled },
-    run,
-    move,
-    step,
-  }: { scored: ScoredBoard; run: OpenRun; move: ScoreMove | undefined; step: ScoringStep },
+  planned: { scored: ScoredBoard; run: OpenRun; move: ScoreMove | undefined; step: ScoringStep },
 ): { change: ScoreChange | null; recomputed: RecomputedScore } | null {
+  const { scored, run, move, step } = planned;
+  const { board, filled } = scored;
   const runDay = run.first;
   const floor = board.floor ?? 0;
   let added: Decimal = { whole: 0, micros: 0 };

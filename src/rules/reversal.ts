@@ -162,27 +162,27 @@ type CompletionChanges = Pick<ReversalOutcome, 'awards' | 'revoked' | 'restored'
 
 /** Revokes and restores achievements. Keeps one for which the user still qualifies, with its awards. */
 function changeCompletions(user: User, { awards, revoked, restored }: Reversal): CompletionChanges {
-  const done: CompletionChanges = { awards: [...awards], revoked: [], restored: [], completions: [] };
+  const changes: CompletionChanges = { awards: [...awards], revoked: [], restored: [], completions: [] };
   for (const { achievement, awards: ofAchievement, period, latest } of revoked) {
     const { no } = achievement;
     const completedMs = user.completions.get(no);
     if (period !== undefined) {
-      if (removeCompletion(user, period, latest)) done.completions.push([no, -1]);
-      done.revoked.push(period);
+      if (removeCompletion(user, period, latest)) changes.completions.push([no, -1]);
+      changes.revoked.push(period);
     } else if (completedMs !== undefined && !qualifies(achievement as PlanAchievement, user)) {
       user.completions.delete(no);
-      done.completions.push([no, -1]);
-      done.revoked.push([no, completedMs]);
+      changes.completions.push([no, -1]);
+      changes.revoked.push([no, completedMs]);
     } else continue;
-    done.awards.push(...ofAchievement);
+    changes.awards.push(...ofAchievement);
   }
   for (const each of restored) {
     const isFirst = restoreCompletion(user, each);
     if (isFirst === null) continue;
-    done.restored.push(each);
-    if (isFirst) done.completions.push([each[COMPLETED.achievement], 1]);
+    changes.restored.push(each);
+    if (isFirst) changes.completions.push([each[COMPLETED.achievement], 1]);
   }
-  return done;
+  return changes;
 }
 
 /** Restores a completion. Returns whether it is the user's only one; `null` if the user has it. */
@@ -220,15 +220,7 @@ function correctScore(user: User, correction: BoardCorrection, movedBy: Readonly
   const put = putScore(user, board, group, next);
   // A hidden user, or one who lacks a value of the breakdown, is not ranked.
   if (isSamePlace(put) || user.hidden !== 0 || (group === '' && board.groups !== undefined)) return [];
-  return {
-    ...put,
-    board,
-    runDay,
-    group,
-    oldGroup: group,
-    onlyGroup: false,
-    teams: teams.length === 0 ? null : teams,
-  };
+  return { ...put, board, runDay, group, oldGroup: group, onlyGroup: false, teams: teams.length === 0 ? null : teams };
 }
 
 /** What a correction adds, with the times to which it belongs. */

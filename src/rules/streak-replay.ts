@@ -275,10 +275,7 @@ const sameStreak = (one: Streak, other: Streak): boolean =>
 const replaced = (now: Streak, after: Streak): Streak => ({
   ...after,
   extendedMs: after.extendedMs ?? now.extendedMs,
-  ...((after.currentPeriod ?? -1) < (now.currentPeriod ?? -1) && {
-    currentPeriod: now.currentPeriod,
-    sums: now.sums,
-  }),
+  ...((after.currentPeriod ?? -1) < (now.currentPeriod ?? -1) && { currentPeriod: now.currentPeriod, sums: now.sums }),
 });
 
 /** The current streak plus the difference between the two runs. */

@@ -88,10 +88,7 @@ export type BesideStreaks = (FreezeGain & { kind: 'earned' | 'given' }) | { kind
 /** The results of two settlements, in order; `null` for nothing. */
 export function joinSettlements(first: Settlements | null, after: Settlements | null): Settlements | null {
   if (first === null || after === null) return first ?? after;
-  return {
-    streaks: [...first.streaks, ...after.streaks],
-    beside: [...first.beside, ...after.beside],
-  };
+  return { streaks: [...first.streaks, ...after.streaks], beside: [...first.beside, ...after.beside] };
 }
 
 /** The zone's previous offset (seconds) and its end of validity (epoch ms), if the offset has just changed. */
@@ -217,8 +214,8 @@ function settle(user: User, rule: PlanStreak, row: LocalDay, left: LeftOffset | 
 /** A pause matters until the month and the week in which it ends have passed, on whichever day weeks begin. */
 function dropPauses(user: User, { day, monthStart }: LocalDay): void {
   const needed = Math.min(day - 7, monthStart);
-  const kept = user.pauses.findIndex(({ to }) => to >= needed);
-  if (kept !== 0) user.pauses = kept === -1 ? [] : user.pauses.slice(kept);
+  const firstNeeded = user.pauses.findIndex(({ to }) => to >= needed);
+  if (firstNeeded !== 0) user.pauses = firstNeeded === -1 ? [] : user.pauses.slice(firstNeeded);
 }
 
 /**
@@ -233,8 +230,8 @@ export function moveStreaks({ streaks }: Pick<User, 'streaks'>, before: LocalDay
     if (moved <= 0) continue;
     const last = streak.lastPeriod ?? -1;
     if (streak.length > 0) {
-      const kept = frequency === 'daily' ? Math.min(last + moved, after.day) : periodIn(after, frequency) - 1;
-      streak.lastPeriod = Math.max(last, kept);
+      const lastMet = frequency === 'daily' ? Math.min(last + moved, after.day) : periodIn(after, frequency) - 1;
+      streak.lastPeriod = Math.max(last, lastMet);
     }
     if (frequency === 'daily' && streak.currentPeriod === before.day) streak.currentPeriod = after.day;
   }

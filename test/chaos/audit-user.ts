@@ -25,16 +25,10 @@ const DAY_MS = 86_400_000;
 
 /** Compares totals, points, completions and streak of a user in the API and in Postgres with the model. */
 export async function auditUser(
-  {
-    id,
-    model,
-    app,
-    redis,
-    tenantNo,
-    stored,
-  }: { id: string; model: ModelUser; app: HttpClient; redis: Redis; tenantNo: number; stored: Stored },
+  user: { id: string; model: ModelUser; app: HttpClient; redis: Redis; tenantNo: number; stored: Stored },
   differences: string[],
 ): Promise<void> {
+  const { id, model, app, redis, tenantNo, stored } = user;
   const compare = (what: string, found: unknown, expected: unknown): void => {
     if (String(found) !== String(expected))
       differences.push(`${id}: ${what} is ${String(found)}, expected ${String(expected)}`);

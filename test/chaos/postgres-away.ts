@@ -28,13 +28,8 @@ const BACKLOG_LIMIT = 20_000;
 const MIB = 2 ** 20;
 
 /** Kills Postgres, keeps the load up for the given time, starts Postgres again, and counts what it then holds. */
-export async function postgresAway({
-  seconds,
-  say,
-}: {
-  seconds: number;
-  say: (line: string) => void;
-}): Promise<PostgresAway> {
+export async function postgresAway(options: { seconds: number; say: (line: string) => void }): Promise<PostgresAway> {
+  const { seconds, say } = options;
   // The demo is configured.
   const stack = await ChaosStack.start({ NODE_ENV: '', BACKLOG_LIMIT: String(BACKLOG_LIMIT) });
   const app = new HttpClient(stack.appPort, API_KEY);

@@ -55,14 +55,8 @@ const AFTER_MS = { min: 250, max: 700 };
 const LEAST_ANSWERS = 40;
 
 /** Runs the rounds, each with another fault under load and a final audit; the first difference ends them. */
-export async function runChaos({
-  rounds,
-  seed,
-  clients = CLIENTS,
-  only,
-  main,
-  say,
-}: ChaosOptions): Promise<ChaosResult> {
+export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
+  const { rounds, seed, clients = CLIENTS, only, main, say } = options;
   const names = Object.keys(FAULTS).filter((name) => name.includes(only ?? ''));
   if (names.length === 0) throw new Error(`No fault's name contains "${only}": ${Object.keys(FAULTS).join(', ')}`);
   const startedMs = performance.now();
@@ -127,19 +121,14 @@ export async function runChaos({
   }
 }
 
-async function runRound({
-  stack,
-  workers,
-  ledger,
-  random,
-  fault,
-}: {
+async function runRound(round: {
   stack: ChaosStack;
   workers: readonly Client[];
   ledger: Ledger;
   random: Random;
   fault: string;
 }): Promise<Round> {
+  const { stack, workers, ledger, random, fault } = round;
   const ending = new AbortController();
   const working = Promise.all(workers.map((client) => client.work(ending.signal))).finally(() => ending.abort());
   // A client that gives up ends the round at the await below.

@@ -74,14 +74,9 @@ type Body = any;
 
 async function ask(
   url: string,
-  {
-    key,
-    method = 'GET',
-    path,
-    body,
-    headers,
-  }: { key: string; method?: string; path: string; body?: object; headers?: Record<string, string> },
+  request: { key: string; method?: string; path: string; body?: object; headers?: Record<string, string> },
 ): Promise<{ status: number; body: Body }> {
+  const { key, method = 'GET', path, body, headers } = request;
   const response = await fetch(url + path, {
     method,
     headers: { 'X-API-KEY': key, ...(body && { 'Content-Type': 'application/json' }), ...headers },

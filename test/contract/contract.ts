@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import type { NotificationType } from '../../src/domain/notifications/notification.ts';
 import { ERRORS, type ErrorCode } from '../../src/errors.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 
@@ -60,6 +61,20 @@ export function contractOperation(surface: Surface, method: string, path: string
 }
 
 /** The names of the webhook events. */
+/** Types of events that Laurel has in addition. */
+export const OWN_EVENTS: readonly NotificationType[] = [
+  'points.spent',
+  'points.refunded',
+  'points.expiring',
+  'points.expired',
+  'reward.claimed',
+  'reward.fulfilled',
+  'reward.cancelled',
+  'leaderboard.rewarded',
+  'leaderboard.tier_changed',
+  'user.merged',
+];
+
 export const contractEvents = (): string[] => Object.keys(documents.application.webhooks ?? {});
 
 /** The contract's schema of a webhook payload. */

@@ -3,7 +3,7 @@ import { NOTIFICATION_EXAMPLES } from '../../src/domain/notifications/examples.t
 import { NOTIFICATION_PAYLOADS } from '../../src/domain/notifications/payloads.ts';
 import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 import { makeAjv } from '../../src/operations/validation.ts';
-import { checkPayload, payloadFields } from '../contract/contract.ts';
+import { checkPayload, OWN_EVENTS, payloadFields } from '../contract/contract.ts';
 
 interface Shape {
   properties?: Record<string, Shape>;
@@ -23,26 +23,12 @@ function fieldsIn({ properties = {}, required = [], items, anyOf = [] }: Shape, 
   ];
 }
 
-/** Types that the contract lacks. */
-const OWN: readonly (typeof WEBHOOK_EVENTS)[number][] = [
-  'points.spent',
-  'points.refunded',
-  'points.expiring',
-  'points.expired',
-  'reward.claimed',
-  'reward.fulfilled',
-  'reward.cancelled',
-  'leaderboard.rewarded',
-  'leaderboard.tier_changed',
-  'user.merged',
-];
-
-test.each(OWN)("the example of %s fits Laurel's own fields", (type) => {
+test.each(OWN_EVENTS)("the example of %s fits Laurel's own fields", (type) => {
   const ajv = makeAjv();
   expect([ajv.validate(NOTIFICATION_PAYLOADS[type], NOTIFICATION_EXAMPLES[type]), ajv.errors]).toEqual([true, null]);
 });
 
-test.each(WEBHOOK_EVENTS.filter((type) => !OWN.includes(type)))(
+test.each(WEBHOOK_EVENTS.filter((type) => !OWN_EVENTS.includes(type)))(
   "%s has the contract's fields, and its example fits both",
   (type) => {
     const ours = new Map(fieldsIn(NOTIFICATION_PAYLOADS[type] as Shape));

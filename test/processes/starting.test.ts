@@ -105,13 +105,9 @@ interface Answer {
 
 async function ask(
   path: string,
-  {
-    method = 'GET',
-    body,
-    tenant,
-    port = 'APP_PORT',
-  }: { method?: string; body?: unknown; tenant?: string; port?: string } = {},
+  request: { method?: string; body?: unknown; tenant?: string; port?: string } = {},
 ): Promise<Answer> {
+  const { method = 'GET', body, tenant, port = 'APP_PORT' } = request;
   const response = await fetch(`http://127.0.0.1:${variables[port]}${path}`, {
     method,
     headers: {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { masterOf, parseLayout, slotOfShard, slotOfTag } from '../../src/redis/cluster.ts';
+import { masterOf, parseLayout, slotOfShard, slotOfTag } from '../../src/redis/cluster-layout.ts';
 
 const asked = { host: '10.0.0.9', port: 7000 };
 

@@ -30,14 +30,9 @@ const trigger = (points: number, fields: Partial<PlanTrigger> = {}): PlanTrigger
 /** Awards of a trigger that fires a number of times. */
 function pay(
   points: number,
-  {
-    boosts = [],
-    max,
-    had = 0,
-    times = 1,
-    own = [],
-  }: { boosts?: PlanBoost[]; max?: number; had?: number; times?: number; own?: PlanBoost[] } = {},
+  given: { boosts?: PlanBoost[]; max?: number; had?: number; times?: number; own?: PlanBoost[] } = {},
 ) {
+  const { boosts = [], max, had = 0, times = 1, own = [] } = given;
   const user = freshUser({ points: new Map(had === 0 ? [] : [[5, had]]), attributes: new Map([[1, 'gold']]) });
   const ledger = open(systemOf({ boosts, ...(max !== undefined && { max }) }), user, own);
   award(ledger, trigger(points), { times, user, day: DAY });

@@ -5,7 +5,7 @@ import { pack } from '../../src/packed/pack-state.ts';
 import { EVENT_RECORD, KIND, kindField, RECORD, SETTLED } from '../../src/packed/record-fields.ts';
 import { recordOf, unpack } from '../../src/packed/state.ts';
 import type { EventOutcome, RuleEvent } from '../../src/rules/event.ts';
-import { eventRecord, guardedRecord, type StreakRepairs } from '../../src/rules/record.ts';
+import { eventRecord, guardedRecord, type StreakRepairs } from '../../src/rules/event-record.ts';
 import {
   DAY,
   dailyStreak,

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { slotOfShard } from '../../src/redis/cluster.ts';
+import { slotOfShard } from '../../src/redis/cluster-layout.ts';
 import { freePort } from '../../src/local/free-ports.ts';
 import { OwnRedis, type Secured } from '../engine/rebuild/own-redis.ts';
 import type { Part } from './left-behind.ts';

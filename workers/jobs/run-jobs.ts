@@ -34,14 +34,8 @@ interface Lane {
  * A lane that begins a slice wakes the next one, which looks for other jobs meanwhile. So a look without jobs takes two
  * statements, not two for each lane.
  */
-export function jobWorker({
-  runner,
-  mayStep = () => true,
-  log,
-  ending,
-  everyMs = EVERY_MS,
-  lanes = LANES,
-}: JobWorkerOptions): Rounds {
+export function jobWorker(options: JobWorkerOptions): Rounds {
+  const { runner, mayStep = () => true, log, ending, everyMs = EVERY_MS, lanes = LANES } = options;
   const logThrottle = new LogThrottle(REPEAT_MS);
   const running: Lane[] = [];
   let closed = false;

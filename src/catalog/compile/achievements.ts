@@ -15,21 +15,14 @@ export function compileAchievement(catalogIndex: CatalogIndex, achievement: Achi
   if (achievement.trigger === 'achievement')
     return present<PlanAchievement>({ ...common, of: numbersOf(achievement.achievementIds) });
   if (achievement.trigger === 'api') {
-    return present<PlanAchievement>({
-      ...common,
-      locked: achievement.status === 'locked' ? true : undefined,
-    });
+    return present<PlanAchievement>({ ...common, locked: achievement.status === 'locked' ? true : undefined });
   }
   if (achievement.trigger === 'anniversary') {
     return present<PlanAchievement>({ ...common, years: achievement.anniversaryYears ?? 1 });
   }
   if (achievement.trigger === 'streak') {
     const frequency = FREQUENCY[catalogIndex.catalog.streaks.frequency];
-    return present<PlanAchievement>({
-      ...common,
-      length: achievement.streakLength ?? 1,
-      frequency,
-    });
+    return present<PlanAchievement>({ ...common, length: achievement.streakLength ?? 1, frequency });
   }
   return present<PlanAchievement>({
     ...common,

@@ -18,7 +18,7 @@ export function compileBoard(
   { metric, days }: { metric: { id: string } | null; days: number[] },
 ): PlanBoard {
   const runs = days.map((day) => runOf(board, day)?.startDay ?? -1);
-  const kept = catalogIndex.catalog.keptRuns?.[board.no] ?? Infinity;
+  const keptRuns = catalogIndex.catalog.keptRuns?.[board.no] ?? Infinity;
   const groups = board.breakdownAttributes.map((id) => catalogIndex.attributesById.get(id)?.no ?? 0);
   return present<PlanBoard>({
     no: board.no,
@@ -36,7 +36,7 @@ export function compileBoard(
     groups: groups.length === 0 ? undefined : groups,
     team: catalogIndex.attributesById.get(board.teamAttributeId ?? '')?.no,
     runs,
-    kept: kept < (runs[0] ?? -Infinity) ? kept : undefined,
+    kept: keptRuns < (runs[0] ?? -Infinity) ? keptRuns : undefined,
     // Only for the highest sum do a score and an event's value say what the score was before.
     scores: floorOf(board) !== 0 || isWantedBy(catalogIndex, board, ['leaderboard.rank_changed']) || undefined,
     heard: isWantedBy(catalogIndex, board, ['leaderboard.rank_changed', 'leaderboard.changed']) || undefined,

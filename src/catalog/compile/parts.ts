@@ -44,9 +44,9 @@ const ACTIONS = {
 
 export function compileGuards({ guards }: Metric): { guards?: PlanGuards } {
   if (guards === null) return {};
-  const asked = GUARD_NAMES.flatMap((name) => {
+  const compiled = GUARD_NAMES.flatMap((name) => {
     const guard = guards[name];
     return guard === undefined ? [] : [{ kind: GUARD[name], action: ACTIONS[guard.action], ...toDecimal(guard.limit) }];
   });
-  return { guards: { asked } };
+  return { guards: { asked: compiled } };
 }

@@ -101,10 +101,10 @@ function changedTypes(
   present: readonly Attribute[],
 ): DocumentProblem[] {
   const before = new Map(present.map((attribute) => [nameOfAttribute(attribute), attribute]));
-  const kept = new Set(attributes.map(({ current }) => current));
+  const named = new Set(attributes.map(({ current }) => current));
   return attributes.flatMap(({ item, current, path }) => {
     const other = before.get(nameOfAttribute({ ...item, type: item.type === 'user' ? 'event' : 'user' }));
-    if (current !== undefined || other === undefined || kept.has(other)) return [];
+    if (current !== undefined || other === undefined || named.has(other)) return [];
     const is = other.type === 'user' ? 'a user' : 'an event';
     const text = `'${item.key}' is ${is} attribute, and the type of an attribute cannot be changed: delete it first`;
     return [{ path: `${path}.type`, text }];

@@ -36,17 +36,17 @@ export function pair<Item, Resource>(
   const pairs: (Resource | undefined)[] = items.map(() => undefined);
   const paired = new Set<Resource>();
   for (const rule of rules) {
-    const left = new Map<string, Resource[]>();
+    const unpaired = new Map<string, Resource[]>();
     // In reverse, so that `pop` returns the oldest.
     for (const resource of resources.toReversed()) {
       const text = paired.has(resource) ? null : rule.resource(resource);
       if (text === null) continue;
-      addTo(left, text, resource);
+      addTo(unpaired, text, resource);
     }
     for (const [index, item] of items.entries()) {
       if (pairs[index] !== undefined) continue;
       const text = rule.item(item);
-      const match = text === null ? undefined : left.get(text)?.pop();
+      const match = text === null ? undefined : unpaired.get(text)?.pop();
       if (match === undefined) continue;
       pairs[index] = match;
       paired.add(match);

@@ -222,8 +222,8 @@ export class Generator {
     const { ends, pace } = this.job;
     const isDone = 'seconds' in ends ? nowMs >= ends.seconds * 1000 : this.made >= ends.requests;
     if (!isDone && !this.stopped && (pace === 'flat out' || this.nextDueMs < Infinity)) return false;
-    const left = this.waiting.app.length + this.waiting.admin.length + this.again.length;
-    if (this.open === 0 && (this.stopped || left === 0)) return true;
+    const unsent = this.waiting.app.length + this.waiting.admin.length + this.again.length;
+    if (this.open === 0 && (this.stopped || unsent === 0)) return true;
     return 'seconds' in ends && nowMs > ends.seconds * 1000 + GRACE_MS && this.open === 0;
   }
 
@@ -351,8 +351,8 @@ export class Generator {
     const isBatch = this.job.requests.some(({ kind }) => kind === 'batch');
     const most = isBatch ? PREPARED.batches : PREPARED.requests;
     const { ends } = this.job;
-    const left = 'requests' in ends ? ends.requests - this.made : Infinity;
-    for (let no = 0; no < number && this.prepared.length < Math.min(most, left); no += 1)
+    const requestsToMake = 'requests' in ends ? ends.requests - this.made : Infinity;
+    for (let no = 0; no < number && this.prepared.length < Math.min(most, requestsToMake); no += 1)
       this.prepared.push(this.maker.next());
   }
 

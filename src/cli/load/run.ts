@@ -162,10 +162,7 @@ class Load {
     return {
       url: app.url,
       adminUrl: admin?.url ?? null,
-      headers: {
-        'x-api-key': app.key ?? '',
-        ...(app.tenant !== undefined && { 'tenant-id': app.tenant }),
-      },
+      headers: { 'x-api-key': app.key ?? '', ...(app.tenant !== undefined && { 'tenant-id': app.tenant }) },
       requests: scenario.requests.map(({ kind, weight = 1, events = BATCH_EVENTS }) => ({ kind, weight, events })),
       shape: this.shape,
       crowd: users === 1 ? { hotUser: `${prefix}0` } : { users, prefix },

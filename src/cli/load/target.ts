@@ -41,7 +41,7 @@ export async function resolveNames(target: Target, scenario: Scenario): Promise<
 }
 
 async function namesWithAdmin(admin: AdminOptions, scenario: Scenario): Promise<Names> {
-  const configuration = (await askAdmin(admin, { method: 'GET', path: '/v1/configuration' })) as Configuration;
+  const configuration = await askAdmin<Configuration>(admin, { method: 'GET', path: '/v1/configuration' });
   const existing = shapeOf(configuration);
   const weighted = weights(scenario.metrics);
   const missing = Object.keys(weighted).filter((key) => !Object.hasOwn(existing.metrics, key));
@@ -79,7 +79,7 @@ async function namesWithoutAdmin({ app }: Target, scenario: Scenario): Promise<N
       'metrics: name those of the events (--metric KEY), or give --admin-url, and all of the tenant’s metrics are used.',
     );
   for (const key of Object.keys(metrics)) await needMetric(app, key);
-  const boards = (await askAdmin(app, { method: 'GET', path: '/v1/leaderboards' })) as LeaderboardWithStatus[];
+  const boards = await askAdmin<LeaderboardWithStatus[]>(app, { method: 'GET', path: '/v1/leaderboards' });
   const active = boards
     .filter(({ status, breakdownAttributes }) => status === 'active' && breakdownAttributes.length === 0)
     .map(({ key }) => key);
@@ -144,7 +144,7 @@ function withoutUnusable(shape: Shape, { requests }: Scenario): Shape {
 /** Deletes up to 100 users; returns how many existed. */
 export async function deleteUsers(admin: AdminOptions, ids: readonly string[]): Promise<number> {
   const path = `/v1/users?ids=${ids.map(encodeURIComponent).join(',')}`;
-  const answer = (await askPatiently(admin, { method: 'DELETE', path })) as { deleted: unknown[] };
+  const answer = await askPatiently<{ deleted: unknown[] }>(admin, { method: 'DELETE', path });
   return answer.deleted.length;
 }
 
@@ -152,7 +152,7 @@ export async function deleteUsers(admin: AdminOptions, ids: readonly string[]): 
 export async function* usersBeginning(admin: AdminOptions, prefix: string): AsyncGenerator<string[]> {
   for (;;) {
     const path = `/v1/users?search=${encodeURIComponent(prefix)}&limit=100`;
-    const page = (await askPatiently(admin, { method: 'GET', path })) as { id: string }[];
+    const page = await askPatiently<{ id: string }[]>(admin, { method: 'GET', path });
     const ids = page.map(({ id }) => id).filter((id) => id.startsWith(prefix));
     if (ids.length === 0) return;
     // The caller deletes them, so the next page is the first again.

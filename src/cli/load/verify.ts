@@ -176,10 +176,7 @@ async function orNothing(answer: Promise<unknown>): Promise<unknown> {
 }
 
 async function compareLeaderboards({ target, ledger, days, onProgress }: VerifyOptions, verification: Verification) {
-  const boards = (await askPatiently(target.app, {
-    method: 'GET',
-    path: '/v1/leaderboards',
-  })) as LeaderboardWithStatus[];
+  const boards = await askPatiently<LeaderboardWithStatus[]>(target.app, { method: 'GET', path: '/v1/leaderboards' });
   for (const board of boards) {
     const reason = whyNotComparable(board, days);
     if (reason !== null) {
@@ -218,7 +215,7 @@ async function compareScores(
 ): Promise<string[]> {
   const path = `/v1/leaderboards/${encodeURIComponent(board.key)}/rankings`;
   const body = { userIds: accounts.map(([user]) => user), limit: USERS_A_REQUEST };
-  const { rankings } = (await askPatiently(app, { method: 'POST', path, body })) as LeaderboardResponseWithRankings;
+  const { rankings } = await askPatiently<LeaderboardResponseWithRankings>(app, { method: 'POST', path, body });
   const scores = new Map(rankings.map(({ userId, value }) => [userId, millionths(value)]));
   return accounts.flatMap(([user, account]) => {
     const score = scores.get(user) ?? 0;

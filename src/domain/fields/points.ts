@@ -74,15 +74,12 @@ const TRIGGER_NAMES: Readonly<Record<TriggerType, string>> = {
 /** What fires a trigger. The contract has no type for levels and ranks, so for its clients they are achievements without an ID. */
 export type TriggerKind = TriggerType | 'level' | 'rank';
 
-export function kindOf({
-  type,
-  pointsSystemId = null,
-  leaderboardId = null,
-}: {
+export function kindOf(trigger: {
   type: TriggerType;
   pointsSystemId?: string | null;
   leaderboardId?: string | null;
 }): TriggerKind {
+  const { type, pointsSystemId = null, leaderboardId = null } = trigger;
   if (type !== 'achievement') return type;
   if (pointsSystemId !== null) return 'level';
   return leaderboardId === null ? type : 'rank';

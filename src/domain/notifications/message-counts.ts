@@ -27,13 +27,11 @@ export const COUNTED_MEDIA: readonly Medium[] = ['email', 'push'];
 export const PARTS_A_MEDIUM = 100;
 
 /** The kind, medium and count of a sum; `null` if a later version wrote it. */
-export function messageCountOf({
-  subject,
-  part,
-}: {
+export function messageCountOf(counted: {
   subject: number;
   part: number;
 }): { kind: MessageKind; medium: Medium; count: MessageCount } | null {
+  const { subject, part } = counted;
   const kind = COUNTED_KINDS[subject - 1];
   const medium = COUNTED_MEDIA[Math.floor(part / PARTS_A_MEDIUM)];
   const count = MESSAGE_COUNTS[(part % PARTS_A_MEDIUM) - 1];

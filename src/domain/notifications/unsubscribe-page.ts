@@ -37,18 +37,11 @@ export interface RenderedUnsubscribePage {
   done: string;
 }
 
-export const renderUnsubscribePage = ({
-  locale,
-  title,
-  question,
-  button,
-  doneTitle,
-  done,
-}: UnsubscribeTexts & { locale?: string }): RenderedUnsubscribePage => ({
-  question: textPage(locale, {
-    title,
-    text: question,
-    form: `<form method="post"><button type="submit" name="List-Unsubscribe" value="One-Click">${escapeHtml(button)}</button></form>`,
+export const renderUnsubscribePage = (texts: UnsubscribeTexts & { locale?: string }): RenderedUnsubscribePage => ({
+  question: textPage(texts.locale, {
+    title: texts.title,
+    text: texts.question,
+    form: `<form method="post"><button type="submit" name="List-Unsubscribe" value="One-Click">${escapeHtml(texts.button)}</button></form>`,
   }),
-  done: textPage(locale, { title: doneTitle, text: done }),
+  done: textPage(texts.locale, { title: texts.doneTitle, text: texts.done }),
 });

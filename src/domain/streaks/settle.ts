@@ -114,13 +114,7 @@ function settleBy(purse: Settling, rule: StreakSettlementRule, day: number): voi
 
 function settleGap(
   streak: StreakAsLeft,
-  {
-    purse,
-    rule,
-    frequency,
-    current,
-    settlements,
-  }: {
+  gap: {
     purse: Settling;
     rule: StreakSettlementRule;
     frequency: Frequency;
@@ -128,6 +122,7 @@ function settleGap(
     settlements: Settlement[];
   },
 ): StreakAsLeft {
+  const { purse, rule, frequency, current, settlements } = gap;
   const counts = frequency === rule.frequency;
   let lastPeriod = streak.lastPeriod ?? -1;
   const used = (kind: SettlementKind, from: number, to: number): void => {

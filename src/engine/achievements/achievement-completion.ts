@@ -14,7 +14,7 @@ import { unlessRefused } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 import { pointsJson } from '../events/event-answer.ts';
 import { sentUser } from '../users/sent-user.ts';
-import { userAchievementResponse } from '../responses.ts';
+import { userAchievementResponse } from '../responses/achievements.ts';
 
 export function createAchievementCompletion(scripts: Scripts, clock: Clock) {
   /**

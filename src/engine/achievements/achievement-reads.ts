@@ -5,7 +5,7 @@ import type { AchievementWithStatsResponse, UserAchievementWithStatsResponse } f
 import type { Achievement } from '../../domain/catalog.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import type { UserReads } from '../users/user-reads.ts';
-import { achievementResponse, concealed, showsTo, userAchievementResponse } from '../responses.ts';
+import { achievementResponse, concealed, showsTo, userAchievementResponse } from '../responses/achievements.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { lastCounters } from '../../redis/parts.ts';
 

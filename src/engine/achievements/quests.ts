@@ -88,9 +88,12 @@ export async function latestPeriods(
   const { tenantNo } = catalogIndex.catalog;
   const sums = await periodSums(client, catalogIndex, { quest, ids });
   const completed = await completedPeriods(client, tenantNo, ids, [quest.no]);
-  const done = new Set(completed.map(({ userId, period }) => `${period} ${userId}`));
+  const completions = new Set(completed.map(({ userId, period }) => `${period} ${userId}`));
   return new Map(
-    ids.map((id) => [id, latestOf(sums.get(id) ?? new Map<number, bigint>(), (period) => done.has(`${period} ${id}`))]),
+    ids.map((id) => [
+      id,
+      latestOf(sums.get(id) ?? new Map<number, bigint>(), (period) => completions.has(`${period} ${id}`)),
+    ]),
   );
 }
 

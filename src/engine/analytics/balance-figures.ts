@@ -58,13 +58,7 @@ export async function netUpTo(
   pool: Pool,
   { tenantNo, segment, day, today }: OfSegment & { day: number; today: number },
 ): Promise<(systemNo: number) => number> {
-  const ever = readSumsTogether(pool, {
-    tenantNo,
-    segment,
-    kinds: [COUNTED.pointsEver],
-    fromDay: 0,
-    toDay: 0,
-  });
+  const ever = readSumsTogether(pool, { tenantNo, segment, kinds: [COUNTED.pointsEver], fromDay: 0, toDay: 0 });
   const later =
     day >= today
       ? []

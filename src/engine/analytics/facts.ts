@@ -137,13 +137,9 @@ function addEvent(facts: Fact[], record: HappenedRecord): void {
 /** `createdMs`: `null` also for repeating achievements, whose completions have no one time after the user came. */
 function addCompletion(
   facts: Fact[],
-  {
-    achievement: subject,
-    atMs,
-    createdMs,
-    events,
-  }: { achievement: number; atMs: number; createdMs: number | null; events: number },
+  completion: { achievement: number; atMs: number; createdMs: number | null; events: number },
 ): void {
+  const { achievement: subject, atMs, createdMs, events } = completion;
   const day = epochDay(atMs);
   facts.push(fact(COUNTED.completed, day, { subject, events }));
   if (createdMs !== null)
@@ -173,12 +169,10 @@ function addMoved(facts: Fact[], record: HappenedRecord, createdMs: number | nul
 
 function addAward(
   facts: Fact[],
-  {
-    [AWARD.trigger]: subject,
-    [AWARD.awarded]: points,
-  }: Pick<RecordedAward, typeof AWARD.trigger | typeof AWARD.awarded>,
+  award: Pick<RecordedAward, typeof AWARD.trigger | typeof AWARD.awarded>,
   { day, system: part }: { day: number; system: number },
 ): void {
+  const { [AWARD.trigger]: subject, [AWARD.awarded]: points } = award;
   const value = inMicros(Math.abs(points));
   facts.push(fact(points < 0 ? COUNTED.taken : COUNTED.awarded, day, { subject, part, value }));
   facts.push(fact(COUNTED.pointsEver, 0, { subject: part, value: inMicros(points) }));

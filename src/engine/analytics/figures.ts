@@ -13,26 +13,17 @@ import { playedRule, runShownOn } from '../../domain/runs.ts';
 import { AppError } from '../../errors.ts';
 import type { User } from '../../rules/user.ts';
 import type { AnalyticsSum } from '../../postgres/analytics.ts';
-import { currentQuest } from '../responses.ts';
+import { currentQuest } from '../responses/achievements.ts';
 import { groupsOfRun } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/live-standings.ts';
 import type { BalanceChanges } from './balance-figures.ts';
 import { daysOf, Tallies, type ComparedDays } from './analytics-range.ts';
 import { groupedBy } from '../../grouped.ts';
+import { picked } from '../../picked.ts';
 
 const SHARES = 10;
 
-export const shown = ({
-  id,
-  key,
-  name,
-  trigger,
-}: Achievement): Pick<Achievement, 'id' | 'key' | 'name' | 'trigger'> => ({
-  id,
-  key,
-  name,
-  trigger,
-});
+export const shown = (achievement: Achievement) => picked(achievement, ['id', 'key', 'name', 'trigger']);
 
 export const inRange = ({ fromDay, toDay }: Days): Days => ({ fromDay, toDay });
 

@@ -15,7 +15,7 @@ import type { AnalyticsEngagement, AnalyticsRetention } from '../../domain/analy
 import { dateOf, type Days, epochDay } from '../../domain/periods.ts';
 import { readSums, sampledValues, type AnalyticsSum } from '../../postgres/analytics.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
-import { isControl } from '../responses.ts';
+import { isControl } from '../responses/users.ts';
 import { scopeOf, comparedDays, type AnalyticsQuery } from './analytics-range.ts';
 import type { CostlyReads } from './costly-reads.ts';
 import { found } from './figures.ts';
@@ -144,17 +144,13 @@ interface Cohort {
   weeks: number[];
 }
 
-function cohortsOf({
-  cohorts,
-  today,
-  fresh,
-  active,
-}: {
+function cohortsOf(sums: {
   cohorts: Days;
   today: number;
   fresh: readonly AnalyticsSum[];
   active: readonly AnalyticsSum[];
 }): Cohort[] {
+  const { cohorts, today, fresh, active } = sums;
   const users = new Map<number, number>();
   for (const { day, events } of fresh) users.set(mondayOf(day), (users.get(mondayOf(day)) ?? 0) + events);
   const weeks = new Map<string, number>();
@@ -176,15 +172,8 @@ const without = (cohort: Cohort, own: Cohort): Cohort => ({
 });
 
 /** Sums of all cohorts with users on both sides, by week; of each cohort only the weeks that are over. */
-function comparedWeeks({
-  own,
-  others,
-  today,
-}: {
-  own: Cohort[];
-  others: Cohort[];
-  today: number;
-}): AnalyticsRetention['comparison'] {
+function comparedWeeks(groups: { own: Cohort[]; others: Cohort[]; today: number }): AnalyticsRetention['comparison'] {
+  const { own, others, today } = groups;
   const compared: AnalyticsRetention['comparison'] = [];
   for (const [index, cohort] of own.entries()) {
     const other = others[index]!;

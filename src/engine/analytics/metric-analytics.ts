@@ -67,12 +67,7 @@ export function createMetricAnalytics(options: AnalyticsOptions) {
       talliesByDay(pool, scope, [COUNTED.events], metric.no),
       sumsOfDays(pool, { ...scope, days: { ...days, ...ofWeeks } }, [COUNTED.events], metric.no),
       sumsOfDays(pool, { ...scope, days: { ...days, ...ofWeeks } }, [COUNTED.activeInWeek]),
-      readSumsTogether(pool, {
-        ...everyone,
-        ...inRange(days),
-        kinds: [COUNTED.sizes],
-        subject: metric.no,
-      }),
+      readSumsTogether(pool, { ...everyone, ...inRange(days), kinds: [COUNTED.sizes], subject: metric.no }),
       newestValues(scope, metric.no),
     ]);
     const events = byDay(COUNTED.events);

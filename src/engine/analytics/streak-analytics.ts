@@ -5,7 +5,7 @@ import { FREQUENCIES } from '../../domain/periods.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
 import { mappedInSlices } from '../../slices.ts';
 import { sampledStates, sumsOfDays, userCount } from './range-sums.ts';
-import { settledNow } from '../responses.ts';
+import { settledNow } from '../responses/streaks.ts';
 import { scopeOf, daysOf, type Tallies, type AnalyticsQuery, type AnalyticsOptions } from './analytics-range.ts';
 import { lengthRanges, talliesBy } from './figures.ts';
 

@@ -16,7 +16,7 @@ import {
 } from '../../postgres/analytics.ts';
 import { storableText } from '../../postgres/storable-json.ts';
 import { userHash } from '../leaderboards/snapshot-parts.ts';
-import { isControl } from '../responses.ts';
+import { isControl } from '../responses/users.ts';
 import { activeDayOf, type LateActiveDays } from './active-days.ts';
 import { addMicros, factsOf, factsOfImport, returns, type Fact, type Micros } from './facts.ts';
 

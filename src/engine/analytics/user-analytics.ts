@@ -5,7 +5,7 @@ import { dateOf } from '../../domain/periods.ts';
 import { firstDayOf, idsOfUsers, readValues, usersWithValue, type AnalyticsSum } from '../../postgres/analytics.ts';
 import { mappedInSlices } from '../../slices.ts';
 import { sumsOfDays, talliesByDay, userCount } from './range-sums.ts';
-import { isControl } from '../responses.ts';
+import { isControl } from '../responses/users.ts';
 import { scopeOf, daysOf, type AnalyticsQuery, type AnalyticsScope, type AnalyticsOptions } from './analytics-range.ts';
 import { eventsOn, periodsIn, sumOf } from './figures.ts';
 

@@ -20,13 +20,8 @@ const MASTER_MS = 2_000;
  * replica outside a cluster, a Postgres older than 15 or behind a transaction pooler, and a server that does not
  * answer. One node of a cluster has to answer. Either URL may be omitted. Throws a `StartError` with one sentence.
  */
-export async function acceptServers({
-  redisUrl,
-  databaseUrl,
-}: {
-  redisUrl?: string;
-  databaseUrl?: string;
-}): Promise<void> {
+export async function acceptServers(addresses: { redisUrl?: string; databaseUrl?: string }): Promise<void> {
+  const { redisUrl, databaseUrl } = addresses;
   await Promise.all([
     redisUrl === undefined ? null : acceptRedis(redisUrl),
     databaseUrl === undefined ? null : acceptPostgres(databaseUrl),

@@ -106,12 +106,11 @@ export interface Gap {
   to: string;
 }
 
-const gapOf = ({
-  shard,
-  handed: { floor },
-  cursor: { position },
-}: Pick<SeenShard, 'shard' | 'handed' | 'cursor'>): Gap | null =>
-  comparePositions(floor, position) > 0 ? { shard, from: position, to: floor } : null;
+function gapOf({ shard, handed, cursor }: Pick<SeenShard, 'shard' | 'handed' | 'cursor'>): Gap | null {
+  const { position: from } = cursor;
+  const { floor: to } = handed;
+  return comparePositions(to, from) > 0 ? { shard, from, to } : null;
+}
 
 /** The gaps of a Postgres restored from an older state; empty if Redis still holds all that it lost. */
 export const gapsOf = ({ shards }: Pick<Inspection, 'shards'>): Gap[] => shards.flatMap((seen) => gapOf(seen) ?? []);

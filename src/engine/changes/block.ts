@@ -231,18 +231,14 @@ export interface StepPart {
 /** KEYS and ARGV of `lua/commit.lua`. `recalled`: blocks of users who were not read. `together`: all blocks are written or none. */
 export function commitCall(
   part: TenantPart,
-  {
-    blocks,
-    recalled,
-    retryPosition,
-    step = null,
-  }: {
+  commit: {
     blocks: readonly Block[];
     recalled: ReadonlySet<Block>;
     retryPosition: string;
     step?: StepPart | 'together' | null;
   },
 ): { keys: string[]; args: Words } {
+  const { blocks, recalled, retryPosition, step = null } = commit;
   const keys = new KeyNumbers([
     outboxKey(part.shard),
     countersKey(part),

@@ -13,18 +13,14 @@ import { type Calls, COMMIT_SCRIPT, maybeStored, READ_SCRIPT } from './change-us
 export function callsOf(
   scripts: Scripts,
   part: TenantPart,
-  {
-    spans,
-    joined,
-    events = 0,
-    foundElsewhere,
-  }: {
+  options: {
     spans?: readonly Span[] | undefined;
     joined?: { reads: JoinedCalls; commits: JoinedCalls } | undefined;
     events?: number;
     foundElsewhere?: () => Promise<boolean>;
   } = {},
 ): Calls {
+  const { spans, joined, events = 0, foundElsewhere } = options;
   return {
     recent: scripts.recent,
     read: async (call) =>
@@ -55,11 +51,9 @@ export function callsOf(
  */
 export function callsOnce(
   redis: Redis,
-  {
-    onWritten = () => undefined,
-    around = (run) => run(),
-  }: { onWritten?: () => void; around?: (run: () => Promise<unknown>) => Promise<unknown> } = {},
+  options: { onWritten?: () => void; around?: (run: () => Promise<unknown>) => Promise<unknown> } = {},
 ): Calls {
+  const { onWritten = () => undefined, around = (run) => run() } = options;
   return {
     read: async ({ keys, args }) => {
       const replies = (await READ_SCRIPT.run(redis, keys, args)) as Buffer[];

@@ -15,7 +15,8 @@ import type { Scripts } from '../scripts.ts';
 import { type Block, countsOf, type Effects, type KeyUse, mapPart } from './block.ts';
 import { callsOf } from './calls.ts';
 import { changeUsers, type ReadUser } from './change-users.ts';
-import { lackOfRoom, packedRefusal } from './event-change.ts';
+import { packedRefusal } from './packed-refusal.ts';
+import { lackOfRoom } from './state-size.ts';
 
 /** A change of one user. */
 export interface UserChange<R extends object = ScriptReply> {
@@ -115,13 +116,9 @@ const NO_EFFECTS: Effects = { isNew: false, completed: [], quests: [], ledgers: 
 export function written(
   user: User,
   read: ReadUser,
-  {
-    part,
-    record,
-    effects = {},
-    uses = [],
-  }: { part: TenantPart; record: HappenedRecord; effects?: Partial<Effects>; uses?: KeyUse[] },
+  change: { part: TenantPart; record: HappenedRecord; effects?: Partial<Effects>; uses?: KeyUse[] },
 ): UserChange {
+  const { part, record, effects = {}, uses = [] } = change;
   const packed = encodeUser(user);
   const refusal = lackOfRoom(user, packed, read.packed);
   if (refusal !== null) return refused(read, refusal);

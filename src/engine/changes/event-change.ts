@@ -1,37 +1,27 @@
 /** Computes what a user's events change: from the user as read to the block that commits it. */
-import type { CompiledPlan } from '../../rules/plan.ts';
 import { GUARD_ACTION, QUARANTINED } from '../../packed/guard-fields.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { Refusal as PackedRefusal, ScriptReply } from '../../packed/record.ts';
-import {
-  BLOCKED,
-  INSUFFICIENT,
-  MERGED_INTO,
-  OUT_OF_RANGE,
-  OUTDATED,
-  REFUSAL,
-  REPLAY,
-  REQUIRED,
-  SERVER_ONLY,
-  TOO_MANY_KEYS,
-  UNCHANGED,
-  UNKNOWN_USE,
-} from '../../packed/refusal-fields.ts';
-import { PROFILE_BYTES, recordOf, STATE_BYTES } from '../../packed/state.ts';
+import { MERGED_INTO, REFUSAL, REPLAY, UNKNOWN_USE } from '../../packed/refusal-fields.ts';
+import { recordOf } from '../../packed/state.ts';
 import { fieldOfGeneration } from '../../redis/idempotency.ts';
 import { quarantineKey, type TenantPart } from '../../redis/keys.ts';
+import { eventRecord, type EventTexts, guardedRecord, standing } from '../../rules/event-record.ts';
 import { applyEvent, type EventOutcome, type RuleEvent, type StoppedEvent } from '../../rules/event.ts';
 import { addToQuarantine, type Quarantine } from '../../rules/guards.ts';
-import { eventRecord, type EventTexts, guardedRecord, requestRecord, standing } from '../../rules/record.ts';
+import type { CompiledPlan } from '../../rules/plan.ts';
+import { requestRecord } from '../../rules/record.ts';
 import { isRefusal, type Refusal } from '../../rules/refusal.ts';
 import { applyRequest } from '../../rules/request.ts';
-import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import { oneMoreKey } from '../../rules/used-keys.ts';
+import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import { newUser, SEALED_MS, type User } from '../../rules/user.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
 import { stateDigest } from '../scripts.ts';
 import { type Block, countsOf, eventPart, mapPart } from './block.ts';
 import type { ReadUser } from './change-users.ts';
+import { packedRefusal } from './packed-refusal.ts';
+import { lackOfRoom } from './state-size.ts';
 
 /** What a user's events change. */
 export interface EventsChange {
@@ -351,65 +341,4 @@ function ruleEventOf(ready: ReadyEvent): RuleEvent {
     occurred: occurred ?? null,
     ...(metadata !== undefined && { metadata }),
   };
-}
-
-/** Why a state that a request changed may not be written. One that already exceeds a limit may shrink. */
-export function lackOfRoom(
-  user: User,
-  packed: Buffer,
-  before: Buffer | null,
-): { refusal: 'tooLarge' | 'profileTooLarge' } | null {
-  const profile = packed.length > PROFILE_BYTES ? profileBytes(user) : 0;
-  if (profile > PROFILE_BYTES && (before === null || profile > profileBytes(decodeUser(before))))
-    return { refusal: 'profileTooLarge' };
-  const hasRoom = packed.length <= STATE_BYTES || (before !== null && packed.length <= before.length);
-  return hasRoom ? null : { refusal: 'tooLarge' };
-}
-
-function profileBytes({ name, email, deviceTokens, attributes }: User): number {
-  return [name, email, deviceTokens, ...attributes.values()].reduce(
-    (bytes, text) => bytes + (text === null ? 0 : Buffer.byteLength(text)),
-    0,
-  );
-}
-
-/** A refusal as callers read it. */
-export function packedRefusal(refusal: Refusal): PackedRefusal {
-  switch (refusal.refusal) {
-    case 'outOfPoints':
-      return { [RECORD.kind]: REFUSAL.outOfPoints, [BLOCKED.trigger]: refusal.trigger };
-    case 'outOfRange':
-      return {
-        [RECORD.kind]: REFUSAL.outOfRange,
-        [OUT_OF_RANGE.metric]: refusal.metric,
-        [OUT_OF_RANGE.sum]: refusal.sum,
-        ...(refusal.no !== undefined && { [OUT_OF_RANGE.no]: refusal.no }),
-      };
-    case 'tooManyKeys':
-      return { [RECORD.kind]: REFUSAL.tooManyKeys, [TOO_MANY_KEYS.waitMs]: refusal.waitMs };
-    case 'serverOnly':
-      return { [RECORD.kind]: REFUSAL.serverOnly, [SERVER_ONLY.no]: refusal.no };
-    case 'required':
-      return { [RECORD.kind]: REFUSAL.required, [REQUIRED.missing]: refusal.missing };
-    case 'outdated':
-      return {
-        [RECORD.kind]: REFUSAL.outdated,
-        ...(refusal.whole !== undefined && { [OUTDATED.whole]: refusal.whole, [OUTDATED.micros]: refusal.micros! }),
-      };
-    case 'insufficient':
-      return { [RECORD.kind]: REFUSAL.insufficient, [INSUFFICIENT.balance]: refusal.balance };
-    case 'unchanged':
-      return { [RECORD.kind]: REFUSAL.unchanged, [UNCHANGED.why]: refusal.why, [UNCHANGED.day]: refusal.day };
-    case 'tooLarge':
-    case 'profileTooLarge':
-    case 'futureSignUp':
-    case 'noAddress':
-    case 'locked':
-    case 'unmetConditions':
-    case 'notQuarantined':
-    case 'manyHolds':
-    case 'notHeld':
-    case 'held':
-      return { [RECORD.kind]: REFUSAL[refusal.refusal] };
-  }
 }

@@ -78,9 +78,7 @@ export async function recordEvents(
     onOvertaken: (latest, at) => {
       for (const placed of users[at]!) placed.reached = reached.next(nowMs, latest);
     },
-    ...(step !== null && {
-      step: (changes: readonly EventsChange[]) => stepPart(step, users, changes),
-    }),
+    ...(step !== null && { step: (changes: readonly EventsChange[]) => stepPart(step, users, changes) }),
   });
   const replies: ScriptReply[] = [];
   for (const [at, own] of users.entries())

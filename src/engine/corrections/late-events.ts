@@ -178,8 +178,8 @@ export function createLateEvents(redis: Redis, pool: Pool, clock: Clock, log: Pi
   ): Promise<Record<number, LateQuestPeriod>> {
     const periods = periodsOfDay(compiled, plan.plan.metric, day);
     if (periods.size === 0) return {};
-    const kept = packed === null ? null : user;
-    return transaction(pool, (client) => lateQuests(client, compiled, { userId, user: kept, periods }));
+    const storedUser = packed === null ? null : user;
+    return transaction(pool, (client) => lateQuests(client, compiled, { userId, user: storedUser, periods }));
   }
 
   async function submitLate(ready: ReadyEvent, atMs: number, submit: Submit): Promise<ScriptReply> {

@@ -155,9 +155,9 @@ class KeptPeriods {
   /** The periods of an event; `null` if the state would not keep all, so that Postgres has the sum of one. */
   with(periods: ReadonlyMap<Achievement, number>): Record<number, LateQuestPeriod> | null {
     for (const [{ no }, period] of periods) {
-      const kept = this.periods.get(no) ?? new Set();
-      this.periods.set(no, kept.add(period));
-      if (kept.size > QUEST_PERIODS.most) return null;
+      const ofQuest = this.periods.get(no) ?? new Set();
+      this.periods.set(no, ofQuest.add(period));
+      if (ofQuest.size > QUEST_PERIODS.most) return null;
     }
     return Object.fromEntries(Array.from(periods, ([{ no }, period]) => [no, { period }]));
   }

@@ -24,26 +24,16 @@ export const repairsOf = ({ superseded, settlements, gains }: StreakReplay) => (
   repairs: [...settlements.map(packedSettlement), ...gains.map(packedGain)] as unknown as RecordedSettlement[],
 });
 
-function packedSettlement({
-  frequency,
-  kind,
-  from,
-  to,
-  length,
-  atMs,
-}: Omit<Settlement, 'atMs'> & { atMs?: number | undefined }): number[] {
+function packedSettlement(settlement: Omit<Settlement, 'atMs'> & { atMs?: number | undefined }): number[] {
+  const { frequency, kind, from, to, length, atMs } = settlement;
   const packed = [FREQUENCIES.indexOf(frequency) + 1, SETTLEMENT_KINDS.indexOf(kind) + 1, from, to];
   if (length !== null) packed.push(length);
   if (length !== null && atMs !== undefined) packed.push(atMs);
   return packed;
 }
 
-function packedGain({
-  kind,
-  day,
-  count,
-  atMs,
-}: Omit<StreakReplay['gains'][number], 'atMs'> & { atMs?: number | undefined }): number[] {
+function packedGain(gain: Omit<StreakReplay['gains'][number], 'atMs'> & { atMs?: number | undefined }): number[] {
+  const { kind, day, count, atMs } = gain;
   const packed = [0, SETTLED[kind], day, day, count];
   if (kind === 'given' && atMs !== undefined) packed.push(atMs);
   return packed;

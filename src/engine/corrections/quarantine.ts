@@ -32,7 +32,7 @@ import {
 import { quarantineKey, type TenantPart } from '../../redis/keys.ts';
 import { byPart, userPart } from '../../redis/parts.ts';
 import { isInQuarantine, takeFromQuarantine } from '../../rules/guards.ts';
-import { droppedRecord } from '../../rules/record.ts';
+import { droppedRecord } from '../../rules/event-record.ts';
 import { type Block, mapPart } from '../changes/block.ts';
 import { callsOf } from '../changes/calls.ts';
 import { changeUsers, type ReadUser } from '../changes/change-users.ts';
@@ -57,9 +57,9 @@ export interface QuarantineOptions {
   addRanks: EventRanks;
 }
 
-/** The result of a call about events in quarantine: those that left it, and why the others did not. */
-export interface Left<T> {
-  done: T[];
+/** The result of a call about events in quarantine: those that are settled now, and why the others are not. */
+export interface QuarantineResult<T> {
+  settled: T[];
   refused: ReadonlyMap<string, string>;
 }
 
@@ -70,8 +70,7 @@ const NOT_THERE = 'There is no event in quarantine with this ID';
 
 /** Events that guards hold back until an administrator decides. `by`: the administrator or key that asks. */
 export function createQuarantine(options: QuarantineOptions) {
-  const { recordAudit, pool, redis, scripts, clock, findPersisted, addRanks } = options;
-  const reached = createReachedClock();
+  const held: Applying = { ...options, reached: createReachedClock() };
 
   /** A page of events, newest first, and the next cursor (`null`: none). Throws 422 for an unknown metric. */
   async function list(
@@ -83,7 +82,7 @@ export function createQuarantine(options: QuarantineOptions) {
       throw new AppError('unprocessable', `There is no metric with the key '${metricKey}'.`, {
         hint: didYouMean(metricKey!, compiled.metrics.keys()),
       });
-    const rows = await listQuarantine(await upToDate(compiled), {
+    const rows = await listQuarantine(await upToDate(options, compiled), {
       tenantNo: compiled.catalog.tenantNo,
       status: QUARANTINE_STATUS[status ?? 'waiting'],
       limit: limit + 1,
@@ -100,7 +99,7 @@ export function createQuarantine(options: QuarantineOptions) {
 
   /** How often guards stopped a user's events, by metric and guard. */
   async function countsOf(compiled: CompiledCatalog, userId: string): Promise<GuardCount[]> {
-    const counts = await guardCounts(await upToDate(compiled), compiled.catalog.tenantNo, userId);
+    const counts = await guardCounts(await upToDate(options, compiled), compiled.catalog.tenantNo, userId);
     return counts.map(({ metricNo, guard, last, ...numbers }) => ({
       metricKey: compiled.metricsByNo.get(metricNo)?.key ?? null,
       guard: guardName(guard),
@@ -114,138 +113,163 @@ export function createQuarantine(options: QuarantineOptions) {
    * audit log records the release beforehand. An event that would be refused outside of quarantine (points or sums out
    * of range) stays.
    */
-  async function release(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<ReleasedEvent>> {
-    const left: ReleasedEvent[] = [];
-    const { rows, refused } = await asked(compiled, ids);
-    await record('release', compiled, rows, by);
+  async function release(
+    compiled: CompiledCatalog,
+    ids: readonly string[],
+    by: Author,
+  ): Promise<QuarantineResult<ReleasedEvent>> {
+    const released: ReleasedEvent[] = [];
+    const { rows, refused } = await requested(options, compiled, ids);
+    await record(options, 'release', compiled, rows, by);
     for (const row of rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
-      const outcome = await apply(compiled, row);
+      const outcome = await apply(held, compiled, row);
       if (typeof outcome === 'string') refused.set(uuidText(row.id), outcome);
-      else if (outcome !== null) left.push({ id: uuidText(row.id), event: outcome.event });
+      else if (outcome !== null) released.push({ id: uuidText(row.id), event: outcome.event });
       else {
-        const [now] = await readQuarantined(await upToDate(compiled), compiled.catalog.tenantNo, [row.id]);
-        if (now?.status === QUARANTINE_STATUS.released) left.push({ id: uuidText(row.id), event: null });
+        const [now] = await readQuarantined(await upToDate(options, compiled), compiled.catalog.tenantNo, [row.id]);
+        if (now?.status === QUARANTINE_STATUS.released) released.push({ id: uuidText(row.id), event: null });
         else refused.set(uuidText(row.id), NOT_THERE);
       }
     }
-    return { done: left, refused };
+    return { settled: released, refused };
   }
 
-  /** Drops events for good; their idempotency keys stay used. Events that were dropped before count as done. */
-  async function drop(compiled: CompiledCatalog, ids: readonly string[], by: Author): Promise<Left<string>> {
-    const { rows, refused } = await asked(compiled, ids);
-    await record('delete', compiled, rows, by);
+  /** Drops events for good; their idempotency keys stay used. Events that were dropped before count as settled. */
+  async function drop(
+    compiled: CompiledCatalog,
+    ids: readonly string[],
+    by: Author,
+  ): Promise<QuarantineResult<string>> {
+    const { rows, refused } = await requested(options, compiled, ids);
+    await record(options, 'delete', compiled, rows, by);
     for (let from = 0; from < rows.length; from += DROPPED_A_CALL)
-      await remove(compiled.catalog.tenantNo, rows.slice(from, from + DROPPED_A_CALL));
+      await remove(options, compiled.catalog.tenantNo, rows.slice(from, from + DROPPED_A_CALL));
     const after = await readQuarantined(
-      await upToDate(compiled),
+      await upToDate(options, compiled),
       compiled.catalog.tenantNo,
       rows.map(({ id }) => id),
     );
     const dropped = after.filter(({ status }) => status === QUARANTINE_STATUS.dropped).map(({ id }) => uuidText(id));
     for (const { id } of rows) if (!dropped.includes(uuidText(id))) refused.set(uuidText(id), NOT_THERE);
-    return { done: dropped, refused };
+    return { settled: dropped, refused };
   }
 
-  /** Removes events from quarantine without applying them. A retry changes nothing. Throws 503. */
-  async function remove(tenantNo: number, rows: readonly QuarantineRow[]): Promise<void> {
-    const nowMs = clock.now();
-    for (const [part, some] of byPart(redis, tenantNo, rows, (row) => row.userId)) {
-      const users = new Set(some.map(({ userId }) => userId));
-      const subjects = Array.from(users, (userId) => {
-        const ids = some.filter((row) => row.userId === userId).map(({ id }) => id);
-        const compute = (read: ReadUser) => ({ block: removalOf(part, read, { userId, ids, nowMs }) });
-        return { userId, keys: [], isGuarded: true, compute };
-      });
-      await changeUsers(callsOf(scripts, part), part, subjects);
-    }
-  }
-
-  /**
-   * Applies a waiting event and removes it from quarantine, atomically. A text: refused; `null`: not waiting. Throws
-   * 503.
-   */
-  async function apply(
-    compiled: CompiledCatalog,
-    row: QuarantineRow,
-  ): Promise<{ event: EventResponse } | string | null> {
-    scripts.refuseOverload();
-    const metric = compiled.metricsByNo.get(row.metricNo);
-    if (metric === undefined) return 'Its metric was deleted: it can only be dropped';
-    const plan = compiled.plan(metric.key, epochDay(clock.now()))!;
-    const event: ReadyEvent = {
-      compiled,
-      plan: withoutGuards(plan),
-      id: row.id,
-      userId: row.userId,
-      value: parseDecimal(row.value),
-      sent: null,
-      attributes: row.attributes === null ? '' : JSON.stringify(row.attributes),
-      counted: matching(plan.counters, row.attributes ?? undefined),
-      idempotency: null,
-    };
-    let reply = await attempt(event);
-    // A retry may find the record of the event's arrival in quarantine, which says nothing about the release.
-    while (reply[kindField] === KIND.guarded) reply = await attempt(event);
-    if (reply[kindField] === KIND.event)
-      return { event: JSON.parse(eventAnswer(compiled, reply, row.idempotencyKey)) as EventResponse };
-    return reply[kindField] === REFUSAL.notQuarantined ? null : refusalError(compiled, reply).message;
-  }
-
-  async function attempt(event: ReadyEvent): Promise<ScriptReply> {
-    const { tenantNo } = event.compiled.catalog;
-    let persisted: ScriptReply | undefined;
-    const part = userPart(redis, tenantNo, event.userId);
-    const calls = callsOf(scripts, part, {
-      foundElsewhere: async () => {
-        persisted = (await findPersisted(tenantNo, [event])).get(event.id);
-        return persisted !== undefined;
-      },
-    });
-    const { replies } = await recordEvents(calls, part, [event], {
-      nowMs: clock.now(),
-      keysPerDay: 0,
-      reached,
-    });
-    const reply = persisted ?? replies[0]!;
-    await addRanks(event.compiled, [reply]);
-    return reply;
-  }
-
-  async function asked(
-    compiled: CompiledCatalog,
-    ids: readonly string[],
-  ): Promise<{ rows: QuarantineRow[]; refused: Map<string, string> }> {
-    const rows = await readQuarantined(await upToDate(compiled), compiled.catalog.tenantNo, ids);
-    const known = new Set(rows.map(({ id }) => uuidText(id)));
-    return { rows, refused: new Map(ids.flatMap((id) => (known.has(id) ? [] : [[id, NOT_THERE] as const]))) };
-  }
-
-  async function record(
-    action: AuditAction,
-    { catalog: { tenantNo } }: CompiledCatalog,
-    rows: readonly QuarantineRow[],
-    by: Author,
-  ): Promise<void> {
-    const waiting = rows.filter(({ status }) => status === QUARANTINE_STATUS.waiting);
-    const entries = waiting.map(({ id, userId }) => ({
-      action,
-      kind: 'quarantined_event' as const,
-      id: uuidText(id),
-      userId,
-    }));
-    await recordAudit({ tenantNo, by, entries });
-  }
-
-  async function upToDate({ catalog }: CompiledCatalog): Promise<Pool> {
-    await untilPersisted(options, catalog.tenantNo);
-    return pool;
-  }
-
-  return { list, countsOf, release, drop, remove, apply };
+  return {
+    list,
+    countsOf,
+    release,
+    drop,
+    remove: (tenantNo: number, rows: readonly QuarantineRow[]) => remove(options, tenantNo, rows),
+    apply: (compiled: CompiledCatalog, row: QuarantineRow) => apply(held, compiled, row),
+  };
 }
 
 export type Quarantine = ReturnType<typeof createQuarantine>;
+
+/** A released event is recorded with the time of the release. */
+type Applying = QuarantineOptions & { reached: ReturnType<typeof createReachedClock> };
+
+/** Removes events from quarantine without applying them. A retry changes nothing. Throws 503. */
+async function remove(
+  { redis, scripts, clock }: QuarantineOptions,
+  tenantNo: number,
+  rows: readonly QuarantineRow[],
+): Promise<void> {
+  const nowMs = clock.now();
+  for (const [part, some] of byPart(redis, tenantNo, rows, (row) => row.userId)) {
+    const users = new Set(some.map(({ userId }) => userId));
+    const subjects = Array.from(users, (userId) => {
+      const ids = some.filter((row) => row.userId === userId).map(({ id }) => id);
+      const compute = (read: ReadUser) => ({ block: removalOf(part, read, { userId, ids, nowMs }) });
+      return { userId, keys: [], isGuarded: true, compute };
+    });
+    await changeUsers(callsOf(scripts, part), part, subjects);
+  }
+}
+
+/**
+ * Applies a waiting event and removes it from quarantine, atomically. A text: refused; `null`: not waiting. Throws
+ * 503.
+ */
+async function apply(
+  options: Applying,
+  compiled: CompiledCatalog,
+  row: QuarantineRow,
+): Promise<{ event: EventResponse } | string | null> {
+  const { scripts, clock } = options;
+  scripts.refuseOverload();
+  const metric = compiled.metricsByNo.get(row.metricNo);
+  if (metric === undefined) return 'Its metric was deleted: it can only be dropped';
+  const plan = compiled.plan(metric.key, epochDay(clock.now()))!;
+  const event: ReadyEvent = {
+    compiled,
+    plan: withoutGuards(plan),
+    id: row.id,
+    userId: row.userId,
+    value: parseDecimal(row.value),
+    sent: null,
+    attributes: row.attributes === null ? '' : JSON.stringify(row.attributes),
+    counted: matching(plan.counters, row.attributes ?? undefined),
+    idempotency: null,
+  };
+  let reply = await attempt(options, event);
+  // A retry may find the record of the event's arrival in quarantine, which says nothing about the release.
+  while (reply[kindField] === KIND.guarded) reply = await attempt(options, event);
+  if (reply[kindField] === KIND.event)
+    return { event: JSON.parse(eventAnswer(compiled, reply, row.idempotencyKey)) as EventResponse };
+  return reply[kindField] === REFUSAL.notQuarantined ? null : refusalError(compiled, reply).message;
+}
+
+async function attempt(options: Applying, event: ReadyEvent): Promise<ScriptReply> {
+  const { redis, scripts, clock, reached, findPersisted, addRanks } = options;
+  const { tenantNo } = event.compiled.catalog;
+  let persisted: ScriptReply | undefined;
+  const part = userPart(redis, tenantNo, event.userId);
+  const calls = callsOf(scripts, part, {
+    foundElsewhere: async () => {
+      persisted = (await findPersisted(tenantNo, [event])).get(event.id);
+      return persisted !== undefined;
+    },
+  });
+  const { replies } = await recordEvents(calls, part, [event], { nowMs: clock.now(), keysPerDay: 0, reached });
+  const reply = persisted ?? replies[0]!;
+  await addRanks(event.compiled, [reply]);
+  return reply;
+}
+
+/** The events with these IDs, and the IDs without an event. */
+async function requested(
+  options: QuarantineOptions,
+  compiled: CompiledCatalog,
+  ids: readonly string[],
+): Promise<{ rows: QuarantineRow[]; refused: Map<string, string> }> {
+  const rows = await readQuarantined(await upToDate(options, compiled), compiled.catalog.tenantNo, ids);
+  const known = new Set(rows.map(({ id }) => uuidText(id)));
+  return { rows, refused: new Map(ids.flatMap((id) => (known.has(id) ? [] : [[id, NOT_THERE] as const]))) };
+}
+
+async function record(
+  { recordAudit }: QuarantineOptions,
+  action: AuditAction,
+  { catalog: { tenantNo } }: CompiledCatalog,
+  rows: readonly QuarantineRow[],
+  by: Author,
+): Promise<void> {
+  const waiting = rows.filter(({ status }) => status === QUARANTINE_STATUS.waiting);
+  const entries = waiting.map(({ id, userId }) => ({
+    action,
+    kind: 'quarantined_event' as const,
+    id: uuidText(id),
+    userId,
+  }));
+  await recordAudit({ tenantNo, by, entries });
+}
+
+/** The pool, once Postgres holds what the tenant's users did. */
+async function upToDate(options: QuarantineOptions, { catalog }: CompiledCatalog): Promise<Pool> {
+  await untilPersisted(options, catalog.tenantNo);
+  return options.pool;
+}
 
 /** The plan that applies an event without guards. */
 function withoutGuards({ plan, ...compiled }: CompiledPlan): CompiledPlan {

@@ -35,7 +35,7 @@ import { changeUser, refused, UNKNOWN_USER, unwritten, type UserChange, written 
 import type { ReadUser } from '../changes/change-users.ts';
 import { eventId } from '../ids.ts';
 import { unlessRefused } from '../refusals.ts';
-import { reversalAnswer, unchangedReversal } from '../responses.ts';
+import { reversalAnswer, unchangedReversal } from './reversal-answer.ts';
 import type { Scripts } from '../scripts.ts';
 import { finalRunsWithout } from './final-runs.ts';
 import { changedEvents, correctionOf, type PlannedReversal, reversalOf } from './planned-reversal.ts';

@@ -105,8 +105,8 @@ async function missedPeriods(
     if (completion?.ofEvent !== true) continue;
     const days = daysOf(quest, period, compiled.catalog.streaks.weekStart);
     const sums = await periodSums(client, compiled, { quest, ids: [userId], days });
-    const left = (sums.get(userId)?.get(period) ?? 0n) - toMicros(value);
-    if (left < toMicros(decimalText(toDecimal(quest.metricValue ?? 0))))
+    const remaining = (sums.get(userId)?.get(period) ?? 0n) - toMicros(value);
+    if (remaining < toMicros(decimalText(toDecimal(quest.metricValue ?? 0))))
       missed.push({ achievement: quest, completion });
   }
   return missed;

@@ -19,7 +19,7 @@ import { factsFrom, type RecordedGain, type RecordedSettlement, type StreakFacts
 import { earlierRule, isDayOff, type MeetingRule, meetingRule, seenMs, settlementRule } from '../../rules/streaks.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import { newUser, type User } from '../../rules/user.ts';
-import { settledNow } from '../responses.ts';
+import { settledNow } from '../responses/streaks.ts';
 
 /** A restored streak may have been lost this long ago; see `restoreWindowStart`. */
 const RESTORED_DAYS = 2 * 366 + 31;
@@ -88,11 +88,7 @@ export function factsOfNewUser(
   const { streakRule } = compiled;
   const user = { ...newUser(nowMs, { freezes: streakRule.freezes, generation: null }), ...own, zone: tz };
   const meeting = meetingRule(streakRule, user.streakRule);
-  return {
-    facts: assembled(compiled, { user, nowMs, meeting, rows: [], pauses: [], events: [] }),
-    user,
-    packed: null,
-  };
+  return { facts: assembled(compiled, { user, nowMs, meeting, rows: [], pauses: [], events: [] }), user, packed: null };
 }
 
 interface FactSources {
@@ -172,13 +168,13 @@ function gainOf({ no, kind, to, length, atMs }: StreakChangeFact): RecordedGain[
 
 /** Changes made to the streaks by calls, each once: a correction repeats the earlier ones. */
 function callsOf(rows: readonly StreakChangeFact[], dayAt: StreakFacts['dayAt']): StreakFacts['calls'] {
-  const done = rows.filter(({ corrected }) => !corrected);
-  const given = new Set(done.filter(({ kind }) => kind === SETTLED.given).map(({ atMs }) => atMs));
-  const resets = new Set(done.filter(({ kind }) => kind === SETTLED.reset).map(({ atMs }) => atMs));
+  const uncorrected = rows.filter(({ corrected }) => !corrected);
+  const given = new Set(uncorrected.filter(({ kind }) => kind === SETTLED.given).map(({ atMs }) => atMs));
+  const resets = new Set(uncorrected.filter(({ kind }) => kind === SETTLED.reset).map(({ atMs }) => atMs));
   // A freeze that an inexact correction gave or took counts as a call.
   const adjusted = rows.filter((row) => row.corrected && row.kind === SETTLED.given && !given.has(row.atMs));
   return [
-    ...done.flatMap(callOf),
+    ...uncorrected.flatMap(callOf),
     ...[...new Map(adjusted.map((row) => [row.atMs, row])).values()].flatMap(callOf),
     ...[...resets].map((atMs) => ({ do: 'reset' as const, atMs, day: dayAt(atMs) })),
   ];

@@ -51,15 +51,8 @@ interface QueuedPart {
 }
 
 /** Accepts batches of events: checks them, queues them durably, and returns the results to a caller that waits. */
-export function createBatchIntake({
-  withAddress,
-  catalogs,
-  clock,
-  ids,
-  overloaded,
-  redis,
-  onAccepted,
-}: BatchIntakeOptions) {
+export function createBatchIntake(options: BatchIntakeOptions) {
+  const { withAddress, catalogs, clock, ids, overloaded, redis, onAccepted } = options;
   /**
    * Queues all of a tenant's events or none. When this resolves, they are in Redis; each will be processed once, in
    * order, with the current time. Errors name the index: 404 for an unknown metric; 422 for an unknown attribute or

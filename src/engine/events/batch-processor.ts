@@ -156,9 +156,7 @@ export function createBatchProcessor(options: BatchProcessorOptions) {
     const { batch, to, ready } = step;
     const part = partOnShard(redis, batch.tenantNo, batch.shard);
     // A step that is repeated from the progress that is found changes nothing twice.
-    const calls = callsOnce(redis, {
-      around: (run) => around(traces, scriptSpan(COMMIT_SCRIPT, ready.length), run),
-    });
+    const calls = callsOnce(redis, { around: (run) => around(traces, scriptSpan(COMMIT_SCRIPT, ready.length), run) });
     const { ended, replies, refused } = await recordEvents(
       calls,
       part,
@@ -318,11 +316,11 @@ function cutStep(step: BatchStep, count: number): BatchStep {
 
 function withKnownAttributes(event: BatchMetricEvent, catalog: CompiledCatalog): BatchMetricEvent {
   const { user, attributes } = event;
-  const kept = { ...event };
-  if (attributes !== undefined) kept.attributes = known(attributes, catalog.eventAttributes);
+  const reduced = { ...event };
+  if (attributes !== undefined) reduced.attributes = known(attributes, catalog.eventAttributes);
   if (user.attributes !== undefined)
-    kept.user = { ...user, attributes: known(user.attributes, catalog.userAttributes) };
-  return kept;
+    reduced.user = { ...user, attributes: known(user.attributes, catalog.userAttributes) };
+  return reduced;
 }
 
 function known(attributes: Record<string, string>, keys: ReadonlyMap<string, unknown>): Record<string, string> {

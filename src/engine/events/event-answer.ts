@@ -27,17 +27,10 @@ import type {
 } from '../../packed/record.ts';
 import { decimalOf } from '../../packed/state.ts';
 import { awardId } from '../ids.ts';
-import {
-  boostResponse,
-  groupFields,
-  leaderboardResponse,
-  levelResponse,
-  openAchievementJson,
-  pointsResponse,
-  recordedQuest,
-  recordedStreak,
-  triggerResponse,
-} from '../responses.ts';
+import { openAchievementJson, recordedQuest } from '../responses/achievements.ts';
+import { groupFields, leaderboardResponse } from '../responses/leaderboards.ts';
+import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../responses/points.ts';
+import { recordedStreak } from '../responses/streaks.ts';
 
 /** An object's JSON text without the closing brace, so that fields can be appended. */
 const open = (object: object): string => JSON.stringify(object).slice(0, -1);

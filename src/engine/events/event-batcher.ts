@@ -154,8 +154,8 @@ function takeParts(turns: Set<TenantQueue>): Part[] {
   let work = CALL_WORK;
   const parts: Part[] = [];
   for (const [index, queue] of taking.entries()) {
-    const left = taking.length - index;
-    const batch = takeFirst(queue.waiting, { most: Math.ceil(room / left), work: work / left });
+    const queuesToServe = taking.length - index;
+    const batch = takeFirst(queue.waiting, { most: Math.ceil(room / queuesToServe), work: work / queuesToServe });
     room -= batch.length;
     for (const { event } of batch) work -= event.plan.work;
     if (queue.waiting.length > 0) turns.add(queue);

@@ -51,13 +51,9 @@ export function createEventEngine({ catalogs, batcher, ids, overloaded, late, cl
   async function record(
     tenantNo: number,
     metricKey: string,
-    {
-      event,
-      idempotencyKey,
-      byClient = false,
-      from,
-    }: { event: MetricEvent; idempotencyKey: string | null; byClient?: boolean; from?: Requester },
+    request: { event: MetricEvent; idempotencyKey: string | null; byClient?: boolean; from?: Requester },
   ): Promise<{ status: number; json: string }> {
+    const { event, idempotencyKey, byClient = false, from } = request;
     refuseOverload(overloaded);
     const compiled = catalogs.get(tenantNo) ?? (await catalogs.load(tenantNo));
     let ready = prepare(compiled, metricKey, { event, idempotencyKey, byClient });
@@ -94,12 +90,9 @@ export function createEventEngine({ catalogs, batcher, ids, overloaded, late, cl
   function prepare(
     compiled: CompiledCatalog,
     metricKey: string,
-    {
-      event,
-      idempotencyKey,
-      byClient = false,
-    }: { event: MetricEvent; idempotencyKey: string | null; byClient?: boolean },
+    request: { event: MetricEvent; idempotencyKey: string | null; byClient?: boolean },
   ): ReadyEvent {
+    const { event, idempotencyKey, byClient = false } = request;
     return prepareEvent(compiled, metricKey, { event, idempotencyKey, byClient, nowMs: clock.now(), ids });
   }
 

@@ -28,22 +28,15 @@ export function matching(counters: readonly Counter[], attributes: Record<string
 export function prepareEvent(
   compiled: CompiledCatalog,
   metricKey: string,
-  {
-    event,
-    idempotencyKey: key,
-    byClient,
-    nowMs,
-    ids,
-  }: { event: MetricEvent; idempotencyKey: string | null; byClient: boolean; nowMs: number; ids: KeyedIds },
+  request: { event: MetricEvent; idempotencyKey: string | null; byClient: boolean; nowMs: number; ids: KeyedIds },
 ): ReadyEvent {
+  const { event, idempotencyKey: key, byClient, nowMs, ids } = request;
   const plan = compiled.plan(metricKey, epochDay(nowMs));
   if (plan === null)
     throw new AppError(
       'unprocessable',
       `Unknown metric: there is none with the key '${metricKey}'. ${UNKNOWN_METRIC}`,
-      {
-        hint: didYouMean(metricKey, compiled.metrics.keys()),
-      },
+      { hint: didYouMean(metricKey, compiled.metrics.keys()) },
     );
   if (plan.work > MOST_EVENT_WORK)
     throw new AppError('too_much_work', `An event of metric '${metricKey}' ${workText(plan.work)}.`);
@@ -62,13 +55,7 @@ export function prepareEvent(
     ...(event.metadata !== undefined && { metadata: metadataText(event.metadata) }),
     counted: matching(plan.counters, attributes),
     idempotency:
-      key === null
-        ? null
-        : {
-            ...idempotencyDigest(user.id, metricNo, key),
-            key,
-            use: packedUse(nowMs, bodyOf(event)),
-          },
+      key === null ? null : { ...idempotencyDigest(user.id, metricNo, key), key, use: packedUse(nowMs, bodyOf(event)) },
   };
 }
 

@@ -3,7 +3,7 @@ import type { Decimal } from '../../domain/decimal.ts';
 import type { Occurred } from '../../rules/event.ts';
 import type { CompiledPlan } from '../../rules/plan.ts';
 import type { SentProfile } from '../../rules/profile.ts';
-import type { StreakRepairs } from '../../rules/record.ts';
+import type { StreakRepairs } from '../../rules/event-record.ts';
 import type { IdempotencyDigest, ScopedKey } from '../ids.ts';
 
 /** The time of an event, and what it repaired in the history of the user's streaks. */

@@ -10,7 +10,8 @@ import type { User } from '../../rules/user.ts';
 import type { AttributeSum, MetricDay, PointsDay } from '../../postgres/history/days.ts';
 import type { PastPlace, PastRuns } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/live-standings.ts';
-import { achievementResponse, leaderboardResponse } from '../responses.ts';
+import { achievementResponse } from '../responses/achievements.ts';
+import { leaderboardResponse } from '../responses/leaderboards.ts';
 import { type ComparedDays, type Percentile, wrappedMetrics, wrappedPoints } from './wrapped-changes.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
 

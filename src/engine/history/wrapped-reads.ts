@@ -11,7 +11,7 @@ import { streakChangesSince } from '../../postgres/history/streaks.ts';
 import type { User } from '../../rules/user.ts';
 import type { PastRuns } from '../leaderboards/runs.ts';
 import type { UserReads } from '../users/user-reads.ts';
-import { userResponse } from '../responses.ts';
+import { userResponse } from '../responses/users.ts';
 import { Distributions } from './distributions.ts';
 import { longestStreak } from './longest-streak.ts';
 import type { ReadLimits } from './read-limits.ts';

@@ -10,7 +10,7 @@ import {
 import type { Micros } from '../../domain/decimal.ts';
 import type { Settlement } from '../../domain/streaks/settle.ts';
 import type { PackedState } from '../../packed/state.ts';
-import { triggerResponse } from '../responses.ts';
+import { triggerResponse } from '../responses/points.ts';
 
 /** What an import builds for a user, part by part: the state, the rows of history, and what could not be imported. */
 export interface Draft {

@@ -21,7 +21,7 @@ import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import { type Block, countsOfUser, mapPart, movesPart } from '../changes/block.ts';
 import { changeUser, unwritten, type UserChange } from '../changes/change-user.ts';
 import type { ReadUser } from '../changes/change-users.ts';
-import { lackOfRoom } from '../changes/event-change.ts';
+import { lackOfRoom } from '../changes/state-size.ts';
 import { eventId } from '../ids.ts';
 import { type Boards, createBoardsOfTenants } from '../rebuild/derived-keys.ts';
 import { PROFILE_IS_FULL, STATE_IS_FULL } from '../refusals.ts';
@@ -222,12 +222,7 @@ const importedRecord = (draft: Draft, id: string, userId: string): ImportedRecor
     packedCompletion(achievementNo, atMs, period),
   ),
   [RECORD.settlements]: draft.settlements.map(({ frequency, kind, atMs = draft.nowMs, ...rest }) =>
-    packedImportedSettlement({
-      ...rest,
-      atMs,
-      frequency: FREQUENCIES.indexOf(frequency) + 1,
-      kind: SETTLED[kind],
-    }),
+    packedImportedSettlement({ ...rest, atMs, frequency: FREQUENCIES.indexOf(frequency) + 1, kind: SETTLED[kind] }),
   ),
   [RECORD.pauses]: draft.pauses.map(({ id: pauseId, from, to }) =>
     packedPause({ firstDay: from, lastDay: to, id: pauseId }),

@@ -92,13 +92,14 @@ function unnamedAwards(
   days: Record<string, number>,
   known: readonly ImportedAwardRow[],
 ): ImportedAwardRow[] {
-  const left = new Map<number, number>();
+  const unexplained = new Map<number, number>();
   for (const { day, change } of changesOf(`points.${system.key}.days`, days, today))
-    left.set(day, Math.round(microsNumber(change)));
-  for (const { day, awarded } of known) left.set(day, (left.get(day) ?? 0) - awarded);
+    unexplained.set(day, Math.round(microsNumber(change)));
+  for (const { day, awarded } of known) unexplained.set(day, (unexplained.get(day) ?? 0) - awarded);
   // Reversals first: an award on the day that a reversal is taken from would explain that day as well.
-  for (const award of known.toSorted((a, b) => Math.sign(a.awarded) - Math.sign(b.awarded))) moveToItsDay(award, left);
-  return [...left]
+  for (const award of known.toSorted((a, b) => Math.sign(a.awarded) - Math.sign(b.awarded)))
+    moveToItsDay(award, unexplained);
+  return [...unexplained]
     .filter(([, awarded]) => awarded !== 0)
     .map(([day, awarded]) => ({
       systemNo: system.no,

@@ -27,11 +27,7 @@ export function addTotals(draft: Draft, { metrics = {} }: ImportedUser): void {
   for (const [key, { total, days = {} }] of Object.entries(metrics)) {
     const metric = draft.compiled.metrics.get(key);
     if (metric === undefined) {
-      draft.skipped.push({
-        field: `metrics.${key}`,
-        reason: 'no metric has this key',
-        days: Object.keys(days).length,
-      });
+      draft.skipped.push({ field: `metrics.${key}`, reason: 'no metric has this key', days: Object.keys(days).length });
       continue;
     }
     const changes = changesOf(`metrics.${key}.days`, days, draft.today);

@@ -40,8 +40,8 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
   if (streak !== undefined && streak.frequency === frequency) {
     const past = asItWas(draft, streak, { live: streaks[frequency], met });
     // If the last day to act is over, the midnights since then are settled here.
-    const left = { streaks: { ...streaks, [frequency]: past.live }, freezes: streak.freezes ?? 0, earnedDay };
-    const settled = settleStreaks({ ...facts, ...left, pauses: draft.pauses }, facts.rule, today);
+    const imported = { streaks: { ...streaks, [frequency]: past.live }, freezes: streak.freezes ?? 0, earnedDay };
+    const settled = settleStreaks({ ...facts, ...imported, pauses: draft.pauses }, facts.rule, today);
     streaks[frequency] = { ...past.live, ...settled.streaks[frequency] };
     freezes = settled.freezes;
     earnedDay = settled.earnedDay ?? earnedDay;

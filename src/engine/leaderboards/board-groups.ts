@@ -9,7 +9,7 @@ import { tenantParts } from '../../redis/parts.ts';
 import { scoreIn } from '../../rules/leaderboards.ts';
 import type { User } from '../../rules/user.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
-import { breakdownKeys, groupAttributes } from '../responses.ts';
+import { breakdownKeys, groupAttributes } from '../responses/leaderboards.ts';
 import { groupOfUser, type UserReads } from '../users/user-reads.ts';
 import { boardRunOf, type RequestedRuns, type RunOfBoard } from './requested-runs.ts';
 import type { BoardRun, PastRuns } from './runs.ts';

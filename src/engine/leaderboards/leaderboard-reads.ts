@@ -22,7 +22,7 @@ import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { unpackState } from '../../packed/state.ts';
 import { statesInSlices } from '../../redis/parts.ts';
-import { leaderboardResponse } from '../responses.ts';
+import { leaderboardResponse } from '../responses/leaderboards.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { rankRewardsOf } from '../notifications/payloads.ts';
 import { groupsOfRun, NO_PAST, type PastRuns, type Snapshot } from './runs.ts';

@@ -23,7 +23,7 @@ import {
   type TierChange,
 } from '../../postgres/boards/leagues.ts';
 import { moveOf, moveOfInactive, ruleOf, tierIn } from '../../rules/leagues.ts';
-import { groupAttributes } from '../responses.ts';
+import { groupAttributes } from '../responses/leaderboards.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import type { LeaderboardReads } from './leaderboard-reads.ts';
 import { shownRankings } from './shown-rankings.ts';

@@ -10,7 +10,7 @@ import {
   unreportedMoves,
   unreportedTenants,
 } from '../../postgres/boards/league-closings.ts';
-import { readOrganisation } from '../../postgres/tenants.ts';
+import { readOrganisation } from '../../postgres/organisation.ts';
 import { packedUsers } from '../../redis/parts.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import { withTimeLimit } from '../../time-limit.ts';

@@ -11,14 +11,10 @@ import { LiveStandings } from '../leaderboards/live-standings.ts';
 import { memberPage, ranked } from '../leaderboards/standings.ts';
 import { addRanks } from '../leaderboards/wide-ranks.ts';
 import { boardPayload, rankChanged, userJson } from '../notifications/payloads.ts';
-import {
-  baseStreak,
-  leaderboardResponse,
-  levelResponse,
-  pointsResponse,
-  settledNow,
-  userAchievementResponse,
-} from '../responses.ts';
+import { userAchievementResponse } from '../responses/achievements.ts';
+import { leaderboardResponse } from '../responses/leaderboards.ts';
+import { levelResponse, pointsResponse } from '../responses/points.ts';
+import { baseStreak, settledNow } from '../responses/streaks.ts';
 import {
   type AskedPlace,
   type HeldPlace,

@@ -6,16 +6,8 @@ import { seatedUser } from './board-report.ts';
 import { type LiveListener, movedIn, type ReadPosition } from './live-listener.ts';
 import { liveEntry } from './live-notifications.ts';
 import { type PartPosition, positionBefore } from './message-id.ts';
-import {
-  announcedIn,
-  type FeedSources,
-  isBefore,
-  type LastRead,
-  NOT_KEPT,
-  type ReadMove,
-  REBUILT,
-  tenantOf,
-} from './shard-tail.ts';
+import { announcedIn, isBefore, type LastRead, NOT_KEPT, REBUILT, tenantOf } from './shard-tail.ts';
+import type { FeedSources, ReadMove } from './tenant-feed.ts';
 
 /** A read of this many takes the process one to two milliseconds. */
 const ENTRIES_A_READ = 100;

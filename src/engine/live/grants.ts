@@ -57,13 +57,7 @@ export function createLiveGrants(redis: Redis) {
   async function makeTicket(grant: LiveGrant): Promise<string> {
     const ticket = randomBytes(TICKET_BYTES).toString('base64url');
     const { prefix, kind } = grant;
-    await storeGrant(redis, 'ticket', {
-      secret: ticket,
-      grant,
-      prefix,
-      most: GRANTS_OF_A_KEY[kind],
-      ttlMs: TICKET_MS,
-    });
+    await storeGrant(redis, 'ticket', { secret: ticket, grant, prefix, most: GRANTS_OF_A_KEY[kind], ttlMs: TICKET_MS });
     return ticket;
   }
 

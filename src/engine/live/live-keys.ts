@@ -25,17 +25,13 @@ export interface LiveTenants {
 }
 
 /** Checks the keys and console sessions behind streams. A stream goes on only as long as they are valid. */
-export function createLiveKeys({
-  tenants,
-  clock,
-  findKeys,
-  findSessionEnds,
-}: {
+export function createLiveKeys(options: {
   findKeys: (prefixes: readonly string[]) => Promise<KeyRecord[]>;
   findSessionEnds: (hashes: readonly string[]) => Promise<Map<string, number>>;
   tenants: LiveTenants;
   clock: Clock;
 }) {
+  const { tenants, clock, findKeys, findSessionEnds } = options;
   /** The current key of a grant; `null` if the key, the session or the tenant is no longer valid. Throws errors of Postgres. */
   async function hold(grant: LiveGrant): Promise<HeldKey | null> {
     const { records, sessionEnds } = await find([grant]);

@@ -89,8 +89,8 @@ export class SlowReaders {
 
   private add(holder: string, bytes: number): void {
     this.waitingBytes += bytes;
-    const left = (this.ofHolders.get(holder) ?? 0) + bytes;
-    if (left > 0) this.ofHolders.set(holder, left);
+    const bytesOfHolder = (this.ofHolders.get(holder) ?? 0) + bytes;
+    if (bytesOfHolder > 0) this.ofHolders.set(holder, bytesOfHolder);
     else this.ofHolders.delete(holder);
   }
 

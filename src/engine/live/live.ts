@@ -153,16 +153,13 @@ export class Live {
    * Accepts a ticket, or the ID of a stream's last message from a client that comes back. Throws 401 if neither is valid, or
    * the key no longer is; 429 and 503 beyond the limits; 503 while this process stops; errors of Redis and Postgres.
    */
-  async open({
-    ticket,
-    lastEventId,
-    count,
-  }: {
+  async open(request: {
     ticket: string | undefined;
     lastEventId: string | null;
     /** Counts the opening towards the rate limit of the key that requested the stream. Throws 429. */
     count: (grant: LiveGrant) => void;
   }): Promise<LiveAdmission> {
+    const { ticket, lastEventId, count } = request;
     if (this.ended) throw new AppError('unavailable', 'This server is shutting down; try again.');
     const last = lastEventId === null ? null : this.options.ids.parse(lastEventId);
     const admitted = await this.admitted(ticket, last, count);
@@ -224,17 +221,14 @@ export class Live {
     return key?.digest === session.keyDigest ? { grant: session.grant, key, session: last!.session } : null;
   }
 
-  private admission({
-    release,
-    from,
-    ...stream
-  }: {
+  private admission(opened: {
     grant: LiveGrant;
     key: HeldKey;
     session: string;
     release: () => void;
     from: ParsedId | 'start' | 'unknown';
   }): LiveAdmission {
+    const { release, from, ...stream } = opened;
     return {
       slowReaders: this.slowReaders,
       holder: holderOf(stream.grant),

@@ -16,7 +16,8 @@ import { holderOf } from './grants.ts';
 import { HEARTBEAT_S } from './live-sink.ts';
 import type { LiveListener, ReadPosition } from './live-listener.ts';
 import { digestOf, type ParsedId } from './message-id.ts';
-import { type FeedSources, REBUILT, ShardTail, TenantFeed } from './shard-tail.ts';
+import { REBUILT, ShardTail } from './shard-tail.ts';
+import { type FeedSources, TenantFeed } from './tenant-feed.ts';
 
 /** Where a listener starts: now; after the message with an ID; or now, with a message that it missed something. */
 export type BeginFrom = ParsedId | 'start' | 'unknown' | { gap: string };
@@ -42,7 +43,7 @@ export class Tails {
   /** By shard. */
   private readonly tails = new Map<number, ShardTail>();
   /** By tenant number. */
-  private readonly feeds = new Map<number, TenantFeed>();
+  private readonly feeds = new Map<number, TenantFeed<ShardTail>>();
   private readonly turns = new CatchUpTurns();
   private readonly connecting = new Map<Redis, Promise<Redis>>();
   private readonly connections = new Set<Redis>();
@@ -148,7 +149,7 @@ export class Tails {
   }
 
   /** Removes a feed, and the tails that no other feed needs. */
-  private remove(feed: TenantFeed): void {
+  private remove(feed: TenantFeed<ShardTail>): void {
     if (this.feeds.get(feed.tenantNo) === feed) this.feeds.delete(feed.tenantNo);
     for (const tail of feed.tails) {
       tail.remove(feed);
@@ -278,7 +279,7 @@ export class Tails {
     for (const tail of feed.tails) tail.wake();
   }
 
-  private newFeed(tenantNo: number, parts: readonly BeginPart[]): TenantFeed {
+  private newFeed(tenantNo: number, parts: readonly BeginPart[]): TenantFeed<ShardTail> {
     const tails = parts.map((part) => this.tails.get(part.shard) ?? this.newTail(part));
     const feed = new TenantFeed(tenantNo, this.options, tails, () => this.readerOf(tails));
     this.feeds.set(tenantNo, feed);
@@ -295,7 +296,7 @@ export class Tails {
     return tail;
   }
 
-  private readonly onGap = (feed: TenantFeed, why: string): void => {
+  private readonly onGap = (feed: TenantFeed<ShardTail>, why: string): void => {
     const listeners = [...feed.listeners.all];
     for (const listener of listeners) feed.leave(listener);
     this.remove(feed);

@@ -118,15 +118,16 @@ function headersFor(
     http.secretHeaders = storedNames;
     return before.password;
   }
-  const kept = Object.keys(sent).filter((name) => sent[name] === null);
-  const missing = kept.find((name) => !storedNames.includes(name));
+  const unsentValues = Object.keys(sent).filter((name) => sent[name] === null);
+  const missing = unsentValues.find((name) => !storedNames.includes(name));
   if (missing !== undefined) throw refused(`http.secretHeaders.${missing} must have a value: none is stored`);
-  if (kept.length > 0 && !isSame) throw refused('http.secretHeaders must have values again, because http.url changes');
+  if (unsentValues.length > 0 && !isSame)
+    throw refused('http.secretHeaders must have values again, because http.url changes');
   const names = Object.keys(sent);
   if (names.length === 0) return null;
-  if (kept.length === names.length && kept.length === storedNames.length) return before!.password;
+  if (unsentValues.length === names.length && unsentValues.length === storedNames.length) return before!.password;
   if (sealer === null) throw withoutKey();
-  const stored = kept.length === 0 ? {} : secretsOf(before!, sealer);
+  const stored = unsentValues.length === 0 ? {} : secretsOf(before!, sealer);
   const values = Object.fromEntries(names.map((name) => [name, sent[name] ?? stored[name]]));
   return sealedPassword(sealer, tenantNo, JSON.stringify(values));
 }

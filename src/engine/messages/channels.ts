@@ -9,6 +9,7 @@ import {
   type SentMessageChannel,
 } from '../../domain/notifications/message-channel.ts';
 import { AppError } from '../../errors.ts';
+import { picked } from '../../picked.ts';
 import { type AuditEntry, writeAudit } from '../../postgres/access/audit.ts';
 import { dropWaiting } from '../../postgres/notifications/messages.ts';
 import {
@@ -53,14 +54,8 @@ interface SentTest {
 const TEST_MS = { timeoutMs: 5_000, attemptMs: 10_000 };
 
 /** Tenants' channels for e-mails. Passwords are stored encrypted and never shown. */
-export function createMessageChannels({
-  pool,
-  announce,
-  clock,
-  allowPrivate,
-  publicUrl,
-  sealer,
-}: MessageChannelsOptions) {
+export function createMessageChannels(options: MessageChannelsOptions) {
+  const { pool, announce, clock, allowPrivate, publicUrl, sealer } = options;
   /** Throws 404 if the tenant has no channel. */
   async function get(tenantNo: number): Promise<ChannelRow> {
     const channel = await readChannel(pool, tenantNo);
@@ -161,26 +156,8 @@ const TEST_EMAIL = {
 };
 
 /** The fields of a channel for the audit log. */
-const shown = ({
-  enabled,
-  host,
-  port,
-  security,
-  username,
-  http,
-  senderAddress,
-  senderName,
-  replyTo,
-  pace,
-}: NewChannel) => ({
-  enabled,
-  host,
-  port,
-  security,
-  username,
-  ...(http !== null && { http }),
-  senderAddress,
-  senderName,
-  replyTo,
-  pace,
+const shown = (channel: NewChannel) => ({
+  ...picked(channel, ['enabled', 'host', 'port', 'security', 'username']),
+  ...(channel.http !== null && { http: channel.http }),
+  ...picked(channel, ['senderAddress', 'senderName', 'replyTo', 'pace']),
 });

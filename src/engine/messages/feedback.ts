@@ -84,8 +84,8 @@ export function createFeedback(options: FeedbackOptions) {
       if (format === null) throw invalidAddress();
       return await take(tenantNo, format, body);
     } finally {
-      const left = running.get(tenantNo)! - 1;
-      if (left > 0) running.set(tenantNo, left);
+      const stillRunning = running.get(tenantNo)! - 1;
+      if (stillRunning > 0) running.set(tenantNo, stillRunning);
       else running.delete(tenantNo);
     }
   }

@@ -195,12 +195,9 @@ const until = ({ atMs, kind }: WaitingMessage, dueMs: number, reason: string): M
 function later(
   due: WaitingMessage,
   reason: string,
-  {
-    nowMs,
-    random = Math.random(),
-    retryAfterMs = null,
-  }: { nowMs: number; random?: number; retryAfterMs?: number | null },
+  delay: { nowMs: number; random?: number; retryAfterMs?: number | null },
 ): MessageEnd {
+  const { nowMs, random = Math.random(), retryAfterMs = null } = delay;
   const delayMs = retryDelayMs(Math.max(1, due.tries), { retryAfterMs, random });
   return delayMs === null ? { status: 'failed', reason } : until(due, nowMs + delayMs, reason);
 }

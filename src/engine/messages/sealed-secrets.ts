@@ -1,31 +1,27 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { AppError } from '../../errors.ts';
 
-/** Encrypts secrets for Postgres with a key that is not there. */
-export interface Sealer {
-  /** @param context what the secret belongs to; it opens only with the same */
-  seal(secret: string, context: string): Buffer;
-  /** Throws if the key or the context is another one, or the bytes were changed. */
-  open(sealed: Buffer, context: string): string;
-}
-
 const VERSION = 1;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** AES-256-GCM: version, nonce, tag and cipher text. `key`: at least 32 random bytes. */
-export function createSealer(key: Buffer): Sealer {
+/**
+ * Encrypts secrets for Postgres with a key that is not there: AES-256-GCM, as version, nonce, tag and cipher text. `key`: at least 32
+ * random bytes. `context`: what a secret belongs to; it opens only with the same.
+ */
+export function createSealer(key: Buffer) {
   if (key.length < KEY_BYTES) throw new RangeError(`The key for secrets needs at least ${KEY_BYTES} bytes`);
   const derived = Buffer.from(hkdfSync('sha256', key, '', 'laurel sealed secrets', KEY_BYTES));
   return {
-    seal(secret, context) {
+    seal(secret: string, context: string): Buffer {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv('aes-256-gcm', derived, nonce).setAAD(Buffer.from(context));
       const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
       return Buffer.concat([Buffer.of(VERSION), nonce, cipher.getAuthTag(), text]);
     },
-    open(sealed, context) {
+    /** Throws if the key or the context is another one, or the bytes were changed. */
+    open(sealed: Buffer, context: string): string {
       const text = 1 + NONCE_BYTES + TAG_BYTES;
       if (sealed[0] !== VERSION || sealed.length < text) throw new Error('This is no sealed secret');
       const decipher = createDecipheriv('aes-256-gcm', derived, sealed.subarray(1, 1 + NONCE_BYTES), {
@@ -36,6 +32,8 @@ export function createSealer(key: Buffer): Sealer {
     },
   };
 }
+
+export type Sealer = ReturnType<typeof createSealer>;
 
 /** Opens the secrets of a channel. Throws if they cannot be decrypted. `sealer`: `null` without `SECRETS_KEY`. */
 export function openedSecrets(sealer: Sealer | null, sealed: Buffer, context: string): string {

@@ -121,9 +121,9 @@ export class SeenMessages {
   private forgetOne({ tenantNo, userId }: Noted): void {
     if (userId === undefined) return;
     const user = `${tenantNo}:${userId}`;
-    const left = this.ofUsers.get(user)! - 1;
-    if (left === 0) this.ofUsers.delete(user);
-    else this.ofUsers.set(user, left);
+    const unrecorded = this.ofUsers.get(user)! - 1;
+    if (unrecorded === 0) this.ofUsers.delete(user);
+    else this.ofUsers.set(user, unrecorded);
   }
 
   /** The reports that their tenants want, and those of tenants whose settings cannot be read at the moment. */

@@ -1,26 +1,23 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 
-/** Tokens for URLs: JSON that anybody can read and only the installation can sign. */
-export interface SignedTokens {
-  sign(content: unknown): string;
-  /** The content of a token; `null` if nobody signed it. */
-  read(token: string): unknown;
-}
-
 /** A user's ID has at most 255 characters. */
 export const LONGEST_TOKEN = 2_048;
 
-/** Tokens signed with HMAC-SHA256. `key`: at least 32 random bytes. `purpose`: tokens of others are not valid. */
-export function createSignedTokens(key: Buffer, purpose: string): SignedTokens {
+/**
+ * Tokens for URLs: JSON that anybody can read and only the installation can sign, with HMAC-SHA256. `key`: at least 32 random bytes.
+ * `purpose`: tokens of others are not valid.
+ */
+export function createSignedTokens(key: Buffer, purpose: string) {
   if (key.length < 32) throw new RangeError('The key for links needs at least 32 bytes');
   const derived = Buffer.from(hkdfSync('sha256', key, '', purpose, 32));
   const signed = (content: string): Buffer => createHmac('sha256', derived).update(content).digest();
   return {
-    sign(value) {
+    sign(value: unknown): string {
       const content = Buffer.from(JSON.stringify(value)).toString('base64url');
       return `${content}.${signed(content).toString('base64url')}`;
     },
-    read(token) {
+    /** The content of a token; `null` if nobody signed it. */
+    read(token: string): unknown {
       const [content = '', signature = '', ...more] = token.length > LONGEST_TOKEN ? [] : token.split('.');
       const bytes = Buffer.from(signature, 'base64url');
       const expected = signed(content);
@@ -29,3 +26,5 @@ export function createSignedTokens(key: Buffer, purpose: string): SignedTokens {
     },
   };
 }
+
+export type SignedTokens = ReturnType<typeof createSignedTokens>;

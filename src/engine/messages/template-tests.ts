@@ -35,14 +35,8 @@ const WITHIN_MS = 60_000;
  * Sends rendered templates to an address or device that an administrator names. Neither the log of messages nor the user knows of it; the
  * audit log has the administrator and the user. Throws what a preview throws, 404 without a channel, and 429.
  */
-export function createTemplateTests({
-  previewMessage,
-  previewPush,
-  messageChannels,
-  pushChannels,
-  users,
-  redis,
-}: TemplateTestsOptions) {
+export function createTemplateTests(options: TemplateTestsOptions) {
+  const { previewMessage, previewPush, messageChannels, pushChannels, users, redis } = options;
   /** Throws 429 for a tenant that already sent `MOST` tests in the last minute. */
   async function admit(tenantNo: number): Promise<void> {
     const waitMs = await noteMessageTest(redis, tenantNo, {

@@ -12,13 +12,6 @@ export interface Unsubscription {
   messageId: string | null;
 }
 
-export interface UnsubscribeLinks {
-  /** A token for URLs. It does not expire: RFC 8058 expects old e-mails to work. */
-  token(unsubscription: Unsubscription): string;
-  /** What a token stands for; `null` if nobody signed it. */
-  read(token: string): Unsubscription | null;
-}
-
 /** Tokens have indexes of this list, so it only grows at its end. */
 const KINDS: readonly MessageKind[] = ['streak_reminder', 'achievement_completed', 'reactivation', 'recap'];
 
@@ -26,13 +19,14 @@ const KINDS: readonly MessageKind[] = ['streak_reminder', 'achievement_completed
 export const unsubscribeLinksOf = (ids: Pick<KeyedIds, 'keyFor'>): UnsubscribeLinks =>
   createUnsubscribeLinks(ids.keyFor('links to unsubscribe').export());
 
-/** `key`: at least 32 random bytes. */
-export function createUnsubscribeLinks(key: Buffer): UnsubscribeLinks {
+/** Tokens for URLs. They do not expire: RFC 8058 expects old e-mails to work. `key`: at least 32 random bytes. */
+export function createUnsubscribeLinks(key: Buffer) {
   const tokens = createSignedTokens(key, 'laurel unsubscribe links');
   return {
-    token: ({ tenantNo, userId, kind, messageId }) =>
+    token: ({ tenantNo, userId, kind, messageId }: Unsubscription): string =>
       tokens.sign([tenantNo, KINDS.indexOf(kind), userId, ...(messageId === null ? [] : [shortId(messageId)])]),
-    read(token) {
+    /** What a token stands for; `null` if nobody signed it. */
+    read(token: string): Unsubscription | null {
       const content = tokens.read(token) as [number, number, string, string?] | null;
       if (content === null) return null;
       const [tenantNo, kindNo, userId, id] = content;
@@ -41,3 +35,5 @@ export function createUnsubscribeLinks(key: Buffer): UnsubscribeLinks {
     },
   };
 }
+
+export type UnsubscribeLinks = ReturnType<typeof createUnsubscribeLinks>;

@@ -62,12 +62,7 @@ interface Happened {
  * @param isWanted whether notifications are built for a record; default: for all
  */
 export function happenedIn(
-  {
-    compiled,
-    controlShare,
-    wants,
-    isWanted = () => true,
-  }: {
+  context: {
     compiled: CompiledCatalog;
     controlShare: number;
     wants: Wants;
@@ -76,6 +71,7 @@ export function happenedIn(
   { records, states, merge }: Pick<HappenedEntry, 'records' | 'states' | 'merge'>,
   onLeftOut: (error: unknown) => void,
 ): { users: ReadonlyMap<string, RecordedUser>; happened: Happened[]; merged: Notification[] } {
+  const { compiled, controlShare, wants, isWanted = () => true } = context;
   const users = new Map<string, RecordedUser>();
   for (let at = 0; at + 1 < states.length; at += 2) {
     const userId = states[at]!.toString('utf8');

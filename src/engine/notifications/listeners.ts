@@ -57,15 +57,8 @@ const VERSION_8 = 0x80;
 const VARIANT = 0x80;
 
 /** A UUID of version 8 from a SHA-256 of the fields, so a message that is made again has the same ID. */
-export function messageId({
-  webhookId,
-  type,
-  source,
-}: {
-  webhookId: string;
-  type: NotificationType;
-  source: string;
-}): string {
+export function messageId(message: { webhookId: string; type: NotificationType; source: string }): string {
+  const { webhookId, type, source } = message;
   const digest = hash('sha256', `${webhookId}\0${type}\0${source}`, 'buffer');
   digest[6] = (digest[6]! & 0x0f) | VERSION_8;
   digest[8] = (digest[8]! & 0x3f) | VARIANT;

@@ -12,17 +12,11 @@ import { runOf } from '../../domain/runs.ts';
 import type { StreakResponse } from '../../domain/streaks/streak.ts';
 import type { RecordedQuest } from '../../packed/record.ts';
 import type { User } from '../../rules/user.ts';
-import {
-  achievementResponse,
-  type BaseStreak,
-  groupFields,
-  leaderboardResponse,
-  levelResponse,
-  pointsResponse,
-  recordedQuest,
-  userAchievementResponse,
-  userResponse,
-} from '../responses.ts';
+import { achievementResponse, recordedQuest, userAchievementResponse } from '../responses/achievements.ts';
+import { groupFields, leaderboardResponse } from '../responses/leaderboards.ts';
+import { levelResponse, pointsResponse } from '../responses/points.ts';
+import type { BaseStreak } from '../responses/streaks.ts';
+import { userResponse } from '../responses/users.ts';
 
 /** JSON text of a user, as in payloads. Built once for all notifications with that state. */
 export type UserJson = string & { readonly isUser: true };
@@ -67,16 +61,11 @@ export const achievementCompleted = (
 /** `state`: the user's when it falls due. */
 export const achievementDue = (
   user: UserJson,
-  {
-    compiled,
-    achievement,
-    state,
-    dueMs,
-  }: Pick<Completion, 'compiled' | 'achievement'> & { state: User; dueMs: number },
+  due: Pick<Completion, 'compiled' | 'achievement'> & { state: User; dueMs: number },
 ): string =>
   userPayloadJson('emails.achievement_due', user, {
-    timestamp: isoTime(dueMs),
-    achievement: userAchievementResponse(compiled, achievement, state, { nowMs: dueMs }),
+    timestamp: isoTime(due.dueMs),
+    achievement: userAchievementResponse(due.compiled, due.achievement, due.state, { nowMs: due.dueMs }),
   });
 
 export const streakExtended = (
@@ -152,17 +141,12 @@ export const rewardChanged = (
 
 export const levelChanged = (
   user: UserJson,
-  {
-    system,
-    total,
-    previousLevel,
-    newLevel,
-  }: { system: PointsSystem; total: number; previousLevel: PointsLevel | null; newLevel: PointsLevel | null },
+  change: { system: PointsSystem; total: number; previousLevel: PointsLevel | null; newLevel: PointsLevel | null },
 ): string =>
   userPayloadJson('points.level_changed', user, {
-    points: { ...pointsResponse(system), total },
-    previousLevel: levelOrNull(previousLevel),
-    newLevel: levelOrNull(newLevel),
+    points: { ...pointsResponse(change.system), total: change.total },
+    previousLevel: levelOrNull(change.previousLevel),
+    newLevel: levelOrNull(change.newLevel),
   });
 
 const BOOST_STATUS = { 'points.boost_started': 'active', 'points.boost_finished': 'finished' } as const;
@@ -263,11 +247,9 @@ export function rankRewarded(
 export function tierChanged(
   user: UserJson,
   at: BoardGroup,
-  {
-    status,
-    ...moved
-  }: { status: BoardStatus; move: 'up' | 'down'; tier: LeagueTier; previousTier: LeagueTier; rank: number | null },
+  change: { status: BoardStatus; move: 'up' | 'down'; tier: LeagueTier; previousTier: LeagueTier; rank: number | null },
 ): string {
+  const { status, ...moved } = change;
   const board = `${openedBoard(at, status)},${JSON.stringify(moved).slice(1)}`;
   return `{"type":"leaderboard.tier_changed","user":${user},"leaderboard":${board}}`;
 }

@@ -39,7 +39,8 @@ import { uuidText } from '../../domain/schemas.ts';
 import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
 import { awardId } from '../ids.ts';
 import { balanceChangeAnswer, balanceChangeOf } from '../points/balances.ts';
-import { boostResponse, recordedStreak, triggerResponse } from '../responses.ts';
+import { boostResponse, triggerResponse } from '../responses/points.ts';
+import { recordedStreak } from '../responses/streaks.ts';
 import {
   achievementCompleted,
   expiryPayload,
@@ -288,10 +289,7 @@ export function mergeNotifications(
 
 /** The user's score after the entry, for a record that lacks it. */
 function recordedScore(user: User, recorded: RecordedBoard): number | null {
-  const score = scoreIn(user, {
-    board: recorded[RECORDED_BOARD.board],
-    runDay: recorded[RECORDED_BOARD.runDay],
-  });
+  const score = scoreIn(user, { board: recorded[RECORDED_BOARD.board], runDay: recorded[RECORDED_BOARD.runDay] });
   return score === undefined ? null : decimalNumber(score);
 }
 

@@ -90,12 +90,7 @@ interface PointsPayload {
 }
 
 export interface RankPayload {
-  leaderboard: {
-    rank: number | null;
-    value: number | null;
-    previousRank: number | null;
-    previousValue: number | null;
-  };
+  leaderboard: { rank: number | null; value: number | null; previousRank: number | null; previousValue: number | null };
 }
 
 /** Maximum number of awards in a message; the newest are kept. */

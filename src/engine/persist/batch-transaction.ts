@@ -330,9 +330,9 @@ const userOfPart = ({ records, states }: ReadEntry, { part, at }: FailedPart): s
   part === 'state' ? states[at]?.userId : userOf(records[at]?.value);
 
 function without({ tenantNo, records, states }: ReadEntry, userId: string): Buffer {
-  const kept = records.map(({ value, bytes }) => (userOf(value) === userId ? NOTHING : bytes));
+  const remaining = records.map(({ value, bytes }) => (userOf(value) === userId ? NOTHING : bytes));
   const fields: Buffer[] = [OUTBOX.tenant, String(tenantNo), OUTBOX.records].map((text) => Buffer.from(text));
-  fields.push(Buffer.concat(kept));
+  fields.push(Buffer.concat(remaining));
   for (const state of states) {
     const own = state.userId === userId;
     fields.push(Buffer.from(OUTBOX.user), Buffer.from(own ? '' : state.userId));

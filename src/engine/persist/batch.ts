@@ -1,17 +1,4 @@
-import {
-  AWARD,
-  KIND,
-  kindField,
-  MERGED,
-  MERGED_STREAKS,
-  RECOMPUTATION,
-  RECORD,
-  RECORDED_POINTS,
-  RECORDED_QUEST,
-  RECORDED_STREAK,
-  REVERSAL,
-  SETTLEMENT,
-} from '../../packed/record-fields.ts';
+import { KIND, kindField, MERGED, MERGED_STREAKS, RECORD } from '../../packed/record-fields.ts';
 import type {
   GoneRecord,
   GuardedRecord,
@@ -19,41 +6,26 @@ import type {
   ImportedRecord,
   MergeRecord,
   ProgressRecord,
-  RecordedRecomputation,
-  RecordedSettlement,
   UncheckedRecord,
 } from '../../packed/record.ts';
-import { completedIn } from '../../packed/completed.ts';
-import { decimalOf, unpackAll } from '../../packed/state.ts';
-import type { BalanceChangeRow } from '../../postgres/balance-changes.ts';
-import type { RankRewardRow } from '../../postgres/boards/rank-rewards.ts';
-import type {
-  AwardRow,
-  CompletionRow,
-  EventKey,
-  EventRow,
-  NamedUser,
-  ReversalRow,
-} from '../../postgres/persist/events.ts';
-import type { RecomputedRow } from '../../postgres/persist/recomputed.ts';
-import type { StreakChangeRow, StreakPauseRow, SupersededChanges } from '../../postgres/persist/streaks.ts';
+import { unpackAll } from '../../packed/state.ts';
+import type { EventKey, NamedUser } from '../../postgres/persist/events.ts';
 import type { Merged } from '../../postgres/users/row-moves.ts';
 import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';
 import { parseEntry, type RawEntry, type ReadEntry } from '../../redis/outbox.ts';
 import { LateActiveDays } from '../analytics/active-days.ts';
 import { AnalyticsTally, EntryUsers } from '../analytics/tally.ts';
-import { awardId, idempotencyDigest } from '../ids.ts';
-import { rankRewardOf } from '../leaderboards/reward-record.ts';
-import { balanceChangeOf } from '../points/balances.ts';
+import { idempotencyDigest } from '../ids.ts';
 import type { HappenedEntry } from '../notifications/entry-notifications.ts';
 import { reasonFor, UnreadableEntry } from './about-data.ts';
 import { DayTally } from './day-tally.ts';
-import { addGuarded, addGuardsOf, type GuardedRows } from './guarded-rows.ts';
-import { addImported, type ImportedRows, pauseRow } from './imported-rows.ts';
+import { addGuarded } from './guarded-rows.ts';
+import { addRecord, addStreakChanges, type HappenedRows } from './happened-rows.ts';
+import { addImported, type ImportedRows } from './imported-rows.ts';
 import { TouchedUsers, type UsersByNews } from './touched-users.ts';
 
-export interface Batch extends GuardedRows, ImportedRows {
+export interface Batch extends HappenedRows, ImportedRows {
   /** A seal, and the ID of one that has ended. Each has a batch of its own, as merges have. */
   seal: Seal | null;
   unsealed: string | null;
@@ -61,18 +33,6 @@ export interface Batch extends GuardedRows, ImportedRows {
   merge: Merge | null;
   /** Users to delete before anything is written. The entries' data about them from before the deletion is omitted. */
   deletions: Deletion[];
-  events: EventRow[];
-  reversals: ReversalRow[];
-  recomputed: RecomputedRow[];
-  awards: AwardRow[];
-  completions: CompletionRow[];
-  streakChanges: StreakChangeRow[];
-  supersededChanges: SupersededChanges[];
-  pauses: StreakPauseRow[];
-  /** IDs of administrators' calls that changed a streak. */
-  streakCalls: string[];
-  balanceChanges: BalanceChangeRow[];
-  rankRewards: RankRewardRow[];
   /** Entries to report. */
   entries: HappenedEntry[];
   touched: UsersByNews;
@@ -296,146 +256,3 @@ function addDeletion(
     if (entry.tenantNo === tenantNo) entry.records = entry.records.filter((record) => record[RECORD.userId] !== userId);
   }
 }
-
-/** Fields with changes of streaks. */
-const CHANGES = [RECORD.settlements, RECORD.beside, RECORD.repairs, RECORD.superseded] as const;
-
-const HAPPENED: ReadonlySet<string> = new Set([KIND.event, KIND.user, KIND.completion, KIND.streaks, KIND.reversal]);
-
-function reversalOf({ [RECORD.reversal]: reversal }: HappenedRecord, event: ReversalRow['event']): ReversalRow {
-  if (reversal === undefined) throw new UnreadableEntry('a reversal lacks a field');
-  return {
-    event,
-    root: reversal[REVERSAL.root],
-    reversed: reversal[REVERSAL.reversed],
-    voids: reversal[REVERSAL.voids] === 1,
-    awards: listOf(reversal[REVERSAL.awards]),
-    revoked: listOf(reversal[REVERSAL.revoked]),
-    restored: listOf(reversal[REVERSAL.restored]),
-  };
-}
-
-/** Lua's MessagePack encodes an empty table as a map. */
-const listOf = <T>(packed: T[]): T[] => (Array.isArray(packed) ? packed : []);
-
-function addRecord(batch: Rows, tenantNo: number, record: HappenedRecord): void {
-  const kind = record[kindField];
-  const userId = record[RECORD.userId];
-  const atMs = record[RECORD.atMs];
-  const localDay = record[RECORD.day];
-  const catalogVersion = record[RECORD.version] ?? null;
-  if (!HAPPENED.has(kind)) throw new UnreadableEntry('a record of an unknown kind');
-  if (kind === KIND.event || kind === KIND.reversal) {
-    const metricNo = record[RECORD.metric];
-    const value = record[RECORD.value];
-    const total = record[RECORD.total];
-    if (metricNo === undefined || value === undefined || total === undefined)
-      throw new UnreadableEntry('an event lacks a field');
-    const event = {
-      id: record[RECORD.id],
-      tenantNo,
-      userId,
-      metricNo,
-      value: decimalOf(value),
-      total: decimalOf(total),
-      atMs,
-      occurredMs: record[RECORD.occurredMs] ?? null,
-      localDay: record[RECORD.occurredDay] ?? localDay,
-      attributes: record[RECORD.attributes] ?? null,
-      idempotencyKey: record[RECORD.idempotencyKey] ?? null,
-      streak: extendedTo(record),
-      catalogVersion,
-    };
-    if (kind === KIND.event) batch.events.push(event);
-    else batch.reversals.push(reversalOf(record, event));
-    addGuardsOf(batch, tenantNo, record);
-  }
-  const balanceChange = balanceChangeOf(tenantNo, record);
-  if (balanceChange !== null) batch.balanceChanges.push(balanceChange);
-  const reward = rankRewardOf(tenantNo, record);
-  if (reward !== null) batch.rankRewards.push(reward);
-  if (record[RECORD.byAdmin] === 1) batch.streakCalls.push(record[RECORD.id]);
-  for (const { achievementNo, quest } of completedIn(record)) {
-    const backdated = record[RECORD.backdated] === 1 || record[RECORD.recomputation] !== undefined;
-    batch.completions.push({
-      tenantNo,
-      userId,
-      achievementNo,
-      period: quest?.[RECORDED_QUEST.period] ?? 0,
-      atMs,
-      causedBy: record[RECORD.id],
-      catalogVersion,
-      backdated,
-    });
-  }
-  const recomputation = record[RECORD.recomputation];
-  if (recomputation !== undefined) batch.recomputed.push(recomputedRow(tenantNo, record, recomputation));
-  addStreakChanges(batch, tenantNo, record);
-  for (const pause of record[RECORD.pauses] ?? []) batch.pauses.push(pauseRow(pause, { tenantNo, userId, atMs }));
-  let ordinal = 0;
-  for (const points of record[RECORD.points] ?? []) {
-    for (const award of points[RECORDED_POINTS.awards]) {
-      ordinal += 1;
-      batch.awards.push({
-        id: awardId(record[RECORD.id], ordinal),
-        tenantNo,
-        userId,
-        systemNo: points[RECORDED_POINTS.system],
-        triggerNo: award[AWARD.trigger],
-        awarded: award[AWARD.awarded],
-        total: award[AWARD.after],
-        boostNos: award[AWARD.boosts],
-        atMs,
-        localDay: award[AWARD.day] ?? localDay,
-        catalogVersion,
-      });
-    }
-  }
-}
-
-function addStreakChanges(batch: Rows, tenantNo: number, record: HappenedRecord | MergeRecord): void {
-  if (!CHANGES.some((field) => record[field] !== undefined)) return;
-  const userId = record[RECORD.userId];
-  const add = (settlement: RecordedSettlement, correction: string | null): void => {
-    batch.streakChanges.push({
-      tenantNo,
-      userId,
-      frequency: settlement[SETTLEMENT.frequency],
-      kind: settlement[SETTLEMENT.kind],
-      fromDay: settlement[SETTLEMENT.firstDay],
-      toDay: settlement[SETTLEMENT.lastDay],
-      length: settlement[SETTLEMENT.length] ?? null,
-      atMs: settlement[SETTLEMENT.atMs] ?? record[RECORD.atMs],
-      correction,
-    });
-  };
-  for (const settlement of record[RECORD.settlements] ?? []) add(settlement, null);
-  for (const settlement of record[RECORD.beside] ?? []) add(settlement, null);
-  const correction = record[RECORD.id];
-  for (const settlement of record[RECORD.repairs] ?? []) add(settlement, correction);
-  const nos = record[RECORD.superseded];
-  if (nos !== undefined) batch.supersededChanges.push({ tenantNo, userId, nos, correction });
-}
-
-function extendedTo({ [RECORD.streak]: streak }: HappenedRecord): number | null {
-  return streak?.[RECORDED_STREAK.extended] === 1 ? streak[RECORDED_STREAK.length] : null;
-}
-
-const recomputedRow = (
-  tenantNo: number,
-  record: HappenedRecord,
-  recomputation: RecordedRecomputation,
-): RecomputedRow => ({
-  id: record[RECORD.id],
-  tenantNo,
-  userId: record[RECORD.userId],
-  job: recomputation[RECOMPUTATION.job],
-  reverts: recomputation[RECOMPUTATION.reverts] === 1,
-  atMs: record[RECORD.atMs],
-  completed: completedIn(record),
-  revoked: listOf(recomputation[RECOMPUTATION.revoked]),
-  restored: listOf(recomputation[RECOMPUTATION.restored]),
-  awards: listOf(recomputation[RECOMPUTATION.awards]),
-  skipped: listOf(recomputation[RECOMPUTATION.skipped]),
-  scores: listOf(recomputation[RECOMPUTATION.scores] ?? []),
-});

@@ -178,18 +178,14 @@ async function storeAgain(
 /** Another letter may hold a newer state of these users; its retry stores it. */
 async function noteYounger(
   client: PoolClient,
-  {
-    tenantNo,
-    letter,
-    states,
-    failed,
-  }: {
+  found: {
     tenantNo: number;
     letter: WholeDeadLetter;
     states: { at: number; item: ReadEntry['states'][number] }[];
     failed: readonly FailedPart[];
   },
 ): Promise<void> {
+  const { tenantNo, letter, states, failed } = found;
   for (const { at, item } of states) {
     if (failed.some((part) => part.part === 'state' && part.at === at)) continue;
     const { userId } = item;

@@ -83,12 +83,7 @@ export function addImported(rows: ImportedRows, tenantNo: number, record: Import
 export const pauseRow = (
   pause: PackedPause,
   user: Pick<StreakPauseRow, 'tenantNo' | 'userId' | 'atMs'>,
-): StreakPauseRow => ({
-  ...user,
-  id: pause[PAUSE.id],
-  fromDay: pause[PAUSE.firstDay],
-  toDay: pause[PAUSE.lastDay],
-});
+): StreakPauseRow => ({ ...user, id: pause[PAUSE.id], fromDay: pause[PAUSE.firstDay], toDay: pause[PAUSE.lastDay] });
 
 const changeOf = (
   settlement: RecordedSettlement,

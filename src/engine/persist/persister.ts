@@ -23,9 +23,7 @@ export class StuckShard extends Error {
   constructor(shard: number, streamId: string, cause: unknown) {
     super(
       `Shard ${shard} is stuck at outbox entry ${streamId}: ${cause instanceof Error ? cause.message : String(cause)}`,
-      {
-        cause,
-      },
+      { cause },
     );
     this.name = 'StuckShard';
     this.shard = shard;

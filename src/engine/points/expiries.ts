@@ -8,7 +8,7 @@ import { KIND, kindField } from '../../packed/record-fields.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import { beginExpiry, endExpiry, type ExpiringSystem, expiringSystems, moveExpiry } from '../../postgres/expiries.ts';
-import { readOrganisation } from '../../postgres/tenants.ts';
+import { readOrganisation } from '../../postgres/organisation.ts';
 import { usersAfter } from '../../postgres/users/selections.ts';
 import { changeUserBalance } from '../changes/balance-change.ts';
 import { eventId } from '../ids.ts';
@@ -62,14 +62,8 @@ interface Page {
  * because spendings, deductions and open holds take the oldest points first. A repetition finds nothing left, and an
  * amount that was computed from an older state is refused. So a crash, or two schedules, change nothing.
  */
-export function createExpiries({
-  publisher,
-  redis,
-  clock,
-  scripts,
-  onFailed,
-  atOnce = AT_ONCE,
-}: ExpiriesOptions): ScheduledWork {
+export function createExpiries(options: ExpiriesOptions): ScheduledWork {
+  const { publisher, redis, clock, scripts, onFailed, atOnce = AT_ONCE } = options;
   const pieces = new Pieces({ kind: 'points that expire', onFailed });
 
   async function due(upToMs: number): Promise<number | null> {
@@ -95,8 +89,8 @@ export function createExpiries({
       let rest: Expiring | null = expiring.day * DAY_MS === dueMs ? expiring : null;
       while (rest !== null && !ending.aborted && performance.now() < endMs) {
         const of: Expiring = rest;
-        const done = await pieces.attempt(pieceOf(of), ending, (signal) => page(of, upToMs, signal));
-        rest = done?.value ?? null;
+        const attempt = await pieces.attempt(pieceOf(of), ending, (signal) => page(of, upToMs, signal));
+        rest = attempt?.value ?? null;
       }
     }
   }
@@ -119,9 +113,9 @@ export function createExpiries({
     const users = await usersAfter(publisher.pool, tenantNo, lastUser, atOnce);
     const page = system && { compiled, system, days: daysAt(expiring) };
     const userIds = users.map(({ id }) => id);
-    const done = page === undefined ? [] : await expire(page, userIds, signal);
-    if (done === null) return null;
-    const warned = page === undefined ? [] : await warnings(page, done, { dueMs: day * DAY_MS, nowMs });
+    const expired = page === undefined ? [] : await expire(page, userIds, signal);
+    if (expired === null) return null;
+    const warned = page === undefined ? [] : await warnings(page, expired, { dueMs: day * DAY_MS, nowMs });
     const isLast = users.length < atOnce;
     const next = isLast ? { day: day + 1, lastUser: '' } : { day, lastUser: users.at(-1)!.id };
     const moved =
@@ -135,7 +129,7 @@ export function createExpiries({
 
   /** Lets points of some users expire. Returns the users with a balance; `null` if `signal` aborts it. */
   async function expire(page: Page, userIds: readonly string[], signal: AbortSignal): Promise<AfterExpiry[] | null> {
-    const done: AfterExpiry[] = [];
+    const expired: AfterExpiry[] = [];
     let waiting = userIds;
     for (let tries = 0; waiting.length > 0 && tries < TRIES; tries += 1) {
       if (signal.aborted) return null;
@@ -144,12 +138,12 @@ export function createExpiries({
         (await expiringBalances(page, waiting)).map(async (one) => {
           const after = await expireOne(page, one);
           if (after === 'outdated') outdated.push(one.userId);
-          else if (after !== null) done.push(after);
+          else if (after !== null) expired.push(after);
         }),
       );
       waiting = outdated;
     }
-    return done;
+    return expired;
   }
 
   function expiringBalances({ compiled, system, days }: Page, userIds: readonly string[]): Promise<ExpiringBalance[]> {

@@ -20,7 +20,7 @@ import { Script } from '../../redis/script.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import { findSystem } from '../find-configured.ts';
-import { boostResponse, levelResponse, triggerResponse } from '../responses.ts';
+import { boostResponse, levelResponse, triggerResponse } from '../responses/points.ts';
 
 /** How often users are counted at most, while the greatest total changes meanwhile. */
 const COUNT_TRIES = 5;

@@ -96,12 +96,7 @@ export function createSpendings(options: SpendingsOptions) {
         'invalid',
         'The header Idempotency-Key is missing: spending needs one, so that it happens once.',
       );
-    const scoped = {
-      tenantNo: compiled.catalog.tenantNo,
-      userId,
-      metricNo: keyScope(system.no),
-      key: idempotencyKey,
-    };
+    const scoped = { tenantNo: compiled.catalog.tenantNo, userId, metricNo: keyScope(system.no), key: idempotencyKey };
     const of = { system: system.no, amount: request.amount };
     const movement: BalanceMovement =
       expiresIn === undefined ? { kind: 'spend', ...of } : { kind: 'hold', ...of, expiresInMs: expiresIn * 1000 };

@@ -7,7 +7,7 @@ import { dayIn } from '../../domain/zone.ts';
 import type { User } from '../../rules/user.ts';
 import { latestAwards } from '../../postgres/history/days.ts';
 import { findSystem } from '../find-configured.ts';
-import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../responses.ts';
+import { boostResponse, levelResponse, pointsResponse, triggerResponse } from '../responses/points.ts';
 import { holds } from '../../rules/conditions.ts';
 import { balanceOf } from '../../rules/points.ts';
 import type { UserReads } from '../users/user-reads.ts';
@@ -99,10 +99,7 @@ async function awardHistory(
       date: at.toISOString(),
       total,
       ...(trigger !== undefined && {
-        trigger: {
-          ...triggerResponse(known, trigger),
-          ...(wasDeleted(triggerNo) && { status: 'archived' as const }),
-        },
+        trigger: { ...triggerResponse(known, trigger), ...(wasDeleted(triggerNo) && { status: 'archived' as const }) },
       }),
       ...(boosts.length > 0 && { boosts }),
     };

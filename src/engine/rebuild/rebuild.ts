@@ -187,20 +187,15 @@ interface ClosedOutbox {
 }
 
 /** Stores what the outboxes of closed shards hold beyond their cursors. Throws RebuildOvertaken. */
-async function storeOutboxes({
-  redis,
-  pool,
-  shards,
-  storageEpoch,
-  report,
-  onSetAside,
-  onLeftOut = () => undefined,
-}: ClosedOutbox & {
-  shards: readonly number[];
-  report: (progress: { step: 'store outbox'; done: number; total: null }) => Promise<void>;
-  onSetAside?: ((entry: SetAside) => void) | undefined;
-  onLeftOut?: ((error: unknown) => void) | undefined;
-}): Promise<void> {
+async function storeOutboxes(
+  options: ClosedOutbox & {
+    shards: readonly number[];
+    report: (progress: { step: 'store outbox'; done: number; total: null }) => Promise<void>;
+    onSetAside?: ((entry: SetAside) => void) | undefined;
+    onLeftOut?: ((error: unknown) => void) | undefined;
+  },
+): Promise<void> {
+  const { redis, pool, shards, storageEpoch, report, onSetAside, onLeftOut = () => undefined } = options;
   const { nowMs } = await readClock(pool);
   const clock = nowMs === null ? systemClock : new FixedClock(nowMs);
   const reporter = new Reporter({ redis, pool, catalogs: new Catalogs(pool), clock, onLeftOut });
@@ -232,18 +227,15 @@ async function isStored(shard: number, { redis, pool, storageEpoch }: ClosedOutb
 }
 
 /** Lets a shard's outbox continue after the cursor, and removes batches that were already processed. */
-async function startOutbox({
-  shard,
-  loader,
-  last,
-  position,
-  batchProgress,
-}: Pick<StoredCursor, 'position' | 'batchProgress'> & {
-  shard: number;
-  loader: Loader;
-  /** The end of the outbox. */
-  last: string;
-}): Promise<void> {
+async function startOutbox(
+  cursor: Pick<StoredCursor, 'position' | 'batchProgress'> & {
+    shard: number;
+    loader: Loader;
+    /** The end of the outbox. */
+    last: string;
+  },
+): Promise<void> {
+  const { shard, loader, last, position, batchProgress } = cursor;
   const outbox = outboxKey(shard);
   if (comparePositions(last, position) < 0) {
     // XSETID requires that the stream exists.
@@ -271,7 +263,7 @@ const keptByRebuild = (shard: number): string[] => [
 
 /** Removes the keys of some shards, each by its shard's loader, except those that a rebuild keeps. One pass over the keys. */
 async function wipe(redis: Redis, loaders: Loaders, onRemoved: (keys: number) => Promise<void>): Promise<void> {
-  const kept = new Set([...loaders.keys()].flatMap((shard) => [rebuildingKey(shard), ...keptByRebuild(shard)]));
+  const keptKeys = new Set([...loaders.keys()].flatMap((shard) => [rebuildingKey(shard), ...keptByRebuild(shard)]));
   const [only] = loaders.keys();
   const pattern = loaders.size === 1 ? shardPattern(only!) : ALL_SHARDS_PATTERN;
   let removed = 0;
@@ -281,7 +273,7 @@ async function wipe(redis: Redis, loaders: Loaders, onRemoved: (keys: number) =>
     const old = new Map<Loader, string[]>();
     for (const key of found) {
       const loader = loaders.get(shardOfKey(key));
-      if (loader === undefined || kept.has(key)) continue;
+      if (loader === undefined || keptKeys.has(key)) continue;
       addTo(old, loader, key);
     }
     for (const [loader, keys] of old) {

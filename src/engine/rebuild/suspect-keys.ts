@@ -74,11 +74,8 @@ export async function storedUses(
 }
 
 /** The used keys (`useText`) of events in dead letters. */
-export async function waitingUses({
-  redis,
-  pool,
-  shards,
-}: Pick<Sides, 'redis' | 'pool' | 'shards'>): Promise<Set<string>> {
+export async function waitingUses(sides: Pick<Sides, 'redis' | 'pool' | 'shards'>): Promise<Set<string>> {
+  const { redis, pool, shards } = sides;
   const uses = new Set<string>();
   for await (const used of waitingKeys({ redis, pool }, (shard) => shards.includes(shard)))
     uses.add(useText(bucketOf(redis, used, undefined)));

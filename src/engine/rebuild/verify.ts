@@ -271,11 +271,8 @@ class Verification {
 }
 
 /** Shards whose outbox, or whose progress of batches, ends before the position that Postgres holds. */
-export async function behindPostgres({
-  redis,
-  pool,
-  shards,
-}: Pick<Sides, 'redis' | 'pool' | 'shards'>): Promise<Difference[]> {
+export async function behindPostgres(sides: Pick<Sides, 'redis' | 'pool' | 'shards'>): Promise<Difference[]> {
+  const { redis, pool, shards } = sides;
   const differences: Difference[] = [];
   // Postgres first: Redis is ahead of it, and moves on.
   const { cursors } = await readCursors(pool);

@@ -70,14 +70,7 @@ export function plannedScores(
   });
 }
 
-function replacedScore({
-  board,
-  run,
-  score,
-  moves,
-  keeps,
-  difference,
-}: {
+function replacedScore(scored: {
   board: PlanBoard;
   run: OpenRun;
   score: Decimal | undefined;
@@ -85,6 +78,7 @@ function replacedScore({
   keeps: boolean;
   difference: bigint | Replacement | undefined;
 }): PlannedScore[] {
+  const { board, run, score, moves, keeps, difference } = scored;
   const planned = { no: board.no, run: run.first, whole: 0, micros: 0, moves };
   const from = score === undefined ? NO_SCORE : decimalNumber(score);
   const replacement = typeof difference === 'object' ? difference : undefined;

@@ -100,11 +100,11 @@ export function latestExcept(
   except: readonly PackedCompletion[],
 ): Record<number, number> {
   const nameOf = (each: PackedCompletion): string => `${each[COMPLETED.achievement]} ${each[COMPLETED.period]}`;
-  const left = new Set(except.map(nameOf));
+  const excepted = new Set(except.map(nameOf));
   const latest: Record<number, number> = {};
   for (const each of completions) {
     const no = each[COMPLETED.achievement];
-    if (each[COMPLETED.period] !== undefined && !left.has(nameOf(each)))
+    if (each[COMPLETED.period] !== undefined && !excepted.has(nameOf(each)))
       latest[no] = Math.max(latest[no] ?? 0, each[COMPLETED.atMs]);
   }
   return latest;

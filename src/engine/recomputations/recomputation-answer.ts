@@ -50,7 +50,7 @@ export const samplesAnswer = (
 
 function userAnswer(compiled: CompiledCatalog, row: RecomputedUserRow<UserPlan>): RecomputedUser {
   const { userId, plan, applied } = row;
-  const left = namesOf(compiled, applied?.skipped ?? []);
+  const skipped = namesOf(compiled, applied?.skipped ?? []);
   return {
     userId,
     gained: namesOf(compiled, gainedBy(plan)),
@@ -68,7 +68,7 @@ function userAnswer(compiled: CompiledCatalog, row: RecomputedUserRow<UserPlan>)
     status: statusOf(row),
     reason:
       row.skipped ??
-      (left.length === 0 ? null : `Changed since it was planned, and left unchanged: ${left.join(', ')}.`),
+      (skipped.length === 0 ? null : `Changed since it was planned, and left unchanged: ${skipped.join(', ')}.`),
   };
 }
 

@@ -25,7 +25,7 @@ import { boundsOf, openBoards } from './open-boards.ts';
 import { scoreDifferences } from './planned-scores.ts';
 import { directionsOf, type UserPlan } from './planned-user.ts';
 import { type Rules, rulesOf } from './rules.ts';
-import { type PlanRules, type UserHistory, createUserPlanning, type UserPlanning } from './user-proposal.ts';
+import { beginUserPlanning, planOf, type PlanRules, type UserHistory, type UserPlanning } from './user-proposal.ts';
 import { importedPasts } from './user-replay.ts';
 import { groupedBy } from '../../grouped.ts';
 
@@ -60,13 +60,9 @@ const ENDED = (['lost', 'replaced', 'reset'] as const).map((kind) => SETTLEMENT_
  */
 export function planSlice(
   pool: Pool,
-  {
-    job,
-    compiled,
-    nowMs,
-    limit,
-  }: { job: StoredRecomputation; compiled: CompiledCatalog; nowMs: number; limit: number },
+  slice: { job: StoredRecomputation; compiled: CompiledCatalog; nowMs: number; limit: number },
 ): Promise<PlannedSlice | string> {
+  const { job, compiled, nowMs, limit } = slice;
   return inSnapshot(pool, async (client) => {
     await client.query('SET LOCAL max_parallel_workers_per_gather = 0');
     const { tenantNo, cohort, lastUser: after } = job;
@@ -90,11 +86,11 @@ export function planSlice(
     const { metricNos, streaks } = by.rules;
     if (metricNos.length > 0 || streaks)
       await eachEvent(client, { tenantNo, ids: [...plannings.keys()], metricNos, streaks }, (event) =>
-        orFailed(event.userId, ({ planning }) => planning.event(event)),
+        orFailed(event.userId, ({ planning }) => planning.replay.event(event)),
       );
     for (const userId of plannings.keys())
       orFailed(userId, ({ planning, createdMs }) => {
-        const plan = planning.plan();
+        const plan = planOf(planning);
         if (plan !== null) rows.push({ userId, createdMs, plan, ...directionsOf(plan), skipped: null });
       });
     return { lastUser: users.at(-1)?.id ?? null, users: users.length, rows };
@@ -126,13 +122,9 @@ async function planRules(
 
 async function begin(
   client: PoolClient,
-  {
-    by,
-    users,
-    compiled,
-    detailsDay,
-  }: { by: PlanRules; users: { id: string; state: Buffer }[]; compiled: CompiledCatalog; detailsDay: number | null },
+  work: { by: PlanRules; users: { id: string; state: Buffer }[]; compiled: CompiledCatalog; detailsDay: number | null },
 ): Promise<{ plannings: Map<string, Planning>; rows: PlannedRow<UserPlan>[] }> {
+  const { by, users, compiled, detailsDay } = work;
   const { tenantNo } = compiled.catalog;
   const rows: PlannedRow<UserPlan>[] = [];
   const decoded = new Map<string, User>();
@@ -175,7 +167,7 @@ async function begin(
         streakAsLived: !late.has(id) && user.corrections === 0,
         scores: scores.get(id) ?? new Map(),
       };
-      plannings.set(id, { planning: createUserPlanning(by, history), createdMs: user.createdMs });
+      plannings.set(id, { planning: beginUserPlanning(by, history), createdMs: user.createdMs });
     } catch (error) {
       rows.push(failedRow(id, error));
     }

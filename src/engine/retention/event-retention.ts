@@ -40,12 +40,12 @@ export const createEventRetention = (pool: Pool, days: number | null, onAdded?: 
   });
 
 async function oldestToDrop(pool: Pool, keptDays: number, today: number): Promise<EventPartition | null> {
-  const kept = (await readEventPartitions(pool)).find(({ isGone }) => !isGone);
-  if (kept === undefined || !kept.keysIndexed) return null;
+  const oldest = (await readEventPartitions(pool)).find(({ isGone }) => !isGone);
+  if (oldest === undefined || !oldest.keysIndexed) return null;
   const expiring = await expiringSystems(pool);
   const longest = Math.max(-1, ...expiring.map(({ afterDays }) => afterDays ?? -1));
   const days = Math.max(keptDays, (await mostLateDays(pool)) + 1, longest + 2);
-  return kept.endDay + days <= today ? kept : null;
+  return oldest.endDay + days <= today ? oldest : null;
 }
 
 /** Drops partitions of events and awards, after adding them to daily sums in slices. */

@@ -11,7 +11,7 @@ import {
   noteReported,
   openClaims,
 } from '../../postgres/rewards.ts';
-import { readOrganisation } from '../../postgres/tenants.ts';
+import { readOrganisation } from '../../postgres/organisation.ts';
 import { packedUsers } from '../../redis/parts.ts';
 import type { Publisher } from '../notifications/due/publisher.ts';
 import { rewardChanged, type UserJson, userJson } from '../notifications/payloads.ts';
@@ -67,10 +67,7 @@ export function createOpenClaims(
   }
 
   function waiting(): ClaimsAside {
-    return {
-      ids: pieces.aside.map(({ key }) => key),
-      tenantNos: reports.aside.map(({ key }) => Number(key)),
-    };
+    return { ids: pieces.aside.map(({ key }) => key), tenantNos: reports.aside.map(({ key }) => Number(key)) };
   }
 
   async function settle(claim: OpenClaim): Promise<void> {
@@ -162,11 +159,9 @@ const reportedStates = ({ state, reported }: ClaimRow): ReportedState[] => [
 ];
 
 const timeOf = ({ claimedMs, fulfilledMs, cancelledMs }: ClaimRow, state: ReportedState): number =>
-  ({
-    [CLAIM_STATE.claimed]: claimedMs!,
-    [CLAIM_STATE.fulfilled]: fulfilledMs!,
-    [CLAIM_STATE.cancelled]: cancelledMs!,
-  })[state];
+  ({ [CLAIM_STATE.claimed]: claimedMs!, [CLAIM_STATE.fulfilled]: fulfilledMs!, [CLAIM_STATE.cancelled]: cancelledMs! })[
+    state
+  ];
 
 const pieceOf = ({ id, tenantNo }: ClaimRow): Piece => ({
   key: id,

@@ -58,15 +58,8 @@ const UNKNOWN = 'There is no user with this ID';
  * Administrators' changes to streaks. Users are handled one after another; each change is atomic, and is recorded in
  * the audit log afterwards. `by`, `span`: who asks for it, and the request's span.
  */
-export function createStreakAdmin({
-  persisted,
-  recordAudit,
-  pool,
-  scripts,
-  isStored,
-  clock,
-  users,
-}: StreakAdminOptions) {
+export function createStreakAdmin(options: StreakAdminOptions) {
+  const { persisted, recordAudit, pool, scripts, isStored, clock, users } = options;
   /** Gives a user a freeze; returns a text if it is refused. */
   async function giveFreeze(
     compiled: CompiledCatalog,

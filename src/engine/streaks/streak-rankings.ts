@@ -9,7 +9,7 @@ import { AppError } from '../../errors.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
 import { endedStreaks, type StreakOrigin, usersByStreakOrigin } from '../../postgres/history/streaks.ts';
-import { settledNow } from '../responses.ts';
+import { settledNow } from '../responses/streaks.ts';
 import { statesInSlices } from '../../redis/parts.ts';
 import { inOwnTurn } from '../../turns.ts';
 

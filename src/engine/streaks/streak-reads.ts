@@ -12,7 +12,7 @@ import { AppError } from '../../errors.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
 import { streakChangesSince } from '../../postgres/history/streaks.ts';
-import { baseStreak, settledNow } from '../responses.ts';
+import { baseStreak, settledNow } from '../responses/streaks.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { packedUsers } from '../../redis/parts.ts';
 
@@ -102,14 +102,7 @@ const extendedAt = (length: number, extendedMs: number | null): string | null =>
  * @param settlements the settlements of the user's streaks in this frequency, in order
  * @param dayAt the user's local day at a time (epoch ms)
  */
-export function streakHistory({
-  live,
-  settlements,
-  current,
-  count,
-  calendar,
-  dayAt,
-}: {
+export function streakHistory(history: {
   live: StreakAsLeft;
   settlements: readonly Settlement[];
   current: number;
@@ -117,6 +110,7 @@ export function streakHistory({
   calendar: Calendar;
   dayAt: (ms: number) => number;
 }): StreakResponse['streakHistory'] {
+  const { live, settlements, current, count, calendar, dayAt } = history;
   const { frequency, weekStart } = calendar;
   const resets = resetPeriods(settlements, calendar, dayAt);
   const counted = upToResets(settlements, resets, calendar);

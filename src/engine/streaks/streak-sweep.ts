@@ -138,14 +138,7 @@ export class StreakSweep implements ScheduledWork {
     let quiet = zone.lastUser === '';
     let nextDay = Infinity;
     const read = (after: string): Promise<UserPage> =>
-      dueUsers(pool, {
-        tenantNo,
-        zone: zone.zone,
-        after,
-        day,
-        earning: earning(inForce),
-        limit: USERS_A_PAGE,
-      });
+      dueUsers(pool, { tenantNo, zone: zone.zone, after, day, earning: earning(inForce), limit: USERS_A_PAGE });
     let page = await read(at.lastUser);
     if (quiet && page.seen === 0 && (await this.drop(zone))) return 'quiet';
     for (;;) {

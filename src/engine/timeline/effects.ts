@@ -143,16 +143,10 @@ function triggerRule(then: CatalogThen, was: ResourceThen): TimelineRule | null 
   return {
     type: trigger.type,
     points: trigger.points,
-    ...(trigger.type === 'metric' && {
-      metric: then.named(trigger.metricId),
-      threshold: trigger.metricThreshold ?? 1,
-    }),
+    ...(trigger.type === 'metric' && { metric: then.named(trigger.metricId), threshold: trigger.metricThreshold ?? 1 }),
     ...(trigger.type === 'streak' && { streakLength: trigger.streakLength ?? 1 }),
     ...(trigger.type === 'achievement' && { achievements: [then.named(trigger.achievementId)] }),
-    ...(trigger.type === 'time' && {
-      timeUnit: trigger.timeUnit ?? 'days',
-      timeInterval: trigger.timeInterval ?? 1,
-    }),
+    ...(trigger.type === 'time' && { timeUnit: trigger.timeUnit ?? 'days', timeInterval: trigger.timeInterval ?? 1 }),
     ...additionsThen(then, POINTS_TRIGGER, trigger),
     ...conditionsOf(then, trigger),
   };

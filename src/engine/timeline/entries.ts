@@ -75,24 +75,20 @@ export function happeningEntry(
 const reversalEntry = (
   reverses: string,
   event: NonNullable<Happening['event']>,
-  {
-    placed,
-    catalog,
-    caused,
-  }: { placed: { position: string; at: string }; catalog: CatalogThen; caused: ReversalEntry['caused'] },
+  around: { placed: { position: string; at: string }; catalog: CatalogThen; caused: ReversalEntry['caused'] },
 ): ReversalEntry => ({
   kind: 'reversal',
-  ...placed,
+  ...around.placed,
   id: event.id,
   reverses,
-  metric: catalog.namedNo(event.metricNo),
+  metric: around.catalog.namedNo(event.metricNo),
   value: event.value,
   total: event.total,
   localDate: event.localDate,
   who: event.who,
-  achievements: event.achievementNos.map((no) => catalog.namedNo(no)),
+  achievements: event.achievementNos.map((no) => around.catalog.namedNo(no)),
   reversedBy: event.reversedBy,
-  caused,
+  caused: around.caused,
 });
 
 const recomputationEntry = (

@@ -28,15 +28,15 @@ export function inSequence(happenings: readonly Happening[]): string[] {
       waiting.set(next, waiting.get(next)! + 1);
     }
   }
-  const left = [...waiting.keys()].toSorted();
+  const unplaced = [...waiting.keys()].toSorted();
   const ordered: string[] = [];
-  while (left.length > 0) {
+  while (unplaced.length > 0) {
     // Ambiguous totals may contradict one another. Then the first position goes on.
     const at = Math.max(
       0,
-      left.findIndex((position) => waiting.get(position) === 0),
+      unplaced.findIndex((position) => waiting.get(position) === 0),
     );
-    const [position] = left.splice(at, 1) as [string];
+    const [position] = unplaced.splice(at, 1) as [string];
     ordered.push(position);
     for (const next of after.get(position) ?? []) waiting.set(next, waiting.get(next)! - 1);
   }

@@ -289,10 +289,7 @@ const SOURCES: Record<string, (from: Source) => Promise<TimelineItem[]>> = {
   award: async ({ pool, range }) => happening(await awardCauses(pool, range)),
   achievement: async ({ completions, range }) => happening(inRange([...completions.keys()], range)),
   user_creation: async ({ createdMs, range }) =>
-    inRange([creationPosition(createdMs)], range).map((position) => ({
-      position,
-      is: 'creation',
-    })),
+    inRange([creationPosition(createdMs)], range).map((position) => ({ position, is: 'creation' })),
   streak: async ({ pool, range }) =>
     placed(POSITION_KIND.streak, await streakRows(pool, rowsQuery(POSITION_KIND.streak, range)), (row) => ({
       is: 'streak',
@@ -314,10 +311,7 @@ const SOURCES: Record<string, (from: Source) => Promise<TimelineItem[]>> = {
     placed(
       POSITION_KIND.administration,
       await auditRows(pool, rowsQuery(POSITION_KIND.administration, range)),
-      (row) => ({
-        is: 'audit',
-        row,
-      }),
+      (row) => ({ is: 'audit', row }),
     ),
 };
 

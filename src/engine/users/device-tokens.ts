@@ -18,9 +18,9 @@ export async function forgetTokens(
 ): Promise<void> {
   const without = (user: User) => {
     const present = tokensOf(user);
-    const left = present.filter((token) => !isGone(token));
-    if (left.length === present.length) return null;
-    return { deviceTokens: left.length === 0 ? null : JSON.stringify(left) };
+    const remaining = present.filter((token) => !isGone(token));
+    if (remaining.length === present.length) return null;
+    return { deviceTokens: remaining.length === 0 ? null : JSON.stringify(remaining) };
   };
   await changeByRequest(scripts, compiled, { userId, sent: without, mustExist: true, nowMs });
 }

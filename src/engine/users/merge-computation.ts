@@ -14,7 +14,7 @@ import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
 import { type Block, mapPart } from '../changes/block.ts';
 import type { ReadUser, Subject } from '../changes/change-users.ts';
-import { lackOfRoom } from '../changes/event-change.ts';
+import { lackOfRoom } from '../changes/state-size.ts';
 import { eventId } from '../ids.ts';
 import { openBoards } from '../recomputations/open-boards.ts';
 import { mergeAnswer } from './merge-answer.ts';

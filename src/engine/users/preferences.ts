@@ -13,7 +13,7 @@ import { AppError } from '../../errors.ts';
 import type { User } from '../../rules/user.ts';
 import type { SentProfile } from '../../rules/profile.ts';
 import type { Threshold } from '../../rules/user.ts';
-import { hidesItself } from '../responses.ts';
+import { hidesItself } from '../responses/users.ts';
 
 /** Kinds of notification, in the order of their digits in the packed text. */
 const KINDS = ['achievement_completed', 'recap', 'reactivation', 'streak_reminder'] as const;

@@ -9,7 +9,8 @@ import type { User as UserState } from '../../rules/user.ts';
 import type { CaughtUp } from '../persist/caught-up-reads.ts';
 import type { Clock } from '../../clock.ts';
 import { parseAttributeFilter } from '../attribute-filter.ts';
-import { settledNow, userResponse } from '../responses.ts';
+import { settledNow } from '../responses/streaks.ts';
+import { userResponse } from '../responses/users.ts';
 import { statesInSlices } from '../../redis/parts.ts';
 
 export interface UserDirectoryOptions {

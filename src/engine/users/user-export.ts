@@ -14,7 +14,7 @@ import { queuedEventsOf } from '../../redis/batches.ts';
 import { entryHead, entryOf, userHash } from '../leaderboards/snapshot-parts.ts';
 import { shownSecondary } from '../leaderboards/shown-rankings.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
-import { byNumber, hidesItself, userResponse } from '../responses.ts';
+import { byNumber, hidesItself, userResponse } from '../responses/users.ts';
 import { notificationPreferences } from './preferences.ts';
 import type { UserReads } from './user-reads.ts';
 import { decimalNumber, decimalText } from '../../domain/decimal.ts';
@@ -41,10 +41,7 @@ export function createUserExport({ pool, controlShare, redis, users, clock, reco
     await untilPersisted({ redis, pool }, tenantNo, userId);
     await recordAudit({ tenantNo, by, entries: [{ action: 'export', kind: 'user', userId }] });
     const names = await resourceNames(pool, tenantNo);
-    const profile = {
-      exported: new Date(clock.now()).toISOString(),
-      ...profileOf(compiled, userId, state, names),
-    };
+    const profile = { exported: new Date(clock.now()).toISOString(), ...profileOf(compiled, userId, state, names) };
     yield JSON.stringify(profile).slice(0, -1);
     for (const table of USER_TABLES) {
       if (table.section === null) continue;

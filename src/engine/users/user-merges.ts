@@ -17,7 +17,7 @@ import { callsOf } from '../changes/calls.ts';
 import { changeUsers, type ReadUser, type Subject } from '../changes/change-users.ts';
 import { eventId } from '../ids.ts';
 import { Overload } from '../refusals.ts';
-import { isControl } from '../responses.ts';
+import { isControl } from '../responses/users.ts';
 import type { Scripts } from '../scripts.ts';
 import {
   blockOfFrom,

@@ -14,7 +14,7 @@ import { sentUser } from './sent-user.ts';
 import type { Hiding } from './hiding.ts';
 import { pendingLeaderboards, type UserReads } from './user-reads.ts';
 import { preferencesResponse, sentPreferences } from './preferences.ts';
-import { userResponse } from '../responses.ts';
+import { userResponse } from '../responses/users.ts';
 
 export interface UserProfilesOptions {
   reads: Pick<UserReads, 'state'>;
@@ -83,14 +83,9 @@ export function createUserProfiles({ reads, controlShare, hiding, clock, scripts
 
   async function change(
     compiled: CompiledCatalog,
-    {
-      userId,
-      fields,
-      byClient = false,
-      mustExist,
-      span,
-    }: Sender & { userId: string; fields: UpdatedUser; mustExist: boolean },
+    request: Sender & { userId: string; fields: UpdatedUser; mustExist: boolean },
   ): Promise<ChangedUser> {
+    const { userId, fields, byClient = false, mustExist, span } = request;
     const sent = sentUser(fields, compiled, { nowMs: clock.now(), byClient });
     const state = await identify(compiled, { userId, sent, mustExist, span });
     const user = userResponse(compiled, { userId, state, controlShare: controlShare() });
@@ -100,13 +95,9 @@ export function createUserProfiles({ reads, controlShare, hiding, clock, scripts
 
   async function identify(
     compiled: CompiledCatalog,
-    {
-      userId,
-      sent,
-      mustExist,
-      span,
-    }: { userId: string; sent: SentProfile | null; mustExist: boolean; span: Span | undefined },
+    request: { userId: string; sent: SentProfile | null; mustExist: boolean; span: Span | undefined },
   ): Promise<UserState> {
+    const { userId, sent, mustExist, span } = request;
     const change = await changeByRequest(scripts, compiled, { userId, sent, mustExist, nowMs: clock.now() }, span);
     unlessRefused(compiled, change.reply, [KIND.user]);
     return decodeUser(change.packed!);

@@ -8,7 +8,7 @@ import { decodeUser } from '../../rules/user-codec.ts';
 import { groupOf } from '../../rules/leaderboards.ts';
 import type { User } from '../../rules/user.ts';
 import { findMetric } from '../find-configured.ts';
-import { showsTo, userAchievementJson } from '../responses.ts';
+import { showsTo, userAchievementJson } from '../responses/achievements.ts';
 import { packedUser, packedUsers } from '../../redis/parts.ts';
 import { decimalNumber, ZERO } from '../../domain/decimal.ts';
 

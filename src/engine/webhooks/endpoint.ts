@@ -145,8 +145,8 @@ export class Lanes {
   }
 
   recorded(lane: number): void {
-    const left = (this.unrecorded.get(lane) ?? 0) - 1;
-    if (left > 0) this.unrecorded.set(lane, left);
+    const unrecordedOfLane = (this.unrecorded.get(lane) ?? 0) - 1;
+    if (unrecordedOfLane > 0) this.unrecorded.set(lane, unrecordedOfLane);
     else this.unrecorded.delete(lane);
   }
 

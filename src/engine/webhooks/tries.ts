@@ -42,8 +42,8 @@ class Slots {
   /** Whether a webhook may take another slot. */
   isOpenTo({ tenantNo, lanes, health }: Endpoint): boolean {
     const tenant = this.tenants.get(tenantNo);
-    const left = this.most - this.all - (tenant?.taken ?? 0);
-    if (left <= (lanes.inFlight > 0 ? this.most * FOR_IDLE : 0)) return false;
+    const freeSlots = this.most - this.all - (tenant?.taken ?? 0);
+    if (freeSlots <= (lanes.inFlight > 0 ? this.most * FOR_IDLE : 0)) return false;
     return health.failures === 0 || this.most * FOR_FAILING - this.failing > (tenant?.failing ?? 0);
   }
 

@@ -178,14 +178,14 @@ async function resendSome(
   const selection = { webhookId, ...selected };
   const stretch = { after: cursor === '' ? '0' : cursor, upTo: lastSequence };
   const isFirstCount = total === null && count;
-  const left = isFirstCount ? await countSelected(client, selection, stretch) : null;
+  const selectedCount = isFirstCount ? await countSelected(client, selection, stretch) : null;
   const { queued, last } = (await hasSecret(client, webhookId))
     ? await requeueSome(client, { selection, stretch, nowMs, most: SLICE })
     : { queued: 0, last: null };
   return {
     cursor: last ?? lastSequence,
     done: queued,
-    ...(left !== null && { total: done + left }),
+    ...(selectedCount !== null && { total: done + selectedCount }),
     // Counted messages may have been dropped with their day, or have changed their state.
     ...(queued < SLICE && { total: done + queued, end: 'done', nowMs }),
   };

@@ -22,9 +22,7 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_leaderboards_groups.users': 'How many users have a score in the group.',
   rateLimit:
     'Requests a second of an application key, with bursts of four seconds’ worth; 0: any number; null: the organisation’s limit.',
-  'admin_organisation_get.rateLimit':
-    'Requests a second of a user’s application keys that have no limit of their own, with bursts of four seconds’ worth; 0: any number; null: the installation’s `RATE_LIMIT`.',
-  'admin_organisation_update.rateLimit':
+  'admin_organisation_(get|update).rateLimit':
     'Requests a second of a user’s application keys that have no limit of their own, with bursts of four seconds’ worth; 0: any number; null: the installation’s `RATE_LIMIT`.',
   boardValues:
     'Who gets leaderboard values as whole numbers: nobody, everybody, or clients that cannot read fractions.',
@@ -76,8 +74,7 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   fields: 'Names of the fields that changed.',
   finished: 'When it was done; null: not yet.',
   id: 'ID of the {noun}.',
-  'user.id': 'Your own ID of the user.',
-  'users_create.body.id': 'Your own ID of the user.',
+  '(user|users_create.body).id': 'Your own ID of the user.',
   index: 'Position of the item in the request, from 0.',
   info: 'About the document.',
   issues: 'Items that were not processed as requested, with the reason.',
@@ -125,8 +122,7 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_metrics_batch_events.body.key': 'Key of the metric.',
   'admin_streaks_reset.users': 'The users whose streaks end.',
   'admin_streaks_restore.users': 'The users whose streaks are restored.',
-  'admin_push_preview.locale': 'Locale of the template; null: that without a locale, or the template of the request.',
-  'admin_messages_preview.locale':
+  'admin_(push|messages)_preview.locale':
     'Locale of the template; null: that without a locale, or the template of the request.',
   'admin_messages_unsubscribe_preview.locale':
     'Locale of the texts, or language of built-in ones; null: those without a locale, or those of the request.',

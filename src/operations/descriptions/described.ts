@@ -8,12 +8,13 @@ import { SYSTEM_TEXTS } from './system-texts.ts';
 import { IMPORT_TEXTS, USER_TEXTS } from './user-texts.ts';
 import { LIVE_TEXTS, PAYLOAD_TEXTS, WEBHOOK_LOG_TEXTS } from './webhook-texts.ts';
 import { pluralOf } from '../../domain/words.ts';
+import { withAlternatives } from './text-names.ts';
 
 /**
  * What fields mean, by their name and as many names around it as decide: `awards.date`, `date`. An operation in front
- * (`users_points.date`) restricts a text to it. `created[]` is for lists only.
+ * (`users_points.date`) restricts a text to it. `created[]` is for lists only. `(gaining|losing).points` stands for two names.
  */
-const TEXTS: Readonly<Record<string, string>> = {
+const TEXTS = withAlternatives({
   ...RECOMPUTATION_TEXTS,
   ...CORRECTION_TEXTS,
   ...GUARD_TEXTS,
@@ -31,7 +32,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   ...USER_TEXTS,
   ...WEBHOOK_LOG_TEXTS,
   ...PAYLOAD_TEXTS,
-};
+});
 
 export interface Place {
   operation: string;
@@ -109,20 +110,16 @@ const NOUNS: Readonly<Record<string, string>> = {
   boards: 'leaderboard',
   boost: 'boost',
   boosts: 'boost',
-  breakdownAttributes: 'attribute',
   breakdownAttributeValues: 'attribute',
   changes: 'resource',
-  completions: 'completion',
   'dead-letters': 'entry',
   deliveries: 'message',
   demo: 'resource',
   environments: 'environment',
-  event: 'event',
   eventAttribute: 'attribute',
   eventAttributes: 'attribute',
   events: 'event',
   'filtered-users': 'user',
-  gained: 'achievement',
   imports: 'user',
   jobs: 'job',
   leaderboard: 'leaderboard',
@@ -130,8 +127,6 @@ const NOUNS: Readonly<Record<string, string>> = {
   leaderboards: 'leaderboard',
   level: 'level',
   levels: 'level',
-  lost: 'achievement',
-  metric: 'metric',
   metrics: 'metric',
   newLevel: 'level',
   pauses: 'pause',
@@ -139,22 +134,17 @@ const NOUNS: Readonly<Record<string, string>> = {
   suppressed: 'address',
   organisation: 'organisation',
   points: 'points system',
-  pointsSystem: 'points system',
   pointsSystems: 'points system',
   previousLevel: 'level',
   quarantine: 'event',
   recomputations: 'recomputation',
   redisServers: 'server',
-  claim: 'claim',
   claims: 'claim',
   requests: 'request',
-  reward: 'reward',
   rewards: 'reward',
   resend: 'resend',
   resends: 'resend',
   session: 'key',
-  subject: 'subject',
-  streaks: 'streak',
   tenants: 'tenant',
   timeline: 'entry',
   trigger: 'trigger',
@@ -181,7 +171,7 @@ function withNoun(text: string, around: readonly string[]): string | undefined {
  * What parameters in paths and queries mean, by name, or by `<operation>:<name>` where that decides. `{noun}` is what the path
  * is about: before a parameter in the path, or as a whole.
  */
-const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
+const PARAMETER_TEXTS = withAlternatives({
   key: 'Key of the {noun}.',
   id: 'ID of the {noun}.',
   'admin_events_reverse_one:id': 'ID of the event, or of the reversal to be reversed.',
@@ -227,25 +217,10 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   'admin_activity_get:to': 'Last day, UTC; by default today.',
   'admin_users_timeline:from': 'Only entries from this time on.',
   'admin_users_timeline:to': 'Only entries before this time.',
-  ...Object.fromEntries(
-    [
-      'users',
-      'retention',
-      'metrics',
-      'metric',
-      'achievements',
-      'achievement',
-      'points',
-      'points_system',
-      'streaks',
-    ].map((name) => [`admin_analytics_${name}:userAttributes`, 'Only users with this value: one pair `key:value`.']),
-  ),
-  ...Object.fromEntries(
-    OF_RANGE.flatMap((name) => [
-      [`admin_analytics_${name}:from`, 'First day; by default 29 days before the last one.'],
-      [`admin_analytics_${name}:to`, 'Last day; by default today, UTC.'],
-    ]),
-  ),
+  'admin_analytics_(users|retention|metrics|metric|achievements|achievement|points|points_system|streaks):userAttributes':
+    'Only users with this value: one pair `key:value`.',
+  [`admin_analytics_${OF_RANGE}:from`]: 'First day; by default 29 days before the last one.',
+  [`admin_analytics_${OF_RANGE}:to`]: 'Last day; by default today, UTC.',
   group: 'Only users in the control group, or only the others.',
   metricId: 'ID of the metric.',
   'admin_quarantine_list:from': 'Only events sent from this time on.',
@@ -282,11 +257,9 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   minStreak: 'Only users whose current streak is at least this long.',
   seenFrom: 'Only users whose progress or profile last changed at or after this time.',
   seenBefore: 'Only users whose progress or profile last changed before this time.',
-  'admin_leaderboards_groups:run': 'First day of the run; by default the current run.',
-  'admin_leaderboards_leagues:run': 'First day of the run; by default the current run.',
-  'admin_leaderboards_cohorts:run': 'First day of the run; by default the current run.',
+  '(admin_leaderboards_(groups|leagues|cohorts)|users_leaderboard_leagues):run':
+    'First day of the run; by default the current run.',
   'admin_leaderboards_cohorts:after': 'ID of the last cohort of the page before.',
-  'users_leaderboard_leagues:run': 'First day of the run; by default the current run.',
 
   version: 'Number of the {noun}.',
   demo: 'What happens to demo resources that the document does not name.',
@@ -298,4 +271,4 @@ const PARAMETER_TEXTS: Readonly<Record<string, string>> = {
   ticket: 'The ticket of `POST /v1/live/tickets`; not needed to continue after a last ID.',
   lastEventId:
     'ID of the last message that arrived; the stream continues after it. The header `Last-Event-ID` has priority.',
-};
+});

@@ -1,3 +1,5 @@
+import { textsOf } from './text-names.ts';
+
 const FIELDS: Readonly<Record<string, string>> = {
   kind: 'What the job does.',
   status:
@@ -34,21 +36,13 @@ export const JOB_TEXTS: Readonly<Record<string, string>> = {
   'subject.name': 'Current name of the subject; null: it has none.',
   'progress.done': 'Processed users, messages, events or keys.',
   'progress.total': 'How many there are, an estimate for a `verification`; null: not counted yet.',
-  ...Object.fromEntries(
-    ['jobs_list', 'jobs_get', 'jobs_cancel', 'jobs_retry', 'spread_update'].flatMap((id) =>
-      Object.entries(FIELDS).map(([name, text]) => [`admin_${id}.${name}`, text]),
-    ),
-  ),
+  ...textsOf('admin_(jobs_(list|get|cancel|retry)|spread_update)', FIELDS),
   'admin_spread_get.shards': 'Number of shards that hold users of the tenant.',
   'admin_spread_update.shards': 'Number of shards that are to hold users of the tenant: a power of two.',
   'admin_spread_update.warning': 'Why the number is of no use; absent if it is useful.',
   converting: 'Whether users are moved to other shards now; requests about the tenant get 503 meanwhile.',
   'subject.kind': 'Kind of the subject.',
-  ...Object.fromEntries(
-    ['list', 'create', 'get'].flatMap((verb) =>
-      Object.entries(VERIFICATION_FIELDS).map(([name, text]) => [`admin_verifications_${verb}.${name}`, text]),
-    ),
-  ),
+  ...textsOf('admin_verifications_(list|create|get)', VERIFICATION_FIELDS),
   found: 'The differences found, ordered by key. Those about a user go when the user is deleted.',
   'found.kind': 'What differs.',
   'found.key': 'The Redis key.',

@@ -1,3 +1,5 @@
+import { textsOf } from './text-names.ts';
+
 export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   signUpDate: 'The day on which the user signed up; a date-time is cut to its UTC day. Null: not known.',
   repeat: 'How often users can complete the achievement; missing: once.',
@@ -100,30 +102,22 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
   streak_reminder: 'Channels for streak reminders.',
   notifications: 'Channels by kind of notification.',
   users: 'Number of users.',
-  'users_all_metrics.achievements': 'The achievements of the metric, with the time at which the user completed each.',
-  'users_single_metric.achievements': 'The achievements of the metric, with the time at which the user completed each.',
-  'metrics_event.achievements': 'The achievements that the event completed.',
-  'event.achievements': 'The achievements that the event completed.',
+  'users_(all_metrics|single_metric).achievements':
+    'The achievements of the metric, with the time at which the user completed each.',
+  '(metrics_event|event).achievements': 'The achievements that the event completed.',
   'users_wrapped.achievements': 'The achievements that the user completed in the period.',
   'metrics_event.points': 'The points systems in which this event changed something, by key.',
   'event.points': 'The points systems in which the event changed something, by key.',
   'achievements_complete.points': 'The points systems in which the completion changed something, by key.',
   'users_wrapped.points': 'Changes of the user’s points in the period, by key of the points system.',
-  'level.points': 'Minimum points of the level.',
-  'newLevel.points': 'Minimum points of the level.',
-  'previousLevel.points': 'Minimum points of the level.',
-  'points_levels.points': 'Minimum points of the level.',
-  'trigger.points': 'Points that the trigger awards; negative points are taken.',
-  'triggers.points': 'Points that the trigger awards; negative points are taken.',
-  'metrics_event.leaderboards': 'The leaderboards on which the score changed, by key.',
-  'event.leaderboards': 'The leaderboards on which the score changed, by key.',
+  '(level|newLevel|previousLevel|points_levels).points': 'Minimum points of the level.',
+  '(trigger|triggers).points': 'Points that the trigger awards; negative points are taken.',
+  '(metrics_event|event).leaderboards': 'The leaderboards on which the score changed, by key.',
   'users_wrapped.leaderboards': 'The user’s places on leaderboards in the period, by key.',
   'users_wrapped.metrics': 'Changes of the user’s totals in the period, by key of the metric.',
   'streaks_rankings.name': 'Name of the user; null: none.',
   'users_wrapped.user': 'The user.',
-  'metrics_event.answer.total': 'The user’s total of the metric after the event.',
-  'results.total': 'The user’s total of the metric after the event.',
-  'event.total': 'The user’s total of the metric after the event.',
+  '(metrics_event.answer|results|event).total': 'The user’s total of the metric after the event.',
   'awards.total': 'The user’s points after the award.',
   'users_points.answer.total': 'The user’s points now.',
   'users_metric_event_summary.answer.total': 'The user’s total, or points, at the end of the period.',
@@ -157,66 +151,45 @@ export const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
     'The group of a leaderboard with breakdown attributes: their values, by key. By default all groups are ranked together; with an application key, its user’s group is ranked.',
   'leaderboards_get.rankings.rank':
     'Rank, 1 being the first; equal scores share a rank, unless the leaderboard has `ties`. `POST /v1/leaderboards/{key}/rankings` ranks only the given users.',
-  'leaderboard.value': 'The user’s score; null: there is none.',
-  'leaderboards.value': 'The user’s score; null: there is none.',
-  'users_leaderboard.value': 'The user’s score; null: there is none.',
+  '(leaderboard|leaderboards|users_leaderboard).value': 'The user’s score; null: there is none.',
   'currentStreak.extended': 'Whether this event extended the streak.',
   'points_summary.from': 'Smallest number of points of the range.',
   'points_summary.to': 'Largest number of points of the range.',
 };
 
-export const OF_RANGE = [
-  'users',
-  'retention',
-  'engagement',
-  'metrics',
-  'metric',
-  'achievements',
-  'achievement',
-  'points',
-  'points_system',
-  'streaks',
-  'leaderboards',
-  'messages',
-  'messages_effect',
-];
+/** Analytics of a range of days, as alternatives of names. */
+export const OF_RANGE =
+  '(users|retention|engagement|metrics|metric|achievements|achievement|points|points_system|streaks|leaderboards|messages|messages_effect)';
 
 /** What fields of analytics mean, by name, or by `<field around it>.<name>` or `<operation>.<name>` where that decides. */
 export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   activeUsersBefore: 'Users with at least one event that happened on the day of the period before.',
   attributeEvents: 'Events of the metric among the newest of the range, whose attributes were counted.',
   awarded: 'Points given.',
-  awardedBefore: 'The same in the period before.',
+  '(awarded|changed|completed|distance|events|expired|extended|frozen|joined|lost|newUsers|refunded|spent|taken|value)Before':
+    'The same in the period before.',
   awards: 'Number of awards.',
   cohorts: 'The weeks in which users were first seen, oldest first.',
   completed: 'Completions that were not revoked.',
-  completedBefore: 'The same in the period before.',
   control: 'The control group.',
   countedFrom: 'The first UTC day on which the segment was counted; null: without a segment, or not yet.',
   isPartial: 'Whether the segment was counted only from a later day on, so that active users are missing.',
   'admin_analytics_users.users': 'Users in the segment now.',
   'days.changed':
     'Users who were on the leaderboard at the end of the day and of the day before in the same run, with other ranks.',
-  'days.changedBefore': 'The same in the period before.',
   'leaderboards.changed': 'Sum of the changes of rank by day: a user counts once a day.',
-  'leaderboards.changedBefore': 'The same in the period before.',
   'admin_analytics_retention.comparison':
     'The segment, by default the control group, and all others in each week after the first sight, all cohorts together.',
   difference: 'The control group less the others; null: one of them has too few users.',
   distance: 'Sum of the differences between their ranks.',
-  distanceBefore: 'The same in the period before.',
   durations:
     'Times from when a user was first seen to the completion, shortest first; each step is 12 % longer than the previous one.',
-  eventsBefore: 'The same in the period before.',
   extended: 'Events that extended a streak.',
-  extendedBefore: 'The same in the period before.',
   fromBefore: 'First day of the period before.',
   frozen: 'Freezes used.',
-  frozenBefore: 'The same in the period before.',
   high: 'Upper end of the 95 % interval of the difference.',
   holders: 'Users who hold the achievement now.',
   isComplete: 'Whether the last of the weeks is over.',
-  joinedBefore: 'The same in the period before.',
   lengths: 'How many of the sampled users have a streak of each length.',
   'lengths.from': 'Minimum length.',
   'lengths.to': 'Maximum length; null: no limit.',
@@ -226,10 +199,8 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   'returned.active': 'Those of them with an event on that day.',
   'ranges.from': 'Smallest number of points of the range.',
   'ranges.to': 'Largest number of points of the range; null: no limit.',
-  'control.value': 'Sum of the values of the users of the group.',
-  'others.value': 'Sum of the values of the users of the group.',
+  '(control|others).value': 'Sum of the values of the users of the group.',
   lost: 'Streaks lost.',
-  lostBefore: 'The same in the period before.',
   low: 'Lower end of the 95 % interval of the difference.',
   medianSeconds:
     'Median time from when a user was first seen to the completion, accurate to 6 %; null: nobody completed it in the range.',
@@ -239,12 +210,8 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   balance:
     'Points that can be spent: `net` less what was spent and not refunded, what expired and what is held. Deleted users stay counted.',
   spent: 'Points spent, at once or by capturing a hold.',
-  spentBefore: 'The same in the period before.',
   refunded: 'Points given back by refunds.',
-  refundedBefore: 'The same in the period before.',
   expired: 'Points that expired.',
-  expiredBefore: 'The same in the period before.',
-  newUsersBefore: 'The same in the period before.',
   otherActive: 'All others who were active in the week.',
   others: 'The users outside the control group.',
   otherUsers: 'All others in the cohorts that have come so far.',
@@ -266,16 +233,13 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   'sizes.from': 'Minimum value.',
   'sizes.to': 'Values are below this.',
   taken: 'Points taken: by triggers that take points, by reversals and by recomputations.',
-  takenBefore: 'The same in the period before.',
   toBefore: 'Last day of the period before.',
-  valueBefore: 'The same in the period before.',
   week: 'Weeks since the week in which users were first seen; 0: that week.',
   weeks: 'Weeks from Monday, oldest first.',
   'weeks.activeUsers': 'Users with at least one event that happened in the week.',
   'months.activeUsers': 'Users with at least one event that happened in the month.',
-  'weeks.date': 'The Monday.',
+  '(weeks|cohorts).date': 'The Monday.',
   'months.date': 'The first day of the month.',
-  'cohorts.date': 'The Monday.',
   'cohorts.users': 'Users who were first seen in the week.',
   'cohorts.weeks': 'How many of them were active in that week, the next one and so on, up to the current one.',
   'leaderboards.groups': 'Groups of a leaderboard with a breakdown; 0: it has none.',
@@ -288,12 +252,8 @@ export const ANALYTICS_TEXTS: Readonly<Record<string, string>> = {
   'comparison.difference': 'Share of the segment less that of the others; null: one of them has no users.',
   joined: 'Users who were on the leaderboard at the end of the day, but not of the day before in the same run.',
   'triggers.days': 'Points given on each day of the range.',
-  ...Object.fromEntries(
-    OF_RANGE.flatMap((name) => [
-      [`admin_analytics_${name}.from`, 'First day of the range.'],
-      [`admin_analytics_${name}.to`, 'Last day of the range.'],
-    ]),
-  ),
+  [`admin_analytics_${OF_RANGE}.from`]: 'First day of the range.',
+  [`admin_analytics_${OF_RANGE}.to`]: 'Last day of the range.',
 };
 
 /** Fields of a change of a balance whose names mean something else elsewhere. */
@@ -305,22 +265,13 @@ const OF_SPENDING: Readonly<Record<string, string>> = {
   reason: 'Why, in your own words; null: not given.',
 };
 
-const SPENDING_PLACES = [
-  ...['spend', 'hold', 'capture', 'release', 'refund'].map((name) => `spendings_${name}`),
-  'admin_users_spendings',
-  'spending',
-  'closedBy',
-];
+const SPENDING_PLACES = 'spendings_(spend|hold|capture|release|refund)|admin_users_spendings|spending|closedBy';
 
 /** Of rewards and their claims. */
 export const REWARD_TEXTS: Readonly<Record<string, string>> = {
   reward: 'The reward.',
-  ...Object.fromEntries(
-    [...SPENDING_PLACES, 'admin_users_timeline'].map((place) => [
-      `${place}.reward`,
-      'Key of the reward that the spending paid for; null: it was deleted. Missing for everything else.',
-    ]),
-  ),
+  [`(${SPENDING_PLACES}|admin_users_timeline).reward`]:
+    'Key of the reward that the spending paid for; null: it was deleted. Missing for everything else.',
   claim: 'The claim.',
   claims: 'Claims, newest first.',
   'users_rewards.claims': 'How many claims the user has, apart from cancelled ones.',
@@ -337,24 +288,14 @@ export const REWARD_TEXTS: Readonly<Record<string, string>> = {
   claimedAt: 'When it was paid.',
   fulfilledAt: 'When an administrator noted that the user has got it; null: not yet.',
   cancelledAt: 'When it was cancelled; null: it was not.',
-  ...Object.fromEntries(
-    [
-      'rewards_claim',
-      'users_claims',
-      'claim',
-      'admin_claims_list',
-      'admin_claims_get',
-      'admin_claims_fulfil',
-      'admin_claims_cancel',
-    ].flatMap((place) => [
-      [`${place}.id`, 'ID of the claim, and of the spending that paid for it.'],
-      [`${place}.reason`, 'Why it was cancelled; null: not given, or not cancelled.'],
-      [`${place}.state`, '`claimed`: paid; `fulfilled`: the user has it; `cancelled`: the points were given back.'],
-      [`${place}.reward.id`, 'ID of the reward; null: unknown.'],
-      [`${place}.reward.key`, 'Key of the reward; null: unknown.'],
-      [`${place}.reward.name`, 'Name of the reward; null: unknown.'],
-    ]),
-  ),
+  ...textsOf('(rewards_claim|users_claims|claim|admin_claims_(list|get|fulfil|cancel))', {
+    id: 'ID of the claim, and of the spending that paid for it.',
+    reason: 'Why it was cancelled; null: not given, or not cancelled.',
+    state: '`claimed`: paid; `fulfilled`: the user has it; `cancelled`: the points were given back.',
+    'reward.id': 'ID of the reward; null: unknown.',
+    'reward.key': 'Key of the reward; null: unknown.',
+    'reward.name': 'Name of the reward; null: unknown.',
+  }),
 };
 
 export const SPENDING_TEXTS: Readonly<Record<string, string>> = {
@@ -374,7 +315,5 @@ export const SPENDING_TEXTS: Readonly<Record<string, string>> = {
   closedBy: 'Captures, releases and refunds of it, oldest first.',
   'admin_users_spendings.status': 'What became of it.',
   'admin_users_spendings.idempotencyKey': 'The idempotency key of the request.',
-  ...Object.fromEntries(
-    SPENDING_PLACES.flatMap((place) => Object.entries(OF_SPENDING).map(([name, text]) => [`${place}.${name}`, text])),
-  ),
+  ...textsOf(`(${SPENDING_PLACES})`, OF_SPENDING),
 };

@@ -39,19 +39,15 @@ export const SYSTEM_TEXTS: Readonly<Record<string, string>> = {
   tenantNo: 'Number of the tenant; null: not known.',
   tries: 'Attempts to store the entry.',
   'parts.at': 'Position of the part among the records or states of the entry, from 0.',
-  'parts.user': 'ID of the user.',
-  'states.user': 'ID of the user.',
+  '(parts|states).user': 'ID of the user.',
   'parts.reason': 'Why Postgres could not store the part.',
   'entry.fields': 'The fields of the entry in Base64: names and values in turn.',
-  'redis.version': 'Version of the server.',
-  'postgres.version': 'Version of the server.',
-  'state.version': 'Version of the server.',
+  '(redis|postgres|state).version': 'Version of the server.',
   'admin_advice_list.code': 'What was found.',
-  'admin_advice_list.text': 'What was found, as a sentence.',
+  'admin_(advice|attention)_list.text': 'What was found, as a sentence.',
   'admin_advice_list.advice': 'What to do about it, as a sentence.',
   'admin_advice_list.screen': 'Where to do it: a place in the console, below `/console`.',
   'admin_attention_list.urgent': 'Whether something is lost or refused until somebody acts.',
-  'admin_attention_list.text': 'What was found, as a sentence.',
   'admin_attention_list.advice': 'Facts about it, for a person; may be empty.',
   'admin_attention_list.screen': 'Where to look: a place in the console, below `/console`.',
   'admin_attention_list.kind':
@@ -66,7 +62,6 @@ export const SYSTEM_TEXTS: Readonly<Record<string, string>> = {
   'admin_attention_list.since':
     'When Laurel disabled the webhook, when its failures or those of the channel began, or when its oldest pending message was created.',
   'admin_attention_list.reason': 'Why Laurel disabled the webhook, or why the last attempt of the channel failed.',
-  'admin_dead_letters_list.status': '`waiting`: not all of it is stored. `stored`: a retry stored the whole entry.',
-  'admin_dead_letters_get.status': '`waiting`: not all of it is stored. `stored`: a retry stored the whole entry.',
-  'admin_dead_letters_retry.status': '`waiting`: not all of it is stored. `stored`: a retry stored the whole entry.',
+  'admin_dead_letters_(list|get|retry).status':
+    '`waiting`: not all of it is stored. `stored`: a retry stored the whole entry.',
 };

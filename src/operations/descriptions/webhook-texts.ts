@@ -1,4 +1,5 @@
 import type { NotificationType } from '../../domain/notifications/notification.ts';
+import { textsOf } from './text-names.ts';
 
 interface WebhookText {
   summary: string;
@@ -169,9 +170,8 @@ export const LIVE_TEXTS: Readonly<Record<string, string>> = {
   pointsSystemIds: 'Among messages about a points system, only those of these points systems.',
   ticket: 'Opens one stream: `GET /v1/live?ticket=…`.',
   expiresIn: 'Seconds until the ticket expires.',
-  'live_tickets_create.types': 'Only messages of these types; all if omitted.',
+  '(live|admin_live)_tickets_create.types': 'Only messages of these types; all if omitted.',
   'live_tickets_create.userId': 'Only messages about this user. An application key may only name its own user.',
-  'admin_live_tickets_create.types': 'Only messages of these types; all if omitted.',
   'admin_live_tickets_create.userId': 'Only messages about this user.',
 };
 
@@ -212,21 +212,13 @@ export const WEBHOOK_LOG_TEXTS: Readonly<Record<string, string>> = {
   sequence: 'The `webhook-sequence` of the message: greater than those of earlier messages about the same user.',
   test: 'Whether it is an example requested by an administrator.',
   types: 'Only messages of these types; null: of all.',
-  'admin_webhooks_resend.from': 'Messages created from this time on; null: from the beginning of the log.',
-  'admin_webhooks_resend.to': 'Messages created before this time; null: before the request.',
-  'admin_webhooks_resend.total': 'How many to queue; null: not counted yet.',
-  'admin_webhooks_resends_list.from': 'Messages created from this time on; null: from the beginning of the log.',
-  'admin_webhooks_resends_list.to': 'Messages created before this time; null: before the request.',
-  'admin_webhooks_resends_list.total': 'How many to queue; null: not counted yet.',
+  'admin_webhooks_(resend|resends_list).from':
+    'Messages created from this time on; null: from the beginning of the log.',
+  'admin_webhooks_(resend|resends_list).to': 'Messages created before this time; null: before the request.',
+  'admin_webhooks_(resend|resends_list).total': 'How many to queue; null: not counted yet.',
   waiting: 'How many messages wait to be sent, or to be sent again.',
-  'admin_webhooks_resend.status': 'Which messages: those that failed, or those that were delivered.',
-  'admin_webhooks_resends_list.status': 'Which messages: those that failed, or those that were delivered.',
+  'admin_webhooks_(resend|resends_list).status': 'Which messages: those that failed, or those that were delivered.',
   'webhook.id': 'ID of the webhook.',
   'webhook.name': 'Name of the webhook.',
-  ...Object.fromEntries(
-    ['list', 'get', 'resend'].flatMap((verb) =>
-      Object.entries(MESSAGE).map(([name, text]) => [`admin_webhooks_deliveries_${verb}.${name}`, text]),
-    ),
-  ),
-  ...Object.fromEntries(Object.entries(MESSAGE).map(([name, text]) => [`admin_webhooks_test.${name}`, text])),
+  ...textsOf('admin_webhooks_(deliveries_(list|get|resend)|test)', MESSAGE),
 };

@@ -129,10 +129,10 @@ export function createAdminKeys(pool: Pool, announce: Announce, clock: Clock = s
     const audit: AuditEntry[] = [];
     const result = await transaction(pool, async (client) => {
       await lockAdminKeys(client);
-      const done = await work(client, audit);
+      const outcome = await work(client, audit);
       await writeAudit(client, { tenantNo: null, nowMs: clock.now(), by, entries: audit });
       if (audit.length > 0) await countRevision(client);
-      return done;
+      return outcome;
     });
     if (audit.length > 0) await announce('*');
     return result;

@@ -132,13 +132,9 @@ export function createApplicationKeys(pool: Pool, announce: Announce, clock: Clo
   /** The log does not name the user, who may be deleted. The key's readable part identifies the key. */
   function note(
     client: PoolClient,
-    {
-      tenantNo,
-      by,
-      action,
-      keys,
-    }: { tenantNo: number; by: Author; action: 'create' | 'delete'; keys: { id: string; prefix: string }[] },
+    entry: { tenantNo: number; by: Author; action: 'create' | 'delete'; keys: { id: string; prefix: string }[] },
   ): Promise<void> {
+    const { tenantNo, by, action, keys } = entry;
     const entries = keys.map(({ id, prefix }) => ({ action, kind: 'application_key' as const, id, name: prefix }));
     return writeAudit(client, { tenantNo, nowMs: clock.now(), by, entries });
   }

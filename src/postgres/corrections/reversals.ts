@@ -103,13 +103,14 @@ const ID_AFTER_MS = 60_000;
  */
 export async function readAwardsOf(
   client: PoolClient,
-  {
-    tenantNo,
-    userId,
-    triggers,
-    timesMs,
-  }: { tenantNo: number; userId: string; triggers: readonly { no: number; systemNo: number }[]; timesMs: number[] },
+  filter: {
+    tenantNo: number;
+    userId: string;
+    triggers: readonly { no: number; systemNo: number }[];
+    timesMs: number[];
+  },
 ): Promise<Compensated[]> {
+  const { tenantNo, userId, triggers, timesMs } = filter;
   const times = [...new Set(timesMs)];
   const { rows } = await client.query<{ award: Compensated }>(
     `SELECT ${compensated('given')} AS award

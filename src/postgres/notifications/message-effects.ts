@@ -73,20 +73,14 @@ const READ = `
  */
 export async function effectGroups(
   pool: Pool,
-  {
-    tenantNo,
-    fromDay,
-    toDay,
-    nowMs,
-    most,
-    counts,
-  }: Days & {
+  sample: Days & {
     tenantNo: number;
     nowMs: number;
     most: number;
     counts: readonly { kind: MessageKind; isControl: boolean; count: number }[];
   },
 ): Promise<EffectGroup[]> {
+  const { tenantNo, fromDay, toDay, nowMs, most, counts } = sample;
   const metricNos = await metricNumbers(pool, tenantNo);
   const seconds = (day: number): number => (day * DAY_MS) / 1_000;
   return readSinceDay(fromDay, {

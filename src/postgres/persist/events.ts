@@ -131,8 +131,8 @@ export async function insertReversals(client: PoolClient, reversals: readonly Re
       revoked.map((each) => each[COMPLETED.achievement]),
       revoked.map((each) => each[COMPLETED.period] ?? 0),
     ]);
-    const kept = voids ? rows.map(({ completion }) => completion) : restored;
-    const lists = [JSON.stringify(awards), JSON.stringify(kept)];
+    const revocations = voids ? rows.map(({ completion }) => completion) : restored;
+    const lists = [JSON.stringify(awards), JSON.stringify(revocations)];
     await client.query(INSERT_REVERSAL, [id, tenantNo, userId, root, reversed, voids, ...lists, atMs]);
     await client.query(
       `INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by, period)
@@ -201,8 +201,8 @@ export async function deleteEvents(
     }
   }
   if (isLarge) return;
-  const left = await client.query<EventKey>(DELETE_LEFT, [tenantNo, storableText(userId)]);
-  if (left.rows.length > 0) await onKeys(left.rows);
+  const ofDroppedEvents = await client.query<EventKey>(DELETE_LEFT, [tenantNo, storableText(userId)]);
+  if (ofDroppedEvents.rows.length > 0) await onKeys(ofDroppedEvents.rows);
 }
 
 /** SQL: used keys of a user's dropped events. They have an index by user. */

@@ -82,11 +82,7 @@ class SweptBy {
     this.earnedDays.push(state[USER.earnedDay] ?? null);
     const signUp = signUpOf(state);
     this.anniversaries.push(signUp === null ? null : nextCountMs(signUp, zone ?? null));
-    this.zones.push({
-      tenantNo,
-      zone: zone ?? '',
-      atMs: state[USER.updatedMs],
-    });
+    this.zones.push({ tenantNo, zone: zone ?? '', atMs: state[USER.updatedMs] });
   }
 
   /** The columns of the added users, in order: zone, due_day, freezes, earned_day, anniversary_ms, origins by frequency. */

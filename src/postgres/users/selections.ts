@@ -45,13 +45,9 @@ interface CountedUser {
 /** Some users, each with the sum of their events of a metric that have all the attributes (by key). */
 export async function countedUsers(
   client: Pool | PoolClient,
-  {
-    tenantNo,
-    ids,
-    metricNo,
-    attributes,
-  }: { tenantNo: number; ids: readonly string[]; metricNo: number; attributes: object },
+  selection: { tenantNo: number; ids: readonly string[]; metricNo: number; attributes: object },
 ): Promise<CountedUser[]> {
+  const { tenantNo, ids, metricNo, attributes } = selection;
   const { rows } = await client.query<CountedUser>(
     `SELECT users.id, users.state, coalesce(sum(kept.value), 0)::text AS count
        FROM users LEFT JOIN LATERAL ${eventsAndSums({ user: 'users.id', where: 'metric_no = $3 AND attributes @> $4', byAttributes: true })} AS kept ON true

@@ -17,19 +17,14 @@ const KEYS = ['id COLLATE "C"', 'name_key', 'last_name_key', 'email_key'] as con
 const LAST = '\u{10FFFF}';
 
 /** A page of users by ID (bytes). `after`: an ID, or `null`. O(limit), plus the users that `skip` passes over. */
-export function listQuery({
-  tenantNo,
-  after,
-  order,
-  limit,
-  skip,
-}: {
+export function listQuery(page: {
   tenantNo: number;
   after: string | null;
   order: UserOrder;
   limit: number;
   skip: number;
 }): QueryConfig {
+  const { tenantNo, after, order, limit, skip } = page;
   const beyond = order === 'asc' ? '>' : '<';
   return {
     text: `SELECT id FROM users WHERE tenant_no = $1 ${after === null ? '' : `AND id COLLATE "C" ${beyond} $4`}
@@ -57,19 +52,14 @@ const inRange = (place: number): string =>
  * Query for the users that one key finds, after a given user. Leaves out users that an earlier key finds: they were all
  * listed before, so over all pages the query skips no more users than it has listed.
  */
-export function searchQuery({
-  tenantNo,
-  search,
-  place,
-  after,
-  limit,
-}: {
+export function searchQuery(page: {
   tenantNo: number;
   search: string;
   place: number;
   after: FoundUser | null;
   limit: number;
 }): QueryConfig {
+  const { tenantNo, search, place, after, limit } = page;
   const key = KEYS[place]!;
   const earlier = KEYS.slice(0, place).map((_, before) => `AND (${inRange(before)}) IS NOT TRUE`);
   // IDs are unique; any number of users may share a name.

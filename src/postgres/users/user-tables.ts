@@ -82,13 +82,7 @@ export const USER_TABLES: readonly UserTable[] = [
     order: ['metric_no', 'guard'],
     words: { guard: GUARD_WORDS },
   },
-  {
-    table: 'reversals',
-    user: 'user_id',
-    section: 'reversals',
-    order: ['no'],
-    hidden: ['no', 'awards'],
-  },
+  { table: 'reversals', user: 'user_id', section: 'reversals', order: ['no'], hidden: ['no', 'awards'] },
   // Plans and effects of recomputations.
   {
     table: 'recomputed_users',

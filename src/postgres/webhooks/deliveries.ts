@@ -289,13 +289,10 @@ const SHOWN_DAYS = 30;
 /** Adds a job that resends messages now in the log. `nowMs`: Laurel's time. */
 export async function addResend(
   client: PoolClient,
-  {
-    tenantNo,
-    selection: { webhookId, ...selection },
-    requestedBy,
-    nowMs,
-  }: { tenantNo: number; selection: MessageSelection; requestedBy: string; nowMs: number },
+  resend: { tenantNo: number; selection: MessageSelection; requestedBy: string; nowMs: number },
 ): Promise<Resend> {
+  const { tenantNo, requestedBy, nowMs } = resend;
+  const { webhookId, ...selection } = resend.selection;
   await deleteOldJobs(client, { kind: 'webhook_resend', days: SHOWN_DAYS, nowMs });
   const { rows } = await client.query<{ lastSequence: string }>(
     'SELECT last_value::text AS "lastSequence" FROM webhook_sequences',

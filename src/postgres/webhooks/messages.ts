@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
 import type { NewMessage } from '../../domain/notifications/notification.ts';
 import { epochDay } from '../../domain/periods.ts';
+import { wholeDay } from '../partitions.ts';
 import type { Revisions } from '../revisions.ts';
 import { storableText } from '../storable-json.ts';
 import { transaction } from '../transaction.ts';
@@ -102,14 +103,14 @@ export async function messageDays(client: Pool | PoolClient): Promise<number[]> 
  * its lock within a second, or if another process creates the partition at the same time.
  */
 export function makeMessageDay(pool: Pool, day: number): Promise<void> {
-  const name = `webhook_messages_d${whole(day)}`;
+  const name = `webhook_messages_d${wholeDay(day)}`;
   return transaction(pool, async (client) => {
     await client.query(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
     const { rows } = await client.query('SELECT FROM webhook_messages_default WHERE day = $1 LIMIT 1', [day]);
     if (rows.length > 0) return;
     await client.query(
       `CREATE TABLE ${name} (LIKE webhook_messages INCLUDING ALL) WITH (fillfactor = 70);
-       ALTER TABLE webhook_messages ATTACH PARTITION ${name} FOR VALUES FROM (${whole(day)}) TO (${whole(day) + 1})`,
+       ALTER TABLE webhook_messages ATTACH PARTITION ${name} FOR VALUES FROM (${wholeDay(day)}) TO (${wholeDay(day) + 1})`,
     );
   });
 }
@@ -131,7 +132,7 @@ export async function hasMessagesBefore(pool: Pool, day: number): Promise<boolea
 export function dropMessageDay(pool: Pool, day: number): Promise<void> {
   return transaction(pool, async (client) => {
     await client.query(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
-    await client.query(`DROP TABLE IF EXISTS webhook_messages_d${whole(day)}`);
+    await client.query(`DROP TABLE IF EXISTS webhook_messages_d${wholeDay(day)}`);
   });
 }
 
@@ -151,12 +152,6 @@ export async function deleteMessagesBefore(pool: Pool, day: number): Promise<voi
       [day],
     );
   }
-}
-
-/** Checks a day before it becomes part of a statement's text. */
-function whole(day: number): number {
-  if (!Number.isInteger(day) || day < 0) throw new RangeError(`${day} is not an epoch day`);
-  return day;
 }
 
 /** Tenants whose changes are reported, as of certain revisions of the catalogs and the organisation. */

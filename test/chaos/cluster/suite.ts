@@ -163,19 +163,14 @@ async function watchOthers({ redisCluster }: ChaosStack, group: RedisGroup): Pro
 const lastLines = async (stack: ChaosStack): Promise<string> =>
   (await readFile(stack.logFile, 'utf8')).split('\n').slice(-LAST_LINES).join('\n');
 
-async function runRound({
-  stack,
-  tenants,
-  group,
-  random,
-  fault,
-}: {
+async function runRound(round: {
   stack: ChaosStack;
   tenants: readonly ChaosTenant[];
   group: RedisGroup;
   random: Random;
   fault: string;
 }): Promise<GroupRound> {
+  const { stack, tenants, group, random, fault } = round;
   const cluster = stack.redisCluster;
   const hit: ChaosTenant[] = [];
   for (const tenant of tenants) if ((await groupOf(cluster, tenant.no)) === group) hit.push(tenant);
@@ -224,17 +219,13 @@ async function runRound({
 }
 
 /** An audit only reads; so an audit whose own connection was cut by a late takeover is repeated. */
-async function auditNow({
-  stack,
-  sql,
-  tenants,
-  say,
-}: {
+async function auditNow(audit: {
   stack: ChaosStack;
   sql: pg.Client;
   tenants: readonly ChaosTenant[];
   say: (line: string) => void;
 }): Promise<Findings> {
+  const { stack, sql, tenants, say } = audit;
   for (let no = 1; ; no += 1) {
     try {
       return await withRedis(stack, (redis) => auditTenants(tenants, { sql, redis }));

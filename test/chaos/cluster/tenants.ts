@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type pg from 'pg';
-import { slotOfShard } from '../../../src/redis/cluster.ts';
+import { slotOfShard } from '../../../src/redis/cluster-layout.ts';
 import { audit, type Findings } from '../audit.ts';
 import { Client } from '../client.ts';
 import { configuration } from '../configuration.ts';
@@ -27,19 +27,14 @@ export interface ChaosTenant {
 }
 
 /** Creates tenants until each master has one; returns one per master. */
-export async function makeTenants({
-  stack,
-  sql,
-  seed,
-  clients,
-  random,
-}: {
+export async function makeTenants(options: {
   stack: ChaosStack;
   sql: pg.Client;
   seed: number;
   clients: number;
   random: Random;
 }): Promise<ChaosTenant[]> {
+  const { stack, sql, seed, clients, random } = options;
   const organisation = new HttpClient(stack.adminPort, API_KEY);
   const tenants: ChaosTenant[] = [];
   try {

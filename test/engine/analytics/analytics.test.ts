@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isControl } from '../../../src/engine/responses.ts';
+import { isControl } from '../../../src/engine/responses/users.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { mondayOf, monthOf } from '../../../src/domain/analytics.ts';
 import { DAY_MS, dateOf } from '../../../src/domain/periods.ts';

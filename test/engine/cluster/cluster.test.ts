@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SPREAD_ON_CLUSTER } from '../../../src/postgres/shards.ts';
 import { connectRedis } from '../../../src/redis/client.ts';
-import { slotOfShard } from '../../../src/redis/cluster.ts';
+import { slotOfShard } from '../../../src/redis/cluster-layout.ts';
 import { endpointsOf } from '../../../src/redis/endpoints.ts';
 import { shardPattern } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';

@@ -3,7 +3,7 @@ import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { connectRedis, redisReady } from '../../../src/redis/client.ts';
 import { byServer, onServer } from '../../../src/redis/endpoints.ts';
-import { INSTALLATION_SLOT } from '../../../src/redis/cluster.ts';
+import { INSTALLATION_SLOT } from '../../../src/redis/cluster-layout.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
 import { OwnCluster } from '../../stack/own-cluster.ts';

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { diagnose } from '../../../src/cli/doctor.ts';
-import { slotOfShard } from '../../../src/redis/cluster.ts';
+import { slotOfShard } from '../../../src/redis/cluster-layout.ts';
 import { findRedisProgram } from '../../../src/local/redis-server.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';

@@ -3,7 +3,8 @@ import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { LiveListener } from '../../../src/engine/live/live-listener.ts';
 import type { LiveMessage } from '../../../src/engine/live/live-sink.ts';
-import { ShardTail, TenantFeed } from '../../../src/engine/live/shard-tail.ts';
+import { ShardTail } from '../../../src/engine/live/shard-tail.ts';
+import { TenantFeed } from '../../../src/engine/live/tenant-feed.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { LISTENED } from '../../../src/packed/call-fields.ts';
@@ -64,17 +65,13 @@ function hold(name: string): { asked: () => boolean; release: () => void } {
 }
 
 /** Starts a tail with a listener, at the newest position or where it was. */
-async function begin({
-  listener,
-  from,
-  onGap,
-  onProblem = () => undefined,
-}: {
+async function begin(options: {
   listener: LiveListener;
   from?: Listened;
-  onGap: (feed: TenantFeed, why: string) => void;
+  onGap: (feed: TenantFeed<ShardTail>, why: string) => void;
   onProblem?: (error: unknown) => void;
 }): Promise<void> {
+  const { listener, from, onGap, onProblem = () => undefined } = options;
   const { nowMs, last } = from ?? (await listenLive(redis, SHARD, [listener.whom]));
   const { catalogs } = laurel.services;
   const sources = { catalogs, clock: systemClock, controlShare: () => 0, onProblem };

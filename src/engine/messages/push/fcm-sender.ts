@@ -62,10 +62,7 @@ function fcmMessage(token: string, message: PushMessage, nowMs: number): { field
   const fields = {
     token,
     ...content,
-    android: {
-      ttl: `${ttlSeconds}s`,
-      ...(key !== null && { collapse_key: key, notification: { tag: key } }),
-    },
+    android: { ttl: `${ttlSeconds}s`, ...(key !== null && { collapse_key: key, notification: { tag: key } }) },
     apns: {
       headers: {
         'apns-expiration': String(Math.floor(nowMs / 1_000) + ttlSeconds),

@@ -89,16 +89,11 @@ const attemptedOf = ({ tenantNo, provider, updated }: PushChannelRow) => ({ tena
 
 /** Opens a channel. One whose credentials cannot be read or used counts as failing, and sends nothing. */
 function openProvider(
-  {
-    clock,
-    sealer,
-    senders,
-    firstPauseMs = FIRST_PAUSE_MS,
-    onUnreadable,
-  }: PushOpenerOptions & { onUnreadable: (channel: PushChannelRow, error: unknown) => void },
+  options: PushOpenerOptions & { onUnreadable: (channel: PushChannelRow, error: unknown) => void },
   failing: FailingLanes,
   channel: PushChannelRow,
 ): OpenProvider & { run: AttemptRun } {
+  const { clock, sealer, senders, firstPauseMs = FIRST_PAUSE_MS, onUnreadable } = options;
   const known = failing.get(keyOf(channel));
   // A changed channel gets a new chance.
   const lane =

@@ -3,8 +3,8 @@ import { type MessageSettings, pushTemplateFor, quietHoursOf } from '../../../do
 import { renderPush } from '../../../domain/notifications/push-template.ts';
 import type { WaitingMessage } from '../../../postgres/notifications/messages.ts';
 import { readMessageSettings } from '../../../postgres/notifications/message-settings.ts';
-import { readOrganisation } from '../../../postgres/tenants.ts';
-import { userResponse } from '../../responses.ts';
+import { readOrganisation } from '../../../postgres/organisation.ts';
+import { userResponse } from '../../responses/users.ts';
 import { LATEST_MS, type Prepared } from '../message-queue.ts';
 import { NO_TEMPLATE, type PreparingOptions, readState } from '../prepare-email.ts';
 import { pushRecipientOf } from '../recipient.ts';

@@ -7,7 +7,7 @@ import {
   takeDueCompletions,
   tenantsWithDueCompletions,
 } from '../../../postgres/notifications/emails.ts';
-import { readOrganisation } from '../../../postgres/tenants.ts';
+import { readOrganisation } from '../../../postgres/organisation.ts';
 import { storedStates } from '../../../postgres/users/stored-states.ts';
 import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces, tenantPiece } from '../../schedule/pieces.ts';

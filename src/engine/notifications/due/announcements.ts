@@ -158,16 +158,16 @@ function createAnnouncer({ pool, redis, rankings }: AnnouncerOptions) {
   async function groups(board: Leaderboard, tenantNo: number, runDay: number): Promise<string[]> {
     if (board.breakdownAttributes.length === 0) return [''];
     const run = { tenantNo, boardNo: board.no, runDay };
-    const kept = await finalGroups(pool, run);
-    if (kept.length > 0) return kept;
+    const ofFinalRun = await finalGroups(pool, run);
+    if (ofFinalRun.length > 0) return ofFinalRun;
     return rankings.whole(pool, tenantNo, () => groupsOfRun(redis, board, run));
   }
 
   /** The best members of a run, from its final standings, or the live ones until those exist. */
   async function top(board: Leaderboard, { tenantNo, ...place }: { tenantNo: number; runDay: number; group: string }) {
     const run = { tenantNo, boardNo: board.no, runDay: place.runDay };
-    const kept = await finalStandings.standings(run, place.group);
-    const standings = kept ?? rankings.standings({ board }, { tenantNo, ...place });
+    const ofFinalRun = await finalStandings.standings(run, place.group);
+    const standings = ofFinalRun ?? rankings.standings({ board }, { tenantNo, ...place });
     return rankings.whole(pool, tenantNo, async () =>
       rankings.rankings({ tenantNo, board, runDay: place.runDay }, await rankings.places(standings, TOP)),
     );

@@ -66,9 +66,9 @@ export function createEmailRounds({ publisher, workMs, onFailed }: EmailRoundsOp
     if (next === null) return checkMoves(followed, upToMs, ending);
     while (next !== null && !ending.aborted && performance.now() < endMs) {
       const { zone, moment } = next;
-      const done = await pieces.attempt(zonePiece(zone.progress), ending, () => page(zone, moment, upToMs));
+      const attempt = await pieces.attempt(zonePiece(zone.progress), ending, () => page(zone, moment, upToMs));
       // Another process is ahead.
-      if (done?.value === false) return;
+      if (attempt?.value === false) return;
       next = firstDue(followed, lastMs);
     }
   }

@@ -6,7 +6,7 @@ import {
   notificationProgress,
   type NotificationProgress,
 } from '../../../postgres/notifications/due.ts';
-import { readOrganisation } from '../../../postgres/tenants.ts';
+import { readOrganisation } from '../../../postgres/organisation.ts';
 import { zonesOf } from '../../../postgres/streak-sweep.ts';
 import type { EmailKind, MessageSendingSettings } from './email-kinds.ts';
 import type { Publisher, Wanting } from './publisher.ts';

@@ -26,7 +26,7 @@ import {
   savePlaces,
 } from '../../../postgres/notifications/places.ts';
 import { enterWindows } from '../../../postgres/notifications/windows.ts';
-import { readOrganisation } from '../../../postgres/tenants.ts';
+import { readOrganisation } from '../../../postgres/organisation.ts';
 import { storedStates } from '../../../postgres/users/stored-states.ts';
 import { groupsOfRun } from '../../leaderboards/runs.ts';
 import { type ScheduledWork, workInPieces } from '../../schedule/due-work.ts';
@@ -263,15 +263,12 @@ const NOWHERE = { rank: null, value: null };
  * because their previous place is unknown. Pure.
  * @param known the places at the last comparison
  */
-export function overtaken({
-  now,
-  known,
-  reported,
-}: {
+export function overtaken(places: {
   now: ReadonlyMap<string, Place>;
   known: ReadonlyMap<string, Place>;
   reported: ReadonlyMap<string, ReportedPlace>;
 }): Overtaken[] {
+  const { now, known, reported } = places;
   const changes: Overtaken[] = [];
   for (const userId of new Set([...known.keys(), ...now.keys()])) {
     const place = now.get(userId) ?? null;

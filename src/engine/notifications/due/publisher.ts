@@ -140,16 +140,8 @@ export class Publisher {
   }
 
   /** The e-mail and push notification about a notification; none if no kind is about its type. */
-  private messagesOf({
-    tenantNo,
-    type,
-    userId,
-    atMs,
-    source,
-    media,
-    isWithheld,
-    payload,
-  }: Notification): MessageToSend[] {
+  private messagesOf(notification: Notification): MessageToSend[] {
+    const { tenantNo, type, userId, atMs, source, media, isWithheld, payload } = notification;
     const kind = KIND_OF_TYPE.get(type);
     if (kind === undefined || userId === null || media === undefined) return [];
     return media

@@ -1,0 +1,80 @@
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { EventReversal } from '../../domain/administration/reversal.ts';
+import { decimalNumber } from '../../domain/decimal.ts';
+import { uuidText } from '../../domain/schemas.ts';
+import {
+  COMPLETED,
+  RECORD,
+  RECORDED_POINTS,
+  RECORDED_STREAK,
+  REVERSAL,
+  SHORTFALL,
+} from '../../packed/record-fields.ts';
+import type { HappenedRecord, PackedCompletion } from '../../packed/record.ts';
+import { decimalOf } from '../../packed/state.ts';
+import type { StoredEvent, StoredReversal } from '../../postgres/corrections/reversals.ts';
+
+export function reversalAnswer(
+  compiled: CompiledCatalog,
+  record: HappenedRecord,
+  { dryRun, finalRuns }: Pick<EventReversal, 'dryRun' | 'finalRuns'>,
+): EventReversal {
+  const reversal = record[RECORD.reversal]!;
+  const metric = compiled.metricsByNo.get(record[RECORD.metric]!);
+  // Lua's MessagePack encodes an empty table as a map.
+  const shortfalls = new Map(
+    Object.values(reversal[REVERSAL.shortfalls]).map((each) => [each[SHORTFALL.system], each[SHORTFALL.points]]),
+  );
+  const points = (record[RECORD.points] ?? []).flatMap((changed) => {
+    const no = changed[RECORDED_POINTS.system];
+    const system = compiled.catalog.pointsSystems.find((each) => each.no === no);
+    const total = changed[RECORDED_POINTS.after];
+    if (system === undefined) return [];
+    return [
+      { key: system.key, total, changed: total - changed[RECORDED_POINTS.before], shortfall: shortfalls.get(no) ?? 0 },
+    ];
+  });
+  return {
+    status: reversal[REVERSAL.voids] === 1 ? 'reversed' : 'restored',
+    dryRun,
+    eventId: uuidText(reversal[REVERSAL.root]),
+    reversalId: dryRun ? null : uuidText(record[RECORD.id]),
+    userId: record[RECORD.userId],
+    metricKey: metric?.key ?? null,
+    value: decimalNumber(decimalOf(record[RECORD.value]!)),
+    total: decimalNumber(decimalOf(record[RECORD.total]!)),
+    streak: record[RECORD.streak]![RECORDED_STREAK.length],
+    points,
+    revokedAchievements: achievementKeys(compiled, reversal[REVERSAL.revoked]),
+    restoredAchievements: achievementKeys(compiled, reversal[REVERSAL.restored]),
+    finalRuns,
+  };
+}
+
+export function unchangedReversal(
+  compiled: CompiledCatalog,
+  { root, last, dryRun }: { root: StoredEvent; last: StoredReversal; dryRun: boolean },
+): EventReversal {
+  const value = Number(root.value);
+  return {
+    status: 'unchanged',
+    dryRun,
+    eventId: uuidText(root.id),
+    reversalId: uuidText(last.id),
+    userId: root.userId,
+    metricKey: compiled.metricsByNo.get(root.metricNo)?.key ?? null,
+    value: last.inForce ? 0 - value : value,
+    total: null,
+    streak: null,
+    points: [],
+    revokedAchievements: [],
+    restoredAchievements: [],
+    finalRuns: [],
+  };
+}
+
+const achievementKeys = (compiled: CompiledCatalog, completions: readonly PackedCompletion[]): string[] =>
+  Object.values(completions).flatMap((each) => {
+    const achievement = compiled.achievementsByNo.get(each[COMPLETED.achievement]);
+    return achievement === undefined ? [] : [achievement.key ?? achievement.id];
+  });
