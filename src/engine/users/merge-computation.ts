@@ -54,13 +54,18 @@ export async function computeMerge(
   return { two, after, packed, answer: mergeAnswer(compiled, two, after, { from, into, dryRun, nowMs }), nowMs };
 }
 
-function mergedUser(compiled: CompiledCatalog, { from, into, quests, streaks }: TwoUsers, nowMs: number): User {
+function mergedUser(
+  compiled: CompiledCatalog,
+  { from, into, quests, bothRanked, streaks }: TwoUsers,
+  nowMs: number,
+): User {
   const open = new Map(openBoards(compiled, nowMs).map(({ board, runs }) => [board.no, { board, runs }]));
   return mergeUsers(into.user, from.user, {
     nowMs,
     streaks: streaks.streaks,
     length: streaks.length,
     quests,
+    bothRanked,
     boards: Array.from(open.values(), ({ board }) => board),
     isOpen: ({ board, runDay }) => open.get(board)?.runs.some(({ first }) => first === runDay) === true,
     mostTokens: LIMITS.tokens,
