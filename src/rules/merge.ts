@@ -34,6 +34,8 @@ export interface MergeFacts {
   nowMs: number;
   /** The streaks and freezes that the user has afterwards. */
   streaks: Pick<User, 'streaks' | 'freezes' | 'earnedDay' | 'settledMs' | 'begunDay'>;
+  /** Numbers of the leaderboards in whose run that is being rewarded both have a place. Only that of `into` remains. */
+  bothRanked: ReadonlySet<number>;
   /** The length of the streak in the configured frequency. */
   length: number;
   /** Number of a repeating achievement → in how many periods either completed it, and the latest time. */
@@ -72,7 +74,7 @@ export function mergeUsers(into: User, from: User, facts: MergeFacts): User {
     notifications: digitsOf(into.notifications, from.notifications),
     hidden: into.hidden | from.hidden,
     quests: united(into.quests, from.quests, addQuests),
-    paidMs: united(into.paidMs, from.paidMs, Math.max),
+    paidMs: paidOf(into, from, facts.bothRanked),
     spent: united(into.spent, from.spent, add),
     holds: [...into.holds, ...from.holds].toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     owed: united(into.owed, from.owed, add),
@@ -124,6 +126,17 @@ function addTotals(into: Total, from: Total): Total {
   const sum = clamped(plus(into, from));
   const peak = Math.max(into.peak ?? into.whole, from.peak ?? from.whole, 0);
   return { ...sum, peak: peak > sum.whole ? peak : null };
+}
+
+/** What either was paid for is paid. But a rank of `from` that was rewarded says nothing about that of `into` in the same run. */
+function paidOf(into: User, from: User, bothRanked: ReadonlySet<number>): Map<number, number> {
+  const paid = united(into.paidMs, from.paidMs, Math.max);
+  for (const board of bothRanked) {
+    const own = into.paidMs.get(board);
+    if (own === undefined) paid.delete(board);
+    else paid.set(board, own);
+  }
+  return paid;
 }
 
 /** Without an address of its own, `into` has that of `from`, with its consent. */

@@ -250,6 +250,7 @@ describe('the tools', () => {
     'admin_live_get',
     'admin_live_tickets_create',
     'admin_live_ws',
+    'admin_messages_feedback_put',
     'admin_metrics_batch_events',
     'admin_openapi_get',
     'admin_session_create',

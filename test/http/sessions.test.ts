@@ -34,6 +34,8 @@ const by = ({ cookie, csrfToken }: Session): SentRequest => ({
 });
 const makeKey = async (wanted: object = {}): Promise<{ id: string; key: string; prefix: string }> =>
   (await laurel.admin.post('/v1/admin-api-keys', [{ name: 'walks', ...wanted }])).body.created[0];
+const sessionStatus = async (session: Session): Promise<number> =>
+  (await laurel.admin.get('/v1/session', by(session))).status;
 const until401 = async (session: Session): Promise<void> => {
   for (const admin of [laurel.admin, other])
     await expect.poll(async () => (await admin.get('/v1/metrics', by(session))).status).toBe(401);
@@ -144,6 +146,22 @@ test('signing out ends this session everywhere and no other', async () => {
   expect((await laurel.admin.get('/v1/metrics', by(another))).status).toBe(200);
   const { body } = await laurel.admin.get('/v1/audit-log?kind=session');
   expect(body.map(({ action }: { action: string }) => action)).toEqual(expect.arrayContaining(['create', 'delete']));
+});
+
+test('a key has at most a thousand sessions: the oldest ends', async () => {
+  const { id, key } = await makeKey({ access: 'read' });
+  const first = await signIn(key);
+  await laurel.pool.query(
+    `INSERT INTO sessions (hash, key_id, key_hash, created, expires_at)
+     SELECT sha256(n::text::bytea), key_id, key_hash, created + n * interval '1 ms', expires_at
+       FROM sessions, generate_series(1, 999) AS n WHERE key_id = $1`,
+    [id],
+  );
+  const last = await signIn(key);
+  const { rowCount } = await laurel.pool.query('SELECT FROM sessions WHERE key_id = $1', [id]);
+  expect(rowCount).toBe(1_000);
+  // No process has the first one in its memory.
+  expect([await sessionStatus(first), await sessionStatus(last)]).toEqual([401, 200]);
 });
 
 test('a session is over after 12 hours, also where it is cached', async () => {

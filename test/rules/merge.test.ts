@@ -13,6 +13,7 @@ function merged(into: User, from: User, more: Partial<MergeFacts> = {}): User {
     streaks: { streaks, freezes, earnedDay, settledMs, begunDay },
     length: 3,
     quests: new Map(),
+    bothRanked: new Set(),
     boards: [],
     isOpen: () => true,
     mostTokens: 3,
@@ -33,6 +34,13 @@ describe('fields', () => {
       1: { whole: 8, micros: 0, peak: 40 },
       2: { whole: 1, micros: 0, peak: null },
     });
+  });
+
+  test('what either was paid for is paid, except a rank of the run in which the other has a place, too', () => {
+    const paid = (...paidMs: [number, number][]) => user({ paidMs: new Map(paidMs) });
+    const facts = { bothRanked: new Set([2, 3]) };
+    const after = merged(paid([1, 10], [2, 10]), paid([1, 20], [2, 20], [3, 20], [4, 20]), facts);
+    expect(Object.fromEntries(after.paidMs)).toEqual({ 1: 20, 2: 10, 4: 20 });
   });
 
   test('the earlier completion is kept; of repeating ones, as history says', () => {

@@ -16,13 +16,13 @@ import { listFills } from '../../postgres/boards/progress.ts';
 import type { TenantPart } from '../../redis/keys.ts';
 import { enterSets } from '../../rules/hiding.ts';
 import type { PlanBoard } from '../../rules/plan.ts';
-import type { BoardRun } from '../../rules/teams.ts';
 import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import { type Block, countsOfUser, mapPart, movesPart } from '../changes/block.ts';
 import { changeUser, unwritten, type UserChange } from '../changes/change-user.ts';
 import type { ReadUser } from '../changes/change-users.ts';
 import { lackOfRoom } from '../changes/state-size.ts';
 import { eventId } from '../ids.ts';
+import { besideClearing, type IsCleared } from '../leaderboards/beside-clearing.ts';
 import { type Boards, createBoardsOfTenants } from '../rebuild/derived-keys.ts';
 import { PROFILE_IS_FULL, STATE_IS_FULL } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
@@ -48,6 +48,8 @@ interface Import {
   by: Author;
 }
 
+type Bringing = Import & { isCleared: IsCleared };
+
 /** What became of a user. `exists`: the user is not from this import. */
 type Outcome = Exclude<ImportedOutcome['status'], 'skipped'> | 'exists' | 'tooLarge' | 'profileTooLarge';
 
@@ -69,8 +71,11 @@ export function createImports({ scripts, recordAudit, pool, clock, redis }: Impo
   ): Promise<ImportResult[]> {
     scripts.refuseOverload();
     if (!from.dryRun && users.some(({ leaderboards }) => leaderboards !== undefined)) await refuseFills(compiled);
-    const results: ImportResult[] = [];
-    for (const user of users) results.push(await bringOne(compiled, user, from));
+    const results = await besideClearing({ redis, pool }, compiled.catalog.tenantNo, async (isCleared) => {
+      const each: ImportResult[] = [];
+      for (const user of users) each.push(await bringOne(compiled, user, { ...from, isCleared }));
+      return each;
+    });
     const brought = results.filter((result) => 'outcome' in result && result.outcome.status === 'imported').length;
     if (brought > 0) {
       const entry = { action: 'create', kind: 'import', name: from.name, after: { users: brought } } as const;
@@ -86,7 +91,7 @@ export function createImports({ scripts, recordAudit, pool, clock, redis }: Impo
       throw new AppError('unavailable', 'Leaderboards are being filled from history; try again in a moment.');
   }
 
-  async function bringOne(compiled: CompiledCatalog, user: ImportedUser, from: Import): Promise<ImportResult> {
+  async function bringOne(compiled: CompiledCatalog, user: ImportedUser, from: Bringing): Promise<ImportResult> {
     let draft: Draft;
     try {
       draft = draftOf(compiled, user, clock.now());
@@ -118,7 +123,7 @@ export function createImports({ scripts, recordAudit, pool, clock, redis }: Impo
     return packed === null ? 'ready' : outcomeOf(packed, name);
   }
 
-  async function importUser(draft: Draft, userId: string, { name }: Import): Promise<Outcome> {
+  async function importUser(draft: Draft, userId: string, { name, isCleared }: Bringing): Promise<Outcome> {
     const { tenantNo } = draft.compiled.catalog;
     const boards = await boardsOfTenants.of(tenantNo);
     const id = eventId(draft.nowMs);
@@ -133,7 +138,7 @@ export function createImports({ scripts, recordAudit, pool, clock, redis }: Impo
         }
         if (read.mergedInto !== undefined) return unwritten(read, { outcome: 'exists' });
         isTried = true;
-        return importOf(draft, read, { part, id, userId, name, boards });
+        return importOf(draft, read, { part, id, userId, name, boards, isCleared });
       },
     }))!;
     return 'outcome' in reply ? reply.outcome : 'imported';
@@ -152,7 +157,14 @@ const outcomeOf = (packed: Buffer, name: string): 'already' | 'exists' =>
 function importOf(
   draft: Draft,
   read: ReadUser,
-  { part, id, userId, name, boards }: { part: TenantPart; id: string; userId: string; name: string; boards: Boards },
+  {
+    part,
+    id,
+    userId,
+    name,
+    boards,
+    isCleared,
+  }: { part: TenantPart; id: string; userId: string; name: string; boards: Boards; isCleared: IsCleared },
 ): UserChange<{ outcome: Outcome } | ImportedRecord> {
   const { generation } = read;
   const user = decodeUser(packState(draft.state));
@@ -162,7 +174,6 @@ function importOf(
   const refusal = lackOfRoom(user, packed, null);
   if (refusal !== null) return unwritten(read, { outcome: refusal.refusal });
   const record = importedRecord(draft, id, userId);
-  const isCleared = ({ board, runDay }: BoardRun): boolean => boards.get(board)?.cleared.has(runDay) === true;
   const block: Block = {
     userId,
     expected: null,

@@ -163,6 +163,8 @@ export function createFinalRuns(options: FinalRunsOptions) {
       await pieces.attempt(boardPiece(run, run.runDay), ending, async () => {
         await clearRun(redis, run, groups);
         await noteCleared(pool, id);
+        // What changes wrote meanwhile that did not know of it (`beside-clearing.ts`).
+        await clearRun(redis, run, groups);
         await onStep?.('cleared');
       });
     }

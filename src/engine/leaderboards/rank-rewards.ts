@@ -20,9 +20,13 @@ import {
 import type { Plan, PlanAchievement } from '../../rules/plan.ts';
 import { rewardRank } from '../../rules/ranks.ts';
 import { requestRecord } from '../../rules/record.ts';
+import { AppError } from '../../errors.ts';
+import { directAlias } from '../../redis/aliases.ts';
+import { knownPart } from '../../redis/parts.ts';
 import { withTimeLimit } from '../../time-limit.ts';
 import { changeEach, type ChangeEachOptions } from '../changes/change-each.ts';
 import { eventId } from '../ids.ts';
+import { isPersisted } from '../persist/cursor-wait.ts';
 import type { Pieces } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece } from './board-pieces.ts';
 
@@ -61,7 +65,7 @@ interface Rewards {
  * repetition after a crash, or by two schedules, changes nothing.
  */
 export function createRankRewards(options: RankRewardsOptions) {
-  const { graceMs, pieces, pool, onRewardStep, catalogs } = options;
+  const { graceMs, pieces, pool, redis, onRewardStep, catalogs } = options;
 
   /** The runs to reward, except those of boards that were set aside; oldest first. */
   async function owing(): Promise<OwingRun[]> {
@@ -103,6 +107,7 @@ export function createRankRewards(options: RankRewardsOptions) {
     const utcDay = epochDay(run.finalMs);
     const limit = fittingCall(rewards.compiled.userPlan(utcDay).work, USERS_A_CALL);
     let place = from;
+    let isAgain = false;
     for (const { first, last } of spansOf(bands)) {
       for (let isMore = true; isMore;) {
         if (ending.aborted) return false;
@@ -117,7 +122,13 @@ export function createRankRewards(options: RankRewardsOptions) {
         const users = page.filter(({ rank }) => rank <= last);
         isMore = users.length === limit;
         if (users.length === 0) continue;
-        await pay(rewarding, users);
+        const missing = await pay(rewarding, users);
+        // A place of a user who was merged since the page was read belongs to the other user once Postgres has the merge.
+        if (!isAgain && missing.length > 0 && (await waitForMerges(run.tenantNo, missing))) {
+          isAgain = isMore = true;
+          continue;
+        }
+        isAgain = false;
         await onRewardStep?.('paid');
         place = users.at(-1)!.place + 1;
         await noteRewarded(pool, run.runId, { groupId: group.id, place });
@@ -127,11 +138,22 @@ export function createRankRewards(options: RankRewardsOptions) {
     return true;
   }
 
-  async function pay({ run, rewards, bands, group }: Rewarding, users: readonly RankedUser[]): Promise<void> {
+  /** Whether any of some users, who do not exist, was merged into another. Returns when Postgres has these merges. */
+  async function waitForMerges(tenantNo: number, userIds: readonly string[]): Promise<boolean> {
+    const merged: string[] = [];
+    for (const userId of userIds) if ((await directAlias(redis, tenantNo, userId)) !== null) merged.push(userId);
+    for (const shard of new Set(merged.map((userId) => knownPart(redis, tenantNo, userId).shard)))
+      if (!(await isPersisted({ redis, pool }, shard)))
+        throw new AppError('unavailable', 'A merge is not stored yet; try again in a moment.');
+    return merged.length > 0;
+  }
+
+  /** Returns the IDs of users who do not exist. */
+  async function pay({ run, rewards, bands, group }: Rewarding, users: readonly RankedUser[]): Promise<string[]> {
     const { compiled, plan } = rewards;
     const { tenantNo, boardNo, runDay, finalMs } = run;
     const each = users.map((user) => ({ ...user, id: eventId(finalMs) }));
-    await changeEach(options, tenantNo, each, (user, { userId, rank, score, id }) => {
+    const changes = await changeEach(options, tenantNo, each, (user, { userId, rank, score, id }) => {
       const nos = bands.filter(({ first, last }) => rank >= first && rank <= last).map(({ no }) => no);
       const outcome = rewardRank(user, plan, {
         board: boardNo,
@@ -148,6 +170,7 @@ export function createRankRewards(options: RankRewardsOptions) {
       };
       return { records: [{ record, effects: outcome }] };
     });
+    return users.flatMap(({ userId }, at) => (changes[at] === null ? [userId] : []));
   }
 
   /** The run's rules that are still active, and still about its leaderboard. */

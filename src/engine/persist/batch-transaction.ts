@@ -60,7 +60,7 @@ import {
   usedKeysOf,
 } from '../../postgres/users/merges.ts';
 import { finishRowMoves } from '../../postgres/users/row-moves.ts';
-import { finishRemovals } from '../../postgres/users/row-removals.ts';
+import { addRemoval, finishRemovals } from '../../postgres/users/row-removals.ts';
 import { beforeDeletion } from '../../postgres/users/stored-states.ts';
 import { insertMessages } from '../../postgres/webhooks/messages.ts';
 import { forgetAlias } from '../../redis/aliases.ts';
@@ -228,7 +228,9 @@ async function mergeWhole(client: PoolClient, redis: Redis, merge: Merge): Promi
     ),
   );
   await forgetValuesOf(client, { tenantNo, holder: userHash(from) });
-  await forgetPlaces(client, { tenantNo, userId: from });
+  const lastSnapshots = await manySnapshots(client, tenantNo);
+  if (lastSnapshots === null) await forgetPlaces(client, { tenantNo, userId: from });
+  else await addRemoval(client, { tenantNo, userId: from, lastSnapshots }, { isLarge: false });
   const ids = new KeyedIds(await readEventIdSecret(client));
   const keys = (await keysToMove(client, merge)).map((own): MovedKey => {
     const scoped = { tenantNo, userId: into, metricNo: own.metricNo, key: own.key };

@@ -4,7 +4,6 @@ import { compileBoard } from '../../catalog/compile/boards.ts';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Clock } from '../../clock.ts';
 import { epochDay } from '../../domain/periods.ts';
-import { clearedRuns } from '../../postgres/users/stored-states.ts';
 import { kindField } from '../../packed/record-fields.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { User } from '../../rules/user.ts';
@@ -20,6 +19,7 @@ import { type Block, countsOf, mapPart, movesPart } from '../changes/block.ts';
 import { callsOf } from '../changes/calls.ts';
 import { changeUsers, type ReadUser } from '../changes/change-users.ts';
 import { eventId } from '../ids.ts';
+import { besideClearing, type IsCleared } from '../leaderboards/beside-clearing.ts';
 import { refusalError } from '../refusals.ts';
 import type { Scripts } from '../scripts.ts';
 
@@ -32,24 +32,36 @@ export interface HidingOptions {
   clock: Clock;
 }
 
+/** Who hides a user, or ends that. */
+interface Asked {
+  by: keyof typeof HIDDEN_BY;
+  hidden: boolean;
+}
+
 export function createHiding({ redis, pool, scripts, setsOfBoards, clock }: HidingOptions) {
   /**
    * Hides a user, or ends that, for an administrator or the user. Returns the state afterwards. A hidden user keeps
    * everything but is absent from rankings that are not final; a user who is shown again takes the place of the score.
    * Idempotent. Throws 404 for an unknown user, 503.
    */
-  async function set(
+  async function set(compiled: CompiledCatalog, userId: string, asked: Asked): Promise<User> {
+    scripts.refuseOverload();
+    return besideClearing({ redis, pool }, compiled.catalog.tenantNo, (isCleared) =>
+      setBeside(compiled, userId, asked, isCleared),
+    );
+  }
+
+  async function setBeside(
     compiled: CompiledCatalog,
     userId: string,
-    { by, hidden }: { by: keyof typeof HIDDEN_BY; hidden: boolean },
+    { by, hidden }: Asked,
+    isCleared: IsCleared,
   ): Promise<User> {
     const { tenantNo } = compiled.catalog;
-    scripts.refuseOverload();
     const part = userPart(redis, tenantNo, userId);
     const nowMs = clock.now();
     const today = epochDay(nowMs);
     const days = [today - 1, today, today + 1];
-    const cleared = await clearedRuns(pool, tenantNo);
     const around: Surroundings = {
       part,
       userId,
@@ -58,7 +70,7 @@ export function createHiding({ redis, pool, scripts, setsOfBoards, clock }: Hidi
       plan: compiled.userPlan(today).plan,
       boards: compiled.catalog.leaderboards.map((board) => compileBoard(compiled, board, { metric: null, days })),
       // Cleared runs have no sets any longer, and must not get new ones.
-      isCleared: ({ board, runDay }) => cleared.get(board)?.has(runDay) === true,
+      isCleared,
       sets: hidden ? (await setsOfBoards(part)).map((key) => boardSetOf(part, key)) : [],
     };
     const subject = {

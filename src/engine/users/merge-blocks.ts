@@ -13,11 +13,11 @@ import { leaveSets } from '../../rules/hiding.ts';
 import { mergeMoves } from '../../rules/merge.ts';
 import type { PlanBoard } from '../../rules/plan.ts';
 import { mergeRecord } from '../../rules/record.ts';
-import type { BoardRun } from '../../rules/teams.ts';
 import type { User } from '../../rules/user.ts';
 import { type Block, countsOfUser, type KeyUse, mapPart, movesPart } from '../changes/block.ts';
 import type { ReadUser } from '../changes/change-users.ts';
 import { idempotencyDigest, timeOf } from '../ids.ts';
+import type { IsCleared } from '../leaderboards/beside-clearing.ts';
 import { boardSetOf } from './hiding.ts';
 import type { TwoUsers } from './merge-facts.ts';
 
@@ -40,7 +40,7 @@ export interface ComputedMerge {
 
 /** A merge as computed, and what the block of `into` needs to know. */
 export interface MergeChange extends ComputedMerge {
-  isCleared: (run: BoardRun) => boolean;
+  isCleared: IsCleared;
   boards: readonly PlanBoard[];
   /** ID of the record. */
   id: string;

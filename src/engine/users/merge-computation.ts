@@ -6,10 +6,8 @@ import { LIMITS } from '../../domain/user.ts';
 import { AppError } from '../../errors.ts';
 import { listFills } from '../../postgres/boards/progress.ts';
 import { lettersAbout } from '../../postgres/corrections/dead-letters.ts';
-import { clearedRuns } from '../../postgres/users/stored-states.ts';
 import { mergeUsers } from '../../rules/merge.ts';
 import type { PlanBoard } from '../../rules/plan.ts';
-import type { BoardRun } from '../../rules/teams.ts';
 import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
 import { type Block, mapPart } from '../changes/block.ts';
@@ -56,31 +54,27 @@ export async function computeMerge(
   return { two, after, packed, answer: mergeAnswer(compiled, two, after, { from, into, dryRun, nowMs }), nowMs };
 }
 
-function mergedUser(compiled: CompiledCatalog, { from, into, quests, streaks }: TwoUsers, nowMs: number): User {
+function mergedUser(
+  compiled: CompiledCatalog,
+  { from, into, quests, bothRanked, streaks }: TwoUsers,
+  nowMs: number,
+): User {
   const open = new Map(openBoards(compiled, nowMs).map(({ board, runs }) => [board.no, { board, runs }]));
   return mergeUsers(into.user, from.user, {
     nowMs,
     streaks: streaks.streaks,
     length: streaks.length,
     quests,
+    bothRanked,
     boards: Array.from(open.values(), ({ board }) => board),
     isOpen: ({ board, runDay }) => open.get(board)?.runs.some(({ first }) => first === runDay) === true,
     mostTokens: LIMITS.tokens,
   });
 }
 
-/** The leaderboards of a tenant, and which of their runs Redis no longer has. */
-export async function boardsOfMerge(
-  pool: Pool,
-  compiled: CompiledCatalog,
-): Promise<{ isCleared: (run: BoardRun) => boolean; boards: PlanBoard[] }> {
-  const { tenantNo, leaderboards } = compiled.catalog;
-  const cleared = await clearedRuns(pool, tenantNo);
-  return {
-    isCleared: ({ board, runDay }) => cleared.get(board)?.has(runDay) === true,
-    boards: leaderboards.map((board) => compileBoard(compiled, board, { metric: null, days: [] })),
-  };
-}
+/** The leaderboards of a tenant. */
+export const boardsOfMerge = (compiled: CompiledCatalog): PlanBoard[] =>
+  compiled.catalog.leaderboards.map((board) => compileBoard(compiled, board, { metric: null, days: [] }));
 
 /** Whether a user is the one of the snapshot; a new event in quarantine uses a key without changing the state. */
 export const isSameUser = (read: ReadUser, packed: Buffer, quarantined: string | null | undefined): boolean =>

@@ -21,6 +21,7 @@ import { callsOnce } from '../changes/calls.ts';
 import { changeUsers, type ReadUser, type Subject } from '../changes/change-users.ts';
 import { isSealed } from '../changes/sealed.ts';
 import { eventId } from '../ids.ts';
+import { besideClearing } from '../leaderboards/beside-clearing.ts';
 import { setsOfBoards } from '../leaderboards/stray-sets.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
@@ -113,18 +114,20 @@ export function createMergeEnding({
       const nowMs = clock.now();
       const computed = await computeMerge(pool, compiled, { from, into, dryRun: false, nowMs });
       if (!isSealed(computed.two.from.packed)) throw new Error('The user who is merged is not sealed.');
-      const change = { ...computed, ...(await boardsOfMerge(pool, compiled)), id: eventId(nowMs), seal };
       const pair = { compiled, part, from, into };
-      const ended = await changeOne(tenantNo, {
-        userId: into,
-        keys: [],
-        isGuarded: true,
-        // Only once: after a conflict, the merge is computed again.
-        compute: once((now: ReadUser) =>
-          isSameUser(now, computed.two.into.packed, ofInto.quarantine.events)
-            ? blockOfInto(pair, change, now, ofFrom.quarantine.events)
-            : null,
-        ),
+      const ended = await besideClearing({ redis, pool }, tenantNo, (isCleared) => {
+        const change = { ...computed, isCleared, boards: boardsOfMerge(compiled), id: eventId(nowMs), seal };
+        return changeOne(tenantNo, {
+          userId: into,
+          keys: [],
+          isGuarded: true,
+          // Only once: after a conflict, the merge is computed again.
+          compute: once((now: ReadUser) =>
+            isSameUser(now, computed.two.into.packed, ofInto.quarantine.events)
+              ? blockOfInto(pair, change, now, ofFrom.quarantine.events)
+              : null,
+          ),
+        });
       });
       if (ended === 'held') return;
     } catch (error) {
@@ -184,17 +187,18 @@ export function createMergeEnding({
   async function removeFrom(merge: Merge, usedKeys: readonly UsedKey[]): Promise<void> {
     const { tenantNo, from } = merge;
     const part = knownPart(redis, tenantNo, from);
-    const { isCleared } = await boardsOfMerge(pool, await catalogOf(tenantNo));
     const sets = await setsOfBoards(redis, pool, clock, part);
     await forgetUsedKeys(redis, part, usedKeys);
-    await transaction(pool, async (client) => {
-      // A deletion of the other user waits, and forgets the alias then. `null`: the other user was deleted.
-      const alias = await lockMergeOf(client, tenantNo, from);
-      await unseal(merge, (read) => {
-        const user = decodeUser(read.packed!);
-        return blockOfFrom(part, read, { userId: from, user, alias, isCleared, sets, record: endOf(merge) });
-      });
-    });
+    await besideClearing({ redis, pool }, tenantNo, (isCleared) =>
+      transaction(pool, async (client) => {
+        // A deletion of the other user waits, and forgets the alias then. `null`: the other user was deleted.
+        const alias = await lockMergeOf(client, tenantNo, from);
+        await unseal(merge, (read) => {
+          const user = decodeUser(read.packed!);
+          return blockOfFrom(part, read, { userId: from, user, alias, isCleared, sets, record: endOf(merge) });
+        });
+      }),
+    );
   }
 
   /** Changes `from`, who is sealed. If Redis was rebuilt without the user meanwhile, only the job is left. */

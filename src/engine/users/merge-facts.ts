@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { dayIn } from '../../domain/zone.ts';
+import { boardsRankingBoth } from '../../postgres/boards/rank-rewards.ts';
 import { firstEventDay, hasMoreEvents, keysToMove, type OwnKey, questsOfBoth } from '../../postgres/users/merges.ts';
 import { inSnapshot } from '../../postgres/transaction.ts';
 import type { MergedStreaks } from '../../rules/record.ts';
@@ -20,6 +21,7 @@ export interface TwoUsers {
   into: { user: User; packed: Buffer };
   keys: OwnKey[];
   quests: MergeFacts['quests'];
+  bothRanked: MergeFacts['bothRanked'];
   streaks: ChosenStreaks;
 }
 
@@ -54,6 +56,7 @@ export function readTwoUsers(
       into: { user: other.user, packed: other.packed! },
       keys,
       quests: await questsOfBoth(client, merged),
+      bothRanked: await boardsRankingBoth(client, merged),
       streaks: chooseStreaks(compiled, of, other),
     };
   });

@@ -8,16 +8,15 @@ import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { GoneRecord } from '../../packed/record.ts';
 import type { ApplicationKeys } from '../../postgres/access/application-keys.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
-import { clearedRuns } from '../../postgres/users/stored-states.ts';
 import { countersKey, quarantineKey, type TenantPart } from '../../redis/keys.ts';
 import { userPart } from '../../redis/parts.ts';
 import { type BoardSet, leaveSets } from '../../rules/hiding.ts';
-import type { BoardRun } from '../../rules/teams.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import { type Block, countsOfUser, mapPart, movesPart } from '../changes/block.ts';
 import { changeUser, type UserChange } from '../changes/change-user.ts';
 import type { ReadUser } from '../changes/change-users.ts';
 import { eventId } from '../ids.ts';
+import { besideClearing, type IsCleared } from '../leaderboards/beside-clearing.ts';
 import type { Asked, Scripts } from '../scripts.ts';
 import { boardSetOf } from './hiding.ts';
 
@@ -47,10 +46,17 @@ export function createUserDeletion({
    * earlier events. Later events, including those of waiting batches, belong to a new user without used idempotency
    * keys. Idempotent; after an error (503) some may be deleted.
    */
-  async function remove(tenantNo: number, userIds: readonly string[], { by, span }: Asked): Promise<string[]> {
+  async function remove(tenantNo: number, userIds: readonly string[], asked: Asked): Promise<string[]> {
     scripts.refuseOverload();
-    const cleared = await clearedRuns(pool, tenantNo);
-    const isCleared = ({ board, runDay }: BoardRun): boolean => cleared.get(board)?.has(runDay) === true;
+    return besideClearing({ redis, pool }, tenantNo, (isCleared) => deleteEach(tenantNo, userIds, isCleared, asked));
+  }
+
+  async function deleteEach(
+    tenantNo: number,
+    userIds: readonly string[],
+    isCleared: IsCleared,
+    { by, span }: Asked,
+  ): Promise<string[]> {
     const sets = new Map<TenantPart, BoardSet[]>();
     const deleted: string[] = [];
     for (const userId of userIds) {
@@ -94,8 +100,7 @@ export function createUserDeletion({
 export type UserDeletion = ReturnType<typeof createUserDeletion>;
 
 interface Surroundings {
-  /** Runs of leaderboards that Redis no longer holds. */
-  isCleared: (run: BoardRun) => boolean;
+  isCleared: IsCleared;
   /** Sorted sets in which the user may be although the state does not name them. */
   sets: readonly BoardSet[];
 }

@@ -8,7 +8,7 @@ import { dateOf, weekdaysOf, isoTimeOrNull } from '../../domain/periods.ts';
 import type { ScoreTime, User } from '../../rules/user.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { finalPlaces } from '../../postgres/boards/final-runs.ts';
-import { snapshotPartsWith } from '../../postgres/boards/snapshots.ts';
+import { searchRuns } from '../../postgres/boards/snapshots.ts';
 import { resourceNames, USER_TABLES, userRows, type UserTable } from '../../postgres/users/user-tables.ts';
 import { queuedEventsOf } from '../../redis/batches.ts';
 import { entryHead, entryOf, userHash } from '../leaderboards/snapshot-parts.ts';
@@ -65,25 +65,35 @@ export function createUserExport({ pool, controlShare, redis, users, clock, reco
       ...(metadata !== null && { metadata: JSON.parse(metadata) }),
     }));
     yield `,"finalRanks":${JSON.stringify(finalRanks)}`;
-    yield `,"leaderboardDays":${JSON.stringify(await snapshots({ tenantNo, userId, names }))}`;
+    yield ',"leaderboardDays":[';
+    let separator = '';
+    for await (const days of snapshots({ tenantNo, userId, names })) {
+      if (days.length === 0) continue;
+      yield separator + days.map((day) => JSON.stringify(day)).join(',');
+      separator = ',';
+    }
+    yield ']';
     const queued = await queuedEventsOf(redis, tenantNo, userId);
     yield `,"queuedEvents":${JSON.stringify(queued)}}`;
   }
 
   /** The user's places in the daily snapshots of boards. Consecutive equal places are listed once. */
-  async function snapshots(of: {
+  async function* snapshots(of: {
     tenantNo: number;
     userId: string;
     names: ReadonlyMap<number, string>;
-  }): Promise<object[]> {
+  }): AsyncGenerator<object[]> {
     const { tenantNo, userId, names } = of;
     const where = { hash: userHash(userId), bytes: entryHead(userId) };
-    const parts = await snapshotPartsWith(pool, tenantNo, where);
-    return parts.flatMap(({ boardNo, runDay, day, packed }) => {
-      const entry = entryOf(packed, userId);
-      const leaderboard = names.get(boardNo) ?? String(boardNo);
-      return entry === null ? [] : [{ leaderboard, firstDay: dateOf(runDay), day: dateOf(day), ...entry }];
-    });
+    for (let from: string | null = ''; from !== null;) {
+      const { parts, cursor } = await searchRuns(pool, { tenantNo, lastDays: null, cursor: from }, where);
+      yield parts.flatMap(({ boardNo, runDay, day, packed }) => {
+        const entry = entryOf(packed, userId);
+        const leaderboard = names.get(boardNo) ?? String(boardNo);
+        return entry === null ? [] : [{ leaderboard, firstDay: dateOf(runDay), day: dateOf(day), ...entry }];
+      });
+      from = cursor;
+    }
   }
 
   function profileOf(

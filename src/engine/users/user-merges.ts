@@ -16,6 +16,7 @@ import type { Block } from '../changes/block.ts';
 import { callsOf } from '../changes/calls.ts';
 import { changeUsers, type ReadUser, type Subject } from '../changes/change-users.ts';
 import { eventId } from '../ids.ts';
+import { besideClearing } from '../leaderboards/beside-clearing.ts';
 import { Overload } from '../refusals.ts';
 import { isControl } from '../responses/users.ts';
 import type { Scripts } from '../scripts.ts';
@@ -182,24 +183,29 @@ export class UserMerges {
     pair: Pair,
     { dryRun, quarantined }: { dryRun: boolean; quarantined: readonly (string | null)[] },
   ): Promise<UserMerge | null> {
-    const { pool, clock } = this.options;
+    const { redis, pool, clock } = this.options;
     const { compiled, from, into } = pair;
     const computed = await computeMerge(pool, compiled, { from, into, dryRun, nowMs: clock.now() });
     if (dryRun) return computed.answer;
-    await this.options.onMoment?.('computed');
-    const isDone = await this.commit(pair, computed, quarantined);
-    if (!isDone) return null;
-    await this.options.onMoment?.('committed');
-    return computed.answer;
+    return besideClearing({ redis, pool }, compiled.catalog.tenantNo, async (isCleared) => {
+      await this.options.onMoment?.('computed');
+      const isDone = await this.commit(pair, { ...computed, isCleared }, quarantined);
+      if (!isDone) return null;
+      await this.options.onMoment?.('committed');
+      return computed.answer;
+    });
   }
 
-  private async commit(pair: Pair, computed: ComputedMerge, quarantined: readonly (string | null)[]): Promise<boolean> {
+  private async commit(
+    pair: Pair,
+    computed: ComputedMerge & Pick<MergeChange, 'isCleared'>,
+    quarantined: readonly (string | null)[],
+  ): Promise<boolean> {
     const { pool, scripts, setsOfBoards } = this.options;
     const { compiled, part, from, into } = pair;
-    const { two, nowMs } = computed;
-    const { isCleared, boards } = await boardsOfMerge(pool, compiled);
+    const { two, nowMs, isCleared } = computed;
     const id = eventId(nowMs);
-    const change: MergeChange = { ...computed, isCleared, boards, id };
+    const change: MergeChange = { ...computed, boards: boardsOfMerge(compiled), id };
     const sets = await setsOfBoards(part);
     // The record of the other user is computed with these.
     let ofFrom: ReadUser | null = null;

@@ -27,6 +27,7 @@ const EXCLUDED: ReadonlySet<string> = new Set([
   'admin_application_api_keys_create',
   'admin_webhooks_create',
   'admin_webhooks_rotate_secret',
+  'admin_messages_feedback_put',
   'admin_session_get',
   'admin_session_create',
   'admin_session_delete',

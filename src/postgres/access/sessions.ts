@@ -31,6 +31,8 @@ export interface SessionKey {
 /** Lifetime of a session, whether used or not. */
 const SESSION_MS = 12 * 3_600_000;
 const TOKEN_BYTES = 32;
+/** Sessions of a key. Another sign-in ends the oldest: whoever has a key may sign in all the time. */
+const MOST_SESSIONS = 1_000;
 // Compared for unknown keys, so that refusing them takes the same time.
 const NO_HASH = Buffer.alloc(32);
 
@@ -68,6 +70,7 @@ export class Sessions {
       const key = 'token' in credential ? await useSignInToken(client, credential.token, nowMs) : ofKey;
       if (key === null) return null;
       await deleteExpired(client, nowMs);
+      await deleteOldest(client, key.id);
       const token = randomBytes(TOKEN_BYTES).toString('base64url');
       const expiresMs = nowMs + SESSION_MS;
       const session = { hash: keyHash(token), keyId: key.id, keyHash: key.hash, nowMs, expiresMs };
@@ -176,6 +179,17 @@ async function deleteExpired(client: PoolClient, nowMs: number): Promise<void> {
       `DELETE FROM ${table} WHERE hash IN (SELECT hash FROM ${table} WHERE expires_at <= $1 FOR UPDATE SKIP LOCKED)`,
       [new Date(nowMs)],
     );
+}
+
+/** Makes room for a session of a key, except by rows that another process is deleting. */
+async function deleteOldest(client: PoolClient, keyId: string): Promise<void> {
+  await client.query(
+    `DELETE FROM sessions WHERE hash IN (
+       SELECT hash FROM sessions
+        WHERE hash = ANY (ARRAY (SELECT hash FROM sessions WHERE key_id = $1 ORDER BY created DESC OFFSET $2))
+          FOR UPDATE SKIP LOCKED)`,
+    [keyId, MOST_SESSIONS - 1],
+  );
 }
 
 /** Validity of a sign-in link. */

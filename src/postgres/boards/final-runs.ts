@@ -168,6 +168,16 @@ interface FinalMember {
   metadata: string | null;
 }
 
+/** The groups of a run. */
+export async function groupsOf(pool: Pool, { tenantNo, boardNo, runDay }: RunNamed): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>(
+    `SELECT own.name FROM board_runs AS run JOIN board_run_groups AS own ON own.run_id = run.id
+      WHERE run.tenant_no = $1 AND run.board_no = $2 AND run.run_day = $3`,
+    [tenantNo, boardNo, runDay],
+  );
+  return rows.map(({ name }) => name);
+}
+
 const FINAL_RUN = 'run.tenant_no = $1 AND run.board_no = $2 AND run.run_day = $3 AND run.is_final';
 
 /** A group of a final run; `id` is `null` if the group is empty. `null` if the run is not final. */

@@ -60,6 +60,25 @@ export async function owingRuns(pool: Pool): Promise<OwingRun[]> {
   return rows;
 }
 
+/** Numbers of the leaderboards in whose oldest owing run both of two users have a place. Earlier runs are rewarded, later ones are not yet. */
+export async function boardsRankingBoth(
+  client: PoolClient,
+  { tenantNo, from, into }: { tenantNo: number; from: string; into: string },
+): Promise<Set<number>> {
+  const { rows } = await client.query<{ boardNo: number }>(
+    `SELECT run.board_no AS "boardNo"
+       FROM (SELECT DISTINCT ON (run.board_no) run.id, run.board_no
+               FROM run_rewards AS reward JOIN board_runs AS run ON run.id = reward.run_id
+              WHERE NOT reward.is_done AND run.tenant_no = $1
+              ORDER BY run.board_no, run.run_day) AS run
+      WHERE 2 = (SELECT count(DISTINCT place.user_id)
+                   FROM board_finals AS place JOIN board_run_groups AS own ON own.id = place.group_id
+                  WHERE place.tenant_no = $1 AND place.user_id = ANY ($2) AND own.run_id = run.id)`,
+    [tenantNo, [storableText(from), storableText(into)]],
+  );
+  return new Set(rows.map(({ boardNo }) => boardNo));
+}
+
 /** The groups of a run from one on, and how many users of each are on the leaderboard. */
 export async function rewardedGroups(
   pool: Pool,

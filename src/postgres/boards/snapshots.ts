@@ -122,10 +122,11 @@ export async function snapshotPartsWith(
   return rows;
 }
 
-/** A tenant with more snapshots than this has them searched for a deleted user by a job. */
+/** A tenant with more snapshots than this has them searched for a deleted or merged user by a job. */
 const MOST_SEARCHED = 1_000;
-/** Runs, each with snapshots of a number of parts, that are searched at once. */
+/** Runs, each with snapshots of a number of parts, that are searched at once, and parts that a search returns: some 10 MB. */
 const RUNS = 50;
+const PARTS = 500;
 
 /** The last day with a snapshot of each leaderboard, by its number; `null` for a tenant with few snapshots. */
 export async function manySnapshots(client: PoolClient, tenantNo: number): Promise<Record<number, number> | null> {
@@ -150,9 +151,12 @@ const nextRun = (after: string): string => `
   SELECT board_no, run_day, parts FROM board_snapshot_parts
    WHERE tenant_no = $1 AND (board_no, run_day, parts) > (${after}) ORDER BY board_no, run_day, parts LIMIT 1`;
 
+/** `$9`: the last day that was searched of the run of the cursor; `null`: all were. */
 const SEARCH_RUNS = `
   WITH RECURSIVE run AS (
-    (SELECT *, 1 AS nth FROM (${nextRun('$4::int, $5::int, $6::int')}) AS first)
+    (SELECT *, 1 AS nth FROM (
+       SELECT $4::int AS board_no, $5::int AS run_day, $6::int AS parts WHERE $9::int IS NOT NULL
+       UNION ALL SELECT * FROM (${nextRun('$4::int, $5::int, $6::int')}) AS next WHERE $9::int IS NULL) AS first)
     UNION ALL
     SELECT next.*, nth + 1 FROM run CROSS JOIN LATERAL (${nextRun('run.board_no, run.run_day, run.parts')}) AS next
      WHERE nth < ${RUNS}
@@ -162,32 +166,44 @@ const SEARCH_RUNS = `
     LEFT JOIN LATERAL (
       SELECT part, day, packed FROM board_snapshot_parts AS stored
        WHERE stored.tenant_no = $1 AND stored.board_no = run.board_no AND stored.run_day = run.run_day
-         AND stored.parts = run.parts AND stored.part = $2 & (run.parts - 1) AND stored.day <= last.day
-         AND position($3::bytea IN stored.packed) > 0) AS part ON true
-   ORDER BY nth, part.day`;
+         AND stored.parts = run.parts AND stored.part = $2 & (run.parts - 1) AND ($10 OR stored.day <= last.day)
+         AND (nth > 1 OR $9::int IS NULL OR stored.day > $9) AND position($3::bytea IN stored.packed) > 0) AS part ON true
+   ORDER BY nth, part.day
+   LIMIT ${PARTS}`;
 
 /**
- * The parts as `snapshotPartsWith` finds them, of the next runs after a cursor and up to the last day of each leaderboard.
- * `cursor`: where the next search begins; `null` if all are searched.
+ * The parts as `snapshotPartsWith` finds them, of the next runs after a cursor and up to the last day of each leaderboard (`lastDays`; `null`:
+ * all days). `cursor`: where the next search begins ('' for the first); `null` if all are searched.
  */
 export async function searchRuns(
-  client: PoolClient,
-  { tenantNo, lastDays, cursor }: { tenantNo: number; lastDays: Readonly<Record<number, number>>; cursor: string },
+  client: Pool | PoolClient,
+  {
+    tenantNo,
+    lastDays,
+    cursor,
+  }: { tenantNo: number; lastDays: Readonly<Record<number, number>> | null; cursor: string },
   { hash, bytes }: { hash: number; bytes: Buffer },
 ): Promise<{ parts: StoredPart[]; cursor: string | null }> {
-  const after = cursor === '' ? [-1, 0, 0] : cursor.split(' ').map(Number);
-  const last = [Object.keys(lastDays).map(Number), Object.values(lastDays)];
+  const [boardNo = -1, runDay = 0, parts = 0, day = null] = cursor === '' ? [] : cursor.split(' ').map(Number);
+  const last = [Object.keys(lastDays ?? {}).map(Number), Object.values(lastDays ?? {})];
   const { rows } = await client.query<StoredPart & { packed: Buffer | null }>(SEARCH_RUNS, [
     tenantNo,
     hash,
     bytes,
-    ...after,
+    boardNo,
+    runDay,
+    parts,
     ...last,
+    day,
+    lastDays === null,
   ]);
   const end = rows.at(-1);
+  const run = end && `${end.boardNo} ${end.runDay} ${end.parts}`;
+  // Other parts of the run may follow.
+  const isCut = rows.length === PARTS && end!.packed !== null;
   return {
     parts: rows.filter(({ packed }) => packed !== null),
-    cursor: end === undefined ? null : `${end.boardNo} ${end.runDay} ${end.parts}`,
+    cursor: run === undefined ? null : isCut ? `${run} ${end!.day}` : run,
   };
 }
 

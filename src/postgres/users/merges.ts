@@ -157,13 +157,22 @@ const GUARDS = [
   dropOf('guard_counts'),
 ];
 
+/** SQL: whether `into` has a place in the run that `run` gives. */
+const hasPlaceIn = (run: string): string => `EXISTS (
+     SELECT FROM board_finals AS kept JOIN board_run_groups AS other ON other.id = kept.group_id
+      WHERE kept.tenant_no = $1 AND kept.user_id = $3 AND other.run_id = ${run})`;
+
+/** What `from` got for a rank that is no longer shown. */
+const SECOND_REWARDS = `
+  DELETE FROM rank_rewards AS moved USING board_runs AS run
+   WHERE ${ofFrom} AND run.tenant_no = $1 AND run.board_no = moved.board_no AND run.run_day = moved.run_day
+     AND ${hasPlaceIn('run.id')}`;
+
 /** A place of `from` in a final run in which `into` has one stays under a made-up ID, so that the ranks of others do not change. */
 const SECOND_PLACES = `
   UPDATE board_finals AS moved SET user_id = 'deleted:' || gen_random_uuid(), metadata = NULL
     FROM board_run_groups AS own
-   WHERE ${ofFrom} AND own.id = moved.group_id AND EXISTS (
-     SELECT FROM board_finals AS kept JOIN board_run_groups AS other ON other.id = kept.group_id
-      WHERE kept.tenant_no = $1 AND kept.user_id = $3 AND other.run_id = own.run_id)`;
+   WHERE ${ofFrom} AND own.id = moved.group_id AND ${hasPlaceIn('own.run_id')}`;
 
 const HIGHER_TIER = `
   UPDATE league_tiers AS kept SET tier = moved.tier FROM league_tiers AS moved
@@ -189,6 +198,7 @@ export const MOVES: readonly string[] = [
   dropSame('completions', ['achievement_no', 'period']),
   rename('completions'),
   rename('newest_completions'),
+  SECOND_REWARDS,
   SECOND_PLACES,
   rename('board_finals'),
   dropSame('rank_rewards', ['board_no', 'run_day']),

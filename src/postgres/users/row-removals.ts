@@ -161,6 +161,7 @@ export async function endRemoval(
   await client.query('DELETE FROM jobs WHERE no = $1', [no]);
   await client.query(
     `DELETE FROM summed_users AS summed WHERE ${OF_USER} AND NOT EXISTS (SELECT ${OPEN})
+        AND NOT EXISTS (SELECT FROM jobs WHERE tenant_no = $1 AND kind = 'user_merge' AND result ->> 'from' = $2)
         AND NOT EXISTS (SELECT FROM users WHERE users.tenant_no = $1 AND users.id = $2)`,
     valuesOf({ tenantNo, userId }),
   );

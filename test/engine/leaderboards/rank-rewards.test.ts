@@ -1,9 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
-import { Catalogs } from '../../../src/catalog/catalogs.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { BoardsDue } from '../../../src/engine/leaderboards/boards-due.ts';
 import type { RankRewardsOptions } from '../../../src/engine/leaderboards/rank-rewards.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
+import { rewardRanks } from './rewards-by-the-clock.ts';
 import { differencesIn } from '../../differences.ts';
 
 let boards: BoardsByTheClock;
@@ -39,32 +38,8 @@ const podium = {
   rankTo: 3,
 } as const;
 
-/** What leaderboards have due, done by the schedule's worker. `onRewardStep` may throw, as if the worker died. */
-async function due(onRewardStep?: RankRewardsOptions['onRewardStep']): Promise<unknown[]> {
-  const { redis, pool } = boards.laurel;
-  const catalogs = new Catalogs(pool);
-  const failures: unknown[] = [];
-  const work = new BoardsDue({
-    redis,
-    pool,
-    catalogs,
-    onWritten: () => undefined,
-    onFailed: ({ error }) => void failures.push((error as Error).message),
-    ...(onRewardStep && { onRewardStep }),
-  });
-  try {
-    for (;;) {
-      const nowMs = boards.clock.now();
-      const dueMs = await work.due(nowMs);
-      if (dueMs === null) break;
-      await work.perform(dueMs, new AbortController().signal, nowMs + 1, nowMs);
-    }
-  } finally {
-    catalogs.close();
-  }
-  await boards.store();
-  return failures;
-}
+const due = (onRewardStep?: RankRewardsOptions['onRewardStep']): Promise<unknown[]> =>
+  rewardRanks(boards, onRewardStep);
 
 const pointsOf = async (user: string, system = 'xp'): Promise<number> =>
   (await boards.laurel.app.get(`/v1/users/${user}/points/${system}`)).body.total;

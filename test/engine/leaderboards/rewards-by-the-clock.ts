@@ -1,0 +1,39 @@
+import { Catalogs } from '../../../src/catalog/catalogs.ts';
+import { BoardsDue } from '../../../src/engine/leaderboards/boards-due.ts';
+import type { RankRewardsOptions } from '../../../src/engine/leaderboards/rank-rewards.ts';
+import type { BoardsByTheClock } from './boards-by-the-clock.ts';
+
+export type RewardStep = Parameters<NonNullable<RankRewardsOptions['onRewardStep']>>[0];
+
+/**
+ * What leaderboards have due, done by the schedule's worker. Returns the messages of failures. `onRewardStep` may throw, as if the worker
+ * died.
+ */
+export async function rewardRanks(
+  boards: BoardsByTheClock,
+  onRewardStep?: RankRewardsOptions['onRewardStep'],
+): Promise<unknown[]> {
+  const { redis, pool } = boards.laurel;
+  const catalogs = new Catalogs(pool);
+  const failures: unknown[] = [];
+  const work = new BoardsDue({
+    redis,
+    pool,
+    catalogs,
+    onWritten: () => undefined,
+    onFailed: ({ error }) => void failures.push((error as Error).message),
+    ...(onRewardStep && { onRewardStep }),
+  });
+  try {
+    for (;;) {
+      const nowMs = boards.clock.now();
+      const dueMs = await work.due(nowMs);
+      if (dueMs === null) break;
+      await work.perform(dueMs, new AbortController().signal, nowMs + 1, nowMs);
+    }
+  } finally {
+    catalogs.close();
+  }
+  await boards.store();
+  return failures;
+}
