@@ -30,6 +30,39 @@ export async function mappedInSlices<T, R>(items: readonly T[], convert: (item: 
   return converted;
 }
 
+/** Items of an array that are written between two checks of the slice. */
+const WRITTEN_AT_ONCE = 128;
+
+/** The JSON text of a value in pieces: of arrays some items each, of objects down to a depth one field each. */
+function* jsonPieces(value: unknown, depth: number): Generator<string> {
+  if (Array.isArray(value)) {
+    yield '[';
+    for (let at = 0; at < value.length; at += WRITTEN_AT_ONCE)
+      yield `${at === 0 ? '' : ','}${JSON.stringify(value.slice(at, at + WRITTEN_AT_ONCE)).slice(1, -1)}`;
+    yield ']';
+  } else if (depth > 0 && typeof value === 'object' && value !== null) {
+    let separator = '{';
+    for (const [name, each] of Object.entries(value)) {
+      if (each === undefined) continue;
+      yield `${separator}${JSON.stringify(name)}:`;
+      yield* jsonPieces(each, depth - 1);
+      separator = ',';
+    }
+    yield separator === '{' ? '{}' : '}';
+  } else yield JSON.stringify(value);
+}
+
+/** Like `JSON.stringify` of plain data, in slices. `depth`: down to which level objects are divided. */
+export async function jsonInSlices(value: unknown, depth: number): Promise<string> {
+  const slices = new Slices();
+  let text = '';
+  for (const piece of jsonPieces(value, depth)) {
+    text += piece;
+    if (slices.over) await slices.turn();
+  }
+  return text;
+}
+
 /** Items sorted or merged between two checks of the slice. */
 const SORTED_AT_ONCE = 256;
 

@@ -107,7 +107,7 @@ export class Lane {
 /** Who pays for a request. */
 export class Bill {
   readonly lane: Lane;
-  /** Postgres connections that the request holds. */
+  /** Postgres connections that the request holds over several statements. */
   connections = 0;
   private readonly cost: Cost;
   private readonly pay: (ms: number) => void;

@@ -1,10 +1,11 @@
 import { AppError } from '../../errors.ts';
 import { inOwnTurn } from '../../turns.ts';
 
-const MOST_OF_USER = 2;
+/** One, because it occupies a core of Postgres. */
+const MOST_OF_USER = 1;
 /** Concurrent history reads of one tenant in a process. */
 const MOST_OF_TENANT = 4;
-const MOST_WAITING_OF_USER = 4;
+const MOST_WAITING_OF_USER = 5;
 const MOST_WAITING_OF_TENANT = 32;
 /** How long a read waits at most. */
 const WAIT_MS = 1_000;
