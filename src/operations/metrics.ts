@@ -43,7 +43,9 @@ One invalid event refuses the whole batch, and the error names its index. An unk
   responses: { 200: BatchEventResults, 202: BatchEventsResponse },
   handle: async ({ batches, recordAudit }, { tenant, by, query: { wait, partial }, body }) => {
     const refused = new Map<number, AppError>();
+    const slices = new Slices();
     for (const [index, item] of body.entries()) {
+      if (slices.over) await slices.turn();
       const fault = faultOf(item, index);
       if (fault !== null && !partial) throw fault;
       if (fault !== null) refused.set(index, fault);
