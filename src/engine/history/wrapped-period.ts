@@ -11,7 +11,13 @@ import type { MetricDay, PointsDay } from '../../postgres/history/days.ts';
 import type { PastPlace, PastRuns } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/live-standings.ts';
 import { achievementResponse, leaderboardResponse } from '../responses.ts';
-import { type AttributeSums, type ComparedDays, type Percentile, wrappedMetrics, wrappedPoints } from './wrapped-changes.ts';
+import {
+  type AttributeSums,
+  type ComparedDays,
+  type Percentile,
+  wrappedMetrics,
+  wrappedPoints,
+} from './wrapped-changes.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
 
 /** The periods of a wrapped year, in the order in which `YearFacts` lists their data. */

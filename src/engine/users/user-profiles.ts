@@ -77,7 +77,8 @@ export function createUserProfiles({ reads, controlShare, hiding, clock, scripts
     const sent = Object.keys(preferences).length === 0 ? null : preferences;
     const hidden = request.leaderboards?.hidden;
     // Two steps. If the second one fails, the client sends the same request again. Hiding asks Redis about every leaderboard.
-    if (hidden !== undefined && hidden !== hidesItself(before)) await hiding.set(compiled, userId, { by: 'user', hidden });
+    if (hidden !== undefined && hidden !== hidesItself(before))
+      await hiding.set(compiled, userId, { by: 'user', hidden });
     return preferencesResponse(compiled, await identify(compiled, { userId, sent, mustExist: true, span }));
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { ReadLimits } from '../../../src/engine/history/read-limits.ts';
 import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
@@ -13,9 +14,9 @@ beforeAll(async () => {
 afterAll(() => laurel.close());
 
 /** Makes history reads wait until the returned function is called. */
-async function hold(): Promise<() => Promise<void>> {
+async function hold(tables = 'event_days'): Promise<() => Promise<void>> {
   const client = await laurel.pool.connect();
-  await client.query('BEGIN; LOCK TABLE event_days IN ACCESS EXCLUSIVE MODE');
+  await client.query(`BEGIN; LOCK TABLE ${tables} IN ACCESS EXCLUSIVE MODE`);
   let held = true;
   const release = async (): Promise<void> => {
     if (!held) return;
@@ -48,6 +49,24 @@ test("runs one of a user's many reads at a time and queues few; others get throu
   expect(statuses.filter((status) => status === 200 || status === 503)).toHaveLength(1);
   expect([200, 503]).toContain((await other).status);
   for (const id of ['ada', 'bob']) expect((await laurel.app.get(`/v1/users/${id}/${SUMMARY}`)).status).toBe(200);
+});
+
+test('the statements of a year in review run one after another for a key of a user', async () => {
+  const { body } = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada', rateLimit: 50 }]);
+  const { key } = body.created[0];
+  const waiting = async (): Promise<number> =>
+    (
+      await laurel.pool.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      )
+    ).rowCount!;
+  const release = await hold('event_days, award_days, streak_changes');
+  const read = laurel.app.get('/v1/users/ada/wrapped', { key });
+  await expect.poll(waiting).toBe(1);
+  await sleep(100);
+  expect(await waiting()).toBe(1);
+  await release();
+  expect((await read).status).toBe(200);
 });
 
 test('a read that takes too long also ends in Postgres', async () => {
