@@ -30,6 +30,55 @@ export async function mappedInSlices<T, R>(items: readonly T[], convert: (item: 
   return converted;
 }
 
+/** Items of an array, and UTF-16 units of a text, that are written between two checks of the slice. */
+const WRITTEN_AT_ONCE = { items: 128, units: 131_072 };
+
+/**
+ * The JSON text of a value in pieces: down to a depth one item or field each, below some items of an array each, and long texts
+ * in parts, none of which begins or ends within a pair of surrogates.
+ */
+function* jsonPieces(value: unknown, depth: number): Generator<string> {
+  if (typeof value === 'string' && value.length > WRITTEN_AT_ONCE.units) {
+    yield '"';
+    for (let at = 0, end = 0; at < value.length; at = end) {
+      end = at + WRITTEN_AT_ONCE.units;
+      while (isHighSurrogate(value.charCodeAt(end - 1))) end += 1;
+      yield JSON.stringify(value.slice(at, end)).slice(1, -1);
+    }
+    yield '"';
+  } else if (Array.isArray(value)) {
+    yield '[';
+    for (let at = 0; at < value.length; at += depth > 0 ? 1 : WRITTEN_AT_ONCE.items) {
+      if (at > 0) yield ',';
+      if (depth > 0) yield* jsonPieces(value[at], depth - 1);
+      else yield JSON.stringify(value.slice(at, at + WRITTEN_AT_ONCE.items)).slice(1, -1);
+    }
+    yield ']';
+  } else if (depth > 0 && typeof value === 'object' && value !== null) {
+    let separator = '{';
+    for (const [name, each] of Object.entries(value)) {
+      if (each === undefined) continue;
+      yield `${separator}${JSON.stringify(name)}:`;
+      yield* jsonPieces(each, depth - 1);
+      separator = ',';
+    }
+    yield separator === '{' ? '{}' : '}';
+  } else yield JSON.stringify(value);
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
+
+/** Like `JSON.stringify` of plain data, in slices. `depth`: down to which level arrays and objects are divided. */
+export async function jsonInSlices(value: unknown, depth: number): Promise<string> {
+  const slices = new Slices();
+  let text = '';
+  for (const piece of jsonPieces(value, depth)) {
+    text += piece;
+    if (slices.over) await slices.turn();
+  }
+  return text;
+}
+
 /** Items sorted or merged between two checks of the slice. */
 const SORTED_AT_ONCE = 256;
 

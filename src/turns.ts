@@ -51,13 +51,13 @@ export class Lane {
   readonly tenant: TenantLanes;
   readonly isOfUser: boolean;
   aheadMs = 0;
-  private readonly most: number;
+  private readonly most: () => number;
   private running = 0;
   private readonly goingOn: Turn[] = [];
   private readonly starts: Turn[] = [];
 
-  /** `most`: how many requests run at a time; others wait for their start. */
-  constructor(tenant: TenantLanes, { isOfUser, most }: { isOfUser: boolean; most: number }) {
+  /** `most`: how many requests run at a time, at least one; others wait for their start. */
+  constructor(tenant: TenantLanes, { isOfUser, most }: { isOfUser: boolean; most: () => number }) {
     this.tenant = tenant;
     this.isOfUser = isOfUser;
     this.most = most;
@@ -74,7 +74,7 @@ export class Lane {
 
   /** Whether a turn may run now. */
   get isDue(): boolean {
-    return this.goingOn.length > 0 || (this.starts.length > 0 && this.running < this.most);
+    return this.goingOn.length > 0 || (this.starts.length > 0 && this.running < this.most());
   }
 
   /** Queues the start of a request; `ended` must be called when it has ended. */
@@ -107,7 +107,7 @@ export class Lane {
 /** Who pays for a request. */
 export class Bill {
   readonly lane: Lane;
-  /** Postgres connections that the request holds. */
+  /** Postgres connections that the request holds over several statements. */
   connections = 0;
   private readonly cost: Cost;
   private readonly pay: (ms: number) => void;
@@ -144,8 +144,8 @@ export class Bill {
 const REDIS_MS_A_BYTE = 1 / 1_000_000;
 /** The client reads rows outside of turns, at some 200 MB/s. */
 const POSTGRES_MS_A_BYTE = 5 / 1_000_000;
-/** Unlike the event loop and Redis, Postgres runs several statements at a time. */
-const POSTGRES_WEIGHT = 1 / 4;
+/** Unlike the event loop and Redis, Postgres runs several statements at a time, at least on another core. */
+const POSTGRES_WEIGHT = 1 / 2;
 
 let current: Bill | null = null;
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { GivenStandings } from '../src/engine/leaderboards/given-standings.ts';
-import { sortedInSlices } from '../src/slices.ts';
+import { jsonInSlices, sortedInSlices } from '../src/slices.ts';
 
 test('sorting in slices equals toSorted, also for equal items', async () => {
   const items = fc.array(fc.record({ by: fc.nat(20), no: fc.nat() }), { maxLength: 1_500, size: 'max' });
@@ -13,6 +13,24 @@ test('sorting in slices equals toSorted, also for equal items', async () => {
       expect(given).toEqual(before);
     }),
     { numRuns: 60 },
+  );
+});
+
+test('JSON in slices equals JSON.stringify, also for long lists and texts', async () => {
+  const unit = fc.constantFrom('x', '"', '\\', '\n', '\ud83d', '\ude00', '\u2028', 'é');
+  const text = fc
+    .tuple(fc.integer({ min: 131_060, max: 131_080 }), fc.array(unit, { maxLength: 40 }))
+    .map(([length, end]) => 'y'.repeat(length) + end.join(''));
+  const list = fc.array(fc.record({ no: fc.nat(), name: fc.option(fc.string(), { nil: undefined }) }), {
+    maxLength: 300,
+    size: 'max',
+  });
+  const value = fc.oneof(fc.jsonValue(), text, list, fc.dictionary(fc.string(), fc.oneof(list, text, fc.jsonValue())));
+  await fc.assert(
+    fc.asyncProperty(value, fc.integer({ min: 0, max: 4 }), async (given, depth) => {
+      expect(await jsonInSlices(given, depth)).toBe(JSON.stringify(given));
+    }),
+    { numRuns: 300 },
   );
 });
 

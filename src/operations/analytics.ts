@@ -18,6 +18,7 @@ import {
 import { Activity, RecentCompletion } from '../domain/history.ts';
 import { LocalDate, Uuid } from '../domain/schemas.ts';
 import { AttributeFilter } from '../domain/user.ts';
+import { jsonInSlices } from '../slices.ts';
 import { operation } from './operation.ts';
 
 const Range = { from: Type.Optional(LocalDate), to: Type.Optional(LocalDate) };
@@ -148,8 +149,10 @@ export const adminAnalyticsLeaderboards = operation('admin_analytics_leaderboard
   description: `${RANGE} Places are those at the end of each UTC day, compared with the end of the day before in the same run; today is counted tomorrow.`,
   query: Type.Object(Range),
   responses: { 200: AnalyticsLeaderboards },
-  answer: async ({ analytics, catalogs }, { tenant, query }) =>
-    analytics.leaderboards(await catalogs.of(tenant.no), query),
+  handle: async ({ analytics, catalogs }, { tenant, query }) => {
+    const figures = await analytics.leaderboards(await catalogs.of(tenant.no), query);
+    return { status: 200, json: await jsonInSlices(figures, 2) };
+  },
 });
 
 export const adminAnalyticsMessages = operation('admin_analytics_messages', 'GET /v1/analytics/messages', {

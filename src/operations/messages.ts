@@ -24,6 +24,7 @@ import { UserId } from '../domain/user.ts';
 import { picked } from '../picked.ts';
 import type { LoggedMessage } from '../postgres/notifications/messages.ts';
 import type { ChannelRow } from '../postgres/notifications/message-channels.ts';
+import { jsonInSlices } from '../slices.ts';
 import { operation } from './operation.ts';
 import { isoTimeOrNull } from '../domain/periods.ts';
 
@@ -106,7 +107,10 @@ export const adminMessagesPreview = operation('admin_messages_preview', 'POST /v
   bodyBytes: PREVIEW_BODY_BYTES,
   knownFields: MessagePreviewRequest,
   responses: { 200: MessagePreview },
-  answer: ({ previewMessage }, { tenant, body }) => previewMessage(tenant.no, body),
+  handle: async ({ previewMessage }, { tenant, body }) => ({
+    status: 200,
+    json: await jsonInSlices(await previewMessage(tenant.no, body), 1),
+  }),
 });
 
 export const adminMessagesUnsubscribePreview = operation(

@@ -14,7 +14,7 @@ import { EventSummaryEntry, EventSummaryQuery } from '../domain/history.ts';
 import { Uuid, WritableBy } from '../domain/schemas.ts';
 import { rejectProfile } from '../engine/users/sent-user.ts';
 import { AppError } from '../errors.ts';
-import { Slices } from '../slices.ts';
+import { jsonInSlices, Slices } from '../slices.ts';
 import { uncheckedItems } from './bulk.ts';
 import { isClient, operation } from './operation.ts';
 import { adminResource, unknown } from './resource.ts';
@@ -43,7 +43,9 @@ One invalid event refuses the whole batch, and the error names its index. An unk
   responses: { 200: BatchEventResults, 202: BatchEventsResponse },
   handle: async ({ batches, recordAudit }, { tenant, by, query: { wait, partial }, body }) => {
     const refused = new Map<number, AppError>();
+    const slices = new Slices();
     for (const [index, item] of body.entries()) {
+      if (slices.over) await slices.turn();
       const fault = faultOf(item, index);
       if (fault !== null && !partial) throw fault;
       if (fault !== null) refused.set(index, fault);
@@ -159,8 +161,10 @@ export const usersMetricEventSummary = operation(
     query: EventSummaryQuery,
     responses: { 200: Type.Array(EventSummaryEntry) },
     namedUsers: ({ params }) => [params.id],
-    answer: async ({ catalogs, history }, { tenant, params, query }) =>
-      history.metricSummary(await catalogs.of(tenant.no), { userId: params.id, key: params.key, query }),
+    handle: async ({ catalogs, history }, { tenant, params: { id: userId, key }, query }) => {
+      const entries = await history.metricSummary(await catalogs.of(tenant.no), { userId, key, query });
+      return { status: 200, json: await jsonInSlices(entries, 0) };
+    },
   },
 );
 

@@ -12,6 +12,7 @@ import {
   PointsSystemResponse,
 } from '../domain/points.ts';
 import { AttributeFilter } from '../domain/user.ts';
+import { jsonInSlices } from '../slices.ts';
 import { isClient, operation } from './operation.ts';
 import { adminResource } from './resource.ts';
 
@@ -123,8 +124,10 @@ export const usersPointsEventSummary = operation(
     query: EventSummaryQuery,
     responses: { 200: Type.Array(EventSummaryEntry) },
     namedUsers: ({ params }) => [params.id],
-    answer: async ({ catalogs, history }, { tenant, params, query }) =>
-      history.pointsSummary(await catalogs.of(tenant.no), { userId: params.id, key: params.key, query }),
+    handle: async ({ catalogs, history }, { tenant, params: { id: userId, key }, query }) => {
+      const entries = await history.pointsSummary(await catalogs.of(tenant.no), { userId, key, query });
+      return { status: 200, json: await jsonInSlices(entries, 0) };
+    },
   },
 );
 

@@ -10,6 +10,7 @@ import { Nullable } from '../domain/schemas.ts';
 import { AttributeFilter, ChangedUser, UpdatedUser, UpsertedUser, User, UserId } from '../domain/user.ts';
 import { managedUserResponse } from '../engine/responses/users.ts';
 import { AppError } from '../errors.ts';
+import { jsonInSlices } from '../slices.ts';
 import { bulkItems, deleteEach, verdict } from './bulk.ts';
 import { type Call, isClient, operation } from './operation.ts';
 import type { Services } from './services.ts';
@@ -346,12 +347,17 @@ export const usersUpdatePreferences = operation('users_update_preferences', 'PAT
   },
 });
 
+/** In a year in review: activity, period, metrics, metric, byAttribute, attribute. */
+const DEPTH_OF_ATTRIBUTES = 6;
+
 export const usersWrapped = operation('users_wrapped', 'GET /v1/users/{id}/wrapped', {
   summary: "A user's year in review",
   params: Type.Object({ id: Type.String() }),
   query: Type.Object({ year: Type.Optional(Type.Integer({ minimum: 1 })) }),
   responses: { 200: WrappedResponse },
   namedUsers: ({ params }) => [params.id],
-  answer: async ({ catalogs, wrapped }, { tenant, params, query }) =>
-    wrapped.read(await catalogs.of(tenant.no), params.id, query.year),
+  handle: async ({ catalogs, wrapped }, { tenant, params, query }) => {
+    const year = await wrapped.read(await catalogs.of(tenant.no), params.id, query.year);
+    return { status: 200, json: await jsonInSlices(year, DEPTH_OF_ATTRIBUTES) };
+  },
 });

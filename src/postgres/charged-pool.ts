@@ -49,7 +49,7 @@ export function chargeStatements(
   });
 
   const queryFor = async (bill: Bill, given: readonly unknown[]): Promise<unknown> => {
-    const release = await connections.take(bill);
+    const release = await connections.takeForStatement(bill);
     try {
       const client = (await connect()) as pg.PoolClient;
       let broken: Error | undefined;
@@ -74,7 +74,7 @@ export function chargeStatements(
   };
 
   const connectFor = async (bill: Bill): Promise<pg.PoolClient> => {
-    const end = await connections.take(bill);
+    const end = await connections.takeToHold(bill);
     try {
       const client = (await connect()) as pg.PoolClient;
       const release = client.release.bind(client);
@@ -114,6 +114,16 @@ async function charged<T>(sent: Promise<T>, charge: () => void): Promise<T> {
   }
 }
 
+/** A function that does something at its first call only. */
+function once(work: () => void): () => void {
+  let done = false;
+  return () => {
+    if (done) return;
+    done = true;
+    work();
+  };
+}
+
 interface Waiting {
   bill: Bill;
   begin: () => void;
@@ -133,20 +143,30 @@ class Connections {
     this.timeoutMs = timeoutMs;
   }
 
-  /** Resolves when a request may hold another connection, with the function that ends it. Rejects with 429 if that takes too long. */
-  async take(bill: Bill): Promise<() => void> {
-    if (!this.mayTake(bill)) await this.turn(bill);
-    else this.count(bill, 1);
-    let ended = false;
-    return () => {
-      if (ended) return;
-      ended = true;
-      this.count(bill, -1);
+  /** Resolves when a request may send a statement, with the function that ends it. Rejects with 429 if that takes too long. */
+  async takeForStatement(bill: Bill): Promise<() => void> {
+    if (this.mayTake(bill)) this.count(bill.lane, 1);
+    else await this.turn(bill);
+    return once(() => {
+      this.count(bill.lane, -1);
       this.next();
-    };
+    });
   }
 
-  /** A request that holds a connection may need another to finish. */
+  /** The same for a connection that the request holds over several statements. */
+  async takeToHold(bill: Bill): Promise<() => void> {
+    const end = await this.takeForStatement(bill);
+    bill.connections += 1;
+    return once(() => {
+      bill.connections -= 1;
+      end();
+    });
+  }
+
+  /**
+   * A request that holds a connection may need another to finish. Its statements on no connection of its own end by themselves, so
+   * they wait for one another.
+   */
   private mayTake({ lane, connections }: Bill): boolean {
     if (connections > 0) return true;
     const ofLane = this.held.get(lane) ?? 0;
@@ -154,9 +174,8 @@ class Connections {
     return (this.held.get(lane.tenant) ?? 0) < ofTenant && (!lane.isOfUser || ofLane < this.ofUser);
   }
 
-  private count(bill: Bill, by: number): void {
-    bill.connections += by;
-    for (const whose of [bill.lane, bill.lane.tenant]) {
+  private count(lane: Lane, by: number): void {
+    for (const whose of [lane, lane.tenant]) {
       const held = (this.held.get(whose) ?? 0) + by;
       if (held === 0) this.held.delete(whose);
       else this.held.set(whose, held);
@@ -180,7 +199,7 @@ class Connections {
         bill,
         begin: () => {
           clearTimeout(timer);
-          this.count(bill, 1);
+          this.count(bill.lane, 1);
           resolve();
         },
       };

@@ -17,7 +17,7 @@ afterAll(async () => {
   await stack.close();
 });
 
-const laneOf = (tenant: TenantLanes, isOfUser = true): Lane => new Lane(tenant, { isOfUser, most: Infinity });
+const laneOf = (tenant: TenantLanes, isOfUser = true): Lane => new Lane(tenant, { isOfUser, most: () => Infinity });
 
 /** Runs a request in turns of the lane; resolves with its cost and the result. */
 async function charged<T>(lane: Lane, work: () => Promise<T>) {
@@ -92,6 +92,20 @@ test('the requests of a user hold a fifth of the connections, those of a tenant 
   const lanes = Array.from({ length: 5 }, () => laneOf(tenant));
   expect(await mostAtOnce(lanes, 5)).toBe(5);
   expect(await mostAtOnce([laneOf(new TenantLanes(() => true), false)], 1)).toBe(1);
+});
+
+test('the statements that a request sends together count as well: those beyond the limit wait for the others', async () => {
+  const running = `SELECT pg_sleep(0.05), count(*)::int AS n FROM pg_stat_activity
+    WHERE datname = current_database() AND state = 'active' AND query LIKE '%pg_sleep(0.05), count%'`;
+  const mostOf = async (lane: Lane): Promise<number> => {
+    const { result } = await charged(lane, () =>
+      Promise.all(Array.from({ length: 8 }, () => pool.query<{ n: number }>(running))),
+    );
+    return Math.max(...result.map(({ rows }) => rows[0]!.n));
+  };
+  const tenant = new TenantLanes();
+  expect(await mostOf(laneOf(tenant))).toBe(2);
+  expect(await mostOf(laneOf(tenant, false))).toBe(5);
 });
 
 test('a request that holds a connection gets another one, so that the requests of a user cannot wait for each other', async () => {

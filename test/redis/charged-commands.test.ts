@@ -17,7 +17,7 @@ afterAll(async () => {
   await stack.close();
 });
 
-const lane = new Lane(new TenantLanes(), { isOfUser: true, most: Infinity });
+const lane = new Lane(new TenantLanes(), { isOfUser: true, most: () => Infinity });
 
 /** Runs a request in turns. */
 async function charged<T>(work: () => Promise<T>) {

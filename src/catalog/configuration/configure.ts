@@ -18,7 +18,7 @@ import {
   resourcesIn,
 } from '../resource-fields.ts';
 import { changeProblems, problemsOf } from '../rules/rules.ts';
-import { userAttributeKeys, webhooksFor } from '../rules/references.ts';
+import { ACHIEVEMENT_INDEXES, userAttributeKeys, webhooksFor } from '../rules/references.ts';
 import { streakProblems } from '../rules/resource-rules.ts';
 import {
   ACHIEVEMENT_RULES,
@@ -195,15 +195,16 @@ class Configuring {
     const achievements = await this.place('achievement', 'achievements', document.achievements, ACHIEVEMENT_RULES);
     const systems = await this.place('points_system', 'pointsSystems', document.pointsSystems, [BY_KEY]);
     const boards = await this.place('leaderboard', 'leaderboards', document.leaderboards, [BY_KEY]);
-    for (const { item, id } of attributes) references.add(...attributeName(item), id);
-    for (const { item, id } of metrics) references.add('metric', item.key, id);
-    for (const { item, id } of systems) references.add('points system', item.key, id);
-    for (const { item, id } of boards) references.add('leaderboard', item.key, id);
-    for (const { item, id } of achievements) references.add(...achievementName(item), id);
-    for (const { item, id } of achievements)
+    await this.each(attributes, ({ item, id }) => references.add(...attributeName(item), id));
+    await this.each(metrics, ({ item, id }) => references.add('metric', item.key, id));
+    await this.each(systems, ({ item, id }) => references.add('points system', item.key, id));
+    await this.each(boards, ({ item, id }) => references.add('leaderboard', item.key, id));
+    await this.each(achievements, ({ item, id }) => references.add(...achievementName(item), id));
+    await this.each(achievements, ({ item, id }) => {
       if (item.id !== undefined) references.add('achievement ID', item.id.toLowerCase(), id);
+    });
     // Also register the existing ID, in case the document does not contain it.
-    for (const { id } of achievements) references.add('achievement ID', id, id);
+    await this.each(achievements, ({ id }) => references.add('achievement ID', id, id));
     this.problems.push(...repeatedIds(achievements));
     const { before } = draft;
     for (const attribute of before.attributes) references.addPresent(...attributeName(attribute));
@@ -239,6 +240,13 @@ class Configuring {
     return await this.allProblems();
   }
 
+  private async each<T>(items: readonly T[], work: (item: T) => void): Promise<void> {
+    for (const item of items) {
+      work(item);
+      if (this.slices.over) await this.slices.turn();
+    }
+  }
+
   private async place<K extends Kind, Item>(
     kind: K,
     path: string,
@@ -267,10 +275,9 @@ class Configuring {
     const { draft, slices } = this;
     for (let from = 0; from < all.length; from += AT_ONCE) {
       const some = all.slice(from, from + AT_ONCE);
-      const stored = draft.storeAll(
-        kind,
-        some.map((placed) => ({ id: placed.id, fields: fields(placed) })),
-      );
+      const given: { id: string; fields: Fields<K> }[] = [];
+      await this.each(some, (placed) => given.push({ id: placed.id, fields: fields(placed) }));
+      const stored = draft.storeAll(kind, given);
       // The rules need the whole document, so their checks are deferred.
       for (const [index, placed] of some.entries())
         this.checks.push(() => this.problemsAt(kind, placed, stored[index]!));
@@ -339,6 +346,8 @@ class Configuring {
     const { slices } = this;
     const problems = [...this.problems, ...this.references.problems];
     const broken = brokenPaths(problems);
+    // The first check of a rule would make all of them at once.
+    await this.each(ACHIEVEMENT_INDEXES, (make) => make(this.draft.catalog.achievements));
     for (const check of this.checks) {
       if (problems.length > MOST_PROBLEMS) break;
       problems.push(...check().filter(({ path }) => !broken.has(path)));

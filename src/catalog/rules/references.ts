@@ -70,6 +70,7 @@ export const achievementsIn = once(
 
 /** Achievements that need themselves, directly or indirectly. */
 export const endlessIn = once((list: readonly Achievement[]): ReadonlySet<string> => {
+  if (!list.some(({ achievementIds, requires }) => achievementIds.length + requires.length > 0)) return new Set();
   const byId = achievementsIn(list);
   const open = new Map(
     list.map((achievement) => [achievement.id, neededBy(achievement).filter((part) => byId.has(part)).length]),
@@ -90,6 +91,15 @@ export const endlessIn = once((list: readonly Achievement[]): ReadonlySet<string
   }
   return new Set([...open].filter(([, left]) => left > 0).map(([id]) => id));
 });
+
+/** What the rules of achievements look up. Each takes milliseconds for thousands of them. */
+export const ACHIEVEMENT_INDEXES: readonly ((list: readonly Achievement[]) => unknown)[] = [
+  idsIn,
+  keysIn,
+  unkeyedNamesIn,
+  achievementsIn,
+  endlessIn,
+];
 
 /** Descriptions of everything that refers to a resource, except what is deleted together with it. */
 export function referrersOf(kind: Kind, id: string, catalog: Catalog): string[] {

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Days } from '../../domain/periods.ts';
+import { inOwnTurn } from '../../turns.ts';
 import { type SampledChanges, sampledMetricChanges, sampledPointsChanges } from '../../postgres/history/days.ts';
 
 /**
@@ -44,7 +45,7 @@ export class Distributions {
 
   /** Percent of the tenant's users, to one decimal, with a smaller change on these days. Inactive users count as 0. */
   async percentiles(kind: Kind, days: TenantDays): Promise<(no: number, change: number) => number> {
-    const { users, changes } = await this.distribution(kind, days);
+    const { users, changes } = await inOwnTurn(this.distribution(kind, days));
     return (no, change) => {
       if (users === 0) return 0;
       const sorted = changes.get(no) ?? new Float64Array(0);

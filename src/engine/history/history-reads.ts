@@ -100,12 +100,15 @@ interface Changes extends Pick<DayRows, 'later' | 'days' | 'changes'> {
 function summaryEntries(periods: readonly Days[], { current, later, days, changes }: Changes): EventSummaryEntry[] {
   const entries: EventSummaryEntry[] = [];
   let total = toMicros(current) - toMicros(later);
+  let totalNumber = microsNumber(total);
   let at = days.length - 1;
   for (const { fromDay } of periods.toReversed()) {
     let change = 0n;
     for (; at >= 0 && (days[at] as number) >= fromDay; at--) change += toMicros(changes[at] as string);
-    entries.push({ date: dateOf(fromDay), total: microsNumber(total), change: microsNumber(change) });
+    entries.push({ date: dateOf(fromDay), total: totalNumber, change: change === 0n ? 0 : microsNumber(change) });
+    if (change === 0n) continue;
     total -= change;
+    totalNumber = microsNumber(total);
   }
   return entries.reverse();
 }

@@ -1,10 +1,9 @@
 import { AppError } from '../../errors.ts';
 import { inOwnTurn } from '../../turns.ts';
 
-const MOST_OF_USER = 2;
 /** Concurrent history reads of one tenant in a process. */
 const MOST_OF_TENANT = 4;
-const MOST_WAITING_OF_USER = 4;
+const MOST_WAITING_OF_USER = 5;
 const MOST_WAITING_OF_TENANT = 32;
 /** How long a read waits at most. */
 const WAIT_MS = 1_000;
@@ -16,38 +15,35 @@ interface WaitingRead {
 }
 
 interface TenantReads {
-  running: number;
-  /** By user. */
-  runningOf: Map<string, number>;
+  /** Users with a running read. */
+  running: Set<string>;
   waiting: WaitingRead[];
 }
 
-/** Limits concurrent history reads by user and tenant. A few wait up to a second; others are answered 429. */
+/**
+ * Limits concurrent history reads: one of a user, because it may occupy a core of Postgres, and some of a tenant. A few wait up to a
+ * second; others are answered 429.
+ */
 export class ReadLimits {
   private readonly tenants = new Map<number, TenantReads>();
 
   /** Reads when the user's turn comes. Throws 429 if too many reads wait, or if the turn does not come within a second. */
   async run<T>(tenantNo: number, userId: string, read: () => Promise<T>): Promise<T> {
     let tenant = this.tenants.get(tenantNo);
-    if (tenant === undefined) this.tenants.set(tenantNo, (tenant = { running: 0, runningOf: new Map(), waiting: [] }));
-    if (mayBegin(tenant, userId)) begun(tenant, userId);
+    if (tenant === undefined) this.tenants.set(tenantNo, (tenant = { running: new Set(), waiting: [] }));
+    if (mayBegin(tenant, userId)) tenant.running.add(userId);
     else await inOwnTurn(turn(tenant, userId));
     try {
       return await read();
     } finally {
       ended(tenant, userId);
-      if (tenant.running === 0 && tenant.waiting.length === 0) this.tenants.delete(tenantNo);
+      if (tenant.running.size === 0 && tenant.waiting.length === 0) this.tenants.delete(tenantNo);
     }
   }
 }
 
-const mayBegin = ({ running, runningOf }: TenantReads, userId: string): boolean =>
-  running < MOST_OF_TENANT && (runningOf.get(userId) ?? 0) < MOST_OF_USER;
-
-function begun(tenant: TenantReads, userId: string): void {
-  tenant.running += 1;
-  tenant.runningOf.set(userId, (tenant.runningOf.get(userId) ?? 0) + 1);
-}
+const mayBegin = ({ running }: TenantReads, userId: string): boolean =>
+  running.size < MOST_OF_TENANT && !running.has(userId);
 
 /** Resolves when the read may start. */
 function turn(tenant: TenantReads, userId: string): Promise<void> {
@@ -58,7 +54,7 @@ function turn(tenant: TenantReads, userId: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       waiting.splice(waiting.indexOf(read), 1);
-      reject(tooMany((tenant.runningOf.get(userId) ?? 0) < MOST_OF_USER ? 'in this tenant' : 'of this user'));
+      reject(tooMany(tenant.running.has(userId) ? 'of this user' : 'in this tenant'));
     }, WAIT_MS);
     const read: WaitingRead = {
       userId,
@@ -72,26 +68,12 @@ function turn(tenant: TenantReads, userId: string): Promise<void> {
 }
 
 function ended(tenant: TenantReads, userId: string): void {
-  tenant.running -= 1;
-  const left = tenant.runningOf.get(userId)! - 1;
-  if (left === 0) tenant.runningOf.delete(userId);
-  else tenant.runningOf.set(userId, left);
-  const next = fairest(tenant);
-  if (next === null) return;
-  tenant.waiting.splice(tenant.waiting.indexOf(next), 1);
-  begun(tenant, next.userId);
-  next.begin();
-}
-
-/** Of the reads that may start, the one whose user has the fewest running reads; then the oldest. */
-function fairest(tenant: TenantReads): WaitingRead | null {
-  let best: WaitingRead | null = null;
-  let fewest = Infinity;
-  for (const read of tenant.waiting) {
-    const running = tenant.runningOf.get(read.userId) ?? 0;
-    if (running < fewest && mayBegin(tenant, read.userId)) [best, fewest] = [read, running];
-  }
-  return best;
+  tenant.running.delete(userId);
+  const at = tenant.waiting.findIndex((read) => mayBegin(tenant, read.userId));
+  if (at < 0) return;
+  const [next] = tenant.waiting.splice(at, 1);
+  tenant.running.add(next!.userId);
+  next!.begin();
 }
 
 const tooMany = (whose: string): AppError =>

@@ -4,6 +4,7 @@ import type { Days } from '../../domain/periods.ts';
 import type { WrappedMetric, WrappedPoints } from '../../domain/history.ts';
 import type { AttributeSum, MetricDay, PointsDay } from '../../postgres/history/days.ts';
 import type { User } from '../../rules/user.ts';
+import { Slices } from '../../slices.ts';
 
 /** Returns the percentile of a change. `no`: number of the metric or points system. */
 export type Percentile = (no: number, change: number) => number;
@@ -52,6 +53,13 @@ const changeFields = (current: string, { change, before }: Sums) => ({
   percentChange: percentChange(change, before),
 });
 
+/** `changeFields` of texts, of which most are short. */
+function changeFieldsOf(current: string, change: string, before: string): ReturnType<typeof changeFields> {
+  if (before !== '') return changeFields(current, { any: true, change: toMicros(change), before: toMicros(before) });
+  const changeThisPeriod = Number(change);
+  return { currentTotal: Number(current), changeThisPeriod, percentChange: 100 * Math.sign(changeThisPeriod) };
+}
+
 interface MetricChanges extends ComparedDays {
   rows: readonly MetricDay[];
   attributes: AttributeChanges;
@@ -60,63 +68,56 @@ interface MetricChanges extends ComparedDays {
   percentile: Percentile | null;
 }
 
-export function wrappedMetrics(compiled: CompiledCatalog, changes: MetricChanges): Record<string, WrappedMetric> {
+/** In slices, because there may be many values of attributes. */
+export async function wrappedMetrics(
+  compiled: CompiledCatalog,
+  changes: MetricChanges,
+): Promise<Record<string, WrappedMetric>> {
   const { rows, attributes, state, percentile } = changes;
-  const metrics = sumsByNo(rows, ({ metricNo }) => metricNo, changes).flatMap(
-    ([no, sums]): [string, WrappedMetric][] => {
-      const metric = compiled.metricsByNo.get(no);
-      if (metric === undefined) return [];
-      const fields = changeFields(decimalText(state.totals.get(no) ?? ZERO), sums);
-      const named = { name: metric.name, units: metric.units === '' ? null : metric.units };
-      const shown = {
-        ...named,
-        ...fields,
-        ...(percentile !== null && { percentileThisPeriod: percentile(no, fields.changeThisPeriod) }),
-        byAttribute: byAttribute({ ...attributes, metricNo: no, named }),
-      };
-      return [[metric.key, shown]];
-    },
-  );
+  const slices = new Slices();
+  const metrics: [string, WrappedMetric][] = [];
+  for (const [no, sums] of sumsByNo(rows, ({ metricNo }) => metricNo, changes)) {
+    const metric = compiled.metricsByNo.get(no);
+    if (metric === undefined) continue;
+    const fields = changeFields(decimalText(state.totals.get(no) ?? ZERO), sums);
+    const named = { name: metric.name, units: metric.units === '' ? null : metric.units };
+    const shown = {
+      ...named,
+      ...fields,
+      ...(percentile !== null && { percentileThisPeriod: percentile(no, fields.changeThisPeriod) }),
+      byAttribute: await byAttribute({ ...attributes, metricNo: no, named }, slices),
+    };
+    metrics.push([metric.key, shown]);
+  }
   // Not by assignment, since `__proto__` is a valid key.
   return Object.fromEntries(metrics);
 }
 
+/** Sums by metric and key of the attribute. */
+export type AttributeSums = ReadonlyMap<number, ReadonlyMap<string, readonly AttributeSum[]>>;
+
 /** Sums by attribute value for each metric, and the windows of the period, the one before, and all time. */
 export interface AttributeChanges {
-  sums: ReadonlyMap<number, readonly AttributeSum[]>;
+  sums: AttributeSums;
   ever: number;
   period: number;
   before: number;
 }
 
-function byAttribute({
-  sums,
-  ever,
-  period,
-  before,
-  metricNo,
-  named,
-}: AttributeChanges & { metricNo: number; named: object }): WrappedMetric['byAttribute'] {
-  const byKey = new Map<string, Map<string, Map<number, AttributeSum>>>();
-  for (const sum of sums.get(metricNo) ?? []) {
-    const values = byKey.get(sum.key) ?? new Map<string, Map<number, AttributeSum>>();
-    const windows = values.get(sum.value) ?? new Map<number, AttributeSum>();
-    byKey.set(sum.key, values.set(sum.value, windows.set(sum.window, sum)));
-  }
-  const attributes = [...byKey].flatMap(([key, values]) => {
-    const shown = [...values].filter(([, windows]) => windows.get(period)?.shown === true);
-    if (shown.length === 0) return [];
-    const entries = shown.map(([value, windows]) => {
-      const micros = (window: number): Micros => toMicros(windows.get(window)?.change ?? '0');
-      const fields = changeFields(windows.get(ever)?.change ?? '0', {
-        any: true,
-        change: micros(period),
-        before: micros(before),
-      });
+async function byAttribute(
+  { sums, ever, period, before, metricNo, named }: AttributeChanges & { metricNo: number; named: object },
+  slices: Slices,
+): Promise<WrappedMetric['byAttribute']> {
+  const attributes: [string, Record<string, WrappedMetric['byAttribute'][string][string]>][] = [];
+  for (const [key, values] of sums.get(metricNo) ?? []) {
+    const shown = values.filter((each) => (each.shown & (1 << period)) !== 0);
+    const entries = shown.map(({ value, changes }) => {
+      const fields = changeFieldsOf(changes[ever]!, changes[period]!, changes[before]!);
       return [value, { ...named, ...fields }] as const;
     });
-    return [[key, Object.fromEntries(entries)] as const];
-  });
+    if (entries.length > 0) attributes.push([key, Object.fromEntries(entries)]);
+    if (slices.over) await slices.turn();
+  }
   return Object.fromEntries(attributes);
 }
 

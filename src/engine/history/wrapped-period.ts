@@ -7,12 +7,18 @@ import { boardStatus, runOf } from '../../domain/runs.ts';
 import type { WrappedActivityPeriod, WrappedLeaderboard } from '../../domain/history.ts';
 import { dayIn } from '../../domain/zone.ts';
 import type { User } from '../../rules/user.ts';
-import type { AttributeSum, MetricDay, PointsDay } from '../../postgres/history/days.ts';
+import type { MetricDay, PointsDay } from '../../postgres/history/days.ts';
 import type { PastPlace, PastRuns } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/live-standings.ts';
 import { achievementResponse } from '../responses/achievements.ts';
 import { leaderboardResponse } from '../responses/leaderboards.ts';
-import { type ComparedDays, type Percentile, wrappedMetrics, wrappedPoints } from './wrapped-changes.ts';
+import {
+  type AttributeSums,
+  type ComparedDays,
+  type Percentile,
+  wrappedMetrics,
+  wrappedPoints,
+} from './wrapped-changes.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
 
 /** The periods of a wrapped year, in the order in which `YearFacts` lists their data. */
@@ -34,24 +40,24 @@ interface YearFacts {
   compared: readonly ComparedDays[];
   /** For each of `PERIODS`; `null` if percentiles are not shown. */
   percentiles: readonly (Percentiles | null)[];
-  /** By metric. Windows: all time, then for each of `PERIODS` the period and the one before it. */
-  sums: ReadonlyMap<number, readonly AttributeSum[]>;
+  /** Windows: all time, then for each of `PERIODS` the period and the one before it. */
+  sums: AttributeSums;
 }
 
 /** The window of a period, by its index in `PERIODS`. The next window is that of the period before. */
 export const windowOf = (index: number): number => 1 + 2 * index;
 
 /** The user's activity in the year or in its most active day, week or month. */
-export function wrappedPeriod(
+export async function wrappedPeriod(
   { known, state, metricDays, pointsDays, places, isActive, compared, percentiles, sums }: YearFacts,
   period: Period,
-): WrappedActivityPeriod {
+): Promise<WrappedActivityPeriod> {
   if (period !== 'year' && !isActive) return { metrics: {}, points: {}, achievements: [], leaderboards: {} };
   const index = PERIODS.indexOf(period);
   const days = compared[index] as ComparedDays;
   const percentile = percentiles[index] ?? null;
   return {
-    metrics: wrappedMetrics(known, {
+    metrics: await wrappedMetrics(known, {
       ...days,
       rows: metricDays,
       attributes: { sums, ever: 0, period: windowOf(index), before: windowOf(index) + 1 },

@@ -6,7 +6,7 @@ import { dateOf, DAY_MS, type Days, epochDay } from '../../domain/periods.ts';
 import type { WrappedActivityPeriod, WrappedResponse } from '../../domain/history.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import { type AttributeSum, userAttributeSums, userMetricDays, userPointsDays } from '../../postgres/history/days.ts';
+import { userAttributeSums, userMetricDays, userPointsDays } from '../../postgres/history/days.ts';
 import { streakChangesSince } from '../../postgres/history/streaks.ts';
 import type { User } from '../../rules/user.ts';
 import type { PastRuns } from '../leaderboards/runs.ts';
@@ -15,7 +15,7 @@ import { userResponse } from '../responses/users.ts';
 import { Distributions } from './distributions.ts';
 import { longestStreak } from './longest-streak.ts';
 import type { ReadLimits } from './read-limits.ts';
-import type { ComparedDays } from './wrapped-changes.ts';
+import type { AttributeSums, ComparedDays } from './wrapped-changes.ts';
 import { type Percentiles, type Period, PERIODS, userPlaces, windowOf, wrappedPeriod } from './wrapped-period.ts';
 import { daysBefore, daysOfYear, eventsByDay, yearActivity } from './year-activity.ts';
 import { groupedBy } from '../../grouped.ts';
@@ -126,7 +126,7 @@ export function createWrappedReads(options: WrappedReadsOptions) {
     userId: string,
     compared: readonly ComparedDays[],
     any: boolean,
-  ): Promise<ReadonlyMap<number, AttributeSum[]>> {
+  ): Promise<AttributeSums> {
     if (!any || eventAttributes.size === 0) return new Map();
     const windows = [EVER, ...compared.flatMap(({ days, before }) => [days, before])];
     const sums = await userAttributeSums(pool, {
@@ -136,7 +136,8 @@ export function createWrappedReads(options: WrappedReadsOptions) {
       shown: PERIODS.map((_, index) => windowOf(index)),
       keys: [...eventAttributes.keys()],
     });
-    return groupedBy(sums, ({ metricNo }) => metricNo);
+    const byMetric = groupedBy(sums, ({ metricNo }) => metricNo);
+    return new Map([...byMetric].map(([metricNo, own]) => [metricNo, groupedBy(own, ({ key }) => key)]));
   }
 
   async function readPercentiles(tenantNo: number, days: Days, shown: boolean): Promise<Percentiles | null> {

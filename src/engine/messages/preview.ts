@@ -18,6 +18,7 @@ import type { Settings } from '../../domain/settings.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import type { User } from '../../rules/user.ts';
+import { nextTurn } from '../../turns.ts';
 import { achievementDue, reactivationDue, recapDue, streakReminderDue, userJson } from '../notifications/payloads.ts';
 import type { StreakReads } from '../streaks/streak-reads.ts';
 import type { UserReads } from '../users/user-reads.ts';
@@ -47,6 +48,7 @@ export const createMessagePreview =
     const used: (MessageTemplate & { locale?: string }) | null =
       template ?? templateFor(compiled.catalog.messages, kind, payload);
     if (used === null) throw new AppError('not_found', `There is no template of the kind ${kind}.`);
+    await nextTurn();
     return { locale: used.locale ?? null, ...renderMessage(used, { payload, unsubscribeUrl: UNSUBSCRIBE_URL }) };
   };
 

@@ -12,7 +12,7 @@ import { knownPart, knownParts, tenantParts } from '../../redis/parts.ts';
 import { gateOf, RedisNotReady } from '../../redis/gate.ts';
 import { holdMerges } from '../../redis/merge-permits.ts';
 import { comparePositions, lastPosition, noteAwaited } from '../../redis/outbox.ts';
-import { forAll, inOwnTurn } from '../../turns.ts';
+import { type Bill, currentBill, forAll, inOwnTurn } from '../../turns.ts';
 
 /** How long to wait while the cursor stands still, and while it moves. */
 const PATIENCE = { stillMs: 5_000, movingMs: 30_000 };
@@ -97,6 +97,7 @@ interface CursorSeen {
 }
 
 interface Waiter extends CursorWait {
+  bill: Bill | null;
   beganMs: number;
   movedMs: number;
   cursor: string | null;
@@ -122,7 +123,7 @@ class ShardWatch {
   wait(wanted: CursorWait): Promise<CursorSeen> {
     const beganMs = performance.now();
     return new Promise((resolve, reject) => {
-      this.waiters.push({ ...wanted, beganMs, movedMs: beganMs, cursor: null, resolve, reject });
+      this.waiters.push({ ...wanted, bill: currentBill(), beganMs, movedMs: beganMs, cursor: null, resolve, reject });
       this.newcomers = true;
       if (this.running) this.wake.abort();
       else void forAll(() => this.run());
@@ -136,7 +137,10 @@ class ShardWatch {
     while (this.waiters.length > 0) {
       this.newcomers = false;
       try {
-        this.serve(await readCursor(this.pool, this.shard));
+        const beganMs = performance.now();
+        const cursor = await readCursor(this.pool, this.shard);
+        this.charge(performance.now() - beganMs);
+        this.serve(cursor);
       } catch (error) {
         const failed = this.waiters;
         this.waiters = [];
@@ -147,6 +151,11 @@ class ShardWatch {
       await sleep(LOOK_MS, undefined, { signal: this.wake.signal }).catch(() => undefined);
     }
     this.running = false;
+  }
+
+  /** Those who wait share the cost of a read. */
+  private charge(ms: number): void {
+    for (const { bill } of this.waiters) bill?.tookFromPostgres(0, ms / this.waiters.length);
   }
 
   private serve(cursor: string): void {

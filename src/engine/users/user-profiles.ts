@@ -14,7 +14,7 @@ import { sentUser } from './sent-user.ts';
 import type { Hiding } from './hiding.ts';
 import { pendingLeaderboards, type UserReads } from './user-reads.ts';
 import { preferencesResponse, sentPreferences } from './preferences.ts';
-import { userResponse } from '../responses/users.ts';
+import { hidesItself, userResponse } from '../responses/users.ts';
 
 export interface UserProfilesOptions {
   reads: Pick<UserReads, 'state'>;
@@ -72,12 +72,13 @@ export function createUserProfiles({ reads, controlShare, hiding, clock, scripts
     request: UpdateUserPreferencesRequest,
     span?: Span,
   ): Promise<UserPreferencesResponse> {
-    await reads.state(compiled.catalog.tenantNo, userId);
+    const before = await reads.state(compiled.catalog.tenantNo, userId);
     const preferences = sentPreferences(compiled, request);
     const sent = Object.keys(preferences).length === 0 ? null : preferences;
     const hidden = request.leaderboards?.hidden;
-    // Two steps. If the second one fails, the client sends the same request again.
-    if (hidden !== undefined) await hiding.set(compiled, userId, { by: 'user', hidden });
+    // Two steps. If the second one fails, the client sends the same request again. Hiding asks Redis about every leaderboard.
+    if (hidden !== undefined && hidden !== hidesItself(before))
+      await hiding.set(compiled, userId, { by: 'user', hidden });
     return preferencesResponse(compiled, await identify(compiled, { userId, sent, mustExist: true, span }));
   }
 

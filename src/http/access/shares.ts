@@ -7,8 +7,11 @@ import type { LimitOf } from './rate-limit.ts';
 const USER = { share: 0.05, perSecond: 50, most: 0.5 };
 /** Time that a user may use at once after a pause, and the most that it can owe. */
 const USER_TIME = { burstMs: 500, debtMs: 3_000 };
-/** Requests of a user that run at a time. So many may exceed the share before it is noticed. */
-const USER_RUNNING = 4;
+/**
+ * Requests of a user that run at a time: so many may exceed the share before it is noticed. A user that has used more than
+ * `mostMs` in advance has one, because several would occupy the event loop, Redis and Postgres together, and so all cores.
+ */
+const USER_RUNNING = { most: 4, mostMs: 100 };
 const USER_WAITING = 100;
 
 const TENANT_SHARE = 0.5;
@@ -58,6 +61,11 @@ class Payer {
     this.paidUntilMs = Math.min(Math.max(this.paidUntilMs, nowMs) + ms / this.share, nowMs + this.mostMs);
   }
 
+  /** The time that was used and is not paid for yet. */
+  usedMs(nowMs: number): number {
+    return Math.max(0, this.paidUntilMs - nowMs) * this.share;
+  }
+
   /** How long until there is time to use again; not positive if there is. */
   waitMs(nowMs: number): number {
     return this.paidUntilMs - nowMs - this.burstMs;
@@ -86,7 +94,12 @@ export class Account {
     this.tenant = tenant;
     this.payer = share === null ? null : new Payer(share, USER_TIME);
     this.nowMs = nowMs;
-    this.lane = new Lane(tenant.lanes, { isOfUser: share !== null, most: share === null ? Infinity : USER_RUNNING });
+    this.lane = new Lane(tenant.lanes, { isOfUser: share !== null, most: () => this.mostRunning() });
+  }
+
+  private mostRunning(): number {
+    if (this.payer === null) return Infinity;
+    return this.payer.usedMs(this.nowMs()) > USER_RUNNING.mostMs ? 1 : USER_RUNNING.most;
   }
 
   /** The bill of a request. */

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
+  attributeSumsQuery,
   METRIC_DAYS,
   POINTS_DAYS,
   SAMPLED_METRIC_CHANGES,
   SAMPLED_POINTS_CHANGES,
-  USER_ATTRIBUTE_SUMS,
   USER_METRIC_DAYS,
   USER_POINTS_DAYS,
   userMetricDays,
@@ -84,6 +84,18 @@ test('the history of a summed user reads one row per metric and day, for events 
   expect(await rowsRead(METRIC_DAYS, [0, 'picky', 1, 20_454, 30_000, FIRST_ID])).toBe(5);
   const days = await userMetricDays(pool, { tenantNo: 0, userId: 'picky', toDay: 30_000 });
   expect(days.map(({ events, change }) => [events, change])).toEqual(Array(5).fill([6_000, '12000']));
-  const windows = [[-(2 ** 30)], [2 ** 30], [0], ['note'], 100, 1_000];
-  expect(await rowsRead(USER_ATTRIBUTE_SUMS, [0, 'picky', ...windows])).toBeLessThan(10_100);
+  const windows = [[-(2 ** 30)], [2 ** 30], ['note'], 100, 1_000];
+  expect(await rowsRead(attributeSumsQuery(1, [0]), [0, 'picky', ...windows])).toBeLessThan(10_100);
+  const { rows } = await pool.query<{ changes: string; shown: number }>(attributeSumsQuery(9, [1, 3, 5, 7]), [
+    0,
+    'picky',
+    Array(9).fill(-(2 ** 30)),
+    Array(9).fill(2 ** 30),
+    ['note'],
+    100,
+    1_000,
+  ]);
+  // One for each value, however many windows show it.
+  expect(rows).toHaveLength(100);
+  expect(rows[0]).toMatchObject({ changes: Array(9).fill('2').join(' '), shown: 2 + 8 + 32 + 128 });
 });

@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cursorReaches } from '../../../src/engine/persist/cursor-wait.ts';
+import { Bill, type Cost, Lane, noCost, TenantLanes } from '../../../src/turns.ts';
+import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await testDatabase({ redis: false });
+});
+afterAll(() => database.close());
+
+test('requests that wait for Postgres share what reading the cursor costs', async () => {
+  const costs = [noCost(), noCost()] as const;
+  const wait = (cost: Cost): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const lane = new Lane(new TenantLanes(), { isOfUser: true, most: () => 1 });
+      const bill = new Bill(lane, cost, () => undefined);
+      lane.start(bill, () => {
+        cursorReaches(database.pool, 0, { position: '99999999999999-0', stillMs: 100, movingMs: 100 })
+          .finally(() => lane.ended())
+          .then(({ end }) => resolve(end), reject);
+      });
+    });
+  const beganMs = performance.now();
+  expect(await Promise.all(costs.map(wait))).toEqual(['still', 'still']);
+  const [one, other] = costs.map(({ postgresMs }) => postgresMs) as [number, number];
+  expect(Math.min(one, other)).toBeGreaterThan(0.5);
+  expect(one).toBeCloseTo(other, 3);
+  expect(one + other).toBeLessThan(performance.now() - beganMs);
+});
