@@ -161,12 +161,12 @@ export const LEADERBOARD = {
     ifUnset: 'omitted',
     when: HAS_RUNS,
     form: {
-      hint: 'Empty: one run without an end. A week is 7 days',
-      options: { day: 'days', month: 'months', year: 'years' },
+      hint: 'Empty: one run without an end',
+      options: { day: 'days', week: 'weeks', month: 'months', year: 'years' },
     },
   }),
   runInterval: field(Type.Integer({ minimum: 1 }), {
-    label: 'Number of days, months or years',
+    label: 'Number of days, weeks, months or years',
     description: 'Length of a run in `runUnit`s.',
     default: null,
     defaultWhen: 1,
