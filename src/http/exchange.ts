@@ -137,6 +137,7 @@ export class Exchange {
         throw new KeyRefusal('surface', {
           prefix: caller.prefix,
           message: 'An application key cannot be used on the admin API',
+          hint: 'Use an admin key here, or this key on the application port.',
         });
       if (context.rateLimit) this.rateHeaders = context.rateLimit(caller);
       requireScope(operation, caller);
