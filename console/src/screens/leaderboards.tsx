@@ -6,19 +6,11 @@ import { leaderboardFiguresQuery, leaderboardsQuery, type Leaderboard } from '..
 import { useNamed } from '../api/use-named.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
-import { boardText } from '../rule-text.ts';
+import { boardText, inWeeks } from '../rule-text.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import { Daily, Figure } from '../ui/sparkline.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { OpenJob } from './open-job.tsx';
-
-const WEEK_DAYS = 7;
-
-/** The leaderboard with a run of whole weeks in weeks, which Laurel stores as days. */
-const inWeeks = <B extends { runUnit?: string | null; runInterval?: number | null }>(board: B): B =>
-  board.runUnit === 'day' && board.runInterval && board.runInterval % WEEK_DAYS === 0
-    ? { ...board, runUnit: 'week', runInterval: board.runInterval / WEEK_DAYS }
-    : board;
 
 /** All leaderboards, as the list and the editor show them. */
 const boardsQuery = { ...leaderboardsQuery, select: (boards: Leaderboard[]) => boards.map(inWeeks) };
@@ -31,7 +23,7 @@ interface Sent {
 
 /** The changed fields. A changed unit or number of a run is sent with the other one, because a number means nothing without its unit. */
 function withWholeRun(sent: Sent, boards: readonly Leaderboard[] | undefined): Sent {
-  const { runUnit, runInterval } = inWeeks(boards?.find(({ id }) => id === sent.id) ?? {});
+  const { runUnit, runInterval } = inWeeks<Partial<Leaderboard>>(boards?.find(({ id }) => id === sent.id) ?? {});
   const isChanged = sent.runUnit !== undefined || sent.runInterval !== undefined;
   return isChanged && sent.runUnit !== null
     ? { ...(runUnit && { runUnit }), ...(runInterval && { runInterval }), ...sent }
@@ -99,6 +91,7 @@ export function Leaderboards() {
         fields={fields}
         create={(item) => admin.POST('/v1/leaderboards', { params: { query: { strict: true } }, body: [item] })}
         update={(item: Sent) => admin.PATCH('/v1/leaderboards', { body: [withWholeRun(item, boards) as never] })}
+        removal="Its rankings and past runs can no longer be read. The versions under Configuration can bring it back; it is then filled from history."
         remove={(id) => admin.DELETE('/v1/leaderboards', { params: { query: { ids: [id] } } })}
         empty={
           <Empty

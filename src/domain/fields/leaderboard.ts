@@ -124,7 +124,9 @@ export const LEADERBOARD = {
     description:
       'The first local day on which events count. Of a new board without it: the earliest day that it still is anywhere (UTC-12), so that users of every zone count at once.',
     default: TODAY,
-    form: { hint: 'Local day. Users whose day is still earlier do not count until it begins for them' },
+    form: {
+      hint: 'Local day. Users whose day is still earlier do not count until it begins for them. Each run begins on the same weekday or day of the month',
+    },
   }),
   end: field(LocalDate, {
     label: 'Last day',

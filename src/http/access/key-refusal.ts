@@ -22,7 +22,8 @@ type RefusalReason = keyof typeof REFUSAL_REASONS;
 
 const IN_HEADER = 'Send the key in the header X-API-KEY.';
 /** The form of keys is public. */
-const WHOLE_KEY = 'A key is letters and digits with one dot, such as adm_….…: send all of it, without quotes or Bearer.';
+const WHOLE_KEY =
+  'A key is letters and digits with one dot, such as adm_….…: send all of it, without quotes or Bearer.';
 
 /** A key was refused. A 401 says whether a key was sent, but not why it is invalid: that would help somebody who guesses keys. */
 export class KeyRefusal extends AppError {
