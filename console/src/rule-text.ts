@@ -272,9 +272,19 @@ function rankingText({ rankBy, aggregate, order, metricId, pointsSystemId }: Boa
   }
 }
 
-/** `a new run every 7 days`; `one run` for a leaderboard that never starts again. */
-const runsText = ({ runUnit, runInterval }: Board): string =>
-  runUnit ? `a new run ${every(runInterval ?? 1, runUnit)}` : 'one run';
+const WEEK_DAYS = 7;
+
+/** A run of whole weeks in weeks, which Laurel stores as days. */
+export const inWeeks = <R extends Pick<Board, 'runUnit' | 'runInterval'>>(run: R): R =>
+  run.runUnit === 'day' && run.runInterval && run.runInterval % WEEK_DAYS === 0
+    ? { ...run, runUnit: 'week', runInterval: run.runInterval / WEEK_DAYS }
+    : run;
+
+/** `a new run every 2 weeks`; `one run` for a leaderboard that never starts again. */
+function runsText(board: Board): string {
+  const { runUnit, runInterval } = inWeeks(board);
+  return runUnit ? `a new run ${every(runInterval ?? 1, runUnit)}` : 'one run';
+}
 
 /** `equal scores: the lower Moves, then who was first`. */
 function tiesText({ secondaryAttributeId, secondaryOrder }: Board, { attributes }: Named): string {
@@ -283,7 +293,7 @@ function tiesText({ secondaryAttributeId, secondaryOrder }: Board, { attributes 
   return `equal scores: the ${better} ${nameOf(attributes, secondaryAttributeId)}, then who was first`;
 }
 
-/** A whole leaderboard: `Ranked by Flashcards flipped, a new run every 7 days, a separate ranking for each country`. */
+/** A whole leaderboard: `Ranked by Flashcards flipped, a new run every week, a separate ranking for each country`. */
 export function boardText(board: Board, named: Named): string {
   const { breakdownAttributes, teamAttributeId, maxParticipants, startTime, endTime } = board;
   const groups = breakdownAttributes.map((id) => nameOf(named.attributes, id));

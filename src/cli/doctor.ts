@@ -8,6 +8,7 @@ import type { Env } from '../env.ts';
 import { StartError } from '../start-error.ts';
 import { examples, EXIT, print, shardOption } from './command.ts';
 import { emailFindings, pushFindings } from './doctor-emails.ts';
+import { addressOf, runningFindings } from './doctor-running.ts';
 import type { Finding } from './finding.ts';
 import { counted } from '../domain/words.ts';
 
@@ -59,7 +60,13 @@ export async function diagnose(variables: NodeJS.ProcessEnv): Promise<Finding[]>
     if (!(error instanceof StartError)) throw error;
     return [...findings, { check: 'Environment', status: 'failed', found: error.message }];
   }
-  const servers = await Promise.all([portFindings(env), redisFindings(env), postgresFindings(env), diskFindings(env)]);
+  const servers = await Promise.all([
+    portFindings(env),
+    runningFindings(env, PATIENCE_MS),
+    redisFindings(env),
+    postgresFindings(env),
+    diskFindings(env),
+  ]);
   return [...findings, ...servers.flat()];
 }
 
@@ -91,9 +98,10 @@ async function portFindings(env: Env): Promise<Finding[]> {
 }
 
 async function isLaurel(host: string, port: number): Promise<boolean> {
-  const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   try {
-    const answer = await fetch(`http://${name}:${port}/v1/openapi`, { signal: AbortSignal.timeout(PATIENCE_MS) });
+    const answer = await fetch(`http://${addressOf(host)}:${port}/v1/openapi`, {
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
     const { info } = (await answer.json()) as { info?: { title?: string } };
     return /Laurel/.test(info?.title ?? '');
   } catch {

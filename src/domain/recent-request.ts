@@ -10,4 +10,7 @@ export const ShownRequest = Type.Object({
   durationMs: Type.Number(),
   /** Readable part of the API key. */
   key: Type.String(),
+  /** Of a refused request: the code and, cut to 300 characters, the reason in its answer. */
+  code: Type.Optional(Type.String()),
+  error: Type.Optional(Type.String()),
 });

@@ -42,7 +42,9 @@ export function refusedEvents(options: {
   const by = senders.size === 1 ? `, all sent with the key ${[...senders][0]}` : '';
   return {
     text: `${refused.length} of the latest ${counted(sent.length, 'event')} were refused${by}: ${why}.`,
-    advice: isUnknown ? 'Correct the key in your app, or create the metric.' : 'The answer to each call says why.',
+    advice: isUnknown
+      ? 'Correct the key in your app, or create the metric.'
+      : 'The list of requests has the reason of each.',
     screen: '/requests',
   };
 }

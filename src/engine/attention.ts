@@ -15,6 +15,8 @@ import { OPENS_AFTER } from './webhooks/endpoint.ts';
 const FAILING_ATTEMPTS = 3;
 /** A failed job cannot be dismissed, so an old one is no longer reported. */
 const FAILED_WITHIN_MS = 7 * 86_400_000;
+/** As in the alert about persisting. */
+const STORING_LATE_MS = 30_000;
 /** As in the alert about late messages. */
 const LATE_AFTER_MS = 3_600_000;
 
@@ -27,11 +29,12 @@ const NOTHING = { webhook: null, channel: null, since: null, reason: null };
 export function createAttention(
   pool: Pool,
   clock: Clock,
-  backlog: Pick<BacklogWatch, 'exceeded' | 'count'>,
+  backlog: Pick<BacklogWatch, 'exceeded' | 'count' | 'lagMs'>,
 ): (seen: SeenJobs) => Promise<AttentionItem[]> {
   return async (seen) => {
     const nowMs = clock.now();
-    const [letters, webhooks, channels, jobs, events] = await Promise.all([
+    const [lagMs, letters, webhooks, channels, jobs, events] = await Promise.all([
+      seen.ofAll ? backlog.lagMs() : 0,
       seen.ofAll ? countLetters(pool) : null,
       troubledWebhooks(pool, {
         tenantNo: seen.tenantNo,
@@ -46,7 +49,9 @@ export function createAttention(
     return [
       ...(seen.ofAll && backlog.exceeded()
         ? [{ kind: 'backlog_full' as const, count: backlog.count(), ...NOTHING }]
-        : []),
+        : lagMs > STORING_LATE_MS
+          ? [{ kind: 'storing_late' as const, count: Math.round(lagMs / 1000), ...NOTHING }]
+          : []),
       ...countedItem('dead_letters', letters?.waiting ?? 0),
       ...webhooks.map(webhookItem),
       ...channels.map(channelItem),
@@ -101,6 +106,12 @@ const TEXTS: Readonly<Record<AttentionKind, (item: UnsortedItem) => Finding & { 
     urgent: true,
     text: 'The backlog is full: events are refused',
     advice: `${count.toLocaleString('en')} outbox entries wait for Postgres`,
+    screen: '/system',
+  }),
+  storing_late: ({ count }) => ({
+    urgent: false,
+    text: `Events have waited ${counted(count, 'second')} to be stored`,
+    advice: 'no worker runs, or Postgres is too slow; history, webhooks and messages are late',
     screen: '/system',
   }),
   dead_letters: ({ count }) => ({

@@ -1,6 +1,6 @@
 import type { Span } from '@opentelemetry/api';
 import { systemClock } from '../clock.ts';
-import { AppError, CLIENT_GONE } from '../errors.ts';
+import { AppError, CLIENT_GONE, shortened } from '../errors.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Tenant } from '../operations/operation.ts';
 import type { StaticFile } from '../operations/static-file.ts';
@@ -32,6 +32,8 @@ const LINGER_QUIET_MS = 500;
 const LINGER_MS = 30_000;
 /** Characters of a path that the list of latest requests keeps. */
 const LONGEST_PATH = 300;
+/** Characters of a refusal's reason that it keeps. */
+const LONGEST_REASON = 300;
 
 /**
  * One request and its response. Checks run in this order: overload (`refused-at-once.ts`), framing, key, rate limit, tenant, overload of a sender
@@ -135,6 +137,7 @@ export class Exchange {
         throw new KeyRefusal('surface', {
           prefix: caller.prefix,
           message: 'An application key cannot be used on the admin API',
+          hint: 'Use an admin key here, or this key on the application port.',
         });
       if (context.rateLimit) this.rateHeaders = context.rateLimit(caller);
       requireScope(operation, caller);
@@ -379,7 +382,7 @@ export class Exchange {
     if (this.responded) return;
     this.responded = true;
     this.ended(response.status < 400);
-    this.observe(response.status);
+    this.observe(response.status, response.refusal);
     if (this.rateHeaders) response.headers = { ...this.rateHeaders, ...response.headers };
     if (!this.aborted)
       write(this.res, response, {
@@ -409,14 +412,14 @@ export class Exchange {
     if (this.span !== null) this.context.traces!.abandoned(this.span);
   }
 
-  private observe(status: number): void {
+  private observe(status: number, refusal?: AppError): void {
     this.route.times.answered(status, performance.now() - this.begunMs);
     if (this.span !== null) this.context.traces!.answered(this.span, status, this.id());
-    this.noteRecent(status);
+    this.noteRecent(status, refusal);
   }
 
   /** Lists the request among the latest, unless a console only reads. */
-  private noteRecent(status: number): void {
+  private noteRecent(status: number, refusal: AppError | undefined): void {
     const { recentRequests } = this.context.services;
     if (this.admitted === null) return;
     const { tenantNo, caller } = this.admitted;
@@ -435,6 +438,7 @@ export class Exchange {
       status,
       durationMs: Math.round((performance.now() - this.begunMs) * 10) / 10,
       prefix: caller.prefix,
+      ...(refusal && { code: refusal.code, error: shortened(refusal.message, LONGEST_REASON) }),
     });
   }
 

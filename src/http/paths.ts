@@ -109,18 +109,25 @@ const MOST_STEP = 40;
 const STEP_SHARE = 0.4;
 const ROOT = '/v1';
 
-/** The hint for a path that differs from one of the surface's in a few characters of one step, or lacks `/v1`; otherwise `undefined`. */
+/** The path itself, and what it is without a mistake in the base address: no `/v1`, `/v1` twice, or a slash at the end. */
+function meantPaths(path: string): string[] {
+  const meant = [path, `${ROOT}${path}`];
+  if (path.startsWith(`${ROOT}${ROOT}/`)) meant.push(path.slice(ROOT.length));
+  if (path.endsWith('/')) meant.push(path.slice(0, -1));
+  return meant;
+}
+
+/** The hint for a path that differs from one of the surface's in a few characters of one step, or in its beginning or end; otherwise `undefined`. */
 export function similarPathHint(
   operations: readonly Pick<Operation, 'method' | 'path'>[],
 ): (method: string, path: string) => string | undefined {
   const declared = operations.map(({ method, path }) => ({ method, path, steps: path.split('/') }));
   return (method, path) => {
     if (path.length > MOST_PATH) return undefined;
-    const steps = path.split('/');
-    const rooted = `${ROOT}${path}`.split('/');
+    const meant = meantPaths(path).map((text) => text.split('/'));
     const found = declared
       .flatMap((each) => {
-        const edits = Math.min(editsOf(each.steps, steps), 1 + editsOf(each.steps, rooted));
+        const edits = Math.min(...meant.map((steps, at) => editsOf(each.steps, steps) + (at === 0 ? 0 : 1)));
         return edits === Infinity ? [] : [{ ...each, edits, isOther: Number(each.method !== method) }];
       })
       .toSorted((one, other) => one.edits - other.edits || one.isOther - other.isOther);

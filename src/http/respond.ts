@@ -21,6 +21,8 @@ export interface Response {
   /** Set if the text is not JSON. */
   contentType?: string;
   headers?: Readonly<Record<string, string>>;
+  /** Why a request was refused. */
+  refusal?: AppError;
 }
 
 /** `head`: send only headers. `cors`: additional headers. `requestId`: the request's ID if it has one. */
@@ -103,6 +105,7 @@ export const errorResponse = (error: AppError, hint = error.hint): Response => (
   status: error.status,
   json: JSON.stringify({ error: error.message, code: error.code, hint, ...error.fields }),
   headers: error.headers,
+  refusal: error,
 });
 
 /** The response to any exception. Faults are logged with the request's ID, outages are not logged each time. */

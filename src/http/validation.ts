@@ -1,6 +1,12 @@
 import type { TObject, TSchema } from 'typebox';
 import { AppError } from '../errors.ts';
-import { allFaultsFinder, faultFinder, unknownFieldsText, type ValidationMessage } from '../operations/validation.ts';
+import {
+  allFaultsFinder,
+  faultFinder,
+  unknownBeside,
+  unknownFieldsText,
+  type ValidationMessage,
+} from '../operations/validation.ts';
 import { queryReader } from './parameters.ts';
 
 /** Throws an `AppError` if the value is invalid. */
@@ -28,13 +34,19 @@ export function bodyCheck(schema: TSchema, known: TSchema | null = null): Check 
     if (fault === null) return;
     const { field, unusable } = fault;
     const isBulk = isObjectOfArray || (isArray && field === '');
-    const isBareItem = isArray && field === '' && typeof value === 'object' && value !== null && !Array.isArray(value);
-    throw new AppError(
-      unusable || isBulk ? 'unprocessable' : 'invalid',
-      textOf(fault),
-      isBareItem ? { hint: 'Put the object into a list: [{…}].' } : {},
-    );
+    throw new AppError(unusable || isBulk ? 'unprocessable' : 'invalid', textOf(fault), {
+      hint: bodyHint(schema, value, fault),
+    });
   };
+}
+
+function bodyHint(schema: TSchema, value: unknown, { field, keyword }: ValidationMessage): string | undefined {
+  if (keyword === 'required') return unknownBeside(schema, value, field);
+  if (field !== '' || typeof value !== 'object' || value === null) return undefined;
+  const isArray = (schema as { type?: unknown }).type === 'array';
+  if (isArray && !Array.isArray(value)) return 'Put the object into a list: [{…}].';
+  if (!isArray && Array.isArray(value)) return 'Send the object itself, not in a list.';
+  return undefined;
 }
 
 /** Names all unknown fields, then all other faults. */
@@ -61,7 +73,8 @@ export function paramsCheck(schema: TObject): Check {
     const { field, text, keyword, unusable } = fault;
     if (unusable) throw new AppError('unprocessable', `${field} ${text}`);
     const bounds = keyword === 'maxLength' || keyword === 'minLength';
-    throw new AppError(bounds ? 'invalid' : 'not_found', bounds ? `${field} ${text}` : 'Not found');
+    if (bounds) throw new AppError('invalid', `${field} ${text}`);
+    throw new AppError('not_found', 'Not found', { hint: `In the path, ${field} ${text}.` });
   };
 }
 

@@ -29,7 +29,7 @@ const AuditEntry = Type.Object({
 export const adminAuditLogList = operation('admin_audit_log_list', 'GET /v1/audit-log', {
   summary: "Who changed what of the tenant's configuration, keys and users, and of the organisation; newest first",
   description:
-    'Also lists actions that change nothing: calls of assistants, exports of users and refused keys. `changes=true` omits them.',
+    'Also lists actions that change nothing: calls of assistants, exports of users and refused keys. `changes=true` omits them, and who signed in or out of the console.',
   query: Type.Object({
     ...Paging.properties,
     kind: Type.Optional(Type.String({ maxLength: 64 })),

@@ -137,8 +137,8 @@ const NOUNS: Record<string, string> = {
 
 const FORMATS: Record<string, string> = {
   date: 'must be a date (YYYY-MM-DD)',
-  'date-time': 'must be a time (ISO 8601)',
-  uuid: 'must be a UUID',
+  'date-time': 'must be a time with Z or an offset, such as 2026-11-30T08:00:00Z (ISO 8601)',
+  uuid: 'must be a UUID, not a key or name',
   email: 'must be an e-mail address',
   uri: 'must be a URL',
 };
@@ -276,6 +276,16 @@ export function unknownFieldsText(schema: TSchema, value: unknown): string | nul
     return `${path} is not a known field${hint}`;
   });
   return named.join(', ') + (unknown.length > MOST_NAMED ? ', and there are more' : '');
+}
+
+/** The hint for a missing field: unknown fields that were sent beside it, with the most similar known ones; `undefined` if there are none. */
+export function unknownBeside(schema: TSchema, value: unknown, missing: string): string | undefined {
+  const unknown: UnknownField[] = [];
+  collect(schema as Shape, value, { path: '', found: unknown });
+  const parent = (path: string): string => path.slice(0, Math.max(path.lastIndexOf('.'), 0));
+  const beside = unknown.filter(({ path }) => parent(path) === parent(missing)).map(({ path }) => path);
+  if (beside.length === 0) return undefined;
+  return `Not known here: ${beside.slice(0, MOST_NAMED).join(', ')}.`;
 }
 
 function collect(schema: Shape, value: unknown, at: { path: string; found: UnknownField[] }): void {

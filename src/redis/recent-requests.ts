@@ -13,6 +13,9 @@ export interface RecentRequest {
   durationMs: number;
   /** Readable part of the API key. */
   prefix: string;
+  /** Of a refused request: the code and the reason in its answer. */
+  code?: string;
+  error?: string;
 }
 
 const KEPT_MS = 3_600_000;

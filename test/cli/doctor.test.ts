@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { diagnose } from '../../src/cli/doctor.ts';
 import type { Finding } from '../../src/cli/finding.ts';
+import { outboxKey } from '../../src/redis/keys.ts';
 import { createSealer } from '../../src/engine/messages/sealed-secrets.ts';
 import { sealedPassword } from '../../src/engine/messages/smtp-channel.ts';
 import { writeChannel } from '../../src/postgres/notifications/message-channels.ts';
@@ -39,6 +40,22 @@ test('a running Laurel, its Redis and its Postgres', async () => {
   expect(of(findings, 'Postgres schema')).toMatchObject([{ status: 'ok', found: 'of this version' }]);
   for (const clock of ['Redis clock', 'Postgres clock']) expect(of(findings, clock)).toMatchObject([{ status: 'ok' }]);
   expect(of(findings, 'Disk')).toMatchObject([{ status: 'skipped' }]);
+});
+
+test('events that nothing stores, of a running Laurel without workers', async () => {
+  const { port } = new URL(laurel.adminUrl);
+  const running = () => diagnose(variables({ ADMIN_PORT: port, ADMIN_HOST: '127.0.0.1' }));
+  const before = await running();
+  expect(of(before, 'Readiness')).toMatchObject([{ status: 'ok', found: 'ready' }]);
+  expect(of(before, 'Storing events')).toMatchObject([{ status: 'ok' }]);
+  const redis = new Redis(laurel.redisUrl);
+  const id = await redis.xadd(outboxKey(0), `${Date.now() - 90_000}-1`, 'an', 'entry');
+  expect(of(await running(), 'Storing events')).toMatchObject([
+    { status: 'warning', found: expect.stringMatching(/^events have waited \d\d s/), advice: expect.any(String) },
+  ]);
+  await redis.xdel(outboxKey(0), id!);
+  redis.disconnect();
+  expect(of(await diagnose(variables({ ADMIN_PORT: '1' })), 'Readiness')).toEqual([]);
 });
 
 test('names what must change: a port, settings of Redis and Postgres, an unavailable server, a variable', async () => {

@@ -235,7 +235,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
       .filter({ has: page.getByRole('heading', { name: 'Branding and recaps' }) });
     await general.getByLabel('Share of users in the control group').fill('1.5');
     await general.getByRole('button', { name: 'Save' }).click();
-    await general.getByRole('alert').getByText('controlShare').waitFor();
+    await general.getByRole('alert').getByText('Must be at most 1').waitFor();
     await general.getByLabel('Share of users in the control group').fill('0.25');
     await general.getByLabel('Leaderboard values').selectOption('exact');
     await says(page, 'Saved.', () => general.getByRole('button', { name: 'Save' }).click());
@@ -256,6 +256,74 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
       boardValues: 'exact',
     });
     expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test('runs of a leaderboard are in weeks, and a changed number of them keeps its unit', async () => {
+    const { page, context, errors, form, save } = await signedIn();
+    const editor = await form('/leaderboards', 'leaderboard');
+    await editor.getByLabel('Name', { exact: true }).fill('Fortnight');
+    await editor.getByLabel('Metric', { exact: true }).selectOption({ label: 'Flashcards flipped' });
+    await editor.getByLabel('Start again every').selectOption('weeks');
+    await editor.getByLabel('Number of days').fill('2');
+    // The run of an active leaderboard cannot be changed.
+    await editor.getByLabel('Status').selectOption('inactive');
+    await save(editor);
+    const stored = async () =>
+      (await laurel.admin.get('/v1/leaderboards?limit=100')).body.find(
+        ({ key }: { key: string }) => key === 'fortnight',
+      );
+    expect(await stored()).toMatchObject({ runUnit: 'day', runInterval: 14 });
+    const row = page.getByRole('row').filter({ hasText: 'Fortnight' });
+    await row.getByText('a new run every 2 weeks').waitFor();
+    const edit = async (change: (form: Locator) => Promise<unknown>): Promise<void> => {
+      await row.getByRole('button', { name: 'Edit Fortnight' }).click();
+      const changed = page.getByRole('dialog', { name: 'Edit the leaderboard' });
+      expect(await changed.getByLabel('Start again every').inputValue()).toBe('week');
+      await change(changed);
+      await save(changed, 'Save');
+    };
+    await edit((changed) => changed.getByLabel('Number of days').fill('3'));
+    expect(await stored()).toMatchObject({ runUnit: 'day', runInterval: 21 });
+    await row.getByText('a new run every 3 weeks').waitFor();
+    await edit((changed) => changed.getByLabel('Start again every').selectOption('days'));
+    expect(await stored()).toMatchObject({ runUnit: 'day', runInterval: 3 });
+    await row.getByRole('button', { name: 'Delete Fortnight' }).click();
+    await page.getByRole('alertdialog').getByText('rankings and past runs can no longer be read').waitFor();
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test('an error at a field has the words of the form, and the list of requests has its reason', async () => {
+    const { page, context, form, at } = await signedIn();
+    const editor = await form('/achievements', 'achievement');
+    await editor.getByLabel('Name', { exact: true }).fill('Impossible');
+    await editor.getByRole('button', { name: 'Create' }).click();
+    await editor.getByText('Choose one.').waitFor();
+    await editor.getByLabel('Metric', { exact: true }).selectOption({ label: 'Flashcards flipped' });
+    await editor.getByLabel('Total that completes it').fill('-5');
+    await editor.getByRole('button', { name: 'Create' }).click();
+    await editor.getByText('Must be greater than 0', { exact: true }).waitFor();
+    const webhook = await form('/webhooks', 'webhook');
+    await webhook.getByRole('button', { name: 'Create' }).click();
+    await webhook.getByText('Choose at least one.').waitFor();
+    await at('/requests');
+    await page.getByLabel('Path, reason or key').fill('greater than');
+    await page.getByRole('row').filter({ hasText: 'POST /v1/achievements' }).getByText('metricValue must be').waitFor();
+    await context.close();
+  });
+
+  test('keys say what they allow', async () => {
+    const { context, form } = await signedIn();
+    const admin = await form('/keys', 'admin key');
+    expect(await admin.getByLabel('Access').locator('option').allInnerTexts()).toEqual([
+      'full: read and change everything',
+      'read only: see everything, change nothing',
+    ]);
+    const application = await form('/keys', 'application key');
+    expect(await application.getByLabel('Scope').locator('option').allInnerTexts()).toContain(
+      'events: send events, see nothing',
+    );
     await context.close();
   });
 

@@ -102,7 +102,7 @@ describe('a rule as a sentence', () => {
     [{ rankBy: 'metric', metricId: 'm1', breakdownAttributes: [] }, 'Ranked by Flashcards flipped, one run'],
     [
       { rankBy: 'points', pointsSystemId: 's1', runUnit: 'day', runInterval: 7, breakdownAttributes: ['u1'] },
-      'Ranked by points of XP, a new run every 7 days, a separate ranking for each plan',
+      'Ranked by points of XP, a new run every week, a separate ranking for each plan',
     ],
     [
       { rankBy: 'streak', runUnit: 'month', runInterval: 1, breakdownAttributes: [], maxParticipants: 100 },

@@ -62,7 +62,7 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     await main.getByText('3 × points from 9 May 2031 to 15 May 2031 if the user’s Plan is pro').waitFor();
     await page.getByRole('button', { name: 'Delete the trigger of 25 points for every 5' }).waitFor();
     await at('/leaderboards');
-    await main.getByText('Ranked by points of XP, a new run every 7 days').waitFor();
+    await main.getByText('Ranked by points of XP, a new run every week').waitFor();
     await main.getByText('Ranked by Flashcards flipped, one run, a separate ranking for each Plan').waitFor();
     await at('/leaderboards/flips');
     await main.getByText('Ranked by Flashcards flipped').waitFor();

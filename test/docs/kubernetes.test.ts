@@ -245,7 +245,8 @@ const DOCS = await readFile(join(PACKAGE_ROOT, 'docs/operating/kubernetes.md'), 
 const SECRET_ENV = /cat > secret\.env <<END\n([^]*?)\n *END\n/
   .exec(DOCS)![1]!
   .replaceAll(/^ +/gm, '')
-  .replace('$(openssl rand -hex 32)', 'ab'.repeat(32));
+  .replace('$(openssl rand -hex 32)', 'ab'.repeat(32))
+  .replace('$(openssl rand -base64 32)', Buffer.alloc(32, 7).toString('base64'));
 
 test('the settings are what Laurel takes, and no password is among them', async () => {
   const read = (text: string): Record<string, string> =>
@@ -257,7 +258,7 @@ test('the settings are what Laurel takes, and no password is among them', async 
     );
   const settings = read(await readFile(join(FOLDER, 'base/configuration.env'), 'utf8'));
   const secrets = read(SECRET_ENV);
-  expect(Object.keys(secrets)).toEqual(['REDIS_URL', 'DATABASE_URL', 'ADMIN_API_KEY']);
+  expect(Object.keys(secrets)).toEqual(['REDIS_URL', 'DATABASE_URL', 'ADMIN_API_KEY', 'SECRETS_KEY']);
   expect(Object.keys(settings).filter((name) => name in secrets || /KEY|PASSWORD/.test(name))).toEqual([]);
   expect(readEnv({ ...settings, ...secrets })).toMatchObject({
     production: true,

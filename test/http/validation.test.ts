@@ -37,7 +37,8 @@ describe('names the field of a body that does not fit', () => {
     [null, 'The body must be an object'],
   ])('%j: %s', async (body, error) => {
     const response = await fixture.client.post('/v1/things/words/event', body);
-    expect([response.status, response.body]).toEqual([400, { error, code: 'invalid' }]);
+    const hint = Array.isArray(body) ? { hint: expect.stringContaining('not in a list') } : {};
+    expect([response.status, response.body]).toEqual([400, { error, code: 'invalid', ...hint }]);
   });
 
   test('numbers that JSON text holds but a double does not', async () => {
@@ -220,7 +221,7 @@ describe('query parameters', () => {
     ['limit', 'limit must be a whole number'],
     ['limit=1&limit=2', 'limit must be given once'],
     ['all=yes', 'all must be true or false'],
-    ['ids=x', 'ids[0] must be a UUID'],
+    ['ids=x', 'ids[0] must be a UUID, not a key or name'],
     ['ids=', 'ids must have at least 1 item'],
     ['day=2026-02-30', 'day must be a date (YYYY-MM-DD)'],
     ['q=%zz', 'q has a malformed percent escape'],

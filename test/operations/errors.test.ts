@@ -25,10 +25,24 @@ describe('the key', () => {
       401,
       { error: 'The API key is missing', code: 'missing_key', hint },
     ]);
-    for (const key of ['nonsense', `${userKey.split('.')[0]}.${'x'.repeat(40)}`, 'app_x.unknown']) {
+    for (const key of [`${userKey.split('.')[0]}.${'x'.repeat(40)}`, 'app_x.unknown']) {
       const { status, body } = await laurel.app.post(EVENT, event, { key });
       expect([status, body]).toEqual([401, { error: 'The API key is not valid', code: 'invalid_key' }]);
     }
+  });
+
+  test('says what form a key has, if the sent one has another', async () => {
+    const answers = ['nonsense', `'${userKey}'`, `Bearer ${userKey}`, userKey.split('.')[0]!].map(async (key) => {
+      const { status, body } = await laurel.app.post(EVENT, event, { key });
+      return [status, body.code, body.hint];
+    });
+    const hint = expect.stringMatching(/one dot.*without quotes or Bearer/);
+    for (const answer of await Promise.all(answers)) expect(answer).toEqual([401, 'invalid_key', hint]);
+  });
+
+  test('of an application on the admin port: what to do', async () => {
+    const { status, body } = await laurel.admin.get('/v1/metrics', { key: userKey });
+    expect([status, body.hint]).toEqual([403, 'Use an admin key here, or this key on the application port.']);
   });
 
   test('explains one in Authorization: Bearer, and never repeats it', async () => {
@@ -74,6 +88,42 @@ test('asks for a list where an object was sent', async () => {
   const answer = await laurel.admin.post('/v1/metrics', { key: 'laps', name: 'Laps' } as never);
   expect([answer.status, answer.body]).toMatchObject([422, { hint: 'Put the object into a list: [{…}].' }]);
   expect((await laurel.admin.post('/v1/metrics', 'laps' as never)).body).not.toHaveProperty('hint');
+});
+
+test('asks for an object where a list was sent', async () => {
+  const answer = await laurel.app.post(EVENT, [event] as never);
+  expect([answer.status, answer.body]).toMatchObject([400, { hint: 'Send the object itself, not in a list.' }]);
+});
+
+test('names what is not known beside a missing field', async () => {
+  const sent = async (body: unknown) => (await laurel.app.post(EVENT, body as never)).body;
+  expect(await sent({ userId: 'ada', value: 1 })).toEqual({
+    error: 'user is required',
+    code: 'invalid',
+    hint: 'Not known here: userId.',
+  });
+  expect(await sent({ user: { userId: 'ada' }, amount: 1, value: 1 })).toMatchObject({
+    error: 'user.id is required',
+    hint: 'Not known here: user.userId.',
+  });
+  expect(await sent({ user: { id: 'ada' } })).toEqual({ error: 'value is required', code: 'invalid' });
+});
+
+test('says how a time and a time zone are written', async () => {
+  for (const occurredAt of ['2026-11-29', '2026-11-29T10:00:00', 'yesterday'])
+    expect((await laurel.app.post(EVENT, { ...event, occurredAt })).body.error).toMatch(
+      /^occurredAt must be a time with Z or an offset, such as \d{4}-\d\d-\d\dT/,
+    );
+  for (const tz of ['CEST', '+01:00', 'GMT+1'])
+    expect((await laurel.app.post(EVENT, { ...event, user: { id: 'ada', tz } })).body).toMatchObject({
+      code: 'unprocessable',
+      hint: expect.stringContaining("such as 'Europe/Berlin'"),
+    });
+});
+
+test('says that an ID in a path is not a key', async () => {
+  const { status, body } = await laurel.admin.get('/v1/metrics/flips');
+  expect([status, body.hint]).toEqual([404, 'In the path, id must be a UUID, not a key or name.']);
 });
 
 test('names the port if it is known', () => {
@@ -129,6 +179,8 @@ test('an unknown path has a hint if it is nearly one of the port', () => {
   const hintOf = similarPathHint(applicationOperations);
   expect(hintOf('post', '/v1/metrics/flips/events')).toBe('Did you mean POST /v1/metrics/{key}/event?');
   expect(hintOf('post', '/metrics/flips/event')).toBe('Did you mean POST /v1/metrics/{key}/event?');
+  expect(hintOf('post', '/v1/v1/metrics/flips/event')).toBe('Did you mean POST /v1/metrics/{key}/event?');
+  expect(hintOf('post', '/v1/metrics/flips/event/')).toBe('Did you mean POST /v1/metrics/{key}/event?');
   expect(hintOf('get', '/v1/leaderboard')).toBe('Did you mean GET /v1/leaderboards?');
   expect(hintOf('patch', '/v1/user/ada')).toBe('Did you mean PATCH /v1/users/{id}?');
   for (const path of ['/', '/v1', '/v1/nothing', '/v1/metrics//events', '/robots.txt', `/v1/${'x'.repeat(60_000)}`])

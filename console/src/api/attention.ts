@@ -24,7 +24,7 @@ export const attentionQuery = queryOptions({
 /** Items about a webhook or channel count once, regardless of the number of waiting messages. */
 const concernOf = ({ kind, count, webhook, channel, since, ...item }: Item): Concern => ({
   ...item,
-  count: webhook === null && channel === null && kind !== 'backlog_full' ? count : 1,
+  count: webhook === null && channel === null && kind !== 'backlog_full' && kind !== 'storing_late' ? count : 1,
   advice: [item.advice, since && `since ${moment(since)}`].filter(Boolean).join(' · '),
 });
 

@@ -14,6 +14,7 @@ import {
   keyOf,
   problemOf,
   sentOf,
+  textAtField,
   type Field,
   type Values,
   valueIn,
@@ -75,10 +76,10 @@ export function FieldsForm({ fields, item, save: saveValues, done, preview, anal
   const earlyAt = fieldOf(fields, early);
   /** An empty field shows no error before the user leaves it or submits. */
   const problemAt = (field: Field): string | undefined => {
-    if (refusedAt === field.name) return refusal;
+    if (refusedAt === field.name) return textAtField(refusal);
     const value = values[field.name];
     const problem = touched.has(field.name) ? problemOf(field, values) : null;
-    return problem ?? (earlyAt === field.name && !isEmpty(value) ? early : undefined);
+    return problem ?? (earlyAt === field.name && !isEmpty(value) ? textAtField(early) : undefined);
   };
   const shown = fields.filter((field) => isShown(field, values, item === null));
   const set = (name: string, value: unknown): void => {

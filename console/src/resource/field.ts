@@ -90,16 +90,29 @@ export function sentOf(fields: readonly Field[], values: Values, before: Values 
   return sent;
 }
 
+const MISSING: Partial<Record<Field['input'], string>> = { choice: 'Choose one.', many: 'Choose at least one.' };
+
 /** The problem with a value that can be found before it is sent; `null` if there is none. */
 export function problemOf(field: Field, values: Values): string | null {
   const value = values[field.name];
   if (isEmpty(value) || (Array.isArray(value) && value.length === 0))
-    return isRequired(field, values) ? 'Enter a value.' : null;
+    return isRequired(field, values) ? (MISSING[field.input] ?? 'Enter a value.') : null;
   return field.check?.(value) ?? null;
 }
 
+const NAMED = /^(?:Body|Item|body)?[\s/.[\]0-9]*(\w+)/;
+
 /** The field that an API message names first; `null` if none. */
 export function fieldOf(fields: readonly Field[], message: string): string | null {
-  const named = /^(?:Body|Item|body)?[\s/.[\]0-9]*(\w+)/.exec(message)?.[1];
+  const named = NAMED.exec(message)?.[1];
   return fields.find(({ name }) => name === named)?.name ?? null;
+}
+
+/** An API message at the field that it names first, whose label replaces the name: `Must be greater than 0`. */
+export function textAtField(message: string): string {
+  const rest = message.replace(NAMED, '').replace(/^:\s*/, ' ');
+  // A message about a part of the field names the part.
+  if (!rest.startsWith(' ')) return message;
+  const text = rest.trimStart();
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

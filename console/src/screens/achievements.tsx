@@ -75,6 +75,7 @@ export function Achievements() {
         fields={fields}
         create={(item) => admin.POST('/v1/achievements', { params: { query: { strict: true } }, body: [item] })}
         update={(item) => admin.PATCH('/v1/achievements', { body: [item] })}
+        removal="It disappears for all users, also for those who completed it. The versions under Configuration can bring it back; it is then filled from history."
         remove={(id) => admin.DELETE('/v1/achievements', { params: { query: { ids: [id] } } })}
         preview={previewed}
         empty={

@@ -87,6 +87,12 @@ function Changes({ of: { after, before }, resources }: { of: Logged; resources: 
   );
 }
 
+const actionText = ({ action, kind }: Logged): string => {
+  if (kind === 'session' && action === 'create') return 'sign in';
+  if (kind === 'session' && action === 'delete') return 'sign out';
+  return `${action} ${words(kind)}`;
+};
+
 const columnsOf = (authors: ReadonlyMap<string, string>, resources: Resources): Column<Logged>[] => [
   { id: 'at', header: 'When', cell: ({ at }) => <span title={moment(at)}>{timeOfMoment(at)}</span> },
   {
@@ -95,7 +101,7 @@ const columnsOf = (authors: ReadonlyMap<string, string>, resources: Resources): 
     header: 'Who',
     cell: ({ who }) => <span title={who}>{authors.get(who) ?? <Code>{who}</Code>}</span>,
   },
-  { id: 'what', header: 'Action', cell: ({ action, kind }) => `${action} ${words(kind)}` },
+  { id: 'what', header: 'Action', cell: actionText },
   { id: 'name', header: 'Subject', cell: (entry) => <Subject of={entry} authors={authors} resources={resources} /> },
   { id: 'changes', header: 'Values', cell: (entry) => <Changes of={entry} resources={resources} />, wraps: true },
   { id: 'address', folds: true, header: 'From', cell: ({ address }) => address !== null && <Code>{address}</Code> },

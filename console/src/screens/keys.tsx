@@ -34,7 +34,7 @@ export function Keys() {
   return (
     <Screen
       title="Keys"
-      about="Admin keys are for your servers and administrators. An application key is for the app or browser of one user."
+      about="Admin keys are for your servers and administrators: a colleague signs in to this console with one. An application key is for the app or browser of one user."
     >
       <AdminKeys onShown={setSecret} onCreated={shown} />
       <ResourceList

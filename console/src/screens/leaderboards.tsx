@@ -6,13 +6,32 @@ import { leaderboardFiguresQuery, leaderboardsQuery, type Leaderboard } from '..
 import { useNamed } from '../api/use-named.ts';
 import { ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
-import { boardText } from '../rule-text.ts';
+import { boardText, inWeeks } from '../rule-text.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import { Daily, Figure } from '../ui/sparkline.tsx';
 import type { Column } from '../ui/table-frame.tsx';
 import { OpenJob } from './open-job.tsx';
 
+/** All leaderboards, as the list and the editor show them. */
+const boardsQuery = { ...leaderboardsQuery, select: (boards: Leaderboard[]) => boards.map(inWeeks) };
+
+interface Sent {
+  id: string;
+  runUnit?: string | null;
+  runInterval?: number;
+}
+
+/** The changed fields. A changed unit or number of a run is sent with the other one, because a number means nothing without its unit. */
+function withWholeRun(sent: Sent, boards: readonly Leaderboard[] | undefined): Sent {
+  const { runUnit, runInterval } = inWeeks<Partial<Leaderboard>>(boards?.find(({ id }) => id === sent.id) ?? {});
+  const isChanged = sent.runUnit !== undefined || sent.runInterval !== undefined;
+  return isChanged && sent.runUnit !== null
+    ? { ...(runUnit && { runUnit }), ...(runInterval && { runInterval }), ...sent }
+    : sent;
+}
+
 export function Leaderboards() {
+  const boards = useQuery(leaderboardsQuery).data;
   const rules = useNamed();
   const fields = useForm('leaderboard');
   const figures = useQuery(leaderboardFiguresQuery).data?.leaderboards;
@@ -61,17 +80,18 @@ export function Leaderboards() {
   return (
     <Screen
       title="Leaderboards"
-      about="Rankings of users by a metric, points or streaks. A leaderboard can start again every few days, months or years."
+      about="Rankings of users by a metric, points or streaks. A leaderboard can start again every few days, weeks, months or years."
     >
       <ResourceList
         noun="leaderboard"
         nameOf={({ name }) => name}
-        query={leaderboardsQuery}
+        query={boardsQuery}
         columns={columns}
         analysis={({ id }) => ({ view: 'leaderboards', id })}
         fields={fields}
         create={(item) => admin.POST('/v1/leaderboards', { params: { query: { strict: true } }, body: [item] })}
-        update={(item) => admin.PATCH('/v1/leaderboards', { body: [item] })}
+        update={(item: Sent) => admin.PATCH('/v1/leaderboards', { body: [withWholeRun(item, boards) as never] })}
+        removal="Its rankings and past runs can no longer be read. The versions under Configuration can bring it back; it is then filled from history."
         remove={(id) => admin.DELETE('/v1/leaderboards', { params: { query: { ids: [id] } } })}
         empty={
           <Empty

@@ -74,6 +74,7 @@ export function Points() {
         fields={useForm('points_system')}
         create={(item) => admin.POST('/v1/points', { params: { query: { strict: true } }, body: [item] })}
         update={(item) => admin.PATCH('/v1/points', { body: [item] })}
+        removal="Users’ points in it can no longer be read, awarded or spent, also if you create it again."
         remove={(id) => admin.DELETE('/v1/points', { params: { query: { ids: [id] } } })}
         empty={
           <Empty title="No points systems yet" curl={curl('POST', '/v1/points', [{ key: 'xp', name: 'Experience' }])}>

@@ -18,7 +18,17 @@ const LIMIT = 1_000;
 const tone = (status: number): 'good' | 'warn' | 'bad' => (status < 400 ? 'good' : status < 500 ? 'warn' : 'bad');
 
 const COLUMNS: readonly Column<Request>[] = [
-  { id: 'path', header: 'Request', cell: ({ method, path }) => <Code>{`${method} ${path}`}</Code>, wraps: true },
+  {
+    id: 'path',
+    header: 'Request',
+    cell: ({ method, path, error }) => (
+      <div className="min-w-0">
+        <Code>{`${method} ${path}`}</Code>
+        {error !== undefined && <p className="text-xs text-muted">{error}</p>}
+      </div>
+    ),
+    wraps: true,
+  },
   {
     id: 'status',
     header: 'Status',
@@ -48,18 +58,19 @@ export function Requests() {
     refetchInterval: LIVE_MS,
   });
   const rows = requests.data?.filter(
-    ({ status, path, key }) => (only === '' || status >= 400) && (path.includes(text) || key.startsWith(text)),
+    ({ status, path, key, error = '' }) =>
+      (only === '' || status >= 400) && (path.includes(text) || key.startsWith(text) || error.includes(text)),
   );
   return (
     <Screen
       title="Requests"
-      about="The latest API requests, newest first, for one hour. Bodies and query strings are not kept, and what this console reads is not listed."
+      about="The latest API requests, newest first, for one hour, with the reason of a refusal. Bodies and query strings are not kept, and what this console reads is not listed."
     >
       <div className="flex flex-wrap gap-3">
         <TextInput
           className="max-w-72"
-          aria-label="Path or key"
-          placeholder="Part of the path, or a key prefix"
+          aria-label="Path, reason or key"
+          placeholder="Part of the path or reason, or a key prefix"
           value={text}
           onChange={({ target }) => setText(target.value.trim())}
         />

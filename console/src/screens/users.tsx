@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<User>[] = [
   { id: 'name', header: 'Name', cell: ({ name }) => name ?? '' },
   { id: 'email', header: 'E-mail', cell: ({ email }) => email ?? '' },
   { id: 'tz', folds: true, header: 'Time zone', cell: ({ tz }) => tz ?? 'UTC' },
-  { id: 'control', folds: true, header: 'Group', cell: ({ control }) => (control ? <Tag>control</Tag> : '') },
+  { id: 'control', folds: true, header: 'Control group', cell: ({ control }) => (control ? <Tag>yes</Tag> : '') },
   { id: 'updated', header: 'Updated', cell: ({ updated }) => ago(updated) },
 ];
 

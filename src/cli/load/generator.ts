@@ -30,6 +30,8 @@ export interface LoadJob extends Omit<RequestsOptions, 'hosts' | 'basePaths'> {
 
 /** Instead of a status: it was due, but no connection was free for it until the end. */
 export const UNSENT = 'unsent';
+/** As long as a 503 without a backlog asks for. */
+const CLOSED_PAUSE_MS = 1_000;
 
 /** What happened within one second of a load; all of it for a whole load. */
 export interface Counts {
@@ -301,7 +303,9 @@ export class Generator {
       this.note(request, status, nowMs - dueMs);
       if (status !== CLOSED) this.lastAnswerMs = nowMs;
       const isRetried = this.isRetried(request, status);
-      if (isRetried) this.again.push({ waiting: { request, dueMs }, atMs: nowMs + retryMs });
+      // A client pauses before it calls a server again that closed its connection or refused it.
+      const pauseMs = status === CLOSED ? CLOSED_PAUSE_MS : retryMs;
+      if (isRetried) this.again.push({ waiting: { request, dueMs }, atMs: nowMs + pauseMs });
       if (this.job.verify && !isRetried) this.ledger.note(request.events, status, body);
       const address = request.toAdmin ? 'admin' : 'app';
       this.pools[address].idle.push({ connection, sinceMs: nowMs });

@@ -137,8 +137,13 @@ const BUSY = 0.9;
 const LATE_MS = 10;
 /** Waiting for a connection this long is worth a sentence. */
 const NO_CONNECTION = 0.05;
+/** Share of what was answered under overload that is worth trying next. */
+const PLANNED = 0.8;
 
-export function generatorSummary(health: readonly GeneratorHealth[], { seconds, p50 }: Summary): GeneratorSummary {
+export function generatorSummary(
+  health: readonly GeneratorHealth[],
+  { seconds, p50, perSecond }: Summary,
+): GeneratorSummary {
   const delayP99Ms = Histogram.of(...health.map(({ delay }) => delay)).percentile(0.99);
   const busy = Math.max(...health.map((one) => one.busy));
   const noConnection = Math.max(...health.map((one) => one.noConnection));
@@ -156,6 +161,7 @@ export function generatorSummary(health: readonly GeneratorHealth[], { seconds, 
   else if (noConnection > NO_CONNECTION)
     notes.push(
       `For ${(noConnection * 100).toFixed(0)} % of the time, due requests waited because no connection was free: Laurel answers more slowly than they become due. Their latency contains the wait.`,
+      `Repeat with a --rate of about ${Math.floor(PLANNED * perSecond)} to see the latency that users would have, or with more --connections. docs/load-testing.md, Size from it, says what to raise.`,
     );
   return {
     processes: health.length,

@@ -9,6 +9,7 @@ export const MOST_COUNTED = 10_000;
 /** What an administrator should look at, the most urgent first. */
 export const ATTENTION_KINDS = [
   'backlog_full',
+  'storing_late',
   'dead_letters',
   'webhook_disabled',
   'webhook_full',
@@ -22,7 +23,7 @@ export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
 export const AttentionItem = Type.Object({
   kind: Type.Enum([...ATTENTION_KINDS]),
-  /** Waiting outbox entries, dead letters, pending messages of the webhook, failed attempts in a row of the channel, jobs, or quarantined events. */
+  /** Waiting outbox entries, seconds that the oldest one has waited, dead letters, pending messages of the webhook, failed attempts in a row of the channel, jobs, or quarantined events. */
   count: Type.Integer({ minimum: 0 }),
   /** The webhook concerned; `null` for other kinds. */
   webhook: Nullable(Type.Object({ id: Uuid, name: Type.String() })),

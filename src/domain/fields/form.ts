@@ -113,7 +113,9 @@ function formField(name: string, one: Field): FormField {
   const { schema, form = {}, label, required, fixed, onlyChanged, clearable, when } = one;
   const { enum: values, items } = schema as { enum?: string[]; items?: { enum?: string[] } };
   const choices = choicesOf(one);
-  const options = (values ?? items?.enum)?.map((value) => ({ value, text: form.options?.[value] ?? value }));
+  // The named options of a field with aliases include these, in their order.
+  const choosable = one.aliases === undefined ? (values ?? items?.enum) : Object.keys(form.options ?? {});
+  const options = choosable?.map((value) => ({ value, text: form.options?.[value] ?? value }));
   const initial = form.initial ?? one.defaultWhen ?? one.default ?? undefined;
   // A field with a default always has a value.
   const hasDefault = one.defaultWhen !== undefined || (typeof one.default === 'string' && one.default !== '');

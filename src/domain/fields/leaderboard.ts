@@ -124,7 +124,9 @@ export const LEADERBOARD = {
     description:
       'The first local day on which events count. Of a new board without it: the earliest day that it still is anywhere (UTC-12), so that users of every zone count at once.',
     default: TODAY,
-    form: { hint: 'Local day. Users whose day is still earlier do not count until it begins for them' },
+    form: {
+      hint: 'Local day. Users whose day is still earlier do not count until it begins for them. Each run begins on the same weekday or day of the month',
+    },
   }),
   end: field(LocalDate, {
     label: 'Last day',
@@ -161,12 +163,12 @@ export const LEADERBOARD = {
     ifUnset: 'omitted',
     when: HAS_RUNS,
     form: {
-      hint: 'Empty: one run without an end. A week is 7 days',
-      options: { day: 'days', month: 'months', year: 'years' },
+      hint: 'Empty: one run without an end',
+      options: { day: 'days', week: 'weeks', month: 'months', year: 'years' },
     },
   }),
   runInterval: field(Type.Integer({ minimum: 1 }), {
-    label: 'Number of days, months or years',
+    label: 'Number of days, weeks, months or years',
     description: 'Length of a run in `runUnit`s.',
     default: null,
     defaultWhen: 1,

@@ -107,7 +107,7 @@ export const ADMIN_KEY = {
     label: 'Access',
     description: 'Whether the key may do everything, or only read.',
     default: 'full',
-    form: { options: { full: 'full', read: 'read only' } },
+    form: { options: { full: 'full: read and change everything', read: 'read only: see everything, change nothing' } },
   }),
   tenantId: field(Type.String({ maxLength: 255 }), {
     label: 'Limit to one tenant',
@@ -141,6 +141,14 @@ export const APPLICATION_KEY = {
     clearable: true,
     default: 'all',
     fixed: true,
+    form: {
+      options: {
+        all: 'all: everything of the user',
+        read: 'read: see everything of the user',
+        events: 'events: send events, see nothing',
+        profile: 'profile: see and change the user’s profile',
+      },
+    },
   }),
   expiresAt: field(Type.String({ format: 'date-time' }), {
     label: 'Expires',

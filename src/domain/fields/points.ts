@@ -109,7 +109,10 @@ export const POINTS_TRIGGER = {
     default: null,
     required: true,
     when: only('type', 'metric'),
-    form: { initial: 1 },
+    form: {
+      initial: 1,
+      hint: 'In the unit of the metric. With 10, points are given at totals of 10, 20, 30 and so on',
+    },
   }),
   achievementId: field(Uuid, {
     label: 'Achievement',

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { endpointsOf, shardsInUse } from '../../redis/endpoints.ts';
-import { wholeBacklog, wholeBacklogBytes } from '../../redis/outbox.ts';
+import { persistLagMs, wholeBacklog, wholeBacklogBytes } from '../../redis/outbox.ts';
 
 /** Interval between measurements. Few events are accepted past the limit in between. */
 const INTERVAL_MS = 200;
@@ -55,6 +55,19 @@ export class BacklogWatch {
 
   /** The outbox entries of the last measurement. */
   readonly count = (): number => this.entries.sum;
+
+  /** How long the oldest outbox entry has waited, in ms, without those of a Redis that is away. */
+  async lagMs(): Promise<number> {
+    const { redis } = this.options;
+    const used = shardsInUse(redis);
+    const lags = endpointsOf(redis).map((server) =>
+      persistLagMs(
+        server.redis,
+        used.filter((shard) => server.shards.includes(shard)),
+      ).catch(() => 0),
+    );
+    return Math.max(0, ...(await Promise.all(lags)));
+  }
 
   /** Measures now. If Redis is away, the last measurement counts; events fail by themselves. Never rejects. */
   async measure(): Promise<void> {

@@ -97,11 +97,14 @@ function sentSignUp(text: string, nowMs: number): number {
   return day;
 }
 
+const ZONE_HINT =
+  "Send a name such as 'Europe/Berlin'; in a browser, Intl.DateTimeFormat().resolvedOptions().timeZone has it.";
+
 function sentZone(text: string, nowMs: number): string {
   const name = zoneName(text);
   if (name === null || zoneOffset(name, nowMs) === null)
     throw new AppError('unprocessable', `Unknown time zone: user.tz '${text}' is not an IANA name.`, {
-      hint: similarZone(text),
+      hint: similarZone(text) ?? ZONE_HINT,
     });
   return name;
 }

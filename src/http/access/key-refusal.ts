@@ -21,6 +21,9 @@ const REFUSAL_REASONS = {
 type RefusalReason = keyof typeof REFUSAL_REASONS;
 
 const IN_HEADER = 'Send the key in the header X-API-KEY.';
+/** The form of keys is public. */
+const WHOLE_KEY =
+  'A key is letters and digits with one dot, such as adm_….…: send all of it, without quotes or Bearer.';
 
 /** A key was refused. A 401 says whether a key was sent, but not why it is invalid: that would help somebody who guesses keys. */
 export class KeyRefusal extends AppError {
@@ -35,7 +38,7 @@ export class KeyRefusal extends AppError {
     const code = REFUSAL_REASONS[reason];
     const isMissing = code === 'missing_key';
     super(code, message ?? (isMissing ? 'The API key is missing' : 'The API key is not valid'), {
-      hint: hint ?? (isMissing ? IN_HEADER : undefined),
+      hint: hint ?? (isMissing ? IN_HEADER : reason === 'malformed' ? WHOLE_KEY : undefined),
     });
     this.reason = reason;
     this.prefix = prefix;

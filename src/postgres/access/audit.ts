@@ -195,7 +195,7 @@ export interface AuditQuery {
   resourceId?: string | undefined;
   who?: string | undefined;
   userId?: string | undefined;
-  /** Whether to omit entries of actions that changed nothing. */
+  /** Whether to omit entries of actions that changed nothing, and of sessions. */
   onlyChanges: boolean;
 }
 
@@ -211,6 +211,7 @@ export async function readAudit(
       WHERE (tenant_no = $1 ${onlyTenant ? '' : 'OR tenant_no IS NULL'})
         AND ($4::text IS NULL OR kind = $4) AND ($5::uuid IS NULL OR id = $5) AND ($6::text IS NULL OR who = $6)
         AND ($7::text IS NULL OR about_user = $7) AND action <> ALL ($8::text[])
+        AND NOT ($9 AND kind = 'session')
       ORDER BY no DESC LIMIT $2 OFFSET $3`,
     [
       tenantNo,
@@ -221,6 +222,7 @@ export async function readAudit(
       who ?? null,
       userId === undefined ? null : storableText(userId),
       onlyChanges ? WITHOUT_CHANGE : [],
+      onlyChanges,
     ],
   );
   return rows;

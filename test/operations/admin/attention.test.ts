@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import { addJob } from '../../../src/postgres/jobs.ts';
+import { outboxKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 22, 9);
@@ -110,6 +111,17 @@ test('jobs that failed lately, or keep failing', async () => {
   expect(await list()).toEqual([{ ...NOTHING, kind: 'jobs_failing', count: 3 }]);
   for (const set of [failed, failed]) await add(set, 0, failedTwice);
   expect(await list()).toEqual([{ ...NOTHING, kind: 'jobs_failing', count: 4 }]);
+});
+
+test('events that nothing stores, for a key of the whole installation', async () => {
+  const before = await list();
+  const id = await laurel.redis.xadd(outboxKey(0), `${Date.now() - 90_000}-1`, 'an', 'entry');
+  const [first, ...others] = await listed();
+  expect(first).toMatchObject({ ...NOTHING, kind: 'storing_late', urgent: false, screen: '/system' });
+  expect(first.count).toBeGreaterThanOrEqual(90);
+  expect(others).toHaveLength(before.length);
+  await laurel.redis.xdel(outboxKey(0), id!);
+  expect(await list()).toEqual(before);
 });
 
 test('dead letters, quarantine and a full backlog; a key of one tenant sees only what is the tenant’s', async () => {

@@ -31,7 +31,13 @@ test('a request is listed with its status, duration and key, without its query a
   const event = '/v1/metrics/flips/event';
   await expect.poll(async () => (await listed(event)).length).toBe(2);
   const [newest, older] = await listed(event);
-  expect(newest).toMatchObject({ method: 'POST', status: 400, surface: 'application' });
+  expect(newest).toMatchObject({
+    method: 'POST',
+    status: 400,
+    surface: 'application',
+    code: 'invalid',
+    error: 'value must be a number',
+  });
   expect(older).toEqual({
     method: 'POST',
     path: event,

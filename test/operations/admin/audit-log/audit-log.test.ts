@@ -245,3 +245,12 @@ test('a key of one tenant reads none of the organisation’s entries', async () 
   expect(entries.map(({ kind, name }) => [kind, name])).toEqual([['metric', 'own']]);
   await laurel.admin.patch('/v1/organisation', { multiTenancy: false });
 });
+
+test('changes=true omits who signed in to the console', async () => {
+  await laurel.admin.post('/v1/session', { key: laurel.adminKey }, { key: null });
+  const kinds = async (query: string): Promise<string[]> =>
+    (await log(`limit=100${query}`)).map(({ kind }: { kind: string }) => kind);
+  await expect.poll(() => kinds('')).toContain('session');
+  expect(await kinds('&changes=true')).not.toContain('session');
+  expect(await kinds('&changes=true')).not.toEqual([]);
+});

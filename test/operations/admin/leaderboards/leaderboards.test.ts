@@ -111,7 +111,7 @@ test('refuses invalid leaderboards', async () => {
     [{ startTime: '24:00' }, 'startTime must be a time of day (HH:MM or HH:MM:SS)'],
     [{ startTime: '08:00', endTime: '08:00' }, 'endTime: must differ from startTime'],
     [{ breakdownAttributes: [deck] }, `breakdownAttributes[0]: 'deck' is an event attribute`],
-    [{ breakdownAttributes: ['plan'] }, 'breakdownAttributes[0] must be a UUID'],
+    [{ breakdownAttributes: ['plan'] }, 'breakdownAttributes[0] must be a UUID, not a key or name'],
     [{ breakdownAttributes: [plan, plan] }, `breakdownAttributes[1]: 'plan' is named twice`],
     [{ runInterval: 2 }, 'runInterval: only for boards with a runUnit'],
     [{ runUnit: 'hour' }, 'runUnit must be one of: day, month, year, week'],

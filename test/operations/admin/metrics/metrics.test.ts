@@ -156,7 +156,7 @@ test('admin_metrics_update changes the sent fields, and never the key', async ()
   expect(body.issues).toEqual([
     { id: two!.id, ...says('error', 'name: must not be empty') },
     { id: NOBODY, ...says('error', 'There is no metric with this ID') },
-    { id: 'no-uuid', ...says('error', 'id must be a UUID') },
+    { id: 'no-uuid', ...says('error', 'id must be a UUID, not a key or name') },
     { index: 5, ...says('error', 'id is required') },
   ]);
   expect((await laurel.admin.get(`${PATH}/${two!.id}`)).body).toEqual({ ...two, units: 'km' });

@@ -76,7 +76,7 @@ test('admin_tenants_update', async () => {
   expect(body.issues).toEqual([
     { id: two.id, ...says('error', 'Another tenant has this customerId') },
     { id: NOBODY, ...says('error', 'There is no tenant with this ID') },
-    { id: 'urn:uuid:00000000-0000-7000-8000-000000000000', ...says('error', 'id must be a UUID') },
+    { id: 'urn:uuid:00000000-0000-7000-8000-000000000000', ...says('error', 'id must be a UUID, not a key or name') },
     { index: 4, ...says('error', 'id is required') },
     { id: one.id, ...says('error', 'customerId or name is required') },
   ]);

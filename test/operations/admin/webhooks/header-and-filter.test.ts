@@ -69,7 +69,7 @@ test('refuses invalid headers and filters', async () => {
   ).toEqual([
     `filter.metricIds[0]: unknown metric '${NOBODY}'; filter.leaderboardIds[1]: unknown leaderboard '${ids.metric}'`,
     'filter.pointsSystemIds: must not name anything twice',
-    'filter.metricIds[0] must be a UUID',
+    'filter.metricIds[0] must be a UUID, not a key or name',
     'filter.metricIds must have at least 1 item',
     'filter.metricId is not a known field (did you mean metricIds?)',
     'headr is not a known field (did you mean header?)',
