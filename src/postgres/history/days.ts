@@ -205,7 +205,7 @@ export async function userAttributeSums(
   return (await pool.query<AttributeSum>(USER_ATTRIBUTE_SUMS, parameters)).rows;
 }
 
-interface StoredAward {
+export interface StoredAward {
   id: string;
   triggerNo: number;
   awarded: number;

@@ -5,6 +5,7 @@ import { QUARANTINE_STATUS } from '../corrections/quarantine.ts';
 import { idsByWindows, type IdWindow, windowAround } from '../partitions.ts';
 import { storableText } from '../storable-json.ts';
 import { type TimelineRange, userMetrics, userSystems } from './entries.ts';
+import type { StoredAward } from '../history/days.ts';
 
 /** Number of local days per query, at first and at most. Each costs an index probe per metric. */
 const FIRST_DAYS = 4;
@@ -173,15 +174,9 @@ export interface TimelineEventRow {
 }
 
 /** A stored award. `cause`: the ID with which its own begins. */
-export interface TimelineAwardRow {
-  id: string;
+export interface TimelineAwardRow extends StoredAward {
   cause: string;
   systemNo: number;
-  triggerNo: number;
-  awarded: number;
-  total: number;
-  boostNos: number[];
-  at: Date;
   /** `YYYY-MM-DD`. */
   localDate: string;
   catalogVersion: number | null;
