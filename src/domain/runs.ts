@@ -8,6 +8,14 @@ export interface RunRule {
   runInterval: number | null;
 }
 
+/** A run of a tenant's leaderboard. */
+export interface BoardRun {
+  tenantNo: number;
+  boardNo: number;
+  /** First day of the run (epoch day). */
+  runDay: number;
+}
+
 /** First and last day of a run (epoch days). `endDay` is `null` for a perpetual leaderboard without an end. */
 export interface Run {
   startDay: number;

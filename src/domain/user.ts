@@ -109,3 +109,9 @@ export function groupValues(group: string): string[] {
   }
   return values;
 }
+
+/** A user of a tenant. */
+export interface NamedUser {
+  tenantNo: number;
+  userId: string;
+}

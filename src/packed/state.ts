@@ -22,6 +22,7 @@ import {
   TOTAL,
   USER,
 } from './user-fields.ts';
+import type { BoardPlace } from '../domain/notifications/notification.ts';
 
 export interface Hold {
   systemNo: number;
@@ -197,11 +198,7 @@ export function signUpOf({ [USER.signUp]: packed }: PackedState): SignUp | null 
   return { day: packed[SIGN_UP.day], years: packed[SIGN_UP.years], sinceMs: packed[SIGN_UP.sinceMs] };
 }
 
-interface UnpackedScore extends Decimal {
-  boardNo: number;
-  runDay: number;
-  group: string;
-}
+interface UnpackedScore extends Decimal, BoardPlace {}
 
 export function* scoresOf(packed: PackedScores): Generator<UnpackedScore> {
   for (let at = 0; at < packed.length; at += SCORE.size) {

@@ -1,3 +1,4 @@
+import type { NamedUser } from '../domain/user.ts';
 import type { Pool, PoolClient } from 'pg';
 import { COUNTED, MOST_VALUES, SEGMENT, type Counted } from '../domain/analytics.ts';
 import { decimalOfMicros, toMicros } from '../domain/decimal.ts';
@@ -6,7 +7,6 @@ import { mappedInSlices } from '../slices.ts';
 import { binaryArray, binaryBigIntegers, binaryDecimals, binaryIntegers, TEXT } from './persist/binary-rows.ts';
 import { OF_SAMPLED_USER } from './history/days.ts';
 import { eventsAndSums, mayBeEarlier, readSinceDay } from './partitions.ts';
-import type { NamedUser } from './persist/events.ts';
 import { storableText } from './storable-json.ts';
 
 /** A row of `analytics_days`, or an amount to add to one. */

@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { BALANCE } from '../packed/record-fields.ts';
 import { storableText } from './storable-json.ts';
 import type { TimelineRange } from './timeline/entries.ts';
+import type { NamedUser } from '../domain/user.ts';
 
 /** A row of `balance_changes`. */
 export interface BalanceChangeRow {
@@ -67,15 +68,10 @@ const COLUMNS = `
   reason, reference, epoch_ms(at)::float8 AS "atMs", metric_no AS "metricNo", reward_no AS "rewardNo",
   idempotency_key AS "idempotencyKey"`;
 
-interface OfUser {
-  tenantNo: number;
-  userId: string;
-}
-
 /** A user's changes with one of some IDs, and those that close one of them, in order. */
 export async function readBalanceChanges(
   pool: Pool,
-  { tenantNo, userId }: OfUser,
+  { tenantNo, userId }: NamedUser,
   ids: readonly string[],
 ): Promise<BalanceChangeRow[]> {
   const { rows } = await pool.query<BalanceChangeRow>(
@@ -89,7 +85,7 @@ export async function readBalanceChanges(
 /** A user's spendings, holds and expiries, newest first. `before`: only those with smaller IDs. */
 export async function listSpendings(
   pool: Pool,
-  page: OfUser & { systemNo: number | null; before: string | null; limit: number },
+  page: NamedUser & { systemNo: number | null; before: string | null; limit: number },
 ): Promise<BalanceChangeRow[]> {
   const { tenantNo, userId, systemNo, before, limit } = page;
   const { rows } = await pool.query<BalanceChangeRow>(
@@ -117,7 +113,7 @@ export async function balanceChangesIn(
 }
 
 /** The sum of a user's changes in a points system. */
-export interface Outstanding extends OfUser {
+export interface Outstanding extends NamedUser {
   systemNo: number;
   /** Spent and not refunded, or expired. */
   spent: number;
@@ -129,7 +125,7 @@ export interface Outstanding extends OfUser {
  * The sums of some users' changes, by user and points system. The state loses expired holds with the user's next
  * change, so a hold counts as open until a change was made after its expiry.
  */
-export async function readOutstanding(pool: Pool, users: readonly OfUser[]): Promise<Outstanding[]> {
+export async function readOutstanding(pool: Pool, users: readonly NamedUser[]): Promise<Outstanding[]> {
   const { rows } = await pool.query<Outstanding>(
     `WITH own AS (
        SELECT made.*, max(at) OVER (PARTITION BY tenant_no, user_id) AS last_at

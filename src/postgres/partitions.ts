@@ -4,6 +4,7 @@ import { DEFAULT_EVENT_SETTINGS } from '../domain/fields/tenant-settings.ts';
 import { dateOf, DAY_MS, epochDay } from '../domain/periods.ts';
 import { lockCursors } from './shards.ts';
 import { transaction } from './transaction.ts';
+import type { NamedUser } from '../domain/user.ts';
 
 /** A range of UTC days with its own partition of each table in `PARTITIONED`. */
 export interface EventPartition {
@@ -127,11 +128,6 @@ export async function indexUsedKeys(pool: Pool, firstDay: number): Promise<void>
 /** Events per slice, plus the rest of its last user's: about 50 ms during which nothing else is stored. */
 const SLICE = 5_000;
 
-interface Place {
-  tenantNo: number;
-  userId: string;
-}
-
 /** Moves a slice to the day sums. Parameters: the user before the slice, and its last user (`null`: the last). */
 const move = (table: string, add: (rows: string) => string): string => `
   WITH gone AS (
@@ -162,14 +158,14 @@ export async function eventsLeft(pool: Pool, part: number): Promise<number | nul
  */
 export async function moveNextUsers(client: PoolClient, part: number): Promise<number | null> {
   await lockCursors(client);
-  const { rows } = await client.query<Place>(
+  const { rows } = await client.query<NamedUser>(
     `UPDATE event_partitions SET is_dropped = true WHERE first_day = $1 AND NOT is_gone
      RETURNING coalesce(summed_tenant, -1) AS "tenantNo", coalesce(summed_user, '') AS "userId"`,
     [part],
   );
   const after = rows[0];
   if (after === undefined || after.tenantNo === ALL_MOVED) return null;
-  const last = await client.query<Place>(
+  const last = await client.query<NamedUser>(
     `SELECT tenant_no AS "tenantNo", user_id AS "userId" FROM events_d${wholeDay(part)}
       WHERE (tenant_no, user_id) > ($1, $2) ORDER BY tenant_no, user_id LIMIT 1 OFFSET ${SLICE}`,
     [after.tenantNo, after.userId],

@@ -3,6 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { BalanceChangeRow } from './balance-changes.ts';
 import { storableText } from './storable-json.ts';
 import { transaction } from './transaction.ts';
+import type { NamedUser } from '../domain/user.ts';
 
 /** Stored numbers must never change. */
 export const CLAIM_STATE = { reserved: 0, claimed: 1, fulfilled: 2, cancelled: 3 } as const;
@@ -31,13 +32,8 @@ const COLUMNS = `
   epoch_ms(claimed)::float8 AS "claimedMs", epoch_ms(fulfilled)::float8 AS "fulfilledMs",
   epoch_ms(cancelled)::float8 AS "cancelledMs", reported`;
 
-interface OfUser {
-  tenantNo: number;
-  userId: string;
-}
-
 /** The claim of an idempotency key. */
-export async function claimOfKey(pool: Pool | PoolClient, of: OfUser & { key: string }): Promise<ClaimRow | null> {
+export async function claimOfKey(pool: Pool | PoolClient, of: NamedUser & { key: string }): Promise<ClaimRow | null> {
   const { rows } = await pool.query<ClaimRow>(
     `SELECT ${COLUMNS} FROM reward_claims WHERE tenant_no = $1 AND user_id = $2 AND idempotency_key = $3`,
     [of.tenantNo, storableText(of.userId), storableText(of.key)],
@@ -99,7 +95,7 @@ const addToCount = (client: PoolClient, tenantNo: number, rewardNo: number, sum:
     sum,
   ]);
 
-export interface Reservation extends OfUser {
+export interface Reservation extends NamedUser {
   id: string;
   rewardNo: number;
   systemNo: number;
@@ -227,7 +223,7 @@ export async function confirmClaims(client: PoolClient, changes: readonly Balanc
 }
 
 /** Deletes a user's claims. Reservations no longer count; paid claims still do, as claims that are gone. */
-export async function deleteClaims(client: PoolClient, { tenantNo, userId }: OfUser): Promise<void> {
+export async function deleteClaims(client: PoolClient, { tenantNo, userId }: NamedUser): Promise<void> {
   const of = [tenantNo, storableText(userId)];
   await client.query(
     `SELECT FROM reward_counts WHERE tenant_no = $1 AND reward_no IN (

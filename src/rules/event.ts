@@ -1,10 +1,10 @@
-import { type Decimal } from '../domain/decimal.ts';
+import type { Decimal } from '../domain/decimal.ts';
 import { FREQUENCIES, type Frequency } from '../domain/periods.ts';
 import { completeAchievements, type GreatestLengths } from './achievements.ts';
 import { guard, isInQuarantine, type Quarantine, takeFromQuarantine } from './guards.ts';
-import { dropGoneBoards, type ScoreChange, scoreBoards } from './leaderboards.ts';
+import { dropGoneBoards, scoreBoards } from './leaderboards.ts';
 import type { Plan } from './plan.ts';
-import { blockedBy, closeLedgers, fireTriggers, type Ledger, openLedgers, type OwnBoosts, welcome } from './points.ts';
+import { blockedBy, closeLedgers, fireTriggers, openLedgers, type OwnBoosts, welcome } from './points.ts';
 import { admit, type SentProfile } from './profile.ts';
 import { countQuests, followChains, type LateQuestPeriod, type QuestChange } from './quests.ts';
 import { isRefusal, type Refusal } from './refusal.ts';
@@ -19,6 +19,7 @@ import {
 } from './streaks.ts';
 import { addToTotal, isEqual, leavesRange, type Peaks } from './sums.ts';
 import { copyStreak, dayOfUser, secondOfUser, type Streak, type Total, type User } from './user.ts';
+import type { RequestOutcome } from './request.ts';
 
 /** An event, checked against the catalog. */
 export interface RuleEvent {
@@ -70,12 +71,11 @@ export interface LateReplay {
 }
 
 /** What an event changed. The user has been changed in place. */
-export interface EventOutcome {
+export interface EventOutcome extends RequestOutcome {
   kind: 'applied';
   /** The value that was applied; less than the event's if a guard clamped it. */
   value: Decimal;
   clampedBy: number | null;
-  day: number;
   total: Total;
   /** The streak of the configured frequency grew. */
   extended: boolean;
@@ -83,11 +83,6 @@ export interface EventOutcome {
   isDueMoved: boolean;
   /** Name, email address, an attribute or the sign-up date changed. */
   isProfileChanged: boolean;
-  settlements: Settlements | null;
-  completed: number[];
-  quests: QuestChange[];
-  ledgers: Ledger[];
-  scores: ScoreChange[];
   /**
    * For an event that happened on a later UTC day than all before: the user's last active day until then, -1 for none. Otherwise
    * `null`. Only stored events say whether a late event is the first of an earlier day.

@@ -43,16 +43,10 @@ export interface Notification {
   payload: string;
 }
 
-export interface NewMessage {
+export interface NewMessage extends Pick<Notification, 'tenantNo' | 'type' | 'userId' | 'atMs' | 'payload'> {
   /** The `webhook-id` of every try (UUID). Creating the message again produces the same ID. */
   id: string;
   webhookId: string;
-  tenantNo: number;
-  type: NotificationType;
-  userId: string | null;
-  /** Epoch ms. */
-  atMs: number;
-  payload: string;
 }
 
 /** Shortest time between two notifications that are otherwise sent at once; ms. */

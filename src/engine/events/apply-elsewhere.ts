@@ -17,7 +17,7 @@ import type { LookUpKeys } from './stored-replies.ts';
 /** Pause before an event is tried again because its user is being merged. */
 export const HELD_MS = 50;
 
-interface ApplyElsewhereOptions {
+export interface ApplyElsewhereOptions {
   redis: Redis;
   ids: KeyedIds;
   late: LateEvents;

@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { CALL_WORK } from '../../catalog/event-work.ts';
@@ -14,31 +13,26 @@ import { batchesKey, batchProgressKey, batchResultsKey, listenedKey } from '../.
 import { knownPart, partOnShard } from '../../redis/parts.ts';
 import { around, scriptSpan } from '../../telemetry/spans.ts';
 import type { Traces } from '../../telemetry/traces.ts';
-import type { LateEvents } from '../corrections/late-events.ts';
 import { withAllowed } from '../corrections/late-replay.ts';
 import type { KeyedIds } from '../ids.ts';
 import { callsOnce } from '../changes/calls.ts';
 import { COMMIT_SCRIPT } from '../changes/change-users.ts';
 import { createReachedClock, recordEvents } from '../changes/record-events.ts';
 import type { ReadyEvent } from './ready-event.ts';
-import { createApplyElsewhere, HELD_MS } from './apply-elsewhere.ts';
+import { createApplyElsewhere, HELD_MS, type ApplyElsewhereOptions } from './apply-elsewhere.ts';
 import { ofMergedUser, prepareEvent } from './prepared-event.ts';
-import type { LookUpKeys } from './stored-replies.ts';
 
 /** The progress of a step: its call was sent, or was answered. */
 export type BatchMoment = 'sent' | 'applied';
 
-export interface BatchProcessorOptions {
-  redis: Redis;
+export interface BatchProcessorOptions extends Pick<
+  ApplyElsewhereOptions,
+  'redis' | 'ids' | 'lookUpKeys' | 'late' | 'onWritten' | 'idempotencyKeysPerDay'
+> {
   catalogs: {
     of(tenantNo: number): CompiledCatalog | Promise<CompiledCatalog>;
     atLeast(tenantNo: number, version: number): Promise<void>;
   };
-  ids: KeyedIds;
-  lookUpKeys: LookUpKeys;
-  /** Applies events with a time of their own. */
-  late: LateEvents;
-  onWritten: (shard: number) => void;
   onRefused: (batch: QueuedBatch, events: number) => void;
   /** Makes a span of each sampled call; `null` or omitted turns spans off. */
   traces?: Traces | null;
@@ -46,8 +40,6 @@ export interface BatchProcessorOptions {
   onMoment?: (moment: BatchMoment) => void | Promise<void>;
   /** Maximum number of events with `occurredAt` in a step, so that tests can compare. */
   lateEventsAStep?: number;
-  /** As in `EventBatcherOptions`. */
-  idempotencyKeysPerDay?: number;
 }
 
 /** 50 events in a call took 39 µs of Redis each, 200 took 38 µs; single events wait for a call to end. */

@@ -2,7 +2,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { decimalText, type Micros, toMicros } from '../../domain/decimal.ts';
 import { floorOf } from '../../domain/leaderboard.ts';
-import type { Notification, NotificationType } from '../../domain/notifications/notification.ts';
+import type { Notification, NotificationType, BoardPlace } from '../../domain/notifications/notification.ts';
 import {
   KIND,
   kindField,
@@ -29,10 +29,7 @@ import type { OutboxEntry } from '../../redis/outbox.ts';
 import { happenedIn } from '../notifications/entry-notifications.ts';
 import type { RecordedUser } from '../notifications/rules.ts';
 
-export interface BoardMove {
-  boardNo: number;
-  runDay: number;
-  group: string;
+export interface BoardMove extends BoardPlace {
   userId: string;
   /** Ranks; Infinity if the user is not on the board, NaN until `rankMoves` counts those of a wide tenant. */
   from: number;

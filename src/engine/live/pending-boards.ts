@@ -1,10 +1,8 @@
 import type { BoardMove } from './live-notifications.ts';
+import type { BoardPlace } from '../../domain/notifications/notification.ts';
 
 /** A changed group of a board's run, and the users who moved in it. */
-export interface ChangedGroup {
-  boardNo: number;
-  runDay: number;
-  group: string;
+export interface ChangedGroup extends BoardPlace {
   /** The range of ranks that may have changed: from the best to the last rank that anybody left or reached. */
   best: number;
   last: number;

@@ -17,18 +17,14 @@ import {
   TIMEOUT_MS,
   TOO_LONG,
 } from './email-sender.ts';
+import type { ChannelRow } from '../../postgres/notifications/message-channels.ts';
 
 /** How a tenant's e-mails are sent. */
-export interface SmtpChannel {
-  host: string;
-  port: number;
-  /** `tls` from the first byte, `starttls` before the login, or `none`. */
-  security: 'tls' | 'starttls' | 'none';
-  username: string | null;
+export interface SmtpChannel extends Pick<
+  ChannelRow,
+  'host' | 'port' | 'security' | 'username' | 'senderAddress' | 'senderName' | 'replyTo'
+> {
   password: string | null;
-  senderAddress: string;
-  senderName: string | null;
-  replyTo: string | null;
 }
 
 export interface SmtpOptions {

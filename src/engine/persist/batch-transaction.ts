@@ -18,13 +18,13 @@ import {
 import { countGuarded, insertQuarantined, settleQuarantined } from '../../postgres/corrections/quarantine.ts';
 import { addDayCounts } from '../../postgres/history/activity.ts';
 import { resetPlaces } from '../../postgres/notifications/places.ts';
+import type { NamedUser } from '../../domain/user.ts';
 import {
   insertAwards,
   insertCompletions,
   insertEvents,
   insertReversals,
   keepNewestCompletions,
-  type NamedUser,
   noteDatedAhead,
 } from '../../postgres/persist/events.ts';
 import { keepDaySums } from '../../postgres/persist/day-sums.ts';

@@ -9,7 +9,8 @@ import type {
   UncheckedRecord,
 } from '../../packed/record.ts';
 import { unpackAll } from '../../packed/state.ts';
-import type { EventKey, NamedUser } from '../../postgres/persist/events.ts';
+import type { NamedUser } from '../../domain/user.ts';
+import type { EventKey } from '../../postgres/persist/events.ts';
 import type { Merged } from '../../postgres/users/row-moves.ts';
 import { isProgress } from '../../redis/batches.ts';
 import { fieldOfGeneration, type UsedKey } from '../../redis/idempotency.ts';

@@ -14,6 +14,7 @@ import { pageOf } from '../page.ts';
 import { recordsAside } from '../persist/dead-letters.ts';
 import { NO_SPENDING } from '../refusals.ts';
 import { balanceChangeAnswer, balanceChangeOf } from './balances.ts';
+import type { NamedUser } from '../../domain/user.ts';
 
 export interface SpendingReadsOptions {
   redis: Redis;
@@ -21,11 +22,6 @@ export interface SpendingReadsOptions {
   clock: Clock;
   /** Resolves when Postgres holds the writes about a user so far; rejects with 503 if that takes too long. */
   persisted: (tenantNo: number, userId: string) => Promise<void>;
-}
-
-interface OfUser {
-  tenantNo: number;
-  userId: string;
 }
 
 /** Spendings and holds as Postgres and the outbox entries that it refused have them. */
@@ -60,14 +56,14 @@ export function createSpendingReads({ redis, pool, clock, persisted }: SpendingR
   }
 
   /** A user's change, or that of a user who was merged into this one, by the ID that its key has now. */
-  async function changeOf(of: OfUser, id: string): Promise<BalanceChangeRow | undefined> {
+  async function changeOf(of: NamedUser, id: string): Promise<BalanceChangeRow | undefined> {
     const own = await changeWith(of, id);
     if (own !== undefined) return own;
     const usedBy = await usedByMerged(pool, id);
     return usedBy === null ? undefined : changeWith(of, usedBy);
   }
 
-  async function changeWith(of: OfUser, id: string): Promise<BalanceChangeRow | undefined> {
+  async function changeWith(of: NamedUser, id: string): Promise<BalanceChangeRow | undefined> {
     return (await read(of, id)).find((each) => each.id === id);
   }
 
@@ -86,7 +82,7 @@ export function createSpendingReads({ redis, pool, clock, persisted }: SpendingR
   }
 
   /** A change, and those that close it. Waits until Postgres holds what was written before. */
-  async function read(of: OfUser, id: string): Promise<BalanceChangeRow[]> {
+  async function read(of: NamedUser, id: string): Promise<BalanceChangeRow[]> {
     await persisted(of.tenantNo, of.userId);
     // Read first: a retry may store them in the meantime.
     const aside = await setAside(of);
@@ -96,7 +92,7 @@ export function createSpendingReads({ redis, pool, clock, persisted }: SpendingR
   }
 
   /** A user's changes in outbox entries that Postgres refused. */
-  async function setAside(of: OfUser): Promise<BalanceChangeRow[]> {
+  async function setAside(of: NamedUser): Promise<BalanceChangeRow[]> {
     const records = await recordsAside({ redis, pool }, of);
     return records
       .filter((record) => Array.isArray(record[RECORD.balance]))

@@ -54,7 +54,7 @@ interface Purse {
   key: string;
 }
 
-interface Keyed {
+export interface Keyed {
   idempotencyKey: string | null;
   /** The administrator; `null` if an end user's key asks. */
   by: Author | null;

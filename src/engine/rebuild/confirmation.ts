@@ -7,10 +7,7 @@ import { knownPart } from '../../redis/parts.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
 import { type BoardsOfTenants, stateOf, TeamSums } from './derived-keys.ts';
 
-export interface Sides {
-  redis: Redis;
-  pool: Pool;
-  shards: readonly number[];
+export interface Sides extends Servers {
   boards: BoardsOfTenants;
 }
 

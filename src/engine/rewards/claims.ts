@@ -25,7 +25,7 @@ import { findReward } from '../find-configured.ts';
 import type { KeyedIds } from '../ids.ts';
 import { balanceOf } from '../../rules/points.ts';
 import { CLAIM_SCOPE } from '../points/balances.ts';
-import type { Spendings } from '../points/spendings.ts';
+import type { Spendings, Keyed } from '../points/spendings.ts';
 import { claimAnswer, findClaim, shownClaim, stateOf } from './claim-reads.ts';
 
 export interface ClaimsOptions {
@@ -43,13 +43,6 @@ export interface ClaimsOptions {
 
 /** The claim is reserved in Postgres; its points are spent in Redis; Postgres holds the spending. */
 export type ClaimMoment = 'reserved' | 'spent' | 'stored';
-
-interface Keyed {
-  idempotencyKey: string | null;
-  /** The administrator; `null` if an end user's key asks. */
-  by: Author | null;
-  span?: Span | undefined;
-}
 
 /**
  * Claims of rewards. A claim is reserved in Postgres, paid in Redis, and confirmed with the spending (decision 45): each step is

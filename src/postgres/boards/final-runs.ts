@@ -1,11 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
 import { copyRows, copyText } from '../persist/binary-rows.ts';
 import { storableText } from '../storable-json.ts';
+import type { BoardRun } from '../../domain/runs.ts';
 
-export interface EndedRun {
-  tenantNo: number;
-  boardNo: number;
-  runDay: number;
+export interface EndedRun extends BoardRun {
   lastDay: number;
   finalMs: number;
 }
@@ -146,12 +144,6 @@ export async function noteCleared(pool: Pool, runId: number): Promise<void> {
   await pool.query('UPDATE board_runs SET is_cleared = true WHERE id = $1', [runId]);
 }
 
-interface RunNamed {
-  tenantNo: number;
-  boardNo: number;
-  runDay: number;
-}
-
 interface NewFinalMember extends Omit<FinalMember, 'metadata'> {
   reached?: number | null;
   /** JSON. */
@@ -183,7 +175,7 @@ const FINAL_RUN = 'run.tenant_no = $1 AND run.board_no = $2 AND run.run_day = $3
 /** A group of a final run; `id` is `null` if the group is empty. `null` if the run is not final. */
 export async function finalGroup(
   pool: Pool,
-  { tenantNo, boardNo, runDay }: RunNamed,
+  { tenantNo, boardNo, runDay }: BoardRun,
   name: string,
 ): Promise<{ id: number | null; members: number; participants: number } | null> {
   const { rows } = await pool.query<{ id: number | null; members: number; participants: number }>(
@@ -197,7 +189,7 @@ export async function finalGroup(
 }
 
 /** The teams of a final run; `null` if the run is not final. */
-export async function finalTeams(pool: Pool, { tenantNo, boardNo, runDay }: RunNamed): Promise<FinalTeam[] | null> {
+export async function finalTeams(pool: Pool, { tenantNo, boardNo, runDay }: BoardRun): Promise<FinalTeam[] | null> {
   const { rows } = await pool.query<FinalTeam | { team: null }>(
     `SELECT team.team, team.score, team.members
        FROM board_runs AS run LEFT JOIN board_final_teams AS team ON team.run_id = run.id
@@ -208,7 +200,7 @@ export async function finalTeams(pool: Pool, { tenantNo, boardNo, runDay }: RunN
 }
 
 /** Groups that had members when the run became final; none if it is not final. */
-export async function finalGroups(pool: Pool, { tenantNo, boardNo, runDay }: RunNamed): Promise<string[]> {
+export async function finalGroups(pool: Pool, { tenantNo, boardNo, runDay }: BoardRun): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>(
     `SELECT grp.name FROM board_runs AS run JOIN board_run_groups AS grp ON grp.run_id = run.id
       WHERE ${FINAL_RUN} ORDER BY grp.name`,
@@ -255,7 +247,7 @@ interface FinalScore {
 /** The scores of those of some users who have one in a final run; `group`: `null` for any. `null` if the run is not final. */
 export async function finalScores(
   pool: Pool,
-  { tenantNo, boardNo, runDay }: RunNamed,
+  { tenantNo, boardNo, runDay }: BoardRun,
   group: string | null,
   userIds: readonly string[],
 ): Promise<FinalScore[] | null> {

@@ -2,6 +2,7 @@
 import type { Pool } from 'pg';
 import { storableText } from '../storable-json.ts';
 import type { LeagueRun } from './leagues.ts';
+import type { BoardRun } from '../../domain/runs.ts';
 
 type NamedUser = { tenantNo: number; id: string };
 
@@ -48,11 +49,8 @@ export async function unmovedTiers(pool: Pool, users: readonly NamedUser[]): Pro
 }
 
 /** Where a user is in the run of a leaderboard in which users get cohorts. */
-export interface Seat {
-  tenantNo: number;
+export interface Seat extends BoardRun {
   userId: string;
-  boardNo: number;
-  runDay: number;
   /** Whether the user is known to the run. */
   isMember: boolean;
   /** `null`: none. */

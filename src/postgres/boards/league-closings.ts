@@ -3,6 +3,7 @@ import type { Leagues } from '../../domain/leagues.ts';
 import { PLANNED_BY_KEYS } from '../shards.ts';
 import { storableText } from '../storable-json.ts';
 import type { Entrant, LeagueRun } from './leagues.ts';
+import type { BoardRun } from '../../domain/runs.ts';
 
 /**
  * Notes that the users of final runs of a leaderboard are to move, in the transaction that declares the runs final. Of a
@@ -257,12 +258,9 @@ export async function openRun(
 }
 
 /** A change of tier that may have to be reported. */
-export interface UnreportedMove {
+export interface UnreportedMove extends BoardRun {
   no: number;
-  tenantNo: number;
   userId: string;
-  boardNo: number;
-  runDay: number;
   atMs: number;
   tierBefore: number;
   tier: number;

@@ -1,13 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Leagues } from '../../domain/leagues.ts';
 import { storableText } from '../storable-json.ts';
+import type { BoardRun } from '../../domain/runs.ts';
 
-export interface LeagueRun {
-  tenantNo: number;
-  boardNo: number;
-  /** First day of the run (epoch day). */
-  runDay: number;
-}
+export type LeagueRun = BoardRun;
 
 export interface LeagueBoard {
   tenantNo: number;

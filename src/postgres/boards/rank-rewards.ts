@@ -1,16 +1,14 @@
 import type { Pool, PoolClient } from 'pg';
 import type { RankBand } from '../../domain/fields/rank.ts';
 import { storableText } from '../storable-json.ts';
+import type { BoardRun } from '../../domain/runs.ts';
 
 /** A points trigger or an achievement that rewards ranks of a run. */
 export type RankRule = RankBand & { no: number };
 
 /** A final run whose ranks are not completely rewarded. */
-export interface OwingRun {
+export interface OwingRun extends BoardRun {
   runId: number;
-  tenantNo: number;
-  boardNo: number;
-  runDay: number;
   finalMs: number;
   /** Version of the tenant's catalog at the time of the read. */
   version: number;
@@ -129,11 +127,8 @@ export async function endRewarding(pool: Pool, runId: number): Promise<void> {
 }
 
 /** What a user got for a rank in a final run. `points`: by number of the points system. */
-export interface RankRewardRow {
-  tenantNo: number;
+export interface RankRewardRow extends BoardRun {
   userId: string;
-  boardNo: number;
-  runDay: number;
   rank: number;
   points: Record<string, number>;
   achievements: number[];
@@ -152,11 +147,8 @@ export async function insertRankRewards(client: PoolClient, rewards: readonly Ra
 }
 
 /** Points that a reward for a rank noted, and that the awards of no change at that time add up to. */
-export interface UnpaidRankReward {
-  tenantNo: number;
+export interface UnpaidRankReward extends BoardRun {
   userId: string;
-  boardNo: number;
-  runDay: number;
   systemNo: number;
   points: number;
   awarded: number;

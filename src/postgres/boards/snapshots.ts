@@ -1,10 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-
-interface RunNamed {
-  tenantNo: number;
-  boardNo: number;
-  runDay: number;
-}
+import type { BoardRun } from '../../domain/runs.ts';
 
 /** Snapshots of a run for days without changes, in `packed.length` parts (a power of 2). */
 export interface TakenSnapshots {
@@ -55,7 +50,7 @@ export async function addSnapshots(
 /** The parts of the last snapshot of a run before a day; none if there is no such snapshot. */
 export async function snapshotBefore(
   client: PoolClient,
-  { tenantNo, boardNo, runDay }: RunNamed,
+  { tenantNo, boardNo, runDay }: BoardRun,
   day: number,
 ): Promise<Buffer[]> {
   const { rows } = await client.query<{ packed: Buffer | null }>(
@@ -77,7 +72,7 @@ export async function snapshotBefore(
 /** The last snapshots of a run, oldest first, each with only the part that contains a user's hash. */
 export async function lastSnapshots(
   pool: Pool,
-  { tenantNo, boardNo, runDay }: RunNamed,
+  { tenantNo, boardNo, runDay }: BoardRun,
   { hash, count }: { hash: number; count: number },
 ): Promise<{ day: number; atMs: number; packed: Buffer | null }[]> {
   const { rows } = await pool.query<{ day: number; atMs: number; packed: Buffer | null }>(

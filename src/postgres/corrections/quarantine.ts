@@ -1,21 +1,15 @@
 import type { Pool, PoolClient } from 'pg';
-import { type Decimal, decimalText } from '../../domain/decimal.ts';
+import { decimalText } from '../../domain/decimal.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 import type { TimelineRange } from '../timeline/entries.ts';
+import type { EventRow } from '../persist/events.ts';
 
-export interface QuarantinedRow {
-  /** 32 hex digits. */
-  id: string;
-  tenantNo: number;
-  userId: string;
-  metricNo: number;
+export interface QuarantinedRow extends Pick<
+  EventRow,
+  'id' | 'tenantNo' | 'userId' | 'metricNo' | 'value' | 'atMs' | 'attributes' | 'idempotencyKey'
+> {
   /** GUARD. */
   guard: number;
-  value: Decimal;
-  atMs: number;
-  /** JSON text. */
-  attributes: string | null;
-  idempotencyKey: string | null;
 }
 
 const INSERT = `
@@ -193,13 +187,8 @@ export async function guardCounts(pool: Pool, tenantNo: number, userId: string):
   return rows;
 }
 
-export interface GuardedRow {
-  tenantNo: number;
-  userId: string;
-  metricNo: number;
-  guard: number;
+export interface GuardedRow extends Pick<QuarantinedRow, 'tenantNo' | 'userId' | 'metricNo' | 'guard' | 'atMs'> {
   outcome: 'refused' | 'clamped' | 'quarantined';
-  atMs: number;
 }
 
 const UPSERT = `

@@ -213,7 +213,7 @@ export async function userAttributeSums(
   return mappedInSlices(rows, ({ changes, ...row }) => ({ ...row, changes: changes.split(' ') }));
 }
 
-interface StoredAward {
+export interface StoredAward {
   id: string;
   triggerNo: number;
   awarded: number;

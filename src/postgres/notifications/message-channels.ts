@@ -8,6 +8,7 @@ export interface ChannelRow {
   enabled: boolean;
   host: string;
   port: number;
+  /** `tls` from the first byte, `starttls` before the login, or `none`. */
   security: 'tls' | 'starttls' | 'none';
   username: string | null;
   password: Buffer | null;

@@ -1,9 +1,9 @@
+import type { NamedUser } from '../../domain/user.ts';
 import type { PoolClient } from 'pg';
 import { type Decimal, decimalText } from '../../domain/decimal.ts';
 import { addAwards, addEvents } from '../partitions.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 import { binaryArray, binaryIntegers, TEXT } from './binary-rows.ts';
-import type { NamedUser } from './events.ts';
 
 /**
  * Users with more stored events and awards than this get day sums, which reads of their history use. For other users, reads

@@ -14,6 +14,7 @@ import {
   copyRows,
   TEXT,
 } from './binary-rows.ts';
+import type { NamedUser } from '../../domain/user.ts';
 
 export interface EventRow {
   /** 32 hex digits. */
@@ -149,11 +150,6 @@ export async function insertReversals(client: PoolClient, reversals: readonly Re
       ],
     );
   }
-}
-
-export interface NamedUser {
-  tenantNo: number;
-  userId: string;
 }
 
 export interface EventKey {

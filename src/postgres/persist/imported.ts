@@ -1,21 +1,13 @@
 import type { PoolClient } from 'pg';
-import { type Decimal, decimalText } from '../../domain/decimal.ts';
+import { decimalText } from '../../domain/decimal.ts';
 import { storableText } from '../storable-json.ts';
-import type { AwardRow } from './events.ts';
+import type { AwardRow, EventRow, CompletionRow } from './events.ts';
 
-/** Sum of a user's events of a metric on a local day, from another system. */
-export interface ImportedDayRow {
-  /** 32 hex digits. */
-  id: string;
-  tenantNo: number;
-  userId: string;
-  metricNo: number;
-  value: Decimal;
-  /** The user's total of the metric at the end of the day. */
-  total: Decimal;
-  atMs: number;
-  localDay: number;
-}
+/** Sum of a user's events of a metric on a local day, from another system, and the total at the end of the day. */
+export type ImportedDayRow = Pick<
+  EventRow,
+  'id' | 'tenantNo' | 'userId' | 'metricNo' | 'value' | 'total' | 'atMs' | 'localDay'
+>;
 
 interface ImportedHistory {
   days: readonly ImportedDayRow[];
@@ -62,14 +54,7 @@ export async function insertImportedDays(client: PoolClient, days: readonly Impo
 }
 
 /** A completion from another system, whose cause is unknown. */
-export interface ImportedCompletionRow {
-  tenantNo: number;
-  userId: string;
-  achievementNo: number;
-  /** 0 unless the achievement repeats. */
-  period: number;
-  atMs: number;
-}
+export type ImportedCompletionRow = Pick<CompletionRow, 'tenantNo' | 'userId' | 'achievementNo' | 'period' | 'atMs'>;
 
 const COMPLETIONS = `
   INSERT INTO completions (tenant_no, user_id, achievement_no, at, period)

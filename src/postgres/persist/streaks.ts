@@ -1,4 +1,4 @@
-import type { NamedUser } from './events.ts';
+import type { NamedUser } from '../../domain/user.ts';
 import type { PoolClient } from 'pg';
 import type { SettlementKind } from '../../domain/streaks/settle.ts';
 import { storableText } from '../storable-json.ts';

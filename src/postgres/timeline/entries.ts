@@ -1,23 +1,20 @@
 import { msOf, type TimelineBounds } from '../../domain/administration/timeline.ts';
 import { storableText } from '../storable-json.ts';
-import { SETTLEMENT_KINDS } from '../persist/streaks.ts';
+import { SETTLEMENT_KINDS, type StreakChangeRow } from '../persist/streaks.ts';
 import type { Pool } from 'pg';
+import type { UnreportedMove } from '../boards/league-closings.ts';
 
 /** Rows of one kind between two pairs of time and number. */
 export interface RowsQuery extends Pick<TimelineRange, 'tenantNo' | 'userId' | 'newest' | 'limit'> {
   bounds: TimelineBounds;
 }
 
-export interface TimelineStreakRow {
+export interface TimelineStreakRow extends Pick<
+  StreakChangeRow,
+  'frequency' | 'kind' | 'fromDay' | 'toDay' | 'length' | 'atMs' | 'correction'
+> {
   no: number;
-  frequency: number;
-  kind: number;
-  fromDay: number;
-  toDay: number;
-  length: number | null;
-  atMs: number;
   who: string | null;
-  correction: string | null;
   supersededBy: string | null;
 }
 
@@ -34,15 +31,10 @@ export interface TimelineFinalRow {
   atMs: number;
 }
 
-export interface TimelineLeagueRow {
-  no: number;
-  boardNo: number;
-  runDay: number;
-  tierBefore: number;
-  tier: number;
-  rank: number | null;
-  atMs: number;
-}
+export type TimelineLeagueRow = Pick<
+  UnreportedMove,
+  'no' | 'boardNo' | 'runDay' | 'tierBefore' | 'tier' | 'rank' | 'atMs'
+>;
 
 export interface TimelineAuditRow {
   no: number;

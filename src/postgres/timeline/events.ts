@@ -5,6 +5,8 @@ import { QUARANTINE_STATUS } from '../corrections/quarantine.ts';
 import { idsByWindows, type IdWindow, windowAround } from '../partitions.ts';
 import { storableText } from '../storable-json.ts';
 import { type TimelineRange, userMetrics, userSystems } from './entries.ts';
+import type { StoredAward } from '../history/days.ts';
+import type { NamedUser } from '../../domain/user.ts';
 
 /** Number of local days per query, at first and at most. Each costs an index probe per metric. */
 const FIRST_DAYS = 4;
@@ -173,15 +175,9 @@ export interface TimelineEventRow {
 }
 
 /** A stored award. `cause`: the ID with which its own begins. */
-export interface TimelineAwardRow {
-  id: string;
+export interface TimelineAwardRow extends StoredAward {
   cause: string;
   systemNo: number;
-  triggerNo: number;
-  awarded: number;
-  total: number;
-  boostNos: number[];
-  at: Date;
   /** `YYYY-MM-DD`. */
   localDate: string;
   catalogVersion: number | null;
@@ -196,15 +192,10 @@ export interface TimelineCompletionRow {
   backdated: boolean;
 }
 
-interface OfUser {
-  tenantNo: number;
-  userId: string;
-}
-
 /** Those of some IDs that are events of the user. */
 export async function eventsOf(
   pool: Pool,
-  { tenantNo, userId }: OfUser,
+  { tenantNo, userId }: NamedUser,
   ids: readonly string[],
 ): Promise<TimelineEventRow[]> {
   const { rows } = await pool.query<TimelineEventRow>(
@@ -241,7 +232,7 @@ export const AWARDS_OF_CAUSES = `
 /** The user's awards from some causes, in order. */
 export async function awardsOf(
   pool: Pool,
-  { tenantNo, userId }: OfUser,
+  { tenantNo, userId }: NamedUser,
   causes: readonly string[],
 ): Promise<TimelineAwardRow[]> {
   if (causes.length === 0) return [];
@@ -252,7 +243,7 @@ export async function awardsOf(
 }
 
 /** All completions of the user: one for each achievement, or for each period of a repeating one. */
-export async function completionsOf(pool: Pool, { tenantNo, userId }: OfUser): Promise<TimelineCompletionRow[]> {
+export async function completionsOf(pool: Pool, { tenantNo, userId }: NamedUser): Promise<TimelineCompletionRow[]> {
   const { rows } = await pool.query<TimelineCompletionRow>(
     `SELECT achievement_no AS "achievementNo", at, caused_by::text AS "causedBy",
             catalog_version::float8 AS "catalogVersion", backdated

@@ -4,7 +4,8 @@
  */
 import type { PoolClient } from 'pg';
 import { addJob, type Job } from '../jobs.ts';
-import { type EventKey, LEFT_KEYS, type NamedUser } from '../persist/events.ts';
+import type { NamedUser } from '../../domain/user.ts';
+import { type EventKey, LEFT_KEYS } from '../persist/events.ts';
 import { lockCursors } from '../shards.ts';
 import { storableText } from '../storable-json.ts';
 

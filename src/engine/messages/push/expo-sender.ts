@@ -4,6 +4,7 @@ import { reasonOf } from '../email-sender.ts';
 import { at, failed, jsonOf, later, SENT, textAt, tooLong, unanswered } from './push-result.ts';
 import type { ExpoCredentials, PushMessage, PushReceipt, PushResult, PushSender } from './push-sender.ts';
 import { tokenProblem } from './push-tokens.ts';
+import type { Answer } from '../../webhooks/guarded-post.ts';
 
 interface ExpoOptions extends ProviderHttpOptions {
   baseUrl: string;
@@ -93,10 +94,7 @@ function receiptOf(ticket: string, receipt: unknown): PushReceipt | null {
   };
 }
 
-interface ExpoAnswer {
-  status: number;
-  answer: string;
-  retryAfterMs: number | null;
+interface ExpoAnswer extends Answer {
   hidden: string[];
 }
 

@@ -5,6 +5,7 @@ import { reasonOf } from '../email-sender.ts';
 import { at, failed, jsonOf, later, SENT, shortKey, textAt, tooLong, unanswered } from './push-result.ts';
 import type { FcmCredentials, PushMessage, PushResult, PushSender } from './push-sender.ts';
 import { tokenProblem } from './push-tokens.ts';
+import type { Answer } from '../../webhooks/guarded-post.ts';
 
 interface FcmOptions extends ProviderHttpOptions {
   /** Of the service that takes messages. */
@@ -78,10 +79,7 @@ function fcmMessage(token: string, message: PushMessage, nowMs: number): { field
   return { fields, bytes: Buffer.byteLength(JSON.stringify(content)) };
 }
 
-interface FcmAnswer {
-  status: number;
-  answer: string;
-  retryAfterMs: number | null;
+interface FcmAnswer extends Answer {
   hidden: string[];
   hasSent: boolean;
 }

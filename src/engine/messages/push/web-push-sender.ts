@@ -8,6 +8,7 @@ import { domainOf, EndpointHosts } from './endpoint-hosts.ts';
 import { failed, jsonOf, later, SENT, shortKey, textAt, tooLong } from './push-result.ts';
 import type { PushMessage, PushResult, PushSender, WebPushCredentials } from './push-sender.ts';
 import { type Subscription, subscriptionOf } from './push-tokens.ts';
+import type { Answer } from '../../webhooks/guarded-post.ts';
 
 interface WebPushOptions extends ProviderHttpOptions {
   now: () => number;
@@ -79,10 +80,7 @@ function encrypted(content: Buffer, { key, authSecret }: Subscription): Buffer {
   return ece.encrypt(content, { version: 'aes128gcm', dh: key, privateKey, authSecret });
 }
 
-interface WebPushAnswer {
-  status: number;
-  answer: string;
-  retryAfterMs: number | null;
+interface WebPushAnswer extends Answer {
   endpoint: URL;
 }
 
