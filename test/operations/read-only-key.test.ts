@@ -10,7 +10,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { APPLICATION_REQUESTS } from './requests.ts';
 
-// Whoever has a read-only admin key calls everything that it may call, over HTTP and as an assistant: nothing changes, and no answer has a
+// The holder of a read-only admin key calls everything that it may call, over HTTP and as an assistant: nothing changes, and no answer has a
 // secret. No worker runs, so what changes is changed by a request.
 
 const SECRETS_KEY = randomBytes(32);
