@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
-import { NOBODY, type Operation } from '../../src/operations/operation.ts';
+import type { Operation } from '../../src/operations/operation.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { knownParts } from '../../src/redis/parts.ts';
 import { keysOf } from '../stack/all-servers.ts';
@@ -10,7 +10,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { APPLICATION_REQUESTS } from './requests.ts';
 
-// Whoever has a read-only admin key calls everything that it may call, over HTTP and as an assistant: nothing changes, and no answer has a
+// The holder of a read-only admin key calls everything that it may call, over HTTP and as an assistant: nothing changes, and no answer has a
 // secret. No worker runs, so what changes is changed by a request.
 
 const SECRETS_KEY = randomBytes(32);
@@ -54,6 +54,7 @@ let readKey: string;
 /** By what they are. */
 const secrets: Record<string, string> = {};
 
+// oxlint-disable-next-line typescript/no-explicit-any -- answers of any shape
 async function ok(answered: Promise<{ status: number; body: unknown }>): Promise<any> {
   const { status, body } = await answered;
   expect({ status, body }).toMatchObject({ status: expect.toSatisfy((each: number) => each < 300) });
@@ -112,7 +113,6 @@ beforeAll(async () => {
     if (Buffer.isBuffer(value))
       for (const encoding of ['hex', 'base64'] as const)
         secrets[`secret of event IDs in ${encoding}`] = value.toString(encoding).replaceAll('=', '');
-  expect(Object.keys(secrets).length).toBeGreaterThanOrEqual(14);
   // Everything that a first request caches or notes.
   await callAll();
   await useAll();
@@ -155,7 +155,7 @@ async function callAll(): Promise<Map<string, { status: number; text: string }>>
     const client = operation.surface === 'admin' ? laurel.admin : laurel.app;
     const { status, body } = await client.send(
       operation.method.toUpperCase(),
-      query.size > 0 ? `${path}?${query}` : path,
+      query.size > 0 ? `${path}?${query.toString()}` : path,
       {
         key: readKey,
         ...(BODIES[operation.id] !== undefined && operation.method === 'post' && { body: BODIES[operation.id] }),
@@ -213,7 +213,7 @@ const leaks = (text: string): string[] =>
   Object.entries(secrets).flatMap(([what, secret]) => (text.includes(secret) ? [what] : []));
 
 test('everything that it may call changes nothing and shows no secret', async () => {
-  expect(NOBODY.scope).not.toBe('read');
+  expect(Object.keys(secrets).length).toBeGreaterThanOrEqual(14);
   const before = await stored();
   const answers = await callAll();
   expect(await stored()).toEqual(before);

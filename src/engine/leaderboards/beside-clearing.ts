@@ -9,7 +9,7 @@ import { clearRun } from './runs.ts';
 export type IsCleared = (run: BoardRun) => boolean;
 
 /**
- * Makes a change of users that is told which runs are cleared. If a run is cleared while the change is being made, the change may have
+ * Makes a change of users that knows which runs were cleared before. If a run is cleared while the change is being made, the change may have
  * written to its sets again, which nobody reads: they are removed afterwards. If this process ends before that, the daily scan for stray
  * sets removes them.
  */

@@ -31,7 +31,7 @@ export interface SessionKey {
 /** Lifetime of a session, whether used or not. */
 const SESSION_MS = 12 * 3_600_000;
 const TOKEN_BYTES = 32;
-/** Sessions of a key. Another sign-in ends the oldest: whoever has a key may sign in all the time. */
+/** Sessions of a key. Another sign-in ends the oldest, so that a holder of a key cannot fill the table. */
 const MOST_SESSIONS = 1_000;
 // Compared for unknown keys, so that refusing them takes the same time.
 const NO_HASH = Buffer.alloc(32);

@@ -53,6 +53,11 @@ const LOGGED = 'FROM webhook_messages AS message';
 /** Waiting messages are few, so the queue is read instead of searching the log for them. */
 const QUEUED = 'FROM webhook_queue JOIN webhook_messages AS message USING (webhook_id, sequence, day, id)';
 
+/** SQL: messages of a tenant about deleted users that a job has yet to delete (`row-removals.ts`). Usually none. */
+const listedForDeletion = (tenantNo: string): string => `
+  SELECT unnest(ids) FROM rows_to_delete AS listed
+   WHERE rows_of = 'webhook_messages' AND (SELECT tenant_no FROM jobs WHERE no = listed.job_no) = ${tenantNo}`;
+
 /** Later than any day. */
 const NO_DAY = 2 ** 31 - 1;
 
@@ -69,6 +74,7 @@ export async function listDeliveries(pool: Pool, query: DeliveriesQuery): Promis
         AND ($5::text IS NULL OR type = $5) AND ($6::text IS NULL OR user_id = $6)
         AND ($7::float8 IS NULL OR message.created >= to_timestamp($7 / 1000))
         AND ($8::float8 IS NULL OR message.created < to_timestamp($8 / 1000)) AND message.day BETWEEN $10 AND $11
+        AND ${status === 'pending' ? 'webhook_queue' : 'message'}.id NOT IN (${listedForDeletion('$2')})
       ORDER BY message.sequence DESC LIMIT $9`,
     [
       webhookId,
@@ -92,7 +98,7 @@ export async function readDelivery(
   { webhookId, id }: { webhookId: string; id: string },
 ): Promise<WholeDeliveryRow | null> {
   const { rows } = await client.query<WholeDeliveryRow>(
-    `SELECT ${WHOLE} ${LOGGED} WHERE message.id = $1 AND webhook_id = $2`,
+    `SELECT ${WHOLE} ${LOGGED} WHERE message.id = $1 AND webhook_id = $2 AND message.id NOT IN (${listedForDeletion('message.tenant_no')})`,
     [id, webhookId],
   );
   return rows[0] ?? null;

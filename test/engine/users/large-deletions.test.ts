@@ -209,6 +209,33 @@ test('a rebuild meanwhile takes no key of the deleted user for one of the new us
   expect(await differences()).toEqual([]);
 });
 
+test('the log of a webhook shows no message about a deleted user whose messages are still to be deleted', async () => {
+  const hook = { name: 'Hook', url: 'https://hooks.example.com/x', events: ['points.changed'] };
+  const { body } = await laurel.admin.post('/v1/webhooks', [hook]);
+  const [{ id: webhookId }] = body.created;
+  const messages = await rows(
+    `INSERT INTO webhook_messages (day, id, webhook_id, tenant_no, type, user_id, sequence, at, created, payload, status)
+     SELECT 20000, gen_random_uuid(), $1, 0, 'points.changed', u, row_number() OVER (), now(), now(), '{}', 'delivered'
+       FROM unnest(ARRAY [$2, $2, 'another']) AS u RETURNING id, user_id`,
+    webhookId,
+    id,
+  );
+  const path = `/v1/webhooks/${webhookId}/deliveries`;
+  const shown = async (): Promise<(string | null)[]> =>
+    (await laurel.admin.get(path)).body.deliveries.map((each: { userId: string | null }) => each.userId);
+  expect((await shown()).length).toBe(3);
+  await remove();
+  expect(await countOf('webhook_messages')).toBe(2);
+  expect(await shown()).toEqual(['another']);
+  expect((await laurel.admin.get(`${path}?userId=${id}`)).body.deliveries).toEqual([]);
+  const statuses = messages.map(async (each) => (await laurel.admin.get(`${path}/${String(each['id'])}`)).status);
+  expect(await Promise.all(statuses)).toEqual([404, 404, 200]);
+  await removeAll();
+  expect(await countOf('webhook_messages')).toBe(0);
+  expect(await shown()).toEqual(['another']);
+  await laurel.admin.delete(`/v1/webhooks?ids=${webhookId}`);
+});
+
 test('snapshots of a tenant with many are searched in slices; those of a new user stay', async () => {
   const { pool } = laurel;
   const packer = createSnapshotPacker(1);
