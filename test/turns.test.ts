@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { Slices } from '../src/slices.ts';
 import { Bill, currentBill, forAll, inOwnTurn, Lane, nextTurn, noCost, TenantLanes } from '../src/turns.ts';
 
-const laneOf = (tenant = new TenantLanes(), most = Infinity): Lane => new Lane(tenant, { isOfUser: true, most: () => most });
+const laneOf = (tenant = new TenantLanes(), most = Infinity): Lane =>
+  new Lane(tenant, { isOfUser: true, most: () => most });
 const billOf = (lane = laneOf()): Bill => new Bill(lane, noCost(), () => undefined);
 
 /** Runs a request; resolves with its result when it has ended. */

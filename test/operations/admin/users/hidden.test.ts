@@ -105,6 +105,20 @@ test('users can hide themselves; they are shown when neither they nor an adminis
   expect((await laurel.admin.patch('/v1/users/bob', { hiden: true })).status).toBe(400);
 });
 
+test('a user who asks again to be hidden, or is shown, causes no reads of all leaderboards', async () => {
+  const path = '/v1/users/ada/preferences';
+  const groupsRead = async (): Promise<number> =>
+    Number(/^cmdstat_smembers:calls=(\d+)/m.exec(await laurel.redis.info('commandstats'))?.[1] ?? 0);
+  const readsOf = async (hidden: boolean): Promise<number> => {
+    const before = await groupsRead();
+    expect((await laurel.app.patch(path, { leaderboards: { hidden } })).status).toBe(200);
+    return (await groupsRead()) - before;
+  };
+  expect(await readsOf(true)).toBeGreaterThan(0);
+  expect(await readsOf(true)).toBe(0);
+  expect(await readsOf(false)).toBe(0);
+});
+
 test('final runs contain the users who were not hidden then; a filled leaderboard omits hidden users', async () => {
   await hide('cleo', true);
   await to('2030-03-04T12:00:00Z');
