@@ -42,6 +42,8 @@ const BACKSTOP_MS = 5_000;
 const OVERDUE_MS = 1000;
 const LATE_MS = 10_000;
 const REPEAT_MS = 10_000;
+/** Of a line about no shard in particular. */
+const ANY_SHARD = -1;
 
 export interface Watched {
   /** From `createRedis`. */
@@ -142,7 +144,10 @@ export function watchOutbox({ persister, log, ending, ...watched }: WatchOptions
   const watch = watchShards({ ...watched, kind: 'outbox' }, (shards) =>
     look(shards).catch((error: unknown) => {
       // A shard that the cluster is moving is checked on its new node.
-      if (!isElsewhere(error as Error)) complain(-1, { err: error }, 'the outbox cannot be watched');
+      if (!isElsewhere(error as Error))
+        logThrottle.log(ANY_SHARD, () =>
+          log.warn({ err: error }, 'Redis does not say which events wait; it is asked again'),
+        );
       return true;
     }),
   );

@@ -295,7 +295,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
   });
 
   test('an error at a field has the words of the form, and the list of requests has its reason', async () => {
-    const { page, context, form, at } = await signedIn();
+    const { page, context, errors, form, at } = await signedIn();
     const editor = await form('/achievements', 'achievement');
     await editor.getByLabel('Name', { exact: true }).fill('Impossible');
     await editor.getByRole('button', { name: 'Create' }).click();
@@ -310,6 +310,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     await at('/requests');
     await page.getByLabel('Path, reason or key').fill('greater than');
     await page.getByRole('row').filter({ hasText: 'POST /v1/achievements' }).getByText('metricValue must be').waitFor();
+    expect(errors).toEqual([]);
     await context.close();
   });
 

@@ -19,6 +19,8 @@ interface BatchWorkerOptions extends Watched {
 }
 
 const REPEAT_MS = 10_000;
+/** Of a line about no shard in particular. */
+const ANY_SHARD = -1;
 
 /**
  * Processes batches on wake-ups, and otherwise when `watchShards` finds them, whether or not a wake-up was lost or its
@@ -57,7 +59,10 @@ export function batchWorker({ queueRedis, processor, log, ending, ...watched }: 
       return waiting.length > 0;
     } catch (error) {
       // A shard that the cluster is moving is checked on its new node.
-      if (!isElsewhere(error as Error)) complain(-1, error);
+      if (!isElsewhere(error as Error))
+        logThrottle.log(ANY_SHARD, () =>
+          log.warn({ err: error }, 'Redis does not say which batches wait; it is asked again'),
+        );
       return true;
     }
   });

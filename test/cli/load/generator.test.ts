@@ -82,18 +82,27 @@ test.each(['flat out', { curve: [{ atMs: 0, perSecond: 50 }], share: 1, bursts: 
   'clients that retry send an event again with its key until it is processed, and only then is it in the ledger (%j)',
   async (pace) => {
     const tries = new Map<string, number>();
+    const closedMs = new Map<string, number>();
+    const pausesMs: number[] = [];
     const { outcome, generator } = await loadOf(
       (request, response) => {
         const key = request.headers['idempotency-key'] as string;
         const made = (tries.get(key) ?? 0) + 1;
         tries.set(key, made);
         if (made === 1) response.writeHead(503, { 'Content-Length': 0, 'Retry-After': 0 }).end();
-        else if (made === 2) request.socket.destroy();
-        else created(request, response);
+        else if (made === 2) {
+          closedMs.set(key, performance.now());
+          request.socket.destroy();
+        } else {
+          pausesMs.push(performance.now() - closedMs.get(key)!);
+          created(request, response);
+        }
       },
       { keyed: 1, retries: true, pace: pace as LoadJob['pace'] },
     );
     expect([...tries.values()]).toEqual([3, 3, 3, 3, 3, 3]);
+    // A server that is down is not called in a loop.
+    expect(Math.min(...pausesMs)).toBeGreaterThan(900);
     expect(outcome).toMatchObject({
       answered: 18,
       events: 6,
