@@ -23,8 +23,9 @@ interface Row {
 
 /** A tenant's existing resources and their version, in one snapshot; `null` if the tenant does not exist. */
 export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): Promise<Catalog | null> {
-  const { rows } = await client.query<Row>(
-    `SELECT catalog_version AS version, event_settings AS events, message_settings AS messages, streaks, earn_since, streaks_before,
+  const { rows } = await client.query<Row>({
+    name: 'load_catalog',
+    text: `SELECT catalog_version AS version, event_settings AS events, message_settings AS messages, streaks, earn_since, streaks_before,
             (SELECT min(swept_day) FROM streak_zones WHERE tenant_no = tenants.no) AS swept_day,
             (SELECT json_object_agg(board_no, run_day) FROM (
               SELECT board_no, min(run_day) AS run_day FROM (
@@ -38,8 +39,8 @@ export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): 
                        (extract(epoch FROM created) * 1000)::bigint, (extract(epoch FROM updated) * 1000)::bigint, doc) ORDER BY created, no)
                 FROM catalog_resources WHERE tenant_no = tenants.no AND deleted IS NULL), '[]') AS resources
        FROM tenants WHERE no = $1`,
-    [tenantNo],
-  );
+    values: [tenantNo],
+  });
   const [row] = rows;
   if (row === undefined) return null;
   const catalog: Catalog = {
@@ -250,10 +251,11 @@ async function keepSettings(
 }
 
 export async function catalogVersions(pool: Pool, tenantNos: number[]): Promise<Map<number, number>> {
-  const { rows } = await pool.query<{ no: number; version: number }>(
-    'SELECT no, catalog_version AS version FROM tenants WHERE no = ANY($1::integer[])',
-    [tenantNos],
-  );
+  const { rows } = await pool.query<{ no: number; version: number }>({
+    name: 'catalog_versions',
+    text: 'SELECT no, catalog_version AS version FROM tenants WHERE no = ANY($1::integer[])',
+    values: [tenantNos],
+  });
   return new Map(rows.map(({ no, version }) => [no, version]));
 }
 

@@ -32,11 +32,54 @@ const KEEP_ALIVES = {
   tcp_user_timeout: '30s',
 };
 
+/**
+ * How long a request waits for a connection that is in use before the pool opens another one. Opening takes this process and
+ * Postgres more than most statements, and a new session first reads the catalog's entries of each table it uses.
+ */
+const PATIENCE_MS = 20;
+
 const SET_UP = 'SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS settings (name, value)';
 
 /** Makes Postgres end this session within 30 s after its machine vanishes. */
 export const setKeepAlives = (client: pg.ClientBase): Promise<unknown> =>
   client.query(SET_UP, [Object.keys(KEEP_ALIVES), Object.values(KEEP_ALIVES)]);
+
+type WithClient = Parameters<pg.Pool['connect']>[0];
+
+/** A pool that opens a connection only if none of those it has becomes free in a moment. */
+class PatientPool extends pg.Pool {
+  private readonly waiting: (() => void)[] = [];
+
+  constructor(options: pg.PoolConfig) {
+    super(options);
+    this.on('release', () => this.waiting.shift()?.());
+  }
+
+  override connect(): Promise<pg.PoolClient>;
+  override connect(callback: WithClient): void;
+  override connect(callback?: WithClient): Promise<pg.PoolClient> | void {
+    const opensAnother =
+      this.idleCount <= this.waitingCount && this.totalCount > 0 && this.totalCount < this.options.max;
+    if (callback === undefined) return opensAnother ? this.moment().then(() => super.connect()) : super.connect();
+    if (opensAnother) void this.moment().then(() => super.connect(callback));
+    else super.connect(callback);
+  }
+
+  /** Resolves when a connection becomes free, at the latest after `PATIENCE_MS`. */
+  private moment(): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.waiting.push(end);
+      const timer = setTimeout(() => {
+        this.waiting.splice(this.waiting.indexOf(end), 1);
+        resolve();
+      }, PATIENCE_MS);
+    });
+  }
+}
 
 export interface PoolOptions {
   max: number;
@@ -55,7 +98,7 @@ export interface PoolOptions {
  */
 export function createPool(url: string, { max, timeoutMs, settings }: PoolOptions): pg.Pool {
   const all = { ...KEEP_ALIVES, ...settings };
-  const pool = new pg.Pool({
+  const pool = new PatientPool({
     connectionString: url,
     max,
     idleTimeoutMillis: KEPT_MS,

@@ -90,12 +90,13 @@ interface StoredCursors {
 }
 
 export async function readCursors(client: Pool | PoolClient): Promise<StoredCursors> {
-  const { rows } = await client.query<StoredCursor & { installation: string }>(
-    `SELECT installation_id AS installation, stream_id AS position, storage_epoch AS "storageEpoch",
+  const { rows } = await client.query<StoredCursor & { installation: string }>({
+    name: 'read_cursors',
+    text: `SELECT installation_id AS installation, stream_id AS position, storage_epoch AS "storageEpoch",
             batch_progress AS "batchProgress"
        FROM redis_epoch, outbox_cursors WHERE shard < $1 ORDER BY shard`,
-    [SHARDS],
-  );
+    values: [SHARDS],
+  });
   if (rows.length === SHARDS) return { installation: rows[0]!.installation, cursors: rows };
   await client.query(
     'INSERT INTO outbox_cursors (shard, stream_id) SELECT no, $2 FROM generate_series(0, $1 - 1) AS no ON CONFLICT DO NOTHING',

@@ -128,15 +128,16 @@ export async function runsToClear(
   limit: number,
   except: readonly string[],
 ): Promise<{ id: number; tenantNo: number; boardNo: number; runDay: number; finalMs: number; groups: string[] }[]> {
-  const { rows } = await pool.query(
-    `SELECT id, tenant_no AS "tenantNo", board_no AS "boardNo", run_day AS "runDay",
+  const { rows } = await pool.query({
+    name: 'runs_to_clear',
+    text: `SELECT id, tenant_no AS "tenantNo", board_no AS "boardNo", run_day AS "runDay",
             (extract(epoch FROM final_at) * 1000)::float8 AS "finalMs",
             ARRAY (SELECT name FROM board_run_groups WHERE run_id = board_runs.id) AS groups
        FROM board_runs
       WHERE is_final AND NOT is_cleared AND final_at <= $1 AND tenant_no || ':' || board_no <> ALL ($3)
       ORDER BY final_at LIMIT $2`,
-    [new Date(finalUpToMs), limit, except],
-  );
+    values: [new Date(finalUpToMs), limit, except],
+  });
   return rows;
 }
 

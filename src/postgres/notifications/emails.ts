@@ -195,11 +195,12 @@ export async function firstDueCompletion(
   upToMs: number,
   except: readonly number[],
 ): Promise<number | null> {
-  const { rows } = await pool.query<{ dueMs: number }>(
-    `SELECT due_ms AS "dueMs" FROM notification_completions
+  const { rows } = await pool.query<{ dueMs: number }>({
+    name: 'first_due_completion',
+    text: `SELECT due_ms AS "dueMs" FROM notification_completions
       WHERE due_ms <= $1 AND tenant_no <> ALL ($2::int[]) ORDER BY due_ms LIMIT 1`,
-    [upToMs, except],
-  );
+    values: [upToMs, except],
+  });
   return rows[0]?.dueMs ?? null;
 }
 

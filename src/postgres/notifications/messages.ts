@@ -161,12 +161,13 @@ export async function dropLate(
   pool: Pool,
   { kind, beforeMs, nowMs }: { kind: MessageKind; beforeMs: number; nowMs: number },
 ): Promise<number> {
-  const { rowCount } = await pool.query(
-    `UPDATE email_messages SET status = 'dropped', reason = 'too late', payload = NULL, due_ms = NULL,
+  const { rowCount } = await pool.query({
+    name: 'drop_late',
+    text: `UPDATE email_messages SET status = 'dropped', reason = 'too late', payload = NULL, due_ms = NULL,
             finished = to_timestamp($3::float8 / 1000)
       WHERE status = 'waiting' AND kind = $1 AND at < to_timestamp($2::float8 / 1000)`,
-    [kind, beforeMs, nowMs],
-  );
+    values: [kind, beforeMs, nowMs],
+  });
   return rowCount ?? 0;
 }
 

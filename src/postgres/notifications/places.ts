@@ -34,7 +34,8 @@ export async function boardsToCompare(
   except: readonly string[],
   limit: number,
 ): Promise<MovedBoard[]> {
-  return (await pool.query<MovedBoard>(MOVED, [upToMs, except, limit])).rows;
+  const values = [upToMs, except, limit];
+  return (await pool.query<MovedBoard>({ name: 'boards_to_compare', text: MOVED, values })).rows;
 }
 
 export async function followBoards(

@@ -136,20 +136,22 @@ export interface EndedWindow {
 
 /** End and tenant of the first window that ended by a time, except for some tenants. Both in epoch ms. */
 export async function firstEndedWindow(pool: Pool, upToMs: number, except: readonly number[]): Promise<number | null> {
-  const { rows } = await pool.query<{ untilMs: number }>(
-    `SELECT until_ms AS "untilMs" FROM notification_windows
+  const { rows } = await pool.query<{ untilMs: number }>({
+    name: 'first_ended_window',
+    text: `SELECT until_ms AS "untilMs" FROM notification_windows
       WHERE until_ms <= $1 AND tenant_no <> ALL ($2::int[]) ORDER BY until_ms LIMIT 1`,
-    [upToMs, except],
-  );
+    values: [upToMs, except],
+  });
   return rows[0]?.untilMs ?? null;
 }
 
 /** Ends windows that were opened before the clock was set back. Returns whether there were any. `nowMs`: the clock's time. */
 export async function endWindowsAhead(pool: Pool, nowMs: number): Promise<boolean> {
-  const { rowCount } = await pool.query(
-    'UPDATE notification_windows SET until_ms = $1 WHERE until_ms > $1::bigint + $2',
-    [nowMs, FURTHEST_END_MS],
-  );
+  const { rowCount } = await pool.query({
+    name: 'end_windows_ahead',
+    text: 'UPDATE notification_windows SET until_ms = $1 WHERE until_ms > $1::bigint + $2',
+    values: [nowMs, FURTHEST_END_MS],
+  });
   return rowCount !== 0;
 }
 

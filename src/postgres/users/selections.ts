@@ -133,15 +133,16 @@ export async function dueUsers(
   except: readonly number[],
   limit: number,
 ): Promise<DueUser[]> {
-  const { rows } = await pool.query<DueUser>(
-    `SELECT users.tenant_no AS "tenantNo", tenants.catalog_version AS version, users.id AS "userId",
+  const { rows } = await pool.query<DueUser>({
+    name: 'due_users',
+    text: `SELECT users.tenant_no AS "tenantNo", tenants.catalog_version AS version, users.id AS "userId",
             anniversary_ms AS "dueMs"
        FROM users
        JOIN tenants ON tenants.no = users.tenant_no AND tenants.status = 'active'
        JOIN organisation ON multi_tenancy = (users.tenant_no > 0)
       WHERE anniversary_ms <= $1 AND owed_position IS NULL AND users.tenant_no <> ALL ($2::int[])
       ORDER BY anniversary_ms, users.tenant_no, users.id LIMIT $3`,
-    [upToMs, except, limit],
-  );
+    values: [upToMs, except, limit],
+  });
   return rows;
 }

@@ -120,11 +120,12 @@ const STEP = 5_000;
 
 /** Whether the default partition or the queue holds messages from before a day. */
 export async function hasMessagesBefore(pool: Pool, day: number): Promise<boolean> {
-  const { rows } = await pool.query<{ some: boolean }>(
-    `SELECT EXISTS (SELECT FROM webhook_messages_default WHERE day < $1)
+  const { rows } = await pool.query<{ some: boolean }>({
+    name: 'has_messages_before',
+    text: `SELECT EXISTS (SELECT FROM webhook_messages_default WHERE day < $1)
          OR EXISTS (SELECT FROM webhook_queue WHERE day < $1) AS some`,
-    [day],
-  );
+    values: [day],
+  });
   return rows[0]!.some;
 }
 
