@@ -162,7 +162,7 @@ interface FinalMember {
 }
 
 /** The groups of a run. */
-export async function groupsOf(pool: Pool, { tenantNo, boardNo, runDay }: RunNamed): Promise<string[]> {
+export async function groupsOf(pool: Pool, { tenantNo, boardNo, runDay }: BoardRun): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>(
     `SELECT own.name FROM board_runs AS run JOIN board_run_groups AS own ON own.run_id = run.id
       WHERE run.tenant_no = $1 AND run.board_no = $2 AND run.run_day = $3`,
