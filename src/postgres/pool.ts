@@ -60,24 +60,23 @@ class PatientPool extends pg.Pool {
   override connect(callback?: WithClient): Promise<pg.PoolClient> | void {
     const opensAnother =
       this.idleCount <= this.waitingCount && this.totalCount > 0 && this.totalCount < this.options.max;
-    if (callback === undefined) return opensAnother ? this.moment().then(() => super.connect()) : super.connect();
-    if (opensAnother) void this.moment().then(() => super.connect(callback));
-    else super.connect(callback);
+    if (!opensAnother) return callback === undefined ? super.connect() : super.connect(callback);
+    if (callback !== undefined) return this.soon(() => super.connect(callback));
+    return new Promise<void>((resolve) => this.soon(resolve)).then(() => super.connect());
   }
 
-  /** Resolves when a connection becomes free, at the latest after `PATIENCE_MS`. */
-  private moment(): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        resolve();
-      };
-      this.waiting.push(end);
-      const timer = setTimeout(() => {
-        this.waiting.splice(this.waiting.indexOf(end), 1);
-        resolve();
-      }, PATIENCE_MS);
-    });
+  /** Calls `next` when a connection becomes free, at the latest after `PATIENCE_MS`. */
+  private soon(next: () => void): void {
+    const onFree = (): void => {
+      clearTimeout(timer);
+      // The pool takes the connection back after this event.
+      queueMicrotask(next);
+    };
+    this.waiting.push(onFree);
+    const timer = setTimeout(() => {
+      this.waiting.splice(this.waiting.indexOf(onFree), 1);
+      next();
+    }, PATIENCE_MS);
   }
 }
 
