@@ -1,7 +1,7 @@
 import { NO_SCORE } from '../domain/leaderboard.ts';
 import { doubleOf, reachedIn, type ScoreChange, secondaryIn } from './leaderboards.ts';
 import type { PlanBoard } from './plan.ts';
-import { allMoves, type BoardRun } from './teams.ts';
+import { allMoves, type RunOfPlan } from './teams.ts';
 import type { Score, User } from './user.ts';
 
 /*
@@ -19,7 +19,7 @@ const isHiddenBy = ({ hidden }: User, by: number): boolean => hidden % (2 * by) 
 export function setHidden(
   user: User,
   { by, hidden }: { by: number; hidden: boolean },
-  { boards, isCleared, nowMs }: { boards: readonly PlanBoard[]; isCleared: (run: BoardRun) => boolean; nowMs: number },
+  { boards, isCleared, nowMs }: { boards: readonly PlanBoard[]; isCleared: (run: RunOfPlan) => boolean; nowMs: number },
 ): ScoreChange[] | null {
   if (isHiddenBy(user, by) === hidden) return null;
   const wasShown = user.hidden === 0;
@@ -51,7 +51,7 @@ export function setHidden(
   );
 }
 
-const scoresOn = (user: User, board: PlanBoard, isCleared: (run: BoardRun) => boolean): Score[] =>
+const scoresOn = (user: User, board: PlanBoard, isCleared: (run: RunOfPlan) => boolean): Score[] =>
   user.scores.filter((score) => score.board === board.no && !isCleared(score));
 
 const isRanked = (board: PlanBoard, score: Score): boolean =>
@@ -77,7 +77,7 @@ const entryOf = (user: User, board: PlanBoard, score: Score): ScoreChange => ({
 export const enterSets = (
   user: User,
   boards: readonly PlanBoard[],
-  isCleared: (run: BoardRun) => boolean,
+  isCleared: (run: RunOfPlan) => boolean,
 ): ScoreChange[] =>
   user.hidden !== 0
     ? []
@@ -97,7 +97,7 @@ const bothTies = ({ reached, secondary }: { reached: number | null; secondary: n
 const NO_TIES = bothTies({ reached: null, secondary: null });
 
 /** A sorted set of a leaderboard. */
-export interface BoardSet extends BoardRun {
+export interface BoardSet extends RunOfPlan {
   group: string;
 }
 

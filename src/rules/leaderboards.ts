@@ -6,7 +6,7 @@ import type { Plan, PlanBoard } from './plan.ts';
 import { secondaryOf } from '../domain/secondary-score.ts';
 import type { Tie } from '../packed/state.ts';
 import { isEqual, isZero, leavesRange, minus, plus, reaches } from './sums.ts';
-import { type BoardRun, correct, credit, type TeamMove } from './teams.ts';
+import { type RunOfPlan, correct, credit, type TeamMove } from './teams.ts';
 import type { Score, User } from './user.ts';
 
 /*
@@ -69,14 +69,14 @@ function firstOf({ scores }: User, board: number): number {
   return at;
 }
 
-export const scoreIn = ({ scores }: Pick<User, 'scores'>, { board, runDay }: BoardRun): Score | undefined =>
+export const scoreIn = ({ scores }: Pick<User, 'scores'>, { board, runDay }: RunOfPlan): Score | undefined =>
   scores.find((score) => score.board === board && score.runDay === runDay);
 
 /**
  * The user's score in a run, created with 0 if there is none. Drops scores of runs before `oldest`, because Postgres holds their final
  * scores: it is the oldest run that still accepts events anywhere, or whose sorted sets Redis still holds.
  */
-export function ensureScore(user: User, { board, runDay }: BoardRun, oldest: number): Score {
+export function ensureScore(user: User, { board, runDay }: RunOfPlan, oldest: number): Score {
   const first = firstOf(user, board);
   let after = first;
   while (user.scores[after]?.board === board) after += 1;
@@ -112,18 +112,18 @@ export function isInside({ from = 0, to = DAY_SECONDS }: PlanBoard, second: numb
   return from <= to ? second >= from && second < to : second >= from || second < to;
 }
 
-const timeIndex = ({ scoreTimes }: User, { board, runDay }: BoardRun): number =>
+const timeIndex = ({ scoreTimes }: User, { board, runDay }: RunOfPlan): number =>
   scoreTimes.findIndex((time) => time.board === board && time.runDay === runDay);
 
 /** When the user reached the score in a run, microseconds; 0 if unknown. */
-export const reachedIn = (user: User, run: BoardRun): number => user.scoreTimes[timeIndex(user, run)]?.reached ?? 0;
+export const reachedIn = (user: User, run: RunOfPlan): number => user.scoreTimes[timeIndex(user, run)]?.reached ?? 0;
 
 /** The rank number of the secondary score in a run, 0 if the user has none; `null` on leaderboards without one. */
 export const secondaryIn = (user: User, { no, secondary }: Pick<PlanBoard, 'no' | 'secondary'>, runDay: number) =>
   secondary === undefined ? null : (user.scoreTimes[timeIndex(user, { board: no, runDay })]?.secondary ?? 0);
 
 /** Notes when a score was reached, and its secondary score. */
-export function noteReached(user: User, { board, runDay }: BoardRun, { reached, secondary }: Tie): void {
+export function noteReached(user: User, { board, runDay }: RunOfPlan, { reached, secondary }: Tie): void {
   const at = timeIndex(user, { board, runDay });
   const time = { board, runDay, reached, ...(secondary !== null && { secondary }) };
   if (at === -1) user.scoreTimes.push(time);
@@ -382,7 +382,7 @@ export function dropGoneBoards(user: User, { present, firstDay }: Plan): void {
   const times = user.scoreTimes;
   // Until a run is cleared, usually a day after its end, its sets hold members by time, although their scores are gone. So times are
   // kept until another run has followed for a week.
-  const endedLongAgo = ({ board, runDay }: BoardRun): boolean =>
+  const endedLongAgo = ({ board, runDay }: RunOfPlan): boolean =>
     times.some((later) => later.board === board && later.runDay > runDay && later.runDay < firstDay - 6);
   user.scoreTimes = times.filter(
     (time) => isPresent(time) && (!endedLongAgo(time) || scoreIn(user, time) !== undefined),

@@ -13,7 +13,7 @@ import {
 } from './leaderboards.ts';
 import type { PlanBoard } from './plan.ts';
 import { isEqual, plus, reaches } from './sums.ts';
-import type { BoardRun } from './teams.ts';
+import type { RunOfPlan } from './teams.ts';
 import {
   copyStreak,
   type GuardSums,
@@ -42,7 +42,7 @@ export interface MergeFacts {
   quests: ReadonlyMap<number, { times: number; latestMs: number }>;
   boards: readonly PlanBoard[];
   /** Whether a run of a leaderboard still takes scores. Others keep those of `into`. */
-  isOpen: (run: BoardRun) => boolean;
+  isOpen: (run: RunOfPlan) => boolean;
   /** Most device tokens of a user. */
   mostTokens: number;
 }
@@ -235,8 +235,8 @@ function joined(
 }
 
 /** The stays of `from` in a run come first, so that the present team is that of `into`. */
-function mergeStays(user: User, from: User, { board, runDay }: BoardRun): void {
-  const isOf = (each: BoardRun): boolean => each.board === board && each.runDay === runDay;
+function mergeStays(user: User, from: User, { board, runDay }: RunOfPlan): void {
+  const isOf = (each: RunOfPlan): boolean => each.board === board && each.runDay === runDay;
   for (const stay of from.stays.filter(isOf).toReversed()) {
     const own = user.stays.filter(isOf);
     const same = own.find(({ team }) => team === stay.team) ?? (own.length >= MOST_STAYS ? own[0] : undefined);
@@ -249,8 +249,8 @@ function mergeStays(user: User, from: User, { board, runDay }: BoardRun): void {
 const MOST_METADATA = 32;
 
 /** An entry has the metadata of the user whose score it shows; of a sum, that of `into` if it has any. */
-function mergeMetadata(user: User, from: User, { board, runDay }: BoardRun, isOther: boolean): void {
-  const isOf = (each: BoardRun): boolean => each.board === board && each.runDay === runDay;
+function mergeMetadata(user: User, from: User, { board, runDay }: RunOfPlan, isOther: boolean): void {
+  const isOf = (each: RunOfPlan): boolean => each.board === board && each.runDay === runDay;
   const sent = from.metadata.find(({ runs }) => runs.some(isOf));
   const own = user.metadata.find(({ runs }) => runs.some(isOf));
   if (sent === undefined || (own !== undefined && !isOther)) return;
@@ -268,7 +268,7 @@ export function mergeMoves(
   before: User,
   after: User,
   boards: readonly PlanBoard[],
-  isCleared: (run: BoardRun) => boolean,
+  isCleared: (run: RunOfPlan) => boolean,
 ): ScoreChange[] {
   return boards.flatMap((board) => {
     const scores = [...before.scores, ...after.scores].filter((each) => each.board === board.no && !isCleared(each));
@@ -299,7 +299,7 @@ export function mergeMoves(
 function placeOf(
   user: User,
   board: PlanBoard,
-  run: BoardRun,
+  run: RunOfPlan,
 ): { group: string; score: number; reached: number | null; secondary: number | null } {
   const score = scoreIn(user, run);
   const floor = board.floor ?? 0;

@@ -1,5 +1,5 @@
 import type { PlanBoard } from './plan.ts';
-import type { BoardRun } from './teams.ts';
+import type { RunOfPlan } from './teams.ts';
 import type { SentMetadata, User } from './user.ts';
 
 /*
@@ -28,7 +28,7 @@ export function noteMetadata(
 }
 
 /** Drops the metadata of entries. */
-export function dropMetadata(user: User, isDropped: (run: BoardRun) => boolean): void {
+export function dropMetadata(user: User, isDropped: (run: RunOfPlan) => boolean): void {
   if (user.metadata.length === 0) return;
   user.metadata = user.metadata
     .map((sent) => ({ ...sent, runs: sent.runs.filter((run) => !isDropped(run)) }))
@@ -40,4 +40,4 @@ export function dropMetadataOf(user: User, event: string): void {
   if (user.metadata.length > 0) user.metadata = user.metadata.filter((sent) => sent.event !== event);
 }
 
-const isSame = (a: BoardRun, b: BoardRun): boolean => a.board === b.board && a.runDay === b.runDay;
+const isSame = (a: RunOfPlan, b: RunOfPlan): boolean => a.board === b.board && a.runDay === b.runDay;

@@ -15,16 +15,16 @@ export interface TeamMove extends Decimal {
   members: number;
 }
 
-/** A run of a leaderboard. `runDay`: its first day. */
-export interface BoardRun {
+/** A run of a leaderboard of the tenant's plan. `runDay`: its first day. */
+export interface RunOfPlan {
   board: number;
   runDay: number;
 }
 
-const isOf = (stay: Stay, { board, runDay }: BoardRun): boolean => stay.board === board && stay.runDay === runDay;
+const isOf = (stay: Stay, { board, runDay }: RunOfPlan): boolean => stay.board === board && stay.runDay === runDay;
 
 /** What a user earned for a team in a run, over all stays in it. */
-function earnedFor(user: User, run: BoardRun, team: string): Decimal {
+function earnedFor(user: User, run: RunOfPlan, team: string): Decimal {
   const sum = { whole: 0, micros: 0 };
   for (const stay of user.stays) if (isOf(stay, run) && stay.team === team) addTo(sum, stay);
   return sum;
@@ -53,7 +53,7 @@ function presentStay(user: User, board: PlanBoard, { runDay, nowMs }: { runDay: 
 }
 
 /** The stay in a run to which a time belongs: the last one that began by then, else the first. */
-function stayAt(user: User, run: BoardRun, atMs: number): Stay | undefined {
+function stayAt(user: User, run: RunOfPlan, atMs: number): Stay | undefined {
   const own = user.stays.filter((each) => isOf(each, run));
   return own.findLast(({ sinceMs }, index) => index === 0 || sinceMs <= atMs);
 }
@@ -86,7 +86,7 @@ export function correct(
 }
 
 /** All that the user earned for teams in a run; `null` for nothing. `sign`: -1 to take it from the teams. */
-export function allMoves(user: User, run: BoardRun, sign: 1 | -1): TeamMove[] | null {
+export function allMoves(user: User, run: RunOfPlan, sign: 1 | -1): TeamMove[] | null {
   const teams = new Set(user.stays.filter((each) => isOf(each, run) && each.team !== '').map(({ team }) => team));
   const moves = [...teams].flatMap((team) => {
     const { whole, micros } = earnedFor(user, run, team);

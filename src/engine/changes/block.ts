@@ -24,7 +24,7 @@ import type { Words } from '../../redis/script.ts';
 import type { ScoreChange } from '../../rules/leaderboards.ts';
 import type { PointsMove } from '../../rules/points.ts';
 import type { QuestChange } from '../../rules/quests.ts';
-import { allMoves, type BoardRun, type TeamMove } from '../../rules/teams.ts';
+import { allMoves, type RunOfPlan, type TeamMove } from '../../rules/teams.ts';
 import type { User } from '../../rules/user.ts';
 
 /** An idempotency key that a change uses. `keyNo`: its number among the subject's. `field`: with the user's generation. */
@@ -106,7 +106,7 @@ export function countsOf(
   return counts;
 }
 
-function countsOfTeams(part: TenantPart, { board, runDay }: BoardRun, teams: readonly TeamMove[]): Count[] {
+function countsOfTeams(part: TenantPart, { board, runDay }: RunOfPlan, teams: readonly TeamMove[]): Count[] {
   const key = teamsKey(part, { boardNo: board, runDay });
   return teams.flatMap(({ team, whole, micros, members }) => [
     { key, field: TEAM_SUM.whole + team, added: whole },
@@ -119,7 +119,7 @@ function countsOfTeams(part: TenantPart, { board, runDay }: BoardRun, teams: rea
 export function countsOfUser(
   part: TenantPart,
   user: User,
-  { isCleared, sign }: { isCleared: (run: BoardRun) => boolean; sign: 1 | -1 },
+  { isCleared, sign }: { isCleared: (run: RunOfPlan) => boolean; sign: 1 | -1 },
 ): Count[] {
   const counters = countersKey(part);
   const counts: Count[] = [{ key: counters, field: COUNTER.users, added: sign }];

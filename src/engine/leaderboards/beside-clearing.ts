@@ -2,11 +2,11 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { groupsOf } from '../../postgres/boards/final-runs.ts';
 import { clearedRuns } from '../../postgres/users/stored-states.ts';
-import type { BoardRun } from '../../rules/teams.ts';
+import type { RunOfPlan } from '../../rules/teams.ts';
 import { clearRun } from './runs.ts';
 
 /** Whether Redis no longer has the sets of a run, so that a change must not write to them. */
-export type IsCleared = (run: BoardRun) => boolean;
+export type IsCleared = (run: RunOfPlan) => boolean;
 
 /**
  * Makes a change of users that knows which runs were cleared before. If a run is cleared while the change is being made, the change may have

@@ -12,7 +12,8 @@ import { parseAttributeFilter } from '../attribute-filter.ts';
 import { breakdownKeys, groupAttributes } from '../responses/leaderboards.ts';
 import { groupOfUser, type UserReads } from '../users/user-reads.ts';
 import { boardRunOf, type RequestedRuns, type RunOfBoard } from './requested-runs.ts';
-import type { BoardRun, PastRuns } from './runs.ts';
+import type { PastRuns } from './runs.ts';
+import type { BoardRun } from '../../domain/runs.ts';
 
 /** Groups of a board that one answer counts. */
 const MAX_GROUPS = 1_000;

@@ -10,7 +10,8 @@ import {
 } from '../../postgres/boards/final-runs.ts';
 import { rankRewards } from '../../postgres/boards/rank-rewards.ts';
 import { lastSnapshots } from '../../postgres/boards/snapshots.ts';
-import type { BoardRun, PastPlace, PastRuns, Snapshot, UserReward } from './runs.ts';
+import type { BoardRun } from '../../domain/runs.ts';
+import type { PastPlace, PastRuns, Snapshot, UserReward } from './runs.ts';
 import { entryOf, userHash } from './snapshot-parts.ts';
 import type { Member, Standing, Standings } from './standings.ts';
 import type { TeamScore } from './teams.ts';

@@ -4,11 +4,10 @@ import type { Leaderboard } from '../../domain/catalog.ts';
 import type { BoardStatus } from '../../domain/leaderboard.ts';
 import { didYouMean } from '../../domain/nearest.ts';
 import { dateOf, dayOf, isDate, epochDay } from '../../domain/periods.ts';
-import { boardStatus, playedRule, type Run, runFrom, runShownOn } from '../../domain/runs.ts';
+import { type BoardRun, boardStatus, playedRule, type Run, runFrom, runShownOn } from '../../domain/runs.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { visibleBoards } from '../find-configured.ts';
-import type { BoardRun } from './runs.ts';
 
 /** A leaderboard and one of its runs. */
 export interface RunOfBoard {

@@ -1,17 +1,11 @@
 import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
+import type { BoardRun } from '../../domain/runs.ts';
 import type { RankRewardRow } from '../../postgres/boards/rank-rewards.ts';
 import { boardGroupsKey, boardKey, teamsKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
 import type { Member, Standings } from './standings.ts';
 import type { TeamScore } from './teams.ts';
-
-export interface BoardRun {
-  tenantNo: number;
-  boardNo: number;
-  /** First day of the run (epoch day). */
-  runDay: number;
-}
 
 /** A user's place at the end of a day of a run; `null` if the user was not on the board. */
 export interface Snapshot {
