@@ -15,6 +15,7 @@ export const ADMINISTRATION_TEXTS: Readonly<Record<string, string>> = {
   'admin_requests_list.path': 'Path without its query; at most 300 characters.',
   'admin_requests_list.status': 'Status of the answer.',
   'admin_requests_list.durationMs': 'Time from the head of the request to its answer, in milliseconds.',
+  'admin_requests_list.code': 'Code of the error, as in error bodies; missing if the request was not refused.',
   'admin_requests_list.key': 'Readable part of the key that it was made with.',
   'admin_attributes_values.value': 'A value of the attribute.',
   'admin_attributes_values.count': 'How many of the sample have it.',
