@@ -131,8 +131,18 @@ const SIDEWAYS = `[document.documentElement, ...(innerWidth < 768 ? document.que
   )
   .map((element) => element.outerHTML.slice(0, 120) + ': ' + element.scrollWidth + ' > ' + element.clientWidth)`;
 
+/** How long a page may take to fold its tables after the window has changed its size. */
+const FOLDING_MS = 10_000;
+
 /** The parts of a page that are wider than the window or, on a phone, than their frame, one line each. */
-export const tooWide = (page: Page): Promise<string[]> => page.evaluate<string[]>(SIDEWAYS);
+export async function tooWide(page: Page): Promise<string[]> {
+  const endMs = performance.now() + FOLDING_MS;
+  for (;;) {
+    const parts = await page.evaluate<string[]>(SIDEWAYS);
+    if (parts.length === 0 || performance.now() > endMs) return parts;
+    await page.waitForTimeout(QUIET_MS);
+  }
+}
 
 /** Acts, and waits until the page says something about it, which it does for a few seconds only. */
 export async function says(page: Page, text: string, act: () => Promise<void>): Promise<void> {
