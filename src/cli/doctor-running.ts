@@ -1,8 +1,7 @@
+import { STORING_LATE_MS } from '../domain/administration/attention.ts';
 import type { Env } from '../env.ts';
 import type { Finding } from './finding.ts';
 
-/** As in the alert LaurelPersistingBehind. */
-const LATE_S = 30;
 const LAG = /^laurel_persist_lag_seconds\{[^}]*\} (\S+)$/gm;
 
 /** What a Laurel that runs on this machine says about itself; nothing without one. `patienceMs`: how long its answers may take. */
@@ -36,7 +35,8 @@ function storingFindings(metrics: string): Finding[] {
   if (lags.length === 0) return [];
   const check = 'Storing events';
   const lagS = Math.round(Math.max(...lags));
-  if (lagS <= LATE_S) return [{ check, status: 'ok', found: 'Postgres has all events, or nearly all' }];
+  if (lagS <= STORING_LATE_MS / 1_000)
+    return [{ check, status: 'ok', found: 'Postgres has all events, or nearly all' }];
   return [
     {
       check,

@@ -1,7 +1,12 @@
 import type { Pool } from 'pg';
 import type { Clock } from '../clock.ts';
 import type { Finding } from '../domain/administration/advice.ts';
-import { type AttentionItem, type AttentionKind, MOST_COUNTED } from '../domain/administration/attention.ts';
+import {
+  type AttentionItem,
+  type AttentionKind,
+  MOST_COUNTED,
+  STORING_LATE_MS,
+} from '../domain/administration/attention.ts';
 import { counted } from '../domain/words.ts';
 import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { countWaitingEvents } from '../postgres/corrections/quarantine.ts';
@@ -15,8 +20,6 @@ import { OPENS_AFTER } from './webhooks/endpoint.ts';
 const FAILING_ATTEMPTS = 3;
 /** A failed job cannot be dismissed, so an old one is no longer reported. */
 const FAILED_WITHIN_MS = 7 * 86_400_000;
-/** As in the alert about persisting. */
-const STORING_LATE_MS = 30_000;
 /** As in the alert about late messages. */
 const LATE_AFTER_MS = 3_600_000;
 

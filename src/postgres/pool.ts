@@ -32,53 +32,11 @@ const KEEP_ALIVES = {
   tcp_user_timeout: '30s',
 };
 
-/**
- * How long a request waits for a connection that is in use before the pool opens another one. Opening takes this process and
- * Postgres more than most statements, and a new session first reads the catalog's entries of each table it uses.
- */
-const PATIENCE_MS = 20;
-
 const SET_UP = 'SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS settings (name, value)';
 
 /** Makes Postgres end this session within 30 s after its machine vanishes. */
 export const setKeepAlives = (client: pg.ClientBase): Promise<unknown> =>
   client.query(SET_UP, [Object.keys(KEEP_ALIVES), Object.values(KEEP_ALIVES)]);
-
-type WithClient = Parameters<pg.Pool['connect']>[0];
-
-/** A pool that opens a connection only if none of those it has becomes free in a moment. */
-class PatientPool extends pg.Pool {
-  private readonly waiting: (() => void)[] = [];
-
-  constructor(options: pg.PoolConfig) {
-    super(options);
-    this.on('release', () => this.waiting.shift()?.());
-  }
-
-  override connect(): Promise<pg.PoolClient>;
-  override connect(callback: WithClient): void;
-  override connect(callback?: WithClient): Promise<pg.PoolClient> | void {
-    const opensAnother =
-      this.idleCount <= this.waitingCount && this.totalCount > 0 && this.totalCount < this.options.max;
-    if (!opensAnother) return callback === undefined ? super.connect() : super.connect(callback);
-    if (callback !== undefined) return this.soon(() => super.connect(callback));
-    return new Promise<void>((resolve) => this.soon(resolve)).then(() => super.connect());
-  }
-
-  /** Calls `next` when a connection becomes free, at the latest after `PATIENCE_MS`. */
-  private soon(next: () => void): void {
-    const onFree = (): void => {
-      clearTimeout(timer);
-      // The pool takes the connection back after this event.
-      queueMicrotask(next);
-    };
-    this.waiting.push(onFree);
-    const timer = setTimeout(() => {
-      this.waiting.splice(this.waiting.indexOf(onFree), 1);
-      next();
-    }, PATIENCE_MS);
-  }
-}
 
 export interface PoolOptions {
   max: number;
@@ -97,7 +55,7 @@ export interface PoolOptions {
  */
 export function createPool(url: string, { max, timeoutMs, settings }: PoolOptions): pg.Pool {
   const all = { ...KEEP_ALIVES, ...settings };
-  const pool = new PatientPool({
+  const pool = new pg.Pool({
     connectionString: url,
     max,
     idleTimeoutMillis: KEPT_MS,

@@ -62,21 +62,3 @@ test.skipIf(!isLinux)(
 test('connections used every 10 s, as by an idle worker, stay open', () => {
   expect(pool.options.idleTimeoutMillis).toBeGreaterThan(2 * 10_000);
 });
-
-test('opens another connection only if none becomes free in a moment', async () => {
-  const two = createPool(stack.databaseUrl, { max: 2 });
-  try {
-    const held = await two.connect();
-    const served = [two.query('SELECT 1'), two.connect().then((client) => client.release())];
-    held.release();
-    await Promise.all(served);
-    expect(two.totalCount).toBe(1);
-    const kept = await two.connect();
-    const { rows } = await two.query('SELECT 2 AS two');
-    expect(rows).toEqual([{ two: 2 }]);
-    expect(two.totalCount).toBe(2);
-    kept.release();
-  } finally {
-    await two.end();
-  }
-});

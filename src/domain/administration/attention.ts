@@ -6,6 +6,9 @@ import { Finding } from './advice.ts';
 /** Attention counts messages and events no further. */
 export const MOST_COUNTED = 10_000;
 
+/** How long events may wait to be stored; also in the alert LaurelPersistingBehind. */
+export const STORING_LATE_MS = 30_000;
+
 /** What an administrator should look at, the most urgent first. */
 export const ATTENTION_KINDS = [
   'backlog_full',
