@@ -33,7 +33,7 @@ export interface HidingOptions {
 }
 
 /** Who hides a user, or ends that. */
-interface Asked {
+interface HideRequest {
   by: keyof typeof HIDDEN_BY;
   hidden: boolean;
 }
@@ -44,17 +44,17 @@ export function createHiding({ redis, pool, scripts, setsOfBoards, clock }: Hidi
    * everything but is absent from rankings that are not final; a user who is shown again takes the place of the score.
    * Idempotent. Throws 404 for an unknown user, 503.
    */
-  async function set(compiled: CompiledCatalog, userId: string, asked: Asked): Promise<User> {
+  async function set(compiled: CompiledCatalog, userId: string, request: HideRequest): Promise<User> {
     scripts.refuseOverload();
     return besideClearing({ redis, pool }, compiled.catalog.tenantNo, (isCleared) =>
-      setBeside(compiled, userId, asked, isCleared),
+      setBeside(compiled, userId, request, isCleared),
     );
   }
 
   async function setBeside(
     compiled: CompiledCatalog,
     userId: string,
-    { by, hidden }: Asked,
+    { by, hidden }: HideRequest,
     isCleared: IsCleared,
   ): Promise<User> {
     const { tenantNo } = compiled.catalog;
@@ -103,12 +103,12 @@ interface Surroundings extends Pick<Parameters<typeof setHidden>[2], 'boards' | 
 /** The change of a user. `state`: the state afterwards; `null` for an unknown user. */
 function hidingOf(
   { packed, generation }: ReadUser,
-  asked: { by: number; hidden: boolean },
+  request: { by: number; hidden: boolean },
   { part, userId, id, plan, sets, ...around }: Surroundings,
 ): { block: Block | null; state: Buffer | null } {
   if (packed === null) return { block: null, state: null };
   const user = decodeUser(packed);
-  const scores = setHidden(user, asked, around);
+  const scores = setHidden(user, request, around);
   if (scores === null) return { block: null, state: packed };
   const { nowMs } = around;
   const nothing = { settlements: null, completed: [], quests: [], ledgers: [] };
