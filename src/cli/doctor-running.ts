@@ -1,4 +1,3 @@
-import { STORING_LATE_MS } from '../domain/administration/attention.ts';
 import type { Env } from '../env.ts';
 import type { Finding } from './finding.ts';
 
@@ -12,7 +11,7 @@ export async function runningFindings({ adminHost, adminPort }: Env, patienceMs:
   try {
     const ready = (await (await read('/readyz')).json()) as { error?: string; degraded?: string[] };
     const metrics = await (await read('/metrics')).text();
-    return metrics.includes('laurel_up') ? [readinessFinding(ready), ...storingFindings(metrics)] : [];
+    return metrics.includes('laurel_up') ? [readinessFinding(ready), ...(await storingFindings(metrics))] : [];
   } catch {
     return [];
   }
@@ -30,7 +29,8 @@ function readinessFinding({ error, degraded = [] }: { error?: string; degraded?:
 }
 
 /** Without a worker, events are accepted as usual, but not stored. */
-function storingFindings(metrics: string): Finding[] {
+async function storingFindings(metrics: string): Promise<Finding[]> {
+  const { STORING_LATE_MS } = await import('../domain/administration/attention.ts');
   const lags = [...metrics.matchAll(LAG)].map(([, seconds]) => Number(seconds));
   if (lags.length === 0) return [];
   const check = 'Storing events';

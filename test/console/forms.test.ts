@@ -238,8 +238,11 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     await general.getByRole('alert').getByText('Must be at most 1').waitFor();
     await general.getByLabel('Share of users in the control group').fill('0.25');
     await general.getByLabel('Leaderboard values').selectOption('exact');
-    await says(page, 'Saved.', () => general.getByRole('button', { name: 'Save' }).click());
+    // Saving one form reads both again, and keeps what is typed in the other.
     await branding.getByLabel('Address of the app').fill('https://study.example.org/');
+    await says(page, 'Saved.', () => general.getByRole('button', { name: 'Save' }).click());
+    expect((await laurel.admin.get('/v1/settings')).body.experimentation.controlRatio).toBe(25);
+    await page.getByLabel('Address of the app').and(page.locator('[value="https://study.example.org/"]')).waitFor();
     await branding.getByLabel('Logo').fill('https://study.example.org/logo.png');
     await branding.getByLabel('Recap e-mails are due').selectOption('monthly');
     await branding.getByLabel('Activation window in days').fill('14');

@@ -62,10 +62,14 @@ export function Editor({ open, noun, create, update, onClose, ...form }: EditorP
 const initialOf = (fields: readonly Field[], item: Values | null): Values =>
   Object.fromEntries(fields.map((field) => [field.name, valueIn(item ?? {}, field)]));
 
-/** A form of declared fields. An error of the API that names a field is shown at this field. */
+/**
+ * A form of declared fields. An error of the API that names a field is shown at this field. When the item is read again,
+ * what a person changed stays, and the other fields show what is stored.
+ */
 export function FieldsForm({ fields, item, save: saveValues, done, preview, analysis, onSaved }: FieldsFormProps) {
-  const [values, setValues] = useState(() => initialOf(fields, item));
-  const [before] = useState(() => JSON.stringify(values));
+  const [edits, setEdits] = useState<Values>({});
+  const stored = initialOf(fields, item);
+  const values: Values = { ...stored, ...edits };
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const touch = (names: readonly string[]): void => setTouched(new Set([...touched, ...names]));
   const save = useChange({ run: () => saveValues(sentOf(fields, values, item)), done, quiet: true });
@@ -91,19 +95,29 @@ export function FieldsForm({ fields, item, save: saveValues, done, preview, anal
       key !== undefined &&
       isRequired(key, values) &&
       (values['key'] ?? '') === keyOf(values['name']);
-    setValues({ ...values, [name]: value, ...(follows && { key: keyOf(value) }) });
+    setEdits({ ...edits, [name]: value, ...(follows && { key: keyOf(value) }) });
+  };
+  const submit = (): void => {
+    const onSuccess = (): void => {
+      if (onSaved !== undefined) return onSaved();
+      // What is stored may read otherwise than what was sent. Input since then stays.
+      setEdits((current) =>
+        Object.fromEntries(Object.entries(current).filter(([name, value]) => value !== edits[name])),
+      );
+    };
+    save.mutate(undefined, { onSuccess });
   };
   return (
     <Form
       noValidate
       change={save}
       submit={item === null ? 'Create' : 'Save'}
-      isDirty={JSON.stringify(values) !== before}
+      isDirty={JSON.stringify(values) !== JSON.stringify(stored)}
       showsError={refusedAt !== null}
       onSubmit={(form) => {
         touch(shown.map(({ name }) => name));
         const wrong = shown.findIndex((field) => problemOf(field, values) !== null);
-        if (wrong === -1) return save.mutate(undefined, { ...(onSaved && { onSuccess: onSaved }) });
+        if (wrong === -1) return submit();
         const input = form.querySelector(`[data-field="${shown[wrong]!.name}"]`);
         input?.querySelector<HTMLElement>('input, select, textarea')?.focus();
       }}

@@ -14,7 +14,6 @@ export function EventSettings() {
   return (
     <Panel title="Late events" className="max-w-3xl">
       <FieldsForm
-        key={JSON.stringify(settings.data)}
         fields={fields}
         item={settings.data}
         save={(body) => answer(admin.PATCH('/v1/events/settings', { body }))}

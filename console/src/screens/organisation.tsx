@@ -32,7 +32,6 @@ export function Organisation() {
     <Screen title="Organisation" about="Settings that apply to every tenant.">
       <Panel title="General" className="max-w-3xl">
         <FieldsForm
-          key={JSON.stringify(organisation.data)}
           fields={own}
           item={organisation.data}
           save={(body) => answer(admin.PATCH('/v1/organisation', { body }))}
@@ -41,7 +40,6 @@ export function Organisation() {
       </Panel>
       <Panel title="Branding and recaps" className="max-w-3xl">
         <FieldsForm
-          key={JSON.stringify(settings.data)}
           fields={[...branding, ...others]}
           item={item}
           save={(sent) => answer(admin.PATCH('/v1/settings', { body: settingsBody(sent) }))}

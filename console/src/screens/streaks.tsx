@@ -28,7 +28,6 @@ export function Streaks() {
         <>
           <Panel title="Rule" className="max-w-3xl">
             <FieldsForm
-              key={JSON.stringify(settings.data)}
               fields={rule}
               item={settings.data}
               save={(body) => answer(admin.PATCH('/v1/streaks/settings', { body }))}
@@ -37,7 +36,6 @@ export function Streaks() {
           </Panel>
           <Panel title="Freezes" className="max-w-3xl">
             <FieldsForm
-              key={JSON.stringify(settings.data.freezes)}
               fields={freezes}
               item={settings.data.freezes ?? OFF}
               save={(sent) => answer(admin.PATCH('/v1/streaks/settings', { body: { freezes: sent } }))}

@@ -222,7 +222,6 @@ function Rules({ settings }: { settings: Settings }) {
   return (
     <Panel title="Rules of sending" className="max-w-3xl">
       <FieldsForm
-        key={JSON.stringify([item, attributes.length])}
         fields={[...RULES, language]}
         item={item}
         save={(sent) => saveRules({ ...item, ...sent })}

@@ -28,7 +28,6 @@ export function Tracking({ settings: { trackOpens, trackClicks } }: { settings: 
         now on. Your privacy policy should mention it.
       </p>
       <FieldsForm
-        key={JSON.stringify(item)}
         fields={FIELDS}
         item={item}
         save={(sent) => applySettings({ ...item, ...sent })}
