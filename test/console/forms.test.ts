@@ -345,11 +345,17 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     const editor = page.getByLabel('Configuration document');
     await editor.fill('{}');
     expect(await versions.getByRole('button', { name: `Compare version ${version}` }).isDisabled()).toBe(true);
+    // A comparison reads the configuration again, which somebody else has changed meanwhile.
+    await laurel.admin.patch('/v1/streaks/settings', { frequency: 'weekly' });
+    await page.getByRole('button', { name: 'Compare', exact: true }).click();
+    await versions.getByText('update streak settings').nth(1).waitFor();
+    expect(await editor.inputValue()).toBe('{}');
     await page.getByRole('button', { name: 'Undo my edits' }).click();
+    expect(JSON.parse(await editor.inputValue()).streaks.frequency).toBe('weekly');
 
     await versions.getByRole('button', { name: `Compare version ${version}` }).click();
     const changes = page.locator('section').filter({ hasText: `Changes by restoring version ${version}` });
-    await changes.getByText('frequency: "monthly" → "daily"').waitFor();
+    await changes.getByText('frequency: "weekly" → "daily"').waitFor();
     await changes.getByText('regretted').waitFor();
     expect(JSON.parse(await editor.inputValue())).toEqual(before);
     await keep(page, 'configuration-versions');
@@ -357,7 +363,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     const asked = page.getByRole('alertdialog').or(page.getByRole('dialog'));
     await says(page, 'The configuration is applied.', () => asked.getByRole('button', { name: 'Restore' }).click());
     expect((await laurel.admin.get('/v1/configuration')).body).toEqual(before);
-    await versions.getByText(`Version ${version + 2}`).waitFor();
+    await versions.getByText(`Version ${version + 3}`).waitFor();
     expect(errors).toEqual([]);
     await context.close();
   });

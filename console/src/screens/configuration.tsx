@@ -40,14 +40,16 @@ export function Configuration() {
     >
       {current.isPending && <Waiting />}
       {current.isError && <Failed error={current.error} />}
-      {current.data && <Edited key={JSON.stringify(current.data)} document={JSON.stringify(current.data, null, 2)} />}
+      {current.data && <Edited document={JSON.stringify(current.data, null, 2)} />}
     </Screen>
   );
 }
 
 function Edited({ document }: { document: string }) {
   const mayChange = useMayChange();
-  const [text, setText] = useState(document);
+  /** What a person wrote or a version holds; `null` follows the configuration. */
+  const [written, setWritten] = useState<string | null>(null);
+  const text = written ?? document;
   const [difference, setDifference] = useState<Difference | null>(null);
   /** The version that the editor holds. */
   const [version, setVersion] = useState<number | null>(null);
@@ -59,7 +61,7 @@ function Edited({ document }: { document: string }) {
     run: async (earlier: number) => {
       const params = { path: { version: String(earlier) } };
       const body = await answer(admin.GET('/v1/configuration/versions/{version}', { params }));
-      setText(JSON.stringify(body, null, 2));
+      setWritten(JSON.stringify(body, null, 2));
       setVersion(earlier);
       setDifference(null);
       setDifference(await answer(admin.POST('/v1/configuration/diff', { body })));
@@ -72,8 +74,8 @@ function Edited({ document }: { document: string }) {
     quiet: true,
   });
   const error = compare.error ?? compareVersion.error ?? apply.error;
-  const edit = (next: string): void => {
-    setText(next);
+  const edit = (next: string | null): void => {
+    setWritten(next);
     setVersion(null);
     setDifference(null);
     compareVersion.reset();
@@ -95,7 +97,10 @@ function Edited({ document }: { document: string }) {
           {difference !== null && difference.changes.length > 0 && (
             <ConfirmedButton
               look="primary"
-              change={apply}
+              change={{
+                isPending: apply.isPending,
+                mutate: (input, options) => apply.mutate(input, { ...options, onSuccess: () => edit(null) }),
+              }}
               title={version === null ? 'Apply the document?' : `Restore version ${version}?`}
               action={version === null ? 'Apply' : 'Restore'}
               about={`Makes ${counted(difference.changes.length, 'change')} at once. What the document lacks is deleted.${version === null ? '' : ' Resources that were deleted since are created as new ones, without their history.'}`}
@@ -104,7 +109,7 @@ function Edited({ document }: { document: string }) {
             </ConfirmedButton>
           )}
           {text !== document && (
-            <Button look="bare" onClick={() => edit(document)}>
+            <Button look="bare" onClick={() => edit(null)}>
               {version === null ? 'Undo my edits' : 'Back to the configuration'}
             </Button>
           )}

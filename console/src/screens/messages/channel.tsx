@@ -28,7 +28,7 @@ export function ChannelScreen() {
       {channel.isError && <Failed error={channel.error} retry={() => void channel.refetch()} />}
       {channel.data !== undefined && (
         <>
-          <ChannelPanel key={JSON.stringify(channel.data)} channel={channel.data} />
+          <ChannelPanel channel={channel.data} />
           {channel.data !== null && <Test channel={channel.data} />}
           {channel.data !== null && <Feedback />}
         </>
