@@ -14,6 +14,7 @@ import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { keep, violationsInBothSchemes, watchedPage, WIDTHS } from '../console/browser.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { endChild } from '../stack/child-process.ts';
 
 // The React hooks: on a server, in a page of this test, in the page of the documentation, and in the example.
 const run = promisify(execFile);
@@ -288,10 +289,7 @@ describe.skipIf(!hasBrowser)('examples/react', () => {
     [url] = (await once(createInterface(server.stdout!), 'line')) as [string];
   });
   afterAll(async () => {
-    if (server === undefined) return;
-    const exit = once(server, 'exit');
-    server.kill();
-    await exit;
+    if (server !== undefined) await endChild(server, 'SIGTERM');
   });
 
   async function signIn(page: Page, name: string): Promise<void> {

@@ -46,7 +46,7 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
 
   test('show the tiers of a run, and the cohort of a user by who moves', async () => {
     const cohorts = async () => (await laurel.pool.query('SELECT count(*) AS n FROM league_members')).rows[0].n;
-    await expect.poll(cohorts, { timeout: 20_000 }).toBe(12);
+    await expect.poll(cohorts).toBe(12);
     const { page, context, errors, at } = await signedInPage(browser, laurel);
     context.setDefaultTimeout(30_000);
     await at('/leaderboards/week');

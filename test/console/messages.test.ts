@@ -130,7 +130,7 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
         .flatMap((one: { status: string; tries: number }) => (one.tries > 0 ? [one.status] : []))
         .toSorted();
     };
-    await expect.poll(tried, { timeout: 20_000 }).toEqual(['failed', 'sent', 'waiting']);
+    await expect.poll(tried).toEqual(['failed', 'sent', 'waiting']);
     expect(smtp.received.some(({ content }) => content.includes('Subject: Well done: First flip'))).toBe(true);
     await at('/messages/log');
     const log = page.getByRole('region', { name: 'Messages', exact: true });

@@ -97,7 +97,7 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     // Until the new leaderboards are filled, no users can be merged.
     const statuses = async (): Promise<string[]> =>
       (await laurel.admin.get('/v1/jobs?limit=100')).body.map(({ status }: { status: string }) => status);
-    await expect.poll(async () => new Set(await statuses()), { timeout: 60_000 }).toEqual(new Set(['done']));
+    await expect.poll(async () => new Set(await statuses())).toEqual(new Set(['done']));
     await at(`/users/${guest}`);
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByText('Merge into another user').click();

@@ -62,7 +62,7 @@ const channelTo = (port: number, changes: object = {}) =>
   });
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + 15_000; performance.now() < endMs; await sleep(20)) if (await isSo()) return;
+  for (const endMs = performance.now() + 120_000; performance.now() < endMs; await sleep(20)) if (await isSo()) return;
   throw new Error('It did not happen in time.');
 }
 
