@@ -144,9 +144,16 @@ export async function tooWide(page: Page): Promise<string[]> {
   }
 }
 
-/** Acts, and waits until the page says something about it, which it does for a few seconds only. */
+/**
+ * Acts, and waits until the page says something about it, which it does for a few seconds only. The page may still say the same about
+ * an earlier act.
+ */
 export async function says(page: Page, text: string, act: () => Promise<void>): Promise<void> {
-  await Promise.all([page.getByText(text).first().waitFor(), act()]);
+  const saying = page.getByText(text);
+  await saying.evaluateAll((all) => {
+    for (const element of all as unknown as { dataset: Record<string, string> }[]) element.dataset['earlier'] = '';
+  });
+  await Promise.all([saying.and(page.locator(':not([data-earlier])')).first().waitFor(), act()]);
 }
 
 /** The rules of axe that depend on colours: the only ones whose result may differ between a light and a dark page. */
