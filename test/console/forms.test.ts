@@ -317,14 +317,13 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
   test('keys say what they allow', async () => {
     const { context, form } = await signedIn();
     const admin = await form('/keys', 'admin key');
-    await expect.poll(() => admin.getByLabel('Access').locator('option').allInnerTexts()).toEqual([
-      'full: read and change everything',
-      'read only: see everything, change nothing',
-    ]);
+    await expect
+      .poll(() => admin.getByLabel('Access').locator('option').allInnerTexts())
+      .toEqual(['full: read and change everything', 'read only: see everything, change nothing']);
     const application = await form('/keys', 'application key');
-    await expect.poll(() => application.getByLabel('Scope').locator('option').allInnerTexts()).toContain(
-      'events: send events, see nothing',
-    );
+    await expect
+      .poll(() => application.getByLabel('Scope').locator('option').allInnerTexts())
+      .toContain('events: send events, see nothing');
     await context.close();
   });
 
@@ -341,7 +340,9 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     await versions.getByText(laurel.adminKey.split('.')[0]!).first().waitFor();
     const editor = page.getByLabel('Configuration document');
     await editor.fill('{}');
-    await expect.poll(() => versions.getByRole('button', { name: `Compare version ${version}` }).isDisabled()).toBe(true);
+    await expect
+      .poll(() => versions.getByRole('button', { name: `Compare version ${version}` }).isDisabled())
+      .toBe(true);
     await page.getByRole('button', { name: 'Undo my edits' }).click();
 
     await versions.getByRole('button', { name: `Compare version ${version}` }).click();

@@ -195,9 +195,9 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
     await expect.poll(() => html.evaluate((input) => input.matches(':focus'))).toBe(true);
     await html.fill('<h1>{{user.name|Hi}}</h1><p>Go &amp; play</p><p><a href="{{unsubscribeUrl}}">Stop</a></p>');
     await page.getByRole('button', { name: 'Write the text from the HTML' }).click();
-    await expect.poll(() => page.getByLabel('Text', { exact: true }).inputValue()).toBe(
-      '{{user.name|Hi}}\n\nGo & play\n\nStop: {{unsubscribeUrl}}',
-    );
+    await expect
+      .poll(() => page.getByLabel('Text', { exact: true }).inputValue())
+      .toBe('{{user.name|Hi}}\n\nGo & play\n\nStop: {{unsubscribeUrl}}');
     await frame.getByText('Go & play').waitFor();
 
     // Leaving loses it only after a question.
@@ -331,12 +331,9 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
       const writes = main.getByRole('button', {
         name: /^(?:Save|Create|Delete|Send|Add|Allow|Write|Copy as curl|User’s)/,
       });
-      expect([path, await writes.count(), await main.getByRole('link', { name: /^Write/ }).count()]).toEqual([
-        path,
-        0,
-        0,
-      ]);
-      expect([path, await main.locator('form :is(input, select, textarea):enabled').count()]).toEqual([path, 0]);
+      const enabled = main.locator('form :is(input, select, textarea):enabled');
+      for (const control of [writes, main.getByRole('link', { name: /^Write/ }), enabled])
+        await expect.poll(() => control.count(), { message: path }).toBe(0);
     }
     await page.frameLocator('iframe[title="The e-mail"]').getByText('You were active').waitFor();
     await context.close();

@@ -300,7 +300,9 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
       await expect.poll(() => page.getByRole('button', { name }).count()).toBe(0);
     await at('/messages/channel');
     await expect.poll(() => page.getByLabel('Sender’s address').inputValue()).toBe('hello@example.com');
-    await expect.poll(() => page.getByRole('button', { name: /^(Add|Remove|Replace|Show the address)/ }).count()).toBe(0);
+    await expect
+      .poll(() => page.getByRole('button', { name: /^(Add|Remove|Replace|Show the address)/ }).count())
+      .toBe(0);
     await at('/messages/push/recap/all');
     await page.getByLabel('As this user gets it').fill('ada');
     await page.getByRole('figure', { name: 'The notification on a phone' }).waitFor();
